@@ -1,6 +1,6 @@
 """
-Chunks of columns take equally long: where planes are dealt to the slots of a device, chunks at the
-ends and on the rim, which do more for a plane, have fewer planes.
+Chunks of columns have equal durations: if planes are dealt to the slots of a device, chunks at the
+ends and on the rim, with more work for a plane, have fewer planes.
 """
 
 from __future__ import annotations
@@ -45,8 +45,7 @@ def test_one_chunk_for_each_slot_of_the_device_takes_equally_long(
     multiprocessors: int, cells: int, executor: Executor
 ):
     """
-    What is cut evenly is all of the columns inside; blocks on the rim fill pairs of
-    multiprocessors.
+    The columns inside are cut evenly as a whole; blocks on the rim fill pairs of multiprocessors.
     """
     program = entry("heat-2d").make((391, cells))
     *passes, peel = JOINED.passes(2)
@@ -74,8 +73,8 @@ def test_chunks_of_sums_that_keep_to_their_column_take_equally_long(
     multiprocessors: int, cells: int, executor: Executor
 ):
     """
-    As many as fit: the first and the last of a column, which run the fill with guards, have fewer
-    planes.
+    The largest fitting number: the first and the last chunk of a column, with guards in the fill,
+    have fewer planes.
     """
     program = sum_program("f64", box((-1, -1), (1, 1)))((391, cells))
     *passes, peel = replace(JOINED, form="rows").passes(2)
@@ -118,7 +117,7 @@ def test_the_rim_of_sums_of_words_weighs_less_where_accesses_are_wide(
 
 
 def test_edge_chunks_cost_the_planes_that_they_have_too_many():
-    """Chunks of one height leave nothing to the ends where they divide the planes."""
+    """Chunks of one height that divides the planes leave nothing to the ends."""
     geometry, residency = sums_of("f64", (8192, 8784), 4)
     for on_rim, ends in zip((True, False), end_planes(geometry, residency, sums=True)):
         assert ends > 0
@@ -144,7 +143,7 @@ def test_chunks_with_a_shorter_rim_win_among_launches_of_equal_duration():
 @pytest.mark.parametrize("planes", [4, 7, 10, 24, 43, 60])
 def test_the_first_and_the_last_chunk_share_what_is_missing(planes: int, executor: Executor):
     """
-    Of 43 planes, up to nine more than there are: half of these on either side, and none of a single
+    Of 43 planes, up to nine more than exist: half of these on either side, and none of a single
     chunk's.
     """
     *passes, peel = JOINED.passes(2)
@@ -156,7 +155,7 @@ def test_the_first_and_the_last_chunk_share_what_is_missing(planes: int, executo
 
 @pytest.mark.parametrize("executor", THREADS)
 def test_joined_planes_leave_less_to_both_ends_in_blocks_of_one_tile(executor: Executor):
-    """As they were planned: a fill less each."""
+    """The planned numbers, less a fill for each chunk."""
     program = entry("heat-2d").make((391, 600))
     *passes, peel = replace(JOINED, tiling=warp_row(pack=1)).passes(4)
     peel = replace(peel, planes=None, multiprocessors=14)

@@ -1,6 +1,4 @@
-"""
-The examples: their programs agree on all executors, their drivers run, their pictures are there.
-"""
+"""The examples: programs agree on all executors, drivers run, pictures exist."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ PROGRAMS = sorted(EXAMPLES.glob("*.mlir"))
 PICTURE_BYTES = 150_000
 OTHERS: tuple[Executor, ...] = ("simt", "gpu") if gpu_is_available() else ("simt",)
 
-# A size that leaves tiles partly filled, by rank.
+# # A size that leaves tiles partly filled, by rank.
 SMALL = {2: 37, 3: 11}
 
 each_program = pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
@@ -110,7 +108,7 @@ def test_the_driver_draws_its_picture(path: Path, tmp_path: Path):
 
 @each_program
 def test_the_command_in_the_header_is_right(path: Path):
-    """The header names the program, and options and arguments that there are."""
+    """The header names the program, and existing options and arguments."""
     header = "".join(
         line.removeprefix("//").rstrip() + "\n"
         for line in path.read_text().splitlines()
@@ -125,5 +123,5 @@ def test_the_command_in_the_header_is_right(path: Path):
     assert names.issuperset(given)
     scalars = {p.name for p in program.parameters if p.bounds is None}
     assert scalars <= given | {"steps"} and options.steps
-    # Coefficients have a value; what steps write has a shape.
+    # # Coefficients have a value; fields written by steps have a shape.
     assert options.init is not None

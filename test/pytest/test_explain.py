@@ -1,6 +1,4 @@
-"""
-What a program explains of itself: data, its text, its page in a notebook, and advice that is new.
-"""
+"""A program's explanation of itself: data, text, a page in a notebook, and advice."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from timetile.runtime.explain.explanation import limit_text
 from timetile.runtime.explain.text import HINT
 from timetile.runtime.kernels.assembler import assembler_version
 
-# One worker has what the tests of this file make in common.
+# # One worker has the shared results of the file's tests.
 pytestmark = pytest.mark.xdist_group("explain")
 
 DIVIDING = HEAT.replace("%s2 = arith.addf %s1, %m2", "%s2 = arith.divf %s1, %m2")
@@ -91,7 +89,7 @@ def test_an_explanation_for_a_number_of_steps_names_the_number():
 
 
 class Tags(HTMLParser):
-    """Checks that tags are closed in order, and gathers the text."""
+    """Checks the order of closing tags, and gathers the text."""
 
     def __init__(self, text: str):
         super().__init__()
@@ -111,7 +109,7 @@ class Tags(HTMLParser):
 
 
 def shown_by_a_notebook(found: Explanation) -> str:
-    """The page that Jupyter asks for by the name of a method."""
+    """The page for Jupyter, by the name of a method."""
     name = "_repr_html_"
     return getattr(found, name)()
 
@@ -156,7 +154,10 @@ def test_advice_that_is_followed_is_not_given_again(
 
 
 def test_advice_fits_the_program():
-    """A program without quotients is not told of them, nor a large one to be larger."""
+    """
+    A program without quotients gets no advice about quotients, nor a large program advice to be
+    larger.
+    """
     assert "--fp-division" not in advice_of(HEAT)
     large = program_text(sum_program("f64", star(2, 1))((8192, 8192)))
     if assembler_version() is not None:

@@ -1,7 +1,7 @@
 """
 No read and no store lies outside a field, at any depth, under any schedule, on any side: fields
-have bounds of their own, and need not have the cells that other fields have. The executor `simt`
-reports every access outside a field.
+have separate bounds, and may lack cells of other fields. The executor `simt` reports every access
+outside a field.
 """
 
 from __future__ import annotations
@@ -55,10 +55,7 @@ def update(cell: Expression, *stores: tuple[str, Box]) -> Update:
 
 
 def staggered() -> Program:
-    """
-    Fluxes between cells, each in a field of exactly the faces inside, and the cells that they
-    change.
-    """
+    """Fluxes between cells, each in a field of exactly the faces inside, and the changed cells."""
     cells = Box((0, 0), (11, 70))
     rows, columns = Box((1, 0), (11, 70)), Box((0, 1), (11, 70))
     inside = Box((1, 1), (10, 69))
@@ -82,7 +79,7 @@ def staggered() -> Program:
 
 
 def stores_of_two_lengths() -> Program:
-    """One result goes to all cells of a field and to the few that a shorter one has."""
+    """One result goes to all cells of a field and to the few cells of a shorter field."""
     line, short = Box((-1,), (9,)), Box((0,), (4,))
     return Program(
         "f64",
@@ -113,8 +110,8 @@ def first_covers_second() -> Program:
 
 def behind_the_first_plane() -> Program:
     """
-    Three buffers without a halo along the stream, of which the second update reads a plane behind
-    its own.
+    Three buffers without a halo along the stream; the second update reads a plane behind its own
+    plane.
     """
     cells, out = Box((0, -1, -1), (24, 9, 31)), Box((0, 0, 0), (24, 8, 30))
     turns = ("now", "next", "old")
@@ -132,8 +129,8 @@ def behind_the_first_plane() -> Program:
 
 def apart_from_the_bounds() -> Program:
     """
-    A coefficient field lies beyond all that is written, as it is read far away; so does one that
-    takes turns.
+    A coefficient field lies beyond all written cells, with distant reads; a rotating buffer lies
+    beyond, too.
     """
     cells, far = Box((0, 0), (8, 50)), Box((10, 3), (18, 53))
     return Program(
@@ -151,7 +148,7 @@ def apart_from_the_bounds() -> Program:
 
 def shorter_on_every_side() -> Program:
     """
-    In a volume, fields that lack a layer on each side in turn, and a step that needs them all.
+    In a volume, fields without a layer on each side in turn, and a step with reads of all fields.
     """
     whole = Box((0, 0, 0), (6, 7, 40))
     low, high = Box((1, 1, 1), (6, 7, 40)), Box((0, 0, 0), (5, 6, 39))
@@ -196,7 +193,7 @@ def run(
     *,
     common: bool = False,
 ) -> None:
-    """A run leaves what the unfused program leaves."""
+    """A run ends like the unfused program."""
     compiled = timetile.compile(
         program_text(program),
         executor=executor,
@@ -294,11 +291,11 @@ def test_drawn_fields_of_any_bounds_keep_their_bits_in_any_schedule(
             reject()
 
 
-# What decides.
+# # The decision.
 
 
 def geometries(program: Program, depth: int) -> list[Geometry]:
-    """The geometries of a program's kernels, of tiles that are streamed."""
+    """The geometries of a program's kernels, for streamed tiles."""
     compiled = timetile.compile(
         program_text(program), executor="planes", passes=ROWS[0].passes(depth), cache=False
     )
@@ -343,8 +340,8 @@ def untested(
     geometry: Geometry, shape: FieldShape, lag: int, *, steady: bool, stores: bool = False
 ) -> bool:
     """
-    What was decided if steady loops never tested a plane, as where a field has all planes that they
-    may touch.
+    The decision if steady loops never tested a plane, as for fields with all planes of all
+    accesses.
     """
     return not steady and is_plane_tested(geometry, shape, lag, steady=False, stores=stores)
 
@@ -365,8 +362,8 @@ def test_simt_reports_an_access_to_a_plane_that_a_field_has_not(monkeypatch: pyt
 
 def test_the_halo_of_a_field_is_compared_that_has_not_all_that_a_step_writes():
     """
-    The loop writes cells 0 to 11 of others; the buffers that take turns have 2 to 13, and write 4
-    to 9.
+    The loop writes cells 0 to 11 of other fields; the rotating buffers have cells 2 to 13, and
+    updates write 4 to 9.
     """
     turns, other = Box((2,), (14,)), Box((0,), (12,))
     program = Program(

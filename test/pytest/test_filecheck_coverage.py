@@ -1,6 +1,7 @@
 """
-What `test/filecheck` must have: a file for every pass, dialect and target, every operation and
-attribute in its dialect's, and every sentence that the compiler says to its user, word for word.
+The required contents of `test/filecheck`: a file for every pass, dialect and target, every
+operation and attribute in the dialect's file, and every sentence of the compiler to its user, word
+for word.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ FILECHECK = ROOT / "test" / "filecheck"
 FILES = sorted(FILECHECK.rglob("*.mlir"))
 
 UNREACHABLE = {
-    # The definitions of the operations refuse it first.
+    # # The definitions of the operations refuse the IR first.
     re.escape("expected a field, got ") + ".+",
     re.escape("expected an integer, got ") + ".+",
-    # NVRTC compiles every function for every architecture that there is.
+    # # NVRTC compiles every function for every known architecture.
     re.escape("NVRTC does not compile CUDA's functions for ") + ".+" + re.escape(": ") + ".+",
 }
-"""Sentences that no IR makes the compiler say."""
+"""Sentences without IR that causes them."""
 
 
 # Files.
@@ -49,9 +50,7 @@ def test_dialect_has_its_files(name: str, file: str):
 
 
 def test_every_file_is_of_something_registered():
-    """
-    A file is called like its pass or target, and may add what it is about: `ptx-refused.mlir`.
-    """
+    """A file has the name of its pass or target, and may add a subject: `ptx-refused.mlir`."""
     for folder, names in (("passes", PASSES), ("targets", TARGETS)):
         for file in (FILECHECK / folder).iterdir():
             assert any(file.stem == name or file.stem.startswith(f"{name}-") for name in names), (
@@ -60,7 +59,9 @@ def test_every_file_is_of_something_registered():
 
 
 def test_plain_xdsl_opt_finds_everything():
-    """What is registered here is what xdsl-opt finds through the installed entry point."""
+    """
+    The entries registered here are the entries found by xdsl-opt through the installed entry point.
+    """
     found = Universe.get_multiverse()
     assert found.all_dialects.keys() >= DIALECTS.keys()
     assert found.all_passes.keys() >= PASSES.keys()
@@ -93,7 +94,7 @@ def test_every_operation_and_attribute_is_round_tripped(name: str):
 
 
 def pattern_of(message: ast.expr) -> str | None:
-    """A regular expression for what a string or an f-string can say; None for anything else."""
+    """A regular expression for the texts of a string or an f-string; None for anything else."""
     match message:
         case ast.Constant(value=str() as text):
             return re.escape(text)
@@ -104,7 +105,7 @@ def pattern_of(message: ast.expr) -> str | None:
 
 
 SPEAKERS = {
-    # Who says a sentence, and which of its arguments is the sentence.
+    # # Callers of a sentence, and the argument with the sentence.
     "VerifyException": 0,
     "CompileError": 0,
     "CannotRaiseError": 1,
@@ -128,13 +129,13 @@ SOURCES = sorted(
     source
     for folder in ("dialects", "passes", "lowering")
     for source in (ROOT / folder).rglob("*.py")
-    # How a sentence is said, not what.
+    # # The wording of a sentence, without its content.
     if source.name != "diagnostics.py"
 )
 
 
 def checks() -> list[str]:
-    """What the CHECK lines of all files say, their comments left out."""
+    """The text of the CHECK lines of all files, comments left out."""
     return [
         found[1]
         for file in FILES
@@ -170,7 +171,7 @@ def test_file_runs_and_states_its_intent(file: Path):
 
 @pytest.mark.parametrize("file", FILES, ids=identified)
 def test_every_prefix_is_used(file: Path):
-    """A prefix that a command asks for and no line has would check nothing."""
+    """A prefix of a command without a line would check nothing."""
     text = file.read_text()
     for command in re.findall(r"// RUN: (.*filecheck.*)", text):
         asked = re.search(r"--check-prefix(?:es)?=([\w,-]+)", command)
@@ -180,7 +181,7 @@ def test_every_prefix_is_used(file: Path):
 
 @pytest.mark.parametrize("file", FILES, ids=identified)
 def test_every_line_is_checked(file: Path):
-    """A line with a prefix that no command asks for checks nothing."""
+    """A line with a prefix of no command checks nothing."""
     text = file.read_text()
     commands = "\n".join(re.findall(r"// RUN: (.*)", text))
     asked = {

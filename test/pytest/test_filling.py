@@ -1,7 +1,7 @@
 """
-The first steps of a chunk leave out the levels whose first plane is not due; how early each is
-needed, and where the code for it is short enough; and runs are right with them. (A stage that is
-left out a step too long shows in the SIMT interpreter: what is stored was never set.)
+The first steps of a chunk leave out levels before their first plane is due: the first needed step
+of each level, and short enough code for the choice; and runs are right. (A stage left out for a
+step too many shows in the SIMT interpreter: the stored value was never set.)
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CUBE = tuple(star(3, 1))
 def compiled(
     element: Element, offsets: tuple[tuple[int, ...], ...], domain: Domain, depth: int
 ) -> CompiledProgram:
-    """What the default pipeline makes."""
+    """The kernels of the default pipeline."""
     text = program_text(sum_program(element, list(offsets))(domain))
     return timetile.compile(text, executor="simt", cache=False, depth=depth, halos="common")
 
@@ -52,7 +52,7 @@ def test_each_level_of_a_star_is_due_two_radii_after_the_one_below(radius: int, 
 
 def test_sums_are_due_with_their_first_plane():
     """
-    The parts of a sum, from the first row to the last: a level's own plane comes with the last one.
+    The parts of a sum, from the first row to the last: a level's plane comes with the last part.
     """
     geometry = Geometry(deepest(compiled("f64", BOXES[1], (8784, 8784), 3).kernels.tiled, 3))
     stages = [stage for stage in geometry.kernel.stages if isinstance(stage, ApplyOp)]
@@ -89,14 +89,14 @@ def test_loops_that_fill_the_pipeline_are_short(
 
 
 def test_filling_loops_make_one_level_more_each_and_store_nothing():
-    """The shuffles of a star: two for each level that a step makes."""
+    """The shuffles of a star: two for each level computed in a step."""
     program = compiled("f64", STARS[1], (8352, 8352), 10)
     kernel = deepest(program.kernels.tiled, 10)
     geometry = Geometry(kernel)
     ends = filling_loops(geometry)
     threads = program.kernels.threads(kernel.sym_name.data)
     loops = [op for op in threads.walk() if isinstance(op, scf.ForOp)]
-    # Around them is the loop over the columns in which a chunk goes on.
+    # # The loop over the columns of a chunk surrounds the three loops.
     innermost = [
         loop for loop in loops if not any(isinstance(op, scf.ForOp) for op in loop.body.walk())
     ]

@@ -1,4 +1,4 @@
-"""The fits of the cost model: what they say of themselves, and the script that judges them."""
+"""The fits of the cost model: their descriptions, and the script that judges fits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 @pytest.fixture
 def fit(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    """The script `benchmarks/fit.py`, imported with those beside it."""
+    """The script `benchmarks/fit.py`, imported with the scripts beside."""
     known = set(sys.modules)
     monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
     yield import_module("fit")

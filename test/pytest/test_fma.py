@@ -27,7 +27,7 @@ def bits(value: np.floating[Any]) -> str:
 
 
 def assert_exact(kind: FloatType, triples: Sequence[tuple[float, ...]]) -> None:
-    """`fma` rounds each a * b + c once, whatever stands beside it in the array."""
+    """`fma` rounds each a * b + c once, for any other elements of the array."""
     a, b, c = (np.array(column, dtype=kind) for column in zip(*triples, strict=True))
     found = fma(a, b, c)
     assert found.dtype == kind

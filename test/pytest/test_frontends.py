@@ -1,4 +1,7 @@
-"""What frontends print, in combinations, is what the stencil dialect says."""
+"""
+Programs in the style of frontends, in combinations, compute the results defined by the stencil
+dialect.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The function that is named is the one that is compiled, run and explained: no other one."""
+"""The named function is compiled, run and explained, and no other function."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ TEMP = "!stencil.temp<?xf64>"
 
 
 def loop(name: str, factor: float, visibility: str = "") -> str:
-    """A function whose time loop writes its first field times a factor to the second one."""
+    """
+    A function with a time loop that writes the first field times a factor to the second field.
+    """
     return f"""
 func.func {visibility} @{name}(%a: {FIELD}, %b: {FIELD}, %n: index) {{
   %c0 = arith.constant 0 : index
@@ -91,7 +93,7 @@ def test_a_private_function_is_compiled_where_it_is_named(
 def test_a_function_beside_the_time_loops_is_not_taken_for_them(
     program: Path, capsys: pytest.CaptureFixture[str]
 ):
-    """A function without a loop is refused by name, even though another one has a loop."""
+    """A function without a loop is refused by name, even if another function has a loop."""
     program.write_text(loop("looped", 2.0) + "func.func @other() { func.return }")
     assert error_of(f"compile {program} --function other", capsys).startswith(
         "@other stores no field"
@@ -125,7 +127,10 @@ def test_a_module_without_functions_is_refused():
 
 
 def test_a_public_function_that_a_cell_calls_is_not_taken_for_the_program():
-    """Frontends leave what cells call public; of two that nobody calls one is to be named."""
+    """
+    Frontends leave functions called by cells public; of two functions without a caller, the user
+    names one.
+    """
     helper = """
       func.func @half(%x: f64) -> f64 {
         %h = arith.constant 0.5 : f64

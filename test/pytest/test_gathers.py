@@ -86,9 +86,7 @@ func.func @jump(%A: !field, %n: index) {
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_pointers_jump_in_place(executor: Executor):
-    """
-    Every step each cell points where the one that it points to pointed before: all find the root.
-    """
+    """Every step each cell points to the earlier target of its target: all cells find the root."""
     program = timetile.compile(LIST, executor=executor, cache=False)
     found = np.maximum(np.arange(12) - 1, 0)
     program(found, 4)

@@ -39,7 +39,7 @@ STANDARD = frozenset(
         "operandSegmentSizes",
     ]
 )
-"""Words of MLIR and of any program, which need no entry."""
+"""Words of MLIR and of any program, without a need for an entry."""
 
 
 BUILT_IN = {name for name in DIALECTS if name == "nvvm"}
@@ -48,7 +48,7 @@ BUILT_IN = {name for name in DIALECTS if name == "nvvm"}
 
 def entries() -> set[str]:
     """
-    The words that docs/glossary.md defines: in bold, in the first column, or explained within an
+    The words defined in docs/glossary.md: in bold, in the first column, or explained within an
     entry.
     """
     text = (ROOT / "docs" / "glossary.md").read_text()
@@ -57,9 +57,7 @@ def entries() -> set[str]:
 
 
 def names_of_operations(dialect: Dialect) -> Iterator[str]:
-    """
-    The words in the names of a dialect's operations, of their operands, results and properties.
-    """
+    """The words in the names of a dialect's operations, operands, results and properties."""
     for operation in dialect.operations:
         yield operation.name.split(".", 1)[1]
         assert issubclass(operation, IRDLOperation)
@@ -70,10 +68,7 @@ def names_of_operations(dialect: Dialect) -> Iterator[str]:
 
 
 def names_of_attributes(dialect: Dialect) -> Iterator[str]:
-    """
-    The words in the names of a dialect's attributes, of their parameters, and of enumerations'
-    values.
-    """
+    """The words in the names of a dialect's attributes, parameters, and values of enumerations."""
     for attribute in dialect.attributes:
         yield attribute.name.split(".", 1)[1]
         if issubclass(attribute, ParametrizedAttribute):
@@ -83,7 +78,7 @@ def names_of_attributes(dialect: Dialect) -> Iterator[str]:
 
 
 def names_of_the_schedule() -> Iterator[str]:
-    """The words in the names of the parts of a schedule, and in their values."""
+    """The words in the names of the parts of a schedule, and in the values of the parts."""
     for part in fields(Schedule):
         yield part.name
         yield from re.findall(r"'(\w+)'", str(part.default))
@@ -92,7 +87,7 @@ def names_of_the_schedule() -> Iterator[str]:
 
 
 def names_of_the_ir() -> set[str]:
-    """All words that the glossary must have."""
+    """All required words of the glossary."""
     names = set(names_of_the_schedule())
     for key, factory in DIALECTS.items():
         if key not in BUILT_IN:
@@ -107,8 +102,8 @@ def names_of_the_ir() -> set[str]:
 
 def is_defined(name: str, known: set[str] | frozenset[str]) -> bool:
     """
-    Whether a name, its singular, or each of its parts is known: `source_index` is of `source` and
-    `index`.
+    Whether a name, its singular, or each part of the name is known: `source_index` is of `source`
+    and `index`.
     """
     if name in known or name.removesuffix("s") in known:
         return True

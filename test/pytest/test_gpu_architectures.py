@@ -1,7 +1,4 @@
-"""
-A program is compiled for the GPU that is there: its architecture, its part, and kernels that it can
-load.
-"""
+"""A program is compiled for the present GPU: its architecture, its part, and loadable kernels."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """
-What programs hold on a GPU is given back: by close, by with, and when they are dropped. Programs
-run where their arrays are.
+Resources of programs on a GPU are given back: by close, by with, and when programs are dropped.
+Programs run on the GPU of their arrays.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from timetile.runtime.device.runners import MOST_STREAMS
 
 @dataclass(frozen=True)
 class Numbered:
-    """A device as CuPy names it."""
+    """A device in CuPy's notation."""
 
     id: int
 
@@ -71,7 +71,7 @@ def test_a_program_that_is_dropped_gives_back_everything(driver: BookKeeper):
     gc.disable()
     try:
         del compiled
-        # It is in no cycle: nobody has to look for it.
+        # # The program is in no cycle: the garbage collector is not needed.
         assert driver.left == {"module": 1}
     finally:
         gc.enable()
@@ -155,7 +155,7 @@ def test_numpy_arrays_leave_nothing_but_what_is_kept(driver: BookKeeper):
 
 
 def test_runners_of_many_streams_are_bounded(driver: BookKeeper):
-    """The runners that were used least lately are closed; the others are kept."""
+    """The least recently used runners are closed; the other runners are kept."""
     compiled = program()
     for stream in range(3 * MOST_STREAMS):
         compiled(*fields(driver), steps=7, stream=stream)
@@ -182,7 +182,7 @@ def test_a_runner_that_is_lent_is_not_closed(driver: BookKeeper, monkeypatch: py
 
 
 def test_threads_share_the_runner_of_a_stream(driver: BookKeeper):
-    """However they meet, there is one of each stream, and kernels are loaded once."""
+    """In any order of meeting, each stream has one runner, and kernels are loaded once."""
     compiled = program()
     ready, found = Barrier(8), list[int]()
 
@@ -225,7 +225,7 @@ def test_a_device_is_opened_once(driver: BookKeeper):
 @pytest.mark.parametrize("gpu_of_program", [0, 1])
 @pytest.mark.parametrize("says_so", [False, True])
 def test_arrays_on_another_gpu_are_refused(driver: BookKeeper, gpu_of_program: int, says_so: bool):
-    """Whether the array says so, or the driver does; nothing is launched."""
+    """The report comes from the array or from the driver; nothing is launched."""
     there = 1 - gpu_of_program
     compiled = program(gpu=gpu_of_program)
     here, away = fields(driver, 1, gpu_of_program), fields(driver, 8, there)

@@ -1,4 +1,6 @@
-"""Branches that keep cells from reading outside a field: the read is not there, at any depth."""
+"""
+Branches that keep cells from reading outside a field: the code has no such read, at any depth.
+"""
 
 from __future__ import annotations
 

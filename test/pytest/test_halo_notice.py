@@ -1,4 +1,4 @@
-"""Buffers that take turns with different halos are a warning, once, where steps read them."""
+"""Rotating buffers with different halos cause one warning, if steps read the halos."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXECUTORS: tuple[Executor, ...] = ("cpu", "numpy", "planes", "simt")
 
 
 def fields() -> list[Any]:
-    """One that was filled, and one that was allocated."""
+    """A filled buffer, and an allocated buffer."""
     return [np.random.default_rng(1).random(SHAPE), np.zeros(SHAPE)]
 
 
@@ -42,7 +42,7 @@ def test_halos_that_differ_are_a_warning_once(executor: Executor, caplog: pytest
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_nothing_is_said_where_all_is_well(executor: Executor, caplog: pytest.LogCaptureFixture):
-    """Halos that are the same, one step, and halos that are meant to differ."""
+    """Equal halos, a single step, and halos meant to differ."""
     filled = fields()[0]
     program(executor)(filled, filled.copy(), 0.1, 4)
     program(executor)(*fields(), 0.1, 1)

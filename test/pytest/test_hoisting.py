@@ -1,4 +1,4 @@
-"""What does not change in time is made once a run, with the same bits on every executor."""
+"""Fields constant in time are computed once a run, with equal bits on every executor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program's function computes beside its time loops, and what it may do with memory."""
+"""Work of a program's function beside the time loops, and allowed uses of memory."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_fields_are_stored_to_their_own_memory():
 
 
 def test_buffers_of_a_second_loop_are_not_one_field():
-    """What the first loop leaves under another name."""
+    """The fields after the first loop, under another name."""
     text = f"""
 func.func @twice(%A: !field, %B: !field, %k: f64, %steps: index) {{
   %zero = arith.constant 0 : index
@@ -181,7 +181,7 @@ func.func @unsigned(%A: !field, %B: !field) {
 
 @pytest.mark.parametrize("executor", ["cpu", "simt"])
 def test_a_field_may_be_cast_at_each_use(executor: Executor):
-    """Read at its own cell under one name and stored under another."""
+    """A buffer read at the cell itself under one name and stored under another name."""
     text = """
 func.func @grown(%K: !stencil.field<?xf64>, %steps: index) {
   %zero = arith.constant 0 : index

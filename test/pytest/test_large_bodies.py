@@ -1,6 +1,5 @@
 """
-Cells with more values or scalars than a thread has registers for get kernels that do not spill by
-the kilobyte.
+Cells with more values or scalars than a thread's registers get kernels with few spilled bytes.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from timetile.frontend.model import DType
 from timetile.runtime.kernels.kernel import Kernel
 
 FEW = 256
-"""Bytes of spills that a kernel may have."""
+"""Allowed bytes of spills of a kernel."""
 
 
 def filtered(reach: int, element: Element) -> Program:
-    """A plane of neighbours, each times a scalar of its own."""
+    """A plane of neighbours, each times a separate scalar."""
     offsets = [(y, x) for y in range(-reach, reach + 1) for x in range(-reach, reach + 1)]
     names = [f"w{k}" for k in range(len(offsets))]
     cell: Expression = Tap("u", offsets[0]) * Scalar(names[0])
@@ -33,8 +32,8 @@ def filtered(reach: int, element: Element) -> Program:
 
 def tangled(values: int) -> str:
     """
-    A program whose cell makes so many values, all of which it takes again at its end, the first one
-    last.
+    A program with a given number of values in a cell; the cell uses all values again at the end,
+    the first value last.
     """
     field, temp = "!stencil.field<[0,64]x[0,64]xf64>", "!stencil.temp<?x?xf64>"
     lines = [f"%v0 = stencil.access %x[0, 0] : {temp}"]
@@ -63,7 +62,7 @@ func.func @run(%a: {field}, %b: {field}, %n: index) {{
 
 
 def kernels(text: str | ModuleOp) -> list[Kernel]:
-    """The kernels that are chosen, assembled."""
+    """The chosen kernels, assembled."""
     compiled = timetile.compile(text, executor="planes", cache=False)
     return [
         compiled.kernels.kernel(facts.name) for loop in compiled.kernels.facts for facts in loop
@@ -72,7 +71,7 @@ def kernels(text: str | ModuleOp) -> list[Kernel]:
 
 @pytest.mark.parametrize(("reach", "element"), [(8, "f32"), (6, "f64")])
 def test_a_filter_of_hundreds_of_scalars_does_not_spill(reach: int, element: Element):
-    """Each is loaded where it is used: hundreds that wait in registers would be spilled."""
+    """Each scalar is loaded at its use: hundreds of waiting scalars would spill."""
     program = filtered(reach, element)
     text = program_text(program)
     checked = timetile.compile(text, executor="planes", fp_contract="off", cache=False)
@@ -83,7 +82,7 @@ def test_a_filter_of_hundreds_of_scalars_does_not_spill(reach: int, element: Ele
 
 
 def test_a_body_that_fills_the_registers_gets_one_level():
-    """No level is added to a body that fills the registers by itself."""
+    """No level is added to a body that fills the registers alone."""
     found = kernels(tangled(110))
     assert [kernel.name for kernel in found] == ["run_step"]
     assert all(kernel.spill_bytes < FEW for kernel in found)

@@ -1,7 +1,4 @@
-"""
-Launches that are made often go as a graph, and runs that are made again repeat their launches,
-without a GPU.
-"""
+"""Frequent launches run as a graph, and repeated runs repeat the launches, without a GPU."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ def on_buffers(*pointers: int) -> list[DeviceBuffer]:
 
 
 class Calls:
-    """Calls of one program, one after the other."""
+    """Successive calls of one program."""
 
     def __init__(self, compiled: CompiledProgram | None = None):
         compiled, self.on = compiled or heat(3), Recorder()
@@ -35,7 +32,7 @@ class Calls:
     def make(
         self, steps: int, buffers: list[DeviceBuffer] | None = None, scalar: float = 0.1
     ) -> Sequence[Any]:
-        """One call, on buffers 1 and 2 if on no others; what the loop's results are."""
+        """A call, on buffers 1 and 2 by default, and the loop's results."""
         outside = dict.fromkeys((*self.loop.captures, *self.loop.scalars), scalar)
         return self.runner(self.loop, steps, buffers or on_buffers(1, 2), outside)
 
@@ -44,10 +41,7 @@ class Calls:
 
 
 def alternating(on: Recorder) -> bool:
-    """
-    The launches of a run of 301 steps on buffers 1 and 2 are there, in order, as often as it was
-    called.
-    """
+    """The launches of a run of 301 steps on buffers 1 and 2, in order, once for each call."""
     sources = [source for _, source, _ in buffers_of(on)]
     one = [1 + k % 2 for k in range(101)]
     return sources == one * (len(sources) // 101)
@@ -55,7 +49,7 @@ def alternating(on: Recorder) -> bool:
 
 def test_many_launches_go_as_a_graph():
     """
-    Sixteen of the repeated ones go alone first, so that the GPU has work while the graph is made.
+    The first sixteen repeated launches run alone: the GPU has work during the making of the graph.
     """
     on = launches(3, 301, (1, 2))
     (graph,) = on.graphs
@@ -93,7 +87,7 @@ def test_what_is_closed_frees_its_graphs():
 
 
 def test_a_long_run_that_is_made_often_goes_as_one_graph():
-    """From the third time on, where its launches are not too many."""
+    """From the third run on, if the launches are few enough."""
     on = launches(3, 301, *[(1, 2)] * 4)
     assert [(len(graph.launches), graph.times) for graph in on.graphs] == [(16, 4 + 5), (101, 2)]
     assert len(on.launched) == 4 * 101 and alternating(on)
@@ -111,12 +105,12 @@ def test_a_stream_that_is_captured_takes_the_launches_themselves():
 
 
 def test_launches_that_the_host_attends_to_go_one_by_one():
-    """Whose waits are bounded: a report is read after each."""
+    """Kernels with bounded waits: the runtime reads a report after each launch."""
     on = launches(3, 301, (1, 2), bound_waits=True)
     assert not on.graphs and len(on.launched) == 101
 
 
-# So do short runs that are made again.
+# # Repeated short runs form a graph, too.
 
 
 def test_a_short_run_that_is_made_again_goes_as_a_graph():
@@ -140,7 +134,7 @@ def test_the_oldest_run_is_forgotten():
 
 
 def test_a_run_that_is_made_between_others_is_not_forgotten():
-    """However many others there are: eight are kept, those made last."""
+    """For any number of other runs: the eight newest graphs are kept."""
     calls = Calls()
     for other in range(20):
         calls.make(31, on_buffers(1, 2))
@@ -152,7 +146,7 @@ def test_a_run_that_is_made_between_others_is_not_forgotten():
 
 
 def test_results_of_a_loop_are_the_buffers_that_its_roles_name_at_the_end():
-    """The buffers that the loop's roles name at its end, as the caller knows them."""
+    """The buffers of the loop's roles at the end, in the caller's numbering."""
     calls = Calls()
     for steps in (30, 31):
         for _ in range(3):
@@ -174,7 +168,7 @@ def test_a_run_that_is_captured_leaves_what_is_remembered():
 
 
 def test_a_run_waits_for_that_of_another_thread():
-    """Each remembers its own launches."""
+    """Each program remembers its own launches."""
     calls = Calls()
     others: list[Thread] = []
 
@@ -207,9 +201,7 @@ def test_runs_that_copy_go_one_by_one():
 def test_a_run_made_again_makes_equal_launches(
     depth: int, steps: int, bound_waits: bool, why: str, monkeypatch: pytest.MonkeyPatch
 ):
-    """
-    Launches, graphs of a loop or of all, and copies, in their order; the plan is not read again.
-    """
+    """Launches, graphs of a loop or of all loops, and copies, in order; the plan is read once."""
     calls = Calls(heat(depth, bound_waits=bound_waits))
     calls.make(steps, on_buffers(1, 2))
     first = list(calls.on.done)

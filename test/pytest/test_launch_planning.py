@@ -1,8 +1,8 @@
 """
-Plans of launches, run symbolically: a buffer holds the name of the version that was stored in it,
-and has a halo that no launch writes. Every launch reads the versions that the unfused program
-reads, with its halo around them where kernels count on that, writes nothing that it reads, and in
-the end every buffer of the program holds what the unfused program leaves in it.
+Plans of launches, run symbolically: a buffer holds the name of the last stored version, and has a
+halo without writes. Every launch reads the versions read by the unfused program, with the right
+halo if kernels need the halo, and writes no source; in the end every buffer of the program holds
+the version left by the unfused program.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Version = int
 
 
 class Versions:
-    """Numbers versions: two are equal if they were computed by one update from equal versions."""
+    """Numbers versions: two versions are equal if one update computed both from equal versions."""
 
     def __init__(self):
         self.numbers: dict[tuple[str, int, tuple[Version, ...]], Version] = {}
@@ -35,7 +35,7 @@ class Versions:
 @dataclass(frozen=True)
 class Step:
     """
-    A step of a time loop by roles: which are read, which are written, how they rotate after it.
+    A step of a time loop by roles: read roles, written roles, and the rotation after the step.
     """
 
     rotate: tuple[int, ...]
@@ -48,9 +48,7 @@ class Step:
 
     @property
     def rotation(self) -> Rotation:
-        """
-        What the planner is told: a role is live if this step or a later one reads what it holds.
-        """
+        """The planner's input: a role is live if the step or a later step reads the role's data."""
         successor = {source: role for role, source in enumerate(self.rotate)}
         live = set(self.read)
         while True:
@@ -67,7 +65,7 @@ class Step:
     def compute(
         self, held: dict[int, Version], time: int, versions: Versions
     ) -> dict[int, Version]:
-        """What a step writes, by role; KeyError where it reads what nobody holds."""
+        """The versions written by a step, by role; KeyError for a read of an empty role."""
         inputs = tuple(held[k] for k in sorted(self.read))
         return {k: versions.number(f"role {k}", time, inputs) for k in self.written}
 
@@ -77,7 +75,7 @@ class Step:
 
 
 def unfused(step: Step, steps: int, versions: Versions) -> list[Version]:
-    """What each buffer of the program holds in the end, without any launches."""
+    """The versions in the program's buffers at the end, without any launches."""
     buffers = [versions.number(f"buffer {k}") for k in step.roles]
     names = dict(enumerate(step.roles))
     for time in range(steps):
@@ -89,7 +87,7 @@ def unfused(step: Step, steps: int, versions: Versions) -> list[Version]:
 
 
 def written_buffers(step: Step, steps: int) -> set[int]:
-    """The buffers of the program that the unfused program writes."""
+    """The buffers written by the unfused program."""
     names, buffers = dict(enumerate(step.roles)), set[int]()
     for _ in range(steps):
         buffers |= {names[role] for role in step.written}
@@ -98,7 +96,7 @@ def written_buffers(step: Step, steps: int) -> set[int]:
 
 
 def launches_of(found: Plan) -> Iterator[Launch]:
-    """The launches in the order in which they run."""
+    """The launches in running order."""
     end = found.first + found.length
     repeated = found.launches[found.first : end] * found.repeats
     return chain(found.launches[: found.first], repeated, found.launches[end:])
@@ -114,8 +112,8 @@ def run_plan(
     common: bool = False,
 ) -> list[Version]:
     """
-    What each buffer of the program holds after the plan; AssertionError where a launch is wrong.
-    Where halos are `common`, any buffer of a cycle has the right one.
+    The versions in the program's buffers after the plan; AssertionError for a wrong launch. With
+    `common` halos, any buffer of a cycle has the right halo.
     """
     rotation = replace(step.rotation, common_halos=common)
     memory = [versions.number(f"buffer {k}") for k in step.roles]
@@ -126,7 +124,8 @@ def run_plan(
     at_home = [k for k in step.roles if rotation.has_home(k, single_steps=max(depths) == 1)]
     time = 0
     for launch in launches_of(found):
-        # Kernels take halos from the buffers that the unfused program names at this time.
+        # # Kernels take halos from the buffers named by the unfused program at the launch's first
+        # step.
         for role in step.roles:
             assert rotation.own(role, time) == rotation.own(role, launch.time)
         for role in at_home:
@@ -148,7 +147,7 @@ def run_plan(
 
 
 def check(step: Step, deepest: tuple[int, ...], steps: int, *, common: bool = False) -> Plan:
-    """The plan for these depths, and what `temporal-fusion` adds to them, is right."""
+    """The plan for given depths, with the depths added by `temporal-fusion`, is right."""
     rotation = replace(step.rotation, common_halos=common)
     depths = complete_depths(deepest, rotation.home_cycles)
     found = plan(rotation, depths, steps)
@@ -167,7 +166,7 @@ def subsets(roles: range) -> Iterator[frozenset[int]]:
 
 
 def all_steps(count: int) -> list[Step]:
-    """Every step of a time loop with `count` buffers that reads and writes something."""
+    """Every step of a time loop with `count` buffers and at least one read and one write."""
     roles = range(count)
     return [
         Step(rotate, read, written)
@@ -220,8 +219,8 @@ def test_plans_of_drawn_steps_of_many_buffers_are_right(
 @pytest.mark.parametrize("depth", [1, 2, 3, 4, 7, 12])
 def test_a_plan_uses_its_deepest_kernel(depth: int):
     """
-    A long run is a loop of the deepest launches, in the program's own two buffers, or in the first
-    one and a copy, where an odd number of launches takes an even number of steps.
+    A long run is a loop of the deepest launches, in the program's two buffers; or in the first
+    buffer and a copy, if an odd number of launches takes an even number of steps.
     """
     found = check(HEAT, (depth,), 1000)
     assert found.scratch_like == (() if depth % 2 else (0,))
@@ -242,7 +241,7 @@ def test_with_halos_in_common_two_buffers_are_enough(depth: int):
     [
         (Step((1, 0), frozenset({0}), frozenset({1})), ((0, 1),)),
         (Step((1, 2, 0), frozenset({0}), frozenset({1})), ((0, 1, 2),)),
-        # Two live versions, a buffer that is updated in place, and coefficients that only rotate.
+        # # Two live versions, a buffer updated in place, and coefficients that only rotate.
         (Step((1, 2, 0), frozenset({0, 2}), frozenset({1})), ()),
         (Step((0,), frozenset({0}), frozenset({0})), ()),
         (Step((1, 2, 0), frozenset({0}), frozenset()), ()),
@@ -260,13 +259,13 @@ def test_no_steps_need_no_launch():
 
 
 def test_a_wave_of_three_buffers_needs_one_more():
-    """A launch reads two versions and writes two: with three buffers one of them is scratch."""
+    """A launch reads two versions and writes two: with three buffers, a fourth is scratch."""
     found = check(WAVE, (4,), 20)
     assert len(found.scratch_like) == 1 and not found.copies
 
 
 def test_an_update_in_place_needs_a_second_buffer():
-    """A buffer that a step reads and writes, and nothing rotates: its last version ends at home."""
+    """A buffer read and written by a step, without rotation: the last version ends at home."""
     sums = Step((0,), frozenset({0}), frozenset({0}))
     for steps in range(1, 9):
         found = check(sums, (2,), steps)
@@ -289,7 +288,8 @@ def beside(first: Step, second: Step) -> Step:
 
 def test_a_cycle_takes_no_scratch_that_another_needs():
     """
-    A wave needs one buffer more; a pair beside it whose data stays at home is not copied for it.
+    A wave needs one buffer more; a pair beside the wave, with data at home, is not copied for the
+    wave.
     """
     step, depths = beside(HEAT, WAVE), (5, 3)
     found = plan(step.rotation, depths, 1000)
@@ -308,9 +308,9 @@ COEFFICIENTS = Step((1, 2, 0), frozenset({0}), frozenset())
     [
         (HEAT, (2,)),
         (beside(HEAT, HEAT), (2, 2)),
-        # What only rotates is where the program has it.
+        # # Buffers that only rotate lie in the program's places.
         (beside(HEAT, COEFFICIENTS), (2,)),
-        # Two live versions, and one that is updated in place.
+        # # Two live versions, and a buffer updated in place.
         (WAVE, ()),
         (beside(HEAT, WAVE), ()),
         (Step((0,), frozenset({0}), frozenset({0})), ()),

@@ -1,6 +1,4 @@
-"""
-What the driver is told to launch: the kernels of a plan on the buffers of a call, without a GPU.
-"""
+"""The driver's launches, without a GPU: the kernels of a plan on the buffers of a call."""
 
 from __future__ import annotations
 

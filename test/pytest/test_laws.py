@@ -1,6 +1,6 @@
 """
-How the packages stand to each other: imports point one way, and finding timetile costs nothing.
-What holds of every file: nothing is silenced, and sizes are bounded.
+Laws of the packages: imports point one way, and finding timetile costs nothing. Laws of every file:
+nothing is silenced, and sizes are bounded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import timetile
 
 PACKAGE = Path(timetile.__file__).parent
 LAYERS = ("dialects", "passes", "lowering", "runtime", "frontend")
-"""Each may import itself and those before it."""
+"""Each layer may import itself and the layers before."""
 
 
 def sources(layer: str) -> list[Path]:
@@ -27,7 +27,8 @@ def sources(layer: str) -> list[Path]:
 
 def imports_of(path: Path) -> Iterator[tuple[int, str]]:
     """
-    Every module that a file imports, wherever in the file, with its line; relative ones as dots.
+    Every module imported by a file, at any place of the file, with the line; relative modules as
+    dots.
     """
     for node in ast.walk(ast.parse(path.read_text())):
         match node:
@@ -42,7 +43,7 @@ def imports_of(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def layer_of(module: str) -> str | None:
-    """The layer that a module belongs to, if it is ours."""
+    """The layer of a module; None for modules outside timetile."""
     parts = module.split(".")
     return parts[1] if parts[0] == "timetile" and len(parts) > 1 and parts[1] in LAYERS else None
 
@@ -62,7 +63,7 @@ def test_imports_point_one_way(layer: str):
 
 
 def test_imports_are_absolute_and_name_the_package():
-    """A root folder imported as itself would be a second copy of it."""
+    """A root folder imported under its own name would be a second copy of the package."""
     wrong = [
         f"{path.relative_to(PACKAGE)}:{line} imports {module}"
         for layer in LAYERS
@@ -74,14 +75,14 @@ def test_imports_are_absolute_and_name_the_package():
 
 
 def python(code: str, path: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run code in a new interpreter, with a folder at the head of its path."""
+    """Run code in a new interpreter, with a folder at the head of the interpreter's path."""
     prologue = "" if path is None else f"import sys; sys.path.insert(0, {str(path)!r}); "
     command = [sys.executable, "-c", prologue + code]
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
 def modules_after(code: str) -> set[str]:
-    """The modules that an interpreter has loaded after some code."""
+    """The modules loaded by an interpreter after some code."""
     done = python(f"{code}; import sys, json; print(json.dumps(list(sys.modules)))")
     assert done.returncode == 0, done.stderr
     return set(json.loads(done.stdout))
@@ -107,7 +108,7 @@ for kind in (universe.all_dialects, universe.all_passes, universe.all_targets):
 
 
 def test_passes_need_no_runtime():
-    """Another frontend embeds the passes: they pull in neither NumPy nor CUDA."""
+    """Other frontends embed the passes: passes import neither NumPy nor CUDA."""
     loaded = modules_after("import timetile; timetile.pipeline(depth=4)")
     assert "timetile.passes.device_tiling" in loaded
     assert not {"cuda", "numpy", "timetile.runtime"} & loaded
@@ -115,7 +116,7 @@ def test_passes_need_no_runtime():
 
 @pytest.mark.parametrize("layer", LAYERS)
 def test_root_folders_refuse_another_name(layer: str):
-    """The folders lie at the top of the repository; imported from there they would be copies."""
+    """The folders lie at the top of the repository; imports from the top would make copies."""
     done = python(f"import {layer}", PACKAGE)
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
@@ -130,16 +131,16 @@ MOST_LINES = 400
 """Lines of a file."""
 
 MOST_LINES_OF_A_FUNCTION = 60
-"""Lines of a function, without its docstring."""
+"""Lines of a function, without the docstring."""
 
 
 def files_of(folder: str) -> list[Path]:
-    """The Python files below a folder of the repository, without those that links lead to."""
+    """The Python files below a folder of the repository, without files behind links."""
     return sorted((ROOT / folder).rglob("*.py"))
 
 
 def lines_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """The lines of a function, from its name to its end, without those of its docstring."""
+    """The lines of a function, from the name to the end, without the docstring's lines."""
     assert function.end_lineno is not None
     count = function.end_lineno - function.lineno + 1
     match function.body[0]:

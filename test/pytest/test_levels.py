@@ -1,6 +1,6 @@
 """
-Given passes replace the default ones of every level, and passes and dialects of other packages are
-known.
+Given passes replace the default passes of every level, and passes and dialects of other packages
+are known.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SHAPE = (16, 21)
 @dataclass(frozen=True)
 class NotePass(ModulePass):
     """
-    A pass of another package: it notes the dialects that it meets, and whether it knows its own.
+    A pass of another package: records the known dialects, and whether its own dialect is known.
     """
 
     name = "note"
@@ -58,7 +58,7 @@ def nothing_met() -> Iterator[None]:
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package that brings the pass and a dialect."""
+    """A package with the pass and a dialect."""
     found = Universe.get_multiverse()
     more = Universe(
         all_dialects={**found.all_dialects, "notes": lambda: Dialect("notes")},
@@ -72,7 +72,7 @@ def fields() -> list[Any]:
 
 
 def run_on(executor: Executor = "simt", **options: Any) -> list[Any]:
-    """What a program leaves in its fields."""
+    """The fields after a program."""
     found = fields()
     timetile.compile(HEAT, executor=executor, **options)(*found, 0.1, 5)
     return found
@@ -130,7 +130,7 @@ def test_a_pass_of_another_package_runs_at_the_level_in_which_it_stands(level: i
 
 
 def test_the_cpu_runs_what_given_passes_make_of_time_loops():
-    """Contraction is decided there, for every executor."""
+    """The temporal level decides contraction, for every executor."""
     off = [
         ContractCellsPass("off") if isinstance(item, ContractCellsPass) else item
         for item in DEFAULT[0]
@@ -151,7 +151,7 @@ def test_passes_of_other_packages_are_not_cached(own_cache: Path):
 
 
 def test_given_passes_have_keys_of_their_own(own_cache: Path):
-    """Of every level: what one pipeline made is not taken for another's."""
+    """Of every level: one pipeline's result is never taken for another pipeline's."""
     expected = run_on("cpu", fp_contract="off")
     run_on("cpu")
     off = [
@@ -221,7 +221,7 @@ def test_a_package_that_cannot_be_loaded_is_a_warning(
     )
 
 
-# What does not fit.
+# # Refusals.
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,4 @@
-"""
-Links of the documentation lead somewhere: to a file of the repository, and to a heading of it.
-"""
+"""Links of the documentation lead to a file of the repository, and to a heading of the file."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ def links(page: Path) -> Iterator[str]:
 
 
 def is_dead(target: str, page: Path) -> bool:
-    """Whether a link of a page leads to no file of the repository, or to no heading of its page."""
+    """Whether a link of a page is dead: no file of the repository, or no heading of the file."""
     name, _, anchor = target.partition("#")
     path = (page.parent / name).resolve() if name else page
     if not path.exists() or not path.is_relative_to(ROOT):
@@ -45,7 +43,7 @@ def is_dead(target: str, page: Path) -> bool:
 
 
 def dead_links(page: Path) -> list[str]:
-    """The links of a page that lead nowhere."""
+    """The dead links of a page."""
     return [target for target in links(page) if is_dead(target, page)]
 
 
@@ -63,8 +61,7 @@ def test_a_dead_link_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 def test_every_experiment_that_is_cited_is_in_the_log():
     """
-    Constants and pages cite "log 141": an entry of this number is in docs/experiments/, and in its
-    index.
+    Constants and pages cite "log 141": the entry 141 is in docs/experiments/, and in the index.
     """
     folder = ROOT / "docs" / "experiments"
     entries = {
@@ -106,7 +103,7 @@ SOURCE = re.compile(
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_files_that_a_page_names_exist(page: Path):
-    # An experiment names the files of its day, and a how-to those that its reader will write.
+    # # An experiment names the files of its day, and a how-to names future files of the reader.
     if page.parent.name == "experiments":
         return
     named = SOURCE.findall(page.read_text())

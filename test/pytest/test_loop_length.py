@@ -1,6 +1,6 @@
 """
-Pipelines by hand compile in seconds whatever they ask for: loops that would be too long are made
-shorter, with a remark.
+Pipelines by hand compile in seconds for any options: loops above the limit are made shorter, with a
+remark.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CUBE = sum_program("f64", list(product((-1, 0, 1), repeat=3)))((6, 9, 40))
 
 
 def lengths(kernels: ProgramKernels) -> list[tuple[int, int]]:
-    """Of each kernel the steps of a turn of its loop, and operations of a thread in one of them."""
+    """Of each kernel the steps of a turn of the loop, and operations of a thread in a step."""
     module = kernels.tiled
     return [
         (unrolled_steps(kernel), operations_of_step(kernel, module))

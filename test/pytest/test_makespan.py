@@ -1,4 +1,4 @@
-"""When a launch ends: the closed form against slots that take one tile after the other."""
+"""The end of a launch: the closed form against slots that take tiles one after the other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KINDS = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 60)), min_size=1, 
 
 
 def simulated(kinds: list[tuple[int, int]], slots: int) -> int:
-    """Every tile starts on the slot that is free first."""
+    """Every tile starts on the first free slot."""
     free, end = [0] * slots, 0
     for count, cost in kinds:
         for _ in range(count):

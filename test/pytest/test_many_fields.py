@@ -1,6 +1,4 @@
-"""
-Programs of so many fields that the usual schedules do not fit a multiprocessor still have one.
-"""
+"""Programs with too many fields for the usual schedules still have a schedule."""
 
 from __future__ import annotations
 
@@ -16,13 +14,12 @@ from timetile.passes.peel_boundaries import PeelBoundariesPass
 from timetile.passes.temporal_fusion import TemporalFusionPass
 
 LARGEST_BLOCK = 232448
-"""Bytes of shared memory that a block of sm_90 may have."""
+"""Allowed bytes of shared memory of a block of sm_90."""
 
 
 def many_fields(fields: int, rank: int, size: int) -> str:
     """
-    The cell before along the first axis, and the sum of the same cell of so many coefficient
-    fields.
+    The cell before along the first axis, and the sum of the cell in a number of coefficient fields.
     """
     field = f"!stencil.field<{'x'.join([f'[-1,{size + 1}]'] * rank)}xf64>"
     temp = f"!stencil.temp<{'?x' * rank}f64>"

@@ -58,7 +58,7 @@ print((most() - before) / held)
 @pytest.mark.parametrize(("executor", "threads"), [("cpu", 1), ("cpu", 2), ("numpy", 1)])
 def test_a_run_takes_a_tenth_of_its_arrays_at_most(executor: str, threads: int):
     """
-    Peak memory of a process whose two arrays of 35 MB are there already, after a run of five steps.
+    Peak memory of a process after a run of five steps; two arrays of 35 MB exist before the run.
     """
     command = [sys.executable, "-c", MEASURED, executor, str(threads)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -1,6 +1,6 @@
 """
-Steps that no tile holds: kernels that read every tap from memory, a step in as many of them as it
-takes.
+Steps too large for tiles: kernels that read every tap from memory, a step in as many kernels as
+needed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from timetile.runtime.kernels.of_program import loops_of
 
 
 def memory_passes() -> tuple[ModulePass, ...]:
-    """The default passes, but with a step read from memory whatever could hold it."""
+    """The default passes, with steps always read from memory."""
     return tuple(
         DeviceTilingPass(reads="memory") if isinstance(item, DeviceTilingPass) else item
         for item in tile_passes(depth=1)
@@ -41,7 +41,7 @@ def check(
     program: Program, steps: int, passes: tuple[ModulePass, ...] | None = None
 ) -> list[LoopOp]:
     """
-    Every executor of kernels leaves what the unfused program does; the loops with their kernels.
+    Every executor of kernels ends like the unfused program; returns the loops with their kernels.
     """
     inputs = random_inputs(program, seed=steps)
     loops: list[LoopOp] = []
@@ -67,8 +67,8 @@ def test_drawn_programs_keep_their_bits_where_cells_are_read_from_memory(
 
 def chain(updates: int, reach: Offset, domain: tuple[int, ...], element: Element) -> Program:
     """
-    Each update looks on both sides at what the one before it wrote; the last one writes the first's
-    buffer.
+    Each update reads results of the update before on both sides; the last update writes the first
+    update's buffer.
     """
     bounds = Box.of(domain).grown(reach, reach)
     names = [f"b{k}" for k in range(updates)]
@@ -86,10 +86,7 @@ def chain(updates: int, reach: Offset, domain: tuple[int, ...], element: Element
 
 
 def in_place(domain: tuple[int, ...], reach: int) -> Program:
-    """
-    Two pairs of coupled fields, each of which adds to its own cell what it sees of the other far
-    away.
-    """
+    """Two pairs of coupled fields; each adds to a cell a distant cell of the other."""
     bounds = Box.of(domain).grown((reach,) * len(domain), (reach,) * len(domain))
 
     def added(own: str, other: str) -> Expression:
@@ -106,7 +103,7 @@ def in_place(domain: tuple[int, ...], reach: int) -> Program:
 
 @dataclass(frozen=True)
 class Wide:
-    """A program that no tile holds, and the number of kernels of its step."""
+    """A program too large for tiles, and the number of kernels of a step."""
 
     name: str
     program: Program
@@ -148,7 +145,7 @@ def test_steps_that_no_tile_holds_are_cut_into_parts_that_read_memory(wide: Wide
 def test_stars_of_a_large_radius_keep_their_bits(
     rank: int, radius: int, domain: tuple[int, ...], element: Element
 ):
-    """Whatever is chosen lowers, and computes the bits of the unfused program."""
+    """Every chosen schedule lowers, and computes the bits of the unfused program."""
     check(sum_program(element, star(rank, radius))(domain), 2)
 
 
@@ -163,7 +160,10 @@ def test_a_depth_that_no_tile_holds_gives_way(depth: int, caplog: pytest.LogCapt
 
 
 def test_an_update_that_a_later_one_overwrites_unread_is_left_out():
-    """One that nobody reads is left out; one that the next reads at its own cell is not."""
+    """
+    A result without a reader is left out; a result read by the next update at the cell itself
+    stays.
+    """
     box = Box.of((5, 40))
     bounds = box.grown((1, 1), (1, 1))
 

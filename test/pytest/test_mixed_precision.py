@@ -1,6 +1,6 @@
 """
-Fields of single precision whose cells are computed in double precision: partial sums, and what
-waits in their place outside the bounds, are of another type than the planes.
+Fields of single precision with cells computed in double precision: partial sums, and the values
+that replace them outside the bounds, are of another type than the planes.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def program(offsets: tuple[tuple[int, int], ...]) -> str:
 
 
 def results(text: str, executor: Executor, schedule: Schedule | None = None) -> list[bytes]:
-    """The bits of both buffers after some steps from random ones."""
+    """The bits of both buffers after some steps from random bits."""
     generator = np.random.default_rng(5)
     shape = tuple(n + 2 for n in SHAPE)
     fields = [generator.random(shape, dtype=np.float32) for _ in range(2)]

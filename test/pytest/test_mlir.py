@@ -19,7 +19,7 @@ from support.sizes import spread
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
 
-# Its bindings come without types.
+# # MLIR's bindings have no types.
 ir: Any = import_module("iree.compiler.ir")
 
 
@@ -31,9 +31,9 @@ def generic(module: ModuleOp) -> str:
 
 
 def operations_in_mlir(text: str) -> Counter[str]:
-    """Parse and verify with MLIR, and count the operations that it found by name."""
+    """Parse and verify with MLIR, and count the found operations by name."""
     with ir.Context() as context:
-        # Ours are few: accesses with a mask, and what they need.
+        # # timetile's own operations are few: accesses with a mask, and helpers of the accesses.
         context.allow_unregistered_dialects = True
         module = ir.Module.parse(text)
         count: Counter[str] = Counter()
@@ -47,7 +47,7 @@ def operations_in_mlir(text: str) -> Counter[str]:
 
 
 def check(text: str, passes: Schedule | None, depth: int) -> Counter[str]:
-    """All kernels of a program, at nvvm level, are read by MLIR; returns their operations."""
+    """MLIR reads all kernels of a program at nvvm level; returns the operations."""
     compiled = timetile.compile(
         text,
         executor="simt",
@@ -89,7 +89,7 @@ OPERATIONS = [
 
 
 def test_all_our_nvvm_operations_are_mlirs_own():
-    """Each is used by some schedule, and known to MLIR, which therefore checks it."""
+    """Each operation is used by some schedule, and known to MLIR: MLIR checks the operation."""
     used: Counter[str] = Counter()
     for schedule in SCHEDULES:
         volume = len(schedule.tiling.cells or ()) == 2

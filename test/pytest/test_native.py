@@ -1,7 +1,4 @@
-"""
-Machine code of time loops leaves what the NumPy executor leaves, bit for bit, on any number of
-threads.
-"""
+"""Machine code of time loops ends with the bits of the NumPy executor, on any number of threads."""
 
 from __future__ import annotations
 
@@ -51,14 +48,14 @@ def compiled_for(program: Program, executor: Executor, threads: int = 1) -> Comp
 
 
 def left(compiled: CompiledProgram, program: Program, inputs: Inputs, steps: int) -> Inputs:
-    """What a run leaves in copies of the inputs."""
+    """The fields after a run on copies of the inputs."""
     found = inputs.copy()
     compiled(*found.arguments(program, steps))
     return found
 
 
 def check(program: Program, steps: int, threads: tuple[int, ...] = THREADS) -> None:
-    """Machine code leaves on any number of threads what NumPy leaves."""
+    """Machine code ends like NumPy on any number of threads."""
     inputs = random_inputs(program, seed=steps)
     expected = left(compiled_for(program, "numpy"), program, inputs, steps)
     compiled = compiled_for(program, "cpu")
@@ -68,7 +65,9 @@ def check(program: Program, steps: int, threads: tuple[int, ...] = THREADS) -> N
 
 
 CASES = spread([(case, domain) for case in CATALOGUE for domain in case.domains])
-"""The test of all executors runs each program, on one thread; here they are shared by several."""
+"""
+The test of all executors runs each program on one thread; here several threads share a program.
+"""
 
 
 @pytest.mark.usefixtures("large_teams")
@@ -91,8 +90,8 @@ def test_native_code_leaves_the_bits_of_drawn_programs(program: Program, steps: 
 @contextmanager
 def passes(depth: int, rows: int, columns: int) -> Generator[None]:
     """
-    Loops pass over their fields so many steps and places at a time, with fewer steps where threads
-    would have too few places; threads share even a few cells.
+    Loops pass over their fields by a number of steps and places, with fewer steps if threads would
+    have too few places; threads share even a few cells.
     """
 
     def choice(rule: BlockingRule, steps: int, threads: int) -> Blocking:
@@ -117,7 +116,7 @@ PASSES = {
 def test_many_steps_may_pass_over_a_field_at_once(
     program: Program, steps: int, depth: int, rows: int, columns: int, threads: int
 ):
-    """Passes of any depth over any parts of a field leave what single steps leave."""
+    """Passes of any depth over any parts of a field end like single steps."""
     note(program_text(program))
     with passes(depth, rows, columns):
         check(program, steps, (threads,))
@@ -131,7 +130,7 @@ def test_passes_of_many_steps_keep_the_bits_of_the_catalogue(case: Entry, domain
 
 @pytest.mark.parametrize("name", ["heat-1d", "heat-2d", "coupled-2d"])
 def test_lags_shorter_by_a_cell_are_found(name: str, monkeypatch: pytest.MonkeyPatch):
-    """Steps that lag by one cell less leave other bits than NumPy."""
+    """Steps with a lag smaller by one cell end with other bits than NumPy."""
     case = entry(name)
     program = case.make(case.domains[0])
     needed = skews.needed_lags
@@ -219,8 +218,8 @@ func.func @run(%A: !stencil.field<[-1,41]x[-1,18]xf64>, %B: !stencil.field<[-1,4
 @pytest.mark.parametrize("kind", ["periodic", "mirror"])
 def test_boundaries_are_updates_as_others(kind: str):
     """
-    A periodic axis reaches across the whole box: no team has blocks for all updates of its step,
-    which then run one by one.
+    A periodic axis reaches across the whole box: no team has blocks for all updates of a step, and
+    the updates run one by one.
     """
     text = BOUNDED.replace("KIND", kind)
     start = np.random.default_rng(4).random((2, 42, 19))
@@ -237,7 +236,7 @@ def test_boundaries_are_updates_as_others(kind: str):
 @pytest.mark.covering(every=2)
 @pytest.mark.parametrize("sides", [(900, 900), (40, 160, 160)])
 def test_fields_beyond_a_core_s_cache_are_passed_over_by_many_steps(sides: tuple[int, ...]):
-    """The choice of the runtime as it is."""
+    """The unchanged choice of the runtime."""
     program = sum_program("f64", star(len(sides), 1))(sides)
     inputs = random_inputs(program, seed=6)
     expected = left(compiled_for(program, "numpy"), program, inputs, 10)
@@ -250,7 +249,7 @@ def test_fields_beyond_a_core_s_cache_are_passed_over_by_many_steps(sides: tuple
 
 
 def test_large_fields_are_shared_by_threads_as_they_are():
-    """One axis of two spans, without a change of how many cells a thread has at least."""
+    """One axis of two spans, with the least number of cells of a thread unchanged."""
     program = sum_program("f32", star(1, 1))((2 * native.CELLS_PER_THREAD + 3,))
     check(program, 4, (1, 2, 3))
 
@@ -291,7 +290,7 @@ def temporal(program: Program) -> ModuleOp:
 
 @pytest.mark.parametrize("name", ["heat-2d", "roots-2d", "gray-scott-2d", "mixed-2d", "wave-3d"])
 def test_inner_loops_are_vectorised(name: str):
-    """No cell is computed by itself alone, but those that are left over at the end of a row."""
+    """No cell is computed alone, except for remaining cells at the end of a row."""
     case = entry(name)
     module = ModuleOp(functions_of(loops_of(temporal(case.make(case.domains[0])))))
     text = str(llvm.optimised(module, llvm.target_machine()))
@@ -385,7 +384,7 @@ def test_progress_is_told_of_all_steps(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_arrays_may_lie_at_any_address():
-    """NumPy's arrays need not begin at a multiple of their elements' size."""
+    """NumPy's arrays may begin at any byte, not only at a multiple of the elements' size."""
     program = entry("heat-1d").make((211,))
     inputs = random_inputs(program, seed=2)
     expected = left(compiled_for(program, "numpy"), program, inputs, 5)

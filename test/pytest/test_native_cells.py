@@ -1,6 +1,4 @@
-"""
-Every operation of a cell, in every type: machine code computes what NumPy computes, bit for bit.
-"""
+"""Every operation of a cell, in every type: machine code computes NumPy's results, bit for bit."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ from timetile.runtime.machine.libm import address_of
 from timetile.runtime.machine.llvm import Code, object_code
 
 CASES = [case for case in cases() if CELL_OPERATIONS[case.operation].meaning]
-"""What executors see: the other operations become these."""
+"""The operations seen by executors: passes turn all other operations into these."""
 
 Array = NDArray[Any]
 
@@ -68,7 +66,7 @@ def code() -> Code:
 
 
 def computed(case: Case, given: Sequence[Array]) -> Array:
-    """What machine code makes of some arrays."""
+    """Machine code's results for some arrays."""
     kinds = argument_kinds(len(given))
     result = np.empty(given[0].shape, dtype_of(case.result))
     function = code().function(f"case{CASES.index(case)}", kinds)
@@ -77,7 +75,7 @@ def computed(case: Case, given: Sequence[Array]) -> Array:
 
 
 def numbers(kind: Attribute, rng: np.random.Generator, count: int) -> Array:
-    """Numbers of any bits, and ordinary ones."""
+    """Numbers of any bits, and ordinary numbers."""
     dtype = dtype_of(kind)
     if kind == i1:
         return rng.random(count) < 0.5
@@ -113,7 +111,7 @@ def test_native_cells_are_right_for_random_numbers(case: Case):
 @pytest.mark.parametrize("kind", [f64, f32], ids=str)
 @pytest.mark.parametrize("name", sorted({known.library for known in FUNCTIONS.values()}))
 def test_functions_are_those_of_the_c_library(name: str, kind: Attribute):
-    """Neither LLVM nor NumPy computes one in another way."""
+    """LLVM and NumPy compute minima and maxima in one way."""
     case = next(
         c for c in CASES if CELL_OPERATIONS[c.operation].library == name and c.result == kind
     )
@@ -154,7 +152,7 @@ def test_a_constant_of_native_code_has_the_bits_of_its_attribute(number: Number)
 
 @pytest.mark.parametrize("kind", [f64, f32], ids=str)
 def test_products_and_sums_are_not_contracted(kind: Attribute):
-    """LLVM fuses nothing that the program does not: both are rounded."""
+    """LLVM fuses nothing by itself: product and sum are both rounded."""
 
     def compute(build: Builder, values: Sequence[SSAValue]) -> SSAValue:
         a, b, c = values

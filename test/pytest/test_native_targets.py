@@ -22,7 +22,7 @@ NAMES = ("coupled-2d", "mixed-2d", "wave-3d")
 
 @cache
 def functions() -> ModuleOp:
-    """The functions of the programs' time loops, which are numbered throughout."""
+    """The functions of the programs' time loops, with common numbering."""
     loops = [
         loop
         for name in NAMES
@@ -41,7 +41,7 @@ def is_mach_o(code: bytes) -> bool:
 
 
 def is_elf(machine: int) -> Callable[[bytes], bool]:
-    """Object code for Linux on a processor with this number."""
+    """Object code for Linux on a processor with a given number."""
     return lambda code: code[:4] == b"\x7fELF" and struct.unpack("<H", code[18:20]) == (machine,)
 
 

@@ -1,4 +1,7 @@
-"""What `timetile.compile` and a compiled program are given is checked before anything runs."""
+"""
+Options and arguments of `timetile.compile` and of a compiled program are checked before anything
+runs.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +99,7 @@ def test_numbers_have_as_many_bits_as_their_type():
 
 
 def test_what_the_host_cannot_run_is_refused():
-    """Before any array changes, also where it stands after the time loop."""
+    """Before any array changes, also for work after the time loop."""
     text = HEAT.replace(
         "func.return", "%m = memref.get_global @table : memref<4xf64>\n  func.return"
     )
@@ -134,7 +137,7 @@ def test_a_text_that_does_not_parse_says_where():
 
 
 def test_a_refusal_says_what_where_and_why(tmp_path: Path):
-    """In one sentence, and in parts; of several, the others are notes."""
+    """In one sentence, and in parts; of several refusals, the further ones are notes."""
     path = tmp_path / "heat.mlir"
     path.write_text(HEAT.replace("f64", "f16"))
     line = next(k for k, text in enumerate(HEAT.splitlines(), 1) if "stencil.load" in text)
@@ -162,7 +165,7 @@ def test_an_operation_that_is_refused_is_named_with_its_place():
 @pytest.mark.parametrize("stride", [0, -1, -7])
 @pytest.mark.parametrize("executor", ["cpu", "planes"])
 def test_a_time_loop_counts_upwards(stride: int, executor: Executor):
-    """Said at once where the step is a constant, and before the run where it is an argument."""
+    """At compilation for a constant step, and before the run for a step given as an argument."""
     said = f"its step is {stride}; give it a step of 1 or more"
     constant = HEAT.replace("%one = arith.constant 1", f"%one = arith.constant {stride}")
     with pytest.raises(CompileError, match=said):

@@ -2,8 +2,8 @@
 The code of the documentation runs: every Python block and every `sh` block of README.md and of
 docs/.
 
-A page's Python blocks run in order, in one namespace, as a file whose line numbers are the page's.
-An `sh` block runs in bash, in a folder that has `examples/`. What is only shown stands in a
+A page's Python blocks run in order, in one namespace, as a file with the page's line numbers. An
+`sh` block runs in bash, in a folder that has `examples/`. Commands that are not run stand in a
 `console` block, behind a `$`.
 """
 
@@ -27,13 +27,13 @@ from timetile.runtime.cli.command_line import make_parser
 
 ROOT = Path(__file__).parents[2]
 GENERATED = {"docs/reference.md", "docs/walkthrough.md"}
-"""Pages whose generators run the code, and compare the page with what it prints."""
+"""Pages with generators that run the code, and compare the page with the output."""
 
 RUN_BY_ANOTHER_TEST = {"docs/systems.md": "test_systems_page.py"}
-"""Pages whose `sh` blocks have place holders, and the test that fills them in."""
+"""Pages with place holders in `sh` blocks, and the test that fills the place holders."""
 
 SHOWN = ("pip install ", "make ", "python benchmarks/", "python docs/", "timetile doctor")
-"""Commands that a `console` block may show: they install, need a GPU, or answer for a machine."""
+"""Commands of `console` blocks: such commands install, need a GPU, or depend on the machine."""
 
 OWN_TOOLS = ("timetile", "xdsl-opt")
 
@@ -57,10 +57,7 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 def python_of(page: str) -> str:
-    """
-    The Python blocks of a page as one file, in which each line has the number that it has on the
-    page.
-    """
+    """The Python blocks of a page as one file; each line has the line number of the page."""
     lines: list[str] = []
     inside = False
     for line in text_of(page).splitlines():
@@ -78,7 +75,7 @@ WITH_SHELL = [page for page in PAGES if blocks(page, "sh") and page not in RUN_B
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_cache: Path) -> Path:
-    """A folder that is the current one, and has the examples."""
+    """The current folder, with the examples."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -93,10 +90,7 @@ def test_python_of_a_page_runs(page: str, folder: Path, capsys: pytest.CaptureFi
 
 
 def run_in_bash(script: str) -> None:
-    """
-    Run a script in bash, with the tools beside this interpreter, whether or not its environment is
-    active.
-    """
+    """Run a script in bash, with the tools beside the running interpreter, in any environment."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
@@ -109,7 +103,7 @@ def run_in_bash(script: str) -> None:
 
 
 def run_here(tool: str, arguments: list[str]) -> None:
-    """Run one of our tools in this process, which saves its start."""
+    """Run one of our tools in the process of the test, without the start of a new process."""
     with redirect_stdout(io.StringIO()):
         if tool == "timetile":
             assert main(arguments) == 0
@@ -129,7 +123,7 @@ def test_shell_commands_of_a_page_run(page: str, folder: Path):
 
 
 def shown_commands(page: str) -> list[str]:
-    """The `timetile` commands of a page in indented blocks, which are too long to be run."""
+    """The `timetile` commands of a page in indented blocks, too long to be run."""
     text = text_of(page).replace("\\\n", " ")
     return re.findall(r"^    (timetile .*\bexamples/.*)$", text, re.MULTILINE)
 

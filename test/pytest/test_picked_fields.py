@@ -1,5 +1,5 @@
 """
-Fields that a condition picks: which memory they are is known when they run, and none is taken for
+Fields picked by a condition: the memory is known when the program runs, and no memory is taken for
 another.
 """
 
@@ -22,7 +22,7 @@ PICKS = {
     } else {
       scf.yield %B, %A : !field, !field
     }""",
-    # One of the two is the other in every second step.
+    # # The two names are the same memory in every second step.
     "one": """%a = arith.select %even, %A, %B : !field
     %b = builtin.unrealized_conversion_cast %B : !field to !field""",
     "three": """%c = arith.select %even, %A, %B : !field
@@ -37,7 +37,7 @@ BODIES = {
       stencil.return %s : f64
     }
     stencil.store %v to %b(<[0], [12]>) : !temp to !field""",
-    # What was loaded is read after a store to a field that it may be.
+    # # Loaded cells are read after a store to a possibly equal field.
     "after": """stencil.store %w to %B(<[2], [9]>) : !temp to !field
     %v = stencil.apply(%x = %u : !temp, %y = %w : !temp) -> (!temp) {
       %l = stencil.access %x[-1] : !temp
@@ -185,9 +185,7 @@ func.func @step(%A: !field, %B: !field, %C: !field, %n: index) {
 @pytest.mark.parametrize("executor", ["numpy", "planes"])
 @pytest.mark.parametrize("steps", [1, 2])
 def test_what_a_loop_carries_may_be_a_field_of_outside(steps: int, executor: Executor):
-    """
-    After one step the second loop carries B, after two A, which it reads by its own name, too.
-    """
+    """After one step the second loop carries B, after two A; the loop reads A by name, too."""
     program = timetile.compile(AGAIN, executor=executor, fp_contract="off", cache=False)
     found, right = ([np.random.default_rng(k).random(14) for k in range(3)] for _ in range(2))
     program(*found, steps)

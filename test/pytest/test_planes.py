@@ -1,7 +1,6 @@
 """
-What the planes executor finds: lags, depths and slots under which a plane is read that is not
-there, and cells that nothing has set. Each kernel is made by the passes, runs as it is, and is then
-spoiled.
+Faults found by the planes executor: lags, depths and slots with reads of missing planes, and unset
+cells. Passes make each kernel; the kernel runs unchanged, and is then spoiled.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ def program_of(schedule: Schedule) -> Program:
 
 def compiled(schedule: Schedule, before: str = "", after: str = "") -> CompiledProgram:
     """
-    The program under a schedule, two steps a launch, with a text in its placed kernels replaced.
+    The program under a schedule, two steps a launch, with a replaced text in the placed kernels.
     """
     compiled = timetile.compile(
         program_text(program_of(schedule)),
@@ -68,7 +67,7 @@ def compiled(schedule: Schedule, before: str = "", after: str = "") -> CompiledP
     )
     text = str(compiled.kernels.tiled)
     assert re.search(before, text), f"{before} is not in {text}"
-    # The first kernel is the deep one.
+    # # The first kernel is the deep kernel.
     spoiled = re.sub(before, after, text, count=1)
     compiled.kernels.tiled = Parser(make_context(), spoiled).parse_module()
     return compiled
@@ -85,7 +84,9 @@ def run(schedule: Schedule, before: str = "", after: str = "") -> None:
 
 @dataclass(frozen=True)
 class Case:
-    """What is replaced in a kernel (a regular expression), who finds it, and what is said."""
+    """
+    A replaced text in a kernel (a regular expression), the finder of the fault, and the report.
+    """
 
     name: str
     schedule: Schedule
@@ -205,14 +206,14 @@ def test_a_schedule_that_loses_a_plane_is_found(case: Case):
 
 
 LEGAL_OTHERWISE = {"no-halo"}
-"""Cases that are kernels of another program: what they store is unset by the launch alone."""
+"""Cases with kernels of another program: the launch alone leaves the stored cells unset."""
 
 
 @pytest.mark.parametrize(
     "case", [case for case in CASES if case.name not in LEGAL_OTHERWISE], ids=lambda case: case.name
 )
 def test_no_threads_are_made_of_what_is_wrong(case: Case):
-    """A thread would read another plane from the same slot, and nothing would say so."""
+    """A thread would read another plane from an equal slot, without a report."""
     module = compiled(case.schedule, case.before, case.after).kernels.tiled
     with pytest.raises(CompileError) as caught:
         LowerTileToGpuPass().apply(make_context(), module)
@@ -257,7 +258,7 @@ def test_a_stream_that_starts_too_late_is_found(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_a_launch_leaves_unset_is_not_stored():
-    """A scratch buffer holds nothing: what depends on it may not be stored."""
+    """A scratch buffer holds nothing: dependent results may not be stored."""
     kernel = deep_kernel(REGISTERS)
     u, v = (
         Cells.of(a, known=True) for a in random_inputs(program_of(REGISTERS), 1).arrays.values()
@@ -309,7 +310,7 @@ def test_what_has_no_layout_is_refused():
 
 
 def test_own_cells_beside_edges_are_kept_by_the_source():
-    """Who taps an exchange of edges finds its own warp's cells in the source's home."""
+    """A tap of an exchange of edges finds the own warp's cells in the source's home."""
     program = sum_program("f64", [(-1, 1), (0, 0)])(DOMAINS[1])
     schedule = Schedule("edges", block_row(), Buffering(ahead=0), Streaming(what="edges", delay=0))
     passes = (*schedule.passes(2), ShallowSources())

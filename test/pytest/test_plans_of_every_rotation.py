@@ -1,10 +1,9 @@
 """
-The first law, of launch plans alone: for every rotation of up to five buffers, every choice of what
-up to three updates read and write, and boxes of the updates that are equal, nested, overlapping or
-disjoint, all buffers end as the unfused program leaves them, cell by cell, and a buffer that the
-program leaves alone is never written. No kernel is compiled: a cell holds a number that stands for
-how its value was computed, and a launch does with these numbers what `passes/device_tiling.py` says
-of kernels.
+The first law, of launch plans alone: for every rotation of up to five buffers, all reads and writes
+of up to three updates, and boxes of the updates that are equal, nested, overlapping or disjoint,
+all buffers end like after the unfused program, cell by cell, and buffers without writes are never
+written. No kernel is compiled: a cell holds a number for the way its value was computed, and a
+launch treats the numbers by the rules of kernels in `passes/device_tiling.py`.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ Cells = NDArray[np.uint64]
 
 CELLS = 5
 BOXES = ((1, 4), (1, 3), (2, 4), (1, 2), (3, 4))
-"""The first cell and the one after the last: the first and the last of all cells are in none."""
+"""The first cell and the cell after the last: no box holds the first and the last of all cells."""
 
 CAPTURED = -1
-"""In place of a role: a field that no step writes."""
+"""In place of a role: a field without writes."""
 
 UNSET = np.uint64(0)
-"""What a cell is that nothing has set, and what is computed from one."""
+"""An unset cell, and every result of an unset cell."""
 
 DEPTHS = ((1,), (2, 1), (4, 2, 1), (3, 1))
 MOST_STEPS = 12
@@ -42,7 +41,10 @@ MOST_STEPS = 12
 
 @dataclass(frozen=True)
 class Update:
-    """What an update writes, what it reads at a cell and its two neighbours, and where."""
+    """
+    The written role of an update, the roles read at a cell and at the cell's two neighbours, and
+    the box.
+    """
 
     target: int
     source: int
@@ -53,12 +55,12 @@ Step = tuple[Update, ...]
 
 
 def updates_of(count: int) -> list[Update]:
-    """Every update over so many buffers."""
+    """Every update over a number of buffers."""
     return [Update(*each) for each in product(range(count), range(CAPTURED, count), BOXES)]
 
 
 def rotations_of(count: int) -> list[tuple[int, ...]]:
-    """A rotation of so many buffers for each way to part them into cycles."""
+    """A rotation of a number of buffers for each partition into cycles."""
 
     def parts(rest: int, most: int) -> Iterator[tuple[int, ...]]:
         if rest == 0:
@@ -77,7 +79,7 @@ def rotations_of(count: int) -> list[tuple[int, ...]]:
 
 
 def rotation_of(rotate: tuple[int, ...], step: Step, *, common: bool = False) -> Rotation:
-    """What the planner is told of a step."""
+    """The planner's input for a step."""
     hull = (min(u.box[0] for u in step), max(u.box[1] for u in step))
     accesses = [
         Access(() if u.source == CAPTURED else (u.source,), (u.target,), u.box == hull)
@@ -89,14 +91,14 @@ def rotation_of(rotate: tuple[int, ...], step: Step, *, common: bool = False) ->
 
 @dataclass(frozen=True)
 class Alike:
-    """Steps of which the planner is told the same."""
+    """Steps with equal inputs of the planner."""
 
     rotation: Rotation
     steps: tuple[Step, ...]
 
     @cached_property
     def hull(self) -> NDArray[np.bool_]:
-        """For each step, the cells in the box around all that it writes."""
+        """For each step, the cells of the box around all writes."""
         low = np.array([[min(u.box[0] for u in step)] for step in self.steps])
         high = np.array([[max(u.box[1] for u in step)] for step in self.steps])
         at = np.arange(CELLS)
@@ -119,8 +121,8 @@ class Alike:
     @cached_property
     def first(self) -> Cells:
         """
-        What the buffers hold before the first step: another number in every cell, but for halos in
-        common, which the buffers of a cycle share.
+        The buffers before the first step: a different number in every cell, but for common halos,
+        shared by the buffers of a cycle.
         """
         count = len(self.rotation.rotate)
         cells = odd_numbers(count * CELLS).reshape(1, count, CELLS)
@@ -143,7 +145,7 @@ class Alike:
 
 
 def odd_numbers(count: int) -> Cells:
-    """Different numbers, none of them UNSET."""
+    """Different numbers, never UNSET."""
     return np.random.default_rng(7).integers(1, 1 << 63, count, dtype=np.uint64) | np.uint64(1)
 
 
@@ -152,8 +154,8 @@ KINDS = odd_numbers(3 * CELLS + 1)[1:].reshape(3, CELLS)
 
 def combined(number: int, read: Cells) -> Cells:
     """
-    What an update computes in every cell from the cell and its neighbours: UNSET where one of them
-    is.
+    The result of an update in every cell, from the cell and its neighbours: UNSET if an input is
+    UNSET.
     """
     result = np.zeros_like(read)
     low, own, high = read[:, :-2], read[:, 1:-1], read[:, 2:]
@@ -163,7 +165,7 @@ def combined(number: int, read: Cells) -> Cells:
 
 
 def unfused(alike: Alike) -> list[Cells]:
-    """What the unfused program leaves after 0, 1, ... steps."""
+    """The buffers of the unfused program after 0, 1, ... steps."""
     memory, names = alike.first.copy(), np.arange(len(alike.rotation.rotate))
     left = [memory.copy()]
     for _ in range(MOST_STEPS):
@@ -174,7 +176,7 @@ def unfused(alike: Alike) -> list[Cells]:
 
 
 def launches_of(found: Plan) -> Iterator[Launch]:
-    """The launches in the order in which they run."""
+    """The launches in running order."""
     end = found.first + found.length
     repeated = found.launches[found.first : end] * found.repeats
     return chain(found.launches[: found.first], repeated, found.launches[end:])
@@ -190,9 +192,7 @@ def halo_of(rotation: Rotation, role: int, launch: Launch, *, single_steps: bool
 
 
 def run_plan(alike: Alike, found: Plan, *, single_steps: bool) -> Cells:
-    """
-    What the plan leaves in the buffers of the program; AssertionError where a launch is wrong.
-    """
+    """The program's buffers after the plan; AssertionError for a wrong launch."""
     rotation, hull = alike.rotation, alike.hull
     count = len(rotation.rotate)
     unset = np.full((len(alike.steps), len(found.scratch_like), CELLS), UNSET)
@@ -220,13 +220,13 @@ def run_plan(alike: Alike, found: Plan, *, single_steps: bool) -> Cells:
 
 
 def written_buffers(rotation: Rotation, steps: int) -> set[int]:
-    """The buffers that the unfused program writes."""
+    """The buffers written by the unfused program."""
     written = [role for role, is_written in enumerate(rotation.written) if is_written]
     return {rotation.own(role, time) for role in written for time in range(steps)}
 
 
 def check(alike: Alike, depths: tuple[int, ...], steps: int, expected: Cells) -> None:
-    """The plan for some steps is right for all of these programs."""
+    """The plan for some steps is right for all given programs."""
     found = plan(alike.rotation, depths, steps)
     stored = {buffer for launch in found.launches for buffer in launch.targets.values()}
     own = {buffer for buffer in stored if buffer < len(alike.rotation.rotate)}
@@ -238,9 +238,7 @@ def check(alike: Alike, depths: tuple[int, ...], steps: int, expected: Cells) ->
 
 
 def is_first_of_its_kind(rotation: Rotation) -> bool:
-    """
-    Of the rotations that differ in the numbers of their roles only, the one whose marks come first.
-    """
+    """Of rotations equal but for the numbers of roles, the rotation with the first marks."""
     rotate = rotation.rotate
     roles = range(len(rotate))
     for moved in permutations(roles):
@@ -255,8 +253,8 @@ def is_first_of_its_kind(rotation: Rotation) -> bool:
 
 def steps_over(count: int, most: int) -> Iterator[Step]:
     """
-    Every step of one and two updates, and of three: all where there are at most `most`, as many of
-    them, drawn at random, where there are more.
+    Every step of one and two updates, and of three: all steps if at most `most`, otherwise `most`
+    random steps.
     """
     updates = updates_of(count)
     yield from product(updates, repeat=1)
@@ -270,7 +268,7 @@ def steps_over(count: int, most: int) -> Iterator[Step]:
 
 
 def kinds_of_steps(count: int, most: int, *, common: bool) -> list[Alike]:
-    """The steps over so many buffers, by what the planner is told of them."""
+    """The steps over a number of buffers, by the planner's input."""
     kinds: list[Alike] = []
     for rotate in rotations_of(count):
         groups: dict[Rotation, list[Step]] = {}
@@ -306,7 +304,7 @@ def test_every_buffer_ends_as_the_unfused_program_leaves_it(
     count: int, most: int, steps: range | tuple[int, ...], common: bool
 ):
     kinds = kinds_of_steps(count, most, common=common)
-    # There are hundreds of kinds over more than three buffers.
+    # # Steps over more than three buffers have hundreds of kinds.
     for alike in kinds if count < 4 else spread(kinds):
         expected = unfused(alike)
         for depths in DEPTHS:

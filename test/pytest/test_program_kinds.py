@@ -1,6 +1,6 @@
 """
-Every kind of program of test/programs is what the stencil dialect says, on every executor, or is
-refused.
+Every kind of program in test/programs runs by the stencil dialect's definition, on every executor,
+or is refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.covering
 FOLDER = Path(__file__).parents[1] / "programs"
 STEPS = 5
 GIVEN: dict[str, Any] = {"n": STEPS, "off": -1, "flag": True, "edge": 17, "timers": None}
-"""What the caller gives for arguments that are no arrays, by name."""
+"""The caller's values for arguments other than arrays, by name."""
 
 REFUSED = {
     "half_precision": "stencil.load in @step ({file}:9): the time loop is left as it is: it has a "
@@ -40,7 +40,7 @@ RUN = sorted(path.stem for path in FOLDER.glob("*.mlir") if path.stem not in REF
 
 
 def arguments_of(program: timetile.CompiledProgram) -> list[Any]:
-    """Random cells for each array, and what is given for the others."""
+    """Random cells for each array, and the given values for the other arguments."""
     values: list[Any] = []
     for p in program.parameters:
         if p.bounds is None:
@@ -89,13 +89,13 @@ def test_a_kind_is_refused_with_a_way_out(name: str):
 
 
 def told(name: str, caplog: pytest.LogCaptureFixture) -> list[str]:
-    """The remarks on old values that compiling a program gives."""
+    """The remarks on old values from compiling a program."""
     timetile.compile(FOLDER / f"{name}.mlir", cache=False)
     return [r.getMessage() for r in caplog.records if "old values" in r.getMessage()]
 
 
 def test_a_recurrence_is_named_once(caplog: pytest.LogCaptureFixture):
-    """A step that reads beside the cell that it writes is no recurrence: a load is a snapshot."""
+    """A step that reads beside the written cell is no recurrence: a load is a snapshot."""
     (said,) = told("recurrence", caplog)
     assert said == (
         f"stencil.apply in @step ({FOLDER / 'recurrence.mlir'}:10): it reads beside the cell the "

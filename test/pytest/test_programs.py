@@ -1,9 +1,9 @@
 """
-Every program of the table leaves in every buffer what an independent evaluation leaves, bit for
-bit, halos included: for any number of steps, on odd and prime sizes, down to a single interior
-cell. The SIMT executor also checks each kernel for races, wild accesses and values that were never
-set. Two executors run a program on a domain, and the others on its next one; in `make nightly`, all
-do.
+Every program of the table ends with the bits of an independent evaluation in every buffer, halos
+included: for any number of steps, on odd and prime sizes, down to a single interior cell. The SIMT
+executor also checks each kernel for races, wild accesses and unset values. Two executors run a
+program on a domain, and the other executors on the program's next domain; in `make nightly`, all
+executors run on all domains.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CASES = [
 
 
 def latest_of(program: Program, names: dict[str, str]) -> set[int]:
-    """The arguments that hold what the last step wrote, given what the carried names stand for."""
+    """The arguments with the last step's results, by the meaning of the carried names."""
     stored = {store.buffer for update in program.updates for store in update.stores}
     positions = {b.name: k for k, b in enumerate(program.buffers)}
     latest = {positions[name] for name in stored if name not in program.carried}
@@ -48,8 +48,8 @@ def check_result(program: Program, result: RunResult, steps: int, names: dict[st
 
 def runs(depth: int, executor: Executor) -> list[int]:
     """
-    Steps: none, fewer than a launch takes, every remainder, two deep launches. Where threads are
-    interpreted, which takes long, one run of each kind: every kernel once, alone and behind others.
+    Steps: none, fewer than in a launch, every remainder, two deep launches. Interpreted threads,
+    which take long, do one run of each kind: every kernel once, alone and after other kernels.
     """
     every = range(2 * depth + 3)
     few = {0, 1, depth, 2 * depth - 1, 2 * depth + 2}

@@ -1,4 +1,4 @@
-"""Every example of docs/programs.md runs on every executor as the stencil dialect defines it."""
+"""Every example of docs/programs.md runs on every executor by the stencil dialect's definition."""
 
 from __future__ import annotations
 

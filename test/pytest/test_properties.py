@@ -1,7 +1,7 @@
 """
-Random programs under random schedules leave what an independent evaluation leaves, bit for bit, in
-all buffers, halos included; the executors take turns. `pytest --hypothesis-profile=nightly
-test/pytest/test_properties.py` tries many, on all executors.
+Random programs under random schedules end with the bits of an independent evaluation, in all
+buffers, halos included; the executors take turns. `pytest --hypothesis-profile=nightly
+test/pytest/test_properties.py` tries many programs, on all executors.
 """
 
 from __future__ import annotations

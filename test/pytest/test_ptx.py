@@ -1,6 +1,6 @@
 """
-What reaches the GPU, without one: all PTX of the table assembles, the default schedules do not
-spill, and the inner loops hold no more instructions than the stencil asks for.
+The code for the GPU, without a GPU: all PTX of the table assembles, the default schedules do not
+spill, and the inner loops hold no more instructions than needed by the stencil.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ pytestmark = pytest.mark.covering
 
 
 def made_kernels(case: Entry, depth: int | None, arch: str) -> list[Kernel]:
-    """The kernels of a program: the deepest and the one of a single step; in `make nightly` all."""
+    """
+    The kernels of a program: the deepest kernel and the kernel of a single step; in `make nightly`
+    all kernels.
+    """
     text = program_text(case.make(case.domains[0]))
     compiled = timetile.compile(text, executor="simt", depth=depth, arch=arch, cache=False)
     names = [fact.name for loop in compiled.kernels.facts for fact in loop]
@@ -63,21 +66,18 @@ def test_the_assembler_says_what_is_wrong():
 
 
 def test_every_rounding_is_explicit():
-    """
-    ptxas contracts plain products and sums by itself; explicitly rounded ones it leaves alone.
-    """
+    """ptxas contracts plain products and sums; explicitly rounded operations stay."""
     for kernel in made_kernels(entry("roots-2d"), 2, "sm_90"):
         instructions = {line.split()[0] for line in kernel.ptx.splitlines() if line.strip()}
         floating = {word for word in instructions if word.endswith((".f64", ".f32"))}
         rounded = ("add", "sub", "mul", "div", "fma", "sqrt", "rcp")
-        # What Newton starts from is nothing that could be contracted.
+        # # The start of Newton's method has nothing to contract.
         modes = (".rn.", ".approx.")
         plain = {w for w in floating if w.startswith(rounded) and not any(m in w for m in modes)}
         assert floating and not plain
 
 
-# What the steady loop of the interior does: per stream step, for all of a thread's cells and
-# levels.
+# # The steady loop of the interior: per stream step, for all of a thread's cells and levels.
 
 DEPTH = 3
 
@@ -86,7 +86,7 @@ FOR_SOME = simt.CopyAsyncOp | simt.PostOp | simt.TakeOp
 
 
 def kind_of(op: Operation) -> str | None:
-    """The word under which an operation is counted."""
+    """The counted name of an operation."""
     match op:
         case arith.MulfOp() | xmath.FmaOp() | arith.AddfOp():
             return op.name
@@ -114,8 +114,8 @@ def kind_of(op: Operation) -> str | None:
 @cache
 def steady_loop(name: str, domain: Domain, schedule: Schedule) -> dict[str, float]:
     """
-    What one stream step of the deepest kernel's interior does: a loop without any guard, which
-    stores.
+    The operations of one stream step of the deepest kernel's interior: a loop without any guard,
+    with stores.
     """
     text = program_text(entry(name).make(domain))
     compiled = timetile.compile(text, executor="simt", passes=schedule.passes(DEPTH), cache=False)
@@ -143,8 +143,8 @@ def test_a_star_in_a_warp_takes_one_shuffle_to_each_side_and_no_barrier():
         "arith.mulf": 4 * DEPTH,
         "math.fma": 4 * 4 * DEPTH,
         "shuffle": 2 * DEPTH,
-        # Two doubles, or 16 bytes, at a time, dealt to the lanes one after the other: a row changes
-        # hands when it arrives, and before it is stored.
+        # # Two doubles, or 16 bytes, at a time, dealt to successive lanes: a row changes hands
+        # after loading, and before storing.
         "copy": 2,
         "load shared": 2 + 2,
         "store shared": 2,
@@ -154,7 +154,7 @@ def test_a_star_in_a_warp_takes_one_shuffle_to_each_side_and_no_barrier():
 
 
 def test_a_box_cut_into_rows_shuffles_each_plane_once():
-    """Nine terms a cell and level; every plane is shuffled once, when it is new."""
+    """Nine terms a cell and level; every plane is shuffled once, when new."""
     rows = replace(STREAMED, form="rows")
     assert steady_loop("box-2d", DOMAIN, rows) == {
         "arith.mulf": 4 * DEPTH,
@@ -178,37 +178,42 @@ def test_a_box_that_gathers_shuffles_all_its_planes():
 @pytest.mark.parametrize(("delay", "barriers"), [(0, DEPTH), (1, 1)])
 def test_edges_a_step_late_need_one_barrier(delay: int, barriers: int):
     """
-    Published at once, every level waits for its neighbours; a step later, one wait serves all.
+    Published at once, every level waits for the neighbours; a step later, one wait serves all
+    levels.
     """
     tiling = block_plane((3, 2), (4, 1))
     schedule = Schedule("volume", tiling, Buffering(ahead=3), Streaming(delay=delay, what="edges"))
     count = steady_loop("heat-3d", (64, 64, 128), schedule)
     assert count["barrier"] == barriers
     assert count["math.fma"] == 6 * (3 * 2) * DEPTH
-    # Per level and row: one shuffle to each side; per level: an edge row read from each side.
+    # # Per level and row: one shuffle to each side; per level: an edge row read from each side.
     assert count["shuffle"] == 2 * 3 * DEPTH
     assert count["load shared"] == 2 * DEPTH + 3
     assert count["store shared"] == 2 * DEPTH
 
 
 def test_copies_serve_the_first_level():
-    """Nothing of the loaded field is published; its neighbours are read where the copies landed."""
+    """
+    Nothing of the loaded field is published; the neighbours' cells are read at the target of the
+    copies.
+    """
     tiling = block_plane((3, 2), (4, 1))
     schedule = Schedule("volume", tiling, Buffering(ahead=3), Streaming(delay=1))
     count = steady_loop("heat-3d", (64, 64, 128), schedule)
     assert count["barrier"] == 1
     assert count["store shared"] == 2 * (DEPTH - 1)
-    # The other levels shuffle, and so does the first along the lanes; rows come from shared memory.
+    # # The other levels shuffle, and the first level shuffles along the lanes; rows come from
+    # shared memory.
     assert count["shuffle"] == 2 * 3 * DEPTH
     assert count["load shared"] == 2 * DEPTH + 3
-    # Three rows of its own, and the threads' shares of the two rows around the tile.
+    # # Three rows of the thread, and the threads' shares of the two rows around the tile.
     assert count["copy"] == 3 + 1
 
 
 def test_planes_in_shared_memory_need_one_synchronisation():
     """
-    One circular multi-queue for all levels: a warp waits once a step, a block too. Rows that change
-    hands before they are stored ask the warp to wait once more.
+    One circular multi-queue for all levels: a warp waits once a step, a block too. Rows with
+    changed hands before stores need one more wait of the warp.
     """
     shared = Buffering(storage="shared", addressing="computed")
     warp = Schedule("warp", warp_row(cells=4, pack=4), shared, streaming=None)
@@ -226,15 +231,15 @@ APART = Schedule(
 
 def test_blocks_send_one_message_a_side():
     """
-    The edges of all levels go together, and come together; and the slots of messages, which come
-    round as the loop does, cost nothing to find.
+    The edges of all levels are sent together, and received together; the slots of messages, with a
+    period like the loop's, need no computation.
     """
     count = steady_loop("heat-3d", (64, 64, 128), APART)
     assert (count["post"], count["take"]) == (2, 2)
     assert (count["wait"], count["arrive"]) == (1, 1)
     assert "barrier" not in count
-    # The loaded level is copied; of the others both edges are published, and what came is put
-    # beside them.
+    # # The loaded level is copied; both edges of the other levels are published, and received edges
+    # are put beside.
     assert count["store shared"] == (2 + 2) * (DEPTH - 1)
     assert count["load shared"] == 2 * DEPTH + 3
 

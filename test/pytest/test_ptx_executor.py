@@ -1,6 +1,6 @@
 """
-What the PTX of a kernel does is what the program means, bit for bit: the text is parsed and run,
-not compared. And the executor of PTX finds what is wrong with text in which something is missing.
+The PTX of a kernel computes the program's results, bit for bit: the text is parsed and run, not
+compared. And the executor of PTX finds faults of incomplete text.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.kernels.of_program import Kernel, ProgramKernels
 
 
-# The other half of the programs is that of `test_contraction_is_decided_before_any_executor`.
+# # The test `test_contraction_is_decided_before_any_executor` runs the other half of the programs.
 @pytest.mark.covering(every=2)
 @pytest.mark.parametrize("contract", ["off", "fast"])
 @pytest.mark.parametrize("case", CATALOGUE, ids=lambda case: case.name)
 def test_the_executor_of_ptx_leaves_the_bits_of_the_program(case: Entry, contract: FpContract):
     """
-    Two launches of the deepest kernel and one of a single step, or what else makes up so many
-    steps.
+    Two launches of the deepest kernel and one of a single step, or other launches for an equal
+    number of steps.
     """
     program, steps = case.make(case.domains[-1]), 2 * case.depth + 1
     text = program_text(program)
@@ -127,7 +127,7 @@ def test_every_way_to_exchange_cells_keeps_the_bits(program: Program, schedule: 
     check(program, schedule, 2, "ptx")
 
 
-# Text in which something is missing.
+# # Incomplete text.
 
 
 def run_changed(
@@ -136,9 +136,7 @@ def run_changed(
     change: Callable[[str], str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """
-    A run with kernels whose text was changed; SimtError or AssertionError where that is found.
-    """
+    """A run with changed text of kernels; SimtError or AssertionError for a found fault."""
     make = ProgramKernels.make
 
     def make_and_change(kernels: ProgramKernels, name: str) -> Kernel:
@@ -152,7 +150,7 @@ def run_changed(
 
 
 def without(pattern: str) -> Callable[[str], str]:
-    """The text without the instructions that begin so."""
+    """The text without instructions of a given beginning."""
     return lambda text: re.sub(rf"\t{pattern}[^;]*;\n", "", text)
 
 

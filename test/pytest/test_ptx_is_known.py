@@ -1,4 +1,4 @@
-"""Whatever the printer of PTX can write the executor of PTX knows."""
+"""The executor of PTX knows every instruction of the printer of PTX."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.kernels.assembler import AssemblerError, assemble
 
 GENERIC = MNEMONICS.keys() | CONVERSIONS.keys() | SHIFTS.keys() | CALLS.keys()
-"""Operations whose operands have one type each."""
+"""Operations with operands of one type each."""
 
 Given = TypeVarTuple("Given")
 
@@ -58,7 +58,7 @@ NUMBERS = tuple(kind for kind in REGISTERS if kind != i1)
 
 
 def generic(kind: type[Operation]) -> Made:
-    """An operation for all types that its verifier lets pass and the printer has a form for."""
+    """An operation for all types accepted by the verifier and known to the printer."""
     assert issubclass(kind, IRDLOperation)
     count = len(kind.get_irdl_definition().operands)
     for operand, result in product(REGISTERS, REGISTERS):
@@ -119,7 +119,7 @@ def pointers() -> Made:
 
 
 def body_with(*kinds: Attribute) -> Region:
-    """A region that gives on what it is given."""
+    """A region that yields its arguments."""
     block = Block(arg_types=kinds)
     block.add_op(scf.YieldOp(*block.args[1:]))
     return Region(block)
@@ -156,7 +156,7 @@ def each(make: Callable[[*Given], Operation], *arguments: tuple[*Given]) -> Call
 
 
 def once(make: Callable[[], Operation]) -> Callable[[], Made]:
-    """An operation that has one form."""
+    """An operation with a single form."""
     return lambda: iter([make()])
 
 
@@ -239,7 +239,7 @@ SPECIAL: dict[type[Operation], Callable[[], Made]] = {
     nvvm.ClusterWaitOp: once(nvvm.ClusterWaitOp),
     nvvm.FenceMbarrierInitOp: once(nvvm.FenceMbarrierInitOp),
 }
-"""Operations that the printer writes by a function of their own, in every form."""
+"""Operations with a printer function each, in every form."""
 
 
 def test_every_operation_of_the_printer_has_its_forms_in_the_table():
@@ -251,7 +251,7 @@ def name_of(kind: type[Operation]) -> str:
 
 
 def printed(op: Operation, *, bounded: bool) -> str:
-    """A kernel that holds an operation whose operands are in registers."""
+    """A kernel with an operation on operands in registers."""
     w = Writer(TABLE)
     w.report = "%rd0" if bounded else None
     for inner in op.walk():
@@ -275,7 +275,7 @@ def printed(op: Operation, *, bounded: bool) -> str:
 def test_the_executor_takes_every_form_that_the_assembler_takes(
     kind: type[Operation], bounded: bool
 ):
-    """What the executor does not take the assembler does not take either."""
+    """Text refused by the executor is refused by the assembler, too."""
     known = 0
     for op in SPECIAL[kind]() if kind in SPECIAL else generic(kind):
         text = printed(op, bounded=bounded)

@@ -1,7 +1,4 @@
-"""
-Kernels keep their names in PTX where PTX takes them, and others that are as different where it does
-not.
-"""
+"""Kernels keep names allowed in PTX, and get equally distinct names otherwise."""
 
 from __future__ import annotations
 

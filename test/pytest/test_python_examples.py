@@ -1,7 +1,4 @@
-"""
-The examples of examples/python leave what NumPy loops leave, bit for bit, and their pictures are
-there.
-"""
+"""The examples of examples/python end with the bits of NumPy loops, and their pictures exist."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ each_example = pytest.mark.parametrize("name", NAMES)
 
 @pytest.fixture(autouse=True)
 def importable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The examples' folder is on the path, and what was imported from it is forgotten."""
+    """The examples' folder is on the path; imports from the folder are forgotten afterwards."""
     monkeypatch.setattr(sys, "path", [str(FOLDER), *sys.path])
     yield
     for name in (*NAMES, "draw"):
@@ -38,7 +35,7 @@ def importable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def started(name: str, dtype: str) -> tuple[Any, dict[str, Any], dict[str, Any]]:
-    """The model of an example, its state of small arrays with some noise, and its scalars."""
+    """The model of an example, a state of small arrays with some noise, and scalars."""
     example = import_module(name)
     state: dict[str, Any] = example.start(37)
     noise = np.random.default_rng(5)

@@ -1,7 +1,7 @@
 """
-What the SIMT interpreter finds of races inside a block and between the blocks of a cluster:
-accesses that no barrier, no arrival and no synchronisation of the warp orders. Kernels are written
-by hand; in generated ones every synchronisation is needed.
+Races inside a block and between the blocks of a cluster, found by the SIMT interpreter: accesses
+without order by a barrier, an arrival or a synchronisation of the warp. Kernels are written by
+hand; in generated kernels every synchronisation is needed.
 """
 
 from __future__ import annotations
@@ -295,7 +295,7 @@ PLACED = [
 
 
 FOUND = "without a synchronisation between|waits for phase|nobody waited for phase|as initialised"
-"""What the interpreter says of a kernel that lacks a synchronisation."""
+"""The interpreter's report on a kernel without one synchronisation."""
 
 
 def is_synchronisation(op: Operation) -> bool:
@@ -306,8 +306,8 @@ def is_synchronisation(op: Operation) -> bool:
 @pytest.mark.parametrize("schedule", PLACED, ids=lambda schedule: schedule.name)
 def test_every_synchronisation_of_a_generated_kernel_is_needed(schedule: Schedule):
     """
-    A kernel passes; with one of its barriers removed it has a race: a part of them, or any, by
-    profile.
+    A kernel passes; without one of its barriers the kernel has a race: tested for a part of the
+    barriers, or for each, by profile.
     """
     in_plane = len(schedule.tiling.cells or ())
     name, domain = ("heat-3d", (31, 7, 29)) if in_plane == 2 else ("heat-2d", (31, 61))

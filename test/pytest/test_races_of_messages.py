@@ -1,7 +1,7 @@
 """
-What the SIMT interpreter finds of messages between blocks, and of the barriers of a tile: what
-nobody sends, what is overwritten before it is taken, what a message does not order. Kernels are
-written by hand; in generated ones every message, barrier and slot is needed.
+Faults of messages between blocks, and of the barriers of a tile, found by the SIMT interpreter:
+messages nobody sends, messages overwritten before a take, accesses without order by a message.
+Kernels are written by hand; in generated kernels every message, barrier and slot is needed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ BUFFER = """
 %theirs = arith.muli %there, %two : i32
 """
 """
-Two blocks: the words in which a thread finds what the same thread of the other block sends it.
+Two blocks: the words for messages to a thread from the thread of equal number in the other block.
 """
 
 
@@ -71,13 +71,13 @@ def two_blocks(name: str, wrong: Sequence[str], message: str, right: Sequence[st
 
 ROUNDS = (post("one"), take("one"), post("two", 256), take("two", 256, "z"))
 """
-Two messages each way, in two slots: who has taken the second one knows that its own first was
-taken.
+Two messages each way, in two slots: a block with the second message knows of the take of its own
+first message.
 """
 
 PLAIN_POST = "simt.post %x to %buffer[%theirs + 0]"
 PLAIN_TAKE = "%y = simt.take %buffer[%mine + 0] : f64"
-"""What barriers order has no number."""
+"""Accesses ordered by barriers have no number."""
 
 STORE_HERE = "simt.store %x to %f[%here + 0]"
 LOAD_THERE = "%z = simt.load %f[%there + 0] : f64"
@@ -86,7 +86,7 @@ IF_FIRST = "%is_first = arith.cmpi eq, %b, %zero : i32"
 
 
 def branch(first: Sequence[str], second: Sequence[str]) -> str:
-    """What the first block does, and what the second one."""
+    """The code of the first block, and of the second."""
     return f"scf.if %is_first {{ {' '.join(first)} }} else {{ {' '.join(second)} }}"
 
 
@@ -224,16 +224,19 @@ def test_races_of_messages_are_found_and_correct_twins_pass(case: Case):
 APART = Schedule(
     "messages-between-blocks", device_plane((4, 1), 2, 2), streaming=Streaming(delay=1), planes=None
 )
-"""Two blocks of two warps, which copy what they load and send each other the edges of one level."""
+"""
+Two blocks of two warps, with copies of loaded planes; the blocks send each other the edges of one
+level.
+"""
 
 MEETING = replace(APART, name="barriers-between-blocks", streaming=Streaming(delay=1, sync="grid"))
-"""Two blocks of two warps, which meet at a barrier of the grid once a step."""
+"""Two blocks of two warps, with a barrier of the grid once a step."""
 
 
 def kernel_of_blocks(
     depth: int, schedule: Schedule = APART, planes: int = 9
 ) -> tuple[ProgramKernels, gpu.ModuleOp, Program]:
-    """A kernel whose tile the device holds, at the thread level, and its program."""
+    """A kernel with a tile of the device, at the thread level, and the program."""
     program = entry("heat-3d").make((planes, 10, 29))
     text = program_text(program)
     compiled = timetile.compile(text, executor="simt", passes=schedule.passes(depth), cache=False)
@@ -241,7 +244,7 @@ def kernel_of_blocks(
 
 
 def run_blocks(kernels: ProgramKernels, threads: gpu.ModuleOp, program: Program) -> None:
-    """Launch a kernel as the executor does, with the messages' words that it needs."""
+    """Launch a kernel like the executor, with the needed words of messages."""
     runner = SimtRunner(kernels)
     name = threads.sym_name.data
     kernels.lowered[name] = threads
@@ -252,7 +255,8 @@ def run_blocks(kernels: ProgramKernels, threads: gpu.ModuleOp, program: Program)
 
 def messages_of_a_side(module: gpu.ModuleOp) -> list[list[Operation]]:
     """
-    The branches in which warps at a block's edge take, or send, messages: one list a side and kind.
+    The branches for taking or sending messages in warps at a block's edge: one list a side and
+    kind.
     """
     found: dict[tuple[SSAValue, type[Operation]], list[Operation]] = {}
     for branch in [op for op in module.walk() if isinstance(op, scf.IfOp)]:
@@ -271,7 +275,7 @@ NOT_TOLD = (
     "waits for message|overwrites message|never set|waits for phase|as initialised"
     "|without a synchronisation between"
 )
-"""What the interpreter says of a kernel whose blocks do not hear of each other."""
+"""The interpreter's report on a kernel of blocks without messages from each other."""
 
 
 @pytest.mark.parametrize("group", [messages_of_a_side, halves])
@@ -279,8 +283,8 @@ def test_every_message_of_a_generated_kernel_is_needed(
     group: Callable[[gpu.ModuleOp], list[list[Operation]]],
 ):
     """
-    A kernel passes; if one side takes or sends nothing, or a warp does not arrive or wait, it does
-    not.
+    A kernel passes; without the takes or sends of a side, or a warp's arrival or wait, the kernel
+    fails.
     """
     kernels, threads, program = kernel_of_blocks(2)
     run_blocks(kernels, threads.clone(), program)
@@ -295,17 +299,17 @@ def test_every_message_of_a_generated_kernel_is_needed(
 
 
 NOT_MET = "without a synchronisation between|are not numbered one after the other"
-"""What the interpreter says where blocks miss a barrier."""
+"""The interpreter's report on missed barriers."""
 
 
 @pytest.mark.parametrize("every", [1, 2])
 def test_every_barrier_of_the_blocks_of_a_generated_kernel_is_needed(every: int):
     """
-    With any barrier left to the block alone, a block reads what the others wrote, or misses a
-    number.
+    With any barrier of the grid reduced to a barrier of the block, a block reads others' cells too
+    early, or misses a number.
     """
     streaming = Streaming(sync="grid", every=every)
-    # Enough planes for the steady loop, which is unrolled by more where barriers are rare.
+    # # Enough planes for the steady loop, unrolled by more for rare barriers.
     schedule = replace(MEETING, streaming=streaming)
     kernels, threads, program = kernel_of_blocks(2, schedule, planes=9 * every)
     run_blocks(kernels, threads.clone(), program)
@@ -321,8 +325,8 @@ def test_every_barrier_of_the_blocks_of_a_generated_kernel_is_needed(every: int)
 
 def test_every_barrier_of_a_resident_tile_is_needed():
     """
-    Warps read at their corners what others took from the blocks beside: without a barrier behind,
-    too early.
+    Warps read at the corners cells taken by other warps from the blocks beside: without a barrier
+    in between, too early.
     """
     schedule = Schedule("resident", solid("device", (2, 2, 1), (1, 4, 1), blocks=4), planes=None)
     program = entry("box-3d").make((6, 6, 28))
@@ -331,7 +335,7 @@ def test_every_barrier_of_a_resident_tile_is_needed():
     )
     kernels, threads = compiled.kernels, compiled.kernels.threads("run_d2")
     run_blocks(kernels, threads.clone(), program)
-    # The first one stands between this tile and the one before.
+    # # The first barrier stands between the tile and the tile before.
     _, *barriers = [op for op in threads.walk() if isinstance(op, gpu.BarrierOp)]
     assert len(barriers) == 2, "one for each level"
     for number in range(1, 3):
@@ -350,9 +354,7 @@ def test_every_barrier_of_a_resident_tile_is_needed():
     ids=["messages", "barriers"],
 )
 def test_a_slot_of_a_generated_kernel_is_needed(schedule: Schedule, message: str):
-    """
-    Where the edges of two steps share a slot, one is written over what may not have been taken.
-    """
+    """If the edges of two steps share a slot, one edge may overwrite an edge before the take."""
     kernels, threads, program = kernel_of_blocks(2, schedule)
     (slot,) = {min(op.places) for op in threads.walk() if isinstance(op, simt.PostOp)} - {0}
     module = threads.clone()

@@ -1,4 +1,4 @@
-"""Raised programs are remembered by their text, with the places of their operations."""
+"""Raised programs are stored by their text, with the places of their operations."""
 
 from __future__ import annotations
 
@@ -74,8 +74,7 @@ def test_an_entry_that_is_whole_and_wrong_is_raised_again(
 
 def test_a_file_is_known_by_its_text_and_named_as_it_is_now(tmp_path: Path):
     """
-    Machines and folders share what was raised, and what is said of a program names the file that
-    was given.
+    Machines and folders share raised programs, and messages about a program name the given file.
     """
     cache = Cache(tmp_path / "cache")
     for name in ("first.mlir", "second.mlir"):
@@ -109,7 +108,7 @@ def line_of_loop() -> int:
 
 
 def file_of(op: Operation) -> str | None:
-    """The file that an operation is said to stand in."""
+    """The stated file of an operation."""
     return op.location.filename.data if isinstance(op.location, FileLineColLoc) else None
 
 

@@ -1,5 +1,6 @@
 """
-Raised programs do what the stencil dialect says, whatever the order of loads, applies and stores.
+Raised programs compute the results of the stencil dialect, for any order of loads, applies and
+stores.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def fields_of(seed: int) -> list[Any]:
 
 
 def expected(text: str, seed: int) -> list[Any]:
-    """What the dialect's definition leaves in the fields."""
+    """The fields by the dialect's definition."""
     function = next(op for op in load_text(text).ops if isinstance(op, FuncOp))
     fields = fields_of(seed)
     run(function, [*fields, STEPS])
@@ -44,7 +45,7 @@ def check(text: str, seed: int, executor: Executor) -> None:
 
 @pytest.fixture(autouse=True)
 def quiet(caplog: pytest.LogCaptureFixture) -> None:
-    """Remarks of values that nobody stores are right, and many."""
+    """Remarks on values without a store are right, and many."""
     caplog.set_level(logging.ERROR, logger="timetile")
 
 
@@ -71,9 +72,7 @@ def test_random_loops_run_as_kernels(seed: int):
 
 
 def test_the_generator_draws_what_is_hard():
-    """
-    Stores between a load and its apply, values that are read, and cells that the host changes.
-    """
+    """Stores between a load and its apply, reads of values, and cells changed by the host."""
     texts = [random_program(seed, looped=True, host=True) for seed in range(60)]
     assert any("stencil.combine" in text for text in texts)
     assert any("memref.store" in text for text in texts)

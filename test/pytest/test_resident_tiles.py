@@ -1,6 +1,6 @@
 """
-Kernels whose blocks wait for each other, as the GPU's runtime launches them: as many tiles as the
-device holds at once, on words that are 0 before. The driver notes down what it is asked.
+Kernels of waiting blocks, as launched by the GPU's runtime: at most the tiles that the device holds
+at once, on words of 0 at the start. The driver records calls.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
 
 def test_a_cooperative_launch_has_as_many_tiles_as_the_device_holds(fake: FakeDriver):
     """
-    Ten blocks hold two tiles of four; their words are 0 before every launch, and kept between.
+    Ten blocks hold two tiles of four; the tiles' words are 0 before every launch, and kept between
+    launches.
     """
     device = Device()
     device.launch(KERNEL, FIELDS, 7)
@@ -62,7 +63,10 @@ def test_a_kernel_without_messages_is_an_ordinary_launch(fake: FakeDriver):
 
 
 def test_a_comparison_of_halos_is_waited_for_each_time(fake: FakeDriver):
-    """The answer is of this comparison, not of one before; it is waited for, and not copied."""
+    """
+    The answer belongs to the comparison, not to an earlier comparison; the runtime waits for the
+    answer, and does not copy.
+    """
     device, frame = Device(), HaloFrame((3, 5, 7), (1, 1, 1), (2, 4, 6), 8)
     answers = [device.halos_differ(frame, 1000, other, 7) for other in (1000, 2000, 1000)]
     assert answers == [False, True, False]
@@ -70,7 +74,7 @@ def test_a_comparison_of_halos_is_waited_for_each_time(fake: FakeDriver):
 
 
 def test_launches_of_a_graph_run_one_after_the_other(fake: FakeDriver):
-    """Each launch of a graph has its own arguments."""
+    """Each launch of a graph has separate arguments."""
     device, alone = Device(), replace(KERNEL, blocks_per_tile=1, message_words=0)
     others = Arguments((2, 1), (ctypes.c_void_p, ctypes.c_void_p))
     graph = device.graph([(alone, FIELDS), (alone, others)])
@@ -101,7 +105,7 @@ def test_a_tile_that_the_device_cannot_hold_is_refused(fake: FakeDriver):
 
 
 def test_what_is_given_back_is_freed(fake: FakeDriver):
-    """Every kernel has words of its own on every stream; those of one stream go together."""
+    """Every kernel has separate words on every stream; kernels of one stream run in order."""
     device, other = Device(), replace(KERNEL, name="heat_step")
     for kernel, stream in ((KERNEL, 1), (other, 1), (KERNEL, 2)):
         device.retain(kernel, stream)

@@ -1,6 +1,6 @@
 """
-Cells whose results are no values of their own: a constant, a tap, or one value returned twice.
-Kernels tell cells of different planes apart by their values, so each result is made one.
+Cells with shared values as results: a constant, a tap, or one value returned twice. Kernels tell
+cells of different planes apart by value: each result becomes a separate value.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ COPIED = TWICE.replace("stencil.return %2, %3", "stencil.return %1, %0")
 
 
 def in_shared_memory(depth: int) -> tuple[ModulePass, ...]:
-    """The default passes, with tiles of a warp whose planes lie in shared memory."""
+    """The default passes, with tiles of a warp and planes in shared memory."""
     changed: dict[type[ModulePass], ModulePass] = {
         DeviceTilingPass: DeviceTilingPass(
             tile="warp", cells=(4,), lanes=(32,), warps=(1,), pack=2
@@ -103,7 +103,7 @@ def left(
 
 
 CASES = [(CONSTANT, False), (TWICE, False), (TWICE, True), (COPIED, False), (COPIED, True)]
-"""Programs, and whether their planes lie in shared memory."""
+"""Programs, and whether planes lie in shared memory."""
 
 
 @pytest.mark.parametrize("executor", ["planes", "simt"])

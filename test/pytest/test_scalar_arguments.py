@@ -1,6 +1,6 @@
 """
-Scalar arguments are taken where the program's type has them, and refused where it has not; so are
-masks and strides.
+Scalar arguments are accepted within the program's type, and refused otherwise; masks and strides,
+too.
 """
 
 from __future__ import annotations
@@ -136,10 +136,7 @@ def test_a_scalar_that_does_not_fit_changes_nothing():
 @pytest.mark.parametrize("mask", [False, True])
 @pytest.mark.parametrize("executor", ["cpu", "planes", "simt"])
 def test_masked_arrays_are_refused(mask: bool, executor: Executor):
-    """
-    Whether or not something is masked: what a run makes of such an array must not depend on its
-    cells.
-    """
+    """Masked or not: a run of such an array must not depend on its cells."""
     program = timetile.compile(HEAT, executor=executor, cache=False, depth=2)
     masked = np.ma.masked_array(np.ones((16, 21)), mask=np.full((16, 21), mask))
     for fields in ((masked, np.ones((16, 21))), (np.ones((16, 21)), masked)):
@@ -159,7 +156,7 @@ SHAPES = [*itertools.product((1, 2, 3), repeat=3), (4,), (1,), (1, 4), (4, 1), (
 def test_strides_are_those_of_a_contiguous_array_wherever_there_is_a_neighbour(
     shape: tuple[int, ...],
 ):
-    """As NumPy says: any stride will do along an axis of one cell."""
+    """NumPy's rule: any stride will do along an axis of one cell."""
     cells = np.zeros(shape).strides
     for changed in itertools.product((False, True), repeat=len(shape)):
         strides = tuple(s + 8 if c else s for s, c in zip(cells, changed))

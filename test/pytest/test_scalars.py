@@ -1,6 +1,6 @@
 """
-Scalars of every type reach cells: as arguments, constants, numbers of steps, and what the host
-computes of them.
+Scalars of every type reach cells: as arguments, constants, numbers of steps, and results of the
+host's arithmetic.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TWICE = {
 
 def program(kind: str, before: str, *, given: bool) -> str:
     """
-    Each cell becomes its left neighbour plus a scalar of a type; `before` computes %s of %k ahead
+    Each cell becomes the left neighbour plus a scalar of a type; `before` computes %s from %k ahead
     of the loop.
     """
     whole = "      %whole = arith.index_cast %q : index to i64\n" if kind == "index" else ""
@@ -79,9 +79,9 @@ def inputs() -> list[NDArray[np.float64]]:
 
 
 def check(text: str, scalars: tuple[Any, ...], scalar: float) -> None:
-    """All executors leave what Python does, and the kernels assemble."""
+    """All executors end like Python, and the kernels assemble."""
     for executor in executors():
-        # A depth that is given is not searched for.
+        # # A given depth saves the search.
         compiled = timetile.compile(text, executor=executor, depth=2, arch="sm_90", cache=False)
         fields = inputs()
         compiled(*fields, *scalars, 3)

@@ -1,7 +1,7 @@
 """
-A program of one or two axes has the bits of the unfused program under every schedule: wherever
-planes live, and however threads share rows. The executors take turns in running the schedules; in
-`make nightly` each executor runs all of them, on every program.
+A program of one or two axes has the bits of the unfused program under every schedule: for all homes
+of planes, and all ways of threads to share rows. The executors take turns in running the schedules;
+in `make nightly` each executor runs all schedules, on every program.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ BLOCK_ROWS = [
 ]
 
 
-# A given delay is taken whatever its cost in lag: a star pays nothing, a box pays.
+# # A given delay is taken at any cost in lag: a star pays nothing, a box pays.
 LATE = [
     Schedule(f"late-{what}", block_row(), streaming=Streaming(delay=1, what=what), shown="delay 1")
     for what in ("edges", "plane")
@@ -98,7 +98,7 @@ LATE = [
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("depths", [(4, 3), (3, 2), (5, 4)], ids=str)
 def test_a_run_may_mix_even_and_odd_depths(depths: tuple[int, ...], executor: Executor):
-    """After either, data has the halo around it that the unfused program has then."""
+    """After either run, data has the halo around the data in the unfused program."""
     deepest = depths[0]
     runs = (sum(depths) + 1, 2 * deepest + 3, 2 * deepest + 4)
     check_steps(entry("heat-2d").make((29, 131)), WARP_ROWS[0], depths, runs, executor)
@@ -111,7 +111,7 @@ def test_a_star_is_right_under_every_schedule(schedule: Schedule, executor: Exec
     check(entry("heat-2d").make((29, 131)), schedule, 3, executor)
 
 
-# In `make test` the schedules that the star does not have.
+# # In `make test` the schedules missing for the star.
 @pytest.mark.covering(first=1, every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", [*WARP_ROWS, *SHARED, *BLOCK_ROWS, *LATE], ids=named)
@@ -143,7 +143,7 @@ WIDE = [
 def test_numbers_of_cells_may_take_64_bits(
     schedule: Schedule, executor: Executor, monkeypatch: pytest.MonkeyPatch
 ):
-    """As in fields of more cells than 32 bits can number, which are too large for tests."""
+    """Addresses of fields with more cells than 32 bits can number, too large for tests."""
     monkeypatch.setattr(thread, "WIDE_FIELD", 1)
     check(entry("heat-2d").make((29, 131)), schedule, 3, executor)
 
@@ -157,7 +157,7 @@ def test_a_line_needs_no_stream(cells: int, executor: Executor):
 
 
 def test_schedules_agree_where_products_and_sums_are_contracted():
-    """The default contraction comes before any schedule, so that it changes no agreement."""
+    """The default contraction precedes any schedule: agreement between schedules is unchanged."""
     program = entry("box-2d").make((17, 67))
     text, inputs = program_text(program), random_inputs(program, seed=2)
     expected = inputs.copy()

@@ -1,6 +1,6 @@
 """
-A program has the bits of the unfused program where several blocks compute a tile: they send each
-other messages, meet at barriers of the grid, or keep planes in the shared memory of each.
+A program computed by tiles of several blocks has the bits of the unfused program: blocks send each
+other messages, meet at barriers of the grid, or keep planes in the shared memory of each block.
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ LAPPING = [
         5,
     ),
 ]
-"""Tiles whose overlap is wider than a block: a whole block of an outermost tile may lie in it."""
+"""
+Tiles with an overlap wider than a block: a whole block of an outermost tile may lie in the overlap.
+"""
 
 
 @pytest.mark.parametrize("executor", kernel_executors())
@@ -90,7 +92,7 @@ def test_tiles_beyond_those_that_a_device_holds_get_their_messages(executor: Exe
 
 @pytest.mark.parametrize("executor", kernel_executors())
 def test_messages_carry_doubles_and_edges_of_two_rows(executor: Executor):
-    """An edge of two rows, of cells of one word and of two, and of several levels."""
+    """An edge of two rows, of cells of one word and of two words, and of several levels."""
     check(sum_program("f64", star(3, 1))((5, 11, 29)), NOT_UNROLLED, 2, executor)
     check(sum_program("f64", star(3, 2))((4, 9, 22)), NOT_UNROLLED, 2, executor)
     check(entry("wave-3d").make((4, 9, 22)), NOT_UNROLLED, 2, executor)
@@ -104,7 +106,7 @@ def test_messages_carry_the_corners_of_a_box(executor: Executor):
 
 
 def with_slots(addressing: AddressingOption, delay: int, planes: int) -> Schedule:
-    """Messages that are read `delay` steps later, in a loop that is unrolled by one."""
+    """Messages read `delay` steps later, in a loop unrolled by one."""
     return Schedule(
         f"{addressing}-delay-{delay}-planes-{planes}",
         device_plane((4, 1), 1, 2),
@@ -182,7 +184,7 @@ BATCHED = {"batches-of-2": "several-tiles", "batches-of-3": "one-tile"}
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", BATCHES, ids=named)
 def test_one_barrier_serves_a_batch_of_planes(schedule: Schedule, executor: Executor):
-    """All levels wait as many steps for their neighbours."""
+    """All levels wait an equal number of steps for their neighbours."""
     for program in solids_for(executor, BATCHED[schedule.name]):
         check(program, schedule, 2, executor)
 
@@ -195,7 +197,7 @@ def test_batches_serve_sums_by_rows_and_tiles_without_copies(executor: Executor)
 
 
 def in_rings(addressing: AddressingOption, every: int) -> Schedule:
-    """Two blocks of two warps, each with the planes of its part in shared memory."""
+    """Two blocks of two warps, each with planes of its part in shared memory."""
     return Schedule(
         f"rings-{addressing}-every-{every}",
         device_plane((3, 2), 2, 2),
@@ -243,7 +245,8 @@ IN_RINGS = {
 @pytest.mark.parametrize("schedule", RINGS, ids=named)
 def test_blocks_keep_planes_in_shared_memory(schedule: Schedule, executor: Executor):
     """
-    A circular queue for each block of the tile, with rows around its part that the others send.
+    A circular queue for each block of the tile, with rows around the block's part from the other
+    blocks.
     """
     for program in solids_for(executor, IN_RINGS[schedule.name]):
         check(program, schedule, 2, executor)

@@ -1,6 +1,6 @@
 """
-A sum that is cut into stages has the bits of the whole sum: cut between planes, in two halves, or
-into columns whose partial sums pass from lane to lane.
+A sum cut into stages has the bits of the whole sum: cut between planes, in two halves, or into
+columns with partial sums from lane to lane.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.covering
 @pytest.mark.parametrize("schedule", ROWS, ids=named)
 @pytest.mark.parametrize("name", ["heat-2d", "box-2d", "skewed-2d"])
 def test_a_sum_cut_between_planes_keeps_its_bits(name: str, schedule: Schedule, executor: Executor):
-    """A sum that takes the planes one after the other may be cut between them: no bit changes."""
+    """A sum over successive planes may be cut between the planes: no bit changes."""
     check(entry(name).make((23, 71)), schedule, 2, executor)
 
 
@@ -57,7 +57,9 @@ SEMI_ROWS = [
 @pytest.mark.parametrize("schedule", SEMI_ROWS, ids=named)
 @pytest.mark.parametrize("reach", [2, 3])
 def test_a_sum_in_two_halves_keeps_its_bits(reach: int, schedule: Schedule, executor: Executor):
-    """The planes before the cell's own and those from it on are two stages: no bit changes."""
+    """
+    The planes before the cell's plane, and the remaining planes, are two stages: no bit changes.
+    """
     check(sum_program("f64", star(2, reach))((19, 71)), schedule, 2, executor)
 
 

@@ -1,6 +1,6 @@
 """
 A program of three axes has the bits of the unfused program under every schedule of a block or a
-cluster: however warps share a plane, and whenever they read the edges of others.
+cluster: for all ways of warps to share a plane, and all times of reading others' edges.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ PLANES = [
 def test_tiles_of_a_volume_keep_the_bits_of_the_program(
     name: str, schedule: Schedule, executor: Executor
 ):
-    """No cell's order of terms depends on its place in a tile: all tilings give the same bits."""
+    """No cell's order of terms depends on the place in a tile: all tilings give equal bits."""
     check(entry(name).make((7, 13, 37)), schedule, 2, executor)
 
 
@@ -158,9 +158,7 @@ BOXES = [
 def test_levels_of_a_box_do_not_wait_for_each_other(
     name: str, domain: tuple[int, ...], depth: int, schedule: Schedule, executor: Executor
 ):
-    """
-    Planes enter their sums a step after they were made, and inner rows read along the row late.
-    """
+    """Planes enter their sums a step after being made, and inner rows read along the row late."""
     check(entry(name).make(domain), schedule, depth, executor)
 
 

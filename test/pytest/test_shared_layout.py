@@ -1,6 +1,6 @@
 """
-How planes and edges lie in shared memory: every cell has a place of its own, and rows begin with a
-vector.
+The layout of planes and edges in shared memory: every cell has a separate place, and rows begin
+with a vector.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def test_every_cell_of_a_padded_plane_has_its_place(
 @pytest.mark.parametrize(
     ("warps", "cells", "edges", "expected"),
     [
-        # Rows of 32 lanes with two cells each, between eight warps: two edges of one row for each,
-        # and for both ends.
+        # # Rows of 32 lanes with two cells each, between eight warps: two edges of one row for
+        # each, and for both ends.
         ((8, 1), (4, 2), (1, 1), 10 * 2 * 64),
         # Columns between four warps: single cells.
         ((1, 4), (4, 2), (1, 3), 6 * 2 * 3),
@@ -75,9 +75,7 @@ def test_edges_take_a_place_for_every_warp_and_for_both_ends(
 
 
 def placed_kernels(program: Program, schedule: Schedule, depth: int) -> CompiledProgram:
-    """
-    A program with the kernels of a schedule; kernels that small tiles cannot hold are left out.
-    """
+    """A program with the kernels of a schedule; kernels too large for small tiles are left out."""
     try:
         compiled = timetile.compile(
             program_text(program),
@@ -95,7 +93,7 @@ def placed_kernels(program: Program, schedule: Schedule, depth: int) -> Compiled
 
 @given(data=st.data(), depth=st.integers(1, 3))
 def test_a_kernel_allocates_the_slices_of_its_layout(data: st.DataObject, depth: int):
-    """Slices follow each other, and each buffer in the code of threads is one of them."""
+    """Slices follow each other, and each buffer in the code of threads is a slice."""
     program = data.draw(programs())
     kernels = placed_kernels(program, data.draw(schedules(program.rank)), depth).kernels
     for kernel in (op for op in kernels.tiled.ops if isinstance(op, KernelOp)):
@@ -131,7 +129,7 @@ def test_the_cost_model_counts_the_bytes_of_the_layout(data: st.DataObject, dept
 def test_blocks_that_meet_at_barriers_take_the_bytes_that_were_counted(
     what: PublishedOption, every: int
 ):
-    """A barrier in several steps asks for more slots, in numbers that keep the loop short."""
+    """A barrier in several steps needs more slots, in numbers that keep the loop short."""
     program = entry("heat-3d").make((19, 23, 64))
     streaming = RegisterStreamingPass(what=what, sync="grid", every=every)
     tiling = device_plane((3, 2), 2, 3)
@@ -140,7 +138,7 @@ def test_blocks_that_meet_at_barriers_take_the_bytes_that_were_counted(
 
 
 def counts_as_laid_out(compiled: CompiledProgram) -> None:
-    """The cost model counts the bytes that the kernels of a program take."""
+    """The cost model counts the bytes taken by the kernels of a program."""
     tiled = compiled.kernels.tiled
     for kernel in (op for op in tiled.ops if isinstance(op, KernelOp)):
         geometry, facts = Geometry(kernel), facts_of(kernel, tiled)

@@ -1,4 +1,4 @@
-"""Programs in older spellings are the programs that they were, with each operation on its line."""
+"""Programs in older spellings stay the programs of their day, with each operation on its line."""
 
 from __future__ import annotations
 

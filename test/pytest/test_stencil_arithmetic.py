@@ -1,4 +1,4 @@
-"""What operators and functions in steps written in Python compute is what NumPy computes."""
+"""Operators and functions in Python steps compute NumPy's results."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-The arrays of a state: copied and left as they are, of NumPy and of other libraries; programs are
+The arrays of a state: copied and left unchanged, of NumPy and of other libraries; programs are
 compiled once.
 """
 
@@ -134,7 +134,7 @@ def test_arrays_of_any_layout_are_taken(layout: str):
 
 
 def test_a_state_is_not_changed_by_later_steps():
-    """Each state has arrays of its own, though the model holds others between calls."""
+    """Each state has separate arrays, even if the model holds others between calls."""
     states = [state()]
     for _ in range(4):
         states.append(ON_CPU.advance(states[-1], steps=3, k=0.2))

@@ -1,7 +1,4 @@
-"""
-What is wrong with a call of a model is said with the name of the field and its line, and nothing is
-changed.
-"""
+"""Errors in a call of a model name the field and its line, and change nothing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""
-What is wrong with a step is said as Python says it: file, line, the expression underlined, and what
-to write.
-"""
+"""Errors in a step read like Python's: file, line, the expression underlined, and a way out."""
 
 from __future__ import annotations
 
@@ -77,7 +74,7 @@ NO_NUMBER = (
 
 
 WRONG_LINES: list[tuple[str, str, str]] = [
-    # Names and types, as Python finds them.
+    # # Names and types, as found by Python.
     ("u.next = sin(u[0])", "sin", f"name 'sin' is not defined; {NO_NAME}"),
     (
         "u.next = u + 1",
@@ -294,7 +291,7 @@ def test_an_error_of_other_code_is_left_as_it_is(tmp_path: Path):
 
 
 def test_the_traceback_is_short(tmp_path: Path):
-    """What the frontend does inside is not shown: the message has the place."""
+    """Frames inside the frontend are not shown: the message has the place."""
     path = tmp_path / "step.py"
     path.write_text(f"{HEAD}    u.next = u[0, 0] + v[0]\n")
     done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=False)

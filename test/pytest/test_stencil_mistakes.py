@@ -1,7 +1,4 @@
-"""
-What users of NumPy write first: each is refused with what to write instead, or works as NumPy has
-it.
-"""
+"""First attempts of NumPy's users: each is refused with a way out, or works like in NumPy."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from timetile.frontend.values import HINTS
 from timetile.frontend.whole_fields import OF_ALL_CELLS, OF_NEIGHBOURS
 
 numpy: Any = np
-"""NumPy without types: its stubs know no value of a cell as an argument of clip."""
+"""NumPy without types: NumPy's stubs refuse a cell's value as an argument of clip."""
 
 HEAD = """\
 import numpy as np

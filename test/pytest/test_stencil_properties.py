@@ -1,7 +1,4 @@
-"""
-Steps drawn at random leave what each cell alone computes: the same statements are run by Python,
-cell by cell.
-"""
+"""Random steps end like single cells: Python runs equal statements, cell by cell."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ STEPS = 5
 SIZES = {1: (17,), 2: (9, 11)}
 
 Read = tuple[str, str, tuple[int, ...], float]
-"""A field, its time level, an offset and a factor."""
+"""A field, a time level, an offset and a factor."""
 
 
 @dataclass(frozen=True)
@@ -53,14 +50,16 @@ class Statement:
 
 
 def read_of(source: tuple[str, str], offset: tuple[int, ...], factor: float) -> Read:
-    """A read of a field at one of its time levels."""
+    """A read of a field at one of the field's time levels."""
     name, level = source
     return name, level, offset, factor
 
 
 @st.composite
 def steps(draw: st.DrawFn, rank: int) -> list[Statement]:
-    """Statements that make a step: a field is read as it is next after all of its assignments."""
+    """
+    Statements that make a step: a field's new values are read after all assignments to the field.
+    """
     targets = draw(st.lists(st.sampled_from(NAMES[:2]), min_size=1, max_size=2, unique=True))
     made: list[Statement] = []
     slices = st.builds(slice, st.integers(-4, 3), st.one_of(st.none(), st.integers(5, 8)))
@@ -109,7 +108,7 @@ class Outside(Exception):
 
 
 class Near:
-    """An array as one cell sees it."""
+    """An array as seen by one cell."""
 
     def __init__(self, cell: tuple[int, ...], arrays: dict[str, Any]):
         self.cell, self.arrays = cell, arrays
@@ -152,7 +151,7 @@ def stepped(statements: list[Statement], levels: dict[str, dict[str, Any]]) -> N
 
 
 def check(statements: list[Statement], executor: Executor, depth: int | None) -> None:
-    """A run leaves what cells alone compute; a step without cells is a ValueError."""
+    """A run ends like single cells; a step without cells is a ValueError."""
     shape = SIZES[len(statements[0].reads[0][2])]
     random = np.random.default_rng(4)
     state = {name: random.random(shape) for name in NAMES}

@@ -1,6 +1,4 @@
-"""
-What steps written in Python mean: each is compared with NumPy, bit for bit, on several executors.
-"""
+"""The meaning of Python steps: each is compared with NumPy, bit for bit, on several executors."""
 
 from __future__ import annotations
 
@@ -93,7 +91,7 @@ def test_cells_that_no_region_has_keep_their_values(executor: Executor):
 
 @on_every_executor
 def test_new_values_are_read_where_the_step_says_so(executor: Executor):
-    """`v` reads the new `u`, kept cells included, and `w` the old one."""
+    """`v` reads the new `u`, kept cells included, and `w` the old `u`."""
 
     @timetile.stencil
     def chain(u: Field, v: Field, w: Field):
@@ -138,7 +136,8 @@ def test_new_values_of_regions_are_read(executor: Executor):
 @on_every_executor
 def test_a_field_may_be_read_as_it_was_a_step_earlier(executor: Executor):
     """
-    Without an array for it, the field was the same a step earlier; a rim of its own is left out.
+    Without an array for the step before, the field was equal a step earlier; a separate rim is left
+    out.
     """
 
     @timetile.stencil
@@ -215,7 +214,7 @@ def test_names_are_letters_of_any_language():
 
 
 def test_an_array_may_be_given_as_two_fields():
-    """An array may be given twice; no step leaves the state as it is."""
+    """An array may be given twice; zero steps leave the state unchanged."""
 
     @timetile.stencil
     def swapped(u: Field, v: Field, k: Field, m: Field):

@@ -1,7 +1,4 @@
-"""
-What is wrong with the arguments, the name or the options of a step is said with the line of the
-function.
-"""
+"""Errors in the arguments, the name or the options of a step come with the line of the function."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.covering
 def test_planes_may_lie_along_rows(
     name: str, domain: tuple[int, int], ahead: int, executor: Executor
 ):
-    """Cells that follow each other in memory are of different planes: none are moved together."""
+    """Successive cells in memory belong to different planes: none are moved together."""
     tiling = replace(warp_row(), stream_axis=1)
     check(entry(name).make(domain), Schedule("rows", tiling, Buffering(ahead=ahead)), 2, executor)
 

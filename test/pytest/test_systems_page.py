@@ -1,4 +1,4 @@
-"""The rows of docs/systems.md run as printed, and have in their IR what they say."""
+"""The rows of docs/systems.md run as printed, and have the stated IR."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.runtime.loading.modules import load_text, make_context
 from timetile.runtime.loading.plugins import parsed_passes
 
-# One worker has what the tests of this file make in common.
+# # One worker has the shared results of the file's tests.
 pytestmark = pytest.mark.xdist_group("systems_page")
 
 ROOT = Path(__file__).parents[2]
@@ -73,11 +73,11 @@ WITHOUT = {
     "semi-stencil": f"{BLOCK},{REGISTERS}",
     "its finer relative": f"{BLOCK},{REGISTERS}",
 }
-"""The passes of a row but for what its system adds."""
+"""The passes of a row, without the passes added by the system."""
 
 
 def printed_ptx(program: str, passes: str) -> str:
-    """What the printed command prints for a row."""
+    """The output of the printed command for a row."""
     (command,) = re.findall(r"^```sh\n(xdsl-opt .*)\n```$", SECTION, re.MULTILINE)
     words = shlex.split(command.replace("PROGRAM", str(ROOT / program)).replace("PASSES", passes))
     output = io.StringIO()
@@ -88,9 +88,7 @@ def printed_ptx(program: str, passes: str) -> str:
 
 @dataclass(frozen=True)
 class Contents:
-    """
-    The kernel of four steps of a row: its stages with their homes, and the code of its threads.
-    """
+    """The kernel of four steps of a row: the stages with homes, and the code of threads."""
 
     placed: KernelOp
     threads: gpu.ModuleOp
@@ -101,7 +99,7 @@ class Contents:
 
     @property
     def homes(self) -> list[object]:
-        """Where stages have their planes, but for what is read from memory."""
+        """The homes of stages' planes, without planes read from memory."""
         loads = [s for s in self.placed.stages if isinstance(s, LoadOp) and not s.keeps_no_plane]
         return [stage.home for stage in (*loads, *self.applies)]
 
@@ -111,7 +109,7 @@ class Contents:
 
     @property
     def exchanges(self) -> list[tuple[str, ExchangeBufferAttr]]:
-        """What is exchanged, and how."""
+        """The published cells, and the synchronisation."""
         found = [stage for stage in self.placed.stages if isinstance(stage, ExchangeOp)]
         return [(e.what.data, e.home) for e in found if e.home is not None]
 
@@ -125,7 +123,7 @@ class Contents:
 
     @property
     def loops_over_planes(self) -> int:
-        """The loops that hold no other, but for the one of a block over its tiles."""
+        """The innermost loops, or the loop of a block over its tiles."""
         if self.placed.stream_axis is None:
             return self.count(scf.ForOp) - (self.count(simt.PostOp) > 0)
         loops = [op for op in self.threads.walk() if isinstance(op, scf.ForOp)]
@@ -151,7 +149,7 @@ class Contents:
 
 @cache
 def contents(program: str, passes: str) -> Contents:
-    """The kernel of four steps that a row's passes make, at both levels."""
+    """The kernel of four steps made by a row's passes, at both levels."""
     (spec,) = re.findall(r"-p '([^']*)'", SECTION)
     before, _, after = spec.replace("PASSES", passes).partition(",lower-tile-to-gpu")
     assert after
@@ -166,7 +164,7 @@ def contents(program: str, passes: str) -> Contents:
     return Contents(placed, next(t for t in threads if t.sym_name == placed.sym_name))
 
 
-# What the last column says.
+# # The statements of the last column.
 
 
 def registers_as_a_cache(row: Contents, without: Contents) -> None:
@@ -188,7 +186,7 @@ def travelling_sums(row: Contents, without: Contents) -> None:
 def two_planes_of_each_level(row: Contents, without: Contents) -> None:
     assert row.kept_in_registers
     assert [(what, home.slots.data) for what, home in row.exchanges] == [("plane", 2)] * STEPS
-    # Planes of 32 rows, and the row before and after them that readers look at.
+    # # Planes of 32 rows, and the rows before and after, for the readers.
     assert row.shared_cells() == [2 * (32 + 2) * 32] * STEPS
     assert row.a_step(gpu.BarrierOp) == 1
     assert sum(without.shared_cells()) < sum(row.shared_cells())
@@ -240,7 +238,7 @@ def a_part_for_each_plane(row: Contents, without: Contents) -> None:
 
 
 def is_partial(stage: object) -> bool:
-    """A sum that is read at its own cell alone."""
+    """A sum read at the cell itself only."""
     if not isinstance(stage, ApplyOp):
         return False
     readers = [use.operation for use in stage.res[0].uses]
@@ -278,7 +276,7 @@ def test_every_row_is_tested():
 
 @pytest.mark.parametrize("system", SAID)
 def test_the_kernel_has_what_its_row_says(system: str, caplog: pytest.LogCaptureFixture):
-    """The passes of a row run without a remark, and make what the row says."""
+    """The passes of a row run without a remark, and make the row's kernel."""
     program, passes = ROWS[system]
     row = contents(program, passes)
     assert not caplog.records

@@ -1,6 +1,5 @@
 """
-What is compiled is for the GPU that was asked for, and what no kernel can have is refused before
-anything runs.
+Code is compiled for the requested GPU, and impossible kernels are refused before anything runs.
 """
 
 from __future__ import annotations

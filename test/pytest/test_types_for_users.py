@@ -1,4 +1,4 @@
-"""Pyright knows the types of what users write with `timetile.stencil`."""
+"""Pyright knows the types in programs that use `timetile.stencil`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """
-What the SIMT interpreter finds besides races: values that were never set, wild and misaligned
-accesses, and threads that part where they must not. Each kernel is written by hand, and has a
-corrected twin that passes.
+Faults other than races, found by the SIMT interpreter: unset values, wild and misaligned accesses,
+and forbidden divergence of threads. Each kernel is written by hand, and has a corrected twin
+without a report.
 """
 
 from __future__ import annotations

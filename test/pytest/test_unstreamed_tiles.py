@@ -1,7 +1,6 @@
 """
-Tiles that are not streamed (DTB): a tile of the plane, or of the volume, stays in its threads for
-all steps of a launch, and edges or whole planes are exchanged once a level. The bits are those of
-the unfused program.
+Resident tiles (DTB): a tile of the plane, or of the volume, stays in its threads for all steps of a
+launch, and edges or whole planes are exchanged once a level. The bits are the unfused program's.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ pytestmark = pytest.mark.covering
 
 
 def exchanged(what: Literal["edges", "plane"], how: str) -> str:
-    """What the exchanges of a placed kernel show."""
+    """The exchanges of a placed kernel."""
     return f"what {what} delay 0 home #tile.exchange_buffer<slots 1, fixed, every 1, {how}>"
 
 
@@ -146,11 +145,11 @@ INTERPRETED = {
     "one-column-of-warps": ["star"],
     "meeting-at-barriers": ["box", "wave"],
 }
-"""Where threads are interpreted, which takes long, each schedule has some of them."""
+"""Interpreted threads take long: each schedule has some programs."""
 
 
 def volumes_for(executor: Executor, schedule: Schedule) -> list[tuple[Program, int]]:
-    """The programs that a schedule runs, and their depths."""
+    """The programs of a schedule, and their depths."""
     names = INTERPRETED[schedule.name] if executor == "simt" else list(VOLUMES)
     return [VOLUMES[name] for name in names]
 
@@ -181,12 +180,13 @@ def test_resident_tiles_keep_two_levels_of_far_neighbours(executor: Executor):
 
 
 ALONG_ROWS: list[Offset] = [(0, -1, 0), (0, 0, 0), (0, 1, 0)]
-"""Neighbours that no other block has, where blocks lie along the first axis."""
+"""Neighbours in no other block, for blocks along the first axis."""
 
 
 def coupled(domain: Domain, first: list[Offset], second: list[Offset]) -> Program:
     """
-    Two fields: one follows from the other's neighbours, and that from the new values' of the first.
+    Two fields: the second follows from the first's neighbours, and the first from new neighbours of
+    the second.
     """
     inner, zero = Box.of(domain), (0, 0, 0)
     bounds = inner.grown((1, 1, 1), (1, 1, 1))
@@ -225,7 +225,7 @@ SILENT = {
     "first-round": (coupled((9, 11, 35), ALONG_ROWS, star(3, 1)), 1),
     "last-round": (coupled((9, 11, 35), star(3, 1), ALONG_ROWS), 1),
 }
-"""Programs and depths, by which of the exchanges passes nothing between blocks."""
+"""Programs and depths, with the exchanges that pass nothing between blocks."""
 
 
 @pytest.mark.parametrize("executor", kernel_executors())

@@ -47,7 +47,7 @@ def test_reads_of_shared_memory_are_those_of_table_2(rank: int, radius: int):
 def test_arithmetic_units_are_full_of_fused_operations_only():
     assert alu_utilisation(10, 0) == 1.0
     assert alu_utilisation(0, 3) == 0.5
-    # j2d5pt: one product, four fused multiply-adds.
+    # # j2d5pt: one product, four fused multiply-adds.
     assert alu_utilisation(4, 1) == 0.9
     assert alu_utilisation(0, 0) == 1.0
 
@@ -78,7 +78,7 @@ def kernels(domain: tuple[int, ...], radius: int, depth: int) -> list[KernelOp]:
 
 def stores(axis: AxisTiling, tile: int, cell: int) -> bool:
     """
-    A tile stores a cell along an axis, if it is inside the bounds: nothing overlaps beyond them.
+    A tile stores the cells inside the bounds along an axis: tiles do not overlap beyond the bounds.
     """
     first = axis.origin + axis.overlap_low + tile * axis.useful
     begins = tile == 0 or first <= cell
@@ -98,20 +98,20 @@ def test_tiles_cover_the_bounds_and_the_outermost_alone_touch_them(
         for axis, pad in zip(geometry.axes, geometry.margins):
             size, extent = domain[axis.axis], axis.layout.extent
             starts = [axis.origin + n * axis.useful for n in range(axis.count)]
-            # What cells inside read outside is held as well.
+            # # Cells outside, read by cells inside, are held as well.
             assert starts[0] <= -geometry.outside.low[axis.axis]
             assert starts[-1] + extent >= size + geometry.outside.high[axis.axis]
             assert all(start >= pad for start in starts[1:])
             assert all(start + extent + pad <= size for start in starts[:-1])
-            # One tile fewer would leave cells out.
+            # # One tile fewer would leave cells out.
             held = starts[-1] + extent - starts[0]
             assert axis.count == 1 or held - axis.useful < axis.span
-            # All but what the outermost tiles store of their overlap is dealt to the tiles.
+            # # The overlap is dealt to the tiles, less the stored part of the outermost tiles'
+            # overlap.
             inner = axis.inner_cells
             assert len(inner) == axis.count * axis.useful
             assert inner.start - axis.origin == axis.overlap_low
-        # What is stored begins with a whole vector, or within one of two cells where that saves a
-        # tile.
+        # # Stored rows begin with a whole vector, or within a vector of two cells to save a tile.
         last = geometry.axes[-1]
         if (last.origin + last.overlap_low + radius) % geometry.vector:
             assert geometry.vector == 2

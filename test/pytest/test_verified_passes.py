@@ -1,6 +1,4 @@
-"""
-What passes leave is verified, and IR that is wrong is laid at the door of the pass that made it.
-"""
+"""Results of passes are verified, and an error names the pass that made the wrong IR."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ class Harmless(ModulePass):
     name = "harmless"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Leave all as it is."""
+        """Change nothing."""
 
 
 class Breaks(ModulePass):

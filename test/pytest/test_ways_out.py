@@ -1,6 +1,6 @@
 """
-Pipelines with any options are compiled or refused, and whoever follows a way out that a refusal
-names arrives.
+Pipelines with any options are compiled or refused, and a user who follows the named ways out
+arrives.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ FARTHEST = 16
 
 
 class EnoughError(Exception):
-    """A kernel is not refused: its threads are not made."""
+    """Kernels are not refused in the test: no threads are made."""
 
 
 @pytest.fixture(autouse=True)
 def until_memory_is_counted(monkeypatch: pytest.MonkeyPatch):
-    """The last of what refuses kernels is followed by much work and no further question."""
+    """The last pass that refuses kernels is followed by much work and no further question."""
     checked = lower_tile_to_gpu.check_shared_memory
 
     def check_and_stop(kernel: KernelOp, taken: int, target: Target) -> None:
@@ -53,7 +53,7 @@ def lower(kernels: ProgramKernels, name: str) -> None:
 
 
 def refusal(text: str, pipeline: Pipeline) -> str | None:
-    """What a pipeline is refused for; None where it is not."""
+    """The refusal of a pipeline; None for an accepted pipeline."""
     try:
         compiled = timetile.compile(
             text, executor="planes", passes=pipeline.text, arch=pipeline.arch, cache=False
@@ -72,7 +72,7 @@ def without_numbers(said: str) -> str:
 
 def follow(text: str, said: str, name: str, pipeline: Pipeline) -> list[str]:
     """
-    What is said on a way until nothing is; the way itself is preferred as long as it is named.
+    The refusals along a way, until none is left; the way itself is preferred as long as named.
     """
     heard = [said]
     while (again := refusal(text, pipeline)) is not None and len(heard) < FARTHEST:

@@ -58,7 +58,7 @@ POINTERS = frozenset(
         "his",
     ]
 )
-"""Words that point at something named elsewhere."""
+"""Words for something named elsewhere."""
 
 
 BEFORE_ONE = frozenset(
@@ -80,15 +80,15 @@ BEFORE_ONE = frozenset(
         "which",
     ]
 )
-"""Words after which "one" stands for a noun; elsewhere "one" is a number."""
+"""Words before "one" as a noun; elsewhere "one" is a number."""
 
 
 LIMIT = 4.0
-"""Percent of the words of a package's docstrings, and of its comments, that may be pointers."""
+"""Allowed percent of pointers among the words of a package's docstrings, and of its comments."""
 
 
 PAGE_LIMIT = 5.0
-"""Percent of the words of a page of the documentation that may be pointers."""
+"""Allowed percent of pointers among the words of a page of the documentation."""
 
 RECORDS = "experiments"
 """The folder of the log of measurements, left out: a record keeps its words."""
@@ -98,14 +98,14 @@ GENERATED = ("reference.md", "walkthrough.md")
 
 REACHED: dict[str, float] = {}
 """
-Limits, in percent, of packages that are above `LIMIT`. Lower a number when the package gets better;
-add none.
+Limits, in percent, of packages above `LIMIT`. Lower a number when the package gets better; add
+none.
 """
 
 
 BEGIN_WITH_THE_SAME: dict[str, int] = {}
 """
-How many docstrings of a package may begin with "The same". Lower a number when there are fewer; add
+Allowed docstrings of a package that begin with "The same". Lower a number with each removal; add
 none.
 """
 
@@ -140,7 +140,7 @@ INHERITED = frozenset(
         "main",
     ]
 )
-"""Methods that xDSL's classes define and document."""
+"""Methods defined and documented by xDSL's classes."""
 
 
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
@@ -149,7 +149,7 @@ Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 @cache
 def sources() -> dict[str, list[Path]]:
     """
-    The Python files of each package, its own packages included, by its layer or by its folder in a
+    The Python files of each package, inner packages included, by the layer or by the folder in a
     layer.
     """
     found: dict[str, list[Path]] = {}
@@ -168,8 +168,8 @@ def tree_of(path: Path) -> ast.Module:
 
 def docstrings(path: Path) -> Iterator[tuple[int, str]]:
     """
-    The line and the text of each docstring: of files, classes, functions, and of names below which
-    one stands.
+    The line and the text of each docstring: of files, classes, functions, and of names with a
+    docstring below.
     """
     for node in ast.walk(tree_of(path)):
         for body in (getattr(node, name, None) for name in ("body", "orelse", "finalbody")):
@@ -193,7 +193,7 @@ def comments(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a docstring without its code."""
+    """The words of a docstring without code."""
     prose = re.sub(r"```.*?```|`[^`]*`", " ", inspect.cleandoc(text), flags=re.DOTALL)
     lines = [line for line in prose.splitlines() if not re.match(r"\s{4,}|\s*(%|//|#)", line)]
     return re.findall(r"[a-z]+", " ".join(lines).lower())
@@ -201,8 +201,7 @@ def words_of(text: str) -> list[str]:
 
 def pointers_of(words: list[str]) -> int:
     """
-    How many words point: those of `POINTERS`, and "one" where it stands for a noun, as in "the last
-    one".
+    The number of pointing words: words of `POINTERS`, and "one" as a noun, as in "the last one".
     """
     stands_for_a_noun = sum(pair[1] == "one" and pair[0] in BEFORE_ONE for pair in pairwise(words))
     return sum(word in POINTERS for word in words) + stands_for_a_noun
@@ -237,7 +236,7 @@ def test_a_comment_in_a_string_is_no_comment(tmp_path: Path):
 
 @cache
 def pages() -> dict[str, Path]:
-    """The hand-written pages of the documentation, by their names."""
+    """The hand-written pages of the documentation, by name."""
     found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     return {
         str(path.relative_to(ROOT)): path
@@ -281,7 +280,7 @@ def test_pointers_are_counted_outside_of_code():
 
 @pytest.mark.parametrize("package", sources())
 def test_no_docstring_begins_with_the_same(package: str):
-    """ "The same" needs the docstring above: name the thing that is meant."""
+    """ "The same" needs the docstring above: name the thing."""
     found = [
         f"{path.relative_to(ROOT)}:{line}"
         for path in sources()[package]
@@ -292,12 +291,12 @@ def test_no_docstring_begins_with_the_same(package: str):
 
 
 ELSEWHERE = ("docs", "benchmarks", "examples", "test")
-"""Folders with Python files that belong to no package."""
+"""Folders with Python files outside of all packages."""
 
 
 @pytest.mark.parametrize("folder", ELSEWHERE)
 def test_no_docstring_outside_of_the_packages_leans_on_another(folder: str):
-    """A docstring that begins with one of these words needs the sentence before."""
+    """A docstring with one of these first words needs the sentence before."""
     files = sorted((ROOT / folder).rglob("*.py"))
     assert files, f"no files in {folder}"
     leaning = re.compile(r"\s*(The same|They|Their|It|Its|These|Those|So many)\b")
@@ -313,8 +312,8 @@ def test_no_docstring_outside_of_the_packages_leans_on_another(folder: str):
 @cache
 def documented_methods() -> frozenset[str]:
     """
-    The names of all methods with a docstring: a method of another class with such a name implements
-    it.
+    The names of all methods with a docstring: a method of equal name in another class implements
+    the method.
     """
     return frozenset(
         item.name
@@ -328,7 +327,7 @@ def documented_methods() -> frozenset[str]:
 
 
 def undocumented(node: Documented, where: str) -> Iterator[str]:
-    """The public classes, functions and methods of a file or class that have no docstring."""
+    """The public classes, functions and methods of a file or class without a docstring."""
     for child in node.body:
         if not isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             continue
