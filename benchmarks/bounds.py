@@ -21,8 +21,8 @@ ROUNDED: dict[type[Operation], dict[str, int]] = {
     arith.DivfOp: {"f64": 8, "f32": 7},
 }
 """
-Instructions on the floating-point pipe of rounded roots and quotients, as the assembler expands
-`sqrt.rn` and `div.rn`: what the peers' programs pay.
+Instructions on the floating-point pipe of rounded roots and quotients, in the assembler's expansion
+of `sqrt.rn` and `div.rn`: the price for the peers' programs.
 """
 
 ONE_BY: dict[str, int] = {"f64": 5, "f32": 2}
@@ -31,7 +31,7 @@ ONE_BY: dict[str, int] = {"f64": 5, "f32": 2}
 
 def pipe_operations(op: Operation, element: str) -> int:
     """
-    What an operation of a program takes of the floating-point pipe: one, but for roots and
+    Slots of the floating-point pipe for an operation of a program: one, except for roots and
     quotients.
     """
     if type(op) not in ROUNDED or is_approximate(op):
@@ -43,9 +43,8 @@ def pipe_operations(op: Operation, element: str) -> int:
 
 def fma_bound(compiled: CompiledProgram, element: str) -> float:
     """
-    GCells/s at which the floating-point pipe is full of a step's operations: one each, also where
-    it is not fused; a rounded quotient or root is as many as the assembler's own sequence has,
-    whatever ours takes.
+    GCells/s of a full floating-point pipe with a step's operations: a slot each, fused or not; a
+    rounded quotient or root counts with the assembler's own sequence, for any expansion of ours.
     """
     functions = [cell_function(update) for update in loops_of(compiled.module)[0].updates]
     operations = sum(

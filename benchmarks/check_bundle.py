@@ -4,10 +4,10 @@ bit.
 
     python benchmarks/check_bundle.py [PROGRAM.mlir ...] [--steps 1 7 20] [--cuda /usr/local/cuda]
 
-Without programs the script takes those of check_programs.py. The C is compiled by `cc` or `gcc`,
-and linked with the CUDA driver alone. Python and the C program share files: the fields before and
-after. A program that a bundle refuses is listed with the refusal. Exits with 1 if a run differs or
-fails.
+Without programs the script takes the programs of check_programs.py. The C is compiled by `cc` or
+`gcc`, and linked with the CUDA driver alone. Python and the C program share files: the fields
+before and after. A program without a bundle is listed with the refusal. Exits with 1 if a run
+differs or fails.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ static void download(const char *folder, const char *name, CUdeviceptr from, siz
 
 def main_program(name: str, arguments: Sequence[dict[str, Any]], values: Sequence[Any]) -> str:
     """
-    C that reads fields from `<argument>.in`, runs a bundle, and writes them to `<argument>.out`.
+    C that reads fields from `<argument>.in`, runs a bundle, and writes the fields to
+    `<argument>.out`.
     """
     before: list[str] = []
     after: list[str] = []
@@ -117,7 +118,7 @@ def main_program(name: str, arguments: Sequence[dict[str, Any]], values: Sequenc
 
 
 def loaded_driver() -> str:
-    """The file of the CUDA driver. Raises OSError where there is none."""
+    """The file of the CUDA driver. Raises OSError if absent."""
     ctypes.CDLL("libcuda.so.1")
     maps = Path("/proc/self/maps").read_text().splitlines()
     return next(line.split()[-1] for line in maps if "libcuda.so" in line)
@@ -127,9 +128,9 @@ def left_by_bundle(
     program: timetile.CompiledProgram, values: Sequence[Any], steps: int, cuda: Path
 ) -> list[Any]:
     """
-    The values of a program's arguments after `steps` steps by the C of its bundle. Raises
-    CompileError where the program has no bundle, and CalledProcessError where the C does not
-    compile or run.
+    The values of a program's arguments after `steps` steps by the C of the program's bundle. Raises
+    CompileError for a program without a bundle, and CalledProcessError for C that does not compile
+    or run.
     """
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
@@ -158,7 +159,7 @@ def left_by_bundle(
 
 
 def outcome(text: str, steps: int, cuda: Path) -> str:
-    """How a program's bundle ended: same bits, refused, or what is wrong."""
+    """The result of a program's bundle: same bits, refused, or the fault."""
     program = timetile.compile(text, executor="gpu")
     values = values_of(program, 3)
     try:

@@ -6,10 +6,9 @@ Run programs on the GPU and compare every buffer with the CPU executor, bit for 
 
 The programs cover one to three axes, both element types, stars and boxes, radius 1 to 4, quotients
 and roots, second order in time with a coefficient field, tiles of warps, blocks, clusters and the
-device, sums by rows, by halves and by columns, runs of many launches, chunks that go on in the next
-column, and domains with every remainder; each with halos that buffers have in common, and with
-others. What programs hold on the GPU and give back, streams and threads are checked by
-`check_gpu_runtime.py`.
+device, sums by rows, by halves and by columns, runs of many launches, chunks with joined columns,
+and domains with every remainder; each with common halos, and with different halos.
+`check_gpu_runtime.py` checks the resources of programs on the GPU, streams and threads.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ HALOS: tuple[Halos, ...] = ("apart", "common")
 @dataclass(frozen=True)
 class Case:
     """
-    A program (a stencil's name, or `wave` and a radius), its domain, steps and depth, and what of
-    its schedule is given.
+    A program (a stencil's name, or `wave` and a radius), its domain, steps and depth, and the given
+    parts of its schedule.
     """
 
     name: str
@@ -47,7 +46,7 @@ class Case:
     changes: dict[str, Any] = field(default_factory=dict[str, Any])
     bound_waits: bool = False
     multiprocessors: int | None = None
-    """Planned for so many, so that chunks of a small domain go on in the next column."""
+    """The planned number of multiprocessors: small enough for joined columns on small domains."""
 
 
 CLUSTER = {"tile": "cluster", "blocks": (2, 1), "sync": "mbarrier"}
@@ -133,8 +132,8 @@ OTHERS = (
 
 def check(case: Case, halos: Halos) -> bool:
     """
-    The GPU leaves in every buffer, halos included, the bits that the CPU leaves, and does so again:
-    a run that is made again goes as a graph.
+    The GPU leaves the CPU's bits in every buffer, halos included, on the first run and on a
+    repeated run: repeated runs go as a graph.
     """
     text, halo, count = source(case.name, case.domain, case.element)
     shape = tuple(n + 2 * halo for n in case.domain)

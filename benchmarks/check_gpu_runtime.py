@@ -1,10 +1,10 @@
 """
-Check on a GPU what programs hold there and give back, and that calls go on where others ended.
+Check on a GPU that programs give back their resources, and that calls continue earlier calls.
 
     python benchmarks/check_gpu_runtime.py
 
-Each check prints its name and what was wrong, if something was; the exit status is 0 where nothing
-was. The checks need one GPU; with several, that of arrays on another one runs, too.
+Each check prints a name, and the fault, if any; the exit status is 0 without faults. The checks
+need one GPU; with several GPUs, the check of arrays on another GPU runs, too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SHAPE = tuple(n + 2 * HALO for n in DOMAIN)
 
 
 class OnGpu:
-    """An array in GPU memory, as other libraries show theirs."""
+    """An array in GPU memory, in the notation of other libraries."""
 
     def __init__(self, array: np.ndarray[Any, Any], number: int = 0):
         self.gpu, self.array = device(number), array
@@ -54,7 +54,7 @@ class OnGpu:
 
 
 def arrays() -> list[np.ndarray[Any, Any]]:
-    """Two fields with halos of their own, so that runs take scratch buffers."""
+    """Two fields with different halos: runs take scratch buffers."""
     return [np.random.default_rng(k).random(SHAPE) for k in range(2)]
 
 
@@ -77,7 +77,7 @@ def free_bytes() -> int:
 
 
 def run_a_lot(program: timetile.CompiledProgram, stream: int = 0) -> None:
-    """Runs that take scratch buffers, graphs and kernels."""
+    """Runs with scratch buffers, graphs and kernels."""
     fields = [OnGpu(array) for array in arrays()]
     for steps in (9, 600, 9, 9, 600):
         program(*fields, steps=steps, stream=stream)
@@ -87,7 +87,7 @@ def run_a_lot(program: timetile.CompiledProgram, stream: int = 0) -> None:
 
 
 def given_back_by(give_back: Callable[[timetile.CompiledProgram], None]) -> str | None:
-    """Twenty programs, one after the other, take no more memory than one."""
+    """Twenty programs, one after the other, take no more memory than one program."""
     run_a_lot(first := compiled())
     give_back(first)
     del first
@@ -113,7 +113,7 @@ def dropped() -> str | None:
 
 
 def closed_at_once() -> str | None:
-    """While its runs are still being done: what they leave is right."""
+    """Programs are closed during their runs; the results are right."""
     fields = [OnGpu(array) for array in arrays()]
     with compiled() as program:
         program(*fields, steps=1000)
@@ -151,7 +151,7 @@ def stops() -> str | None:
 
 
 def many_streams() -> str | None:
-    """Streams that are gone before the program is closed, more than are kept."""
+    """Streams destroyed before the program is closed, more than the kept streams."""
     cuda, program = device().cuda, compiled()
     before = free_bytes()
     for _ in range(20):
@@ -191,7 +191,7 @@ def dropped_while_captured() -> str | None:
 
 
 def threads() -> str | None:
-    """Eight threads on two streams of one program, each with fields of its own."""
+    """Eight threads on two streams of one program, each with separate fields."""
     cuda, program = device().cuda, compiled()
     with device().current():
         streams = [int(checked(cuda.cuStreamCreate(0))) for _ in range(2)]
@@ -213,7 +213,7 @@ def threads() -> str | None:
 
 
 def ptx_of_newer_gpus() -> str | None:
-    """What a newer GPU is handed is PTX, which this one takes, too."""
+    """A newer GPU gets PTX, accepted by the present GPU, too."""
     kernels = compiled().kernels
     for loop in kernels.facts:
         for fact in loop:
@@ -227,7 +227,7 @@ def ptx_of_newer_gpus() -> str | None:
 
 
 def arrays_elsewhere() -> str | None:
-    """Memory of the host, and of another GPU where there is one."""
+    """Memory of the host, and of another GPU if present."""
     program = compiled()
     host = [np.zeros(SHAPE) for _ in range(2)]
     wrong = [OnGpu(each) for each in host]

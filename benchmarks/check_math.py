@@ -6,9 +6,9 @@ each, in ulps.
     python benchmarks/check_math.py --cells 10000000 exp tanh
 
 For every function and type a line: the largest distance between both results over a range of
-ordinary numbers, over all magnitudes, and at special numbers; where it is; and the bound, the sum
-of the documented errors of both libraries. The exit status is 1 if a distance is larger than its
-bound.
+ordinary numbers, over all magnitudes, and at special numbers; the place of the largest distance;
+and the bound, the sum of the documented errors of both libraries. The exit status is 1 if a
+distance is larger than its bound.
 """
 
 from __future__ import annotations
@@ -87,14 +87,14 @@ DTYPES = {"f64": np.float64, "f32": np.float32}
 
 @dataclass(frozen=True)
 class Worst:
-    """The largest distance in ulps, and the arguments for which it is that."""
+    """The largest distance in ulps, and the arguments of the largest distance."""
 
     distance: int
     arguments: tuple[float, ...]
 
 
 def program_text(operation: str, operands: int, element: str, cells: int) -> str:
-    """A step that applies one function to fields."""
+    """A step with one function of fields."""
     field, temp = f"!stencil.field<[0,{cells}]x{element}>", f"!stencil.temp<?x{element}>"
     names = "ab"[:operands]
     given = ", ".join(f"%{n}: {field}" for n in names)
@@ -118,7 +118,7 @@ def program_text(operation: str, operands: int, element: str, cells: int) -> str
 
 
 def results(operation: str, arguments: Sequence[Array], element: str, executor: Executor) -> Array:
-    """What an executor makes of the arguments."""
+    """An executor's results for the arguments."""
     found = np.zeros_like(arguments[0])
     text = program_text(operation, len(arguments), element, found.size)
     timetile.compile(text, executor=executor, arch=None if executor == "gpu" else "sm_90")(
@@ -128,14 +128,16 @@ def results(operation: str, arguments: Sequence[Array], element: str, executor: 
 
 
 def places(numbers: Array) -> list[int]:
-    """The numbers' places among all of their type: neighbours differ by 1, both zeros are at 0."""
+    """
+    The numbers' places among all numbers of the type: neighbours differ by 1, both zeros are at 0.
+    """
     width = 8 * numbers.dtype.itemsize
     bits = numbers.view(np.int64 if width == 64 else np.int32).tolist()
     return [b if b >= 0 else -(b + 2 ** (width - 1)) for b in bits]
 
 
 def worst(found: Array, expected: Array, arguments: Sequence[Array]) -> Worst:
-    """The largest distance; one that no bound allows where only one of both is NaN."""
+    """The largest distance; above any bound if only one result is NaN."""
     nan, also = np.isnan(found), np.isnan(expected)
     different = np.flatnonzero(~((nan & also) | (found == expected)))
     largest = Worst(0, ())
@@ -148,7 +150,7 @@ def worst(found: Array, expected: Array, arguments: Sequence[Array]) -> Worst:
 
 
 def samples(name: str, operands: int, element: str, cells: int) -> list[list[Array]]:
-    """Arguments of a function: ordinary ones, all magnitudes, and special ones with each other."""
+    """Arguments of a function: ordinary numbers, all magnitudes, and pairs of special numbers."""
     random = np.random.default_rng(11)
     dtype = DTYPES[element]
     low, high = RANGES.get(name, (-10, 10))

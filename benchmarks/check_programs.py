@@ -1,12 +1,12 @@
 """
-Runs programs on a GPU and on the CPU, and compares all that they leave, bit for bit
-(any NaN is like another):
+Runs programs on a GPU and on the CPU, and compares all fields, bit for bit (all NaNs count as
+equal):
 
     python benchmarks/check_programs.py [PROGRAM.mlir ...] [--executor gpu] [--steps 1 2 5 12]
 
-Without programs it takes the examples of docs/programs.md, of examples/, and the kinds of
-test/programs that run. Arrays are random, equal on both sides; numbers are 1, and 0.5 where they
-are not whole. Exits with 1 if any run differs or fails.
+Without programs the script takes the examples of docs/programs.md, of examples/, and the compiled
+kinds of test/programs. Arrays are random, equal on both sides; whole numbers are 1, other numbers
+0.5. Exits with 1 if any run differs or fails.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def programs(files: list[Path]) -> dict[str, str]:
 
 
 def runs(file: Path) -> bool:
-    """The program is not one of those that the compiler refuses."""
+    """The compiler accepts the program."""
     try:
         timetile.compile(file, executor="cpu")
     except CompileError:
@@ -74,11 +74,11 @@ def values_of(program: timetile.CompiledProgram, seed: int) -> list[Any]:
 
 
 def difference(left: Sequence[Any], found: Sequence[Any]) -> str | None:
-    """The first argument with other bits; None without any. All NaNs are one."""
+    """The first argument with other bits; None without any. All NaNs count as equal."""
     for k, (right, cells) in enumerate(zip(left, found, strict=True)):
         if not isinstance(right, np.ndarray):
             continue
-        # What a NaN holds beside being one is the machine's own.
+        # # The payload of a NaN depends on the machine.
         whole = f"u{right.itemsize}"
         same = (right.view(whole) == cells.view(whole)) | ((right != right) & (cells != cells))
         if not same.all():
@@ -87,7 +87,7 @@ def difference(left: Sequence[Any], found: Sequence[Any]) -> str | None:
 
 
 def differs(text: str, executor: Executor, steps: int) -> str | None:
-    """What is wrong with a run on the executor; None where it leaves what the CPU leaves."""
+    """The fault of a run on the executor; None for a run with the CPU's results."""
     left: list[list[Any]] = []
     for which in ("cpu", executor):
         program = timetile.compile(text, executor=which)

@@ -1,13 +1,13 @@
 """
-Run the steps of examples/python on the GPU and compare what they leave with the CPU executor, bit
-for bit.
+Run the steps of examples/python on the GPU and compare the results with the CPU executor, bit for
+bit.
 
     python benchmarks/check_python.py
     python benchmarks/check_python.py --steps 1000 --size 1000
 
-The arrays are NumPy's, and CuPy's and PyTorch's in GPU memory where these are installed, also on a
-stream that is not the default one. Arrays of a state must stay as they are, and calls must go on
-where others ended.
+The arrays are NumPy's, and arrays of the installed ones of CuPy and PyTorch in GPU memory, also on
+a stream other than the default stream. Arrays of a state must stay unchanged, and calls must
+continue earlier calls.
 """
 
 from __future__ import annotations
@@ -26,11 +26,13 @@ import numpy as np
 EXAMPLES = Path(__file__).parents[1] / "examples" / "python"
 
 Way = tuple[str, Callable[[Any], Any], Callable[[Any], Any], Any, Any]
-"""A name, from NumPy's arrays and back, the context of a stream, and its handle."""
+"""
+A name, conversions from NumPy's arrays and back, the context of a stream, and the stream's handle.
+"""
 
 
 def ways() -> Iterator[Way]:
-    """The libraries that are installed."""
+    """The installed libraries."""
     yield "NumPy", np.copy, np.asarray, nullcontext(), None
     if find_spec("cupy"):
         cupy: Any = import_module("cupy")
@@ -53,7 +55,7 @@ def ways() -> Iterator[Way]:
 
 
 def difference(name: str, found: np.ndarray, expected: np.ndarray) -> str:
-    """How many cells of a field differ, with the first of them; nothing where none does."""
+    """The number of different cells of a field, with the first of them; empty for equal fields."""
     other = found != expected
     if not other.any():
         return ""
@@ -65,7 +67,7 @@ def difference(name: str, found: np.ndarray, expected: np.ndarray) -> str:
 
 
 def wrong(name: str, dtype: str, size: int, steps: int, way: Way) -> list[str]:
-    """The fields of an example that differ."""
+    """The different fields of an example."""
     _, there, back, context, stream = way
     example = import_module(name)
     model, numbers = getattr(example, name), example.NUMBERS

@@ -1,9 +1,9 @@
 """
-How long compiling takes: cold, and from the cache in a process that has imported timetile.
+The time of compiling: cold, and from the cache in a process with timetile imported.
 
     python benchmarks/compile_time.py --out benchmarks/results/compile-time.json
 
-Cold is from the program's text to the machine code of its deepest kernel, assembler included;
+Cold is from the program's text to the machine code of the deepest kernel, assembler included;
 cached is from the text to the same kernel, ready to be loaded.
 """
 

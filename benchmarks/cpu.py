@@ -1,15 +1,15 @@
 """
-How fast the CPU executor is: beside NumPy written with slices, and the same loops compiled by gcc.
+The speed of the CPU executor, beside NumPy with slices, and equal loops compiled by gcc.
 
     python benchmarks/cpu.py --threads 1 2 --out benchmarks/results/cpu.json
 
 NumPy, and for each number of threads gcc, the executor and the executor without blocking, take
-turns; of each the fastest repetition counts. Repetitions are short and many, so that on a machine
-with other work each has some that nothing interrupts; the load of the machine is in the rows. Each
-repetition begins with the same numbers: numbers that run towards zero take longer. Results are
-compared first: NumPy and gcc round differently, so up to some units in the last place. `peak_bytes`
-is what the process takes at most while a program runs, less what it took before the run, plus its
-arrays. Needs gcc with OpenMP, and Linux. Two thread counts take three minutes on an idle machine.
+turns; the fastest repetition of each counts. Repetitions are short and many: on a machine with
+other work, some repetitions run without interruption; the load of the machine is in the rows. Each
+repetition begins with equal numbers: numbers near zero take longer. Results are compared first, up
+to some units in the last place, as NumPy and gcc round differently. `peak_bytes` is the largest
+memory of the process during a run, less the memory before the run, plus the arrays. Needs gcc with
+OpenMP, and Linux. Two thread counts take three minutes on an idle machine.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ import timetile
 SOURCE = Path(__file__).parent / "cpu_loops.c"
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-shared", "-fPIC")
 CELL_STEPS = 1e8
-"""Cells that a repetition of compiled code updates, at least: some hundredths of a second."""
+"""Least number of cells updated by a repetition of compiled code: some hundredths of a second."""
 
 STEPS = 32
 """Steps of a repetition of compiled code, at least: as many as two passes of the deepest kind."""
 
 NUMPY_CELL_STEPS = 2e7
-"""Cells that a repetition of NumPy updates, at least: as many tenths of a second."""
+"""Least number of cells updated by a repetition of NumPy: as many tenths of a second."""
 
 Runner = Callable[[list[Array], int], None]
 """Runs steps on fields, in place."""
@@ -109,7 +109,7 @@ def check(program: CpuProgram, runners: Sequence[Runner]) -> None:
 @dataclass
 class Contestant:
     """
-    What is timed: how many steps it runs in a repetition, and the fastest step so far, in seconds.
+    A timed program: steps of a repetition, and the time of the fastest step so far, in seconds.
     """
 
     run: Runner
@@ -117,7 +117,7 @@ class Contestant:
     best: float = float("inf")
 
     def repeat(self, fields: list[Array], start: list[Array]) -> None:
-        """One repetition, from the same numbers."""
+        """One repetition, from equal numbers."""
         for field, first in zip(fields, start, strict=True):
             np.copyto(field, first)
         begin = time.perf_counter()
@@ -126,17 +126,17 @@ class Contestant:
 
 
 def resident(name: str) -> int:
-    """What the process takes of memory, now (VmRSS) or at most so far (VmHWM), in bytes."""
+    """The memory of the process, now (VmRSS) or at most so far (VmHWM), in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))
 
 
 def peak_bytes(program: CpuProgram, run: Runner) -> tuple[int, int]:
-    """The most memory that a run takes, its arrays included, and that of its arrays alone."""
+    """The largest memory of a run, arrays included, and the memory of the arrays alone."""
     fields = program.arrays()
     run(fields, 1)
     held = sum(field.nbytes for field in fields)
-    # The most so far is what there is now, from here on.
+    # # From here on, the largest memory begins at the present memory.
     Path("/proc/self/clear_refs").write_text("5")
     before = resident("VmRSS")
     run(fields, 4)
@@ -183,13 +183,13 @@ def measured(
 
 
 def said(*command: str) -> str:
-    """The first line that a command prints."""
+    """The first line of a command's output."""
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return done.stdout.splitlines()[0].strip()
 
 
 def circumstances(options: argparse.Namespace) -> dict[str, Any]:
-    """Where and with what it was measured."""
+    """The machine and the versions of a measurement."""
     names = Path("/proc/cpuinfo").read_text().splitlines()
     model = next((n.split(":")[1].strip() for n in names if n.startswith("model name")), "")
     packages = ("xdsl", "llvmlite", "numpy")

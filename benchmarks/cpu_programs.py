@@ -1,6 +1,4 @@
-"""
-The programs of cpu.py: their text at the measured size, and one step written with NumPy's slices.
-"""
+"""The programs of cpu.py: text at the measured size, and one step in NumPy's slices."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 
 Array = NDArray[Any]
 Step = Callable[[list[Array], tuple[float, ...]], list[Array]]
-"""One step on the fields, with the scalars; returns the fields in their new order."""
+"""One step on the fields, with the scalars; returns the fields in the new order."""
 
 
 def heat2d(fields: list[Array], scalars: tuple[float, ...]) -> list[Array]:
@@ -38,7 +36,7 @@ def heat3d(fields: list[Array], scalars: tuple[float, ...]) -> list[Array]:
 
 
 def gray_scott(fields: list[Array], scalars: tuple[float, ...]) -> list[Array]:
-    """Two fields that react."""
+    """Two reacting fields."""
     u, v, u_next, v_next = fields
     du, dv, feed, kill = map(np.float32, scalars)
     x, y = u[1:-1, 1:-1], v[1:-1, 1:-1]
@@ -74,8 +72,8 @@ def star25(fields: list[Array], scalars: tuple[float, ...]) -> list[Array]:
 @dataclass(frozen=True)
 class CpuProgram:
     """
-    A program to measure: an example at another size. `fields` of `dtype` with a halo of `halo`
-    cells are its arguments, then the scalars.
+    A measured program: an example at another size. `fields` of `dtype` with a halo of `halo` cells
+    are the arguments, then the scalars.
     """
 
     name: str
@@ -91,7 +89,7 @@ class CpuProgram:
         return np.float64 if self.dtype == "f64" else np.float32
 
     def text(self) -> str:
-        """The example with the domain in place of its own."""
+        """The example with another domain."""
         text = (EXAMPLES / f"{self.name}.mlir").read_text()
         side, halo = self.domain[0], self.halo
         text = re.sub(rf"\[-{halo},\d+\]", f"[-{halo},{side + halo}]", text)
@@ -100,7 +98,7 @@ class CpuProgram:
         return re.sub(rf"<\[{zeros}\], \[[\d, ]+\]>", f"<[{zeros}], [{sides}]>", text)
 
     def arrays(self) -> list[Array]:
-        """Numbers between 0 and 1, every page of them written."""
+        """Numbers between 0 and 1, with every page written."""
         rng = np.random.default_rng(1)
         shape = [side + 2 * self.halo for side in self.domain]
         return [rng.random(shape, dtype=self.kind) * self.kind(0.1) for _ in range(self.fields)]

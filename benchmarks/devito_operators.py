@@ -1,13 +1,11 @@
 """
-Measure operators of Devito on a GPU: points per second of `apply`, beside the bound that copying
-sets.
+Measure operators of Devito on a GPU: points per second of `apply`, beside the bound of a copy.
 
     python benchmarks/devito_operators.py --out benchmarks/results/h200-devito.json
 
 Each operator is first compared with Devito's own C (which needs gcc) on a small grid. Times are
-those of the kernels, without the transfer of Devito's arrays to the GPU and back, which is shown
-beside them. The bound is what a device copy would take that reads and writes each array once a
-step.
+times of the kernels, without the transfer of Devito's arrays to the GPU and back, shown beside. The
+bound is the time of a device copy with one read and one write of each array a step.
 """
 
 from __future__ import annotations
@@ -40,8 +38,7 @@ dv.configuration["log-level"] = "ERROR"
 @dataclass
 class Model:
     """
-    Equations, the functions that they change, the time step, and the arrays that a step reads and
-    writes.
+    Equations, the changed functions, the time step, and the arrays read and written by a step.
     """
 
     equations: list[Any]
@@ -53,7 +50,7 @@ class Model:
 @dataclass
 class Row:
     """
-    One measurement: steps, GPoints/s, the bound of copying and the part of it that was reached,
+    One measurement: steps, GPoints/s, the bound of copying, the reached part of the bound, and
     seconds.
     """
 
@@ -114,7 +111,7 @@ MODELS: dict[str, tuple[Callable[[tuple[int, ...]], Model], tuple[tuple[int, ...
     "acoustic so8": (acoustic, ((512, 512, 512), (768, 768, 768))),
     "elastic so4": (elastic, ((256, 256, 256), (384, 384, 384))),
 }
-"""Operators, and the grids on which they are measured."""
+"""Operators, and the measured grids."""
 
 
 def operator_of(model: Model, executor: str) -> Any:
@@ -140,7 +137,7 @@ def check(make: Callable[[tuple[int, ...]], Model], executor: str) -> float:
 def measure(
     name: str, model: Model, shape: tuple[int, ...], steps: int, bandwidth: float, executor: str
 ) -> Row:
-    """The best of three calls after one that compiles."""
+    """The best of three calls after a first call for compilation."""
     operator = operator_of(model, executor)
     best, whole = float("inf"), float("inf")
     for attempt in range(4):

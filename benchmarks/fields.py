@@ -1,4 +1,4 @@
-"""Random fields on the device, with copies of them on the host."""
+"""Random fields on the device, with copies on the host."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ELEMENTS = {"f64": np.float64, "f32": np.float32}
 def with_common_halos(
     fields: Sequence[np.ndarray[Any, Any]], halo: int
 ) -> list[np.ndarray[Any, Any]]:
-    """Copies of fields, with the first one's cells outside the bounds around all of them."""
+    """Copies of fields, with the first field's cells outside the bounds in all copies."""
     inside = tuple(slice(halo, -halo) for _ in fields[0].shape)
     alike = [fields[0].copy() for _ in fields]
     for copied, field_of in zip(alike, fields):
@@ -33,8 +33,8 @@ class Cells:
         self, shape: tuple[int, ...], element: str, count: int, halo: int = 0
     ) -> list[np.ndarray[Any, Any]]:
         """
-        Fields that differ from each other: each begins a prime number of cells further in the
-        numbers. Those with a `halo` have the first one's.
+        Different fields: each begins a prime number of cells further in the numbers. Fields with a
+        `halo` have the first field's halo.
         """
         size, apart = int(np.prod(shape)), 7919
         needed = size + count * apart
@@ -47,7 +47,7 @@ class Cells:
 
 
 class Fields:
-    """Random fields on the device, and copies of them on the host."""
+    """Random fields on the device, and copies on the host."""
 
     def __init__(self, gpu: Device, host: list[np.ndarray[Any, Any]]):
         self.gpu, self.host = gpu, host
@@ -55,7 +55,7 @@ class Fields:
         self.reset()
 
     def pointer(self, place: int) -> int:
-        """One of the program's fields, or one beside them."""
+        """A field of the program, or a further field."""
         while place >= len(self.pointers):
             self.pointers.append(self.gpu.allocate(self.host[-1].nbytes))
             self.gpu.upload(self.pointers[-1], self.host[-1])
@@ -77,7 +77,7 @@ class Fields:
 
 
 class View:
-    """A field on the device as other libraries see it."""
+    """A field on the device, in the notation of other libraries."""
 
     def __init__(self, pointer: int, array: np.ndarray[Any, Any]):
         self.__cuda_array_interface__ = {

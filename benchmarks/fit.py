@@ -1,14 +1,14 @@
 """
-How well the cost model predicts its samples, and which values of its parameters would do better.
+The cost model's predictions against its samples, and better values of parameters.
 
     python benchmarks/fit.py                                 rank correlation, row by row
     python benchmarks/fit.py --refit waiting.barrier ...     the best value of each, one by one
     python benchmarks/fit.py --refit all
     python benchmarks/fit.py --undecided                     parameters that no sample decides
 
-A row is a program with its domain. Rows whose name's hash falls into the first quarter are held
-out: values are fitted to the others, and judged by the rows that are held out. Nothing is written:
-a value goes by hand into the file of its fit (`passes/targets/fits`), with its evidence.
+A row is a program with its domain. A quarter of the rows, by a hash of the name, is held out:
+values are fitted to the other rows, and judged by the held-out rows. Nothing is written: a value
+goes by hand into the fit's file (`passes/targets/fits`), with evidence.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ from timetile.runtime.kernels.of_program import Options, loops_of, raise_program
 from timetile.runtime.loading.modules import load
 
 HELD_OUT = 64
-"""Rows whose hash begins with a byte below this are held out: a quarter."""
+"""Rows with a first byte of the hash below the number are held out: a quarter."""
 
 FEWEST = 5
-"""Samples of a row from which a rank correlation says something."""
+"""Least number of samples of a row for a rank correlation."""
 
 FACTORS = tuple(np.geomspace(0.6, 1.6, 21))
-"""What a value is multiplied by when a better one is looked for."""
+"""Factors of a value in the search for a better value."""
 
 CHANGE = 1.15
-"""What a value is multiplied by when samples are asked whether they depend on it."""
+"""Factors of a value in the search for samples that depend on the value."""
 
 ASKED = 3
-"""Samples of each row that are asked so."""
+"""Samples of each row in the search."""
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A sample with its kernel's facts, which no parameter changes."""
+    """A sample with the kernel's facts, independent of all parameters."""
 
     sample: Sample
     facts: KernelFacts
@@ -78,12 +78,12 @@ class Prepared:
 
 
 def is_held_out(row: str) -> bool:
-    """The row judges the values that are fitted to other rows."""
+    """The row judges values fitted to other rows."""
     return hashlib.sha256(row.encode()).digest()[0] < HELD_OUT
 
 
 def prepared(row: str, samples: Sequence[Sample]) -> Iterator[Prepared]:
-    """The samples of a row; those whose kernels the compiler no longer makes are left out."""
+    """The samples of a row; samples with kernels no longer made by the compiler are left out."""
     name, element, domain, *_ = parse_row(row)
     module = raise_program(load(source(name, domain, element)[0]), Options(halos="common"))
     (loop,) = loops_of(module)
@@ -125,14 +125,14 @@ def paths(parameters: Parameters) -> Iterator[str]:
 
 
 def value_of(parameters: Parameters, path: str) -> float:
-    """The number that a name stands for."""
+    """The number of a name."""
     group, name, *key = path.split(".")
     value = getattr(getattr(parameters, group), name)
     return next(v for k, v in value.items() if str(k) == key[0]) if key else value
 
 
 def with_value(target: Target, path: str, value: float) -> Target:
-    """A target whose fit has another number for a name; whole numbers stay whole."""
+    """A target with another number for a name of the fit; whole numbers stay whole."""
     group, name, *key = path.split(".")
     parameters = target.parameters
     record = getattr(parameters, group)
@@ -148,22 +148,22 @@ def with_value(target: Target, path: str, value: float) -> Target:
 
 
 def ranks(values: Sequence[float]) -> np.ndarray[Any, Any]:
-    """The place of each value in their order; equal ones share the mean of their places."""
+    """The rank of each value; equal values share the mean of their ranks."""
     array = np.asarray(values)
     below = (array[:, None] > array[None, :]).sum(axis=1)
     return below + ((array[:, None] == array[None, :]).sum(axis=1) - 1) / 2
 
 
 def rank_correlation(predicted: Sequence[float], measured: Sequence[float]) -> float:
-    """Spearman's: 1 where the order is the same, -1 where it is the opposite one."""
+    """Spearman's rank correlation: 1 for equal orders, -1 for opposite orders."""
     a, b = ranks(predicted), ranks(measured)
     return float(np.corrcoef(a, b)[0, 1])
 
 
 def deviation(rows: Mapping[str, list[Prepared]], target: Target, what: str) -> float:
     """
-    The root of the mean square of log(predicted / measured), every row alike: of speeds, or of the
-    registers of kernels that spill nothing.
+    The root of the mean square of log(predicted / measured), with equal weights of rows: of speeds,
+    or of the registers of kernels without spills.
     """
     squares: list[float] = []
     for samples in rows.values():
@@ -181,13 +181,13 @@ def deviation(rows: Mapping[str, list[Prepared]], target: Target, what: str) -> 
 
 
 def split(rows: Mapping[str, list[Prepared]]) -> tuple[dict[str, list[Prepared]], ...]:
-    """The rows that values are fitted to, and those that judge them."""
+    """The rows for fitting, and the rows for judging."""
     fitted = {row: samples for row, samples in rows.items() if not is_held_out(row)}
     held = {row: samples for row, samples in rows.items() if is_held_out(row)}
     return fitted, held
 
 
-# What is printed.
+# # Printed tables.
 
 
 def report(rows: Mapping[str, list[Prepared]], target: Target, console: Console) -> None:
@@ -215,7 +215,7 @@ def report(rows: Mapping[str, list[Prepared]], target: Target, console: Console)
 def refit(
     rows: Mapping[str, list[Prepared]], target: Target, names: Sequence[str], console: Console
 ) -> None:
-    """The value of each parameter that deviates least on the rows that are not held out."""
+    """The value of each parameter with the least deviation on the fitted rows."""
     fitted, held = split(rows)
     table = Table("parameter", "value", "best", "fitted to", "with best", "held out", "with best")
     for path in names:
@@ -238,8 +238,8 @@ def refit(
 
 def undecided(rows: Mapping[str, list[Prepared]], target: Target) -> Iterator[str]:
     """
-    The parameters on which no prediction depends, neither speed nor registers, of `ASKED` samples
-    of each row.
+    The parameters without influence on any prediction, of speed or of registers, for `ASKED`
+    samples of each row.
     """
     asked = [p for samples in rows.values() for p in samples[:: max(1, len(samples) // ASKED)]]
     said = [(p.speed(target), p.registers(target)) for p in asked]

@@ -1,4 +1,5 @@
-"""Fields of more than 2^31 cells: fused kernels leave what kernels of one step do, halos included.
+"""
+Fields of more than 2^31 cells: fused kernels end like kernels of one step, halos included.
 
 python benchmarks/large.py --out benchmarks/results/h200-large.json
 """
@@ -18,7 +19,7 @@ import timetile
 from timetile.runtime.device.gpu import Device, device
 
 PIECE = 1 << 28
-"""Bytes that are compared at a time."""
+"""Bytes compared at a time."""
 
 
 def pieces(gpu: Device, pointer: int, size: int) -> Iterator[np.ndarray[Any, Any]]:

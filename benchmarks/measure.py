@@ -1,10 +1,10 @@
-"""Measure kernels on a GPU: one launch of T steps, timed with events after a warm-up.
+"""
+Measure kernels on a GPU: one launch of T steps, timed with events after a warm-up.
 
     python benchmarks/measure.py --out benchmarks/results/h200-2d.json j2d5pt:f64:8352x8352 ...
 
-Every row is checked against the unfused program on the same data before the row is timed, and a
-device copy of the same run stands beside the figures. `docs/make_performance.py` makes the tables
-and plots.
+Before timing, every row is checked against the unfused program on equal data; a device copy in the
+same run stands beside the figures. `docs/make_performance.py` makes the tables and plots.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from timetile.runtime.program.compiled_program import CompiledProgram
 @dataclass
 class Bench:
     """
-    What rows share: the fields of the last shape, and what the unfused program leaves in them.
+    Shared data of rows: the fields of the last shape, and the fields after the unfused program.
     """
 
     gpu: Device
@@ -67,7 +67,7 @@ class Bench:
     )
 
     def prepare(self, name: str, element: str, domain: tuple[int, ...]) -> Fields:
-        """Random fields for a program, made once for all rows that follow each other with them."""
+        """Random fields for a program, made once for successive rows with equal fields."""
         if self.fields is None or self.key != (name, element, domain):
             if self.fields is not None:
                 self.fields.free()
@@ -79,7 +79,7 @@ class Bench:
         return self.fields
 
     def unfused(self, text: str, steps: int) -> list[np.ndarray[Any, Any]]:
-        """What the program with kernels of one step leaves in the fields."""
+        """The fields after the program with kernels of one step."""
         assert self.fields is not None
         if steps not in self.expected:
             single = unfused_program(text, self.terms)
@@ -89,7 +89,7 @@ class Bench:
 
 
 def run_on(compiled: CompiledProgram, fields: Fields, steps: int) -> list[np.ndarray[Any, Any]]:
-    """Run a program on the fields and return what it leaves in them."""
+    """Run a program on the fields and return the fields after the run."""
     fields.reset()
     views = [View(p, a) for p, a in zip(fields.pointers, fields.host)]
     compiled(*views, steps, steps=steps)
@@ -98,10 +98,10 @@ def run_on(compiled: CompiledProgram, fields: Fields, steps: int) -> list[np.nda
 
 
 def time_of_run(compiled: CompiledProgram, fields: Fields, steps: int) -> float:
-    """The least milliseconds of two runs of a program that was run before."""
+    """The least milliseconds of two runs of a program after a first run."""
     views = [View(p, a) for p, a in zip(fields.pointers, fields.host)]
     for _ in range(2):
-        # From the third time on a run does what it did, as one graph if it is short.
+        # # From the third time on a run repeats its launches, as one graph if short.
         compiled(*views, steps, steps=steps)
     spent = events(fields.gpu, lambda: compiled(*views, steps, steps=steps), 2)
     compiled.runner(0).close()
@@ -137,7 +137,7 @@ def measure(
     times = launch_times(fused, deepest, fields, repeats)
     run: dict[str, float] = {}
     if steps_of_run:
-        # Hand-made schedules are for one kind of halos.
+        # # Hand-made schedules are for one kind of halos.
         public = fused if changes else public_program(text, depth, bench.terms)
         rate = cells * steps_of_run / time_of_run(public, fields, steps_of_run) / 1e6
         run = {f"gcells_per_s_{steps_of_run}_steps": round(rate, 1)}
@@ -165,7 +165,7 @@ def measure(
 
 
 def facts_of(kernel: Kernel, target: Target) -> dict[str, int]:
-    """The resources of a kernel, and its launch."""
+    """The resources of a kernel, and the launch."""
     return {
         "registers": kernel.registers,
         "warps_per_multiprocessor": kernel.block // 32 * occupancy(kernel, target).blocks,
@@ -182,14 +182,14 @@ def schedule_of(compiled: CompiledProgram) -> str:
 
 
 def predicted(compiled: CompiledProgram, name: str) -> Cost:
-    """What the cost model says of a kernel."""
+    """The cost model's predictions for a kernel."""
     module = compiled.kernels.tiled
     placed = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp)}
     return predict(placed[name], module, compiled.kernels.options.target)
 
 
 def commit() -> str:
-    """The commit that is measured."""
+    """The measured commit."""
     result = subprocess.run(
         ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False
     )
@@ -210,7 +210,7 @@ def parsed() -> argparse.Namespace:
 
 
 def table_of(rows: Sequence[dict[str, Any]], steps: int) -> Table:
-    """The rows that were measured, with the figures of a run of `steps` steps."""
+    """The measured rows, with the figures of a run of `steps` steps."""
     table = Table(
         "stencil",
         "dtype",

@@ -1,8 +1,9 @@
 """
-The best figure that any published system's own code reached on one H200 (GCells/s).
+The best figures of published systems, with each system's own code, on one H200 (GCells/s).
 
-Each was built for sm_90 and ran all of its configurations; the best is kept. AN5D's FP32 figure for
-the gradient is with fast arithmetic; in FP64 its quotients and roots are rounded.
+Each system was built for sm_90 and ran in all of its configurations; the best figure is kept.
+AN5D's FP32 figure for the gradient is with fast arithmetic; in FP64 AN5D's quotients and roots are
+rounded.
 """
 
 from __future__ import annotations

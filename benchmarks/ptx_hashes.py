@@ -1,15 +1,17 @@
-"""The hash of the PTX of every kernel of the benchmarks, to see that a change leaves emitted code
-alone.
+"""
+The hash of the PTX of every kernel of the benchmarks: a check for changes without effect on emitted
+code.
 
     python benchmarks/ptx_hashes.py --check benchmarks/results/ptx-hashes.json
     python benchmarks/ptx_hashes.py --check benchmarks/results/ptx-hashes.json --sample 12
     python benchmarks/ptx_hashes.py --write benchmarks/results/ptx-hashes.json
 
-A row is a program, its element type and size, and a schedule that a result in `benchmarks/results`
-names. The schedule is pinned: a change of the cost model changes no row. `--write` takes the rows
-from the results. `--sample` takes that many rows, spread over all kinds of tiles, synchronisations
-and forms. Nothing is assembled, and no GPU is needed. All 179 rows take seven minutes of one core,
-a sample of 12 some 15 seconds. The command ends with 1 if a kernel changed, and names it.
+A row is a program, its element type and size, and a schedule named by a result in
+`benchmarks/results`. The schedule is pinned: a change of the cost model changes no row. `--write`
+takes the rows from the results. `--sample N` takes N rows, spread over all kinds of tiles,
+synchronisations and forms. Nothing is assembled, and no GPU is needed. All 179 rows take seven
+minutes of one core, a sample of 12 some 15 seconds. The command ends with 1 if a kernel changed,
+and names the kernel.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ RESULTS = Path(__file__).parent / "results"
 HASHES = RESULTS / "ptx-hashes.json"
 
 KINDS = ("tile", "form", "storage", "addressing", "sync", "stream", "columns", "guards")
-"""Entries of a schedule that a sample covers."""
+"""Schedule entries covered by a sample."""
 
 
 @dataclass(frozen=True)
@@ -69,16 +71,14 @@ class Row:
 
     @property
     def kinds(self) -> set[str]:
-        """
-        The entries of the schedule that decide which code is emitted, and what the code is for.
-        """
+        """The entries of the schedule about the kind of emitted code."""
         entries = self.schedule.strip("{}").split(", ")
         kinds = {entry for entry in entries if entry.split(" = ")[0] in KINDS}
         return kinds | {self.halos, f"{len(self.domain)} {self.dtype}"}
 
 
 def measured_rows() -> Iterator[Row]:
-    """The rows of all results that name a schedule, each once."""
+    """The rows of all results with a schedule, each once."""
     seen: set[Row] = set()
     for path in sorted(set(RESULTS.glob("*.json")) - {HASHES}):
         table: object = json.loads(path.read_text())
@@ -102,7 +102,7 @@ def measured_rows() -> Iterator[Row]:
 
 
 def sample(rows: list[Row], most: int) -> list[Row]:
-    """At most `most` rows, each of which adds as many kinds as any other would."""
+    """At most `most` rows; each row adds the most new kinds."""
     left, chosen = list(rows), list[Row]()
     counts: dict[str, int] = {}
     while left and len(chosen) < most:
@@ -138,7 +138,7 @@ def kernel_hashes(row: Row) -> dict[str, str]:
 
 
 def described(row: Row) -> tuple[Row, dict[str, str]]:
-    """A row with its hashes, or with what stands in the way of them."""
+    """A row with its hashes, or with the error that prevents them."""
     try:
         return row, kernel_hashes(row)
     except Exception as error:
@@ -165,13 +165,13 @@ def read(path: Path) -> dict[Row, dict[str, str]]:
 
 
 def write(path: Path, rows: dict[Row, dict[str, str]]) -> None:
-    """Write rows and their hashes, one row a line."""
+    """Write rows and hashes, one row a line."""
     lines = [json.dumps({**asdict(row), "kernels": found}) for row, found in rows.items()]
     path.write_text("[\n" + ",\n".join(lines) + "\n]\n")
 
 
 def check(known: dict[Row, dict[str, str]], rows: list[Row], processes: int) -> int:
-    """Compare rows with their known hashes; how many differ."""
+    """Compare rows with their known hashes; returns the number of different rows."""
     different = 0
     for number, (row, found) in enumerate(all_hashes(rows, processes), 1):
         changed = [
@@ -185,7 +185,7 @@ def check(known: dict[Row, dict[str, str]], rows: list[Row], processes: int) -> 
 
 
 def problem(found: dict[str, str]) -> str:
-    """The error of a row that has no kernels."""
+    """The error of a row without kernels."""
     return f" ({found['error']})" if "error" in found else ""
 
 

@@ -1,13 +1,13 @@
 """
-Measure examples/python: cells updated per second on the GPU, on the processor, and by a copy of
-their fields.
+Measure examples/python: cells updated per second on the GPU, on the processor, and by a copy of the
+fields.
 
     python benchmarks/python_examples.py --out benchmarks/results/h100-examples.json
 
 The state lies in GPU memory, as arrays of CuPy or PyTorch, and `advance` is timed from the first
-launch to the end of the last. The processor runs the same steps on the same domain with all of its
-threads. The bound is what a device copy would take that reads and writes each field once a step;
-several time steps a launch may beat it.
+launch to the end of the last. The processor runs the same steps on the same domain with all
+threads. The bound is the time of a device copy with one read and one write of each field a step;
+several time steps a launch may beat the bound.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from timetile.runtime.device.gpu import Device, device
 @dataclass
 class Row:
     """
-    One example: cells of the domain updated per second, in 1e9, on the GPU, as the cost model
-    predicts for its only time loop, by copying, and on the processor.
+    One example: cells of the domain updated per second, in 1e9, on the GPU, by the cost model for
+    the only time loop, by copying, and on the processor.
     """
 
     example: str

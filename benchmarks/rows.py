@@ -1,7 +1,4 @@
-"""
-The programs of a table's rows: their text, how they are compiled, and what a row says of its
-schedule.
-"""
+"""The programs of a table's rows: text, compilation, and a row's words on the schedule."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ from timetile.runtime.program.compiled_program import CompiledProgram
 
 
 def source(name: str, domain: tuple[int, ...], element: str) -> tuple[str, int, int]:
-    """A benchmark's program, the halo of its fields, and how many fields it has."""
+    """A benchmark's program, the halo of its fields, and the number of fields."""
     if name.startswith("wave"):
         radius = int(name.removeprefix("wave"))
         return wave(domain, radius, element), radius, 4
@@ -52,8 +49,8 @@ def parse_row(text: str) -> tuple[str, str, tuple[int, ...], int | None, dict[st
 @dataclass(frozen=True)
 class Terms:
     """
-    What the rows of a table are compiled with: how the fields' halos are, and how quotients are
-    rounded.
+    Options of compilation for the rows of a table: the fields' halos, and the rounding of
+    quotients.
     """
 
     halos: Halos = "common"
@@ -76,18 +73,18 @@ def scheduled(
 def fused_program(
     text: str, depth: int | None, changes: dict[str, Any], terms: Terms = Terms()
 ) -> CompiledProgram:
-    """The program of a row, for fields whose halos are known to be the same or not to be."""
+    """The program of a row, for fields with halos known to be equal or different."""
     module = scheduled(text, depth, changes, terms)
     return timetile.compile(module, executor="gpu", depth=depth, halos=terms.halos)
 
 
 def public_program(text: str, depth: int | None, terms: Terms) -> CompiledProgram:
-    """The program as a user compiles it, who says nothing of halos."""
+    """The program compiled by a user without words on halos."""
     return timetile.compile(text, executor="gpu", depth=depth, fp_division=terms.fp_division)
 
 
 def unfused_program(text: str, terms: Terms = Terms()) -> CompiledProgram:
-    """The program that it is compared with: kernels of one step."""
+    """The program for comparison: kernels of one step."""
     return public_program(text, 1, terms)
 
 
@@ -98,12 +95,12 @@ def assemble(compiled: CompiledProgram) -> None:
 
 
 def assemble_row(row: str, terms: Terms = Terms()) -> str | None:
-    """Put the kernels of a row into the cache. Returns the error that prevents this, or None."""
+    """Put the kernels of a row into the cache. Returns an error, or None."""
     try:
         name, element, domain, depth, changes = parse_row(row)
         text, _, _ = source(name, domain, element)
         assemble(fused_program(text, depth, changes, terms))
-        # What the public interface plans with before it knows the halos.
+        # # The public interface's plan before a comparison of halos.
         _ = public_program(text, depth, terms).kernels.facts
         assemble(unfused_program(text, terms))
     except Exception as error:
@@ -118,5 +115,5 @@ def assemble_rows(rows: Sequence[str], terms: Terms = Terms()) -> list[str | Non
 
 
 def described(error: Exception) -> str:
-    """An error as rows report it: the others are still worth their time."""
+    """An error in a row's words: the other rows are still worth the time."""
     return f"{type(error).__name__}: {error}"

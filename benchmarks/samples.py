@@ -1,10 +1,11 @@
-"""The samples that the cost model is fitted to: kernels that were measured, one a line of JSON.
+"""
+The samples of the cost model's fit: measured kernels, one a line of JSON.
 
 python benchmarks/samples.py
 
 writes `benchmarks/samples/*.jsonl` anew from the tables in `benchmarks/results`. A line has the
-program, the depth, the entries of the schedule that differ from the default ones, the speed, and
-what the assembler said. `benchmarks/fit.py` reads them.
+program, the depth, the entries of the schedule other than the defaults, the speed, and the
+assembler's figures. `benchmarks/fit.py` reads the samples.
 """
 
 from __future__ import annotations
@@ -34,32 +35,32 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
         "h200-pairs.json",
     ),
 }
-"""The tables that each file of samples comes from."""
+"""The source tables of each file of samples."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A kernel that was measured."""
+    """A measured kernel."""
 
     program: str
-    """As `benchmarks/measure.py` takes it: `j2d5pt:f64:8352x8352`."""
+    """In the notation of `benchmarks/measure.py`: `j2d5pt:f64:8352x8352`."""
     halos: str
     fp_division: str
     depth: int
     """Time steps of a launch."""
     schedule: dict[str, Any]
-    """The entries of the schedule that are not the default ones."""
+    """The entries of the schedule other than the defaults."""
     gcells_per_s: float
     """Median of several launches (10^9 cell updates a second)."""
     registers: int
     """Registers of a thread, as assembled."""
     spill_bytes: int
     commit: str
-    """The compiler that made the kernel."""
+    """The commit of the compiler."""
 
     @property
     def whole_schedule(self) -> Schedule:
-        """The schedule, with its default entries."""
+        """The schedule, with default entries."""
         entries: dict[str, Any] = {
             name: tuple(cast(list[int], value)) if isinstance(value, list) else value
             for name, value in self.schedule.items()
@@ -68,7 +69,7 @@ class Sample:
 
 
 def changed(text: str) -> dict[str, Any]:
-    """The entries of a schedule, from its text in the IR, that are not the default ones."""
+    """The entries of a schedule other than the defaults, from the schedule's text in the IR."""
     context = Context()
     context.load_dialect(Builtin)
     attribute = Parser(context, text).parse_attribute()
@@ -79,7 +80,7 @@ def changed(text: str) -> dict[str, Any]:
 
 
 def measured(row: Mapping[str, Any], kernel: Mapping[str, Any], commit: str) -> Sample:
-    """The sample of a row of a table, one of whose kernels was measured."""
+    """The sample of a table's row with a measured kernel."""
     domain = "x".join(map(str, row["domain"]))
     return Sample(
         f"{row['stencil']}:{row['dtype']}:{domain}",

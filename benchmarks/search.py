@@ -1,11 +1,11 @@
 """
-How good the compiler's choice is: every schedule that it compares, measured.
+The quality of the compiler's choice: every compared schedule, measured.
 
     python benchmarks/search.py --out benchmarks/results/h200-search.json j2d5pt:f64:8352x8352 ...
 
-The schedules of a row are those that the cost model compares, at every depth; where those are many,
-the ones that it predicts most of, its choice first. They are assembled by several processes ahead
-of the measurements.
+The schedules of a row are the cost model's candidates, at every depth; of many candidates, the ones
+of the highest prediction, the choice first. Several processes assemble the kernels ahead of the
+measurements.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Case:
     element: str
     domain: tuple[int, ...]
     target: str
-    """The architecture or the part whose schedules are compared."""
+    """The architecture or the part of the compared schedules."""
 
     @cached_property
     def text(self) -> str:
@@ -63,9 +63,8 @@ class Case:
 
     def trials(self, most: int, *, spilled: bool) -> list[tuple[Trial, float]]:
         """
-        What the compiler compares, with its predictions (GCells/s), its choice first; so many at
-        most. `spilled`: with the schedules that it leaves out because they may not fit the
-        registers.
+        At most a given number of the compiler's candidates, with predictions (GCells/s), the choice
+        first. `spilled`: with the schedules left out because of registers.
         """
         module = self.raised()
         (loop,) = loops_of(module)

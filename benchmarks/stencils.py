@@ -34,7 +34,7 @@ class Stencil:
         return max(abs(d) for offset, _ in self.terms for d in offset)
 
     def scaled(self) -> Stencil:
-        """The stencil with coefficients whose absolute values sum to 1: cells do not grow."""
+        """The stencil with coefficients of absolute sum 1: cells do not grow."""
         total = added(abs(c) for _, c in self.terms)
         return Stencil(self.name, tuple((o, c / total) for o, c in self.terms))
 
@@ -50,7 +50,7 @@ def ordered(terms: dict[Offset, float]) -> tuple[tuple[Offset, float], ...]:
 
 
 def star(name: str, rank: int, radius: int) -> Stencil:
-    """A star with distinct coefficients that sum to 1."""
+    """A star with distinct coefficients of sum 1."""
     zero = (0,) * rank
     offsets: list[Offset] = [zero]
     for axis, distance, sign in product(range(rank), range(1, radius + 1), (-1, 1)):
@@ -64,7 +64,7 @@ def star(name: str, rank: int, radius: int) -> Stencil:
 def late_rows(terms: dict[Offset, float]) -> tuple[tuple[Offset, float], ...]:
     """
     Terms of a 3D star in the order of the benchmarks: far planes, the own row, the other rows of
-    the plane, newer planes: what crosses warps comes late.
+    the plane, newer planes: cells from other warps come late.
     """
 
     def place(offset: Offset) -> tuple[int, bool, Offset]:
@@ -74,7 +74,7 @@ def late_rows(terms: dict[Offset, float]) -> tuple[tuple[Offset, float], ...]:
 
 
 def box(name: str, rank: int, radius: int) -> Stencil:
-    """A box with distinct coefficients that sum to 1."""
+    """A box with distinct coefficients of sum 1."""
     offsets = list(product(range(-radius, radius + 1), repeat=rank))
     raw = {o: 0.05 + 0.003 * n for n, o in enumerate(offsets)}
     total = added(raw.values())
@@ -115,7 +115,7 @@ def rows_2d(name: str, rows: Sequence[Sequence[float]]) -> Stencil:
 
 
 def centre_first(stencil: Stencil) -> Stencil:
-    """A star as a user may write one: the cell, then the axes in the order x, y, z."""
+    """A star in a user's order: the cell, then the axes in the order x, y, z."""
 
     def place(offset: Offset) -> tuple[bool, int, Offset]:
         # The last axis is x.
@@ -127,7 +127,7 @@ def centre_first(stencil: Stencil) -> Stencil:
 
 
 def by_columns(stencil: Stencil) -> Stencil:
-    """A box by columns, in the order in which sums that travel from lane to lane take columns."""
+    """A box by columns, in the order of columns for sums from lane to lane."""
     terms = tuple(sorted(stencil.terms, key=lambda term: term[0][::-1]))
     return Stencil(f"{stencil.name}-columns", terms)
 
@@ -177,7 +177,7 @@ def plane_terms(z: int, rows: Sequence[Sequence[float]]) -> dict[Offset, float]:
 
 
 def corners(coefficient: float) -> list[list[float]]:
-    """A plane of which only the corners count."""
+    """A plane with weights at the corners only."""
     return [[coefficient, 0, coefficient], [0, 0, 0], [coefficient, 0, coefficient]]
 
 
@@ -210,7 +210,7 @@ LAYERS = Stencil(
     "layers",
     tuple(((0, *offset), 0.2) for offset in ((-1, 0), (0, -1), (0, 0), (0, 1), (1, 0))),
 )
-"""Layers that know nothing of each other: blocks along them have nothing to exchange."""
+"""Independent layers: blocks along the layers have nothing to exchange."""
 
 STENCILS = {
     s.name: s
@@ -270,7 +270,7 @@ def two_buffers(
     low: Sequence[int],
     high: Sequence[int],
 ) -> str:
-    """A time loop over two buffers whose step computes `result` from accesses to `%x`."""
+    """A time loop over two buffers with a step that computes `result` from accesses to `%x`."""
     body = "\n      ".join(lines)
     return f"""func.func @run(%a: {field}, %b: {field}, %steps: index) {{
   %zero = arith.constant 0 : index
@@ -293,9 +293,9 @@ def two_buffers(
 def gradient(domain: Sequence[int], element: str = "f64", *, fast: bool = False) -> str:
     """
     The gradient of AN5D's collection: a cell plus the inverse root of the squared differences to
-    its four neighbours, `0.25 f + 1 / sqrt(1.0001 + sum (f - f_n)^2)`, rounded at every operation;
-    if it is `fast`, the root and the quotient say that they may be approximate, as fast arithmetic
-    lets all of a program's.
+    the four neighbours, `0.25 f + 1 / sqrt(1.0001 + sum (f - f_n)^2)`, rounded at every operation;
+    with `fast`, the root and the quotient may be approximate, like a whole program with fast
+    arithmetic.
     """
     flags = " fastmath<afn>" if fast else ""
     field = field_type(domain, 1, element)
@@ -322,8 +322,8 @@ def gradient(domain: Sequence[int], element: str = "f64", *, fast: bool = False)
 
 def laplacian(rank: int, weights: Sequence[float], temp: str, element: str) -> list[str]:
     """
-    The sum `%s<n>` of the weighted second differences of `%p` along every axis. `weights` are
-    those of a cell and of its neighbours, by distance.
+    The sum `%s<n>` of the weighted second differences of `%p` along every axis. `weights` are the
+    weights of a cell and of neighbours, by distance.
     """
     zero = [0] * rank
     lines = [

@@ -1,4 +1,4 @@
-"""Launches timed with events, and a device copy beside them."""
+"""Launches timed with events, and a device copy beside."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ def events(
     gpu: Device, run: Callable[[], object], repeats: int, *, queued: bool = False
 ) -> list[float]:
     """
-    Milliseconds of each of `repeats` runs, after one that warms up. What is `queued` waits behind
-    another run of its kind, so that the host's share, 10 to 20 us a launch, passes before the first
-    event.
+    Milliseconds of each of `repeats` runs, after a warm-up run. A `queued` run waits behind another
+    run of its kind: the host's share, 10 to 20 us a launch, passes before the first event.
     """
     cuda = gpu.cuda
     run()
@@ -51,9 +50,9 @@ def copy_bandwidth(gpu: Device, size: int = 2 << 30) -> float:
 
 def launch_of(compiled: CompiledProgram, facts: Any, fields: Fields) -> tuple[Kernel, Arguments]:
     """
-    A kernel and what it is launched with: sources are the first fields, what is captured the last
-    ones, targets those between and as many more as it stores, and no two of these are one. Halos
-    are the program's own fields.
+    A kernel and the arguments of a launch: sources are the first fields, captures the last fields,
+    targets the fields between and as many new fields as needed; all are different. Halos are the
+    program's fields.
     """
     kinds = [role.role[0] for role in facts.roles]
     captured = range(len(fields.host) - kinds.count("capture"), len(fields.host))
@@ -85,8 +84,8 @@ def launch_times(
     compiled: CompiledProgram, facts: Any, fields: Fields, repeats: int
 ) -> list[float]:
     """
-    Milliseconds of each of `repeats` launches of a kernel. Short ones go as a graph, as long runs
-    make them, and what lies between two launches counts.
+    Milliseconds of each of `repeats` launches of a kernel. Short launches go as a graph, like in
+    long runs, and the time between two launches counts.
     """
     gpu = fields.gpu
     kernel, arguments = launch_of(compiled, facts, fields)

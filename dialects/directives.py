@@ -1,7 +1,8 @@
-"""Directives of assembly formats: values without their types, and the taps of a cell function.
+"""
+Directives of assembly formats: values without their types, and the taps of a cell function.
 
-A value is defined above its uses, so that the text of a use need not repeat the type. xDSL's own
-`$value` wants the type written or inferred from the constraints of the operation.
+A value is defined above its uses: the text of a use need not repeat the type. xDSL's own `$value`
+wants the type written or inferred from the constraints of the operation.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class OptionalValue(CustomDirective):
 
 @irdl_custom_directive
 class AnchoredValue(CustomDirective):
-    """`%v`: a value defined above, of an optional group that stands for it."""
+    """`%v`: a value defined above; stands for an optional group."""
 
     value: OptionalOperandVariable
     kind: TypeDirective

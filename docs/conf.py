@@ -1,6 +1,7 @@
-"""Settings of Sphinx, which makes the site of these pages: `make site`.
+"""
+Settings of Sphinx for the site of the pages: `make site`.
 
-Pages are Markdown (MyST), so that they can be read in the repository as well.
+Pages are Markdown (MyST), readable in the repository as well.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ exclude_patterns = ["*.py", "requirements.txt"]
 # Headings can be linked to, as on GitHub: architecture.md#levels.
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
-# Wide tables of figures and long lines of IR are shown as they are.
+# # Wide tables of figures and long lines of IR stay wide.
 suppress_warnings = ["misc.highlighting_failure"]
 
 html_theme = "furo"
@@ -39,7 +40,7 @@ FOLDER_LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((\.\.[^)#\s]*)\)")
 
 
 def name_the_file(app: Sphinx, page: str, source: list[str]) -> None:
-    """Replaces a link to a file outside docs/, for which there is no page, by the file's name."""
+    """Replaces a link to a file outside docs/, without a page, by the file's name."""
     here = (DOCS / page).parent
 
     def replaced(link: re.Match[str]) -> str:
@@ -52,5 +53,5 @@ def name_the_file(app: Sphinx, page: str, source: list[str]) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Registers what is done to each page before it is read."""
+    """Registers the changes of each page before reading."""
     app.connect("source-read", name_the_file)

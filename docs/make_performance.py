@@ -63,21 +63,21 @@ Row = dict[str, Any]
 
 
 def rows_of(name: str) -> list[Row]:
-    """The rows of one file of measurements that came to an end."""
+    """The rows of one complete file of measurements."""
     path = RESULTS / name
     rows: list[Row] = json.loads(path.read_text()) if path.exists() else []
     return [row for row in rows if "error" not in row]
 
 
 def number(value: float | None, digits: int = 0) -> str:
-    """A figure of the table; nothing where there is none."""
+    """A figure of the table; empty if absent."""
     return "" if value is None else f"{value:.{digits}f}"
 
 
 def cells_of(row: Row) -> Iterator[str]:
     """One row of the table."""
     speed, bound = row["gcells_per_s"], row["fma_bound"]
-    # The peers' figures are for domains that fill the device.
+    # # The peers' figures are for domains large enough to fill the device.
     peer = row["best_peer"] if prod(row["domain"]) >= 1e7 else None
     yield row["stencil"]
     yield TYPES[row["dtype"]]
@@ -104,7 +104,7 @@ def table(columns: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def searched_cells(row: Row) -> tuple[str, ...]:
-    """What was chosen, and the best of all that was compared."""
+    """The chosen schedule, and the best of all candidates."""
     chosen, best = row["chosen"], row["best"]
     return (
         row["stencil"],
@@ -120,7 +120,7 @@ def searched_cells(row: Row) -> tuple[str, ...]:
 
 
 def compared_cells(row: Row) -> tuple[str, ...]:
-    """A schedule beside the default one, which stands first for every stencil."""
+    """A schedule beside the default schedule, the first row of every stencil."""
     changes = ", ".join(f"{name} {value}" for name, value in row["changes"].items())
     return (
         row["stencil"],
@@ -135,7 +135,7 @@ def compared_cells(row: Row) -> tuple[str, ...]:
 
 
 def tile_cells(row: Row) -> tuple[str, ...]:
-    """A schedule whose tile the device holds, or the default one beside it."""
+    """A schedule with a tile of the device, or the default schedule beside."""
     changes, axes = row["changes"], ("cells", "warps", "blocks")
     shape = [f"{' x '.join(map(str, changes[axis]))} {axis}" for axis in axes if axis in changes]
     late = [f"delay {changes['delay']}"] if "delay" in changes else []
@@ -159,7 +159,7 @@ def tile_cells(row: Row) -> tuple[str, ...]:
 
 
 def cpu_cells(row: Row) -> tuple[str, ...]:
-    """A program on the processor, beside NumPy, gcc, and steps that pass over whole fields."""
+    """A program on the processor, beside NumPy, gcc, and steps with passes over whole fields."""
     speed = row["mcells_per_s"]
     ratios = (
         number(speed / row[f"{other}_mcells_per_s"], 2)
@@ -178,9 +178,9 @@ def cpu_cells(row: Row) -> tuple[str, ...]:
 
 
 def cpu_section(rows: list[Row]) -> str:
-    """The table of the processor, with where, with what and how it was measured."""
+    """The table of the processor, with machine, versions and way of measuring."""
     first = rows[0]
-    # gcc begins with its name.
+    # # gcc's version begins with the name.
     versions = ", ".join(
         f"{name} {version.removeprefix(f'{name} ')}" for name, version in first["versions"].items()
     )
@@ -209,7 +209,7 @@ def example_cells(row: Row) -> tuple[str, ...]:
 
 
 def examples_section(report: dict[str, Any]) -> str:
-    """The table of the examples in Python, with where and how it was measured."""
+    """The table of the examples in Python, with machine and way of measuring."""
     facts = (
         f"{report['device']}, which copies {report['copy_tb_per_s']:.2f} TB/s, and "
         f"{report['processor_threads']} threads of its host; NumPy {report['numpy']}; commit "
@@ -221,7 +221,7 @@ def examples_section(report: dict[str, Any]) -> str:
 
 
 def replace(text: str, name: str, made: str) -> str:
-    """The page with what stands between a pair of marks made anew."""
+    """The page with new text between a pair of marks."""
     start, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
     before, rest = text.split(start)
     _, after = rest.split(end)
@@ -229,7 +229,10 @@ def replace(text: str, name: str, made: str) -> str:
 
 
 def roofline(rows: list[Row], path: Path) -> None:
-    """Speed over arithmetic intensity (operations a byte that must move), with both ceilings."""
+    """
+    Speed over arithmetic intensity (operations for each byte of necessary traffic), with both
+    ceilings.
+    """
     # Of matplotlib's types many parts are unknown: Any.
     figure: Any = Figure(figsize=(8, 6), layout="constrained")
     axes = figure.add_subplot()
@@ -261,7 +264,7 @@ def operations(row: Row) -> float:
 
 
 def intensity(row: Row) -> float:
-    """Operations of a launch for each byte of its fields, read or written once."""
+    """Operations of a launch for each byte of the launch's fields, read or written once."""
     bytes_of_step = 1e3 * SM_90.part.copy_tb_per_s / row["copy_bound"]
     return operations(row) * row["depth"] / bytes_of_step
 
@@ -270,7 +273,7 @@ def growth(report: dict[str, Any], path: Path) -> None:
     """Time over cells, and over steps, beside a copy of the fields for every step."""
     rows: list[Row] = report["rows"]
     figure: Any = Figure(figsize=(10, 4.5), layout="constrained")
-    # Domains of all shapes run the first row's steps; those of one domain run several.
+    # # Domains of all shapes run the first row's steps; domains of one shape run several numbers.
     steps = rows[0]["steps"]
     domain = next(row["domain"] for row in rows if row["steps"] != steps)
     runs = sorted((row for row in rows if row["domain"] == domain), key=lambda row: row["steps"])
@@ -308,7 +311,7 @@ def main() -> None:
         raise SystemExit(f"{RESULTS} lacks h200-2d.json or h200-3d.json; run benchmarks/measure.py")
     text = replace(text, "table 2d", table(COLUMNS, map(cells_of, flat)))
     text = replace(text, "table 3d", table(COLUMNS, map(cells_of, solid)))
-    # What has not been measured has no section yet.
+    # # Measurements still to come have no section.
     if apart := rows_of("h200-apart.json"):
         text = replace(text, "table apart", table(COLUMNS, map(cells_of, apart)))
     if compared := rows_of("h200-ablation.json"):

@@ -1,4 +1,4 @@
-"""Writes reference.md from signatures and docstrings. `--check` fails unless it is current."""
+"""Writes reference.md from signatures and docstrings. `--check` fails for an outdated page."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PYTHON = (
 )
 
 METHODS = {"Model": ("advance", "on", "program", "module", "mlir", "explain")}
-"""Members of classes that have a paragraph of their own."""
+"""Members of classes with a separate paragraph."""
 
 
 def documentation(item: object) -> str:
@@ -66,7 +66,7 @@ def shown_parameter(parameter: inspect.Parameter) -> str:
 
 
 def signature(name: str, item: Any) -> str:
-    """`name(a: int, *, b: int = 1) -> int`, one parameter a line where they are many."""
+    """`name(a: int, *, b: int = 1) -> int`; long signatures have one parameter a line."""
     found = inspect.signature(item)
     shown: list[str] = []
     for parameter in found.parameters.values():
@@ -84,7 +84,7 @@ def signature(name: str, item: Any) -> str:
 
 
 def python() -> Iterator[str]:
-    """What `import timetile` offers."""
+    """The names offered by `import timetile`."""
     yield "## Python\n"
     for name in PYTHON:
         item: Any = getattr(timetile, name)
@@ -118,7 +118,7 @@ def python() -> Iterator[str]:
 
 
 def options(item: Any) -> Iterator[str]:
-    """The options of a pass or a target: the fields of its dataclass."""
+    """The options of a pass or a target: the fields of the dataclass."""
     if not dataclasses.is_dataclass(item):
         return
     fields = [f for f in dataclasses.fields(item) if f.name != "name"]
@@ -133,7 +133,7 @@ def options(item: Any) -> Iterator[str]:
 
 
 def text_of_pass(item: Any) -> str:
-    """A pass is documented where its file begins, unless it shares the file."""
+    """A pass is documented at the beginning of its file, unless several passes share the file."""
     own = documentation(item)
     if "module's documentation" not in own:
         return own

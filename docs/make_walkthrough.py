@@ -1,5 +1,5 @@
 """
-Writes walkthrough.md: heat in a plate, through every pass. `--check` fails unless it is current.
+Writes walkthrough.md: heat in a plate, through every pass. `--check` fails for an outdated page.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ FIELD = f"!stencil.field<[-1,{PLATE + 1}]x[-1,{PLATE + 1}]xf64>"
 Excerpt = Callable[[ModuleOp], str]
 
 
-# Excerpts: what of the module is shown.
+# # Excerpts: shown parts of the module.
 
 
 def tidy(text: str) -> str:
@@ -65,7 +65,7 @@ def tidy(text: str) -> str:
 
 
 def whole(module: ModuleOp) -> str:
-    """All of it."""
+    """The whole module."""
     return "\n".join(str(op) for op in module.ops)
 
 
@@ -93,7 +93,7 @@ def kernel_and_host(module: ModuleOp) -> str:
 def kernel_loops(module: ModuleOp) -> list[scf.ForOp]:
     """
     The loops over stream steps of the kernel of two time steps, the interior variant's first:
-    without the one around them, over the columns in which a chunk goes on.
+    without the surrounding loop over the columns of a chunk.
     """
     lowered = (op for op in module.ops if isinstance(op, gpu.ModuleOp))
     own = next(op for op in lowered if op.sym_name.data == KERNEL)
@@ -103,7 +103,7 @@ def kernel_loops(module: ModuleOp) -> list[scf.ForOp]:
 
 def is_steady(loop: scf.ForOp) -> bool:
     """
-    The loop stores, which those that fill the pipeline do not, and asks for no cells outside the
+    Whether the loop stores, unlike loops that fill the pipeline, and needs no cells outside the
     bounds.
     """
     kinds = {type(op) for op in loop.body.walk()}
@@ -112,8 +112,8 @@ def is_steady(loop: scf.ForOp) -> bool:
 
 def steady_loop(module: ModuleOp) -> list[str]:
     """
-    The loop of the interior variant that runs without guards, between its head and its tail: the
-    first line and the lines of the first of its two turns.
+    The loop of the interior variant without guards, between head and tail: the first line and the
+    lines of the first of two turns.
     """
     loop = next(filter(is_steady, kernel_loops(module)))
     head, *lines = str(loop).splitlines()
@@ -131,7 +131,7 @@ def turn(module: ModuleOp) -> str:
 
 
 def hardware(module: ModuleOp) -> str:
-    """What is nvvm's and llvm's in the first turn of the steady loop."""
+    """The operations of nvvm and llvm in the first turn of the steady loop."""
     words = ("nvvm.", "llvm.", "simt.")
     return "\n".join(line for line in steady_loop(module)[1:] if any(w in line for w in words))
 
@@ -140,8 +140,8 @@ def ptx(module: ModuleOp) -> str:
     """The end of the first turn of the steady loop, as PTX."""
     own = [f for f in kernels_of(module) if f.sym_name.data == KERNEL]
     lines = print_module(own, ISAS["sm_90"].ptx_version, "sm_90").splitlines()
-    # A loop has two, one a turn; ahead of the loops a chunk waits for all copies of the one before,
-    # with 0.
+    # # A loop has two waits, one a turn; ahead of the loops a chunk waits for all copies of the
+    # chunk before, with 0.
     waits = [k for k, line in enumerate(lines) if re.search(r"wait_group [1-9]", line)]
     before = next(k for k, loop in enumerate(kernel_loops(module)) if is_steady(loop))
     start = waits[2 * before]
@@ -153,7 +153,7 @@ def ptx(module: ModuleOp) -> str:
 
 @dataclass(frozen=True)
 class Section:
-    """A pass, what it does, and what it leaves."""
+    """A pass, its work, and the shown result."""
 
     steps: tuple[ModulePass, ...]
     title: str
@@ -343,7 +343,7 @@ makes this plan per call.""",
 
 
 def section(item: Section, module: ModuleOp) -> str:
-    """Run the passes of a section and show what they leave."""
+    """Run the passes of a section and show the results."""
     run_passes(item.steps, module)
     shown = "" if item.excerpt is None else tidy(item.excerpt(module))
     return f"## {item.title}\n\n{item.text}\n\n```{item.language}\n{shown}\n```\n"

@@ -1,6 +1,5 @@
 """
-Two chemicals that make patterns (Gray-Scott), with two sets of rates; the program is
-gray_scott.mlir.
+Patterns of two chemicals (Gray-Scott), with two sets of rates; the program is gray_scott.mlir.
 """
 
 from __future__ import annotations
@@ -22,7 +21,9 @@ RATES = {
 
 
 def initial_solution() -> tuple[np.ndarray, np.ndarray]:
-    """Fresh solution (u = 1, v = 0) with squares that react, between walls that take up both."""
+    """
+    Fresh solution (u = 1, v = 0) with reacting squares, between walls that take up both chemicals.
+    """
     random = np.random.default_rng(7)
     u = np.ones((SIZE + 2, SIZE + 2), dtype=np.float32)
     v = np.zeros_like(u)

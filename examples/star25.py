@@ -15,7 +15,7 @@ import timetile
 HERE = Path(__file__).parent
 SIZE, HALO = 80, 4
 COURANT = 0.25
-"""Cells that a wave passes in one step where the velocity is 1; times 1.7 it stays below 0.45."""
+"""Cells passed by a wave in one step for velocity 1; times 1.7 the number stays below 0.45."""
 
 
 def axes_of_cells() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -25,7 +25,7 @@ def axes_of_cells() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def velocity() -> np.ndarray:
-    """Three layers, each faster than the one above; the interfaces are bent."""
+    """Three layers, each faster than the layer above; the interfaces are bent."""
     z, y, x = axes_of_cells()
     speed = np.ones(z.shape)
     speed[z > 32 + 3 * np.sin(x / 9)] = 1.35

@@ -13,7 +13,7 @@ import timetile
 HERE = Path(__file__).parent
 SIZE = 384
 COURANT = 0.45
-"""Cells that a wave passes in one step where the velocity is 1; stable below 1 / sqrt(2)."""
+"""Cells passed by a wave in one step for velocity 1; stable below 1 / sqrt(2)."""
 
 
 def velocity() -> np.ndarray:

@@ -1,4 +1,6 @@
-"""expand-boundaries: updates of their own write cells outside a box that an update does not keep.
+"""
+expand-boundaries: separate updates write the cells outside the box of an update, except for kept
+cells.
 
 Before:
 ```
@@ -60,8 +62,8 @@ class Expansion:
 
     def run(self) -> None:
         """
-        Put updates after those without all cells kept, and a loop with the scratch fields in the
-        loop's place.
+        Put updates after each update without all cells kept, and a loop with the scratch fields in
+        the loop's place.
         """
         for update in self.loop.updates:
             if update.outside is None:
@@ -79,7 +81,7 @@ class Expansion:
             self.replace_loop()
 
     def layer(self, update: UpdateOp, target: SSAValue, layer: Layer) -> list[UpdateOp]:
-        """The updates that write one layer of a target."""
+        """The updates for one layer of a target."""
         prefix, kind = update.cell.string_value(), element_type(target)
         box, here = layer.box.bounds(), (0,) * update.rank
         if layer.offset is None:
@@ -95,13 +97,13 @@ class Expansion:
         ]
 
     def copy(self, name: str, kind: Attribute) -> str:
-        """A cell function that returns its argument."""
+        """A cell function with its argument as the result."""
         block = Block(arg_types=[kind])
         block.add_op(ReturnOp(*block.args))
         return self.function(name, [kind], block, kind)
 
     def constant(self, name: str, value: float, kind: Attribute) -> str:
-        """A cell function that returns a number."""
+        """A cell function with a number as the result."""
         assert isinstance(kind, AnyFloat)
         number = arith.ConstantOp(FloatAttr(value, kind))
         return self.function(name, [], Block([number, ReturnOp(number)]), kind)
@@ -160,7 +162,7 @@ class Expansion:
 
 @dataclass(frozen=True)
 class ExpandLoop(RewritePattern):
-    """A time loop whose updates write cells outside their boxes."""
+    """A time loop with boundaries other than `keep`."""
 
     module: ModuleOp
 

@@ -1,4 +1,5 @@
-"""split-guards: cells for which a branch reads outside a field are computed apart.
+"""
+split-guards: cells with a read outside a field, in a branch, are computed apart.
 
 Before, over cells 0 to 11 of a field that begins at 0:
 ```
@@ -22,8 +23,8 @@ After:
    apart.
 2. For cells apart, no branch with the access is taken: in their part the access reads 0.
 
-Both branches of a condition are computed later (`select-branches`). An access outside of branches
-that leaves its field is refused when the loop is raised.
+Both branches of a condition are computed later (`select-branches`). `raise-time-loop` refuses an
+access outside a field without a branch around.
 """
 
 from __future__ import annotations
@@ -69,7 +70,9 @@ def field_of(access: Access) -> StencilBoundsAttr | None:
 
 
 def inside(access: Access, bounds: StencilBoundsAttr) -> list[tuple[int, int, int]]:
-    """For each axis of the field: the axis, and the first and the end of cells that read inside."""
+    """
+    For each axis of the field: the axis, and the first and the end of cells with reads inside.
+    """
     spans = zip(access.axes, bounds.lb, bounds.ub)
     return [
         (axis, low - access.offset[axis], high - access.offset[axis]) for axis, low, high in spans
@@ -135,7 +138,7 @@ class Parting:
         self.made.append(op)
 
     def variant(self, outside: frozenset[Operation]) -> list[SSAValue]:
-        """The results of the apply without some of its accesses."""
+        """The results of the apply without some accesses."""
         if outside not in self.variants:
             made = self.apply.clone()
             for old, new in zip(list(self.apply.walk()), list(made.walk()), strict=True):
@@ -153,13 +156,13 @@ class Parting:
 
 
 def leaves(spans: Sequence[tuple[int, int, int]], box: StencilBoundsAttr) -> bool:
-    """Whether some cell of a box has an access outside its field."""
+    """Whether some cell of a box has an access outside the field."""
     low, high = tuple(box.lb), tuple(box.ub)
     return any(low[axis] < begin or high[axis] > end for axis, begin, end in spans)
 
 
 class ComputeApart(RewritePattern):
-    """An apply with a branch that leaves a field computes some cells apart."""
+    """An apply with a read outside a field in a branch computes some cells apart."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: stencil.ApplyOp, rewriter: PatternRewriter, /) -> None:
@@ -184,12 +187,12 @@ class ComputeApart(RewritePattern):
 
 
 class SplitGuardsPass(ModulePass):
-    """Compute cells apart whose branches leave a field; see the module's documentation."""
+    """Compute cells apart if a branch reads outside a field; see the module's documentation."""
 
     name = "split-guards"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        # Readers come first: the parts of a reader decide which cells the source must have.
+        # # Readers come first: the parts of a reader decide the needed cells of the source.
         rewrite_once(
             list(op.walk(reverse=True, region_first=True)), {stencil.ApplyOp: ComputeApart()}
         )

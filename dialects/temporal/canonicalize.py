@@ -1,8 +1,9 @@
-"""Canonicalization of the temporal dialect: what an operation alone, or its step, shows to be of no
-effect.
+"""
+Canonicalization of the temporal dialect: removes operations without effect, by facts of the
+operation or of its step alone.
 
-Kernels of a loop are made for its updates and number its buffers: of a loop with a schedule or with
-kernels, updates and buffers stay.
+Kernels of a loop depend on the loop's updates and the numbers of its buffers: updates and buffers
+of a loop with a schedule or with kernels stay.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ class EraseSelfCopy(RewritePattern):
 
 
 class EraseOverwritten(RewritePattern):
-    """An update whose cells a later update of the step writes before any is read."""
+    """An update with cells all written by a later update of the step, before any read."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: UpdateOp, rewriter: PatternRewriter, /) -> None:
@@ -133,7 +134,7 @@ class EraseOverwritten(RewritePattern):
 
     @staticmethod
     def is_overwritten(op: UpdateOp, target: SSAValue) -> bool:
-        """A later update of the step writes all cells that the update writes to the target."""
+        """A later update of the step writes all target cells of the update."""
         later = op.next_op
         while isinstance(later, UpdateOp) and target not in later.sources:
             if target in later.targets and CellBox.of(op.box) in CellBox.of(later.box):
@@ -143,7 +144,7 @@ class EraseOverwritten(RewritePattern):
 
 
 class EraseUnread(RewritePattern):
-    """An update of fields of the function's own that nothing reads."""
+    """An update of scratch fields of the function, without a reader."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: UpdateOp, rewriter: PatternRewriter, /) -> None:
@@ -176,7 +177,7 @@ def is_written(op: object, operand: int) -> bool:
 
 
 class EraseUnreadGather(RewritePattern):
-    """A gather into a field of the function's own that nothing reads."""
+    """A gather into a scratch field of the function, without a reader."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: GatherOp, rewriter: PatternRewriter, /) -> None:

@@ -1,6 +1,4 @@
-"""
-An acoustic wave in two media, second order in time, with a sponge at the rim that swallows it.
-"""
+"""An acoustic wave in two media, second order in time, with a sponge at the rim for absorption."""
 
 import numpy as np
 

@@ -20,7 +20,7 @@ def advection(q: Field, a: Field, b: Field):
 
 
 def start(size: int) -> dict[str, np.ndarray]:
-    """A spot, and a wind that turns around the middle; a and b are in cells a step."""
+    """A spot, and a wind around the middle; a and b are in cells a step."""
     y, x = np.mgrid[:size, :size] / size - 0.5
     spot = np.exp(-150 * ((y + 0.22) ** 2 + x**2))
     return {"q": spot, "a": -0.9 * x, "b": 0.9 * y}

@@ -1,4 +1,4 @@
-"""Runs the examples of this folder, or those that are named, and draws what they end with."""
+"""Runs all examples of the folder, or the named examples, and draws the final fields."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHOWN = {
     "fdtd": ("ez", "RdBu_r"),
     "lattice_boltzmann": ("speed", "magma"),
 }
-"""The field of each example that is drawn, and its colours."""
+"""The drawn field of each example, and the colours."""
 
 plt: Any = import_module("matplotlib.pyplot")
 
@@ -27,7 +27,7 @@ FOLDER = Path(__file__).parents[1] / "pictures" / "python"
 
 
 def speed(state: dict[str, np.ndarray]) -> np.ndarray:
-    """How fast the fluid is, 0 where there is none."""
+    """The speed of the fluid, 0 outside."""
     f = [state[f"f{k}"] for k in range(9)]
     rows = f[2] - f[4] + f[5] + f[6] - f[7] - f[8]
     columns = f[1] - f[3] + f[5] - f[6] - f[7] + f[8]
@@ -35,7 +35,7 @@ def speed(state: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def picture(name: str, size: int, steps: int | None, executor: Any, out: Path) -> None:
-    """Draw one example, at its beginning and at its end."""
+    """Draw one example, at the beginning and at the end."""
     example = import_module(name)
     model = getattr(example, name).on(executor=executor)
     before = example.start(size)

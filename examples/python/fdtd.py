@@ -20,7 +20,7 @@ def fdtd(ez: Field, hx: Field, hy: Field, eps: Field):
 
 
 def start(size: int) -> dict[str, np.ndarray]:
-    """A pulse beside a disc of glass, between walls that conduct (ez stays 0 there)."""
+    """A pulse beside a disc of glass, between conducting walls (ez stays 0 at the walls)."""
     y, x = np.mgrid[:size, :size] / size
     pulse = np.exp(-2000 * ((y - 0.5) ** 2 + (x - 0.25) ** 2))
     pulse[[0, -1], :], pulse[:, [0, -1]] = 0, 0

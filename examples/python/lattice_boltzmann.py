@@ -15,7 +15,7 @@ BACK = (0, 3, 4, 1, 2, 7, 8, 5, 6)
 def lattice_boltzmann(f0: Field, f1: Field, f2: Field, f3: Field, f4: Field, f5: Field, f6: Field,
                       f7: Field, f8: Field, solid: Field, omega: Scalar):  # fmt: skip
     f = (f0, f1, f2, f3, f4, f5, f6, f7, f8)
-    g = [fk[-y, -x] for fk, (y, x) in zip(f, WAYS)]  # what arrives from the neighbours
+    g = [fk[-y, -x] for fk, (y, x) in zip(f, WAYS)]  # # arrivals from the neighbours
     rho = g[0] + g[1] + g[2] + g[3] + g[4] + g[5] + g[6] + g[7] + g[8]
     v = (g[2] - g[4] + g[5] + g[6] - g[7] - g[8]) / rho
     u = (g[1] - g[3] + g[5] - g[6] - g[7] + g[8]) / rho
@@ -26,7 +26,7 @@ def lattice_boltzmann(f0: Field, f1: Field, f2: Field, f3: Field, f4: Field, f5:
 
 
 def start(size: int) -> dict[str, np.ndarray]:
-    """A wind along the rows, which the rim keeps, and a cylinder a little off the middle."""
+    """A wind along the rows, kept by the rim, and a cylinder a little off the middle."""
     y, x = np.mgrid[:size, : 2 * size] / size
     along = [3 * 0.1 * ahead for _, ahead in WAYS]
     fluid = [np.full(y.shape, w * (1 + a + a * a / 2 - 0.015)) for w, a in zip(WEIGHTS, along)]

@@ -1,4 +1,4 @@
-"""`timetile doctor`: whether driver, GPU, assembler and cache are there, and why not."""
+"""`timetile doctor`: presence of driver, GPU, assembler and cache, or reasons for absence."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WANTED_BY = {
     "matplotlib": ("timetile run --plot draws nothing", "timetile[plot]"),
     "devito": ("timetile.devito runs no operators", "timetile[devito]"),
 }
-"""What does not work without a package, and the name under which pip installs it."""
+"""The loss without a package, and the package's name for pip."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def package(name: str) -> Finding:
 
 
 def threads() -> Finding:
-    """The threads on which programs run where there is no GPU."""
+    """The threads for programs on a machine without a GPU."""
     try:
         return Finding("CPU", True, f"programs run on {thread_count(None)} threads")
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""What a run on a GPU does, kept for runs made again: launches, copies, and the graphs of both."""
+"""The actions of a run on a GPU, stored for repeated runs: launches, copies, and graphs of both."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from timetile.runtime.kernels.kernel import Kernel
 
 LAUNCHES_OF_A_GRAPH = 16
 """
-A launch of a graph takes the host 4 us, as one of a kernel does; the GPU is as quick with 16
+A launch of a graph takes the host 4 us, like a launch of one kernel; the GPU is as quick with 16
 kernels as with more.
 """
 
 FEWEST_LAUNCHES = 4 * LAUNCHES_OF_A_GRAPH
-"""Launches of a loop from which a graph pays: making a graph takes 0.1 to 0.4 ms."""
+"""Least number of launches in a loop for a graph: making a graph takes 0.1 to 0.4 ms."""
 
 MOST_LAUNCHES = 256
-"""Most launches of a run in one graph: making such a graph takes some milliseconds."""
+"""Largest number of launches of a run in one graph: making such a graph takes some milliseconds."""
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A launch as made last: its operands, and the packed arguments."""
+    """The last launch: its operands, and the packed arguments."""
 
     given: tuple[DeviceBuffer | bytes, ...]
     kernel: Kernel
@@ -64,8 +64,8 @@ Action = Repeated | Copied
 @dataclass(eq=False)
 class Run:
     """
-    The actions of a whole run, as a graph if the run is made often enough, and the places of its
-    results among its buffers.
+    The actions of a whole run, as a graph for frequent runs, and the places of the results among
+    the run's buffers.
     """
 
     actions: list[Action]
@@ -99,7 +99,7 @@ class Run:
 
 
 def arguments_of(op: LaunchOp, operands: Sequence[Any]) -> Arguments:
-    """The arguments of a launch, in the types declared by its kernel."""
+    """The arguments of a launch, in the types declared by the kernel."""
     values: list[Any] = []
     types: list[Any] = []
     for operand, value in zip(operands, op.arguments):

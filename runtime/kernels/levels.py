@@ -32,7 +32,7 @@ class Levels:
 
 
 def first(passes: Sequence[ModulePass], names: frozenset[str]) -> int:
-    """The place of the first pass with one of these names; the end if there is none."""
+    """The place of the first pass with one of the names; the end if absent."""
     return next((k for k, item in enumerate(passes) if item.name in names), len(passes))
 
 

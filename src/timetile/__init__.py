@@ -1,10 +1,11 @@
-"""timetile: a compiler for iterated stencil programs on NVIDIA GPUs.
+"""
+timetile: a compiler for iterated stencil programs on NVIDIA GPUs.
 
     program = timetile.compile(Path("heat2d.mlir"))  # on the GPU, or on the CPU where there is none
     result = program(u, v, steps=100)                # arrays of NumPy or in GPU memory, in place
     result = program(*result.buffers, steps=100)     # goes on: 200 steps in all
 
-`stencil` makes a model of a Python function of one time step, which advances plain arrays:
+`stencil` makes a model of a Python function of one time step; the model advances plain arrays:
 
     @timetile.stencil
     def heat(u: timetile.Field, k: timetile.Scalar):
@@ -12,9 +13,9 @@
 
     state = heat.advance({"u": np.random.rand(100)}, steps=1000, k=0.2)
 
-`compile` makes a `CompiledProgram`, whose calls return a `RunResult`; what cannot be compiled is a
-`CompileError` with the reason. `pipeline` has the passes for another xDSL frontend; `devito` runs
-operators of Devito.
+`compile` makes a `CompiledProgram`, with calls that return a `RunResult`; a program that cannot be
+compiled is a `CompileError` with the reason. `pipeline` has the passes for another xDSL frontend;
+`devito` runs operators of Devito.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ __all__ = [
     "where",
 ]
 
-# Loaded on first use, so that `import timetile`, which every run of xdsl-opt does, takes
-# milliseconds.
+# # Loaded on first use: every run of xdsl-opt imports timetile, and takes milliseconds for the
+# import.
 _HOME = {
     "CompileError": "timetile.passes.diagnostics",
     "CompiledProgram": "timetile.runtime.program.compiled_program",
@@ -79,15 +80,15 @@ _HOME = {
 
 
 def __dir__() -> list[str]:
-    """What the package has, loaded or not."""
+    """The names of the package, loaded or not."""
     own = {name for name in globals() if name.startswith("__")}
-    # Not devito: help() loads all that is listed, and Devito may not be installed.
+    # # Not devito: help() loads all listed names, and Devito may not be installed.
     return sorted({*own, *__all__})
 
 
 def __getattr__(name: str) -> object:
     if name == "devito":
-        # Needs the optional package Devito: no other name loads it.
+        # # Needs the optional package Devito: no other name loads the package.
         return importlib.import_module("timetile.devito")
     if name not in _HOME:
         raise AttributeError(f"module 'timetile' has no attribute {name!r}")

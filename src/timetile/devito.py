@@ -1,4 +1,4 @@
-"""`timetile.devito`: operators of Devito on timetile. `timetile.frontend.devito` has it all."""
+"""`timetile.devito`: operators of Devito on timetile, defined in `timetile.frontend.devito`."""
 
 from timetile.frontend.devito import DevitoWarning, backend, register
 

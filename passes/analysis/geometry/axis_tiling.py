@@ -1,4 +1,4 @@
-"""How tiles cover one in-plane axis."""
+"""The cover of one in-plane axis by tiles."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def tiles_beyond_first(span: int, extent: int, useful: int) -> int:
 class AxisTiling:
     """
     The tiles along one in-plane axis. Tile t holds `layout.extent` cells from `origin + t * useful`
-    on, and stores `useful` of them from its cell `overlap_low` on. Tiles do not overlap beyond the
+    on, and stores `useful` cells from its cell `overlap_low` on. Tiles do not overlap beyond the
     bounds: the first tile stores from its first cell on, and the last tile up to its last.
     """
 

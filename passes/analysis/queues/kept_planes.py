@@ -1,7 +1,8 @@
-"""Whether the homes of a kernel keep every plane until its last reader has read it.
+"""
+Whether the homes of a kernel keep every plane until the last read.
 
-A plane of age a is read a steps after it was made. The slot of the plane must be the plane's own
-until then. Sizes of homes and distances of taps are static, so the answer is, too.
+A plane of age a is read a stream steps after its making. Until the read, no other plane may take
+the slot. Sizes of homes and distances of taps are static; the answer is static, too.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from timetile.passes.diagnostics import refuse
 
 
 def check_kept_planes(kernel: KernelOp) -> None:
-    """Refuse homes that lose a plane before a reader reads it."""
+    """Refuse homes that lose a plane before a read."""
     for stage in kernel.stages:
         asked = max((oldest_age(q, kernel.stream_axis) for q in stage.results), default=0)
         match stage.home:
@@ -52,7 +53,7 @@ def check_kept_planes(kernel: KernelOp) -> None:
 
 
 def planes_before_readers(stage: StageOp) -> int:
-    """Planes of an exchange that are published, or fetched ahead, and that no reader reads yet."""
+    """Planes of an exchange without a reader so far: published, or fetched ahead."""
     if not isinstance(stage, ExchangeOp):
         return 0
     load = stage.queue.owner
@@ -63,8 +64,8 @@ def planes_before_readers(stage: StageOp) -> int:
 
 def check_common_rings(kernel: KernelOp) -> None:
     """
-    Refuse queues of a common ring with homes of several sizes, and queues that overwrite planes of
-    each other before they are read.
+    Refuse queues of a common ring with homes of several sizes, and queues that overwrite each
+    other's planes before a read.
     """
     heads = list(ring_heads(kernel))
     for queue, slots, head in heads:
@@ -96,7 +97,7 @@ def ring_heads(kernel: KernelOp) -> Iterator[tuple[SSAValue, int, int]]:
             head = home.base.data
             for queue in stage.results:
                 yield queue, home.slots.data, head
-                # One result's window after the other.
+                # # The windows of the results, one after the other.
                 head -= ring_window(queue, kernel.stream_axis)
 
 
@@ -104,8 +105,8 @@ def overwrites(
     kernel: KernelOp, queue: SSAValue, head: int, other: SSAValue, at: int, slots: int
 ) -> bool:
     """
-    Whether another queue of a ring, `at` slots ahead of the step, writes to a slot of a queue with
-    a plane that is still read. Both write a plane each step.
+    Whether another queue of a ring, `at` slots ahead of the step, writes to a slot with a plane of
+    a queue that is still to be read. Both queues write a plane each step.
     """
     oldest = oldest_age(queue, kernel.stream_axis)
     # The plane of step 0 is read last in step `oldest`.

@@ -95,14 +95,14 @@ class Clocks:
         self.together[warp] = max(self.together[warp], known[place])
 
     def knows(self, who: Ints, warps: Ints, times: Ints) -> Mask:
-        """Whether threads know warps' accesses at these times. Nothing is known of other teams."""
+        """Whether threads know warps' accesses at given times. Nothing is known of other teams."""
         own, team = self.warps.take(who), self.team_warps
         known = self.known[own, warps % team]
         np.copyto(known, self.together.take(own), where=own == warps)
         return (own // team == warps // team) & (known > times)
 
     def knows_block(self, who: Ints, blocks: Ints, times: Ints) -> Mask:
-        """Whether threads know all accesses of all warps of blocks at these times."""
+        """Whether threads know all accesses of all warps of blocks at given times."""
         known = np.full(who.size, True)
         for k in range(self.block_warps):
             known &= self.knows(who, blocks * self.block_warps + k, times)
@@ -110,7 +110,7 @@ class Clocks:
 
 
 def is_rising(at: Ints) -> bool:
-    """Each cell lies behind the one before it, so that none occurs twice."""
+    """Each cell lies behind the cell before: no cell occurs twice."""
     return bool((at[1:] > at[:-1]).all())
 
 
@@ -169,7 +169,8 @@ class Buffer:
         warp, block = clocks.warps.take(who), clocks.blocks.take(who)
         times = clocks.times(warp)
         reader = self.reader.take(at)
-        # The reads noted of a cell are those of one epoch of the readers; of blocks they are all.
+        # # The noted reads of a cell belong to one epoch of the readers; of blocks, all reads are
+        # noted.
         same_epoch = reader != NOBODY
         same_epoch &= self.read_times.take(at) // SENDS == times // SENDS
         if same_epoch.any():
@@ -225,7 +226,10 @@ class Buffer:
         self.write_syncs[at] = clocks.warp_syncs[who]
 
     def note_arrival(self, op: Where, at: Ints, who: Ints, clocks: Clocks) -> None:
-        """Note the arrival of an asynchronous copy: a write at this time, by the waiting thread."""
+        """
+        Note the arrival of an asynchronous copy: a write at the time of the wait, by the waiting
+        thread.
+        """
         self.last_write = op
         self.writer[at] = who
         self.write_times[at] = clocks.times(clocks.warps[who])
@@ -236,7 +240,7 @@ class Buffer:
         times: Ints, syncs: Ints, earlier: Where | None, what: str,
     ) -> None:  # fmt: skip
         """
-        Raise SimtError unless the write by `writer`, at these counts, is ordered before the access
+        Raise SimtError unless the write by `writer`, at given counts, is ordered before the access
         by `who`.
         """
         same_warp = clocks.warps[writer] == clocks.warps[who]
