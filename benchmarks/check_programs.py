@@ -78,7 +78,7 @@ def difference(left: Sequence[Any], found: Sequence[Any]) -> str | None:
     for k, (right, cells) in enumerate(zip(left, found, strict=True)):
         if not isinstance(right, np.ndarray):
             continue
-        # # The payload of a NaN depends on the machine.
+        # The payload of a NaN depends on the machine.
         whole = f"u{right.itemsize}"
         same = (right.view(whole) == cells.view(whole)) | ((right != right) & (cells != cells))
         if not same.all():

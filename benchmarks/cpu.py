@@ -136,7 +136,7 @@ def peak_bytes(program: CpuProgram, run: Runner) -> tuple[int, int]:
     fields = program.arrays()
     run(fields, 1)
     held = sum(field.nbytes for field in fields)
-    # # From here on, the largest memory begins at the present memory.
+    # From here on, the largest memory begins at the present memory.
     Path("/proc/self/clear_refs").write_text("5")
     before = resident("VmRSS")
     run(fields, 4)

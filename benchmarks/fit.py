@@ -187,7 +187,7 @@ def split(rows: Mapping[str, list[Prepared]]) -> tuple[dict[str, list[Prepared]]
     return fitted, held
 
 
-# # Printed tables.
+# Printed tables.
 
 
 def report(rows: Mapping[str, list[Prepared]], target: Target, console: Console) -> None:

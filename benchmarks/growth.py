@@ -85,7 +85,7 @@ def milliseconds(gpu: Device, plate: Plate, steps: int) -> float:
 def assemble_domain(stencil: str, domain: tuple[int, ...], element: str) -> None:
     """Put the kernels for a domain into the cache."""
     text, _, _ = source(stencil, domain, element)
-    # # The fields are alike, and have equal halos.
+    # The fields are alike, and have equal halos.
     assemble(timetile.compile(text, executor="gpu", halos="common"))
 
 
@@ -134,7 +134,7 @@ def main() -> None:
                     "copy_milliseconds": copy,
                 }
             )
-            # # Measured rows stay, even if later rows fail.
+            # Measured rows stay, even if later rows fail.
             options.out.write_text(json.dumps(report, indent=1) + "\n")
             print(
                 f"{' x '.join(map(str, domain))}, {steps} steps: {time:.4f} ms, {rate:.0f} "

@@ -100,7 +100,7 @@ def assemble_row(row: str, terms: Terms = Terms()) -> str | None:
         name, element, domain, depth, changes = parse_row(row)
         text, _, _ = source(name, domain, element)
         assemble(fused_program(text, depth, changes, terms))
-        # # The public interface's plan before a comparison of halos.
+        # The public interface's plan before a comparison of halos.
         _ = public_program(text, depth, terms).kernels.facts
         assemble(unfused_program(text, terms))
     except Exception as error:

@@ -23,7 +23,7 @@ exclude_patterns = ["*.py", "requirements.txt"]
 # Headings can be linked to, as on GitHub: architecture.md#levels.
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
-# # Wide tables of figures and long lines of IR stay wide.
+# Wide tables of figures and long lines of IR stay wide.
 suppress_warnings = ["misc.highlighting_failure"]
 
 html_theme = "furo"

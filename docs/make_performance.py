@@ -77,7 +77,7 @@ def number(value: float | None, digits: int = 0) -> str:
 def cells_of(row: Row) -> Iterator[str]:
     """One row of the table."""
     speed, bound = row["gcells_per_s"], row["fma_bound"]
-    # # The peers' figures are for domains large enough to fill the device.
+    # The peers' figures are for domains large enough to fill the device.
     peer = row["best_peer"] if prod(row["domain"]) >= 1e7 else None
     yield row["stencil"]
     yield TYPES[row["dtype"]]
@@ -180,7 +180,7 @@ def cpu_cells(row: Row) -> tuple[str, ...]:
 def cpu_section(rows: list[Row]) -> str:
     """The table of the processor, with machine, versions and way of measuring."""
     first = rows[0]
-    # # gcc's version begins with the name.
+    # gcc's version begins with the name.
     versions = ", ".join(
         f"{name} {version.removeprefix(f'{name} ')}" for name, version in first["versions"].items()
     )
@@ -273,7 +273,7 @@ def growth(report: dict[str, Any], path: Path) -> None:
     """Time over cells, and over steps, beside a copy of the fields for every step."""
     rows: list[Row] = report["rows"]
     figure: Any = Figure(figsize=(10, 4.5), layout="constrained")
-    # # Domains of all shapes run the first row's steps; domains of one shape run several numbers.
+    # Domains of all shapes run the first row's steps; domains of one shape run several numbers.
     steps = rows[0]["steps"]
     domain = next(row["domain"] for row in rows if row["steps"] != steps)
     runs = sorted((row for row in rows if row["domain"] == domain), key=lambda row: row["steps"])
@@ -311,7 +311,7 @@ def main() -> None:
         raise SystemExit(f"{RESULTS} lacks h200-2d.json or h200-3d.json; run benchmarks/measure.py")
     text = replace(text, "table 2d", table(COLUMNS, map(cells_of, flat)))
     text = replace(text, "table 3d", table(COLUMNS, map(cells_of, solid)))
-    # # Measurements still to come have no section.
+    # Measurements still to come have no section.
     if apart := rows_of("h200-apart.json"):
         text = replace(text, "table apart", table(COLUMNS, map(cells_of, apart)))
     if compared := rows_of("h200-ablation.json"):

@@ -55,7 +55,7 @@ FIELD = f"!stencil.field<[-1,{PLATE + 1}]x[-1,{PLATE + 1}]xf64>"
 Excerpt = Callable[[ModuleOp], str]
 
 
-# # Excerpts: shown parts of the module.
+# Excerpts: shown parts of the module.
 
 
 def tidy(text: str) -> str:
@@ -140,7 +140,7 @@ def ptx(module: ModuleOp) -> str:
     """The end of the first turn of the steady loop, as PTX."""
     own = [f for f in kernels_of(module) if f.sym_name.data == KERNEL]
     lines = print_module(own, ISAS["sm_90"].ptx_version, "sm_90").splitlines()
-    # # A loop has two waits, one a turn; ahead of the loops a chunk waits for all copies of the
+    # A loop has two waits, one a turn; ahead of the loops a chunk waits for all copies of the
     # chunk before, with 0.
     waits = [k for k, line in enumerate(lines) if re.search(r"wait_group [1-9]", line)]
     before = next(k for k, loop in enumerate(kernel_loops(module)) if is_steady(loop))

@@ -34,7 +34,7 @@ def main() -> None:
     chosen = options.parse_args()
 
     program = timetile.compile(HERE / "heat2d.mlir", executor=chosen.executor)
-    # # Both buffers: the cells outside the plate are read from both buffers in turn.
+    # Both buffers: the cells outside the plate are read from both buffers in turn.
     before = initial_plate()
     buffers = (before.copy(), before.copy())
     result = program(*buffers, 0, steps=chosen.steps)

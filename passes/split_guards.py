@@ -192,7 +192,7 @@ class SplitGuardsPass(ModulePass):
     name = "split-guards"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        # # Readers come first: the parts of a reader decide the needed cells of the source.
+        # Readers come first: the parts of a reader decide the needed cells of the source.
         rewrite_once(
             list(op.walk(reverse=True, region_first=True)), {stencil.ApplyOp: ComputeApart()}
         )

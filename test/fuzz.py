@@ -285,7 +285,7 @@ def main() -> int:
                 count(counts, family, outcome, options.keep)
             print(f"\r{counts.pairs} {dict(counts.outcomes)}", end="", file=sys.stderr, flush=True)
     except KeyboardInterrupt:
-        # # Pairs judged before an interruption count.
+        # Pairs judged before an interruption count.
         print(" stopped", file=sys.stderr)
     pool.shutdown(cancel_futures=True)
     result = described(options, counts, time.perf_counter() - start)

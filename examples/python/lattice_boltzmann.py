@@ -15,7 +15,7 @@ BACK = (0, 3, 4, 1, 2, 7, 8, 5, 6)
 def lattice_boltzmann(f0: Field, f1: Field, f2: Field, f3: Field, f4: Field, f5: Field, f6: Field,
                       f7: Field, f8: Field, solid: Field, omega: Scalar):  # fmt: skip
     f = (f0, f1, f2, f3, f4, f5, f6, f7, f8)
-    g = [fk[-y, -x] for fk, (y, x) in zip(f, WAYS)]  # # arrivals from the neighbours
+    g = [fk[-y, -x] for fk, (y, x) in zip(f, WAYS)]  # arrivals from the neighbours
     rho = g[0] + g[1] + g[2] + g[3] + g[4] + g[5] + g[6] + g[7] + g[8]
     v = (g[2] - g[4] + g[5] + g[6] - g[7] - g[8]) / rho
     u = (g[1] - g[3] + g[5] - g[6] - g[7] + g[8]) / rho

@@ -59,7 +59,7 @@ __all__ = [
     "where",
 ]
 
-# # Loaded on first use: every run of xdsl-opt imports timetile, and takes milliseconds for the
+# Loaded on first use: every run of xdsl-opt imports timetile, and takes milliseconds for the
 # import.
 _HOME = {
     "CompileError": "timetile.passes.diagnostics",
@@ -82,13 +82,13 @@ _HOME = {
 def __dir__() -> list[str]:
     """The names of the package, loaded or not."""
     own = {name for name in globals() if name.startswith("__")}
-    # # Not devito: help() loads all listed names, and Devito may not be installed.
+    # Not devito: help() loads all listed names, and Devito may not be installed.
     return sorted({*own, *__all__})
 
 
 def __getattr__(name: str) -> object:
     if name == "devito":
-        # # Needs the optional package Devito: no other name loads the package.
+        # Needs the optional package Devito: no other name loads the package.
         return importlib.import_module("timetile.devito")
     if name not in _HOME:
         raise AttributeError(f"module 'timetile' has no attribute {name!r}")

@@ -35,7 +35,7 @@ for name, examples in EXAMPLES.items():
     )
 settings.load_profile("ci")
 
-# # The PTX assembler and MLIR have no wheels for macOS.
+# The PTX assembler and MLIR have no wheels for macOS.
 collect_ignore = ["test_mlir.py", "test_ptx.py"] if sys.platform == "darwin" else []
 
 

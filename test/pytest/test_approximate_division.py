@@ -98,7 +98,7 @@ def test_approximate_quotients_of_special_operands_are_right(element: str, execu
         for name in ("reciprocal", "reciprocal root"):
             wanted = BODIES[name].expected(operands, operands)
             result = run(element, BODIES[name], executor, operands, operands)
-            # # A result below the normal numbers may count as 0 of equal sign.
+            # A result below the normal numbers may count as 0 of equal sign.
             wanted = np.where((np.abs(wanted) < info.tiny) & (result == 0), wanted * 0, wanted)
             np.testing.assert_allclose(result, wanted, rtol=4 * float(info.eps))
             assert (np.signbit(result) == np.signbit(wanted))[~np.isnan(wanted)].all()

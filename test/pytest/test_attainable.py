@@ -105,7 +105,7 @@ def test_valid_shares_are_those_of_section_6_3():
     assert valid_share_of_time(2.05e-6, 1.2e-6) == pytest.approx(0.63, abs=0.005)
     assert valid_share_of_time(2.42e-6, 1.2e-6) == pytest.approx(0.67, abs=0.005)
     assert attainable(2, 8, GLOBAL, 3) == pytest.approx(292e9, rel=0.002)
-    # # The paper's 77% for two of three steps: cells computed by the first step beyond the tile
+    # The paper's 77% for two of three steps: cells computed by the first step beyond the tile
     # were loaded.
     assert attainable(2, 8, GLOBAL, 3, 0.77) == pytest.approx(225e9, rel=0.005)
 

@@ -56,7 +56,7 @@ func.func @run(%A: !stencil.field<[-9,49]xf64>, %B: !stencil.field<[-9,49]xf64>,
 """
 
 
-# # The lag of a step: the reach ahead of the step's reads, and the reach behind of the earlier
+# The lag of a step: the reach ahead of the step's reads, and the reach behind of the earlier
 # step's reads around the overwritten cell.
 @pytest.mark.parametrize(
     ("first", "second", "lag"),
@@ -66,7 +66,7 @@ def test_steps_lag_by_what_they_reach(first: int, second: int, lag: int):
     loop = loop_of(shifted(first, second))
     skew = Skew.of(loop, 0)
     assert skew.lags == Lags(lag, (0,)) and skew.spans == Lags(2 * lag, (0,))
-    # # An axis without a size.
+    # An axis without a size.
     assert Skew.of(loop, 1).lags == Lags(0, (0,))
 
 
@@ -82,7 +82,7 @@ def test_an_update_lags_behind_those_that_it_reads():
     loop = loop_of(entry("coupled-2d").make((19, 43)))
     lags = Skew.of(loop, 0).lags
     assert lags.updates[0] == 0 and lags.most(3) == 2 * lags.step + max(lags.updates)
-    # # A single update has no lag.
+    # A single update has no lag.
     for update in loop.updates:
         assert Skew.of(loop, 0, [update]).lags.updates == (0,)
 

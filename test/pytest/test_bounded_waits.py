@@ -101,7 +101,7 @@ def test_a_wait_for_warps_in_vain_is_an_error_that_names_whose(
         Device().launch(replace(ALONE, cluster=cluster), FIELDS, 0)
 
 
-# # Bounded waits on the GPU.
+# Bounded waits on the GPU.
 
 
 def test_a_kernel_without_messages_reports_in_its_module():

@@ -47,16 +47,16 @@ def program(count: int, *updates: tuple[int, int, int, Box]) -> Program:
 
 
 PROGRAMS = {
-    # # One end of the first buffer, then all of the next buffer from the first.
+    # One end of the first buffer, then all of the next buffer from the first.
     "end-then-next-of-two": program(2, (0, 1, 0, TAIL), (1, 0, 0, WHOLE)),
     "end-then-next-of-four": program(4, (0, 3, 0, TAIL), (1, 0, 0, WHOLE)),
-    # # b = f(a), a = g(b), and the buffers change names.
+    # b = f(a), a = g(b), and the buffers change names.
     "each-from-the-other": program(2, (1, 0, -1, WHOLE), (0, 1, 1, WHOLE)),
     # The second update is in place.
     "in-place-of-three": program(3, (1, 0, -1, WHOLE), (0, 0, 0, WHOLE)),
     "in-place-alone": program(1, (0, 0, 0, WHOLE)),
     "in-place-of-five": program(5, (2, 2, 0, WHOLE), (4, 2, 1, HEAD), (0, 4, -1, TAIL)),
-    # # Both ends of one buffer, without the middle.
+    # Both ends of one buffer, without the middle.
     "two-ends": program(2, (1, 0, 1, HEAD), (1, 0, -1, TAIL)),
     "ends-of-two-buffers": program(3, (1, 0, 1, HEAD), (2, 0, -1, TAIL)),
 }

@@ -87,7 +87,7 @@ def test_readers_never_see_half_an_entry(cache: Cache):
     assert cache.keys() == [KEY]
 
 
-# # Damage.
+# Damage.
 
 
 def every_way_to_damage() -> Iterator[bytes]:
@@ -147,7 +147,7 @@ def test_a_folder_in_an_entrys_place_is_a_warning(cache: Cache, caplog: pytest.L
     assert "cannot be used (Is a directory)" in caplog.text
 
 
-# # Ownership.
+# Ownership.
 
 
 def test_entries_of_another_user_are_not_loaded(cache: Cache, monkeypatch: pytest.MonkeyPatch):
@@ -184,7 +184,7 @@ def test_users_have_folders_of_their_own(tmp_path: Path, monkeypatch: pytest.Mon
     assert folder.default_directory().parent == mine.parent == tmp_path
 
 
-# # Foreign files.
+# Foreign files.
 
 
 def foreign(tmp_path: Path) -> dict[Path, str]:
@@ -250,7 +250,7 @@ def test_a_folder_of_another_user_is_not_used(
     assert f"belongs to user {me}, not to the running user {me + 1}" in caplog.text
 
 
-# # Failures.
+# Failures.
 
 
 def refusing(number: int) -> Callable[..., int]:

@@ -39,7 +39,7 @@ def test_entries_have_no_more_bytes_than_they_may(tmp_path: Path):
     cache = Cache(tmp_path / "cache", 64 * 1024)
     for k in range(100):
         cache.write(key_of(k), {"data": bytes(5000)})
-        # # A process counts the bytes after writing each 64th of the limit.
+        # A process counts the bytes after writing each 64th of the limit.
         assert bytes_of(cache) <= cache.limit + 5200
     assert bytes_of(cache) > cache.limit // 2
     assert cache.read(key_of(99)) is not None

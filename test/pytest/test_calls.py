@@ -208,7 +208,7 @@ def test_a_number_of_steps_is_not_negative_by_position(executor: Executor):
     assert all(np.array_equal(a, b) for a, b in zip(given, before, strict=True))
 
 
-# # The description.
+# The description.
 
 
 def test_a_program_says_what_it_takes():

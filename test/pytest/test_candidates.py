@@ -183,7 +183,7 @@ def star_text(radius: int) -> str:
         ("box-2d", 512, True),
         ("heat-2d", 2048, False),
         ("heat-2d", 8192, False),
-        # # Registers of cells with divisions are not known well enough.
+        # Registers of cells with divisions are not known well enough.
         ("roots-2d", 256, False),
     ],
 )

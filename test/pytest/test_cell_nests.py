@@ -120,7 +120,7 @@ def test_cells_of_a_nest_move_together(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(FieldMemory, "fetch", counted_fetch)
     monkeypatch.setattr(FieldMemory, "put", counted_put)
     run("ptx")
-    # # Three groups of four cells, with two shared groups; then three cells of receivers.
+    # Three groups of four cells, with two shared groups; then three cells of receivers.
     first = 10 + 3
     assert fetched[:first] == [1] * first
     assert fetched[first:] == [10, 3] * 3

@@ -28,7 +28,7 @@ from timetile.runtime.kernels.of_program import Options, raise_program
 from timetile.runtime.loading.modules import load
 from timetile.runtime.program.compiled_program import Executor
 
-# # One worker has the shared results of the file's tests.
+# One worker has the shared results of the file's tests.
 pytestmark = pytest.mark.xdist_group("cells_on_executors")
 
 DTYPES = {"f64": np.float64, "f32": np.float32, "i64": np.int64, "i32": np.int32}
@@ -103,7 +103,7 @@ def on_numpy(number: int) -> list[NDArray[Any]]:
 def test_executors_agree_on_every_operation_of_cells(number: int, kernels: Executor):
     """The CPU, and an executor of kernels: all such executors in `make nightly`."""
     expected = on_numpy(number)
-    # # A power with a variable exponent is a function of the library; a GPU has its own version.
+    # A power with a variable exponent is a function of the library; a GPU has its own version.
     own = kernels == "gpu" and GROUPS[number][0].operation is xmath.FPowIOp
     for executor in ("cpu",) if own else ("cpu", kernels):
         for case, wanted, found in zip(GROUPS[number], expected, run(number, executor)):

@@ -76,7 +76,7 @@ def test_explain_shows_the_schedules_that_lost(heat: Path, capsys: pytest.Captur
     assert depth is not None
     assert best is not None
     assert depth.group(1) == best.group(1)
-    # # A plate of 14 x 19 cells may have resident tiles.
+    # A plate of 14 x 19 cells may have resident tiles.
     assert re.search(r"each level that may hold a tile\n.*\n.*\nblock, resident ", said)
     assert re.search(r"^warp ", said, re.MULTILINE)
     passes = "temporal-fusion{depths=2},device-tiling,multi-queue-buffering,peel-boundaries"
@@ -121,11 +121,11 @@ def test_explain_compares_the_levels_that_may_hold_a_tile(
     assert valid == sorted(valid) and valid[-1] <= 100
     assert waiting == sorted(waiting) and waiting[0] == 0 < waiting[1]
     assert int(resident[8]) > waiting[-1]
-    # # The first row is the chosen schedule.
+    # The first row is the chosen schedule.
     best = re.search(r"The best of \d+ schedules\n.*\n.*\n(\d+) +([\dx ]+?) {2,}", said)
     assert best is not None
     assert list(best.groups()) == rows["block"][:2]
-    # # Notes below explain the columns.
+    # Notes below explain the columns.
     assert [re.split(" {2,}", line.strip())[0] for line in lines[4:9]] == [
         "blocks/tile",
         "sync",

@@ -22,7 +22,7 @@ from timetile.runtime.cli import compiled, main
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 
-# # The command.
+# The command.
 
 
 def test_the_installed_command_is_main():
@@ -56,7 +56,7 @@ def test_a_reader_that_leaves_is_no_error(command: str, heat: Path):
     assert (done.returncode, done.stderr) == (1, "")
 
 
-# # Errors: one sentence each, and exit code 2.
+# Errors: one sentence each, and exit code 2.
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,7 @@ def test_a_run_compiles_only_the_kernels_that_it_launches(steps: int, names: lis
     assert np.array_equal(values[0], fields()[0])
 
 
-# # timetile run: printed lines.
+# timetile run: printed lines.
 
 
 @pytest.mark.parametrize(("steps", "holder"), [(3, "arg1 (%v)"), (4, "arg0 (%u)")])

@@ -80,7 +80,7 @@ def test_a_run_from_a_snapshot_reads_its_source_where_it_was(tmp_path: Path):
     assert run(f"{line} --args {tmp_path / 'run-4.npz'} --steps 3") == 0
     expected = program.advance(given, 7)
     for position, array in enumerate(expected[:4]):
-        # # The second run began with buffers in their places.
+        # The second run began with buffers in their places.
         assert any(np.array_equal(array, found) for found in outputs(out).values()), position
 
 

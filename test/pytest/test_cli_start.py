@@ -64,7 +64,7 @@ def fields_of(line: str, tmp_path: Path) -> dict[str, np.ndarray]:
 def test_random_fields_lie_in_their_ranges(wave: Path, tmp_path: Path):
     found = fields_of(f"run {wave} --random 1 --random-range p=-3:-1", tmp_path)
     assert -3 <= found["arg0"].min() < -2.8 and -1.2 < found["arg0"].max() <= -1
-    # # No step writes the coefficient: its numbers are positive, and small enough for explicit
+    # No step writes the coefficient: its numbers are positive, and small enough for explicit
     # steps.
     assert 0.05 <= found["arg1"].min() < 0.06 and 0.14 < found["arg1"].max() <= 0.15
     assert 0 <= found["arg2"].min() < 0.1 and 0.9 < found["arg2"].max() <= 1

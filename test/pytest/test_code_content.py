@@ -41,14 +41,14 @@ from timetile.passes.schedule import Schedule
 from timetile.runtime.kernels.assembler import assembler_version
 from timetile.runtime.kernels.of_program import loops_of
 
-# # One worker has the shared results of the file's tests.
+# One worker has the shared results of the file's tests.
 pytestmark = pytest.mark.xdist_group("code_content")
 
 
 PLATES: list[Case] = half(
     [
         J2D5PT,
-        # # Rows of odd length: in memory no two cells are aligned in all rows.
+        # Rows of odd length: in memory no two cells are aligned in all rows.
         plate("j2d5pt-f64-odd", "f64", star(2, 1), size=8191),
         plate("j2d5pt-f32", "f32", star(2, 1)),
         plate("star2d2r-f64", "f64", star(2, 2)),
@@ -83,7 +83,7 @@ def test_a_warp_tile_does_the_arithmetic_of_its_stencil_alone(case: Case):
     wide, narrow = cells // code.wide, cells // code.narrow
     assert code.schedule.tile == "warp" and narrow > 1
     assert per_step(code.interior) == shared_by_all(case, code) | {
-        # # Vectors in memory are dealt to the lanes, and a thread's cells lie together: a row
+        # Vectors in memory are dealt to the lanes, and a thread's cells lie together: a row
         # changes hands after loading, and before storing. The levels between touch no memory of any
         # kind.
         "nvvm.cp.async.shared.global": narrow,
@@ -102,17 +102,17 @@ def test_a_block_tile_does_the_arithmetic_of_its_stencil_alone():
     rows, cells = code.schedule.cells
     warps, lanes = code.schedule.warps[0], code.schedule.lanes[1]
     row = cells // code.wide
-    # # The threads share out the vectors around the tile: two columns, and two rows with corners.
+    # The threads share out the vectors around the tile: two columns, and two rows with corners.
     around = 2 * warps * rows + 2 * (lanes * cells // code.narrow + 2)
     assert code.schedule.tile == "block" and code.narrow == cells
     assert per_step(code.interior) == shared_by_all(case, code) | {
         "nvvm.cp.async.shared.global": rows * row + ceil(around / (warps * lanes)),
-        # # Threads without a remaining vector.
+        # Threads without a remaining vector.
         "scf.if": 1,
-        # # The newly loaded plane; for each level, a row of the warp above and a row of the warp
+        # The newly loaded plane; for each level, a row of the warp above and a row of the warp
         # below.
         "simt.load shared": rows * row + 2 * row * code.depth,
-        # # Each level publishes the first and the last row, except for the loaded level, with
+        # Each level publishes the first and the last row, except for the loaded level, with
         # copies already in shared memory, and for the last level, which is stored.
         "simt.store shared": 2 * row * (code.depth - 1),
         "simt.store global": rows * row,
@@ -166,7 +166,7 @@ def test_a_resident_plate_meets_at_one_barrier_a_level(case: Case):
     (kernel,) = (op for op in module.ops if isinstance(op, gpu.ModuleOp))
     count = Counter(map(kind_of, kernel.walk()))
     copies_and_levels, work = 2 * deepest.steps, rows * cells
-    # # A box needs the neighbours' rows as well, and shuffles the rows, too.
+    # A box needs the neighbours' rows as well, and shuffles the rows, too.
     beside = 2 * case.radius if any(all(offset) for offset in case.offsets) else 0
     assert count["arith.mulf"] == copies_and_levels * work
     assert count["math.fma"] == copies_and_levels * work * (len(case.offsets) - 1)
@@ -214,7 +214,7 @@ def test_slots_of_a_turn_lie_beside_each_other(case: Case):
         assert not masks and not found
         return
     assert len(masks) == len(read | written)
-    # # Lanes read cells copied by other lanes.
+    # Lanes read cells copied by other lanes.
     assert len(found) == len(read) + len(written)
 
 

@@ -33,7 +33,7 @@ from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.schedule import Schedule
 from timetile.runtime.kernels.of_program import loops_of
 
-# # One worker has the shared results of the file's tests.
+# One worker has the shared results of the file's tests.
 pytestmark = pytest.mark.xdist_group("code_content")
 
 

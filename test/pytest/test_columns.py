@@ -58,7 +58,7 @@ class CutColumnsPass(ModulePass):
             assert kernel.variants is not None
             geometry = Geometry(kernel)
             several = [v for v in kernel.variants if geometry.columns(v) > 1]
-            # # Kinds take turns: numbers of columns of either kind are passed.
+            # Kinds take turns: numbers of columns of either kind are passed.
             alone = [VariantAttr([a.data for a in v.axes], 5, 1) for v in several]
             rest = [VariantAttr([a.data for a in v.axes], 2) for v in kernel.variants]
             kernel.variants = ArrayAttr([*alone, *rest])

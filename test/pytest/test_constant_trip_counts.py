@@ -48,7 +48,7 @@ def test_a_loop_with_constant_bounds_states_its_number_of_steps(bounds: str, ste
 @pytest.mark.parametrize(
     ("rotation", "steps", "deepest"),
     [
-        # # One step is left, for the buffer without a live version at the end.
+        # One step is left, for the buffer without a live version at the end.
         (HEAT, 1, 1),
         (HEAT, 2, 1),
         (HEAT, 9, 8),
@@ -123,7 +123,7 @@ def test_more_steps_than_the_program_states_take_deeper_kernels():
     kernels, own = compiled.kernels.for_steps(loop, 100)
     assert max(kernel.steps for kernel in kernels.facts_of(own)) == 4
     assert compiled.kernels.for_steps(loop, 1) == (compiled.kernels, loop)
-    # # A loop with kernels as deep as the model's choice has no further kernels.
+    # A loop with kernels as deep as the model's choice has no further kernels.
     long = timetile.compile(
         counted(program, "0 to 50 step 1"), executor="planes", depth=4, cache=False
     )

@@ -24,7 +24,7 @@ from timetile.passes.targets.target import target_named
 from timetile.runtime.kernels.of_program import Options, loops_of, raise_program
 from timetile.runtime.loading.modules import load
 
-# # One worker has the shared results of the file's tests.
+# One worker has the shared results of the file's tests.
 pytestmark = pytest.mark.xdist_group("device_candidates")
 
 SM_90 = target_named("sm_90")

@@ -45,7 +45,7 @@ BODIES = {
     "reciprocal root": Body(
         "%r = math.rsqrt %a", lambda a, b: np.divide(a.dtype.type(1), np.sqrt(a))
     ),
-    # # Each operation has separate needs of a value.
+    # Each operation has separate needs of a value.
     "divisor, then under the root": Body(
         "%q = arith.divf %b, %a : TYPE  %s = math.sqrt %a : TYPE  %r = arith.addf %q, %s",
         lambda a, b: b / a + np.sqrt(a),
@@ -54,7 +54,7 @@ BODIES = {
         "%s = math.sqrt %a : TYPE  %q = arith.divf %b, %a : TYPE  %r = arith.addf %q, %s",
         lambda a, b: b / a + np.sqrt(a),
     ),
-    # # Neither the sign nor the lower end of the radicand is tested.
+    # Neither the sign nor the lower end of the radicand is tested.
     "one by the root of squares": Body(
         "%c = arith.constant 0.0625 : TYPE  %p = arith.mulf %a, %a : TYPE  %m = arith.addf %c, %p "
         ": TYPE  %q = arith.mulf %b, %b : TYPE  %w = arith.addf %m, %q : TYPE  %s = math.sqrt %w : "
@@ -77,7 +77,7 @@ BODIES = {
         "%s = math.sqrt %a : TYPE  %q = arith.divf %b, %s : TYPE  %r = arith.addf %q, %s",
         lambda a, b: b / np.sqrt(a) + np.sqrt(a),
     ),
-    # # Constants far from the ordinary leave their operation unchanged, and only theirs.
+    # Constants far from the ordinary leave their operation unchanged, and only theirs.
     "special constants": Body(
         "%tiny = arith.constant 1.0e-30 : TYPE  %q = arith.divf %a, %tiny : TYPE"
         "  %s = arith.divf %a, %b : TYPE  %r = arith.subf %q, %s",
@@ -203,7 +203,7 @@ def test_one_by_a_root_is_a_single_step_away():
     assert len({root for root, _, _ in found}) == 32
     for root, middle, x in found:
         assert abs(x * 2**52 - root**2) <= root
-        # # In units of the last bit of numbers below 1, and of 2^-64 of the unit.
+        # In units of the last bit of numbers below 1, and of 2^-64 of the unit.
         exact = isqrt((2**53 << 64) ** 2 * 2**52 // x)
         assert abs(2 * exact - (middle << 64)) < 2 * (2**64 - 2**60)
 
@@ -222,7 +222,7 @@ def operands(element: str) -> tuple[Array, Array]:
     if element == "f64":
         hard = [*hard_squares(), *hard_divisors(), *(ldexp(x, -52) for _, _, x in hard_roots())]
     columns = [
-        # # First: here the operands fill warps.
+        # First: here the operands fill warps.
         whole_warps(element),
         (np.repeat(ends, len(ends)), np.tile(ends, len(ends))),
         (any_bits(), any_bits()),
@@ -304,12 +304,12 @@ def test_ordinary_numbers_take_the_quick_side(votes: Votes):
 @pytest.mark.parametrize(
     ("element", "body", "quick"),
     [
-        # # All divisors but 0 and, in FP64, divisors with a fraction of ones only.
+        # All divisors but 0 and, in FP64, divisors with a fraction of ones only.
         ("f64", "quotient", 10),
         ("f32", "quotient", 12),
         ("f64", "reciprocal", 10),
         ("f32", "reciprocal", 12),
-        # # Positive numbers, and 0.
+        # Positive numbers, and 0.
         ("f64", "root", 7),
         ("f32", "root", 7),
     ],

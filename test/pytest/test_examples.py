@@ -24,7 +24,7 @@ PROGRAMS = sorted(EXAMPLES.glob("*.mlir"))
 PICTURE_BYTES = 150_000
 OTHERS: tuple[Executor, ...] = ("simt", "gpu") if gpu_is_available() else ("simt",)
 
-# # A size that leaves tiles partly filled, by rank.
+# A size that leaves tiles partly filled, by rank.
 SMALL = {2: 37, 3: 11}
 
 each_program = pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
@@ -123,5 +123,5 @@ def test_the_command_in_the_header_is_right(path: Path):
     assert names.issuperset(given)
     scalars = {p.name for p in program.parameters if p.bounds is None}
     assert scalars <= given | {"steps"} and options.steps
-    # # Coefficients have a value; fields written by steps have a shape.
+    # Coefficients have a value; fields written by steps have a shape.
     assert options.init is not None

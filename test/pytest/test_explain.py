@@ -20,7 +20,7 @@ from timetile.runtime.explain.explanation import limit_text
 from timetile.runtime.explain.text import HINT
 from timetile.runtime.kernels.assembler import assembler_version
 
-# # One worker has the shared results of the file's tests.
+# One worker has the shared results of the file's tests.
 pytestmark = pytest.mark.xdist_group("explain")
 
 DIVIDING = HEAT.replace("%s2 = arith.addf %s1, %m2", "%s2 = arith.divf %s1, %m2")

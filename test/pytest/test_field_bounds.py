@@ -291,7 +291,7 @@ def test_drawn_fields_of_any_bounds_keep_their_bits_in_any_schedule(
             reject()
 
 
-# # The decision.
+# The decision.
 
 
 def geometries(program: Program, depth: int) -> list[Geometry]:

@@ -21,10 +21,10 @@ FILECHECK = ROOT / "test" / "filecheck"
 FILES = sorted(FILECHECK.rglob("*.mlir"))
 
 UNREACHABLE = {
-    # # The definitions of the operations refuse the IR first.
+    # The definitions of the operations refuse the IR first.
     re.escape("expected a field, got ") + ".+",
     re.escape("expected an integer, got ") + ".+",
-    # # NVRTC compiles every function for every known architecture.
+    # NVRTC compiles every function for every known architecture.
     re.escape("NVRTC does not compile CUDA's functions for ") + ".+" + re.escape(": ") + ".+",
 }
 """Sentences without IR that causes them."""
@@ -105,7 +105,7 @@ def pattern_of(message: ast.expr) -> str | None:
 
 
 SPEAKERS = {
-    # # Callers of a sentence, and the argument with the sentence.
+    # Callers of a sentence, and the argument with the sentence.
     "VerifyException": 0,
     "CompileError": 0,
     "CannotRaiseError": 1,
@@ -129,7 +129,7 @@ SOURCES = sorted(
     source
     for folder in ("dialects", "passes", "lowering")
     for source in (ROOT / folder).rglob("*.py")
-    # # The wording of a sentence, without its content.
+    # The wording of a sentence, without its content.
     if source.name != "diagnostics.py"
 )
 

@@ -71,7 +71,7 @@ def test_a_program_that_is_dropped_gives_back_everything(driver: BookKeeper):
     gc.disable()
     try:
         del compiled
-        # # The program is in no cycle: the garbage collector is not needed.
+        # The program is in no cycle: the garbage collector is not needed.
         assert driver.left == {"module": 1}
     finally:
         gc.enable()

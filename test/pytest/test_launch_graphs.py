@@ -110,7 +110,7 @@ def test_launches_that_the_host_attends_to_go_one_by_one():
     assert not on.graphs and len(on.launched) == 101
 
 
-# # Repeated short runs form a graph, too.
+# Repeated short runs form a graph, too.
 
 
 def test_a_short_run_that_is_made_again_goes_as_a_graph():

@@ -124,7 +124,7 @@ def run_plan(
     at_home = [k for k in step.roles if rotation.has_home(k, single_steps=max(depths) == 1)]
     time = 0
     for launch in launches_of(found):
-        # # Kernels take halos from the buffers named by the unfused program at the launch's first
+        # Kernels take halos from the buffers named by the unfused program at the launch's first
         # step.
         for role in step.roles:
             assert rotation.own(role, time) == rotation.own(role, launch.time)
@@ -241,7 +241,7 @@ def test_with_halos_in_common_two_buffers_are_enough(depth: int):
     [
         (Step((1, 0), frozenset({0}), frozenset({1})), ((0, 1),)),
         (Step((1, 2, 0), frozenset({0}), frozenset({1})), ((0, 1, 2),)),
-        # # Two live versions, a buffer updated in place, and coefficients that only rotate.
+        # Two live versions, a buffer updated in place, and coefficients that only rotate.
         (Step((1, 2, 0), frozenset({0, 2}), frozenset({1})), ()),
         (Step((0,), frozenset({0}), frozenset({0})), ()),
         (Step((1, 2, 0), frozenset({0}), frozenset()), ()),
@@ -308,9 +308,9 @@ COEFFICIENTS = Step((1, 2, 0), frozenset({0}), frozenset())
     [
         (HEAT, (2,)),
         (beside(HEAT, HEAT), (2, 2)),
-        # # Buffers that only rotate lie in the program's places.
+        # Buffers that only rotate lie in the program's places.
         (beside(HEAT, COEFFICIENTS), (2,)),
-        # # Two live versions, and a buffer updated in place.
+        # Two live versions, and a buffer updated in place.
         (WAVE, ()),
         (beside(HEAT, WAVE), ()),
         (Step((0,), frozenset({0}), frozenset({0})), ()),

@@ -221,7 +221,7 @@ def test_a_package_that_cannot_be_loaded_is_a_warning(
     )
 
 
-# # Refusals.
+# Refusals.
 
 
 @pytest.mark.parametrize(

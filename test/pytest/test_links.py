@@ -103,7 +103,7 @@ SOURCE = re.compile(
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_files_that_a_page_names_exist(page: Path):
-    # # An experiment names the files of its day, and a how-to names future files of the reader.
+    # An experiment names the files of its day, and a how-to names future files of the reader.
     if page.parent.name == "experiments":
         return
     named = SOURCE.findall(page.read_text())

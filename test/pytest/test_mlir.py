@@ -19,7 +19,7 @@ from support.sizes import spread
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
 
-# # MLIR's bindings have no types.
+# MLIR's bindings have no types.
 ir: Any = import_module("iree.compiler.ir")
 
 
@@ -33,7 +33,7 @@ def generic(module: ModuleOp) -> str:
 def operations_in_mlir(text: str) -> Counter[str]:
     """Parse and verify with MLIR, and count the found operations by name."""
     with ir.Context() as context:
-        # # timetile's own operations are few: accesses with a mask, and helpers of the accesses.
+        # timetile's own operations are few: accesses with a mask, and helpers of the accesses.
         context.allow_unregistered_dialects = True
         module = ir.Module.parse(text)
         count: Counter[str] = Counter()

@@ -22,7 +22,7 @@ PICKS = {
     } else {
       scf.yield %B, %A : !field, !field
     }""",
-    # # The two names are the same memory in every second step.
+    # The two names are the same memory in every second step.
     "one": """%a = arith.select %even, %A, %B : !field
     %b = builtin.unrealized_conversion_cast %B : !field to !field""",
     "three": """%c = arith.select %even, %A, %B : !field
@@ -37,7 +37,7 @@ BODIES = {
       stencil.return %s : f64
     }
     stencil.store %v to %b(<[0], [12]>) : !temp to !field""",
-    # # Loaded cells are read after a store to a possibly equal field.
+    # Loaded cells are read after a store to a possibly equal field.
     "after": """stencil.store %w to %B(<[2], [9]>) : !temp to !field
     %v = stencil.apply(%x = %u : !temp, %y = %w : !temp) -> (!temp) {
       %l = stencil.access %x[-1] : !temp

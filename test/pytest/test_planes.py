@@ -67,7 +67,7 @@ def compiled(schedule: Schedule, before: str = "", after: str = "") -> CompiledP
     )
     text = str(compiled.kernels.tiled)
     assert re.search(before, text), f"{before} is not in {text}"
-    # # The first kernel is the deep kernel.
+    # The first kernel is the deep kernel.
     spoiled = re.sub(before, after, text, count=1)
     compiled.kernels.tiled = Parser(make_context(), spoiled).parse_module()
     return compiled

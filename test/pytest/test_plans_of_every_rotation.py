@@ -304,7 +304,7 @@ def test_every_buffer_ends_as_the_unfused_program_leaves_it(
     count: int, most: int, steps: range | tuple[int, ...], common: bool
 ):
     kinds = kinds_of_steps(count, most, common=common)
-    # # Steps over more than three buffers have hundreds of kinds.
+    # Steps over more than three buffers have hundreds of kinds.
     for alike in kinds if count < 4 else spread(kinds):
         expected = unfused(alike)
         for depths in DEPTHS:

@@ -71,13 +71,13 @@ def test_every_rounding_is_explicit():
         instructions = {line.split()[0] for line in kernel.ptx.splitlines() if line.strip()}
         floating = {word for word in instructions if word.endswith((".f64", ".f32"))}
         rounded = ("add", "sub", "mul", "div", "fma", "sqrt", "rcp")
-        # # The start of Newton's method has nothing to contract.
+        # The start of Newton's method has nothing to contract.
         modes = (".rn.", ".approx.")
         plain = {w for w in floating if w.startswith(rounded) and not any(m in w for m in modes)}
         assert floating and not plain
 
 
-# # The steady loop of the interior: per stream step, for all of a thread's cells and levels.
+# The steady loop of the interior: per stream step, for all of a thread's cells and levels.
 
 DEPTH = 3
 
@@ -143,7 +143,7 @@ def test_a_star_in_a_warp_takes_one_shuffle_to_each_side_and_no_barrier():
         "arith.mulf": 4 * DEPTH,
         "math.fma": 4 * 4 * DEPTH,
         "shuffle": 2 * DEPTH,
-        # # Two doubles, or 16 bytes, at a time, dealt to successive lanes: a row changes hands
+        # Two doubles, or 16 bytes, at a time, dealt to successive lanes: a row changes hands
         # after loading, and before storing.
         "copy": 2,
         "load shared": 2 + 2,
@@ -186,7 +186,7 @@ def test_edges_a_step_late_need_one_barrier(delay: int, barriers: int):
     count = steady_loop("heat-3d", (64, 64, 128), schedule)
     assert count["barrier"] == barriers
     assert count["math.fma"] == 6 * (3 * 2) * DEPTH
-    # # Per level and row: one shuffle to each side; per level: an edge row read from each side.
+    # Per level and row: one shuffle to each side; per level: an edge row read from each side.
     assert count["shuffle"] == 2 * 3 * DEPTH
     assert count["load shared"] == 2 * DEPTH + 3
     assert count["store shared"] == 2 * DEPTH
@@ -202,11 +202,11 @@ def test_copies_serve_the_first_level():
     count = steady_loop("heat-3d", (64, 64, 128), schedule)
     assert count["barrier"] == 1
     assert count["store shared"] == 2 * (DEPTH - 1)
-    # # The other levels shuffle, and the first level shuffles along the lanes; rows come from
+    # The other levels shuffle, and the first level shuffles along the lanes; rows come from
     # shared memory.
     assert count["shuffle"] == 2 * 3 * DEPTH
     assert count["load shared"] == 2 * DEPTH + 3
-    # # Three rows of the thread, and the threads' shares of the two rows around the tile.
+    # Three rows of the thread, and the threads' shares of the two rows around the tile.
     assert count["copy"] == 3 + 1
 
 
@@ -238,7 +238,7 @@ def test_blocks_send_one_message_a_side():
     assert (count["post"], count["take"]) == (2, 2)
     assert (count["wait"], count["arrive"]) == (1, 1)
     assert "barrier" not in count
-    # # The loaded level is copied; both edges of the other levels are published, and received edges
+    # The loaded level is copied; both edges of the other levels are published, and received edges
     # are put beside.
     assert count["store shared"] == (2 + 2) * (DEPTH - 1)
     assert count["load shared"] == 2 * DEPTH + 3

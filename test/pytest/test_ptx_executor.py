@@ -35,7 +35,7 @@ from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.kernels.of_program import Kernel, ProgramKernels
 
 
-# # The test `test_contraction_is_decided_before_any_executor` runs the other half of the programs.
+# The test `test_contraction_is_decided_before_any_executor` runs the other half of the programs.
 @pytest.mark.covering(every=2)
 @pytest.mark.parametrize("contract", ["off", "fast"])
 @pytest.mark.parametrize("case", CATALOGUE, ids=lambda case: case.name)
@@ -127,7 +127,7 @@ def test_every_way_to_exchange_cells_keeps_the_bits(program: Program, schedule: 
     check(program, schedule, 2, "ptx")
 
 
-# # Incomplete text.
+# Incomplete text.
 
 
 def run_changed(

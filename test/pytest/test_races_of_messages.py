@@ -309,7 +309,7 @@ def test_every_barrier_of_the_blocks_of_a_generated_kernel_is_needed(every: int)
     early, or misses a number.
     """
     streaming = Streaming(sync="grid", every=every)
-    # # Enough planes for the steady loop, unrolled by more for rare barriers.
+    # Enough planes for the steady loop, unrolled by more for rare barriers.
     schedule = replace(MEETING, streaming=streaming)
     kernels, threads, program = kernel_of_blocks(2, schedule, planes=9 * every)
     run_blocks(kernels, threads.clone(), program)
@@ -335,7 +335,7 @@ def test_every_barrier_of_a_resident_tile_is_needed():
     )
     kernels, threads = compiled.kernels, compiled.kernels.threads("run_d2")
     run_blocks(kernels, threads.clone(), program)
-    # # The first barrier stands between the tile and the tile before.
+    # The first barrier stands between the tile and the tile before.
     _, *barriers = [op for op in threads.walk() if isinstance(op, gpu.BarrierOp)]
     assert len(barriers) == 2, "one for each level"
     for number in range(1, 3):

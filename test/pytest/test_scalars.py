@@ -81,7 +81,7 @@ def inputs() -> list[NDArray[np.float64]]:
 def check(text: str, scalars: tuple[Any, ...], scalar: float) -> None:
     """All executors end like Python, and the kernels assemble."""
     for executor in executors():
-        # # A given depth saves the search.
+        # A given depth saves the search.
         compiled = timetile.compile(text, executor=executor, depth=2, arch="sm_90", cache=False)
         fields = inputs()
         compiled(*fields, *scalars, 3)

@@ -88,7 +88,7 @@ BLOCK_ROWS = [
 ]
 
 
-# # A given delay is taken at any cost in lag: a star pays nothing, a box pays.
+# A given delay is taken at any cost in lag: a star pays nothing, a box pays.
 LATE = [
     Schedule(f"late-{what}", block_row(), streaming=Streaming(delay=1, what=what), shown="delay 1")
     for what in ("edges", "plane")
@@ -111,7 +111,7 @@ def test_a_star_is_right_under_every_schedule(schedule: Schedule, executor: Exec
     check(entry("heat-2d").make((29, 131)), schedule, 3, executor)
 
 
-# # In `make test` the schedules missing for the star.
+# In `make test` the schedules missing for the star.
 @pytest.mark.covering(first=1, every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", [*WARP_ROWS, *SHARED, *BLOCK_ROWS, *LATE], ids=named)

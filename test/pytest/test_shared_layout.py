@@ -58,7 +58,7 @@ def test_every_cell_of_a_padded_plane_has_its_place(
 @pytest.mark.parametrize(
     ("warps", "cells", "edges", "expected"),
     [
-        # # Rows of 32 lanes with two cells each, between eight warps: two edges of one row for
+        # Rows of 32 lanes with two cells each, between eight warps: two edges of one row for
         # each, and for both ends.
         ((8, 1), (4, 2), (1, 1), 10 * 2 * 64),
         # Columns between four warps: single cells.

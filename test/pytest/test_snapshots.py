@@ -171,7 +171,7 @@ def test_snapshots_of_a_model_are_those_of_one_run():
         expected = model.advance(start, step, k=0.5)
         assert expected.keys() == state.keys()
         assert all(np.array_equal(expected[name], state[name]) for name in expected)
-    # # Each snapshot has separate arrays.
+    # Each snapshot has separate arrays.
     assert len({id(state["p"]) for _, state in found}) == 3
     assert list(model.snapshots(start, steps=0, every=4, k=0.5)) == []
     wrong: Any = start["p"]

@@ -74,7 +74,7 @@ NO_NUMBER = (
 
 
 WRONG_LINES: list[tuple[str, str, str]] = [
-    # # Names and types, as found by Python.
+    # Names and types, as found by Python.
     ("u.next = sin(u[0])", "sin", f"name 'sin' is not defined; {NO_NAME}"),
     (
         "u.next = u + 1",

@@ -53,7 +53,7 @@ def test_a_sweep_may_write_the_buffer_that_it_reads_by_another_name(
 ):
     text = AFTER.replace("OFFSET", str(offset))
     program = timetile.compile(text, executor=executor, depth=2, cache=False)
-    # # A program on its second call has the copy of the first call.
+    # A program on its second call has the copy of the first call.
     for steps in (0, 1, 2, 3, 3, 4):
         u, v = (np.random.default_rng(k).random(18) for k in range(2))
         first, second = u.copy(), v.copy()

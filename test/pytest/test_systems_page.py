@@ -35,7 +35,7 @@ from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.runtime.loading.modules import load_text, make_context
 from timetile.runtime.loading.plugins import parsed_passes
 
-# # One worker has the shared results of the file's tests.
+# One worker has the shared results of the file's tests.
 pytestmark = pytest.mark.xdist_group("systems_page")
 
 ROOT = Path(__file__).parents[2]
@@ -164,7 +164,7 @@ def contents(program: str, passes: str) -> Contents:
     return Contents(placed, next(t for t in threads if t.sym_name == placed.sym_name))
 
 
-# # The statements of the last column.
+# The statements of the last column.
 
 
 def registers_as_a_cache(row: Contents, without: Contents) -> None:
@@ -186,7 +186,7 @@ def travelling_sums(row: Contents, without: Contents) -> None:
 def two_planes_of_each_level(row: Contents, without: Contents) -> None:
     assert row.kept_in_registers
     assert [(what, home.slots.data) for what, home in row.exchanges] == [("plane", 2)] * STEPS
-    # # Planes of 32 rows, and the rows before and after, for the readers.
+    # Planes of 32 rows, and the rows before and after, for the readers.
     assert row.shared_cells() == [2 * (32 + 2) * 32] * STEPS
     assert row.a_step(gpu.BarrierOp) == 1
     assert sum(without.shared_cells()) < sum(row.shared_cells())

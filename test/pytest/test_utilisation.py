@@ -47,7 +47,7 @@ def test_reads_of_shared_memory_are_those_of_table_2(rank: int, radius: int):
 def test_arithmetic_units_are_full_of_fused_operations_only():
     assert alu_utilisation(10, 0) == 1.0
     assert alu_utilisation(0, 3) == 0.5
-    # # j2d5pt: one product, four fused multiply-adds.
+    # j2d5pt: one product, four fused multiply-adds.
     assert alu_utilisation(4, 1) == 0.9
     assert alu_utilisation(0, 0) == 1.0
 
@@ -98,20 +98,20 @@ def test_tiles_cover_the_bounds_and_the_outermost_alone_touch_them(
         for axis, pad in zip(geometry.axes, geometry.margins):
             size, extent = domain[axis.axis], axis.layout.extent
             starts = [axis.origin + n * axis.useful for n in range(axis.count)]
-            # # Cells outside, read by cells inside, are held as well.
+            # Cells outside, read by cells inside, are held as well.
             assert starts[0] <= -geometry.outside.low[axis.axis]
             assert starts[-1] + extent >= size + geometry.outside.high[axis.axis]
             assert all(start >= pad for start in starts[1:])
             assert all(start + extent + pad <= size for start in starts[:-1])
-            # # One tile fewer would leave cells out.
+            # One tile fewer would leave cells out.
             held = starts[-1] + extent - starts[0]
             assert axis.count == 1 or held - axis.useful < axis.span
-            # # The overlap is dealt to the tiles, less the stored part of the outermost tiles'
+            # The overlap is dealt to the tiles, less the stored part of the outermost tiles'
             # overlap.
             inner = axis.inner_cells
             assert len(inner) == axis.count * axis.useful
             assert inner.start - axis.origin == axis.overlap_low
-        # # Stored rows begin with a whole vector, or within a vector of two cells to save a tile.
+        # Stored rows begin with a whole vector, or within a vector of two cells to save a tile.
         last = geometry.axes[-1]
         if (last.origin + last.overlap_low + radius) % geometry.vector:
             assert geometry.vector == 2

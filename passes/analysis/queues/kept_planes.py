@@ -97,7 +97,7 @@ def ring_heads(kernel: KernelOp) -> Iterator[tuple[SSAValue, int, int]]:
             head = home.base.data
             for queue in stage.results:
                 yield queue, home.slots.data, head
-                # # The windows of the results, one after the other.
+                # The windows of the results, one after the other.
                 head -= ring_window(queue, kernel.stream_axis)
 
 

@@ -169,7 +169,7 @@ class Buffer:
         warp, block = clocks.warps.take(who), clocks.blocks.take(who)
         times = clocks.times(warp)
         reader = self.reader.take(at)
-        # # The noted reads of a cell belong to one epoch of the readers; of blocks, all reads are
+        # The noted reads of a cell belong to one epoch of the readers; of blocks, all reads are
         # noted.
         same_epoch = reader != NOBODY
         same_epoch &= self.read_times.take(at) // SENDS == times // SENDS

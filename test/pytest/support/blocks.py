@@ -75,7 +75,7 @@ class Block:
         self.say("  %near = arith.select %less, %below, %above : index")
         place = "%near"
         if self.rng.random() < 0.75:
-            # # A product is no known offset.
+            # A product is no known offset.
             self.say("  %product = arith.muli %near, %one : index")
             place = "%product"
         self.say(

@@ -116,7 +116,7 @@ def anything(random: Random, count: int) -> Body:
     total = body.tap((0, 0))
     for number in [*body.values[f64][-6:]]:
         total = body.define(f64, f"arith.addf {total}, {number} : f64")
-    # # A finite result, for any operations.
+    # A finite result, for any operations.
     zero, near = body.constant(f64), body.define(i1, f"arith.cmpf olt, {total}, {total} : f64")
     result = body.define(f64, f"arith.select {near}, {zero}, {total} : f64")
     body.lines.append(f"      stencil.return {result} : f64")

@@ -61,7 +61,7 @@ class Text:
         return "\n".join(self.lines)
 
 
-# # Devito's backend: rotating buffers, coefficients, subdomains, sources, timers.
+# Devito's backend: rotating buffers, coefficients, subdomains, sources, timers.
 
 
 def derivative(text: Text, operand: str, reach: int) -> str:
@@ -198,7 +198,7 @@ def devito(seed: int) -> str:
     return str(text)
 
 
-# # PSyclone: pointers in descriptors, several results, fields written in place.
+# PSyclone: pointers in descriptors, several results, fields written in place.
 
 
 def psyclone(seed: int) -> str:
@@ -255,7 +255,7 @@ def psyclone(seed: int) -> str:
     return str(text)
 
 
-# # OPS: successive parallel loops, kernels as calls, halos as separate loops.
+# OPS: successive parallel loops, kernels as calls, halos as separate loops.
 
 
 def ops(seed: int) -> str:

@@ -123,7 +123,7 @@ def combined(children: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expre
     return st.one_of(
         st.builds(call, st.sampled_from(BINARY), children, children),
         st.builds(call, st.sampled_from(BINARY), children, small),
-        # # Expressions without cells: folded, or computed near the use.
+        # Expressions without cells: folded, or computed near the use.
         st.builds(call, st.sampled_from(BINARY), children, constants()),
         st.builds(call, st.sampled_from(ROUNDINGS), children),
         st.builds(operator.neg, children),
@@ -149,7 +149,7 @@ def cells(
     leaves += [st.just(Scalar(name)) for name in scalars]
     leaves += [st.builds(small_coordinate, st.integers(0, len(reach.low) - 1))]
     tree = draw(st.recursive(st.one_of(leaves), combined, max_leaves=5))
-    # # The shared node has two uses, and is computed once.
+    # The shared node has two uses, and is computed once.
     return tree / (call("abs", tree) + expression(1.0))
 
 

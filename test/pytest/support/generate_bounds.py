@@ -69,9 +69,9 @@ def programs_of_bounds(draw: st.DrawFn) -> Program:
     for target in dict.fromkeys(targets):
         stored = [target]
         if others and draw(st.integers(0, 3)) == 0:
-            # # One result is stored to two fields.
+            # One result is stored to two fields.
             stored += [name for name in others[:1] if name not in stored]
-        # # An update with two stores reads neither field: the first store would change inputs of
+        # An update with two stores reads neither field: the first store would change inputs of
         # the second result.
         readable = names if len(stored) == 1 else [name for name in names if name not in stored]
         result = draw(sums(readable, target, rank))

@@ -26,7 +26,7 @@ def round_to(kind: type[np.floating[Any]], exact: Fraction) -> float:
     """The nearest number of a type, ties to even, of a nonzero rational."""
     limits = np.finfo(kind)
     sign, size = (1 if exact > 0 else -1), abs(exact)
-    # # The exponent of the leading bit, at least the least normal exponent: subnormals share a
+    # The exponent of the leading bit, at least the least normal exponent: subnormals share a
     # unit.
     exponent = size.numerator.bit_length() - size.denominator.bit_length()
     if Fraction(2) ** exponent > size:
@@ -135,7 +135,7 @@ COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
     "oge": np.greater_equal,
     "olt": np.less,
     "ole": np.less_equal,
-    # # Ordered comparisons: a NaN is neither less nor greater.
+    # Ordered comparisons: a NaN is neither less nor greater.
     "one": lambda a, b: (a < b) | (a > b),
 }
 

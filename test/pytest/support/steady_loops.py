@@ -149,14 +149,14 @@ def shared_by_all(case: Case, code: Code) -> dict[str, float]:
     """The operations independent of the layout of a tile."""
     rows = code.work // code.schedule.cells[-1]
     return {
-        # # A cell of a level takes a rounding for each term of the stencil: all but one are fused.
+        # A cell of a level takes a rounding for each term of the stencil: all but one are fused.
         "arith.mulf": code.work,
         "math.fma": (len(case.offsets) - 1) * code.work,
-        # # In each level one plane is shuffled once: a star's middle plane, or a box's newest
+        # In each level one plane is shuffled once: a star's middle plane, or a box's newest
         # plane, as sums are cut into rows. On each side of a thread's row, the cells within the
         # radius belong to other lanes.
         "nvvm.shfl.sync": 2 * case.radius * rows * WORDS[case.element],
-        # # The loaded plane is copied ahead, in one group, with a single wait.
+        # The loaded plane is copied ahead, in one group, with a single wait.
         "nvvm.cp.async.commit.group": 1,
         "nvvm.cp.async.wait.group": 1,
     }

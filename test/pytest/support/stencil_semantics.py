@@ -244,7 +244,7 @@ def of_stencil(op: Operation, known: dict[SSAValue, Any]) -> bool:
         case stencil.CombineOp():
             for value, a, b in zip(op.results, op.lower, op.upper):
                 known[value] = of_combine(op, known[a], known[b])
-            # # A value of one side only is asked for on that side only.
+            # A value of one side only is asked for on that side only.
             for value, a in zip(op.results[len(op.lower) :], (*op.lowerext, *op.upperext)):
                 known[value] = known[a]
         case stencil.BufferOp():
@@ -273,7 +273,7 @@ def on_host(block: Block, known: dict[SSAValue, Any]) -> list[Any]:
             case llvm.InsertValueOp():
                 known[op.res] = known[op.value]
             case CallOp() | llvm.StoreOp():
-                # # A timer; no cell depends on the time.
+                # A timer; no cell depends on the time.
                 known.update((value, 0.0) for value in op.results)
             case memref.LoadOp():
                 known[op.res] = known[op.memref][tuple(known[i] for i in op.indices)]
