@@ -13,21 +13,10 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, i1, i32, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from timetile.dialects.comparisons import INTEGER_NUMBERS
 from timetile.dialects.syntax import integer_type
 
 OpT = TypeVar("OpT", bound=Operation)
-
-PREDICATES = {
-    "eq": 0,
-    "ne": 1,
-    "slt": 2,
-    "sle": 3,
-    "sgt": 4,
-    "sge": 5,
-    "ult": 6,
-    "ule": 7,
-    "uge": 9,
-}
 
 
 class Emitter:
@@ -108,7 +97,7 @@ class Emitter:
         """A comparison of integers."""
         if isinstance(b, int):
             b = self.int(b, integer_type(a))
-        value = IntegerAttr(PREDICATES[predicate], i64)
+        value = IntegerAttr(INTEGER_NUMBERS[predicate], i64)
         op = arith.CmpiOp.create(
             operands=[a, b], result_types=[i1], properties={"predicate": value}
         )

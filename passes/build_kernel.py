@@ -14,13 +14,13 @@ from timetile.dialects.tile import (
     KernelOp,
     LoadOp,
     QueueType,
-    RoleAttr,
     RoleKind,
     StoreOp,
 )
 from timetile.passes.analysis.geometry.outside import is_read_outside
 from timetile.passes.analysis.launches.liveness import overwrites, rotation_of, written_bounds
 from timetile.passes.analysis.queues.lags import assign_lags
+from timetile.passes.kernel_arguments import KernelArguments
 from timetile.passes.raising.narrow_fields import read_field
 from timetile.passes.rewriting import replace_apply
 
@@ -45,20 +45,19 @@ class KernelBuilder:
         self.single_steps = loop.depths is not None and loop.depth_list == (1,)
         """Whether all kernels of the loop advance one step."""
         self.block = Block()
-        self.roles: list[RoleAttr] = []
-        self.arguments: dict[RoleAttr, SSAValue] = {}
+        self.arguments = KernelArguments(self.block)
         buffers = loop.body.block.args
         sources = [k for k in range(len(buffers)) if self.moves.live[k]]
         for k in sources:
-            self.add_argument(RoleAttr(RoleKind.SOURCE, k), buffers[k])
+            self.arguments.of(RoleKind.SOURCE, k, buffers[k])
         for k in self.stored():
-            self.add_argument(RoleAttr(RoleKind.TARGET, k), buffers[k])
+            self.arguments.of(RoleKind.TARGET, k, buffers[k])
         for k in range(len(buffers)):
-            self.add_argument(RoleAttr(RoleKind.HALO, k), buffers[k])
+            self.arguments.of(RoleKind.HALO, k, buffers[k])
         for k, value in enumerate(loop.captures):
-            self.add_argument(RoleAttr(RoleKind.CAPTURE, k), read_field(value).field)
+            self.arguments.of(RoleKind.CAPTURE, k, read_field(value).field)
         for k, value in enumerate(loop.scalars):
-            self.add_argument(RoleAttr(RoleKind.SCALAR, k), value)
+            self.arguments.of(RoleKind.SCALAR, k, value)
 
     def stored(self) -> list[int]:
         """The arguments of the loop, after the kernel's steps, whose buffers the kernel stores."""
@@ -82,15 +81,6 @@ class KernelBuilder:
             and all(use.operation is self.loop for use in buffer.uses)
         )
 
-    def add_argument(self, role: RoleAttr, like: SSAValue) -> None:
-        """Add an argument with a role to the kernel, of the type of `like`."""
-        argument = self.block.insert_arg(like.type, len(self.block.args))
-        argument.name_hint = {RoleKind.SOURCE: "src", RoleKind.TARGET: "dst"}.get(
-            role.role[0], like.name_hint
-        )
-        self.roles.append(role)
-        self.arguments[role] = argument
-
     def load(
         self,
         data: SSAValue | None,
@@ -104,19 +94,19 @@ class KernelBuilder:
     def home(self, role: int) -> SSAValue | None:
         """The source of a role, if launches find data and halo together; otherwise None."""
         at_home = self.moves.has_home(role, single_steps=self.single_steps)
-        return self.arguments.get(RoleAttr(RoleKind.SOURCE, role)) if at_home else None
+        return self.arguments.get(RoleKind.SOURCE, role) if at_home else None
 
     def halo(self, role: int) -> SSAValue:
         """The field with the cells outside the bounds of a role's versions."""
         alike = self.moves.cycle_of(role) if self.moves.common_halos else (role,)
         homes = (self.home(k) for k in (role, *alike))
         at_home = next((field for field in homes if field is not None), None)
-        return at_home or self.arguments[RoleAttr(RoleKind.HALO, role)]
+        return at_home or self.arguments.of(RoleKind.HALO, role, self.loop.body.block.args[role])
 
     def current(self, version: Version) -> SSAValue:
         """The queue of a version, loaded if no step of the kernel has made the version."""
         if version.queue is None:
-            source = self.arguments.get(RoleAttr(RoleKind.SOURCE, version.origin))
+            source = self.arguments.get(RoleKind.SOURCE, version.origin)
             halo = self.halo(version.origin)
             # A source at home is stored with a halo around the inner cells.
             version.queue = self.load(source, None if halo is source else halo)
@@ -130,8 +120,9 @@ class KernelBuilder:
             if source in own:
                 queues.append(self.current(versions[own.index(source)]))
             else:
-                role = RoleAttr(RoleKind.CAPTURE, self.loop.captures.index(source))
-                queues.append(self.load(self.arguments[role], None, read_field(source).axes))
+                memory, index = read_field(source), self.loop.captures.index(source)
+                field = self.arguments.of(RoleKind.CAPTURE, index, memory.field)
+                queues.append(self.load(field, None, memory.axes))
         targets = [versions[own.index(target)] for target in update.targets]
         whole = overwrites(update, self.bounds)
         outside: list[SSAValue] = []
@@ -148,7 +139,7 @@ class KernelBuilder:
             [QueueType(element_type(target), 0) for target in update.targets],
             outside,
             [
-                self.arguments[RoleAttr(RoleKind.SCALAR, self.loop.scalars.index(s))]
+                self.arguments.of(RoleKind.SCALAR, self.loop.scalars.index(s), s)
                 for s in update.scalars
             ],
             update.index_axes,
@@ -166,10 +157,10 @@ class KernelBuilder:
                 self.apply(update, versions)
             versions = [versions[source] for source in self.loop.rotation]
         for k in self.stored():
-            target = self.arguments[RoleAttr(RoleKind.TARGET, k)]
+            target = self.arguments.of(RoleKind.TARGET, k, self.loop.body.block.args[k])
             self.block.add_op(StoreOp(self.current(versions[k]), target))
-        kernel = KernelOp(name, self.roles, self.steps, stream, self.bounds, self.block)
-        erase_unread(kernel)
+        kernel = KernelOp(name, self.arguments.roles, self.steps, stream, self.bounds, self.block)
+        erase_idle_stages(kernel)
         assign_lags(kernel)
         share_loads(kernel)
         return kernel
@@ -192,7 +183,7 @@ def share_loads(kernel: KernelOp) -> None:
     assign_lags(kernel)
 
 
-def erase_unread(kernel: KernelOp) -> None:
+def erase_idle_stages(kernel: KernelOp) -> None:
     """
     Erase stages without readers, and unneeded `else` operands of results: readers tap their own
     cell only, inside the bounds.

@@ -35,14 +35,13 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.stencil import FieldType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 from xdsl.rewriter import InsertPoint
-from xdsl.traits import SymbolTable
 
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.syntax import element_type, field_bounds
@@ -51,6 +50,7 @@ from timetile.dialects.temporal import LoopOp, ScratchOp, UpdateOp
 from timetile.dialects.temporal.boundary import Layer, layers
 from timetile.passes.diagnostics import check_verified, refuse
 from timetile.passes.patterns import rewrite_once
+from timetile.passes.rewriting import name_function
 
 
 class Expansion:
@@ -116,16 +116,9 @@ class Expansion:
         again.
         """
         made = FuncOp(name, (inputs, [kind]), Region(block), visibility="private")
-        candidate, number = name, 0
-        while (known := SymbolTable.lookup_symbol(self.module, StringAttr(candidate))) is not None:
-            made.sym_name = StringAttr(candidate)
-            if known.is_structurally_equivalent(made):
-                return candidate
-            number += 1
-            candidate = f"{name}_{number}"
-        made.sym_name = StringAttr(candidate)
-        self.rewriter.insert(made, InsertPoint.before(self.function_around()))
-        return candidate
+        if name_function(self.module, made):
+            self.rewriter.insert(made, InsertPoint.before(self.function_around()))
+        return made.sym_name.data
 
     def function_around(self) -> Operation:
         """The operation of the module around the loop."""

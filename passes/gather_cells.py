@@ -48,7 +48,7 @@ from timetile.dialects.temporal import GatherOp, ScratchOp
 from timetile.passes.raising.demand import Demand, demand_of, unbuffered
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.memory import may_be_one, memory_of, written_memory
-from timetile.passes.rewriting import replace_with
+from timetile.passes.rewriting import erase_unused, replace_with
 
 
 def inner_accesses(apply: stencil.ApplyOp) -> list[stencil.DynAccessOp]:
@@ -88,13 +88,6 @@ def joined(boxes: Sequence[StencilBoundsAttr]) -> StencilBoundsAttr:
     for box in boxes[1:]:
         whole = whole | box
     return whole
-
-
-def erase_unused(block: Block) -> None:
-    """Erase operations without a used result."""
-    for op in reversed(list(block.ops)):
-        if not isinstance(op, stencil.ReturnOp) and all(r.first_use is None for r in op.results):
-            Rewriter.erase_op(op)
 
 
 def places_apply(apply: stencil.ApplyOp, places: Sequence[SSAValue]) -> stencil.ApplyOp:

@@ -1,11 +1,14 @@
-"""Rewrites of stages and cells shared by several passes."""
+"""Rewrites of stages, cells and cell functions shared by several passes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import IsTerminator, SymbolTable
 
 from timetile.dialects.taps import Tap
 from timetile.dialects.tile import ApplyOp, queue_type
@@ -48,3 +51,25 @@ def replace_with(
         old.replace_all_uses_with(value)
         value.name_hint = old.name_hint
     Rewriter.erase_op(op)
+
+
+def erase_unused(block: Block) -> None:
+    """Erase operations of a block of pure operations without a used result."""
+    for op in reversed(list(block.ops)):
+        is_unused = all(result.first_use is None for result in op.results)
+        if is_unused and not op.has_trait(IsTerminator):
+            Rewriter.erase_op(op)
+
+
+def name_function(module: ModuleOp, function: FuncOp) -> bool:
+    """
+    Name a function that is not yet in a module as the equal function of the module, or by a free
+    name. Returns whether the name is free: the function is then to be inserted.
+    """
+    name, number = function.sym_name.data, 0
+    while (known := SymbolTable.lookup_symbol(module, function.sym_name)) is not None:
+        if known.is_structurally_equivalent(function):
+            return False
+        number += 1
+        function.sym_name = StringAttr(f"{name}_{number}")
+    return True

@@ -36,13 +36,13 @@ from timetile.dialects.tile import (
     KernelOp,
     LoadOp,
     QueueType,
-    RoleAttr,
     RoleKind,
     StoreOp,
 )
 from timetile.passes.analysis.cells.pressure import live_words, value_words
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.diagnostics import refuse
+from timetile.passes.kernel_arguments import KernelArguments
 from timetile.passes.raising.narrow_fields import read_field
 from timetile.passes.schedule import Schedule
 
@@ -189,31 +189,18 @@ class PartBuilder:
         self.loop, self.part = loop, part
         self.rank = len(part.box.lb)
         self.block = Block()
-        self.roles: list[RoleAttr] = []
-        self.arguments: dict[RoleAttr, SSAValue] = {}
+        self.arguments = KernelArguments(self.block)
         self.versions: dict[SSAValue, SSAValue] = {}
         """The queues of versions made by the part, by the loop's argument."""
         self.loads: dict[tuple[SSAValue, tuple[int, ...]], SSAValue] = {}
-
-    def argument(self, kind: RoleKind, index: int, like: SSAValue) -> SSAValue:
-        """The kernel's argument of a role, added when first asked for."""
-        role = RoleAttr(kind, index)
-        if role not in self.arguments:
-            argument = self.block.insert_arg(like.type, len(self.block.args))
-            argument.name_hint = {RoleKind.SOURCE: "src", RoleKind.TARGET: "dst"}.get(
-                kind, like.name_hint
-            )
-            self.roles.append(role)
-            self.arguments[role] = argument
-        return self.arguments[role]
 
     def field(self, source: SSAValue) -> SSAValue:
         """The kernel's argument for a field read by an update."""
         own = self.loop.body.block.args
         if source in own:
-            return self.argument(RoleKind.SOURCE, own.index(source), source)
+            return self.arguments.of(RoleKind.SOURCE, own.index(source), source)
         index = self.loop.captures.index(source)
-        return self.argument(RoleKind.CAPTURE, index, read_field(source).field)
+        return self.arguments.of(RoleKind.CAPTURE, index, read_field(source).field)
 
     def tapped(self, source: SSAValue, offset: tuple[int, ...]) -> SSAValue:
         """The queue with a field's cells at a distance, to be tapped at the own cell."""
@@ -233,7 +220,7 @@ class PartBuilder:
         queues = list(dict.fromkeys(tapped))
         here = (0,) * self.rank
         scalars = [
-            self.argument(RoleKind.SCALAR, self.loop.scalars.index(scalar), scalar)
+            self.arguments.of(RoleKind.SCALAR, self.loop.scalars.index(scalar), scalar)
             for scalar in update.scalars
         ]
         apply = ApplyOp(
@@ -256,5 +243,7 @@ class PartBuilder:
         for role, before in enumerate(self.loop.rotation):
             queue = self.versions.get(own[before])
             if queue is not None:
-                self.block.add_op(StoreOp(queue, self.argument(RoleKind.TARGET, role, own[before])))
-        return KernelOp(name, self.roles, 1, None, self.part.box, self.block)
+                self.block.add_op(
+                    StoreOp(queue, self.arguments.of(RoleKind.TARGET, role, own[before]))
+                )
+        return KernelOp(name, self.arguments.roles, 1, None, self.part.box, self.block)

@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.rewriter import Rewriter
-from xdsl.traits import SymbolTable
 
 from timetile.dialects.simt import CELL_BYTES
+from timetile.passes.rewriting import erase_unused, name_function
 
 Latest = dict[SSAValue, int | None]
 """
@@ -132,9 +131,7 @@ def part_function(
         if op in own or (op.results and latest[op.results[0]] is None):
             block.add_op(op.clone(mapping))
     block.add_op(ReturnOp(*(mapping[value] for value in part.results)))
-    for op in reversed(list(block.ops)):
-        if not isinstance(op, ReturnOp) and all(r.first_use is None for r in op.results):
-            Rewriter.erase_op(op)
+    erase_unused(block)
     unread = [n for n in range(len(others)) if block.args[fixed + n].first_use is None]
     for n in reversed(unread):
         block.erase_arg(block.args[fixed + n])
@@ -150,11 +147,6 @@ def held(module: ModuleOp, function: FuncOp, part: FuncOp) -> str:
     The module's name of a part of a function: the name of an equal part, or a new name. Stages with
     one function may be cut differently.
     """
-    name, number = part.sym_name.data, 0
-    while (known := SymbolTable.lookup_symbol(module, part.sym_name)) is not None:
-        if known.is_structurally_equivalent(part):
-            return part.sym_name.data
-        number += 1
-        part.sym_name = StringAttr(f"{name}_{number}")
-    module.body.block.insert_op_after(part, function)
+    if name_function(module, part):
+        module.body.block.insert_op_after(part, function)
     return part.sym_name.data

@@ -11,9 +11,9 @@ from xdsl.dialects import llvm
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType, i1, i32, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-OpT = TypeVar("OpT", bound=Operation)
+from timetile.dialects.comparisons import INTEGER_NUMBERS
 
-PREDICATES = {name.value: number for number, name in enumerate(llvm.ICmpPredicateFlag)}
+OpT = TypeVar("OpT", bound=Operation)
 
 
 def llvm_type(kind: Attribute) -> Attribute:
@@ -83,7 +83,7 @@ class Builder:
 
     def compare(self, predicate: str, a: SSAValue, b: SSAValue) -> SSAValue:
         """A comparison of integers, by name: `slt`, `ult`, `eq`."""
-        return self.add(llvm.ICmpOp(a, b, IntegerAttr(PREDICATES[predicate], i64))).res
+        return self.add(llvm.ICmpOp(a, b, IntegerAttr(INTEGER_NUMBERS[predicate], i64))).res
 
     def compare_floats(self, predicate: str, a: SSAValue, b: SSAValue) -> SSAValue:
         """A comparison of floats, by name: `olt`, `uno`."""

@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from timetile.dialects.comparisons import FLOAT_PREDICATES
 from timetile.lowering.cpu.builder import WIDTHS, Builder, is_true, llvm_type, width
 from timetile.passes.analysis.cells.library import LIBRARY, PREFIX, library_name
 from timetile.passes.diagnostics import refuse
@@ -219,8 +220,9 @@ def compared_floats(build: Builder, op: Operation, operands: Operands) -> SSAVal
     """
     assert isinstance(op, arith.CmpfOp)
     number = op.predicate.value.data
-    if number in (0, 15):
-        return build.int(int(number == 15), 1)
+    predicate = FLOAT_PREDICATES[number]
+    if predicate in ("true", "false"):
+        return build.int(int(predicate == "true"), 1)
     return build.add(llvm.FCmpOp(operands[0], operands[1], IntegerAttr(number, i64))).res
 
 

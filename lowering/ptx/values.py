@@ -15,6 +15,12 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32, f64, i1, i32
 from xdsl.ir import Attribute, Operation
 
 from timetile.dialects import nvvm, simt
+from timetile.dialects.comparisons import (
+    FLOAT_PREDICATES,
+    INTEGER_PREDICATES,
+    is_unsigned,
+    relation,
+)
 from timetile.lowering.ptx.text import REGISTERS, bits, float_literal, zero_literal
 from timetile.lowering.ptx.writer import Writer
 from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS, bytes_of
@@ -39,21 +45,12 @@ CONVERSIONS: dict[type[Operation], str] = {
 }
 """How conversions round."""
 
-INTEGER_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "lt", "le", "gt", "ge")
-FIRST_UNSIGNED = 6
-
 SHIFTS: dict[type[Operation], tuple[str, str]] = {
     arith.ShLIOp: ("shl", "b"),
     arith.ShRUIOp: ("shr", "u"),
     arith.ShRSIOp: ("shr", "s"),
 }
 """Mnemonics of shifts, and the first letter of their types."""
-
-# Predicates of arith.cmpf by number; the first and the last are constant.
-FLOAT_COMPARISONS = (
-    None, "eq", "gt", "ge", "lt", "le", "ne", "num",
-    "equ", "gtu", "geu", "ltu", "leu", "neu", "nan", None,
-)  # fmt: skip
 
 BEFORE_HALF = 0.5 - 2.0**-25
 """The largest number below 0.5 in FP32."""
@@ -199,20 +196,23 @@ def print_count(
 def print_compare_integers(w: Writer, op: arith.CmpiOp) -> None:
     """Print a comparison of integers."""
     number = op.predicate.value.data
-    kind = bits("u" if number >= FIRST_UNSIGNED else "s", op.lhs.type)
-    if number < 2:
+    word = relation(INTEGER_PREDICATES[number])
+    kind = bits("u" if is_unsigned(number) else "s", op.lhs.type)
+    if word in ("eq", "ne"):
         kind = bits("b", op.lhs.type)
-    w.emit(f"setp.{INTEGER_COMPARISONS[number]}.{kind}", op.result, op.operands)
+    w.emit(f"setp.{word}.{kind}", op.result, op.operands)
 
 
 def print_compare_floats(w: Writer, op: arith.CmpfOp) -> None:
     """Print a comparison of floats."""
-    number = op.predicate.value.data
-    word = FLOAT_COMPARISONS[number]
-    if word is None:
-        truth = int(number != 0)
+    predicate = FLOAT_PREDICATES[op.predicate.value.data]
+    if predicate in ("true", "false"):
+        truth = int(predicate == "true")
         w.line(f"setp.ne.u32 {w.define(op.result)}, {truth}, 0")
         return
+    word = {"ord": "num", "uno": "nan"}.get(predicate) or relation(predicate)
+    if predicate.startswith("u") and predicate != "uno":
+        word += "u"
     w.emit(f"setp.{word}.{REGISTERS[op.lhs.type][1]}", op.result, op.operands)
 
 

@@ -10,13 +10,13 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.func import ReturnOp as FuncReturnOp
 from xdsl.ir import Block, Region, SSAValue
-from xdsl.rewriter import Rewriter
 
 from timetile.dialects.syntax import element_type
 from timetile.dialects.taps import Tap
 from timetile.passes.analysis.cells.cell_values import why_not_in_cell
 from timetile.passes.raising.demand import Access, accesses
 from timetile.passes.raising.errors import CannotRaiseError
+from timetile.passes.rewriting import erase_unused
 
 STORES_NOTHING = "it stores nothing; return a value on every path"
 
@@ -49,13 +49,6 @@ class Cell:
         erase_unused(block)
         kinds = [value.type for value in values]
         return FuncOp(name, (block.arg_types, kinds), Region(block), visibility="private")
-
-
-def erase_unused(block: Block) -> None:
-    """Erase operations without a used result. Every operation of a cell function is pure."""
-    for op in reversed(list(block.ops)):
-        if not isinstance(op, FuncReturnOp) and all(r.first_use is None for r in op.results):
-            Rewriter.erase_op(op)
 
 
 def copying_cell(source: SSAValue, rank: int) -> Cell:

@@ -14,6 +14,12 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from timetile.dialects import simt
+from timetile.dialects.comparisons import (
+    FLOAT_PREDICATES,
+    INTEGER_PREDICATES,
+    is_unsigned,
+    relation,
+)
 from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.arithmetic.fma import fma, fma_up
@@ -193,35 +199,37 @@ MACHINE: dict[type[Operation], Callable[..., Array]] = {
 }
 """The meanings of operations outside cells."""
 
-INTEGER_PREDICATES: tuple[Callable[[Array, Array], Array], ...] = (
-    np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal,
-    np.less, np.less_equal, np.greater, np.greater_equal,
-)  # fmt: skip
-FIRST_UNSIGNED = 6
+RELATIONS: dict[str, Callable[[Array, Array], Array]] = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+"""The meanings of relations on arrays without NaN."""
 
 
 def compare_integers(number: int, a: Array, b: Array) -> Array:
     """arith.cmpi, by the number of its predicate."""
-    if number >= FIRST_UNSIGNED:
+    if is_unsigned(number):
         a, b = as_unsigned(a), as_unsigned(b)
-    return INTEGER_PREDICATES[number](a, b)
+    return RELATIONS[relation(INTEGER_PREDICATES[number])](a, b)
 
 
 def compare_floats(number: int, a: Array, b: Array) -> Array:
     """arith.cmpf, by the number of its predicate: ordered first, then unordered."""
-    ordered: tuple[Callable[[Array, Array], Array], ...] = (
-        np.equal, np.greater, np.greater_equal, np.less, np.less_equal, np.not_equal,
-    )  # fmt: skip
-    nan = np.isnan(a) | np.isnan(b)
-    if number in (0, 15):
-        return np.full(np.broadcast(a, b).shape, number == 15)
-    if number == 7:
-        return ~nan
-    if number == 14:
-        return nan
-    if number < 7:
-        return ordered[number - 1](a, b) & ~nan
-    return ordered[number - 8](a, b) | nan
+    predicate, nan = FLOAT_PREDICATES[number], np.isnan(a) | np.isnan(b)
+    match predicate:
+        case "true" | "false":
+            return np.full(np.broadcast(a, b).shape, predicate == "true")
+        case "ord":
+            return ~nan
+        case "uno":
+            return nan
+        case _:
+            holds = RELATIONS[relation(predicate)](a, b)
+            return holds & ~nan if predicate.startswith("o") else holds | nan
 
 
 def constant(op: Operation) -> Array:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Operation
 from xdsl.traits import SymbolTable, is_side_effect_free
@@ -12,11 +10,6 @@ from xdsl.traits import SymbolTable, is_side_effect_free
 def callee_of(call: CallOp) -> Operation | None:
     """The operation named by a call; None if the module has no operation of this name."""
     return SymbolTable.lookup_symbol(call, call.callee)
-
-
-def calls_in(op: Operation) -> Iterator[CallOp]:
-    """The calls within an operation."""
-    return (inner for inner in op.walk() if isinstance(inner, CallOp))
 
 
 def why_not_inlined(call: CallOp, callers: tuple[FuncOp, ...] = ()) -> str | None:

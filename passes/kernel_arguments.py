@@ -1,0 +1,36 @@
+"""The arguments of a kernel under construction, each with a role."""
+
+from __future__ import annotations
+
+from xdsl.ir import Block, SSAValue
+
+from timetile.dialects.tile import RoleAttr, RoleKind
+
+HINTS = {RoleKind.SOURCE: "src", RoleKind.TARGET: "dst"}
+"""The names of arguments with a role; other arguments have the name of the loop's value."""
+
+
+class KernelArguments:
+    """The arguments of a kernel's block, by role, in the order of the first mention."""
+
+    def __init__(self, block: Block):
+        self.block = block
+        self.known: dict[RoleAttr, SSAValue] = {}
+
+    @property
+    def roles(self) -> list[RoleAttr]:
+        """The roles, in the order of the arguments."""
+        return list(self.known)
+
+    def of(self, kind: RoleKind, index: int, like: SSAValue) -> SSAValue:
+        """The argument of a role, added at the first mention, of the type of `like`."""
+        role = RoleAttr(kind, index)
+        if role not in self.known:
+            argument = self.block.insert_arg(like.type, len(self.block.args))
+            argument.name_hint = HINTS.get(kind, like.name_hint)
+            self.known[role] = argument
+        return self.known[role]
+
+    def get(self, kind: RoleKind, index: int) -> SSAValue | None:
+        """The argument of a role; None if the kernel has no such argument."""
+        return self.known.get(RoleAttr(kind, index))
