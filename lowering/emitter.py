@@ -116,6 +116,10 @@ class Emitter:
                 result = mask if result is None else self.binary(arith.AndIOp, result, mask)
         return result
 
+    def value_of(self, mask: SSAValue | None) -> SSAValue:
+        """A mask as a value: a constant for None, which stands for true."""
+        return self.constant(IntegerAttr(1, i1), i1) if mask is None else mask
+
     def any_of(self, masks: Sequence[SSAValue]) -> SSAValue:
         """The disjunction of one or more masks."""
         result = masks[0]

@@ -131,17 +131,17 @@ def emit_kernel(entry: Block, geometry: Geometry, memory: BlockMemory, module: M
     """Emit the code of a thread: loops over tiles and columns, and the variants."""
     kernel = geometry.kernel
     arguments: dict[SSAValue, SSAValue] = dict(zip(kernel.body.block.args, entry.args))
-    buffers, together = entry.args[-2:] if messages(kernel) else (None, None)
     emit, turn = Emitter(entry), None
-    if together is not None:
-        emit, turn = next_tiles(emit, geometry, together)
+    if messages(kernel):
+        buffer, together = entry.args[-2:]
+        emit, turn = next_tiles(emit, geometry, buffer, together)
     seat = take_seat(emit, geometry, turn)
     if geometry.joins_columns:
         emit, seat, chunk = next_columns(emit, geometry, seat)
     else:
         chunk = place_chunk(emit, geometry, seat.tile)
     thread = place_thread(emit, geometry, seat, chunk)
-    placement = place(emit, geometry, memory, thread, arguments, buffers)
+    placement = place(emit, geometry, memory, thread, arguments)
     functions = functions_of(kernel, module)
     emit_variants(KernelCode.of(geometry, thread, arguments, functions, placement), emit)
     if thread.steps_before is not None:
@@ -151,16 +151,19 @@ def emit_kernel(entry: Block, geometry: Geometry, memory: BlockMemory, module: M
         emit.add(scf.YieldOp())
 
 
-def next_tiles(emit: Emitter, geometry: Geometry, together: SSAValue) -> tuple[Emitter, Turn]:
+def next_tiles(
+    emit: Emitter, geometry: Geometry, buffer: SSAValue, together: SSAValue
+) -> tuple[Emitter, Turn]:
     """
-    A loop over the tiles of a block, one after the other. Blocks of a tile wait for each other, and
-    so no more than the `together` resident tiles are launched.
+    A loop over the tiles of a block, one after the other. Blocks of a tile wait for each other by
+    messages in a buffer, and so no more than the `together` resident tiles are launched.
     """
     layout = geometry.layout
     loop = Block(arg_types=[i32, i32])
     held = tile_of_block(emit, layout)
     emit.add(scf.ForOp(held, emit.int(geometry.tiles), together, [emit.int(0)], loop))
-    return emit.into(loop), Turn(held, *loop.args)
+    tile, steps_before = loop.args
+    return emit.into(loop), Turn(held, tile, steps_before, buffer)
 
 
 def next_columns(emit: Emitter, geometry: Geometry, seat: Seat) -> tuple[Emitter, Seat, Chunk]:

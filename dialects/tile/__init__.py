@@ -10,7 +10,7 @@ from __future__ import annotations
 from xdsl.ir import Dialect
 
 from timetile.dialects.tile.apply import ApplyOp, queue_home, taps_of
-from timetile.dialects.tile.exchange import ExchangeOp
+from timetile.dialects.tile.exchange import ExchangeOp, exchanges_of
 from timetile.dialects.tile.homes import (
     ExchangeBufferAttr,
     HomeAttr,
@@ -89,6 +89,7 @@ __all__ = [
     "Tile",
     "TileLevel",
     "VariantAttr",
+    "exchanges_of",
     "int_array",
     "ints",
     "queue_home",

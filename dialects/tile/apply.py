@@ -142,8 +142,7 @@ class ApplyOp(IRDLOperation):
 
     def age(self, tap: Tap) -> int:
         """The age of the tapped plane, in stream steps; 0 is the plane of the present step."""
-        stream = self.kernel.stream_axis
-        offset = 0 if stream is None else tap.offset[stream]
+        offset = self.kernel.along_stream(tap.offset)
         return self.lag - queue_lag(self.queues[tap.operand]) - offset
 
     def needs(self, made: NeededCells) -> Iterator[tuple[SSAValue, CellBox]]:

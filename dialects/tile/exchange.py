@@ -132,3 +132,8 @@ class ExchangeOp(IRDLOperation):
                 f"{slots} slots are too few: with flags, a sender learns {delay} steps late that "
                 f"a slot was read; use {2 * delay} slots"
             )
+
+
+def exchanges_of(queue: SSAValue) -> list[ExchangeOp]:
+    """The exchanges of a queue."""
+    return [use.operation for use in queue.uses if isinstance(use.operation, ExchangeOp)]

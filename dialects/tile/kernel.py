@@ -124,6 +124,10 @@ class KernelOp(IRDLOperation):
         """The in-plane part of an offset."""
         return tuple(offset[axis] for axis in self.plane_axes)
 
+    def along_stream(self, offset: Sequence[int]) -> int:
+        """The part of an offset along the stream; 0 without a stream."""
+        return 0 if self.stream_axis is None else offset[self.stream_axis]
+
     @property
     def blocks_per_multiprocessor(self) -> int:
         """Blocks per multiprocessor; 1 before device-tiling."""
@@ -160,7 +164,7 @@ class KernelOp(IRDLOperation):
         """
         needed = self.needed_cells()
         for load in [stage for stage in self.stages if isinstance(stage, LoadOp)]:
-            field = CellBox.of(field_bounds(load.operands[0]))
+            field = CellBox.of(field_bounds(load.field))
             if load.result not in needed:
                 continue
             read = load.cells_read(needed[load.result])

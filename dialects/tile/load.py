@@ -100,16 +100,20 @@ class LoadOp(IRDLOperation):
         at: Sequence[int] | None = None,
         along: Sequence[int] | None = None,
     ):
-        field = data if data is not None else halo
-        assert field is not None
+        fields = [field for field in (data, halo) if field is not None]
         super().__init__(
             operands=[data, halo],
             properties={
                 "at": None if at is None else encode_integers(at),
                 "along": None if along is None else encode_integers(along),
             },
-            result_types=[QueueType(element_type(field), lag)],
+            result_types=[QueueType(element_type(fields[0]), lag)],
         )
+
+    @property
+    def field(self) -> SSAValue:
+        """The field read: the data, or the halo of a load without data."""
+        return self.operands[0]
 
     @property
     def offset(self) -> tuple[int, ...] | None:

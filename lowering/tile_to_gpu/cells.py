@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, i1
@@ -19,6 +20,14 @@ Late = Callable[[], SSAValue]
 Makes an argument of a cell function at its first use: an earlier load would hold a register until
 then.
 """
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A value of a cell function; `instead` makes what the rest of the body uses in its place."""
+
+    value: SSAValue
+    instead: Callable[[SSAValue], SSAValue]
 
 
 def copied(op: Operation, operands: Sequence[SSAValue]) -> Operation:
@@ -82,12 +91,11 @@ class CellFunction:
         self,
         emit: Emitter,
         arguments: Sequence[SSAValue | Late],
-        cut: SSAValue | None = None,
-        through: Callable[[SSAValue], SSAValue] | None = None,
+        cut: Cut | None = None,
     ) -> list[SSAValue]:
         """
-        Emit the body on the given arguments and return the results. After the value `cut`, the body
-        uses the result of `through` instead. A late argument is made at its first use.
+        Emit the body on the given arguments and return the results. A late argument is made at its
+        first use.
         """
         values: dict[SSAValue, SSAValue] = {}
         late: dict[SSAValue, Late] = {}
@@ -110,7 +118,7 @@ class CellFunction:
             copy = copied(op, [taken(operand) for operand in op.operands])
             block.add_op(copy)
             for old, new in zip(op.results, copy.results):
-                values[old] = through(new) if old is cut and through is not None else new
+                values[old] = cut.instead(new) if cut is not None and old is cut.value else new
         results: list[SSAValue] = []
         for result in self.results:
             value = taken(result)
@@ -125,9 +133,7 @@ class CellFunction:
         A new value for a result equal to an argument, a constant, or another result: cells of
         different planes are told apart by their values.
         """
-        always = emit.constant(IntegerAttr(1, i1), i1)
-        emit.block.add_op(own := arith.SelectOp(always, value, value))
-        return own.result
+        return emit.select(emit.value_of(None), value, value)
 
     @staticmethod
     def constant(emit: Emitter, op: arith.ConstantOp) -> SSAValue:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from timetile.dialects.tile import (
+    ApplyOp,
     ExchangeOp,
     KernelOp,
     Published,
@@ -12,9 +13,11 @@ from timetile.dialects.tile import (
     SharedAttr,
     StageOp,
     Sync,
+    exchanges_of,
 )
 from timetile.lowering.tile_to_gpu.message_buffers import messages
 from timetile.passes.analysis.geometry.limits import check_fields, checked_geometry
+from timetile.passes.analysis.geometry.outside import guarding_field, is_read_outside
 from timetile.passes.analysis.placed import layout_of, refuse_unplaced, variants_of
 from timetile.passes.analysis.queues.kept_planes import check_kept_planes
 from timetile.passes.analysis.queues.synchronisation import (
@@ -39,8 +42,27 @@ def check(kernel: KernelOp) -> None:
         refuse(kernel, "lanes lie along the last axis only; give the other axes warps or cells")
     roles = zip(kernel.body.block.args, kernel.roles)
     check_fields(kernel, [field for field, role in roles if role.kind.data is not RoleKind.SCALAR])
+    check_outside(kernel)
     check_columns(kernel)
     check_joined(kernel)
+
+
+def check_outside(kernel: KernelOp) -> None:
+    """
+    Refuse stages that take cells outside the bounds from a queue whose cells no field has, if a
+    stage reads the cells.
+    """
+    for stage in kernel.stages:
+        if not isinstance(stage, ApplyOp) or not stage.replaces_cells:
+            continue
+        for queue in stage.res:
+            read = is_read_outside(queue) or exchanges_of(queue)
+            if read and guarding_field(queue) is None:
+                refuse(
+                    stage,
+                    "its cells outside the bounds are computed by another stage, and no field has "
+                    "them; give else a queue that takes cells outside the bounds from a field",
+                )
 
 
 def check_columns(kernel: KernelOp) -> None:

@@ -87,10 +87,9 @@ def is_tile(emit: Emitter, geometry: Geometry, number: SSAValue) -> SSAValue | N
 
 def place_chunk(emit: Emitter, geometry: Geometry, tile: SSAValue) -> Chunk:
     """The chunk of a tile number, if no columns are joined."""
-    kernel = geometry.kernel
-    if kernel.stream_axis is None:
+    if geometry.kernel.stream_axis is None:
         return Chunk(tile, emit.int(0), emit.int(1))
-    low, high = geometry.lower[kernel.stream_axis], geometry.upper[kernel.stream_axis]
+    low, high = geometry.stored_planes.start, geometry.stored_planes.stop
 
     def place(number: SSAValue, before: int, variant: VariantAttr) -> tuple[SSAValue, ...]:
         planes = variant.planes.data
@@ -115,9 +114,7 @@ def place_stretch(emit: Emitter, geometry: Geometry, tile: SSAValue) -> Stretch:
     tiles of joined planes. Joined planes lie in the middle of the columns, and so need no guards
     along the stream.
     """
-    assert geometry.kernel.stream_axis is not None
-    lower = geometry.lower[geometry.kernel.stream_axis]
-    upper = geometry.upper[geometry.kernel.stream_axis]
+    lower, upper = geometry.stored_planes.start, geometry.stored_planes.stop
 
     def place(number: SSAValue, before: int, variant: VariantAttr) -> tuple[SSAValue, ...]:
         columns, planes, joined = (

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import SSAValue
 
 from timetile.dialects.tile import (
-    ApplyOp,
     ExchangeOp,
     KernelOp,
     LayoutAttr,
-    LoadOp,
+    Published,
     RegistersAttr,
     queue_type,
 )
 from timetile.lowering.tile_to_gpu.cells import CellFunction
 from timetile.lowering.tile_to_gpu.halo_plans import HaloPlan, plan_halos
-from timetile.lowering.tile_to_gpu.message_buffers import messages
+from timetile.lowering.tile_to_gpu.message_buffers import Meeting, messages
 from timetile.lowering.tile_to_gpu.placement import Placement
-from timetile.lowering.tile_to_gpu.queues import QueuePlan
+from timetile.lowering.tile_to_gpu.queues import (
+    CopiedPlane,
+    ExchangePlan,
+    PublishedCells,
+    PublishedPlane,
+    PublishedRing,
+    QueuePlan,
+)
 from timetile.lowering.tile_to_gpu.thread import Thread, index_width
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import Row
@@ -102,10 +109,13 @@ class KernelCode:
         return self.placement.arrivals is not None
 
     @property
-    def meets_at_barriers(self) -> bool:
-        """The blocks of a tile held by the device wait for each other at barriers."""
+    def meeting(self) -> Meeting | None:
+        """
+        Where the blocks of a tile held by the device wait for each other; None unless blocks meet
+        at barriers.
+        """
         buffers = self.placement.message_buffers
-        return buffers is not None and buffers.counter is not None
+        return None if buffers is None else buffers.meeting
 
     @property
     def synchronises(self) -> bool:
@@ -120,6 +130,12 @@ class KernelCode:
         """
         return self.layout.edge_warps > 1
 
+    @cached_property
+    def exchanges(self) -> dict[SSAValue, ExchangePlan]:
+        """The queues of exchanges."""
+        plans = self.queues.items()
+        return {value: plan for value, plan in plans if isinstance(plan, ExchangePlan)}
+
     @property
     def loop_queues(self) -> list[QueuePlan]:
         """The queues whose planes pass from step to step in registers."""
@@ -131,22 +147,39 @@ def plan_queues(kernel: KernelOp, placement: Placement) -> dict[SSAValue, QueueP
     queues: dict[SSAValue, QueuePlan] = {}
     for stage in kernel.stages:
         for result in stage.results:
+            if isinstance(stage, ExchangeOp):
+                queues[result] = plan_exchange(stage, queues[stage.queue], placement)
+                continue
             kind = queue_type(result)
-            in_registers = isinstance(stage, LoadOp | ApplyOp) and isinstance(
-                stage.home, RegistersAttr
-            )
-            exchange = stage if isinstance(stage, ExchangeOp) else None
-            queues[result] = QueuePlan(
-                result,
-                kind.element,
-                kind.lag.data,
-                depth=placement.depths[result] if in_registers else 0,
-                shared=placement.shared.get(result),
-                edge_buffer=placement.edge_buffers.get(result),
-                rim=placement.rims.get(result),
-                source=None if exchange is None else queues[exchange.queue],
-                delay=0 if exchange is None else exchange.delay.data,
-                hold=0 if exchange is None else exchange.hold,
-                copied=exchange is not None and exchange.publishes_copies,
-            )
+            depth = placement.depths[result] if isinstance(stage.home, RegistersAttr) else 0
+            shared = placement.shared.get(result)
+            queues[result] = QueuePlan(result, kind.element, kind.lag.data, depth, shared)
     return queues
+
+
+def plan_exchange(exchange: ExchangeOp, source: QueuePlan, placement: Placement) -> ExchangePlan:
+    """The plan of the queue of an exchange."""
+    kind = queue_type(exchange.result)
+    return ExchangePlan(
+        exchange.result,
+        kind.element,
+        kind.lag.data,
+        source=source,
+        published=published_cells(exchange, source, placement),
+        delay=exchange.delay.data,
+        hold=exchange.hold,
+    )
+
+
+def published_cells(
+    exchange: ExchangeOp, source: QueuePlan, placement: Placement
+) -> PublishedCells:
+    """Where the readers of an exchange find cells of other threads."""
+    result, rim = exchange.result, placement.rims.get(exchange.result)
+    if exchange.publishes_copies:
+        return CopiedPlane(placement.shared[result])
+    if source.shared is not None:
+        return PublishedRing(source.shared, rim)
+    if exchange.what.data is Published.PLANE:
+        return PublishedPlane(placement.shared[result], rim)
+    return placement.edge_buffers[result]

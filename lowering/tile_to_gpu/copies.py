@@ -8,51 +8,56 @@ from xdsl.ir import Block, SSAValue
 from timetile.dialects import nvvm, simt
 from timetile.dialects.simt import CELL_BYTES
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.tile_to_gpu.fields import Arrival, cells_in_field, plane_mask
-from timetile.lowering.tile_to_gpu.ownership import load_mask
+from timetile.lowering.tile_to_gpu.fields import cells_in_field, fetched_plane, index_of
+from timetile.lowering.tile_to_gpu.ownership import load_masks
 from timetile.lowering.tile_to_gpu.prefetch import PadCopy, PrefetchRing
 from timetile.lowering.tile_to_gpu.queues import Plane, cells_between
 from timetile.lowering.tile_to_gpu.rings import Address, add_offsets
-from timetile.lowering.tile_to_gpu.scopes import StepScope, VariantScope, once
+from timetile.lowering.tile_to_gpu.scopes import (
+    CopyingStep,
+    EarlyStep,
+    StreamStep,
+    VariantScope,
+    once,
+)
 
 
-def start_prefetch(variant: VariantScope, ring: PrefetchRing) -> None:
-    """Start the copies of the first planes."""
-    code, emit = variant.code, variant.setup
+def start_prefetch(variant: VariantScope, axis: int, ring: PrefetchRing) -> None:
+    """Start the copies of the first planes along an axis."""
+    code, emit = variant.code, variant.emit
     first = emit.add_int(code.thread.first, -code.geometry.fill)
     for k in range(ring.ahead):
-        early = Arrival(variant, 0, is_steady=False, early=emit.add_int(first, k))
+        early = EarlyStep(variant, axis, emit.add_int(first, k))
         copy_plane(early, emit, ring, ring.ring.early_slot(k), 0)
         emit.add(nvvm.CpAsyncCommitGroupOp())
 
 
 def copy_plane(
-    arrival: Arrival, emit: Emitter, ring: PrefetchRing, slot: Address, ahead: int
+    step: CopyingStep, emit: Emitter, ring: PrefetchRing, slot: Address, ahead: int
 ) -> None:
     """
     Start copying the thread's share of a load's plane, `ahead` planes after the plane of this step.
     Planes outside the bounds with readers of neighbours come from the halo.
     """
-    geometry, stream = arrival.variant.code.geometry, arrival.variant.code.stream
-    assert stream is not None
-    shift = arrival.turn + ahead - ring.load.lag
-    if ring.halo is None or arrival.is_steady:
-        copy_cells(arrival, emit, ring, ring.source, slot, shift)
+    shift = step.turn + ahead - ring.load.lag
+    if ring.halo is None or step.is_steady:
+        copy_cells(step, emit, ring, ring.source, slot, shift)
         return
-    low, high = geometry.lower[stream], geometry.upper[stream]
-    inside = emit.compare("ult", emit.add_int(arrival.plane(), shift - low), high - low)
+    stored = step.variant.code.geometry.stored_planes
+    place = emit.add_int(step.arriving_plane, shift - stored.start)
+    inside = emit.compare("ult", place, len(stored))
     # Both branches use one index, computed before the branch.
-    for view in (ring.view, arrival.variant.code.thread):
-        arrival.index_of(ring.shape, view)
+    for view in (ring.view, step.variant.code.thread):
+        index_of(step, ring.shape, view)
     blocks = [Block(), Block()]
     for block, source in zip(blocks, (ring.source, ring.halo)):
-        copy_cells(arrival, emit.into(block), ring, source, slot, shift)
+        copy_cells(step, emit.into(block), ring, source, slot, shift)
         block.add_op(scf.YieldOp())
     emit.add(scf.IfOp(inside, [], [blocks[0]], [blocks[1]]))
 
 
 def copy_cells(
-    arrival: Arrival,
+    step: CopyingStep,
     emit: Emitter,
     ring: PrefetchRing,
     source: SSAValue,
@@ -63,26 +68,27 @@ def copy_cells(
     Start copying the thread's share of a plane, `shift` planes from the arriving plane, and of the
     pads around the plane.
     """
-    code, shape = arrival.variant.code, ring.shape
-    assert code.stream is not None
-    buffer, plane = ring.ring.buffer, shift * shape.strides[code.stream]
+    variant, shape = step.variant, ring.shape
+    code = variant.code
+    buffer, plane = ring.ring.buffer, shift * shape.strides[step.axis]
     size = ring.copies[0].width * CELL_BYTES[ring.element]
     target = add_offsets(emit, ring.copied_from, slot.index)
-    index = arrival.index_of(shape, ring.view)
+    index = index_of(step, shape, ring.view)
     for vector in ring.copies:
-        mask = load_mask(arrival, emit, ring.load, shape, shift, vector.at, ring.view)
+        masks = load_masks(variant, ring.load, vector.at, ring.view)
+        mask = emit.all_of([*masks, fetched_plane(step, emit, shape, step.turn - shift)])
         to = slot.offset + vector.place
         offset = plane + cells_between(code.geometry, shape, vector.at)
         emit.add(simt.CopyAsyncOp(buffer, target, to, source, index, offset, size, mask))
     if ring.pads:
-        index = arrival.index_of(shape, code.thread)
+        index = index_of(step, shape, code.thread)
     for number, pad in enumerate(ring.pads):
         # A thread with nothing to copy must not fill cells that another thread copies.
         part = emit if pad.valid is None else emit.into(Block())
         target = add_offsets(part, pad.slot_offset, slot.index)
         moved = part.add_int(index, pad.distance)
-        lies_in = pad_mask(arrival.variant, ring, number, pad)
-        mask = part.all_of([lies_in, plane_mask(arrival, part, shape, shift)])
+        lies_in = pad_mask(variant, ring, number, pad)
+        mask = part.all_of([lies_in, fetched_plane(step, part, shape, step.turn - shift)])
         copy = simt.CopyAsyncOp(buffer, target, slot.offset, source, moved, plane, size, mask)
         part.add(copy)
         if pad.valid is not None:
@@ -98,30 +104,31 @@ def pad_mask(
     return cells_in_field(variant, ring.shape, [(place, 0, 0) for place in pad.coordinates])
 
 
-def take_prefetched(step: StepScope, number: int, ring: PrefetchRing) -> Plane:
+def take_prefetched(step: StreamStep, number: int, ring: PrefetchRing) -> Plane:
     """Wait for this step's plane, read the plane, and start the copy of a later plane."""
     placement = step.code.placement
     if ring.waits:
-        step.body.add(nvvm.CpAsyncWaitGroupOp(placement.pending_groups))
+        step.emit.add(nvvm.CpAsyncWaitGroupOp(placement.pending_groups))
         if any(other.is_dealt for other in placement.prefetches):
             # Lanes read cells that other lanes copied, and overwrite cells that other lanes have
             # read.
             step.synchronise_warp()
     slot = step.slot(ring.ring, 0)
-    index = add_offsets(step.body, ring.read_from, slot.index)
+    index = add_offsets(step.emit, ring.read_from, slot.index)
     plane: Plane = {}
     for vector in ring.reads:
         types = [ring.element] * vector.width
         op = simt.LoadOp(ring.ring.buffer, index, slot.offset + vector.place, types)
         row, start = vector.at[:-1], vector.at[-1]
         step.mark(number, step.code.rows.index(row))
-        for k, value in enumerate(step.body.add(op).cells):
+        for k, value in enumerate(step.emit.add(op).cells):
             plane[*row, start + k] = value
     # Copies of a later plane are not urgent: the copies start after the edge rows, before the inner
     # rows.
     step.mark(number, -1, private=True)
     later = step.slot(ring.ring, -ring.ahead)
-    copy_plane(Arrival.of(step), step.body, ring, later, ring.ahead)
+    step.compute_arriving_plane()
+    copy_plane(step, step.emit, ring, later, ring.ahead)
     if ring.commits:
-        step.body.add(nvvm.CpAsyncCommitGroupOp())
+        step.emit.add(nvvm.CpAsyncCommitGroupOp())
     return plane

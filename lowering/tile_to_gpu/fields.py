@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import SSAValue
@@ -11,13 +10,16 @@ from xdsl.ir import SSAValue
 from timetile.lowering.emitter import Emitter, integer_type
 from timetile.lowering.tile_to_gpu.queues import Position, cells_between
 from timetile.lowering.tile_to_gpu.scopes import (
+    CopyingStep,
+    EarlyStep,
     LoopScope,
     StepScope,
+    StreamStep,
     VariantScope,
-    arriving_plane,
     chunk_start,
     once,
     plane_between,
+    sum_around,
 )
 from timetile.lowering.tile_to_gpu.thread import Thread, plane_base
 from timetile.passes.analysis.geometry.field_access import are_cells_tested, is_plane_tested
@@ -33,40 +35,44 @@ FAR_CELLS = 1 << 20
 @once
 def base_of(variant: VariantScope, shape: FieldShape, view: Thread) -> SSAValue:
     """The first cell of a thread's view in plane 0 of the program's coordinates, in a field."""
-    return plane_base(variant.setup, variant.code.geometry, view, shape)
+    return plane_base(variant.emit, variant.code.geometry, view, shape)
 
 
 def moved_to(
-    variant: VariantScope, emit: Emitter, base: SSAValue, shape: FieldShape, plane: SSAValue
+    variant: VariantScope, emit: Emitter, base: SSAValue, stride: int, planes: SSAValue
 ) -> SSAValue:
-    """A cell of plane 0 of the program's coordinates, in another plane."""
-    stream = variant.code.stream
-    assert stream is not None
-    moved = emit.mul_int(emit.extend(plane, variant.code.index_type), shape.strides[stream])
+    """A cell of a field, moved by a number of planes. `stride`: the cells of a plane."""
+    moved = emit.mul_int(emit.extend(planes, variant.code.index_type), stride)
     return emit.add_int(moved, base)
 
 
 @once
-def first_index(variant: VariantScope, shape: FieldShape, view: Thread) -> SSAValue:
+def first_index(variant: VariantScope, shape: FieldShape, view: Thread, stride: int) -> SSAValue:
     """The first own cell of a thread's view in the plane of the chunk's first step."""
     base = base_of(variant, shape, view)
-    return moved_to(variant, variant.setup, base, shape, chunk_start(variant))
+    return moved_to(variant, variant.emit, base, stride, chunk_start(variant))
 
 
 @once
-def index_of(loop: LoopScope, shape: FieldShape, view: Thread) -> SSAValue:
+def index_in_loop(loop: LoopScope, shape: FieldShape, view: Thread) -> SSAValue:
     """The first own cell of a thread's view in the arriving plane of a loop's turn."""
-    base = base_of(loop.variant, shape, view)
-    if loop.count is None:
-        return base
-    first = first_index(loop.variant, shape, view)
-    return moved_to(loop.variant, loop.body, first, shape, loop.count)
+    stride = shape.strides[loop.axis]
+    first = first_index(loop.variant, shape, view, stride)
+    return moved_to(loop.variant, loop.emit, first, stride, loop.count)
 
 
-@once
-def far_index(loop: LoopScope, shape: FieldShape, view: Thread, shift: int) -> SSAValue:
-    """The index that is `shift` cells further."""
-    return loop.body.add_int(index_of(loop, shape, view), shift)
+def index_of(step: StepScope | EarlyStep, shape: FieldShape, view: Thread) -> SSAValue:
+    """
+    The first own cell of a thread's view in the arriving plane of a loop's turn, or of an early
+    step; in the tile without a stream.
+    """
+    if isinstance(step, StreamStep):
+        return index_in_loop(step.loop, shape, view)
+    base = base_of(step.variant, shape, view)
+    if isinstance(step, EarlyStep):
+        stride = shape.strides[step.axis]
+        return moved_to(step.variant, step.variant.emit, base, stride, step.arriving_plane)
+    return base
 
 
 def plane_at(step: StepScope, shape: FieldShape, lag: int, view: Thread) -> tuple[SSAValue, int]:
@@ -74,13 +80,13 @@ def plane_at(step: StepScope, shape: FieldShape, lag: int, view: Thread) -> tupl
     The first own cell of a thread's view in the plane `lag` steps back: an index, and cells from
     the index. Far planes have a separate index, as offsets of accesses have few bits.
     """
-    index = index_of(step.loop, shape, view)
-    if step.code.stream is None:
+    index = index_of(step, shape, view)
+    if not isinstance(step, StreamStep):
         return index, 0
-    shift = (step.turn - lag) * shape.strides[step.code.stream]
+    shift = (step.turn - lag) * shape.strides[step.axis]
     if abs(shift) < FAR_CELLS:
         return index, shift
-    return far_index(step.loop, shape, view, shift), 0
+    return sum_around(step.loop, index, shift), 0
 
 
 def cell_at(
@@ -94,14 +100,13 @@ def cell_at(
 @once
 def one_or_none(variant: VariantScope, mask: SSAValue, kind: IntegerType | IndexType) -> SSAValue:
     """1 where a mask is on and 0 where it is off."""
-    emit = variant.setup
+    emit = variant.emit
     return emit.select(mask, emit.int(1, kind), emit.int(0, kind))
 
 
-@once
-def next_cell(loop: LoopScope, index: SSAValue, mask: SSAValue) -> SSAValue:
+def next_cell(step: StepScope, index: SSAValue, mask: SSAValue) -> SSAValue:
     """An index, one more where the mask is on."""
-    return loop.body.add_int(index, one_or_none(loop.variant, mask, integer_type(index)))
+    return sum_around(step.around, index, one_or_none(step.variant, mask, integer_type(index)))
 
 
 # Whether a cell lies in a field.
@@ -110,8 +115,8 @@ def next_cell(loop: LoopScope, index: SSAValue, mask: SSAValue) -> SSAValue:
 @once
 def within(variant: VariantScope, value: SSAValue, shift: int, low: int, high: int) -> SSAValue:
     """`low <= value + shift < high`."""
-    distance = variant.setup.add_int(value, shift - low)
-    return variant.setup.compare("ult", distance, high - low)
+    distance = variant.emit.add_int(value, shift - low)
+    return variant.emit.compare("ult", distance, high - low)
 
 
 @once
@@ -155,7 +160,7 @@ def cells_in_field(
         interior, axis = not variant.guarded, geometry.axes[number].axis
         if are_cells_tested(geometry, shape, number, interior=interior, stores=stores, far=far):
             parts.append(within(variant, coordinate, shift, shape.lower[axis], shape.upper[axis]))
-    return variant.setup.all_of(parts)
+    return variant.emit.all_of(parts)
 
 
 def plane_in_field(step: StepScope, shape: FieldShape, lag: int) -> SSAValue | None:
@@ -170,57 +175,21 @@ def stored_plane(step: StepScope, shape: FieldShape, lag: int) -> SSAValue | Non
 
 def tested_plane(step: StepScope, shape: FieldShape, lag: int, *, stores: bool) -> SSAValue | None:
     """The plane `lag` steps back lies in the field; None without need for a test."""
-    geometry, stream = step.code.geometry, step.code.stream
-    if not is_plane_tested(geometry, shape, lag, steady=step.is_steady, stores=stores):
+    if not isinstance(step, StreamStep) or not is_plane_tested(
+        step.code.geometry, shape, lag, steady=step.is_steady, stores=stores
+    ):
         return None
-    assert stream is not None
-    return plane_between(step, lag, shape.lower[stream], shape.upper[stream])
+    return plane_between(step, lag, shape.lower[step.axis], shape.upper[step.axis])
 
 
-@dataclass(frozen=True)
-class Arrival:
-    """
-    A step, for copies and loads: the arriving plane in the first step of a turn of the loop or,
-    ahead of the loop, in an `early` step. Planes are given by the distance from the arriving plane.
-    `turn` and `is_steady` belong to the step.
-    """
-
-    variant: VariantScope
-    turn: int
-    is_steady: bool
-    loop: LoopScope | None = None
-    early: SSAValue | None = None
-
-    @staticmethod
-    def of(step: StepScope) -> Arrival:
-        """
-        A step of a loop. Loops with guards along the stream compute the number of the arriving
-        plane at once.
-        """
-        if step.count is not None and not step.is_steady:
-            arriving_plane(step.loop)
-        return Arrival(step.variant, step.turn, step.is_steady, loop=step.loop)
-
-    def plane(self) -> SSAValue:
-        """The arriving plane, in the program's coordinates."""
-        if self.early is not None:
-            return self.early
-        assert self.loop is not None
-        return arriving_plane(self.loop)
-
-    def index_of(self, shape: FieldShape, view: Thread) -> SSAValue:
-        """The first own cell of a thread's view in the arriving plane, in a field."""
-        if self.loop is not None:
-            return index_of(self.loop, shape, view)
-        base = base_of(self.variant, shape, view)
-        return moved_to(self.variant, self.variant.setup, base, shape, self.plane())
-
-
-def plane_mask(arrival: Arrival, emit: Emitter, shape: FieldShape, shift: int) -> SSAValue | None:
-    """The plane `shift` planes from the arriving plane lies in the field; None if certain."""
-    geometry, stream = arrival.variant.code.geometry, arrival.variant.code.stream
-    if not is_plane_tested(geometry, shape, arrival.turn - shift, steady=arrival.is_steady):
+def fetched_plane(
+    step: StepScope | EarlyStep, emit: Emitter, shape: FieldShape, lag: int
+) -> SSAValue | None:
+    """The plane `lag` steps back, loaded or copied, lies in the field; None if certain."""
+    if not isinstance(step, CopyingStep) or not is_plane_tested(
+        step.variant.code.geometry, shape, lag, steady=step.is_steady
+    ):
         return None
-    assert stream is not None
-    low, high = shape.lower[stream], shape.upper[stream]
-    return emit.compare("ult", emit.add_int(arrival.plane(), shift - low), high - low)
+    shift = step.turn - lag
+    low, high = shape.lower[step.axis], shape.upper[step.axis]
+    return emit.compare("ult", emit.add_int(step.arriving_plane, shift - low), high - low)

@@ -16,11 +16,11 @@ from xdsl.ir import SSAValue
 
 from timetile.dialects.tile import (
     ApplyOp,
-    ExchangeOp,
     KernelOp,
     LoadOp,
     RegistersAttr,
     SharedAttr,
+    exchanges_of,
     queue_home,
     queue_lag,
     taps_of,
@@ -42,18 +42,6 @@ Sides = tuple[tuple[bool, bool], ...]
 
 
 @dataclass(frozen=True)
-class Guard:
-    """
-    The memory with the cells of a queue outside the bounds: an argument of the kernel, the
-    corresponding buffer in the thread's code, and the shape of both.
-    """
-
-    field: SSAValue
-    buffer: SSAValue
-    shape: FieldShape
-
-
-@dataclass(frozen=True)
 class OlderLevel:
     """
     The queue with the cells outside the bounds in registers, in the plane of age `behind`.
@@ -67,16 +55,27 @@ class OlderLevel:
 
 
 @dataclass(frozen=True)
-class HaloPlan:
+class Guard:
     """
-    The plan of one queue. Without guard and older level no cell is replaced. Cells outside are
-    right as soon as a plane is made (`patched_at_birth`), or else a step later.
+    The memory with the cells of a queue outside the bounds: an argument of the kernel, the
+    corresponding buffer in the thread's code, and the shape of both. An `older` level may have the
+    cells in registers, too. Cells outside are right as soon as a plane is made
+    (`patched_at_birth`), or else a step later.
     """
 
+    field: SSAValue
+    buffer: SSAValue
+    shape: FieldShape
+    older: OlderLevel | None
+    patched_at_birth: bool
+
+
+@dataclass(frozen=True)
+class HaloPlan:
+    """The plan of one queue. Without a guard no cell is replaced."""
+
     reach: Reach
-    guard: Guard | None = None
-    older: OlderLevel | None = None
-    patched_at_birth: bool = False
+    guard: Guard | None
 
 
 def plan_halos(
@@ -89,11 +88,12 @@ def plan_halos(
     older = older_levels(kernel, functions)
     reaches = Reaches(geometry, older)
     plans: dict[SSAValue, HaloPlan] = {}
-    for queue in reaches.known:
-        field = guarding_field(queue)
-        guard = None if field is None else Guard(field, arguments[field], FieldShape.of(field))
-        at_birth = guard is not None and reaches.asks_for_patched(queue)
-        plans[queue] = HaloPlan(reaches.known[queue], guard, older.get(queue), at_birth)
+    for queue, reach in reaches.known.items():
+        guard = None
+        if (field := guarding_field(queue)) is not None:
+            shape, at_birth = FieldShape.of(field), reaches.asks_for_patched(queue)
+            guard = Guard(field, arguments[field], shape, older.get(queue), at_birth)
+        plans[queue] = HaloPlan(reach, guard)
     return plans
 
 
@@ -160,11 +160,8 @@ class Reaches:
 
     def reach_of(self, queue: SSAValue, known: Mapping[SSAValue, Reach]) -> Reach:
         """The reach of a queue: of its readers, of the readers of its exchanges, and of heirs."""
-        reaches: list[Reach] = []
-        for use in queue.uses:
-            stage = use.operation
-            if isinstance(stage, ExchangeOp) and not stage.publishes_copies:
-                reaches.append(known[stage.result])
+        exchanges = [e for e in exchanges_of(queue) if not e.publishes_copies]
+        reaches = [known[exchange.result] for exchange in exchanges]
         reaches += [known[heir] for heir in self.heirs_of(queue)]
         for stage, tap in taps_of(queue):
             reaches.append(reach_of_tap(stage, self.kernel.in_plane(tap.offset), known))
@@ -189,8 +186,7 @@ class Reaches:
             # own: patching the plane is cheaper.
             many = self.neighbours_now(queue) > len(self.geometry.thread_positions)
             return many and len(self.geometry.axes) > 1 and not isinstance(stage.home, SharedAttr)
-        published = any(isinstance(use.operation, ExchangeOp) for use in queue.uses)
-        return published or any(
+        return bool(exchanges_of(queue)) or any(
             reader.age(tap) == 0 and self.looks_beyond(reader, self.kernel.in_plane(tap.offset))
             for reader, tap in taps_of(queue)
         )
@@ -205,10 +201,7 @@ class Reaches:
         """
         own = self.geometry.thread_positions
         seen: set[Position] = set()
-        values = [queue]
-        values += [
-            use.operation.results[0] for use in queue.uses if isinstance(use.operation, ExchangeOp)
-        ]
+        values = [queue, *(exchange.result for exchange in exchanges_of(queue))]
         for value in values:
             for reader, tap in taps_of(value):
                 moved = self.kernel.in_plane(tap.offset)

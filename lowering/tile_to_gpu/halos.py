@@ -18,16 +18,39 @@ from timetile.lowering.tile_to_gpu.fields import (
     plane_in_field,
     within,
 )
-from timetile.lowering.tile_to_gpu.halo_plans import Guard, HaloPlan, Reach, Sides
-from timetile.lowering.tile_to_gpu.queues import Plane, Position, QueuePlan, cells_between
-from timetile.lowering.tile_to_gpu.scopes import StepScope, VariantScope, once, plane_between
+from timetile.lowering.tile_to_gpu.halo_plans import Guard, OlderLevel, Reach, Sides
+from timetile.lowering.tile_to_gpu.queues import (
+    CopiedPlane,
+    EdgeBuffer,
+    ExchangePlan,
+    Plane,
+    Position,
+    QueuePlan,
+    cells_between,
+)
+from timetile.lowering.tile_to_gpu.scopes import (
+    StepScope,
+    StreamStep,
+    VariantScope,
+    once,
+    plane_between,
+)
 from timetile.passes.analysis.geometry.outside import halo_spans
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape, Row
 
 
-def halo_of(step: StepScope, queue: QueuePlan) -> HaloPlan:
-    """The plan of a queue's cells outside the bounds."""
-    return step.code.halos[queue.value]
+def reach_of(step: StepScope, queue: QueuePlan) -> Reach:
+    """How far the readers of a queue look from a cell inside the bounds."""
+    return step.code.halos[queue.value].reach
+
+
+def guard_of(step: StepScope, queue: QueuePlan) -> Guard | None:
+    """
+    The memory with a queue's cells outside the bounds; None where no cell is replaced. An exchange
+    passes on cells of its source.
+    """
+    held = queue.source if isinstance(queue, ExchangePlan) else queue
+    return step.code.halos[held.value].guard if step.variant.guarded else None
 
 
 # Masks.
@@ -58,7 +81,7 @@ def outside(
     A position is beyond the bounds on one of the sides, and in a field's halo on this side; None if
     the field has no halo there.
     """
-    geometry, emit = variant.code.geometry, variant.setup
+    geometry, emit = variant.code.geometry, variant.emit
     beyond: list[SSAValue] = []
     inside_field: list[SSAValue | None] = []
     several = sum(map(any, sides)) > 1
@@ -76,9 +99,9 @@ def outside(
 
 @once
 def inside(variant: VariantScope, at: Position, sides: Sides) -> SSAValue:
-    """A position is beyond the bounds on none of the sides. At least one side is given."""
-    geometry, emit = variant.code.geometry, variant.setup
-    parts: list[SSAValue | None] = []
+    """A position is beyond the bounds on none of the sides."""
+    geometry, emit = variant.code.geometry, variant.emit
+    parts: list[SSAValue] = []
     for k, (below, above) in enumerate(sides):
         axis, place = geometry.axes[k].axis, variant.code.thread.axes[k].coordinate
         low, high = geometry.lower[axis] - at[k], geometry.upper[axis] - at[k]
@@ -86,9 +109,7 @@ def inside(variant: VariantScope, at: Position, sides: Sides) -> SSAValue:
             parts.append(emit.compare("sge", place, low))
         if above:
             parts.append(emit.compare("slt", place, high))
-    mask = emit.all_of(parts)
-    assert mask is not None
-    return mask
+    return emit.value_of(emit.all_of(parts))
 
 
 def halo_mask(
@@ -101,27 +122,30 @@ def halo_mask(
     mask = outside(step.variant, shape, at, sides) if any(map(any, sides)) else None
     if mask is None:
         return None
-    return step.body.all_of([mask, plane_in_field(step, shape, lag)])
+    return step.emit.all_of([mask, plane_in_field(step, shape, lag)])
 
 
 # Cells.
 
 
 def replaced(
-    step: StepScope, queue: QueuePlan, age: int, at: Position, sides: Sides, value: SSAValue
+    step: StepScope,
+    queue: QueuePlan,
+    guard: Guard,
+    age: int,
+    at: Position,
+    sides: Sides,
+    value: SSAValue,
 ) -> SSAValue:
     """
     A value, or the halo's where the position is outside the bounds: the register of an older level,
     or a predicated load over the value's own.
     """
-    older = halo_of(step, queue).older
-    guard = halo_of(step, queue.source or queue).guard
-    assert guard is not None
     if not any(map(any, sides)):
         return value
-    if older is not None:
+    if guard.older is not None and not isinstance(queue, ExchangePlan):
         mask = inside(step.variant, at, sides)
-        return step.body.select(mask, value, older_cell(step, queue, at))
+        return step.emit.select(mask, value, older_cell(step, queue, guard.older, at))
     key = (value, *at, *(side for pair in sides for side in pair))
     if key in step.overridden:
         return step.overridden[key]
@@ -130,35 +154,34 @@ def replaced(
         return value
     index, offset = cell_at(step, guard.shape, queue.lag + age, at, step.code.thread)
     op = simt.OverrideOp([value], guard.buffer, index, offset, mask)
-    step.overridden[key] = step.body.add(op).res[0]
+    step.overridden[key] = step.emit.add(op).res[0]
     return step.overridden[key]
 
 
-def older_cell(step: StepScope, queue: QueuePlan, at: Position) -> SSAValue:
+def older_cell(step: StepScope, queue: QueuePlan, older: OlderLevel, at: Position) -> SSAValue:
     """The older level's cell in place of a queue's newest cell outside the bounds."""
-    older, waiting = halo_of(step, queue).older, step.waiting.get(queue.value, {})
-    assert older is not None
+    waiting = step.waiting.get(queue.value, {})
     if at in waiting:
         return waiting[at]
     return step.planes(step.code.queues[older.queue])[older.behind][at]
 
 
-def park(step: StepScope, queue: QueuePlan, at: Position, partial: SSAValue) -> SSAValue:
+def park(
+    step: StepScope, queue: QueuePlan, older: OlderLevel, at: Position, partial: SSAValue
+) -> SSAValue:
     """
     The partial sum of a queue's newest cell; outside the bounds, where the sum is never used, the
     older level's cell. The older cell waits in the sum's register until the queue's plane is made,
     and frees a register. Cells of planes kept for later steps need not wait.
     """
-    halo = halo_of(step, queue)
-    assert halo.older is not None
-    sides = sides_of(step.variant, at, halo.reach)
-    older = step.code.queues[halo.older.queue]
-    if halo.older.behind < older.depth or not any(map(any, sides)):
+    sides = sides_of(step.variant, at, reach_of(step, queue))
+    source = step.code.queues[older.queue]
+    if older.behind < source.depth or not any(map(any, sides)):
         return partial
-    cell = step.planes(older)[halo.older.behind][at]
+    cell = step.planes(source)[older.behind][at]
     mask = inside(step.variant, at, sides)
     parked = step.waiting.setdefault(queue.value, {})
-    parked[at] = step.body.select(mask, partial, cell)
+    parked[at] = step.emit.select(mask, partial, cell)
     return parked[at]
 
 
@@ -169,29 +192,33 @@ def as_read(
     A cell of a plane, right for a reader. `reach` is the reader's distance from a cell inside the
     bounds: nothing farther beyond its own cell can lie outside.
     """
-    guarded = step.variant.guarded and halo_of(step, queue.source or queue).guard is not None
-    if not guarded or is_patched(step, queue, age, at):
+    guard = guard_of(step, queue)
+    if guard is None or is_patched(step, queue, guard, age, at):
         return value
-    return replaced(step, queue, age, at, sides_of(step.variant, at, reach), value)
+    return replaced(step, queue, guard, age, at, sides_of(step.variant, at, reach), value)
 
 
-def is_patched(step: StepScope, queue: QueuePlan, age: int, at: Position) -> bool:
+def is_patched(step: StepScope, queue: QueuePlan, guard: Guard, age: int, at: Position) -> bool:
     """The cell, if outside the bounds, was replaced when the plane was made or became old."""
-    if queue.source is not None:
-        if halo_of(step, queue.source).patched_at_birth and not queue.copied:
-            return True
-        buffer = queue.edge_buffer
-        if buffer is None or not (buffer.edges.along_rows and at[:-1] in step.code.rows):
-            return False
-        age += queue.published_age
-        queue = queue.source
-    return halo_of(step, queue).patched_at_birth or (age > 0 and queue.shared is None)
+    if not isinstance(queue, ExchangePlan):
+        return guard.patched_at_birth or (age > 0 and queue.shared is None)
+    if guard.patched_at_birth and not isinstance(queue.published, CopiedPlane):
+        return True
+    edges = queue.published
+    if not isinstance(edges, EdgeBuffer) or not edges.edges.along_rows:
+        return False
+    # Rows of the own warp are read from the registers of the source.
+    return at[:-1] in step.code.rows and is_patched(
+        step, queue.source, guard, age + queue.published_age, at
+    )
 
 
 # Planes.
 
 
-def patched_plane(step: StepScope, queue: QueuePlan, number: int | None = None) -> Plane:
+def patched_plane(
+    step: StepScope, queue: QueuePlan, guard: Guard, number: int | None = None
+) -> Plane:
     """
     The newest plane, with cells outside the bounds replaced within the reach of all readers.
     `number` is the making stage, if the code belongs to a stage. A plane without readers in its own
@@ -202,15 +229,15 @@ def patched_plane(step: StepScope, queue: QueuePlan, number: int | None = None) 
     for line, row in enumerate(step.code.rows):
         if number is not None:
             step.mark(number, line)
-        plane.update(patched_row(step, queue, row))
+        plane.update(patched_row(step, queue, guard, row))
     return plane
 
 
-def patched_row(step: StepScope, queue: QueuePlan, row: Row) -> Plane:
+def patched_row(step: StepScope, queue: QueuePlan, guard: Guard, row: Row) -> Plane:
     """A row of the newest plane with its cells outside the bounds replaced."""
-    reach = halo_of(step, queue).reach
+    reach = reach_of(step, queue)
     return {
-        at: replaced(step, queue, 0, at, sides_of(step.variant, at, reach), value)
+        at: replaced(step, queue, guard, 0, at, sides_of(step.variant, at, reach), value)
         for at, value in step.planes(queue)[0].items()
         if at[:-1] == row
     }
@@ -221,27 +248,25 @@ def patch_at_birth(step: StepScope, number: int, queue: QueuePlan) -> None:
     A plane was made by the stage of the given number: replace cells outside the bounds that are due
     at once.
     """
-    halo = halo_of(step, queue)
-    if not step.variant.guarded:
+    guard = guard_of(step, queue)
+    if guard is None:
         return
-    if halo.patched_at_birth:
-        step.planes(queue)[0] = patched_plane(step, queue, number)
-    elif halo.older is not None and queue.depth:
-        step.patched[queue.value] = patched_plane(step, queue, number)
+    if guard.patched_at_birth:
+        step.planes(queue)[0] = patched_plane(step, queue, guard, number)
+    elif guard.older is not None and queue.depth:
+        step.patched[queue.value] = patched_plane(step, queue, guard, number)
 
 
 def patch_at_end(step: StepScope) -> None:
     """
     The step ends: replace the cells outside the bounds of planes that nobody has read at once.
     """
-    if not step.variant.guarded:
-        return
     fetch_early(step)
     for queue in step.code.queues.values():
-        halo = halo_of(step, queue)
-        if halo.guard is not None and queue.depth and not halo.patched_at_birth:
+        guard = guard_of(step, queue)
+        if guard is not None and queue.depth and not guard.patched_at_birth:
             known = step.patched.get(queue.value)
-            step.planes(queue)[0] = known or patched_plane(step, queue)
+            step.planes(queue)[0] = known or patched_plane(step, queue, guard)
 
 
 def fetch_early(step: StepScope) -> None:
@@ -251,22 +276,22 @@ def fetch_early(step: StepScope) -> None:
     """
     first: dict[SSAValue, tuple[QueuePlan, Guard]] = {}
     for queue in step.code.queues.values():
-        halo = halo_of(step, queue)
-        if halo.guard is None or halo.older is not None:
+        guard = guard_of(step, queue)
+        if guard is None or guard.older is not None or isinstance(queue, ExchangePlan):
             continue
-        if queue.depth or halo.patched_at_birth:
-            known, _ = first.setdefault(halo.guard.buffer, (queue, halo.guard))
+        if queue.depth or guard.patched_at_birth:
+            known, _ = first.setdefault(guard.buffer, (queue, guard))
             if queue.lag < known.lag:
-                first[halo.guard.buffer] = (queue, halo.guard)
+                first[guard.buffer] = (queue, guard)
     ahead = step.code.geometry.ahead
     for queue, guard in first.values() if ahead else ():
-        lag, reach = queue.lag - ahead, halo_of(step, queue).reach
+        lag, reach = queue.lag - ahead, reach_of(step, queue)
         for at in step.code.geometry.thread_positions:
             sides = sides_of(step.variant, at, reach)
             mask = halo_mask(step, guard.shape, at, sides, lag)
             if mask is not None:
                 index, offset = cell_at(step, guard.shape, lag, at, step.code.thread)
-                step.body.add(simt.PrefetchOp(guard.buffer, index, offset, queue.element, mask))
+                step.emit.add(simt.PrefetchOp(guard.buffer, index, offset, queue.element, mask))
 
 
 def along_stream(step: StepScope, number: int, queue: QueuePlan, plane: Plane) -> Plane:
@@ -274,14 +299,16 @@ def along_stream(step: StepScope, number: int, queue: QueuePlan, plane: Plane) -
     A new plane of a stage, replaced from the halo if the whole plane is outside the bounds along
     the stream.
     """
-    guard, stream = halo_of(step, queue).guard, step.code.stream
-    if step.is_steady or guard is None or stream is None or is_copied(step, queue):
+    guard = step.code.halos[queue.value].guard
+    if not isinstance(step, StreamStep) or step.is_steady:
+        return plane
+    if guard is None or is_copied(step, queue):
         return plane
     geometry, shape = step.code.geometry, guard.shape
-    spans = [span for span in halo_spans(geometry, shape, stream) if span]
+    spans = [span for span in halo_spans(geometry, shape, step.axis) if span]
     if not spans:
         return plane
-    beyond = step.body.any_of(
+    beyond = step.emit.any_of(
         [plane_between(step, queue.lag, span.start, span.stop) for span in spans]
     )
     width = geometry.access_width(guard.field)
@@ -293,11 +320,10 @@ def along_stream(step: StepScope, number: int, queue: QueuePlan, plane: Plane) -
             group = [(*row, start + k) for k in range(width)]
             offset = distance + cells_between(geometry, shape, group[0])
             has = in_field(step.variant, shape, group[0], step.code.thread)
-            mask = step.body.all_of([beyond, has])
-            assert mask is not None
+            mask = step.emit.value_of(step.emit.all_of([beyond, has]))
             own = [plane[at] for at in group]
             op = simt.OverrideOp(own, guard.buffer, index, offset, mask)
-            replacing.update(zip(group, step.body.add(op).res))
+            replacing.update(zip(group, step.emit.add(op).res))
     return replacing
 
 

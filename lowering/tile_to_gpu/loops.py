@@ -6,8 +6,6 @@ in which no plane can lie outside the bounds, and a guarded tail run the same st
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects import arith, gpu, scf
 from xdsl.dialects.builtin import i32
 from xdsl.ir import Block, SSAValue
@@ -20,6 +18,8 @@ from timetile.lowering.tile_to_gpu.queues import Plane
 from timetile.lowering.tile_to_gpu.rings import RingSlots, first_offsets
 from timetile.lowering.tile_to_gpu.scopes import (
     LoopScope,
+    ResidentStep,
+    StreamStep,
     VariantScope,
     chunk_height,
     chunk_start,
@@ -41,16 +41,6 @@ loop also serves kernels with divisions or roots, because of the long code of ex
 """
 
 
-@dataclass(frozen=True)
-class Progress:
-    """
-    The progress of a chunk's loops: the next step, and the values carried out of the last loop.
-    """
-
-    at: SSAValue
-    state: list[SSAValue]
-
-
 def emit_variant(code: KernelCode, emit: Emitter, *, guarded: bool) -> None:
     """
     Emit one variant of a kernel; `guarded`: cells may lie outside the bounds along the in-plane
@@ -58,24 +48,16 @@ def emit_variant(code: KernelCode, emit: Emitter, *, guarded: bool) -> None:
     """
     variant = VariantScope(code, emit, guarded)
     begin_tile(variant)
-    for ring in code.placement.prefetches:
-        start_prefetch(variant, ring)
     if code.stream is None:
-        run_step(LoopScope(variant, emit, None, RingSlots(None, {})), 0)
+        run_step(ResidentStep(variant))
         return
-    progress = Progress(emit.int(0), initial_state(variant))
-    if not has_three_loops(variant):
-        emit_loop(variant, progress, chunk_end(variant))
+    for ring in code.placement.prefetches:
+        start_prefetch(variant, code.stream, ring)
+    loops = StreamLoops(variant, code.stream)
+    if has_three_loops(variant):
+        loops.emit_three()
     else:
-        steady, tail = segments(variant)
-        progress = fill_pipeline(variant, progress, steady, tail)
-        filled = progress.at
-        progress = emit_loop(variant, progress, steady)
-        if may_fill(code.kernel):
-            steady = emit.binary(arith.MaxSIOp, steady, filled)
-        progress = Progress(steady, progress.state)
-        progress = emit_loop(variant, progress, tail, is_steady=True)
-        emit_loop(variant, progress, chunk_end(variant))
+        loops.emit(chunk_end(variant))
     leave(variant)
 
 
@@ -85,7 +67,7 @@ def begin_tile(variant: VariantScope) -> None:
     barrier makes the word visible. Before later tiles the barrier makes sure: shared memory has no
     reader, and no copy is on the way.
     """
-    code, emit = variant.code, variant.setup
+    code, emit = variant.code, variant.emit
     arrivals, before = code.placement.arrivals, code.thread.steps_before
     joined = code.geometry.joins_columns
     if (before is not None or joined) and code.placement.prefetches:
@@ -104,7 +86,7 @@ def begin_tile(variant: VariantScope) -> None:
 
 def leave(variant: VariantScope) -> None:
     """A block ends after the arrival of all messages to the block."""
-    code, emit = variant.code, variant.setup
+    code, emit = variant.code, variant.emit
     arrivals = code.placement.arrivals
     if arrivals is None or not code.layout.has_cluster:
         return
@@ -127,7 +109,7 @@ def chunk_end(variant: VariantScope) -> SSAValue:
     stores' masks, as registers are scarce.
     """
     geometry = variant.code.geometry
-    return variant.setup.add_int(chunk_height(variant), geometry.fill + geometry.drain)
+    return variant.emit.add_int(chunk_height(variant), geometry.fill + geometry.drain)
 
 
 def segments(variant: VariantScope) -> tuple[SSAValue, SSAValue]:
@@ -135,7 +117,7 @@ def segments(variant: VariantScope) -> tuple[SSAValue, SSAValue]:
     The first step of the steady loop, and the first of the tail, counted from the chunk's first. In
     the steady loop no queue's newest plane lies outside the bounds (`steady_steps`).
     """
-    code, emit, geometry = variant.code, variant.setup, variant.code.geometry
+    code, emit, geometry = variant.code, variant.emit, variant.code.geometry
     length = chunk_steps(emit, geometry, code.thread.first, code.thread.last)
     negative = emit.sub_int(emit.int(0), chunk_start(variant))
     steps = steady_steps(geometry)
@@ -145,29 +127,6 @@ def segments(variant: VariantScope) -> tuple[SSAValue, SSAValue]:
     return head, emit.binary(arith.MinSIOp, emit.binary(arith.MaxSIOp, tail, head), length)
 
 
-def fill_pipeline(
-    variant: VariantScope, progress: Progress, steady: SSAValue, tail: SSAValue
-) -> Progress:
-    """
-    Loops from the first step on, without the levels not yet due. Only for chunks with all planes of
-    these steps inside the bounds.
-    """
-    emit = variant.setup
-    ends = () if variant.guarded else filling_loops(variant.code.geometry)
-    if not ends:
-        return progress
-    inside = emit.binary(
-        arith.AndIOp,
-        emit.compare("eq", steady, 0),
-        emit.compare("sge", tail, ends[-1]),
-    )
-    start = progress.at
-    for end in ends:
-        following = emit.select(inside, emit.int(end), start)
-        progress = emit_loop(variant, progress, following, is_steady=True, filling=end)
-    return progress
-
-
 def initial_state(variant: VariantScope) -> list[SSAValue]:
     """The state before the first loop: unset planes, and the offsets of shifting slots."""
     code, state = variant.code, list[SSAValue]()
@@ -175,38 +134,74 @@ def initial_state(variant: VariantScope) -> list[SSAValue]:
         cells = queue.depth * len(code.geometry.thread_positions)
         state += [unset_cell(variant, queue.element)] * cells
     for ring in code.placement.shifting_rings:
-        state += first_offsets(variant.setup, ring)
+        state += first_offsets(variant.emit, ring)
     return state
 
 
-def emit_loop(
-    variant: VariantScope,
-    progress: Progress,
-    end: SSAValue,
-    *,
-    is_steady: bool = False,
-    filling: int | None = None,
-) -> Progress:
-    """One loop over steps, up to a step."""
-    code, emit = variant.code, variant.setup
-    positions, rings = code.geometry.thread_positions, code.placement.shifting_rings
-    block = Block(arg_types=[i32, *(value.type for value in progress.state)])
-    count, *carried = block.args
-    values = iter(carried)
-    planes: dict[SSAValue, list[Plane]] = {
-        queue.value: [{at: next(values) for at in positions} for _ in range(queue.depth)]
-        for queue in code.loop_queues
-    }
-    slots = RingSlots(count, {ring: [next(values) for _ in range(ring.slots)] for ring in rings})
-    loop = LoopScope(variant, emit.into(block), count, slots, is_steady, filling, planes)
-    for turn in range(code.geometry.period):
-        run_step(loop, turn)
-    results: list[SSAValue] = []
-    for queue in code.loop_queues:
-        for plane in loop.planes[queue.value][: queue.depth]:
-            results += [plane[at] for at in positions]
-    results += slots.carried(rings)
-    block.add_op(scf.YieldOp(*results))
-    period = emit.int(code.geometry.period)
-    made = emit.add(scf.ForOp(progress.at, end, period, progress.state, block))
-    return Progress(end, list(made.results))
+class StreamLoops:
+    """
+    The loops of a variant along an axis, one after the other: `at` is the next step, and `state`
+    the values carried out of the last loop.
+    """
+
+    def __init__(self, variant: VariantScope, axis: int):
+        self.variant, self.axis = variant, axis
+        self.at = variant.emit.int(0)
+        self.state = initial_state(variant)
+
+    def emit_three(self) -> None:
+        """A guarded head, a steady loop without guards along the stream, and a guarded tail."""
+        emit, (steady, tail) = self.variant.emit, segments(self.variant)
+        self.fill_pipeline(steady, tail)
+        filled = self.at
+        self.emit(steady)
+        if may_fill(self.variant.code.kernel):
+            self.at = emit.binary(arith.MaxSIOp, steady, filled)
+        self.emit(tail, is_steady=True)
+        self.emit(chunk_end(self.variant))
+
+    def fill_pipeline(self, steady: SSAValue, tail: SSAValue) -> None:
+        """
+        Loops from the first step on, without the levels not yet due. Only for chunks with all
+        planes of these steps inside the bounds.
+        """
+        variant, emit = self.variant, self.variant.emit
+        ends = () if variant.guarded else filling_loops(variant.code.geometry)
+        if not ends:
+            return
+        inside = emit.binary(
+            arith.AndIOp,
+            emit.compare("eq", steady, 0),
+            emit.compare("sge", tail, ends[-1]),
+        )
+        start = self.at
+        for end in ends:
+            self.emit(emit.select(inside, emit.int(end), start), is_steady=True, filling=end)
+
+    def emit(self, end: SSAValue, *, is_steady: bool = False, filling: int | None = None) -> None:
+        """One loop over steps, up to a step."""
+        code, emit = self.variant.code, self.variant.emit
+        positions, rings = code.geometry.thread_positions, code.placement.shifting_rings
+        block = Block(arg_types=[i32, *(value.type for value in self.state)])
+        count, *carried = block.args
+        values = iter(carried)
+        planes: dict[SSAValue, list[Plane]] = {
+            queue.value: [{at: next(values) for at in positions} for _ in range(queue.depth)]
+            for queue in code.loop_queues
+        }
+        slots = RingSlots(
+            count, {ring: [next(values) for _ in range(ring.slots)] for ring in rings}
+        )
+        into = emit.into(block)
+        loop = LoopScope(self.variant, into, self.axis, count, slots, is_steady, filling, planes)
+        for turn in range(code.geometry.period):
+            run_step(StreamStep(loop, turn))
+        results: list[SSAValue] = []
+        for queue in code.loop_queues:
+            for plane in planes[queue.value][: queue.depth]:
+                results += [plane[at] for at in positions]
+        results += slots.carried(rings)
+        block.add_op(scf.YieldOp(*results))
+        period = emit.int(code.geometry.period)
+        made = emit.add(scf.ForOp(self.at, end, period, self.state, block))
+        self.at, self.state = end, list(made.results)

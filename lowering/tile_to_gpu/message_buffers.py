@@ -16,6 +16,7 @@ from math import prod
 from xdsl.dialects import arith
 from xdsl.ir import Attribute, SSAValue
 
+from timetile.dialects import simt
 from timetile.dialects.tile import (
     LANES,
     Addressing,
@@ -25,7 +26,7 @@ from timetile.dialects.tile import (
     queue_type,
 )
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.tile_to_gpu.thread import Thread
+from timetile.lowering.tile_to_gpu.thread import Thread, Turn
 from timetile.passes.analysis.placed import home_of, layout_of
 from timetile.passes.analysis.queues.synchronisation import (
     collect_orders,
@@ -169,6 +170,18 @@ Messages = dict[tuple[int, Attribute, int, SSAValue | None], Message]
 """Messages by side, type, words of a cell, and the slot's index (None for a constant place)."""
 
 
+@dataclass(frozen=True)
+class Meeting:
+    """The barriers of a tile's blocks, counted in a word of the launch's buffer."""
+
+    turn: Turn
+    counter: SSAValue
+
+    def barrier(self, number: SSAValue, blocks: int) -> simt.TileBarrierOp:
+        """The barrier of a number, for the blocks of a tile."""
+        return simt.TileBarrierOp(self.turn.buffer, self.counter, number, blocks)
+
+
 @dataclass
 class MessageBuffers:
     """
@@ -177,13 +190,18 @@ class MessageBuffers:
     the lane's first word by side and words of a cell.
     """
 
-    buffer: SSAValue
-    counter: SSAValue | None = None
-    """The word for the count of blocks at barriers, if blocks meet at barriers."""
+    turn: Turn
+    meeting: Meeting | None = None
+    """Where blocks wait for each other, if blocks meet at barriers."""
     taken: dict[tuple[int, int], SSAValue] = field(default_factory=dict[tuple[int, int], SSAValue])
     posted: dict[tuple[int, int], SSAValue] = field(default_factory=dict[tuple[int, int], SSAValue])
     used: int = 0
     """Words of a message buffer already given to exchanges."""
+
+    @property
+    def buffer(self) -> SSAValue:
+        """The buffer of the launch."""
+        return self.turn.buffer
 
     def slots(self, kernel: KernelOp, exchange: ExchangeOp) -> MessageSlots:
         """Give slots to an exchange."""
@@ -193,20 +211,20 @@ class MessageBuffers:
 
 
 def place_message_buffers(
-    emit: Emitter, thread: Thread, kernel: KernelOp, buffer: SSAValue
+    emit: Emitter, thread: Thread, kernel: KernelOp, turn: Turn
 ) -> MessageBuffers:
     """Find a thread's message buffers in the launch's buffer."""
     layout = layout_of(kernel)
-    assert thread.rank is not None and thread.turn is not None
-    buffers = MessageBuffers(buffer)
+    buffers = MessageBuffers(turn)
     words = buffer_words(kernel)
-    tile = emit.add_int(emit.mul_int(thread.turn.held, tile_words(kernel)), HEADER_WORDS)
+    tile = emit.add_int(emit.mul_int(turn.held, tile_words(kernel)), HEADER_WORDS)
     own = emit.add_int(tile, emit.mul_int(thread.rank, 2 * words))
     if blocks_meet(kernel):
-        buffers.counter = emit.add_int(tile, all_buffer_words(kernel))
+        counter = emit.add_int(tile, all_buffer_words(kernel))
+        buffers.meeting = Meeting(turn, counter)
     if takes_turns(kernel):
-        turn = emit.binary(arith.AndIOp, thread.turn.steps_before, emit.int(1))
-        own = emit.add_int(own, emit.mul_int(turn, slots_of_tile(kernel)))
+        odd = emit.binary(arith.AndIOp, turn.steps_before, emit.int(1))
+        own = emit.add_int(own, emit.mul_int(odd, slots_of_tile(kernel)))
     number = thread.lane
     if layout.edge_warps > 1:
         among, _ = emit.split(thread.warp_in_block, layout.edge_warps)

@@ -12,13 +12,13 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from timetile.dialects import simt
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.tile_to_gpu.message_buffers import Message, MessageSlots
-from timetile.lowering.tile_to_gpu.queues import Plane, QueuePlan, Rim
+from timetile.lowering.tile_to_gpu.message_buffers import Message, MessageBuffers, MessageSlots
+from timetile.lowering.tile_to_gpu.queues import ExchangePlan, Plane, ReceivedEdge, Rim
 from timetile.lowering.tile_to_gpu.rings import Address, add_offsets
 from timetile.lowering.tile_to_gpu.scopes import (
     StepScope,
+    StreamStep,
     VariantScope,
-    message_number,
     once,
     step_number,
 )
@@ -40,7 +40,7 @@ def block_edge(variant: VariantScope, side: int, warp: int) -> SSAValue:
     The thread's warp has the given number along the first axis, at the block's edge on a side, and
     the tile continues there in another block.
     """
-    emit, layout, thread = variant.setup, variant.code.layout, variant.code.thread
+    emit, layout, thread = variant.emit, variant.code.layout, variant.code.thread
     _, there = block_beside(emit, thread, side, layout)
     _, place = emit.split(thread.warp_in_block, layout.edge_warps)
     return emit.binary(arith.AndIOp, there, emit.compare("eq", place, warp))
@@ -48,17 +48,32 @@ def block_edge(variant: VariantScope, side: int, warp: int) -> SSAValue:
 
 @dataclass(frozen=True)
 class Edge:
-    """An edge to take: the exchange, and the offset of the slot in the message buffer."""
+    """An edge to take: where the edge goes, and the offset of the slot in the message buffer."""
 
-    queue: QueuePlan
-    slots: MessageSlots
+    exchange: ExchangePlan
+    received: ReceivedEdge
     offset: int
 
     @property
     def places(self) -> list[int]:
         """Where a lane's cells begin, row by row."""
-        rows = range(self.slots.rows)
-        return [at for row in rows for at in self.slots.places(self.offset, row)]
+        slots = self.received.slots
+        return [at for row in range(slots.rows) for at in slots.places(self.offset, row)]
+
+
+def message_number(step: StepScope, buffers: MessageBuffers, passed: int) -> SSAValue | None:
+    """
+    The number of the message sent `passed` steps ago; 0 before the first message. Without a stream
+    each exchange has a single message. None if blocks meet at barriers.
+    """
+    if buffers.meeting is not None:
+        return None
+    if not isinstance(step, StreamStep):
+        return step.variant.emit.add_int(buffers.turn.steps_before, 1)
+    number = step_number(step, passed - 1)
+    if passed < 2:
+        return number
+    return step.emit.binary(arith.MaxSIOp, number, step.emit.int(0))
 
 
 def message_slot(step: StepScope, slots: MessageSlots, age: int) -> Address:
@@ -67,7 +82,7 @@ def message_slot(step: StepScope, slots: MessageSlots, age: int) -> Address:
     block, and so the plane's number alone does not give the slot.
     """
     count, words = slots.slots, slots.slot_words
-    if count == 1 or step.count is None:
+    if count == 1 or not isinstance(step, StreamStep):
         return Address(None, 0)
     if slots.fixed:
         return Address(None, (step.turn - age) % count * words)
@@ -75,9 +90,9 @@ def message_slot(step: StepScope, slots: MessageSlots, age: int) -> Address:
 
 
 @once
-def slot_start(step: StepScope, slots: int, words: int, age: int) -> SSAValue:
+def slot_start(step: StreamStep, slots: int, words: int, age: int) -> SSAValue:
     """The first word of the slot of the message of the given age."""
-    emit = step.body
+    emit = step.emit
     number = emit.add_int(step_number(step, age), slots)
     return emit.mul_int(emit.binary(arith.RemUIOp, number, emit.int(slots)), words)
 
@@ -101,20 +116,20 @@ def post_messages(step: StepScope) -> None:
     if buffers is None:
         return
     for side in SIDES:
-        number = message_number(step, 0)
+        number = message_number(step, buffers, 0)
         block = Block()
-        emit = step.body.into(block)
+        emit = step.emit.into(block)
         for (to, _, words, slot), message in step.messages.items():
             if to == side:
                 index = add_offsets(emit, buffers.posted[side, words], slot)
                 emit.add(simt.PostOp(message.cells, buffers.buffer, index, message.places, number))
         block.add_op(scf.YieldOp())
         there = block_edge(step.variant, side, edge_warp(step, side))
-        step.body.add(scf.IfOp(there, [], [block]))
+        step.emit.add(scf.IfOp(there, [], [block]))
     step.messages.clear()
 
 
-def take_messages(step: StepScope, queues: Iterable[QueuePlan]) -> None:
+def take_messages(step: StepScope, exchanges: Iterable[ExchangePlan]) -> None:
     """
     Take the messages of some exchanges for this step. An edge goes beside the edges of the block's
     own warps, and is read like the edge of another warp; or around the block's plane, for all warps
@@ -123,26 +138,27 @@ def take_messages(step: StepScope, queues: Iterable[QueuePlan]) -> None:
     buffers = step.code.placement.message_buffers
     if buffers is None:
         return
-    queues = list(queues)
+    exchanges = list(exchanges)
     for side in SIDES:
         block = Block()
-        emit = step.body.into(block)
-        for (delay, element, words, slot), edges in expected_edges(step, queues).items():
+        emit = step.emit.into(block)
+        for (delay, element, words, slot), edges in expected_edges(step, exchanges).items():
             index = add_offsets(emit, buffers.taken[side, words], slot)
             places = [at for edge in edges for at in edge.places]
             types = [element] * len(places)
-            number = message_number(step, delay)
+            number = message_number(step, buffers, delay)
             take = emit.add(simt.TakeOp(buffers.buffer, index, places, number, types))
             cells = iter(take.cells)
             for edge in edges:
                 put_beside(step, emit, edge, side, cells)
         block.add_op(scf.YieldOp())
         there = block_edge(step.variant, side, edge_warp(step, side))
-        step.body.add(scf.IfOp(there, [], [block]))
-    if any(queue.rim is not None for queue in queues):
+        step.emit.add(scf.IfOp(there, [], [block]))
+    received = [exchange.received for exchange in exchanges]
+    if any(edge is not None and isinstance(edge.place, Rim) for edge in received):
         # In rows around a plane, lanes read cells written by other lanes of the warp or block.
         if step.code.takes_for_others:
-            step.body.add(gpu.BarrierOp())
+            step.emit.add(gpu.BarrierOp())
         else:
             step.synchronise_warp()
 
@@ -151,15 +167,15 @@ Expected = dict[tuple[int, Attribute, int, SSAValue | None], list[Edge]]
 """Edges of a message, by delay, type, words of a cell, and the slot's index."""
 
 
-def expected_edges(step: StepScope, queues: Iterable[QueuePlan]) -> Expected:
+def expected_edges(step: StepScope, exchanges: Iterable[ExchangePlan]) -> Expected:
     """The edges sent by the blocks beside for this step."""
     expected: Expected = {}
-    for queue in queues:
-        slots = queue.message_slots
-        if slots is not None:
-            slot = message_slot(step, slots, queue.delay)
-            key = (queue.delay, slots.element, slots.words, slot.index)
-            expected.setdefault(key, []).append(Edge(queue, slots, slot.offset))
+    for exchange in exchanges:
+        if (received := exchange.received) is not None:
+            slots, delay = received.slots, exchange.delay
+            slot = message_slot(step, slots, delay)
+            key = (delay, slots.element, slots.words, slot.index)
+            expected.setdefault(key, []).append(Edge(exchange, received, slot.offset))
     return expected
 
 
@@ -182,12 +198,11 @@ def put_beside(
     step: StepScope, emit: Emitter, edge: Edge, side: int, cells: Iterator[SSAValue]
 ) -> None:
     """Write a received edge to the place of the edge of the warp beside."""
-    if edge.queue.rim is not None:
-        put_around(step, emit, edge.queue.rim, side, cells)
+    buffer = edge.received.place
+    if isinstance(buffer, Rim):
+        put_around(step, emit, buffer, side, cells)
         return
-    buffer = edge.queue.edge_buffer
-    assert buffer is not None
-    slot = step.slot(buffer.ring, edge.queue.delay)
+    slot = step.slot(buffer.ring, edge.exchange.delay)
     index = add_offsets(emit, buffer.own, slot.index)
     vector = vector_cells(step.code.cells, buffer.element)
     for row in range(buffer.edges.width):

@@ -100,13 +100,9 @@ def place(
     memory: BlockMemory,
     thread: Thread,
     arguments: dict[SSAValue, SSAValue],
-    messages: SSAValue | None = None,
 ) -> Placement:
-    """
-    Allocate the shared memory of a kernel. `memory` says which slices; `messages` is global memory
-    for exchanges between blocks.
-    """
-    return Placer(emit, geometry, memory, thread, arguments, messages).place()
+    """Allocate the shared memory of a kernel, in the slices of `memory`."""
+    return Placer(emit, geometry, memory, thread, arguments).place()
 
 
 class Placer:
@@ -119,7 +115,6 @@ class Placer:
         memory: BlockMemory,
         thread: Thread,
         arguments: dict[SSAValue, SSAValue],
-        messages: SSAValue | None,
     ):
         self.emit, self.geometry, self.memory = emit, geometry, memory
         self.kernel, self.layout = geometry.kernel, geometry.layout
@@ -131,9 +126,9 @@ class Placer:
         )
         self.buffers = SharedMemory(emit)
         self.ranks = neighbour_ranks(emit, thread, self.layout) if self.layout.has_cluster else {}
-        if messages is not None:
+        if thread.turn is not None:
             self.placement.message_buffers = place_message_buffers(
-                emit, thread, self.kernel, messages
+                emit, thread, self.kernel, thread.turn
             )
         self.multi_queue: dict[Attribute, SharedPlane] = {}
 
@@ -162,10 +157,8 @@ class Placer:
             case ExchangeOp() if stage.what.data is Published.PLANE:
                 self.place_exchange_of_planes(stage)
             case ExchangeOp() if lives_in_ring(stage.queue):
-                assert self.placement.message_buffers is not None
-                slots = self.placement.message_buffers.slots(self.kernel, stage)
-                plane, age = self.placement.shared[stage.queue], stage.delay.data + stage.hold
-                self.placement.rims[stage.result] = Rim(plane, slots, stage.edges[0], age)
+                age = stage.delay.data + stage.hold
+                self.place_rim(stage, self.placement.shared[stage.queue], age)
             case ExchangeOp() if stage.what.data is Published.EDGES:
                 self.placement.edge_buffers[stage.result] = self.edge_buffer(stage)
             case StoreOp() if (part := self.memory.staged.get(stage.field)) is not None:
@@ -181,12 +174,12 @@ class Placer:
         serve an exchange.
         """
         given = (self.emit, self.geometry, self.thread)
-        if (early := self.memory.early.get(load.result)) is not None:
+        exchange = copies_exchange(self.geometry, load)
+        if exchange is None:
+            early = self.memory.early[load.result]
             buffer = self.buffers.buffer(early.memory)
             ring = lane_ring(*given, buffer, early.ring, load, self.arguments)
         else:
-            exchange = copies_exchange(self.geometry, load)
-            assert exchange is not None
             plane = self.own_plane(self.memory.planes[exchange.result])
             self.placement.shared[exchange.result] = plane
             ring = tile_ring(*given, plane, load, self.arguments)
@@ -196,10 +189,13 @@ class Placer:
         """The ring of an exchange of whole planes, with surrounding rows sent by other blocks."""
         plane = self.own_plane(self.memory.planes[stage.result])
         self.placement.shared[stage.result] = plane
+        self.place_rim(stage, plane, stage.delay.data)
+
+    def place_rim(self, stage: ExchangeOp, plane: SharedPlane, age: int) -> None:
+        """The rim of an exchanged plane, if other blocks send cells. Planes arrive at an age."""
         if self.placement.message_buffers is not None and stage.edges[0]:
             slots = self.placement.message_buffers.slots(self.kernel, stage)
-            rim = Rim(plane, slots, stage.edges[0], stage.delay.data)
-            self.placement.rims[stage.result] = rim
+            self.placement.rims[stage.result] = Rim(plane, slots, stage.edges[0], age)
 
     def place_arrivals(self, part: Slice) -> None:
         """The words for arrivals of warps, in the own block and in the blocks beside."""
@@ -275,7 +271,6 @@ def neighbour_ranks(emit: Emitter, thread: Thread, layout: LayoutAttr) -> dict[i
     The ranks of the blocks before (-1) and after (1) in a tile of several; the own rank at the ends
     of the tile.
     """
-    assert thread.rank is not None
     ranks: dict[int, SSAValue] = {}
     for side in (-1, 1):
         beside, there = block_beside(emit, thread, side, layout)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 from xdsl.ir import Attribute, SSAValue
 
@@ -105,16 +106,15 @@ def lane_ring(
     arguments: dict[SSAValue, SSAValue],
 ) -> PrefetchRing:
     """A ring of planes for each warp, in a buffer."""
-    assert load.data is not None
-    element = element_type(load.data)
-    width, cells = geometry.access_width(load.data), geometry.axes[-1].layout.cells
+    element = element_type(load.field)
+    width, cells = geometry.access_width(load.field), geometry.axes[-1].layout.cells
     rows = geometry.thread_rows
     slots = planes.slots, Addressing.COMPUTED, planes.plane_cells
     ring = Ring(buffer, *slots, geometry.period)
     warp = emit.mul_int(thread.warp_in_block, planes.warp_cells)
     copied_from = read_from = emit.add_int(warp, emit.mul_int(thread.lane, width))
     view = thread
-    if geometry.is_dealt(load.data):
+    if geometry.is_dealt(load.field):
         view = dealt(emit, thread, width)
         read_from = emit.add_int(warp, emit.mul_int(thread.lane, cells))
         copies = row_vectors(rows, cells, width, cells * LANES, width * LANES)
@@ -125,7 +125,7 @@ def lane_ring(
         own = row_vectors(rows, cells, width, cells, width)
         reads = copies = [Vector(v.at, n * LANES * width, width) for n, v in enumerate(own)]
     return PrefetchRing(
-        load, arguments[load.data], FieldShape.of(load.data), element, ring, load.planes_ahead,
+        load, arguments[load.field], FieldShape.of(load.field), element, ring, load.planes_ahead,
         view, copied_from, copies, read_from, reads,
     )  # fmt: skip
 
@@ -139,11 +139,10 @@ def tile_ring(
     arguments: dict[SSAValue, SSAValue],
 ) -> PrefetchRing:
     """A ring of whole planes. Each thread copies cells of the warp, and a share of the pads."""
-    assert load.data is not None
-    width, cells = geometry.access_width(load.data), geometry.axes[-1].layout.cells
-    rows, shape = geometry.thread_rows, FieldShape.of(load.data)
+    width, cells = geometry.access_width(load.field), geometry.axes[-1].layout.cells
+    rows, shape = geometry.thread_rows, FieldShape.of(load.field)
     view, copied_from, stride = thread, plane.own, width
-    if geometry.is_dealt(load.data):
+    if geometry.is_dealt(load.field):
         view, stride = dealt(emit, thread, width), width * LANES
         copied_from = emit.add_int(plane.own, emit.mul_int(thread.lane, width - cells))
     copies = row_vectors(rows, cells, width, plane.layout.pitch, stride)
@@ -152,7 +151,7 @@ def tile_ring(
     pads = pad_copies(emit, geometry, thread, plane, shape, width)
     halo = None if load.halo is None else arguments[load.halo]
     return PrefetchRing(
-        load, arguments[load.data], shape, plane.element, plane.ring, load.planes_ahead,
+        load, arguments[load.field], shape, plane.element, plane.ring, load.planes_ahead,
         view, copied_from, copies, plane.own, reads, pads, halo,
     )  # fmt: skip
 
@@ -227,13 +226,12 @@ def pad_copy(
     places = (row, cell)[2 - len(geometry.axes) :]
     width = index_width(geometry)
     coordinates: list[SSAValue] = []
-    distance: SSAValue | None = None
+    distances: list[SSAValue] = []
     for axis, place, pad in zip(thread.axes, places, plane.layout.pads, strict=True):
         moved = emit.sub_int(emit.add_int(place, -pad), axis.in_block)
         coordinates.append(emit.add_int(axis.coordinate, moved))
-        term = emit.mul_int(emit.extend(moved, width), shape.strides[axis.axis])
-        distance = term if distance is None else emit.add_int(distance, term)
-    assert distance is not None
+        distances.append(emit.mul_int(emit.extend(moved, width), shape.strides[axis.axis]))
+    distance = reduce(emit.add_int, distances)
     return PadCopy(slot_offset, distance, tuple(coordinates), valid)
 
 

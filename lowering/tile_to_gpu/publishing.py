@@ -6,75 +6,73 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, SSAValue
 
 from timetile.dialects import simt
-from timetile.dialects.tile import LANES, ExchangeOp
+from timetile.dialects.tile import LANES
 from timetile.lowering.tile_to_gpu.fields import within
 from timetile.lowering.tile_to_gpu.messages import block_edge, write_message
 from timetile.lowering.tile_to_gpu.queues import (
+    CopiedPlane,
     EdgeBuffer,
     EdgeMessage,
+    ExchangePlan,
     Plane,
-    QueuePlan,
+    PublishedPlane,
+    PublishedRing,
+    Rim,
     SharedPlane,
 )
 from timetile.lowering.tile_to_gpu.reading import rows_of
 from timetile.lowering.tile_to_gpu.rings import add_offsets
-from timetile.lowering.tile_to_gpu.scopes import StepScope, step_number
+from timetile.lowering.tile_to_gpu.scopes import StepScope, StreamStep, step_number
 from timetile.passes.analysis.geometry.plane_geometry import Row, vector_cells
 
 
 def write_plane(step: StepScope, shared: SharedPlane, plane: Plane, base: int) -> None:
     """Write the thread's own cells to this step's slot."""
     slot = step.slot(shared.ring, 0, base)
-    index = add_offsets(step.body, shared.own, slot.index)
+    index = add_offsets(step.emit, shared.own, slot.index)
     width = vector_cells(step.code.cells, shared.element)
     for row in step.code.rows:
         for start in range(0, step.code.cells, width):
             cells = [plane[*row, start + k] for k in range(width)]
             offset = slot.offset + shared.offset((*row, start))
-            step.body.add(simt.StoreOp(cells, shared.ring.buffer, index, offset))
+            step.emit.add(simt.StoreOp(cells, shared.ring.buffer, index, offset))
 
 
-def publish(step: StepScope, number: int, stage: ExchangeOp) -> None:
+def publish(step: StepScope, number: int, exchange: ExchangePlan) -> None:
     """Write what neighbours will read."""
-    queue = step.code.queues[stage.result]
-    source = queue.source
-    assert source is not None
-    if queue.copied:
-        return
-    if source.shared is not None:
-        # Threads of the block read the ring: only rows for other blocks are sent.
-        step.mark(number, 0)
-        send_rows(step, queue, rows_of(step, source, queue.hold, edge_rows(step, queue)))
-        return
-    plane = step.planes(source)[queue.hold]
-    if queue.shared is not None:
-        step.mark(number, 0)
-        write_plane(step, queue.shared, plane, 0)
-        send_rows(step, queue, plane)
-        return
-    buffer = queue.edge_buffer
-    assert buffer is not None
-    slot = step.slot(buffer.ring, 0)
-    index = add_offsets(step.body, buffer.own, slot.index)
-    if buffer.edges.along_rows:
-        publish_rows(step, number, buffer, plane, index, slot.offset)
-    else:
-        publish_cells(step, number, buffer, plane, index, slot.offset)
+    published, source = exchange.published, exchange.source
+    match published:
+        case CopiedPlane():
+            pass
+        case PublishedRing():
+            # Threads of the block read the ring: only rows for other blocks are sent.
+            step.mark(number, 0)
+            rows = edge_rows(step, published.rim)
+            send_rows(step, published.rim, rows_of(step, source, exchange.hold, rows))
+        case PublishedPlane():
+            plane = step.planes(source)[exchange.hold]
+            step.mark(number, 0)
+            write_plane(step, published.plane, plane, 0)
+            send_rows(step, published.rim, plane)
+        case EdgeBuffer():
+            plane, slot = step.planes(source)[exchange.hold], step.slot(published.ring, 0)
+            index = add_offsets(step.emit, published.own, slot.index)
+            write = publish_rows if published.edges.along_rows else publish_cells
+            write(step, number, published, plane, index, slot.offset)
 
 
-def edge_rows(step: StepScope, queue: QueuePlan) -> list[Row]:
+def edge_rows(step: StepScope, rim: Rim | None) -> list[Row]:
     """The warp's first and last rows read by the blocks beside, rows for the block before first."""
-    if queue.rim is None:
+    if rim is None:
         return []
-    edge = queue.rim.slots.rows
-    return [*step.code.rows[:edge], *step.code.rows[-edge:]]
+    return [*step.code.rows[: rim.slots.rows], *step.code.rows[-rim.slots.rows :]]
 
 
-def send_rows(step: StepScope, queue: QueuePlan, plane: Plane) -> None:
+def send_rows(step: StepScope, rim: Rim | None, plane: Plane) -> None:
     """Add the edge rows of a plane to the messages for the blocks beside."""
-    for target, row in enumerate(edge_rows(step, queue)):
-        assert queue.rim is not None
-        write_message(step, queue.rim.slots, plane, row, target)
+    if rim is not None:
+        for target, row in enumerate(edge_rows(step, rim)):
+            write_message(step, rim.slots, plane, row, target)
 
 
 def publish_rows(
@@ -93,19 +91,19 @@ def publish_rows(
     for line, target in slots:
         row = rows[line]
         step.mark(number, line)
-        if buffer.message_slots is not None:
-            write_message(step, buffer.message_slots, plane, row, target)
+        if buffer.slots is not None:
+            write_message(step, buffer.slots, plane, row, target)
         for start in range(0, step.code.cells, width):
             cells = [plane[*row, start + k] for k in range(width)]
             at = offset + target * buffer.edges.row_cells + start
-            step.body.add(simt.StoreOp(cells, buffer.ring.buffer, index, at))
+            step.emit.add(simt.StoreOp(cells, buffer.ring.buffer, index, at))
             for beside, peer in buffer.peers:
                 if (target < buffer.edges.width) == (beside.side < 0):
                     message = EdgeMessage(beside, peer, cells, index, at + beside.shift)
                     step.outgoing.setdefault(beside.side, []).append(message)
 
 
-def send_outgoing(step: StepScope) -> None:
+def send_outgoing(step: StreamStep) -> None:
     """
     Write the step's edges to the blocks beside: a branch for each side, taken by the warps at the
     edge.
@@ -118,7 +116,7 @@ def send_outgoing(step: StepScope) -> None:
         block.add_op(scf.YieldOp())
         edge = outgoing[0].edge
         there = block_edge(step.variant, edge.side, edge.warp)
-        step.body.add(scf.IfOp(there, [], [block]))
+        step.emit.add(scf.IfOp(there, [], [block]))
     step.outgoing.clear()
 
 
@@ -132,7 +130,7 @@ def publish_cells(
 ) -> None:
     """Publish the warp's first and last cells, each by the lane with the cell."""
     step.mark(number, 0)
-    moved = add_offsets(step.body, index, buffer.lane_position)
+    moved = add_offsets(step.emit, index, buffer.lane_position)
     warp_cells = step.code.cells * LANES
     for cell in range(step.code.cells):
         for low, high, target in (
@@ -146,7 +144,7 @@ def publish_cells(
             mask = lane_between(step, buffer.lane_position, cell, low, high)
             if mask is not None:
                 cells, to = [plane[(cell,)]], offset + target
-                step.body.add(simt.StoreOp(cells, buffer.ring.buffer, moved, to, mask))
+                step.emit.add(simt.StoreOp(cells, buffer.ring.buffer, moved, to, mask))
 
 
 def lane_between(

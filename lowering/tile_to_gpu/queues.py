@@ -90,7 +90,7 @@ class EdgeBuffer:
     """Position of the thread's first own cell in its warp, along the last axis."""
     peers: tuple[tuple[BlockEdge, SSAValue], ...] = ()
     """The edge buffers of the blocks beside, in a cluster."""
-    message_slots: MessageSlots | None = None
+    slots: MessageSlots | None = None
     """The slots of messages to the blocks beside, in a tile held by the device."""
 
 
@@ -117,14 +117,45 @@ class Rim:
 
 
 @dataclass(frozen=True)
+class PublishedPlane:
+    """A whole plane, written for the readers, with rows of other blocks in a rim."""
+
+    plane: SharedPlane
+    rim: Rim | None
+
+
+@dataclass(frozen=True)
+class PublishedRing:
+    """The ring of the published queue itself, with rows of other blocks in a rim."""
+
+    plane: SharedPlane
+    rim: Rim | None
+
+
+@dataclass(frozen=True)
+class CopiedPlane:
+    """The plane of a load's asynchronous copies: nothing is written for the readers."""
+
+    plane: SharedPlane
+
+
+PublishedCells = EdgeBuffer | PublishedPlane | PublishedRing | CopiedPlane
+"""Where the readers of an exchange find cells of other threads."""
+
+
+@dataclass(frozen=True)
+class ReceivedEdge:
+    """The slots of an exchange's messages from the blocks beside, and the place of the edges."""
+
+    slots: MessageSlots
+    place: EdgeBuffer | Rim
+
+
+@dataclass(frozen=True)
 class QueuePlan:
     """
-    The fixed facts of one queue. `depth` counts the older planes in registers. A queue in shared
-    memory has a `shared` plane; the result of an exchange of edges has an `edge_buffer`.
-
-    Of an exchange: `source` is the published queue, `hold` the age of published planes, `delay` the
-    number of steps until reading. `copied`: the source's asynchronous copies serve the readers, and
-    nothing is published. The rows of other blocks lie in the `rim` of the own planes.
+    The fixed facts of one queue. `depth` counts the older planes in registers. A loaded or computed
+    queue in shared memory has a `shared` plane.
     """
 
     value: SSAValue
@@ -132,24 +163,36 @@ class QueuePlan:
     lag: int
     depth: int = 0
     shared: SharedPlane | None = None
-    edge_buffer: EdgeBuffer | None = None
-    rim: Rim | None = None
-    source: QueuePlan | None = None
-    delay: int = 0
-    hold: int = 0
-    copied: bool = False
 
-    @property
-    def message_slots(self) -> MessageSlots | None:
-        """Of an exchange: the slots of messages to the blocks beside."""
-        if self.rim is not None:
-            return self.rim.slots
-        return None if self.edge_buffer is None else self.edge_buffer.message_slots
+
+@dataclass(frozen=True, kw_only=True)
+class ExchangePlan(QueuePlan):
+    """
+    The queue of an exchange: cells of other threads come from `published`, own cells from the
+    planes of the published queue, the `source`. `hold` is the age of published planes, `delay` the
+    number of steps until reading.
+    """
+
+    source: QueuePlan
+    published: PublishedCells
+    delay: int
+    hold: int
 
     @property
     def published_age(self) -> int:
-        """Of an exchange: the source's age of a plane, new for readers of the exchange."""
+        """The source's age of a plane, new for readers of the exchange."""
         return self.delay + self.hold
+
+    @property
+    def received(self) -> ReceivedEdge | None:
+        """The edges sent by the blocks beside, in a tile held by the device."""
+        match self.published:
+            case EdgeBuffer(slots=MessageSlots() as slots) as buffer:
+                return ReceivedEdge(slots, buffer)
+            case PublishedPlane(rim=Rim() as rim) | PublishedRing(rim=Rim() as rim):
+                return ReceivedEdge(rim.slots, rim)
+            case _:
+                return None
 
 
 def cells_between(geometry: Geometry, shape: FieldShape, at: Position) -> int:

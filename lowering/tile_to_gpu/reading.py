@@ -10,7 +10,17 @@ from timetile.dialects import simt
 from timetile.dialects.tile import LANES
 from timetile.lowering.tile_to_gpu.halo_plans import Reach
 from timetile.lowering.tile_to_gpu.halos import as_read
-from timetile.lowering.tile_to_gpu.queues import EdgeBuffer, Plane, Position, QueuePlan, SharedPlane
+from timetile.lowering.tile_to_gpu.queues import (
+    CopiedPlane,
+    EdgeBuffer,
+    ExchangePlan,
+    Plane,
+    Position,
+    PublishedPlane,
+    PublishedRing,
+    QueuePlan,
+    SharedPlane,
+)
 from timetile.lowering.tile_to_gpu.rings import add_offsets
 from timetile.lowering.tile_to_gpu.scopes import StepScope
 from timetile.passes.analysis.geometry.plane_geometry import Row, vector_cells
@@ -26,27 +36,45 @@ def read(step: StepScope, queue: QueuePlan, age: int, at: Position, reach: Reach
 
 def raw(step: StepScope, queue: QueuePlan, age: int, at: Position) -> SSAValue:
     """The cell, whatever the bounds."""
-    rows, cells = step.code.rows, step.code.cells
-    row, cell = at[:-1], at[-1]
-    behind = age + queue.published_age
-    source = queue.source
+    if isinstance(queue, ExchangePlan):
+        return exchanged(step, queue, age, at)
     if queue.shared is not None:
-        planes = step.planes(queue)[:1] if source is None else step.planes(source)
-        if row in rows and 0 <= cell < cells and behind < len(planes):
-            return planes[behind][at]
-        slot = behind if queue.copied else age + queue.delay
-        return from_ring(step, queue, queue.shared, slot, at)
-    if queue.edge_buffer is not None:
-        return from_edges(step, queue, queue.edge_buffer, age, at)
-    if source is not None and source.shared is not None:
-        # The ring holds the rows around the block, too.
-        return from_ring(step, source, source.shared, behind, at)
-    if row not in rows:
+        own = own_cell(step, step.planes(queue)[:1], age, at)
+        return from_ring(step, queue, queue.shared, age, at) if own is None else own
+    if at[:-1] not in step.code.rows:
         # The row lies beyond the tile, where the neighbouring tile stores the cells.
-        return step.body.add(simt.UnsetOp(queue.element)).result
-    plane = step.planes(queue)[age]
-    lane, within = divmod(cell, cells)
-    value = plane[*row, within]
+        return step.emit.add(simt.UnsetOp(queue.element)).result
+    return of_lane(step, step.planes(queue)[age], at)
+
+
+def exchanged(step: StepScope, queue: ExchangePlan, age: int, at: Position) -> SSAValue:
+    """The cell of an exchange, whatever the bounds."""
+    source, behind = queue.source, age + queue.published_age
+    match queue.published:
+        case EdgeBuffer() as buffer:
+            return from_edges(step, queue, buffer, age, at)
+        case PublishedRing(plane=shared):
+            # The ring holds the rows around the block, too.
+            return from_ring(step, source, shared, behind, at)
+        case PublishedPlane(plane=shared):
+            slot = age + queue.delay
+        case CopiedPlane(plane=shared):
+            slot = behind
+    own = own_cell(step, step.planes(source), behind, at)
+    return from_ring(step, queue, shared, slot, at) if own is None else own
+
+
+def own_cell(step: StepScope, planes: Sequence[Plane], age: int, at: Position) -> SSAValue | None:
+    """The thread's own cell of a plane of some age in registers; None if there is none."""
+    row, cell = at[:-1], at[-1]
+    own = row in step.code.rows and 0 <= cell < step.code.cells
+    return planes[age][at] if own and age < len(planes) else None
+
+
+def of_lane(step: StepScope, plane: Plane, at: Position) -> SSAValue:
+    """The cell of a row of a plane in registers, of the own lane or of another lane."""
+    lane, within = divmod(at[-1], step.code.cells)
+    value = plane[*at[:-1], within]
     return value if lane == 0 else shuffled(step, value, lane)
 
 
@@ -60,7 +88,7 @@ def shuffled(step: StepScope, value: SSAValue, delta: int) -> SSAValue:
     """The value of another lane."""
     key = (value, delta, ())
     if key not in step.fetched:
-        step.fetched[key] = step.body.add(simt.ShuffleOp(value, delta)).result
+        step.fetched[key] = step.emit.add(simt.ShuffleOp(value, delta)).result
     return step.fetched[key]
 
 
@@ -71,38 +99,33 @@ def from_ring(
     key = (queue.value, age, at)
     if key not in step.fetched:
         slot = step.slot(shared.ring, age, shared.base)
-        index = add_offsets(step.body, shared.own, slot.index)
+        index = add_offsets(step.emit, shared.own, slot.index)
         width = vector_cells(step.code.cells, shared.element)
         row, first = at[:-1], at[-1] // width * width
         offset = slot.offset + shared.offset((*row, first))
         load = simt.LoadOp(shared.ring.buffer, index, offset, [shared.element] * width)
-        for k, value in enumerate(step.body.add(load).cells):
+        for k, value in enumerate(step.emit.add(load).cells):
             step.fetched[queue.value, age, (*row, first + k)] = value
     return step.fetched[key]
 
 
 def from_edges(
-    step: StepScope, queue: QueuePlan, buffer: EdgeBuffer, age: int, at: Position
+    step: StepScope, queue: ExchangePlan, buffer: EdgeBuffer, age: int, at: Position
 ) -> SSAValue:
     """A cell of a neighbouring warp's edge, or of the own warp's registers."""
-    assert queue.source is not None
     row, cell = at[:-1], at[-1]
     lane, within = divmod(cell, step.code.cells)
-    own = step.planes(queue.source)
-    if buffer.edges.along_rows:
-        if row in step.code.rows:
-            value = own[age + queue.published_age][*row, within]
-        else:
-            value = edge_row(step, queue, buffer, age, row)[within]
+    if buffer.edges.along_rows and row not in step.code.rows:
+        value = edge_row(step, queue, buffer, age, row)[within]
         return value if lane == 0 else shuffled(step, value, lane)
-    value = own[age + queue.published_age][*row, within]
-    if lane == 0:
-        return value
-    return edge_cell(step, queue, buffer, age, cell, shuffled(step, value, lane))
+    own = of_lane(step, step.planes(queue.source)[age + queue.published_age], at)
+    if buffer.edges.along_rows or lane == 0:
+        return own
+    return edge_cell(step, queue, buffer, age, cell, own)
 
 
 def edge_row(
-    step: StepScope, queue: QueuePlan, buffer: EdgeBuffer, age: int, row: Row
+    step: StepScope, queue: ExchangePlan, buffer: EdgeBuffer, age: int, row: Row
 ) -> list[SSAValue]:
     """The lane's cells of a row that a neighbouring warp published."""
     (place,) = row
@@ -113,12 +136,12 @@ def edge_row(
     keys = [(queue.value, age, (place, cell)) for cell in range(cells)]
     if keys[0] not in step.fetched:
         slot = step.slot(buffer.ring, age + queue.delay)
-        index = add_offsets(step.body, buffer.own, slot.index)
+        index = add_offsets(step.emit, buffer.own, slot.index)
         vector = vector_cells(cells, buffer.element)
         for start in range(0, cells, vector):
             offset = slot.offset + number * buffer.edges.row_cells + start
             types = [buffer.element] * vector
-            load = step.body.add(simt.LoadOp(buffer.ring.buffer, index, offset, types))
+            load = step.emit.add(simt.LoadOp(buffer.ring.buffer, index, offset, types))
             for k, value in enumerate(load.cells):
                 step.fetched[keys[start + k]] = value
     return [step.fetched[key] for key in keys]
@@ -126,7 +149,7 @@ def edge_row(
 
 def edge_cell(
     step: StepScope,
-    queue: QueuePlan,
+    queue: ExchangePlan,
     buffer: EdgeBuffer,
     age: int,
     cell: int,
@@ -139,7 +162,7 @@ def edge_cell(
     key = (queue.value, age, (cell,))
     if key in step.fetched:
         return step.fetched[key]
-    emit = step.body
+    emit = step.emit
     slot = step.slot(buffer.ring, age + queue.delay)
     index = add_offsets(emit, buffer.own, slot.index, buffer.lane_position)
     warp_cells = step.code.cells * LANES

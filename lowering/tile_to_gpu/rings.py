@@ -51,18 +51,22 @@ class Ring:
 
     def early_slot(self, step: int) -> Address:
         """The slot of the plane of a step, counted from the chunk's first, ahead of the loop."""
-        number = -step if self.addressing is Addressing.SHIFTING else step
-        return Address(None, number % self.slots * self.plane_cells)
+        return fixed_slot(self, -step if self.addressing is Addressing.SHIFTING else step)
+
+
+def fixed_slot(ring: Ring, number: int) -> Address:
+    """The slot of a ring for a plane of a constant number."""
+    return Address(None, number % ring.slots * ring.plane_cells)
 
 
 class RingSlots:
     """
     Where slots lie in one loop over stream steps. `count` is the number of steps before a turn of
-    the loop (None without a stream). `shifted` holds, for each ring of shifting addressing, the
-    carried offsets of its slots, newest first.
+    the loop. `shifted` holds, for each ring of shifting addressing, the carried offsets of its
+    slots, newest first.
     """
 
-    def __init__(self, count: SSAValue | None, shifted: dict[Ring, list[SSAValue]]):
+    def __init__(self, count: SSAValue, shifted: dict[Ring, list[SSAValue]]):
         self.count, self.shifted = count, shifted
         self.computed: dict[tuple[Ring, int], SSAValue] = {}
 
@@ -72,21 +76,18 @@ class RingSlots:
         the copies of the unrolled body.
         """
         number = turn - age + base
-        if ring.slots == 1:
-            return Address(None, 0)
-        if self.count is None or ring.addressing is Addressing.FIXED:
-            # Without a stream, every queue of the circular multi-queue has a fixed slot.
-            return Address(None, number % ring.slots * ring.plane_cells)
+        if ring.slots == 1 or ring.addressing is Addressing.FIXED:
+            return fixed_slot(ring, number)
         if ring.addressing is Addressing.SHIFTING:
             return Address(self.shifted[ring][age % ring.slots], 0)
         # The unrolled body begins at a multiple of its length: slots of a group lie at constant
         # offsets.
         group = gcd(ring.period, ring.slots)
         first, within = divmod(number % ring.slots, group)
-        index = self.group(emit, ring, self.count, first * group)
+        index = self.group(emit, ring, first * group)
         return Address(index, within * ring.plane_cells)
 
-    def group(self, emit: Emitter, ring: Ring, count: SSAValue, first: int) -> SSAValue | None:
+    def group(self, emit: Emitter, ring: Ring, first: int) -> SSAValue | None:
         """
         The offset of the slot of step `count + first`, which is a multiple of the group's length;
         None for 0.
@@ -94,7 +95,7 @@ class RingSlots:
         if ring.period % ring.slots == 0:
             return None
         if (ring, first) not in self.computed:
-            number = emit.add_int(count, first)
+            number = emit.add_int(self.count, first)
             masked = emit.binary(arith.AndIOp, number, emit.int(ring.slots - 1))
             self.computed[ring, first] = emit.mul_int(masked, ring.plane_cells)
         return self.computed[ring, first]

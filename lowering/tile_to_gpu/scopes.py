@@ -1,11 +1,13 @@
 """The lives of values: in a variant, in a loop over stream steps, in a single step.
 
 A scope keeps every value made in the scope, and both end together. A variant's values stand ahead
-of the variant's loops. Values of a loop or a step stand in the loop's body.
+of the variant's loops. Values of a loop or a step stand in the loop's body. A resident tile has no
+loop, and a single step.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import wraps
@@ -18,66 +20,81 @@ from timetile.dialects import nvvm, simt
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.code import KernelCode
 from timetile.lowering.tile_to_gpu.message_buffers import Messages
-from timetile.lowering.tile_to_gpu.queues import EdgeMessage, Plane, Position, QueuePlan
-from timetile.lowering.tile_to_gpu.rings import Address, Ring, RingSlots
+from timetile.lowering.tile_to_gpu.queues import (
+    EdgeMessage,
+    ExchangePlan,
+    Plane,
+    Position,
+    QueuePlan,
+)
+from timetile.lowering.tile_to_gpu.rings import Address, Ring, RingSlots, fixed_slot
 
 FULL_WARP = -1
 
 Memo = dict[tuple[object, ...], object]
 """Values by making function and arguments."""
 
+Planes = dict[SSAValue, list[Plane]]
+"""The planes of each queue, newest first."""
+
 
 @dataclass
 class VariantScope:
     """
-    One lowered copy of a kernel's stages. `setup` appends ahead of the variant's loops. `guarded`:
+    One lowered copy of a kernel's stages. `emit` appends ahead of the variant's loops. `guarded`:
     cells may lie outside the bounds along the in-plane axes.
     """
 
     code: KernelCode
-    setup: Emitter
+    emit: Emitter
     guarded: bool
     stored_spans: dict[int, tuple[SSAValue, SSAValue]] = field(
         default_factory=dict[int, tuple[SSAValue, SSAValue]]
     )
-    """For each axis: the tile's first stored cell, and the number of stored cells."""
+    """
+    For each in-plane axis: the tile's first stored cell, and the number of stored cells. All views
+    of a thread give equal values.
+    """
     memo: Memo = field(default_factory=dict[tuple[object, ...], object])
 
 
 @dataclass
 class LoopScope:
     """
-    A loop over stream steps; without a stream, the single step. `body` appends to the loop's body.
-    `count` is the number of the chunk's steps before a turn of the loop (None without a stream).
+    A loop over stream steps along an axis. `emit` appends to the loop's body. `count` is the number
+    of the chunk's steps before a turn of the loop.
 
     `is_steady`: no plane lies outside the bounds along the stream. `filling`: the last step of a
-    loop for filling the pipeline. `planes`: the planes of each queue, newest first; all planes of
-    queues in registers, and the step's newest plane of queues in shared memory.
+    loop for filling the pipeline. `planes`: all planes of queues in registers, and the step's
+    newest plane of queues in shared memory.
     """
 
     variant: VariantScope
-    body: Emitter
-    count: SSAValue | None
+    emit: Emitter
+    axis: int
+    count: SSAValue
     slots: RingSlots
-    is_steady: bool = False
-    filling: int | None = None
-    planes: dict[SSAValue, list[Plane]] = field(default_factory=dict[SSAValue, list[Plane]])
+    is_steady: bool
+    filling: int | None
+    planes: Planes
     memo: Memo = field(default_factory=dict[tuple[object, ...], object])
 
-    @property
-    def code(self) -> KernelCode:
-        """The facts of the kernel."""
-        return self.variant.code
 
+class StepScope(ABC):
+    """
+    One copy of the stages, with the number `turn` among the copies of an unrolled loop. `around` is
+    the scope of values shared by all copies: the loop, or the variant without a stream.
+    """
 
-class StepScope:
-    """One copy of the stages in the unrolled body of a loop: stream step `loop.count + turn`."""
+    is_steady = False
+    """No plane lies outside the bounds along the stream, as known without a test."""
 
-    def __init__(self, loop: LoopScope, turn: int):
-        self.loop, self.turn = loop, turn
-        self.variant, self.code = loop.variant, loop.code
-        self.body, self.setup = loop.body, loop.variant.setup
-        self.count, self.is_steady = loop.count, loop.is_steady
+    def __init__(
+        self, variant: VariantScope, around: VariantScope | LoopScope, turn: int, planes: Planes
+    ):
+        self.variant, self.around, self.turn = variant, around, turn
+        self.code, self.emit = variant.code, around.emit
+        self.kept = planes
         self.memo: Memo = {}
         self.fetched: dict[tuple[SSAValue, int, Position], SSAValue] = {}
         """Cells read from memory or another lane, by queue, age and position."""
@@ -91,24 +108,24 @@ class StepScope:
         """Cells for the blocks before (-1) and after (1) of the cluster."""
         self.messages: Messages = {}
         """Cells for the blocks beside, in a tile held by the device."""
-        self.arriving: list[QueuePlan] = []
+        self.arriving: list[ExchangePlan] = []
         """Exchanges with messages posted and not yet taken, in a tile without a stream."""
 
     def planes(self, queue: QueuePlan) -> list[Plane]:
         """The planes of a queue, newest first."""
-        return self.loop.planes.setdefault(queue.value, [])
+        return self.kept.setdefault(queue.value, [])
 
+    @abstractmethod
     def slot(self, ring: Ring, age: int, base: int = 0) -> Address:
         """The slot of the plane of a ring that is `age` steps old."""
-        return self.loop.slots.slot(self.body, ring, self.turn, age, base)
 
     def synchronise_warp(self) -> None:
         """The lanes of the warp wait for each other."""
-        synchronise_warp(self.body)
+        synchronise_warp(self.emit)
 
     def mark_shared(self, stage: int) -> None:
         """Mark the following code as part of a stage, shared with other warps."""
-        self.body.add(simt.MarkOp(self.turn, stage, 0))
+        self.emit.add(simt.MarkOp(self.turn, stage, 0))
 
     def mark(self, stage: int, row: int, *, private: bool = False) -> None:
         """
@@ -117,10 +134,58 @@ class StepScope:
         """
         edge, rows = self.code.edge_rows, len(self.code.rows)
         inner = self.code.is_split and (private or edge <= row < rows - edge)
-        self.body.add(simt.MarkOp(self.turn, stage, row, inner=inner))
+        self.emit.add(simt.MarkOp(self.turn, stage, row, inner=inner))
 
 
-ScopeT = TypeVar("ScopeT", VariantScope, LoopScope, StepScope)
+class StreamStep(StepScope):
+    """One copy of the stages in the unrolled body of a loop: stream step `loop.count + turn`."""
+
+    def __init__(self, loop: LoopScope, turn: int):
+        super().__init__(loop.variant, loop, turn, loop.planes)
+        self.loop, self.axis = loop, loop.axis
+        self.is_steady = loop.is_steady
+
+    @property
+    def arriving_plane(self) -> SSAValue:
+        """The plane that arrives in the first step of the loop's turn."""
+        return arriving_plane(self.loop)
+
+    def compute_arriving_plane(self) -> None:
+        """Compute the arriving plane ahead of its uses, in a loop with guards along the stream."""
+        if not self.is_steady:
+            arriving_plane(self.loop)
+
+    def slot(self, ring: Ring, age: int, base: int = 0) -> Address:
+        """The slot of the plane of a ring that is `age` steps old."""
+        return self.loop.slots.slot(self.emit, ring, self.turn, age, base)
+
+
+class ResidentStep(StepScope):
+    """The single copy of the stages of a tile without a stream."""
+
+    def __init__(self, variant: VariantScope):
+        super().__init__(variant, variant, 0, {})
+
+    def slot(self, ring: Ring, age: int, base: int = 0) -> Address:
+        """The slot of a ring; every queue of the circular multi-queue has a fixed slot."""
+        return fixed_slot(ring, base - age)
+
+
+@dataclass(frozen=True)
+class EarlyStep:
+    """A step ahead of the loops along an axis: copies of its planes start, and no stage runs."""
+
+    variant: VariantScope
+    axis: int
+    arriving_plane: SSAValue
+    turn: int = 0
+    is_steady: bool = False
+
+
+CopyingStep = StreamStep | EarlyStep
+"""A step that starts copies of planes, counted from the arriving plane."""
+
+ScopeT = TypeVar("ScopeT", bound=VariantScope | LoopScope | StepScope)
 Parameters = ParamSpec("Parameters")
 Made = TypeVar("Made")
 
@@ -144,68 +209,54 @@ def once(
 def chunk_height(variant: VariantScope) -> SSAValue:
     """The planes of the chunk."""
     thread = variant.code.thread
-    return variant.setup.sub_int(thread.last, thread.first)
+    return variant.emit.sub_int(thread.last, thread.first)
 
 
 @once
 def chunk_start(variant: VariantScope) -> SSAValue:
     """The plane that arrives in the chunk's first step."""
-    return variant.setup.add_int(variant.code.thread.first, -variant.code.geometry.fill)
+    return variant.emit.add_int(variant.code.thread.first, -variant.code.geometry.fill)
 
 
 @once
 def arriving_plane(loop: LoopScope) -> SSAValue:
     """The plane that arrives in the first step of a turn of the loop."""
-    assert loop.count is not None
-    return loop.body.add_int(loop.count, chunk_start(loop.variant))
+    return loop.emit.add_int(loop.count, chunk_start(loop.variant))
 
 
 @once
-def plane_between(step: StepScope, lag: int, low: int, high: int) -> SSAValue:
+def plane_between(step: StreamStep, lag: int, low: int, high: int) -> SSAValue:
     """The plane `lag` steps back lies in [low, high)."""
-    distance = step.body.add_int(arriving_plane(step.loop), step.turn - lag - low)
-    return step.body.compare("ult", distance, high - low)
+    distance = step.emit.add_int(step.arriving_plane, step.turn - lag - low)
+    return step.emit.compare("ult", distance, high - low)
 
 
 @once
-def chunk_mask(step: StepScope, lag: int) -> SSAValue:
+def chunk_mask(step: StreamStep, lag: int) -> SSAValue:
     """The plane `lag` steps back is stored by the chunk."""
-    assert step.count is not None
-    distance = step.body.add_int(step.count, step.turn - lag - step.code.geometry.fill)
-    return step.body.compare("ult", distance, chunk_height(step.variant))
+    distance = step.emit.add_int(step.loop.count, step.turn - lag - step.code.geometry.fill)
+    return step.emit.compare("ult", distance, chunk_height(step.variant))
 
 
 @once
-def step_number(step: StepScope, passed: int) -> SSAValue:
+def step_number(step: StreamStep, passed: int) -> SSAValue:
     """The number of the step `passed` steps ago, counted from the block's first one."""
-    assert step.count is not None
-    counted, before = step.count, step.code.thread.steps_before
+    counted, before = step.loop.count, step.code.thread.steps_before
     if before is not None:
-        counted = step.body.add_int(counted, before)
-    return step.body.add_int(counted, step.turn - passed)
+        counted = step.emit.add_int(counted, before)
+    return step.emit.add_int(counted, step.turn - passed)
 
 
-def message_number(step: StepScope, passed: int) -> SSAValue | None:
-    """
-    The number of the message sent `passed` steps ago; 0 before the first message. Without a stream
-    each exchange has a single message. None if blocks meet at barriers.
-    """
-    if step.code.meets_at_barriers:
-        return None
-    before = step.code.thread.steps_before
-    if step.count is None:
-        assert before is not None
-        return step.setup.add_int(before, 1)
-    number = step_number(step, passed - 1)
-    if passed < 2:
-        return number
-    return step.body.binary(arith.MaxSIOp, number, step.body.int(0))
+@once
+def sum_around(scope: VariantScope | LoopScope, a: SSAValue, b: int | SSAValue) -> SSAValue:
+    """a + b, for all steps of a scope."""
+    return scope.emit.add_int(a, b)
 
 
 @once
 def unset_cell(variant: VariantScope, element: Attribute) -> SSAValue:
     """A cell that nothing has set."""
-    return variant.setup.add(simt.UnsetOp(element)).result
+    return variant.emit.add(simt.UnsetOp(element)).result
 
 
 def synchronise_warp(emit: Emitter) -> None:
@@ -215,7 +266,7 @@ def synchronise_warp(emit: Emitter) -> None:
 
 def is_first_thread(variant: VariantScope) -> SSAValue:
     """The first thread of the block."""
-    emit, thread = variant.setup, variant.code.thread
+    emit, thread = variant.emit, variant.code.thread
     first_warp = emit.compare("eq", thread.warp_in_block, 0)
     first_lane = emit.compare("eq", thread.lane, 0)
     return emit.binary(arith.AndIOp, first_warp, first_lane)

@@ -8,34 +8,36 @@ from dataclasses import replace
 from functools import partial
 
 from xdsl.dialects import arith
+from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import SSAValue
 
 from timetile.dialects import simt
 from timetile.dialects.syntax import element_type
 from timetile.dialects.tile import ApplyOp, ExchangeOp, LoadOp, MemoryAttr, StageOp, StoreOp
-from timetile.lowering.tile_to_gpu.cells import Late
+from timetile.lowering.tile_to_gpu.cells import Cut, Late
 from timetile.lowering.tile_to_gpu.copies import take_prefetched
 from timetile.lowering.tile_to_gpu.fields import (
     FAR_CELLS,
-    Arrival,
     base_of,
     cell_at,
+    fetched_plane,
     in_field,
     plane_at,
     plane_in_field,
     within,
 )
 from timetile.lowering.tile_to_gpu.halo_plans import Reach, reach_of_tap
-from timetile.lowering.tile_to_gpu.halos import along_stream, park, patch_at_birth
+from timetile.lowering.tile_to_gpu.halos import along_stream, guard_of, park, patch_at_birth
 from timetile.lowering.tile_to_gpu.messages import post_messages
-from timetile.lowering.tile_to_gpu.ownership import load_mask
+from timetile.lowering.tile_to_gpu.ownership import load_masks
 from timetile.lowering.tile_to_gpu.publishing import publish, write_plane
 from timetile.lowering.tile_to_gpu.queues import Plane, Position, QueuePlan, cells_between
 from timetile.lowering.tile_to_gpu.reading import read
 from timetile.lowering.tile_to_gpu.scopes import (
+    ResidentStep,
     StepScope,
+    StreamStep,
     VariantScope,
-    arriving_plane,
     once,
     plane_between,
 )
@@ -62,11 +64,11 @@ def run_stage(step: StepScope, number: int, stage: StageOp) -> None:
             for result, plane in zip(stage.res, planes):
                 finish(step, number, queues[result], plane)
         case ExchangeOp():
-            publish(step, number, stage)
-            queue = queues[stage.result]
-            if step.count is None and queue.message_slots is not None:
+            exchange = step.code.exchanges[stage.result]
+            publish(step, number, exchange)
+            if isinstance(step, ResidentStep) and exchange.received is not None:
                 post_messages(step)
-                step.arriving.append(queue)
+                step.arriving.append(exchange)
         case StoreOp():
             store(step, number, stage)
 
@@ -89,23 +91,22 @@ def finish(step: StepScope, number: int, queue: QueuePlan, plane: Plane) -> None
 def load(step: StepScope, number: int, stage: LoadOp) -> Plane:
     """The thread's own cells of a field's plane, from its prefetch ring or from memory."""
     code = step.code
-    assert stage.data is not None
     prefetch = code.placement.prefetch_of(stage)
-    if prefetch is not None:
+    if prefetch is not None and isinstance(step, StreamStep):
         return take_prefetched(step, number, prefetch)
-    shape, field = FieldShape.of(stage.data), code.arguments[stage.data]
-    width = code.geometry.access_width(stage.data, inside=not step.variant.guarded)
-    element = element_type(stage.data)
+    shape, field = FieldShape.of(stage.field), code.arguments[stage.field]
+    width = code.geometry.access_width(stage.field, inside=not step.variant.guarded)
+    element = element_type(stage.field)
     index, distance = plane_at(step, shape, stage.lag, code.thread)
-    arrival, shift = Arrival.of(step), step.turn - stage.lag
     plane: Plane = {}
     for row in code.rows:
         for start in range(0, code.cells, width):
             at = (*row, start)
-            mask = load_mask(arrival, step.body, stage, shape, shift, at, code.thread)
+            masks = load_masks(step.variant, stage, at, code.thread)
+            mask = step.emit.all_of([*masks, fetched_plane(step, step.emit, shape, stage.lag)])
             offset = distance + cells_between(code.geometry, shape, at)
             op = simt.LoadOp(field, index, offset, [element] * width, mask)
-            for k, value in enumerate(step.body.add(op).cells):
+            for k, value in enumerate(step.emit.add(op).cells):
                 plane[*row, start + k] = value
     return plane
 
@@ -118,9 +119,8 @@ def cell_in_memory(
     once in a step, or once for all steps if the field has no streaming axis.
     """
     code = step.code
-    assert load.data is not None
-    shape = FieldShape.loaded(load.data, load, code.kernel.rank)
-    behind = lag - (0 if code.stream is None else offset[code.stream])
+    shape = FieldShape.loaded(load, code.kernel.rank)
+    behind = lag - code.kernel.along_stream(offset)
     beside = code.kernel.in_plane(offset)
     # Cells along a missing axis are one cell.
     place = tuple(
@@ -137,23 +137,22 @@ def cell_in_memory(
     view = code.thread if is_overwritten else inside_view(step.variant)
     index, distance = cell_at(step, shape, behind, place, view)
     if abs(distance) >= FAR_CELLS:
-        index, distance = step.body.add_int(index, distance), 0
+        index, distance = step.emit.add_int(index, distance), 0
     mask = None
     if view is code.thread:
         far = beside if any(beside) else None
         inside = in_field(step.variant, shape, place, view, beside=far)
-        mask = step.body.all_of([inside, plane_in_field(step, shape, behind)])
-    field = code.arguments[load.data]
-    op = simt.LoadOp(field, index, distance, [element_type(load.data)], mask)
-    (step.fetched[key],) = step.body.add(op).cells
+        mask = step.emit.all_of([inside, plane_in_field(step, shape, behind)])
+    field = code.arguments[load.field]
+    op = simt.LoadOp(field, index, distance, [element_type(load.field)], mask)
+    (step.fetched[key],) = step.emit.add(op).cells
     return step.fetched[key]
 
 
 @once
 def fixed_cell(variant: VariantScope, load: LoadOp, shape: FieldShape, place: Position) -> SSAValue:
     """A cell of a field without the streaming axis, read ahead of the steps."""
-    code, emit = variant.code, variant.setup
-    assert load.data is not None
+    code, emit = variant.code, variant.emit
     beside = tuple(
         min(cell, 0) + max(cell - tiling.layout.cells + 1, 0)
         for cell, tiling in zip(place, code.geometry.axes, strict=True)
@@ -161,8 +160,8 @@ def fixed_cell(variant: VariantScope, load: LoadOp, shape: FieldShape, place: Po
     index = base_of(variant, shape, code.thread)
     distance = cells_between(code.geometry, shape, place)
     mask = in_field(variant, shape, place, code.thread, beside=beside)
-    kind = element_type(load.data)
-    op = simt.LoadOp(code.arguments[load.data], index, distance, [kind], mask)
+    kind = element_type(load.field)
+    op = simt.LoadOp(code.arguments[load.field], index, distance, [kind], mask)
     return emit.add(op).cells[0]
 
 
@@ -187,7 +186,7 @@ def inside_view(variant: VariantScope) -> Thread:
 
 def moved_inside(variant: VariantScope, axis: int, coordinate: SSAValue) -> SSAValue:
     """A coordinate, or the nearest one inside the bounds."""
-    emit, geometry = variant.setup, variant.code.geometry
+    emit, geometry = variant.emit, variant.code.geometry
     above = emit.binary(arith.MaxSIOp, coordinate, emit.int(geometry.lower[axis]))
     return emit.binary(arith.MinSIOp, above, emit.int(geometry.upper[axis] - 1))
 
@@ -200,21 +199,16 @@ def apply(step: StepScope, stage: ApplyOp, at: Position) -> list[SSAValue]:
     code = step.code
     function = code.functions[stage.cell.string_value()]
     arguments = arguments_of(step, stage, at)
-    made = code.queues[stage.res[0]]
-    older = code.halos[made.value].older
-    cut = older.crossing if older is not None and step.variant.guarded else None
-    results = function.inline(
-        step.body, arguments, cut, lambda partial: park(step, made, at, partial)
-    )
+    results = function.inline(step.emit, arguments, parking(step, stage, at))
     if stage.box is None:
         return results
-    inside = inside_box(step, stage, at)
+    inside = inside_box(step, stage.box, stage.lag, at)
     own_cell: Reach = ((0, 0),) * len(at)
     chosen: list[SSAValue] = []
     for queue, result in zip(stage.outside, results):
         source = code.queues[queue]
         old = read(step, source, stage.lag - source.lag, at, own_cell)
-        chosen.append(step.body.select(inside, result, old))
+        chosen.append(step.emit.select(inside, result, old))
     return chosen
 
 
@@ -238,27 +232,32 @@ def arguments_of(step: StepScope, stage: ApplyOp, at: Position) -> list[SSAValue
     return arguments
 
 
-def inside_box(step: StepScope, stage: ApplyOp, at: Position) -> SSAValue:
-    """The cell lies in the stage's own box."""
-    assert stage.box is not None
-    low, high = tuple(stage.box.lb), tuple(stage.box.ub)
+def parking(step: StepScope, stage: ApplyOp, at: Position) -> Cut | None:
+    """Where a cell of an older level waits in the cell function of a stage, if one does."""
+    queue = step.code.queues[stage.res[0]]
+    guard = guard_of(step, queue)
+    older = None if guard is None else guard.older
+    if older is None or older.crossing is None:
+        return None
+    return Cut(older.crossing, partial(park, step, queue, older, at))
+
+
+def inside_box(step: StepScope, box: StencilBoundsAttr, lag: int, at: Position) -> SSAValue:
+    """The cell of the plane `lag` steps back lies in a box."""
+    low, high = tuple(box.lb), tuple(box.ub)
     parts: list[SSAValue | None] = []
     for tiling, axis, shift in zip(step.code.geometry.axes, step.code.thread.axes, at, strict=True):
         span = low[tiling.axis], high[tiling.axis]
         parts.append(within(step.variant, axis.coordinate, shift, *span))
-    stream = step.code.stream
-    if stream is not None:
-        parts.append(plane_between(step, stage.lag, low[stream], high[stream]))
-    mask = step.body.all_of(parts)
-    assert mask is not None
-    return mask
+    if isinstance(step, StreamStep):
+        parts.append(plane_between(step, lag, low[step.axis], high[step.axis]))
+    return step.emit.value_of(step.emit.all_of(parts))
 
 
 def coordinate(step: StepScope, axis: int, lag: int, at: Position) -> SSAValue:
     """The program's coordinate of a cell along an axis, as an index."""
-    emit = step.body
-    if axis == step.code.stream:
-        plane = arriving_plane(step.loop)
-        return as_index(emit, emit.add_int(plane, step.turn - lag))
+    emit = step.emit
+    if isinstance(step, StreamStep) and axis == step.axis:
+        return as_index(emit, emit.add_int(step.arriving_plane, step.turn - lag))
     k = step.code.kernel.plane_axes.index(axis)
     return as_index(emit, emit.add_int(step.code.thread.axes[k].coordinate, at[k]))

@@ -17,7 +17,13 @@ from timetile.lowering.tile_to_gpu.fields import in_field, next_cell, plane_at, 
 from timetile.lowering.tile_to_gpu.ownership import owned, stored_along
 from timetile.lowering.tile_to_gpu.prefetch import Staging
 from timetile.lowering.tile_to_gpu.queues import Position, cells_between
-from timetile.lowering.tile_to_gpu.scopes import StepScope, VariantScope, chunk_mask, once
+from timetile.lowering.tile_to_gpu.scopes import (
+    StepScope,
+    StreamStep,
+    VariantScope,
+    chunk_mask,
+    once,
+)
 from timetile.lowering.tile_to_gpu.thread import Thread
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape, Row, is_word
 
@@ -67,23 +73,21 @@ def write_either(
     variant = step.variant
     second = second_of_two(variant, view, start)
     mask = alone(variant, owned(variant, at, view, 1), owned(variant, (*row, start + 1), view, 1))
-    cell = step.body.select(second, cells[1], cells[0])
+    cell = step.emit.select(second, cells[1], cells[0])
     write(step, stage, at, [cell], view, mask, second)
 
 
 @once
 def second_of_two(variant: VariantScope, view: Thread, start: int) -> SSAValue:
     """The tile stores the second cell of the vector that begins at a cell of a row."""
-    tiling = variant.code.geometry.axes[-1]
-    mask = stored_along(variant, tiling, view.axes[-1], start + 1)
-    assert mask is not None
-    return mask
+    last = len(view.axes) - 1
+    return variant.emit.value_of(stored_along(variant, view, last, start + 1))
 
 
 @once
 def exactly_one(variant: VariantScope, one: SSAValue, other: SSAValue) -> SSAValue:
     """Exactly one of two masks is on."""
-    return variant.setup.binary(arith.XOrIOp, one, other)
+    return variant.emit.binary(arith.XOrIOp, one, other)
 
 
 def alone(variant: VariantScope, own: SSAValue | None, other: SSAValue | None) -> SSAValue:
@@ -91,8 +95,8 @@ def alone(variant: VariantScope, own: SSAValue | None, other: SSAValue | None) -
     Exactly one of two masks is on: the masks of a cell and of the whole vector, or of the vector's
     two cells.
     """
-    assert own is not None and other is not None
-    return exactly_one(variant, own, other)
+    emit = variant.emit
+    return exactly_one(variant, emit.value_of(own), emit.value_of(other))
 
 
 def write(
@@ -110,14 +114,14 @@ def write(
     """
     queue, shape = step.code.queues[stage.queue], FieldShape.of(stage.field)
     masks = [mask, in_field(step.variant, shape, at, view, stores=True)]
-    if step.code.stream is not None:
+    if isinstance(step, StreamStep):
         masks += [chunk_mask(step, queue.lag), stored_plane(step, shape, queue.lag)]
     index, distance = plane_at(step, shape, queue.lag, view)
     if is_next is not None:
-        index = next_cell(step.loop, index, is_next)
-    offset, mask = distance + cells_between(step.code.geometry, shape, at), step.body.all_of(masks)
+        index = next_cell(step, index, is_next)
+    offset, mask = distance + cells_between(step.code.geometry, shape, at), step.emit.all_of(masks)
     buffer = step.code.arguments[stage.field]
-    step.body.add(simt.StoreOp(cells, buffer, index, offset, mask))
+    step.emit.add(simt.StoreOp(cells, buffer, index, offset, mask))
 
 
 def deal_rows(
@@ -135,7 +139,7 @@ def deal_rows(
         row, start = vector.at[:-1], vector.at[-1]
         step.mark(number, order.index(row), private=True)
         cells = rows[row][start : start + vector.width]
-        step.body.add(simt.StoreOp(cells, staging.buffer, staging.written_from, vector.place))
+        step.emit.add(simt.StoreOp(cells, staging.buffer, staging.written_from, vector.place))
     step.mark(number, len(order), private=True)
     step.synchronise_warp()
     dealt: dict[Row, dict[int, list[SSAValue]]] = {}
@@ -143,6 +147,6 @@ def deal_rows(
         row, start = vector.at[:-1], vector.at[-1]
         types = [staging.element] * vector.width
         op = simt.LoadOp(staging.buffer, staging.read_from, vector.place, types)
-        dealt.setdefault(row, {})[start] = list(step.body.add(op).cells)
+        dealt.setdefault(row, {})[start] = list(step.emit.add(op).cells)
     for row, cells in dealt.items():
         store_row(step, stage, row, cells, staging.view)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerType, i32, i64
@@ -37,14 +38,16 @@ class ThreadAxis:
 @dataclass(frozen=True)
 class Turn:
     """
-    The present tile of a block, if blocks take one tile after the other: `held` is the number of
-    the block's first tile, `tile` the number of the present tile, and `steps_before` counts the
-    stream steps of earlier tiles.
+    The present tile of a block, if the blocks of a tile exchange messages, and take one tile after
+    the other: `held` is the number of the block's first tile, `tile` the number of the present
+    tile, and `steps_before` counts the stream steps of earlier tiles.
     """
 
     held: SSAValue
     tile: SSAValue
     steps_before: SSAValue
+    buffer: SSAValue
+    """The words of the launch for messages between blocks."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +57,8 @@ class Seat:
     lane: SSAValue
     warp: SSAValue
     tile: SSAValue
-    rank: SSAValue | None
-    """Number of the block in a tile of several blocks; None in a tile of a single block."""
+    rank: SSAValue
+    """Number of the block in the tile."""
     turn: Turn | None
     valid: SSAValue | None
     """Off in warps beyond the last tile; None if every warp has a tile."""
@@ -72,8 +75,8 @@ class Thread:
     warp_in_block: SSAValue
     first: SSAValue
     last: SSAValue
-    rank: SSAValue | None
-    """Number of the block in a tile of several blocks; None in a tile of a single block."""
+    rank: SSAValue
+    """Number of the block in the tile."""
     turn: Turn | None
     """The present tile, if blocks take one tile after the other."""
     valid: SSAValue | None
@@ -98,10 +101,8 @@ def take_seat(emit: Emitter, geometry: Geometry, turn: Turn | None = None) -> Se
     lane = emit.binary(arith.AndIOp, thread, emit.int(LANES - 1))
     warp = emit.binary(arith.ShRUIOp, thread, emit.int(LANES.bit_length() - 1))
     warp = emit.add(simt.UniformOp(warp)).result
-    tile, pack = block, layout.pack.data
-    rank: SSAValue | None = None
-    if layout.blocks > 1:
-        rank, tile = emit.split(block, layout.blocks)
+    pack = layout.pack.data
+    rank, tile = emit.split(block, layout.blocks)
     if turn is not None:
         tile = turn.tile
     if pack > 1:
@@ -110,16 +111,16 @@ def take_seat(emit: Emitter, geometry: Geometry, turn: Turn | None = None) -> Se
 
 
 def place_thread(emit: Emitter, geometry: Geometry, seat: Seat, chunk: Chunk) -> Thread:
-    """Compute a thread's own cells in the column of its tile."""
-    kernel = geometry.kernel
+    """
+    Compute a thread's own cells in the column of its tile. Of tiles that share a block, each has a
+    single warp.
+    """
     axes: list[ThreadAxis] = []
-    column, inner_rank = chunk.column, seat.rank
-    inner_warp = seat.warp if layout_of(kernel).pack.data == 1 else None
+    column, inner_rank, inner_warp = chunk.column, seat.rank, seat.warp
     for tiling in reversed(geometry.axes):
         number, column = emit.split(column, tiling.count)
         along: SSAValue | None = None
         if tiling.layout.warps > 1:
-            assert inner_warp is not None
             along, inner_warp = emit.split(inner_warp, tiling.layout.warps)
         position = emit.int(0)
         if tiling.layout.lanes > 1:
@@ -129,7 +130,6 @@ def place_thread(emit: Emitter, geometry: Geometry, seat: Seat, chunk: Chunk) ->
             position = emit.add_int(position, emit.mul_int(along, stride))
         in_block = position
         if tiling.layout.blocks > 1:
-            assert inner_rank is not None
             place, inner_rank = emit.split(inner_rank, tiling.layout.blocks)
             position = emit.add_int(position, emit.mul_int(place, tiling.layout.block_extent))
         start = emit.add_int(emit.mul_int(number, tiling.useful), tiling.origin)
@@ -180,7 +180,6 @@ def block_beside(
     """
     The rank of the block before (-1) or after (1) in the tile, and a mask: the tile has this block.
     """
-    assert thread.rank is not None
     beside = emit.add_int(thread.rank, side)
     return beside, emit.compare("ult", beside, layout.blocks)
 
@@ -242,14 +241,12 @@ def plane_base(emit: Emitter, geometry: Geometry, thread: Thread, shape: FieldSh
     program's coordinates. Without a stream axis: in the whole tile.
     """
     width = index_width(geometry)
-    total: SSAValue | None = None
     constant = -sum(low * stride for low, stride in zip(shape.lower, shape.strides))
-    for axis in thread.axes:
-        coordinate = emit.extend(axis.coordinate, width)
-        term = emit.mul_int(coordinate, shape.strides[axis.axis])
-        total = term if total is None else emit.add_int(total, term)
-    assert total is not None
-    return emit.add_int(total, constant)
+    along_axes = (
+        emit.mul_int(emit.extend(axis.coordinate, width), shape.strides[axis.axis])
+        for axis in thread.axes
+    )
+    return emit.add_int(reduce(emit.add_int, along_axes), constant)
 
 
 def as_index(emit: Emitter, value: SSAValue) -> SSAValue:

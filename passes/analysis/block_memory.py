@@ -28,6 +28,7 @@ from timetile.dialects.tile import (
     StageOp,
     StoreOp,
     Sync,
+    exchanges_of,
     queue_type,
     taps_of,
 )
@@ -298,6 +299,5 @@ def ring_reach(kernel: KernelOp, queue: SSAValue) -> tuple[int, ...]:
     Cells of a queue's plane around the block's own, per in-plane axis: the largest distance of taps
     of the queue, or of an exchange of edges of the queue.
     """
-    exchanges = [use.operation for use in queue.uses if isinstance(use.operation, ExchangeOp)]
-    edges = [e.result for e in exchanges if e.what.data is Published.EDGES]
+    edges = [e.result for e in exchanges_of(queue) if e.what.data is Published.EDGES]
     return farthest(kernel, [queue, *edges])

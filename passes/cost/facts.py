@@ -22,6 +22,7 @@ from timetile.dialects.tile import (
     Published,
     QueueType,
     StoreOp,
+    exchanges_of,
     queue_type,
     taps_of,
 )
@@ -228,8 +229,7 @@ def plane_words(kernel: KernelOp, words: int) -> int:
 
 def is_read_beside(queue: SSAValue) -> bool:
     """Whether some stage reads the queue beside its own cell, directly or through an exchange."""
-    exchanged = any(isinstance(use.operation, ExchangeOp) for use in queue.uses)
-    return exchanged or any(any(tap.offset) for _, tap in taps_of(queue))
+    return bool(exchanges_of(queue)) or any(any(tap.offset) for _, tap in taps_of(queue))
 
 
 def sharing_of(
@@ -239,11 +239,9 @@ def sharing_of(
     The values shared by the cells of a thread in a stage; None where cells never compute the same.
     Levels are alike, and `known` has earlier answers.
     """
-    stream = kernel.stream_axis
 
     def place(offset: tuple[int, ...]) -> tuple[int, ...]:
-        along = 0 if stream is None else offset[stream]
-        return along, *kernel.in_plane(offset)
+        return kernel.along_stream(offset), *kernel.in_plane(offset)
 
     function = cell_function(module, stage)
     taps = [(tap.operand, place(tap.offset)) for tap in stage.tap_list]

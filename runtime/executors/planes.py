@@ -237,7 +237,7 @@ class PlanesLaunch:
             if (field := guarding_field(source)) is not None:
                 self.check_plane(stage, FieldShape.of(field), lag, step)
             if isinstance(load, LoadOp) and load.data is not None and load.axes is not None:
-                shape = FieldShape.loaded(load.data, load, self.rank)
+                shape = FieldShape.loaded(load, self.rank)
                 self.check_plane(stage, shape, lag, step)
 
     def check_plane(

@@ -27,10 +27,9 @@ def steady_steps(geometry: Geometry) -> range:
     The stream steps, named by the arriving plane, in which a steady loop may run: no queue's newest
     plane lies outside the bounds along the stream.
     """
-    stream = geometry.kernel.stream_axis
-    assert stream is not None
+    planes = geometry.stored_planes
     after = geometry.period - 1 + geometry.ahead - min(geometry.smallest_lag, 0)
-    return range(geometry.lower[stream] + geometry.largest_lag, geometry.upper[stream] - after)
+    return range(planes.start + geometry.largest_lag, planes.stop - after)
 
 
 def steady_planes(geometry: Geometry, lag: int) -> range:

@@ -39,10 +39,15 @@ class Geometry(PlaneGeometry):
     """The geometry of a kernel with a layout."""
 
     @cached_property
+    def stored_planes(self) -> range:
+        """The planes stored by the kernel. Without a stream the tile is plane 0."""
+        stream = self.kernel.stream_axis
+        return range(1) if stream is None else range(self.lower[stream], self.upper[stream])
+
+    @cached_property
     def planes(self) -> int:
         """The number of planes stored by the kernel."""
-        stream = self.kernel.stream_axis
-        return 1 if stream is None else self.upper[stream] - self.lower[stream]
+        return len(self.stored_planes)
 
     @cached_property
     def drain(self) -> int:
@@ -63,9 +68,7 @@ class Geometry(PlaneGeometry):
         """
         Steps, before the arrival of a chunk's first plane, of the first plane needed of a queue.
         """
-        stream = self.kernel.stream_axis
-        assert stream is not None
-        return self.extents[queue].low[stream] - queue_lag(queue)
+        return self.kernel.along_stream(self.extents[queue].low) - queue_lag(queue)
 
     @cached_property
     def largest_lag(self) -> int:

@@ -88,9 +88,11 @@ class FieldShape:
         return FieldShape(tuple(lower), tuple(upper), frozenset(range(rank)) - set(axes))
 
     @staticmethod
-    def loaded(data: SSAValue, load: LoadOp, rank: int) -> FieldShape:
-        """The shape of the data of a load, in a domain of `rank` axes."""
-        return FieldShape.of(data) if load.axes is None else FieldShape.along(data, load.axes, rank)
+    def loaded(load: LoadOp, rank: int) -> FieldShape:
+        """The shape of the field of a load, in a domain of `rank` axes."""
+        if load.axes is None:
+            return FieldShape.of(load.field)
+        return FieldShape.along(load.field, load.axes, rank)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:

@@ -10,7 +10,15 @@ from math import lcm, prod
 
 from xdsl.ir import SSAValue
 
-from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StoreOp, taps_of
+from timetile.dialects.tile import (
+    ApplyOp,
+    ExchangeOp,
+    KernelOp,
+    LoadOp,
+    StoreOp,
+    exchanges_of,
+    taps_of,
+)
 from timetile.passes.analysis.placed import layout_of
 from timetile.passes.analysis.queues.lags import oldest_age
 
@@ -161,8 +169,8 @@ def ring_window(queue: SSAValue, stream: int | None) -> int:
     """
     if not is_tapped(queue) or stream is None:
         return 1 + oldest_age(queue, stream)
-    exchanges = [use.operation for use in queue.uses if isinstance(use.operation, ExchangeOp)]
-    return oldest_age(queue, stream) + 1 + max([1, *(e.delay.data for e in exchanges)])
+    delays = [exchange.delay.data for exchange in exchanges_of(queue)]
+    return oldest_age(queue, stream) + 1 + max([1, *delays])
 
 
 def ring_slots(kernel: KernelOp, kept: Sequence[SSAValue]) -> int:

@@ -497,3 +497,23 @@ tile.kernel @together(%src: !stencil.field<[-1,65]x[-1,65]x[-1,65]xf64>, %dst: !
   %v = tile.apply @both(%u[0, 0, 0], %e[0, 1, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 1>
   tile.store %v to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-1,65]x[-1,65]x[-1,65]xf64>
 }
+
+// -----
+
+// Cells outside the bounds end in a field: cells that a stage computes there are not those of a field.
+
+// CHECK: tile.apply in @without_field: its cells outside the bounds are computed by another stage, and no field has them; give else a queue that takes cells outside the bounds from a field
+func.func private @pair(%a: f64, %b: f64) -> f64 {
+  %s = arith.addf %a, %b : f64
+  func.return %s : f64
+}
+tile.kernel @without_field(%src: !stencil.field<[-4,68]x[-4,68]xf64>, %dst: !stencil.field<[-4,68]x[-4,68]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [64, 64]>
+    layout #tile.layout<warp, [2 cells x 32 lanes], pack 4>
+    variants [#tile.variant<axes [1], planes 64>] {
+  %u = tile.load %src home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  %a = tile.apply @pair(%u[0, 0], %u[0, 1]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  %b = tile.apply @pair(%u[0, -1], %u[0, 0]) else %a home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  %c = tile.apply @pair(%b[0, -1], %b[0, 1]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  tile.store %c to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-4,68]x[-4,68]xf64>
+}
