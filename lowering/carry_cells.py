@@ -40,6 +40,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from timetile.dialects import simt
+from timetile.dialects.verified import block_of, terminator_of
 from timetile.lowering.rewriting import functions_of, replace
 from timetile.lowering.tile_to_gpu.cells import copied
 from timetile.passes.analysis.cells.sharing import find, is_magnitude_use, is_shared, key_of
@@ -66,9 +67,7 @@ class CarryingLoop:
 
     def __init__(self, loop: scf.ForOp):
         self.loop, self.block = loop, loop.body.block
-        terminator = self.block.last_op
-        assert isinstance(terminator, scf.YieldOp)
-        self.terminator = terminator
+        self.terminator = terminator_of(self.block, scf.YieldOp)
         self.places: dict[SSAValue, int] = {
             value: place for place, value in enumerate(self.block.args[1:])
         }
@@ -160,8 +159,7 @@ class CarryingLoop:
             if isinstance(value.owner, simt.UnsetOp) and not isinstance(op, arith.SelectOp):
                 return value
         ahead = copied(op, initial)
-        assert self.loop.parent is not None
-        self.loop.parent.insert_op_before(ahead, self.loop)
+        block_of(self.loop).insert_op_before(ahead, self.loop)
         return ahead.results[0]
 
 

@@ -43,6 +43,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from timetile.dialects import simt
+from timetile.dialects.verified import block_of
 from timetile.lowering.approximations import Approximation
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.guards import guards_of
@@ -124,8 +125,7 @@ def expand_members(members: Sequence[Operation], before: Operation, setup: Emitt
     ]
     if not taken:
         return
-    block, scratch = before.parent, Block()
-    assert block is not None
+    block, scratch = block_of(before), Block()
     expansion = Expansion(setup.into(scratch))
     quick: dict[SSAValue, SSAValue] = {}
     for op in members:

@@ -36,10 +36,8 @@ from dataclasses import replace
 from xdsl.context import Context
 from xdsl.dialects import arith, gpu, scf
 from xdsl.dialects.builtin import ModuleOp, StringAttr, i32, i64
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.traits import SymbolTable
 
 from timetile.dialects.simt import GLOBAL_SPACE, buffer_type
 from timetile.dialects.syntax import element_type
@@ -69,11 +67,11 @@ from timetile.lowering.tile_to_gpu.thread import (
     tile_of_block,
 )
 from timetile.passes.analysis.block_memory import BlockMemory
+from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 from timetile.passes.analysis.placed import variants_of
-from timetile.passes.diagnostics import refuse
 from timetile.passes.targets.target import target_of
 
 
@@ -102,14 +100,10 @@ def message_types(kernel: KernelOp, tiles: int) -> list[Attribute]:
 
 def functions_of(kernel: KernelOp, module: ModuleOp) -> dict[str, CellFunction]:
     """The cell functions of a kernel's stages, by name."""
-    functions: dict[str, CellFunction] = {}
-    for stage in kernel.stages:
-        if isinstance(stage, ApplyOp):
-            function = SymbolTable.lookup_symbol(module, stage.cell)
-            if not isinstance(function, FuncOp):
-                refuse(stage, f"its cell function {stage.cell} is not in the module")
-            functions[stage.cell.string_value()] = CellFunction(function)
-    return functions
+    applies = [stage for stage in kernel.stages if isinstance(stage, ApplyOp)]
+    return {
+        stage.cell.string_value(): CellFunction(cell_function(module, stage)) for stage in applies
+    }
 
 
 def lower_kernel(kernel: KernelOp, module: ModuleOp) -> gpu.ModuleOp:

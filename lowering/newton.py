@@ -30,11 +30,11 @@ from typing import Literal
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as xmath
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, f32, f64, i1, i32
+from xdsl.dialects.builtin import FloatAttr, f32, f64, i1, i32
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.utils.hints import isa
 
 from timetile.dialects import simt
+from timetile.dialects.verified import float_type
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.guards import Guards
 from timetile.passes.analysis.cells.bounds import Bounds
@@ -109,8 +109,7 @@ class Sequences:
 
     def constant(self, value: float, kind: Attribute) -> SSAValue:
         """A constant of a type."""
-        assert isa(kind, AnyFloat)
-        return self.emit.constant(FloatAttr(value, kind), kind)
+        return self.emit.constant(FloatAttr(value, float_type(kind)), kind)
 
     def fma(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
         """A fused multiply-add."""

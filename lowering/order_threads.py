@@ -32,6 +32,7 @@ from xdsl.passes import ModulePass
 
 from timetile.dialects import nvvm, simt
 from timetile.dialects.simt import GLOBAL_SPACE, address_space
+from timetile.dialects.verified import block_of
 
 
 def is_anchored(op: Operation) -> bool:
@@ -184,7 +185,6 @@ class OrderThreadsPass(ModulePass):
     name = "order-threads"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        marks = (inner.parent for inner in op.walk() if isinstance(inner, simt.MarkOp))
-        for block in dict.fromkeys(marks):
-            assert block is not None
+        marks = (inner for inner in op.walk() if isinstance(inner, simt.MarkOp))
+        for block in dict.fromkeys(map(block_of, marks)):
             order_block(block)

@@ -8,6 +8,8 @@ from xdsl.dialects import gpu
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
+from timetile.dialects.verified import block_of
+
 
 def functions_of(module: ModuleOp) -> list[gpu.FuncOp]:
     """The code of all kernels."""
@@ -24,7 +26,7 @@ def replace(op: Operation, *values: SSAValue) -> None:
 
 def move_before(ops: Sequence[Operation], before: Operation) -> None:
     """Move operations before another operation."""
-    assert before.parent is not None
+    block = block_of(before)
     for op in ops:
         op.detach()
-        before.parent.insert_op_before(op, before)
+        block.insert_op_before(op, before)

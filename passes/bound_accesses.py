@@ -27,6 +27,7 @@ reads memory for it.
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import product
 
 from xdsl.context import Context
@@ -143,14 +144,15 @@ class ChooseAccess(RewritePattern):
         moved = {
             axis: add(arith.SubiOp(op.offset[axis], add(index_of(axis, rank)))) for axis in several
         }
+
+        def is_at(axis: int, place: int) -> SSAValue:
+            constant = add(arith.ConstantOp(IntegerAttr(place, IndexType())))
+            return add(arith.CmpiOp(moved[axis], constant, "eq"))
+
         value = add(stencil.AccessOp(op.temp, places[0]))
         for place in places[1:]:
-            here: SSAValue | None = None
-            for axis in several:
-                constant = add(arith.ConstantOp(IntegerAttr(place[axis], IndexType())))
-                same = add(arith.CmpiOp(moved[axis], constant, "eq"))
-                here = same if here is None else add(arith.AndIOp(here, same))
-            assert here is not None
+            along = (is_at(axis, place[axis]) for axis in several)
+            here = reduce(lambda a, b: add(arith.AndIOp(a, b)), along)
             value = add(arith.SelectOp(here, add(stencil.AccessOp(op.temp, place)), value))
         rewriter.replace(op, [], [value])
 

@@ -29,6 +29,7 @@ from timetile.dialects.tile import (
     taps_of,
 )
 from timetile.dialects.tile.kinds import Published, PublishedAttr
+from timetile.dialects.verified import maker_of
 from timetile.passes.analysis.geometry.plane_geometry import VECTOR_BYTES
 from timetile.passes.analysis.placed import layout_of
 from timetile.passes.rewriting import replace_apply
@@ -141,8 +142,7 @@ def publish_copies(kernel: KernelOp, exchange: ExchangeOp) -> None:
     Let the copies of a load serve the taps across warps. Copies also serve taps along the lanes if
     better than shuffles: if whole vectors are read, or if no other queue asks for an overlap.
     """
-    load = exchange.queue.owner
-    assert isinstance(load, LoadOp)
+    load = maker_of(exchange.queue, LoadOp)
     queue, element = load.result, queue_type(load.result).element
     axes = [(axis, k) for k, axis in enumerate(kernel.plane_axes)]
     reach = crossing_width(queue, axes, len(axes))

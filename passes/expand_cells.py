@@ -27,12 +27,12 @@ from __future__ import annotations
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_dialect
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, ModuleOp, f32, f64, i32, i64
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp, f32, f64, i32, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
-from xdsl.utils.hints import isa
 
+from timetile.dialects.verified import float_type
 from timetile.passes.analysis.cells.constants import float_constant, integer_constant
 from timetile.passes.expansion import Expansion
 from timetile.passes.patterns import Patterns, rewrite_cells
@@ -135,8 +135,7 @@ class ExpandCopySign(RewritePattern):
     def match_and_rewrite(self, op: math_dialect.CopySignOp, rewriter: PatternRewriter, /) -> None:
         if float_constant(op.rhs) is not None:
             return
-        new, kind = Expansion(op, rewriter), op.rhs.type
-        assert isa(kind, AnyFloat)
+        new, kind = Expansion(op, rewriter), float_type(op.rhs.type)
         one = new.add(arith.ConstantOp(FloatAttr(1.0, kind)))
         sign = new.select(new.is_nan(op.rhs), one, op.rhs)
         new.finish(new.add(math_dialect.CopySignOp(op.lhs, sign, op.fastmath)))

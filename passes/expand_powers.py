@@ -19,12 +19,12 @@ from __future__ import annotations
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_dialect
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, ModuleOp, i64
+from xdsl.dialects.builtin import FloatAttr, IndexType, ModuleOp, i64
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
-from xdsl.utils.hints import isa
 
+from timetile.dialects.verified import float_type
 from timetile.passes.analysis.cells.cell_operations import bytes_of
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.expansion import Expansion
@@ -45,8 +45,7 @@ def known_power(new: Expansion, base: SSAValue, exponent: int, multiply: Multipl
 
 def expand_float(new: Expansion, op: math_dialect.FPowIOp) -> SSAValue:
     """A power of a float."""
-    kind, exponent = op.result.type, integer_constant(op.rhs)
-    assert isa(kind, AnyFloat)
+    kind, exponent = float_type(op.result.type), integer_constant(op.rhs)
     if exponent is None:
         number = op.rhs
         if isinstance(number.type, IndexType):

@@ -41,10 +41,10 @@ from xdsl.dialects.stencil import FieldType, StencilBoundsAttr, TempType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.utils.hints import isa
 
-from timetile.dialects.syntax import element_type
+from timetile.dialects.syntax import element_type, field_type
 from timetile.dialects.temporal import GatherOp, ScratchOp
+from timetile.dialects.verified import temp_element
 from timetile.passes.raising.demand import Demand, demand_of, unbuffered
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.memory import may_be_one, memory_of, written_memory
@@ -154,19 +154,16 @@ class Gathering:
         if isinstance(load, stencil.LoadOp) and not self.changes(load):
             return load.field
         if isinstance(load, stencil.LoadOp):
-            bounds = load.field.type
-            assert isa(bounds, FieldType[Attribute])
-            if not isinstance(bounds.bounds, StencilBoundsAttr):
+            bounds = field_type(load.field).bounds
+            if not isinstance(bounds, StencilBoundsAttr):
                 return load.field
-            copy = ScratchOp(FieldType(bounds.bounds, element_type(load.field)))
-            store = stencil.StoreOp(load.res, copy.field, bounds.bounds)
+            copy = ScratchOp(FieldType(bounds, element_type(load.field)))
+            store = stencil.StoreOp(load.res, copy.field, bounds)
             copy.location = store.location = load.location
             Rewriter.insert_op([copy, store], InsertPoint.after(load))
             return copy.field
-        kind = value.type
-        assert isa(kind, TempType[Attribute])
         box = self.demand.read[value]
-        held = self.scratch(box, kind.element_type)
+        held = self.scratch(box, temp_element(value))
         self.add(stencil.StoreOp(value, held, box))
         return held
 

@@ -49,6 +49,8 @@ from xdsl.traits import SymbolTable
 
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import LoopOp, ScratchOp, UpdateOp
+from timetile.dialects.verified import block_of
+from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.cells.cell_operations import FUNCTIONS
 from timetile.passes.analysis.cells.constants import integer_constant
 
@@ -120,9 +122,7 @@ def function_of(value: SSAValue, name: str) -> tuple[FuncOp, list[int]]:
 def value_block(value: SSAValue) -> Block:
     """The block of the cell function around a value."""
     owner = value.owner
-    block = owner.parent if isinstance(owner, Operation) else owner
-    assert block is not None
-    return block
+    return block_of(owner) if isinstance(owner, Operation) else owner
 
 
 def parts(update: UpdateOp, places: Sequence[int]) -> tuple[list[Tap], list[SSAValue], list[int]]:
@@ -159,8 +159,7 @@ class Hoist:
 
     def update(self, update: UpdateOp) -> None:
         """Hoist the invariant values of one update."""
-        function = SymbolTable.lookup_symbol(self.module, update.cell)
-        assert isinstance(function, FuncOp)
+        function = cell_function(self.module, update)
         values = invariants(update, function, self.loop)
         if not 0 < len(values) <= MOST_FIELDS:
             return

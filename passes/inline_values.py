@@ -21,6 +21,8 @@ planes in registers in kernels of several. Results have equal bits either way.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.context import Context
 from xdsl.dialects import arith, stencil
 from xdsl.dialects.builtin import ModuleOp
@@ -29,6 +31,7 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 from xdsl.rewriter import InsertPoint
 
+from timetile.dialects.verified import terminator_of
 from timetile.passes.patterns import rewrite_once
 
 MOST_OPERATIONS = 16
@@ -93,10 +96,13 @@ def added(apply: stencil.ApplyOp, reads: list[stencil.AccessOp]) -> int:
     return cost * max(len(offsets) - 1, 0)
 
 
-def inline(apply: stencil.ApplyOp, reader: stencil.ApplyOp, rewriter: PatternRewriter) -> None:
-    """Rewrite a reader to compute the value itself."""
-    reads = reads_of(apply.res[0], reader)
-    assert reads is not None
+def inline(
+    apply: stencil.ApplyOp,
+    reader: stencil.ApplyOp,
+    reads: Sequence[stencil.AccessOp],
+    rewriter: PatternRewriter,
+) -> None:
+    """Rewrite a reader, with some accesses of a value, to compute the value itself."""
     kept = [(a, v) for a, v in zip(reader.region.block.args, reader.args) if v is not apply.res[0]]
     region = reader.detach_region(reader.region)
     block = region.block
@@ -144,16 +150,15 @@ def copy_of(
 ) -> SSAValue:
     """The value of the cell at an offset, computed before an operation."""
     mapping = dict(known)
-    for op in apply.region.block.ops:
-        if isinstance(op, stencil.ReturnOp):
-            return mapping[op.arg[0]]
+    end = terminator_of(apply.region.block, stencil.ReturnOp)
+    for op in list(apply.region.block.ops)[:-1]:
         copy = op.clone(mapping)
         if isinstance(copy, stencil.AccessOp | stencil.IndexOp):
             moved = (d + e for d, e in zip(copy.offset, by))
             copy.offset = stencil.IndexAttr.from_indices(*moved)
         rewriter.insert(copy, InsertPoint.before(before))
         mapping.update(zip(op.results, copy.results))
-    raise AssertionError("an apply ends with its returned values")
+    return mapping[end.arg[0]]
 
 
 class InlineValue(RewritePattern):
@@ -172,8 +177,8 @@ class InlineValue(RewritePattern):
             return
         if added(op, [read for each in known for read in each]) > MOST_OPERATIONS:
             return
-        for reader in applies:
-            inline(op, reader, rewriter)
+        for reader, accesses in zip(applies, known):
+            inline(op, reader, accesses, rewriter)
         rewriter.erase(op)
 
 

@@ -50,10 +50,10 @@ class LoadAndStore(RewritePattern):
                 rewriter.replace_value_with_new_type(argument, operand.type)
         made = rewriter.insert(stencil.ApplyOp(operands, region, kinds))
         made.location = op.location
-        for target, result in zip(targets, made.res):
-            assert bounds is not None
-            store = rewriter.insert(stencil.StoreOp(result, target, bounds))
-            store.location = op.location
+        if bounds is not None:
+            for target, result in zip(targets, made.res):
+                store = rewriter.insert(stencil.StoreOp(result, target, bounds))
+                store.location = op.location
         rewriter.replace(op, [], made.res[: len(op.res)])
 
     @staticmethod

@@ -17,6 +17,7 @@ remark.
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import product
 
 from xdsl.context import Context
@@ -26,6 +27,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
+from timetile.dialects.verified import parent_of
 from timetile.passes.diagnostics import remark
 from timetile.passes.patterns import rewrite_once
 
@@ -80,10 +82,14 @@ def first_cells(groups: list[list[SSAValue]], places: list[Offset]) -> list[SSAV
     return [group[0] for group in groups]
 
 
-def roll(op: stencil.ReturnOp, rewriter: PatternRewriter) -> bool:
+def places_of(factors: Offset) -> list[Offset]:
+    """The places of the cells returned by an apply, from their number along each axis."""
+    return list(product(*(range(n) for n in factors)))
+
+
+def roll(op: stencil.ReturnOp, factors: Offset, rewriter: PatternRewriter) -> bool:
     """Keep the first cell's values; False where the others are not the first's, moved."""
-    assert op.unroll is not None
-    places = list(product(*(range(n) for n in op.unroll)))
+    places = places_of(factors)
     values, count = list(op.arg), len(places)
     results = len(values) // count
     by_result = [values[k * count : (k + 1) * count] for k in range(results)]
@@ -112,9 +118,10 @@ def beginning(apply: stencil.ApplyOp) -> Offset | None:
 class Selection:
     """The operations that select the value of a cell among the values of neighbours."""
 
-    def __init__(self, op: stencil.ReturnOp, begin: Offset, rewriter: PatternRewriter):
-        assert op.unroll is not None
-        self.op, self.begin, self.factors = op, begin, tuple(op.unroll)
+    def __init__(
+        self, op: stencil.ReturnOp, factors: Offset, begin: Offset, rewriter: PatternRewriter
+    ):
+        self.op, self.factors, self.begin = op, factors, begin
         self.rewriter = rewriter
         self.moved: dict[tuple[SSAValue, Offset], SSAValue] = {}
 
@@ -150,18 +157,16 @@ class Selection:
 
     def is_at(self, place: Offset) -> SSAValue:
         """Whether the cell is at this place among its neighbours, as a value of type i1."""
-        rank = len(place)
-        here: SSAValue | None = None
-        for axis, (k, factor) in enumerate(zip(place, self.factors)):
-            if factor == 1:
-                continue
-            start = [-b if a == axis else 0 for a, b in enumerate(self.begin)]
-            own = self.add(coordinate(axis, start, rank))
-            rest = self.add(arith.RemUIOp(own, self.number(factor)))
-            same = self.add(arith.CmpiOp(rest, self.number(k), "eq"))
-            here = same if here is None else self.add(arith.AndIOp(here, same))
-        assert here is not None
-        return here
+        several = [axis for axis, factor in enumerate(self.factors) if factor > 1]
+        along = (self.is_at_along(axis, place[axis]) for axis in several)
+        return reduce(lambda a, b: self.add(arith.AndIOp(a, b)), along)
+
+    def is_at_along(self, axis: int, place: int) -> SSAValue:
+        """Whether the cell is at this place along an axis, as a value of type i1."""
+        start = [-b if a == axis else 0 for a, b in enumerate(self.begin)]
+        own = self.add(coordinate(axis, start))
+        rest = self.add(arith.RemUIOp(own, self.number(self.factors[axis])))
+        return self.add(arith.CmpiOp(rest, self.number(place), "eq"))
 
     def chosen(self, values: list[SSAValue], places: list[Offset]) -> SSAValue:
         """The value of a cell, selected by the cell's place."""
@@ -171,25 +176,22 @@ class Selection:
         return result
 
 
-def coordinate(axis: int, start: list[int], rank: int) -> stencil.IndexOp:
+def coordinate(axis: int, start: list[int]) -> stencil.IndexOp:
     """The cell's coordinate along an axis, counted from a start."""
     offset = stencil.IndexAttr.from_indices(*start)
-    assert len(offset) == rank
     return stencil.IndexOp.build(
         properties={"dim": IntegerAttr(axis, IndexType()), "offset": offset},
         result_types=[IndexType()],
     )
 
 
-def select(op: stencil.ReturnOp, rewriter: PatternRewriter) -> bool:
+def select(op: stencil.ReturnOp, factors: Offset, rewriter: PatternRewriter) -> bool:
     """Select each cell's value. Returns False if the stores do not say which cell is first."""
-    apply = op.parent_op()
-    assert isinstance(apply, stencil.ApplyOp) and op.unroll is not None
-    begin = beginning(apply)
+    begin = beginning(parent_of(op, stencil.ApplyOp))
     if begin is None:
         return False
-    places = list(product(*(range(n) for n in op.unroll)))
-    selection, values, count = Selection(op, begin, rewriter), list(op.arg), len(places)
+    places, selection = places_of(factors), Selection(op, factors, begin, rewriter)
+    values, count = list(op.arg), len(places)
     groups = [values[k * count : (k + 1) * count] for k in range(len(values) // count)]
     rewriter.replace(op, stencil.ReturnOp([selection.chosen(g, places) for g in groups]))
     return True
@@ -200,7 +202,10 @@ class RollReturn(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: stencil.ReturnOp, rewriter: PatternRewriter, /) -> None:
-        if op.unroll is None or roll(op, rewriter) or select(op, rewriter):
+        if op.unroll is None:
+            return
+        factors = tuple(op.unroll)
+        if roll(op, factors, rewriter) or select(op, factors, rewriter):
             return
         remark(
             op,

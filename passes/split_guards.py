@@ -42,12 +42,13 @@ from xdsl.dialects.builtin import (
     IntegerType,
     ModuleOp,
 )
-from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
+from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 from xdsl.utils.hints import isa
 
+from timetile.dialects.syntax import field_type
 from timetile.passes.gather_cells import joined
 from timetile.passes.patterns import rewrite_once
 from timetile.passes.raising.boxes import above, below
@@ -63,9 +64,7 @@ def field_of(access: Access) -> StencilBoundsAttr | None:
     load = unbuffered(access.operand).owner
     if isinstance(access.op.parent_op(), stencil.ApplyOp) or not isinstance(load, stencil.LoadOp):
         return None
-    kind = load.field.type
-    assert isa(kind, FieldType[Attribute])
-    bounds = kind.bounds
+    bounds = field_type(load.field).bounds
     return bounds if isinstance(bounds, StencilBoundsAttr) else None
 
 
@@ -118,9 +117,8 @@ class Parting:
 
     def combined(self, box: StencilBoundsAttr, axis: int, end: int) -> list[SSAValue]:
         """The results over both parts of a box."""
-        first, second = below(box, axis, end), above(box, axis, end)
-        assert first is not None and second is not None
-        lower, upper = self.values(first), self.values(second)
+        parts = [part for part in (below(box, axis, end), above(box, axis, end)) if part]
+        lower, upper = map(self.values, parts)
         op = stencil.CombineOp.build(
             operands=[lower, upper, [], []],
             properties={

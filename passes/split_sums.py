@@ -48,10 +48,10 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
-from xdsl.traits import SymbolTable
 
 from timetile.dialects.taps import Tap
 from timetile.dialects.tile import ApplyOp, KernelOp, QueueType, queue_type
+from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.diagnostics import remark
 from timetile.passes.patterns import rewrite_once
@@ -79,14 +79,6 @@ def part_of(offset: int, offsets: Sequence[int], form: Form) -> int:
     return max(other for other in offsets if (other < 0) == (offset < 0))
 
 
-def cut_axis(kernel: KernelOp, form: Form) -> int:
-    """
-    The axis for cutting sums of a streaming kernel: the axis of the lanes, or the streaming axis.
-    """
-    assert kernel.stream_axis is not None
-    return kernel.rank - 1 if form == "lanes" else kernel.stream_axis
-
-
 def one_warp_holds_rows(kernel: KernelOp) -> bool:
     """Whether lanes of one warp hold the rows of a tile. True without a layout."""
     return kernel.layout is None or kernel.layout.axis_layouts[-1].tile_warps == 1
@@ -112,10 +104,13 @@ def why_none(kernel: KernelOp, form: Form) -> str | None:
 
 
 def places_of(apply: ApplyOp, form: Form) -> list[int]:
-    """The place of each tap of a stage along the cut axis: the part taking the tap."""
-    axis = cut_axis(apply.kernel, form)
+    """
+    The place of each tap of a stage along the cut axis: the part taking the tap. Sums are cut along
+    the axis of the lanes, or along the stream.
+    """
     # Taps with equal offsets along the cut axis belong to one part, whichever queue a tap reads.
-    places = [tap.offset[axis] for tap in apply.tap_list]
+    offsets = [tap.offset for tap in apply.tap_list]
+    places = [o[-1] if form == "lanes" else apply.kernel.along_stream(o) for o in offsets]
     return [part_of(place, places, form) for place in places]
 
 
@@ -134,9 +129,7 @@ class Splitter:
     def __init__(self, apply: ApplyOp, module: ModuleOp, form: Form, cuts: Cuts):
         self.apply, self.module, self.cuts = apply, module, cuts
         self.form: Form = form
-        function = SymbolTable.lookup_symbol(module, apply.cell)
-        assert isinstance(function, FuncOp)
-        self.function = function
+        self.function = cell_function(module, apply)
 
     def split(self, rewriter: PatternRewriter) -> bool:
         """Replace the apply by stages. Returns False if the body has another form."""

@@ -14,6 +14,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.verified import terminator_of
 from timetile.passes.rewriting import erase_unused, name_function
 
 Latest = dict[SSAValue, int | None]
@@ -64,9 +65,7 @@ def latest_plane(function: FuncOp, offsets: Sequence[int]) -> Latest:
 
 def returned(function: FuncOp) -> Sequence[SSAValue]:
     """The values returned by a function."""
-    terminator = function.body.block.last_op
-    assert isinstance(terminator, ReturnOp)
-    return terminator.operands
+    return terminator_of(function.body.block, ReturnOp).operands
 
 
 def crossing_values(block: Block, latest: Latest, plane: int) -> list[SSAValue]:

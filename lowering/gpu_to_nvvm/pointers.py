@@ -24,6 +24,7 @@ from timetile.dialects.simt import (
     buffer_element,
     cell_count,
 )
+from timetile.dialects.verified import block_of
 from timetile.passes.analysis.cells.constants import integer_constant
 
 DYNAMIC_INDEX = -(1 << 31)
@@ -62,8 +63,7 @@ def stands_before(first: Operation, second: Operation) -> bool:
     Whether an operation stands before another operation in its block, or before the operation
     around the other.
     """
-    assert first.parent is not None
-    beside = first.parent.find_ancestor_op_in_block(second)
+    beside = block_of(first).find_ancestor_op_in_block(second)
     return beside is not None and first.is_before_in_block(beside)
 
 
@@ -140,9 +140,7 @@ class FunctionValues:
         """
         if index is None:
             return buffer
-        block = op.parent
-        assert block is not None
-        here = InsertPoint.before(op)
+        block, here = block_of(op), InsertPoint.before(op)
         if address_space(buffer) != SHARED_SPACE or self.waits:
             return self.pointer_in(block, buffer, index, here, rewriter)
         if (known := defined_outside(index, block)) is not None:
@@ -166,8 +164,7 @@ class FunctionValues:
         later, own = known, buffer.owner
         if isinstance(own, Operation) and stands_before(known, own):
             later = own
-        assert later.parent is not None
-        return self.pointer_in(later.parent, buffer, index, InsertPoint.after(later), rewriter)
+        return self.pointer_in(block_of(later), buffer, index, InsertPoint.after(later), rewriter)
 
     def pointer_in(
         self,

@@ -8,6 +8,7 @@ from xdsl.dialects import llvm, scf
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Block, Operation
 
+from timetile.dialects.verified import terminator_of
 from timetile.lowering.ptx.text import REGISTERS, bits, move_kind
 from timetile.lowering.ptx.writer import Writer
 
@@ -28,8 +29,7 @@ def print_for(w: Writer, op: scf.ForOp) -> None:
     w.line(f"@{test} bra {end}")
     w.lines.append(f"{start}:")
     w.print_block(op.body.block)
-    terminator = op.body.block.last_op
-    assert isinstance(terminator, scf.YieldOp)
+    terminator = terminator_of(op.body.block, scf.YieldOp)
     w.assign([w.use(a) for a in carried], terminator.arguments)
     w.line(f"add.{kind} {counter}, {counter}, {w.use(op.step)}")
     w.line(f"setp.lt.{kind} {test}, {counter}, {bound}")

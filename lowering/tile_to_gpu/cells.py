@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr, i1
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
+from timetile.dialects.verified import terminator_of
 from timetile.lowering.emitter import Emitter
 from timetile.passes.analysis.cells.instructions import is_dividing
 
@@ -54,9 +55,7 @@ class CellFunction:
         block = function.body.block
         self.arguments = block.args
         self.operations = [op for op in block.ops if not isinstance(op, ReturnOp)]
-        terminator = block.last_op
-        assert isinstance(terminator, ReturnOp)
-        self.results = tuple(terminator.operands)
+        self.results = tuple(terminator_of(block, ReturnOp).operands)
 
     @property
     def divides(self) -> bool:

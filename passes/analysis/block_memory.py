@@ -158,8 +158,9 @@ class Allocator:
             case LoadOp(home=RegistersAttr()) if stage.data is not None and stage.planes_ahead:
                 self.add_early(stage)
             case LoadOp(home=SharedAttr() as home) | ApplyOp(home=SharedAttr() as home):
-                for number, result in enumerate(stage.results):
-                    memory.planes[result] = self.ring_of_home(result, home, number)
+                for number in range(len(stage.results)):
+                    ring = self.ring_of_home(stage.results, number, home)
+                    memory.planes[stage.results[number]] = ring
             case ExchangeOp(home=ExchangeBufferAttr() as home) if (
                 stage.what.data is Published.PLANE
             ):
@@ -209,19 +210,18 @@ class Allocator:
         reach = exchange_reach(self.kernel, exchange)
         return PaddedPlane.of(queue_type(exchange.result).element, self.axes, reach)
 
-    def ring_of_home(self, queue: SSAValue, home: SharedAttr, number: int) -> PlaneRing:
+    def ring_of_home(self, results: Sequence[SSAValue], number: int, home: SharedAttr) -> PlaneRing:
         """
         The ring of result `number` of a stage. Computed queues of an element share a single ring,
         with the widest reach of all.
         """
-        element, slots = queue_type(queue).element, home.slots.data
+        queue, slots = results[number], home.slots.data
+        element = queue_type(queue).element
         if home.addressing.data is not Addressing.COMPUTED:
             plane = PaddedPlane.of(element, self.axes, ring_reach(self.kernel, queue))
             return self.own_ring(plane, slots, home.addressing.data)
         base = home.base.data
-        stage = queue.owner
-        assert isinstance(stage, LoadOp | ApplyOp)
-        for earlier in list(stage.results)[:number]:
+        for earlier in results[:number]:
             base -= ring_window(earlier, self.kernel.stream_axis)
         if element not in self.multi_queues:
             queues = [result for each in self.kernel.stages for result in each.results]

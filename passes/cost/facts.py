@@ -27,9 +27,9 @@ from timetile.dialects.tile import (
     taps_of,
 )
 from timetile.passes.analysis.block_memory import exchange_reach
+from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.cells.instructions import (
     approximates,
-    cell_function,
     divides,
     long_constants,
     operations,

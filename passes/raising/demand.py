@@ -14,6 +14,7 @@ from xdsl.dialects import stencil
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import Operation, SSAValue
 
+from timetile.dialects.verified import maker_of
 from timetile.passes.raising.boxes import above, below, box_of, moved
 from timetile.passes.raising.errors import CannotRaiseError
 
@@ -102,8 +103,7 @@ def pieces(value: SSAValue | None, box: StencilBoundsAttr | None, reader: Operat
         ]
     if isinstance(owner, stencil.ApplyOp):
         return [Piece(owner, owner.res.index(value), box)]
-    assert isinstance(owner, stencil.LoadOp)
-    return [Piece(owner, 0, box)]
+    return [Piece(maker_of(value, stencil.LoadOp), 0, box)]
 
 
 @dataclass
@@ -134,11 +134,9 @@ class Demand:
     def copied(self, load: stencil.LoadOp) -> StencilBoundsAttr:
         """The cells needed in a copy of a loaded field."""
         read, stored = self.read.get(load.res), self.loaded.get(load)
-        if read is None or stored is None:
-            found = read or stored
-            assert found is not None
-            return found
-        return read | stored
+        if read is not None and stored is not None:
+            return read | stored
+        return self.loaded[load] if read is None else read
 
     def store(self, piece: Piece) -> None:
         """A value is stored, or joined to another, over a box."""

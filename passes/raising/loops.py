@@ -12,6 +12,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from timetile.dialects.syntax import field_type, integer_type
 from timetile.dialects.temporal import GatherOp, LoopOp
+from timetile.dialects.verified import terminator_of
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.memory import (
@@ -43,8 +44,7 @@ def rotation_of(loop: scf.ForOp) -> list[int]:
             raise CannotRaiseError(
                 loop, f"it carries a value of type {arg.type}; carry stencil.field values only"
             )
-    terminator = loop.body.block.last_op
-    assert isinstance(terminator, scf.YieldOp)
+    terminator = terminator_of(loop.body.block, scf.YieldOp)
     rotation: list[int] = []
     for value in terminator.arguments:
         name = memory_of(value)
@@ -186,12 +186,11 @@ def raise_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
     check_aliases(outer, sources, loop)
     raised.body.block.add_ops(made)
     verify_updates(made, loop)
-    for (value, _), wide in updates.spread.items():
-        check_spread(wide, value.owner)
+    for (load, _), wide in updates.spread.items():
+        check_spread(wide, load)
         if memory_of(wide.source) in [memory_of(t) for t in targets] or wide.source in own:
-            assert isinstance(value.owner, Operation)
             raise CannotRaiseError(
-                value.owner, "it loads a field of fewer axes that the loop writes; give it all axes"
+                load, "it loads a field of fewer axes that the loop writes; give it all axes"
             )
     check_ranks(updates, loop)
     for function in functions:

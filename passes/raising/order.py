@@ -120,7 +120,7 @@ class Order:
                     yield from self.computed(op, at)
                 case stencil.CombineOp():
                     for result in op.results:
-                        if result in self.demand.read and self.holder(result) is None:
+                        if result in self.demand.read and not self.holders(result):
                             box = self.demand.read[result]
                             yield from self.stored(op, result, Scratch(result), box)
                 case stencil.StoreOp():
@@ -135,7 +135,7 @@ class Order:
             k
             for k, result in enumerate(apply.res)
             if (early and self.is_used(result))
-            or (result in self.demand.read and self.holder(result) is None)
+            or (result in self.demand.read and not self.holders(result))
         ]
         if not held:
             return
@@ -167,15 +167,18 @@ class Order:
             else:
                 yield Item(at, op, piece.source, [piece.result], [target], piece.box)
 
-    def holder(self, value: SSAValue) -> stencil.StoreOp | None:
-        """The first store of all cells read of a value; None if no store has all."""
+    def holders(self, value: SSAValue) -> list[stencil.StoreOp]:
+        """The stores of all cells read of a value, in order."""
         if value in self.unheld or value not in self.demand.read:
-            return None
-        stores = (op for op in self.ops if isinstance(op, stencil.StoreOp))
-        for store in stores:
-            if unbuffered(store.temp) is value and covers(store.bounds, self.demand.read[value]):
-                return store
-        return None
+            return []
+        read = self.demand.read[value]
+        return [
+            op
+            for op in self.ops
+            if isinstance(op, stencil.StoreOp)
+            and unbuffered(op.temp) is value
+            and covers(op.bounds, read)
+        ]
 
     # Violations of the law.
 
@@ -240,10 +243,10 @@ class Order:
             apply = item.source
             place = self.place[apply] if isinstance(apply, stencil.ApplyOp) else item.at[0]
             return (place, 0), value
-        store = self.holder(value)
-        if store is None or (isinstance(owner, stencil.ApplyOp) and owner in self.early):
+        stores = self.holders(value)
+        if not stores or (isinstance(owner, stencil.ApplyOp) and owner in self.early):
             return None
-        return (self.place[store], 1 << 30), store.field
+        return (self.place[stores[0]], 1 << 30), stores[0].field
 
     def hold(self, item: Item, value: SSAValue, broken: Write) -> None:
         """

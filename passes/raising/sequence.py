@@ -10,14 +10,14 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.experimental import dmp
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.traits import SymbolTable
 from xdsl.utils.exceptions import VerifyException
-from xdsl.utils.hints import isa
 
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import BroadcastOp, ScratchOp, UpdateOp
+from timetile.dialects.verified import temp_element
 from timetile.passes.diagnostics import remark
 from timetile.passes.raising.boxes import box_of
 from timetile.passes.raising.cells import Cell, copying_cell, outline
@@ -27,8 +27,8 @@ from timetile.passes.raising.memory import memory_of
 from timetile.passes.raising.order import Item, Order, Scratch, Target
 from timetile.passes.raising.recurrences import remark_recurrences
 
-Spread = tuple[SSAValue, tuple[int, ...]]
-"""A loaded value of fewer axes, and the domain's axes of the value."""
+Spread = tuple[stencil.LoadOp, tuple[int, ...]]
+"""A load of a field of fewer axes, and the domain's axes of the field."""
 
 
 @dataclass
@@ -57,21 +57,20 @@ class Updates:
         held = owner.field if isinstance(owner, stencil.LoadOp) else value
         if isinstance(held.type, stencil.FieldType):
             return held if len(axes) == rank else self.wide(value, held, axes)
-        store = self.order.holder(value)
-        assert store is not None
-        return store.field
+        return self.order.holders(value)[0].field
 
     def wide(self, value: SSAValue, held: SSAValue, axes: tuple[int, ...]) -> SSAValue:
         """A field of fewer axes as a field of all axes."""
-        key = value, axes
+        load = value.owner
+        if not isinstance(load, stencil.LoadOp):
+            raise CannotRaiseError(
+                load if isinstance(load, Operation) else self.order.ops[0],
+                "its value has fewer axes than the domain that reads it; store the value to a "
+                "field, and load the field",
+            )
+        key = load, axes
         if key not in self.spread:
-            if not isinstance(value.owner, stencil.LoadOp):
-                raise CannotRaiseError(
-                    value.owner if isinstance(value.owner, Operation) else self.order.ops[0],
-                    "its value has fewer axes than the domain that reads it; store the value to a "
-                    "field, and load the field",
-                )
-            box, own = self.order.demand.spread[key], field_bounds(held)
+            box, own = self.order.demand.spread[value, axes], field_bounds(held)
             low, high = list(box.lb), list(box.ub)
             for k, axis in enumerate(axes):
                 low[axis], high[axis] = tuple(own.lb)[k], tuple(own.ub)[k]
@@ -150,9 +149,7 @@ def add_scratch(updates: Updates) -> None:
                 known = boxes.get(target.value)
                 boxes[target.value] = item.box if known is None else known | item.box
     for value, box in boxes.items():
-        kind = value.type
-        assert isa(kind, stencil.TempType[Attribute])
-        updates.scratch[value] = ScratchOp(FieldType(box, kind.element_type))
+        updates.scratch[value] = ScratchOp(FieldType(box, temp_element(value)))
         updates.scratch[value].field.name_hint = value.name_hint
 
 

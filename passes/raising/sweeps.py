@@ -33,6 +33,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.temporal import BroadcastOp, LoopOp
+from timetile.dialects.verified import block_of
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.memory import (
     is_memory,
@@ -95,8 +96,8 @@ def raise_sweeps(block: Block, module: ModuleOp, prefix: str, root: Operation) -
     for end, group in groups:
         made.append(loop_of(updates, group, end, module, prefix, functions))
         functions += made[-1].functions
-    for (value, _), wide in updates.spread.items():
-        check_spread(wide, value.owner)
+    for (load, _), wide in updates.spread.items():
+        check_spread(wide, load)
     emit(updates, made, module, block)
 
 
@@ -117,12 +118,11 @@ def apart(items: list[Item], updates: Updates) -> list[list[Item]]:
     return [[item] for item in items] if picked else [items]
 
 
-def check_spread(wide: BroadcastOp, load: Operation | Block) -> None:
+def check_spread(wide: BroadcastOp, load: stencil.LoadOp) -> None:
     """Raise CannotRaiseError if a field of fewer axes does not cover the cells read."""
     try:
         wide.verify_()
     except VerifyException as error:
-        assert isinstance(load, Operation)
         raise CannotRaiseError(load, str(error)) from None
 
 
@@ -171,11 +171,8 @@ def until(block: Block, load: stencil.LoadOp) -> list[Operation]:
     """
     The operations after a load, in the load's block, up to the operation around another block.
     """
-    outer, root = load.parent, block.parent_op()
-    assert outer is not None and root is not None
-    holder = outer.find_ancestor_op_in_block(root)
-    assert holder is not None
-    ops = list(outer.ops)
+    ops = list(block_of(load).ops)
+    (holder,) = (op for op in ops if op.is_ancestor(block))
     return ops[ops.index(load) + 1 : ops.index(holder) + 1]
 
 
@@ -230,12 +227,12 @@ def check_carried(block: Block, root: Operation) -> None:
         for operand in inner.operands
         if is_memory(operand.type)
     }
-    while root.parent_op() is not None:
+    last = list(block.ops)[-1]
+    while (around := root.parent_op()) is not None:
         args, roots = [], []
         if isinstance(root, scf.ForOp):
             args, roots = list(root.body.block.args), [memory_of(c) for c in root.iter_args]
-        user = next((memory[name] for name in roots if name in memory), block.last_op)
-        assert user is not None
+        user = next((memory[name] for name in roots if name in memory), last)
         fields = [name for name in roots if is_memory(name.type)]
         if len(set(fields)) < len(fields):
             raise CannotRaiseError(user, "two of its buffers are one field; give each its own")
@@ -243,9 +240,7 @@ def check_carried(block: Block, root: Operation) -> None:
             raise CannotRaiseError(
                 user, "it uses a carried field by its outer name; use the loop's argument"
             )
-        parent = root.parent_op()
-        assert parent is not None
-        root = parent
+        root = around
 
 
 def emit(updates: Updates, sweeps: Sequence[Sweep], module: ModuleOp, block: Block) -> None:
@@ -258,10 +253,8 @@ def emit(updates: Updates, sweeps: Sequence[Sweep], module: ModuleOp, block: Blo
             module.body.block.insert_op_before(function, top_level(block, module))
         Rewriter.insert_op([*scratch, sweep.one, sweep.loop], InsertPoint.before(sweep.end))
     # Spread values come after the sweeps: a sweep may write the spread field.
-    for (value, _), wide in updates.spread.items():
-        owner = value.owner
-        assert isinstance(owner, Operation)
-        Rewriter.insert_op(wide, InsertPoint.before(owner))
+    for (load, _), wide in updates.spread.items():
+        Rewriter.insert_op(wide, InsertPoint.before(load))
     erase_raised(block)
 
 
@@ -281,9 +274,4 @@ def erase_unused_loads(block: Block) -> None:
 
 def top_level(block: Block, module: ModuleOp) -> Operation:
     """The operation of the module's body around the block."""
-    op = block.parent_op()
-    assert op is not None
-    while (parent := op.parent_op()) is not module:
-        assert parent is not None
-        op = parent
-    return op
+    return next(op for op in module.ops if op.is_ancestor(block))

@@ -236,7 +236,7 @@ class PlanesLaunch:
             lag, load = queue_lag(queue) + stage.age(tap), queue.owner
             if (field := guarding_field(source)) is not None:
                 self.check_plane(stage, FieldShape.of(field), lag, step)
-            if isinstance(load, LoadOp) and load.data is not None and load.axes is not None:
+            if isinstance(load, LoadOp) and load.axes is not None:
                 shape = FieldShape.loaded(load, self.rank)
                 self.check_plane(stage, shape, lag, step)
 

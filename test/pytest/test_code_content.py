@@ -34,8 +34,8 @@ from support.steady_loops import (
 )
 from timetile.dialects.simt import SHARED_SPACE, address_space
 from timetile.dialects.tile import ApplyOp
+from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.cells.constants import integer_constant
-from timetile.passes.analysis.cells.instructions import cell_function
 from timetile.passes.analysis.cells.sharing import SharedCells
 from timetile.passes.schedule import Schedule
 from timetile.runtime.kernels.assembler import assembler_version

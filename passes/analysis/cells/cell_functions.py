@@ -1,4 +1,4 @@
-"""The functions that compute the cells of updates."""
+"""The functions that compute the cells of updates and stages."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.traits import SymbolTable
 
 from timetile.dialects.temporal import UpdateOp
+from timetile.dialects.tile import ApplyOp
+from timetile.passes.diagnostics import refuse
 
 
 def cell_functions(module: ModuleOp) -> Iterable[FuncOp]:
@@ -18,3 +20,13 @@ def cell_functions(module: ModuleOp) -> Iterable[FuncOp]:
         function = SymbolTable.lookup_symbol(module, name)
         if isinstance(function, FuncOp):
             yield function
+
+
+def cell_function(module: ModuleOp, op: UpdateOp | ApplyOp) -> FuncOp:
+    """
+    The cell function of an update or a stage. Raises CompileError if the module lacks the function.
+    """
+    function = SymbolTable.lookup_symbol(module, op.cell)
+    if not isinstance(function, FuncOp):
+        refuse(op, f"its cell function {op.cell} is not in the module")
+    return function

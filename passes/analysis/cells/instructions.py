@@ -8,16 +8,15 @@ from collections.abc import Iterable
 from xdsl.dialects import arith
 from xdsl.dialects import math as xmath
 from xdsl.dialects.builtin import FloatAttr, ModuleOp, f64
-from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.func import ReturnOp
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Operation, SSAValue
-from xdsl.traits import SymbolTable
 
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.tile import ApplyOp
+from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.cells.cell_operations import bytes_of, work_of
 from timetile.passes.analysis.cells.constants import float_constant
-from timetile.passes.diagnostics import refuse
 
 DIVIDING = (arith.DivfOp, xmath.SqrtOp, xmath.RsqrtOp)
 """Quotients and roots, slow for special operands."""
@@ -97,14 +96,6 @@ def instructions(op: Operation) -> tuple[int, int]:
             more = KNOWN_RECIPROCAL[size]
             pipe, beside = pipe + more[0], beside + more[1]
     return pipe, beside
-
-
-def cell_function(module: ModuleOp, apply: ApplyOp) -> FuncOp:
-    """The cell function of a stage. Raises CompileError if the module lacks the function."""
-    function = SymbolTable.lookup_symbol(module, apply.cell)
-    if not isinstance(function, FuncOp):
-        refuse(apply, f"its cell function {apply.cell} is not in the module")
-    return function
 
 
 def operations(module: ModuleOp, apply: ApplyOp) -> tuple[int, int]:

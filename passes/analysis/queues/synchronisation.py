@@ -35,6 +35,7 @@ from timetile.dialects.tile import (
     queue_home,
     taps_of,
 )
+from timetile.dialects.verified import maker_of
 from timetile.passes.analysis.placed import home_of, layout_of
 from timetile.passes.analysis.queues.storage import ring_window
 
@@ -158,6 +159,13 @@ def collect_orders(kernel: KernelOp, *, within_warps: bool = False) -> list[Orde
     return orders
 
 
+def ring_of(queue: SSAValue) -> SharedAttr:
+    """The home of a queue that lives in a ring of shared memory."""
+    home = queue_home(queue)
+    assert isinstance(home, SharedAttr)
+    return home
+
+
 def lives_in_ring(queue: SSAValue) -> bool:
     """A queue's own home is shared memory."""
     return isinstance(queue_home(queue), SharedAttr)
@@ -210,8 +218,7 @@ def copy_orders(
     The orders of a ring of copies: a plane arrives before a reader reads the plane, and the reader
     is done before a later plane is copied to the slot.
     """
-    load = exchange.queue.owner
-    assert isinstance(load, LoadOp)
+    load = maker_of(exchange.queue, LoadOp)
     copier = position[load.result]
     until = home_of(exchange).slots.data - load.planes_ahead - distance
     return [Order(copier, reader, distance), Order(reader, copier, until, inner)]
@@ -226,9 +233,7 @@ def next_writer(queue: SSAValue, position: dict[SSAValue, int], stream: int) -> 
     owner = queue.owner
     if isinstance(owner, ExchangeOp):
         return position[queue], home_of(owner).slots.data
-    assert isinstance(owner, LoadOp | ApplyOp)
-    home = owner.home
-    assert isinstance(home, SharedAttr)
+    home = ring_of(queue)
     if home.addressing.data is not Addressing.COMPUTED:
         return position[queue], home.slots.data
     window = ring_window(queue, stream)

@@ -1,0 +1,56 @@
+"""
+Facts of verified IR beyond the types, each with the only assertion of the kind. Code for unverified
+IR refuses wrong IR instead.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from xdsl.dialects.builtin import AnyFloat
+from xdsl.dialects.stencil import TempType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.utils.hints import isa
+
+OperationT = TypeVar("OperationT", bound=Operation)
+
+
+def block_of(op: Operation) -> Block:
+    """The block around an operation inside a module."""
+    block = op.parent
+    assert block is not None
+    return block
+
+
+def parent_of(op: Operation, kind: type[OperationT]) -> OperationT:
+    """The operation around an operation, of the kind proved by the inner operation's verifier."""
+    parent = op.parent_op()
+    assert isinstance(parent, kind)
+    return parent
+
+
+def terminator_of(block: Block, kind: type[OperationT]) -> OperationT:
+    """The terminator of a block, of the kind proved by the verifier of the operation around."""
+    terminator = block.last_op
+    assert isinstance(terminator, kind)
+    return terminator
+
+
+def maker_of(value: SSAValue, kind: type[OperationT]) -> OperationT:
+    """The operation with a value as result, of the kind proved by a verifier."""
+    owner = value.owner
+    assert isinstance(owner, kind)
+    return owner
+
+
+def temp_element(value: SSAValue) -> Attribute:
+    """The type of the cells of a value of `stencil`."""
+    kind = value.type
+    assert isa(kind, TempType[Attribute])
+    return kind.element_type
+
+
+def float_type(kind: Attribute) -> AnyFloat:
+    """A type of cells, as the float type proved by a verifier."""
+    assert isa(kind, AnyFloat)
+    return kind
