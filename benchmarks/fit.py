@@ -30,6 +30,7 @@ from samples import Sample, read_samples
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.cost.facts import KernelFacts
 from timetile.passes.cost.launch import launch_cost
+from timetile.passes.cost.register_facts import register_facts
 from timetile.passes.cost.registers import registers
 from timetile.passes.cost.setting import Setting
 from timetile.passes.targets.parameters import Parameters
@@ -74,7 +75,7 @@ class Prepared:
 
     def registers(self, target: Target) -> int:
         """The predicted registers of a thread."""
-        return registers(self.facts, self.setting, target)
+        return registers(register_facts(self.facts, self.setting), target.parameters.registers)
 
 
 def is_held_out(row: str) -> bool:

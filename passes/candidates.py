@@ -15,7 +15,6 @@ from timetile.passes.analysis.geometry.residency import SCHEDULERS
 from timetile.passes.analysis.launches.liveness import rotation_of
 from timetile.passes.analysis.launches.trip_counts import most_steps_at_once
 from timetile.passes.cost.launch import launch_cost
-from timetile.passes.cost.registers import guard_registers
 from timetile.passes.cost.rim import has_copies, weighs_spills
 from timetile.passes.cost.terms import Cost
 from timetile.passes.cost.turn import period_of, taps_of_step
@@ -242,7 +241,7 @@ class Trials:
             cost = replace(cost, compute_seconds=cost.compute_seconds / parameters.worth.turns)
         # Heights of chunks account for spills if `weighs_spills`. With columns alone, few tiles run
         # the spilling code: fewer registers to spare are enough.
-        spare = guard_registers(trial.facts, trial.setting, self.target)
+        spare = trial.guard_registers
         if schedule.columns is not None:
             spare -= parameters.registers.joining
         weighed = weighs_spills(geometry, trial.facts.natural_period)

@@ -8,7 +8,8 @@ from functools import cached_property
 
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.cost.facts import KernelFacts
-from timetile.passes.cost.registers import guard_registers, registers, room
+from timetile.passes.cost.register_facts import RegisterFacts, register_facts
+from timetile.passes.cost.registers import guard_registers, registers, room, spare_registers
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.shared_memory import shared_bytes
 from timetile.passes.cost.traffic import saturating_ahead
@@ -37,24 +38,28 @@ class Trial:
         return Setting.of(self.schedule)
 
     @cached_property
+    def counted(self) -> RegisterFacts:
+        """The numbers that decide the registers of a thread."""
+        return register_facts(self.facts, self.setting)
+
+    @cached_property
     def registers(self) -> int:
         """Registers of a thread."""
-        return registers(self.facts, self.setting, self.target)
+        return registers(self.counted, self.target.parameters.registers)
+
+    @cached_property
+    def guard_registers(self) -> int:
+        """Registers of guarded code beside the registers of a thread."""
+        return guard_registers(self.counted, self.target.parameters)
 
     def room(self, spare: int = 0) -> int:
         """Registers of a thread, less `spare` registers."""
-        return room(self.setting, self.target) - spare
+        return room(self.counted, self.target.isa) - spare
 
     @cached_property
     def spare(self) -> int:
         """Registers to spare for copies with guards."""
-        parameters = self.target.parameters.spare
-        guards = guard_registers(self.facts, self.setting, self.target)
-        if self.kernels.rank == 2 and not self.schedule.is_resident:
-            # In 1D no plane is kept in registers; in 3D up to a third of the tiles may be guarded.
-            return min(guards, parameters.tight)
-        # Early sums need more spare registers than other kernels in FP32, and fewer in FP64.
-        return parameters.sums if self.facts.sums_early else guards
+        return spare_registers(self.counted, self.target.parameters)
 
     @cached_property
     def is_scarce(self) -> bool:

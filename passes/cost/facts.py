@@ -40,7 +40,7 @@ from timetile.passes.analysis.geometry.extents import Needs
 from timetile.passes.analysis.geometry.plane_geometry import moved_by
 from timetile.passes.analysis.queues.lags import keeps_sums, oldest_age
 from timetile.passes.analysis.queues.storage import ReadAges, kept_queues, natural_period
-from timetile.passes.cost.taps import TapFacts, Taps
+from timetile.passes.cost.taps import TapFacts, Taps, span, spans
 
 KnownSharing = dict[Hashable, SharedCells | None]
 """The work shared by cells, by cell function and taps."""
@@ -64,6 +64,20 @@ class StageFacts:
     def cell_bytes(self) -> int:
         """Bytes of a cell."""
         return CELL_BYTES[self.element]
+
+
+@dataclass(frozen=True)
+class StageSpans:
+    """Distances between the farthest taps of a stage, in cells."""
+
+    read: int
+    """Taps of planes copied to shared memory."""
+    row: int
+    """The distance along the last axis between these taps."""
+    shuffled: int
+    """Taps of other planes."""
+    spans: tuple[int, ...]
+    """The distance between the other taps along every in-plane axis; empty without taps."""
 
 
 @dataclass(frozen=True)
@@ -179,6 +193,27 @@ class KernelFacts:
         The exchanges served by a load's asynchronous copies: readers fetch each cell when needed.
         """
         return {facts.exchange.result for facts in self.exchanges if facts.copies}
+
+    @cached_property
+    def spans(self) -> tuple[int, ...]:
+        """The distance between the farthest taps along every in-plane axis; empty without taps."""
+        return spans(self.taps)
+
+    @cached_property
+    def has_corners(self) -> bool:
+        """Whether some tap differs from the cell along every in-plane axis."""
+        return any(all(tap.offset) for tap in self.taps)
+
+    @cached_property
+    def stage_spans(self) -> tuple[StageSpans, ...]:
+        """The distances between taps of stages, each kind of stage once."""
+        found: list[StageSpans] = []
+        for stage in self.stages:
+            read = [tap for queue, tap in stage.taps if queue in self.served]
+            shuffled = [tap for queue, tap in stage.taps if queue not in self.served]
+            row = span([tap.offset[-1] for tap in read]) if read else 0
+            found.append(StageSpans(len(read), row, len(shuffled), spans(shuffled)))
+        return tuple(dict.fromkeys(found))
 
     @cached_property
     def row_reach(self) -> int:

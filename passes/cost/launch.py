@@ -20,7 +20,8 @@ from timetile.passes.analysis.geometry.chunks import choose_chunks
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.residency import SCHEDULERS, Residency
 from timetile.passes.cost.facts import KernelFacts, facts_of
-from timetile.passes.cost.registers import registers, spilled
+from timetile.passes.cost.register_facts import register_facts
+from timetile.passes.cost.registers import registers, room
 from timetile.passes.cost.rim import edge_weight
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.shared_memory import shared_bytes
@@ -54,8 +55,10 @@ def launch_cost(
     chunks = choose_chunks(geometry, residency, weight, sums=sums, joins=setting.joins)
     cells = prod(high - low for low, high in zip(geometry.lower, geometry.upper))
     cycles = step_cycles(facts, setting, target)
-    needed = registers(facts, setting, target)
-    spills = parameters.computing.spill_instructions * spilled(needed, setting, target)
+    counted = register_facts(facts, setting)
+    needed = registers(counted, parameters.registers)
+    missing = max(0, needed - room(counted, target.isa))
+    spills = parameters.computing.spill_instructions * missing
     slower = 1 + spills / (cycles.issue * SCHEDULERS)
     # A resident tile fetches nothing ahead; with two blocks, a block computes while the other
     # waits.

@@ -44,9 +44,16 @@ def wavefronts(cells: int, cell_bytes: int) -> float:
     return cells * cell_bytes * LANES / SHARED_BYTES_PER_CYCLE
 
 
-def cells_around(patch: tuple[int, ...], taps: Collection[TapFacts]) -> int:
-    """Cells of the box around a patch and all cells read by the patch's taps."""
-    return prod(n + span([tap.offset[k] for tap in taps]) for k, n in enumerate(patch))
+def spans(taps: Collection[TapFacts]) -> tuple[int, ...]:
+    """The distance between the farthest taps along every in-plane axis; empty without taps."""
+    return tuple(span(axis) for axis in zip(*(tap.offset for tap in taps)))
+
+
+def cells_beside(patch: tuple[int, ...], far: tuple[int, ...]) -> int:
+    """
+    Cells beside a patch, in the box around the patch and all cells read by taps that span `far`.
+    """
+    return prod(n + more for n, more in zip(patch, far)) - prod(patch) if far else 0
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -8,14 +8,14 @@ from math import prod
 
 from timetile.passes.analysis.queues.synchronisation import words_of_cell
 from timetile.passes.cost.facts import KernelFacts
-from timetile.passes.cost.registers import is_resident_plate
 from timetile.passes.cost.setting import Setting
 from timetile.passes.targets.target import Target
 
 
 def is_resident_in_a_block(facts: KernelFacts, setting: Setting) -> bool:
     """The tile is a plate in the registers of one block."""
-    return is_resident_plate(facts, setting) and not setting.has_messages
+    is_plate = not facts.streams and len(setting.axes) == 2
+    return is_plate and not setting.has_messages
 
 
 def message_seconds(setting: Setting, target: Target) -> float:

@@ -15,6 +15,7 @@ from timetile.dialects.tile import KernelOp
 from timetile.passes.analysis.geometry.residency import SCHEDULERS
 from timetile.passes.candidates import Candidate, Trials, candidates, compare
 from timetile.passes.cost.launch import launch_cost, predict
+from timetile.passes.cost.register_facts import register_facts
 from timetile.passes.cost.registers import registers
 from timetile.passes.cost.setting import Setting
 from timetile.passes.schedule_space import DEEPEST, schedules
@@ -163,11 +164,11 @@ def test_approximate_quotients_take_registers_in_strips(
     assert facts is not None
     if name == "roots-2d":
         assert facts.approximates == fast
+    numbers, parameters = register_facts(facts, Setting.of(schedule)), target.parameters.registers
     exact, approximate = (
-        registers(replace(facts, approximates=said), Setting.of(schedule), target)
-        for said in (False, True)
+        registers(replace(numbers, approximates=said), parameters) for said in (False, True)
     )
-    each = target.parameters.registers.approximating * schedule.cells[0] * facts.words
+    each = parameters.approximating * schedule.cells[0] * facts.words
     assert (approximate - exact if fast else 0) == (each if counted else 0)
 
 
