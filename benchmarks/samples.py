@@ -60,12 +60,23 @@ class Sample:
 
     @property
     def whole_schedule(self) -> Schedule:
-        """The schedule, with default entries."""
-        entries: dict[str, Any] = {
-            name: tuple(cast(list[int], value)) if isinstance(value, list) else value
-            for name, value in self.schedule.items()
-        }
-        return Schedule(**entries)
+        """The schedule, with its default entries."""
+        return whole(self.schedule)
+
+
+def whole(entries: Mapping[str, Any]) -> Schedule:
+    """The schedule with some entries, from JSON, and with default entries."""
+    given: dict[str, Any] = {
+        name: tuple(cast(list[int], value)) if isinstance(value, list) else value
+        for name, value in entries.items()
+    }
+    return Schedule(**given)
+
+
+def entries_of(schedule: Schedule) -> dict[str, Any]:
+    """The entries of a schedule other than the defaults."""
+    usual = asdict(Schedule())
+    return {name: value for name, value in asdict(schedule).items() if value != usual[name]}
 
 
 def changed(text: str) -> dict[str, Any]:
@@ -74,9 +85,7 @@ def changed(text: str) -> dict[str, Any]:
     context.load_dialect(Builtin)
     attribute = Parser(context, text).parse_attribute()
     assert isinstance(attribute, DictionaryAttr)
-    usual = asdict(Schedule())
-    found = asdict(Schedule.from_attribute(attribute))
-    return {name: value for name, value in found.items() if value != usual[name]}
+    return entries_of(Schedule.from_attribute(attribute))
 
 
 def measured(row: Mapping[str, Any], kernel: Mapping[str, Any], commit: str) -> Sample:

@@ -1,0 +1,319 @@
+"""
+The samples that the parameters of registers are fitted to: assembled kernels, one a line of JSON.
+
+    python benchmarks/assemble_samples.py --processes 2
+
+writes `benchmarks/samples/registers-sm_90.jsonl`. Every program has some kernels of each kind of
+tile, near the limit of registers by the model: fitting ones, and spilling ones. No GPU is needed.
+The first line names the architecture, the assembler, the date, the commit and the command. A sample
+has the numbers read by the model's function of registers, and answers of the assembler: registers
+and spilled bytes of the kernel as compiled, and the fewest registers without spills of the code
+inside the bounds, found by assembling the code for several numbers of registers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import cache
+from hashlib import sha256
+from itertools import chain, product, zip_longest
+from typing import Any
+
+from measure import commit
+from register_samples import NEVER, RegisterSample, write
+from rows import parse_row, source
+from samples import SAMPLES, entries_of
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+
+from timetile.lowering.ptx.module import kernels_of, print_module
+from timetile.passes.candidates import Candidate, Trials
+from timetile.passes.cost.register_facts import RegisterFacts, register_facts
+from timetile.passes.cost.registers import registers
+from timetile.passes.cost.setting import Setting
+from timetile.passes.schedule import Schedule
+from timetile.passes.schedule_space import schedules
+from timetile.passes.simplify_cells import FpDivision
+from timetile.passes.targets.isa import ISAS, Isa
+from timetile.passes.targets.target import target_named
+from timetile.passes.trial_kernels import TrialKernels
+from timetile.runtime.kernels.assembler import assemble, assembler_version
+from timetile.runtime.kernels.of_program import (
+    Options,
+    ProgramKernels,
+    loops_of,
+    raise_program,
+    run_passes,
+)
+from timetile.runtime.loading.modules import load
+
+PLATES = (
+    *("j2d5pt", "j2d9pt", "j2d9pt-gol", "j2d9pt-gol-columns", "j2d25pt", "star2d3r", "star2d4r"),
+    *("box2d3r", "box2d4r", "gradient2d", "gradient2d-fast", "wave1", "wave2"),
+)
+CUBES = (
+    *("j3d7pt", "j3d13pt", "j3d17pt", "j3d27pt", "poisson", "star3d3r", "star3d4r", "box3d2r"),
+    *("layers", "wave4"),
+)
+SMALL = ("j2d5pt", "j2d9pt-gol")
+"""The programs, by the number of axes; small plates have resident tiles."""
+
+PROGRAMS = (
+    *(f"{name}:{element}:8192x8192" for name in PLATES for element in ("f64", "f32")),
+    *(f"{name}:{element}:512x512x512" for name in CUBES for element in ("f64", "f32")),
+    *(f"{name}:{element}:512x512" for name in SMALL for element in ("f64", "f32")),
+    "j2d9pt-gol:f32:8191x8191",
+    "j2d5pt:f64:8191x8191",
+    "j1d3pt:f64:10240000",
+)
+"""Rows of an odd number of cells have narrow accesses."""
+
+LEAST, MOST = 0.5, 1.3
+"""Predicted registers of the chosen kernels, as shares of the registers available to a thread."""
+
+PAIRED = 2
+"""Kernels with sums of a program that have others beside them."""
+
+FROM = 24
+"""The fewest registers that a kernel is assembled for."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A program under a schedule."""
+
+    program: str
+    """As `benchmarks/measure.py` takes it: `j2d5pt:f64:8352x8352`."""
+    depth: int
+    schedule: Schedule
+
+    @property
+    def options(self) -> Options:
+        """How the program is compiled."""
+        division: FpDivision = "fast" if "-fast" in self.program else "exact"
+        return Options(depth=self.depth, halos="common", fp_division=division)
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """What kernels with similar registers have in common."""
+        s = self.schedule
+        if s.tile != "block" or s.is_resident:
+            return s.tile, s.form, s.stream
+        return s.tile, s.form, s.sync, s.cells[-1]
+
+    @property
+    def place(self) -> bytes:
+        """The place in an order that depends on nothing but the question."""
+        return sha256(repr(self).encode()).digest()
+
+
+APART = 0.25
+"""The least share of a kernel's operations in each of two branches for tiles."""
+
+
+@cache
+def raised(program: str, options: Options) -> ModuleOp:
+    """A program at temporal level."""
+    name, element, domain, *_ = parse_row(program)
+    return raise_program(load(source(name, domain, element)[0]), options)
+
+
+def near_the_limit(candidate: Candidate, isa: Isa) -> bool:
+    """The predicted registers are near the available ones."""
+    threads = candidate.schedule.layout().threads * candidate.schedule.occupancy
+    most = min(isa.registers_per_thread, isa.registers_per_multiprocessor // threads)
+    return LEAST * most <= candidate.cost.registers <= MOST * most
+
+
+def questions(program: str, arch: str, most: int) -> Iterator[Question]:
+    """So many kernels of a program, all kinds alike, and pairs of kernels with sums."""
+    asked = Question(program, 1, Schedule())
+    module = raised(program, replace(asked.options, depth=None))
+    (loop,) = loops_of(module)
+    trials = Trials(loop, module, target_named(arch), may_spill=True)
+    found = trials.compared(None, schedules(loop, trials.target)).found
+    near = [candidate for candidate in found if near_the_limit(candidate, trials.target.isa)]
+    kinds: dict[tuple[Any, ...], list[Question]] = defaultdict(list)
+    for candidate in near:
+        question = Question(program, candidate.depth, candidate.schedule)
+        kinds[question.kind].append(question)
+    ordered = [sorted(kind, key=lambda question: question.place) for kind in kinds.values()]
+    ordered.sort(key=lambda kind: kind[0].place)
+    turns = chain.from_iterable(zip_longest(*ordered))
+    chosen = [question for question in turns if question is not None][:most]
+    yield from dict.fromkeys((*chosen, *pairs(program, near)))
+
+
+def pairs(program: str, found: Sequence[Candidate]) -> Iterator[Question]:
+    """
+    Strips of sums in all ways of going on in the next column, and of taking two turns of the loop.
+    """
+    strips = [c for c in found if c.schedule.form == "rows" and len(c.schedule.cells) == 1]
+    periods = sorted({c.schedule.period for c in strips})
+    asked = [Question(program, c.depth, replace(c.schedule, period=0)) for c in strips]
+    for question in sorted(dict.fromkeys(asked), key=lambda q: q.place)[:PAIRED]:
+        for columns, period in product((None, "alone"), periods):
+            schedule = replace(question.schedule, columns=columns, period=period)
+            yield replace(question, schedule=schedule)
+
+
+def kernel_threads(question: Question) -> ModuleOp:
+    """The deepest kernel of a question, as the code of a thread."""
+    module = raised(question.program, replace(question.options, depth=None)).clone()
+    for loop in loops_of(module):
+        loop.schedule = question.schedule.to_attribute()
+    kernels = ProgramKernels(module, question.options, None)
+    lowered = kernels.kernel_module(kernels.facts[0][0].name)
+    kernels.run(kernels.options.thread_passes(), lowered, verify=False)
+    return lowered
+
+
+def without_guards(threads: ModuleOp) -> bool:
+    """Leave a kernel only the code of tiles inside the bounds; False if all tiles have guards."""
+    sizes = {
+        op: min(sum(1 for _ in region.walk()) for region in op.regions)
+        for op in threads.walk()
+        if isinstance(op, scf.IfOp)
+    }
+    largest = max(sizes, key=lambda op: sizes[op], default=None)
+    if largest is None or sizes[largest] < APART * sum(1 for _ in threads.walk()):
+        return False
+    for op in reversed(list(largest.false_region.block.ops)):
+        if not isinstance(op, scf.YieldOp):
+            op.detach()
+            op.erase(safe_erase=False)
+    return True
+
+
+def printed(question: Question, threads: ModuleOp) -> str:
+    """The PTX of a kernel."""
+    run_passes(question.options.nvvm_passes(), threads, verify=False)
+    target = question.options.target
+    return print_module(kernels_of(threads), target.isa.ptx_version, target.name)
+
+
+def spills_at(ptx: str, arch: str, registers: int) -> bool:
+    """Whether the assembler spills with so many registers of a thread."""
+    limited = re.sub(r"\.minnctapersm \d+", f".maxnreg {registers}", ptx)
+    return assemble(limited, arch).spill_bytes > 0
+
+
+def fewest(spills: Callable[[int], bool], isa: Isa, guess: int) -> int:
+    """
+    The fewest registers without spills, in units of the instruction set, found from a guess on;
+    `NEVER` if the most registers of a thread are too few.
+    """
+    unit, most = isa.register_unit, isa.registers_per_thread
+    numbers = [*range(FROM, most, unit), most]
+    low, high, step = 0, len(numbers), 1
+    place = min(bisect_left(numbers, guess), high - 1)
+    while low < high:
+        # Numbers below `low` spill, and those from `high` on do not.
+        if spills(numbers[place]):
+            low, place = place + 1, place + step
+        else:
+            high, place = place, place - step
+        step *= 2
+        if not low <= place < high:
+            place = (low + high) // 2
+    return numbers[low] if low < len(numbers) else NEVER
+
+
+def answered(question: Question) -> RegisterSample | str:
+    """The sample of a question, or why there is none."""
+    try:
+        return sample_of(question)
+    except Exception as error:
+        return f"{question.program} {question.depth} {question.schedule}: {error}"
+
+
+def facts_of_question(question: Question) -> RegisterFacts | None:
+    """The numbers read by the model; None without a kernel."""
+    module = raised(question.program, replace(question.options, depth=None))
+    (loop,) = loops_of(module)
+    facts = TrialKernels(loop, module).facts(question.depth, question.schedule)
+    return None if facts is None else register_facts(facts, Setting.of(question.schedule))
+
+
+def sample_of(question: Question) -> RegisterSample:
+    """The sample of a question."""
+    facts, isa = facts_of_question(question), question.options.target.isa
+    if facts is None:
+        raise ValueError("the program has no such kernel")
+    threads = kernel_threads(question)
+    inner = threads.clone()
+    ptx = printed(question, threads)
+    assembled = assemble(ptx, isa.name)
+    apart = without_guards(inner)
+    if apart:
+        ptx = printed(question, inner)
+    guess = registers(facts, question.options.target.parameters.registers)
+    return RegisterSample(
+        question.program,
+        question.depth,
+        entries_of(question.schedule),
+        facts,
+        assembled.registers,
+        assembled.spill_bytes,
+        apart,
+        fewest(lambda most: spills_at(ptx, isa.name, most), isa, guess),
+    )
+
+
+def assembled_samples(
+    programs: Sequence[str], arch: str, most: int, processes: int
+) -> Iterator[RegisterSample]:
+    """The samples of programs, in an order that mixes all programs."""
+    with ProcessPoolExecutor(processes) as pool:
+        found = pool.map(list_of_questions, [(program, arch, most) for program in programs])
+        every = sorted(chain.from_iterable(found), key=lambda question: question.place)
+        for number, answer in enumerate(pool.map(answered, every), 1):
+            print(f"{number} of {len(every)}", file=sys.stderr, flush=True)
+            if isinstance(answer, str):
+                print(answer, file=sys.stderr, flush=True)
+            else:
+                yield answer
+
+
+def list_of_questions(asked: tuple[str, str, int]) -> list[Question]:
+    """The questions of a program, for another process."""
+    return list(questions(*asked))
+
+
+def header(arch: str) -> dict[str, str]:
+    """What is true of all samples of a file."""
+    return {
+        "arch": arch,
+        "assembler": f"nvJitLink {assembler_version()}",
+        "date": date.today().isoformat(),
+        "commit": commit(),
+        "command": " ".join(["python", "benchmarks/assemble_samples.py", *sys.argv[1:]]),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("programs", nargs="*", default=PROGRAMS, help="stencil:dtype:domain")
+    parser.add_argument("--arch", choices=tuple(ISAS), default="sm_90")
+    parser.add_argument("--most", type=int, default=4, help="kernels of a program")
+    parser.add_argument("--processes", type=int, default=1)
+    options = parser.parse_args()
+    path = SAMPLES / f"registers-{options.arch}.jsonl"
+    first, found = header(options.arch), list[RegisterSample]()
+    for sample in assembled_samples(
+        options.programs, options.arch, options.most, options.processes
+    ):
+        found.append(sample)
+        write(path, first, found)
+
+
+if __name__ == "__main__":
+    main()
