@@ -5,7 +5,7 @@ The samples that the parameters of registers are fitted to: assembled kernels, o
 
 writes `benchmarks/samples/registers-sm_90.jsonl`. Every program has some kernels of each kind of
 tile, near the limit of registers by the model: fitting ones, and spilling ones. No GPU is needed.
-The first line names the architecture, the assembler, the date, the commit and the command. A sample
+The first line names the architecture, the assembler, the date and the command. A sample
 has the numbers read by the model's function of registers, and answers of the assembler: registers
 and spilled bytes of the kernel as compiled, and the fewest registers without spills of the code
 inside the bounds, found by assembling the code for several numbers of registers.
@@ -14,11 +14,12 @@ inside the bounds, found by assembling the code for several numbers of registers
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import date
@@ -28,7 +29,7 @@ from itertools import chain, product, zip_longest
 from typing import Any
 
 from measure import commit
-from register_samples import NEVER, RegisterSample, write
+from register_samples import NEVER, RegisterSample, read_register_samples, write
 from rows import parse_row, source
 from samples import SAMPLES, entries_of
 from xdsl.dialects import scf
@@ -79,6 +80,9 @@ PROGRAMS = (
 LEAST, MOST = 0.5, 1.3
 """Predicted registers of the chosen kernels, as shares of the registers available to a thread."""
 
+CONSIDERED = 80
+"""Schedules of a program from which kernels are taken."""
+
 PAIRED = 2
 """Kernels with sums of a program that have others beside them."""
 
@@ -91,7 +95,7 @@ class Question:
     """A program under a schedule."""
 
     program: str
-    """As `benchmarks/measure.py` takes it: `j2d5pt:f64:8352x8352`."""
+    """In the notation of `benchmarks/measure.py`: `j2d5pt:f64:8352x8352`."""
     depth: int
     schedule: Schedule
 
@@ -111,8 +115,23 @@ class Question:
 
     @property
     def place(self) -> bytes:
-        """The place in an order that depends on nothing but the question."""
-        return sha256(repr(self).encode()).digest()
+        """The place among questions, in no order."""
+        return place(repr(self))
+
+    @property
+    def name(self) -> str:
+        """The question in a line, as its sample tells it."""
+        return name_of(self.program, self.depth, entries_of(self.schedule))
+
+
+def place(text: str) -> bytes:
+    """The place in an order that depends on nothing but the text."""
+    return sha256(text.encode()).digest()
+
+
+def name_of(program: str, depth: int, entries: Mapping[str, Any]) -> str:
+    """A program under a schedule, in a line."""
+    return json.dumps([program, depth, entries], sort_keys=True)
 
 
 APART = 0.25
@@ -134,12 +153,13 @@ def near_the_limit(candidate: Candidate, isa: Isa) -> bool:
 
 
 def questions(program: str, arch: str, most: int) -> Iterator[Question]:
-    """So many kernels of a program, all kinds alike, and pairs of kernels with sums."""
+    """Kernels of a program, `most` of all kinds alike, and pairs of kernels with sums."""
     asked = Question(program, 1, Schedule())
     module = raised(program, replace(asked.options, depth=None))
     (loop,) = loops_of(module)
     trials = Trials(loop, module, target_named(arch), may_spill=True)
-    found = trials.compared(None, schedules(loop, trials.target)).found
+    tried = sorted(schedules(loop, trials.target), key=lambda each: place(repr(each)))
+    found = trials.compared(None, tried[:CONSIDERED]).found
     near = [candidate for candidate in found if near_the_limit(candidate, trials.target.isa)]
     kinds: dict[tuple[Any, ...], list[Question]] = defaultdict(list)
     for candidate in near:
@@ -257,6 +277,7 @@ def sample_of(question: Question) -> RegisterSample:
         ptx = printed(question, inner)
     guess = registers(facts, question.options.target.parameters.registers)
     return RegisterSample(
+        commit()[:10],
         question.program,
         question.depth,
         entries_of(question.schedule),
@@ -269,18 +290,15 @@ def sample_of(question: Question) -> RegisterSample:
 
 
 def assembled_samples(
-    programs: Sequence[str], arch: str, most: int, processes: int
+    every: Sequence[Question], pool: ProcessPoolExecutor
 ) -> Iterator[RegisterSample]:
-    """The samples of programs, in an order that mixes all programs."""
-    with ProcessPoolExecutor(processes) as pool:
-        found = pool.map(list_of_questions, [(program, arch, most) for program in programs])
-        every = sorted(chain.from_iterable(found), key=lambda question: question.place)
-        for number, answer in enumerate(pool.map(answered, every), 1):
-            print(f"{number} of {len(every)}", file=sys.stderr, flush=True)
-            if isinstance(answer, str):
-                print(answer, file=sys.stderr, flush=True)
-            else:
-                yield answer
+    """The samples of questions, in order."""
+    for number, answer in enumerate(pool.map(answered, every), 1):
+        print(f"{number} of {len(every)}", file=sys.stderr, flush=True)
+        if isinstance(answer, str):
+            print(answer, file=sys.stderr, flush=True)
+        else:
+            yield answer
 
 
 def list_of_questions(asked: tuple[str, str, int]) -> list[Question]:
@@ -294,7 +312,6 @@ def header(arch: str) -> dict[str, str]:
         "arch": arch,
         "assembler": f"nvJitLink {assembler_version()}",
         "date": date.today().isoformat(),
-        "commit": commit(),
         "command": " ".join(["python", "benchmarks/assemble_samples.py", *sys.argv[1:]]),
     }
 
@@ -304,15 +321,23 @@ def main() -> None:
     parser.add_argument("programs", nargs="*", default=PROGRAMS, help="stencil:dtype:domain")
     parser.add_argument("--arch", choices=tuple(ISAS), default="sm_90")
     parser.add_argument("--most", type=int, default=4, help="kernels of a program")
+    parser.add_argument("--kernels", type=int, help="kernels of all programs, of all kinds")
+    parser.add_argument("--more", action="store_true", help="keep the samples that there are")
     parser.add_argument("--processes", type=int, default=1)
     options = parser.parse_args()
     path = SAMPLES / f"registers-{options.arch}.jsonl"
-    first, found = header(options.arch), list[RegisterSample]()
-    for sample in assembled_samples(
-        options.programs, options.arch, options.most, options.processes
-    ):
-        found.append(sample)
-        write(path, first, found)
+    found = read_register_samples(path.name) if options.more else []
+    known = {name_of(sample.program, sample.depth, sample.schedule) for sample in found}
+    first = header(options.arch)
+    with ProcessPoolExecutor(options.processes) as pool:
+        wanted = [(program, options.arch, options.most) for program in options.programs]
+        every = sorted(
+            chain.from_iterable(pool.map(list_of_questions, wanted)), key=lambda q: q.place
+        )
+        asked = [question for question in every[: options.kernels] if question.name not in known]
+        for sample in assembled_samples(asked, pool):
+            found.append(sample)
+            write(path, first, found)
 
 
 if __name__ == "__main__":

@@ -4,43 +4,49 @@ The cost model's predictions against its samples, and better values of parameter
     python benchmarks/fit.py                                 rank correlation, row by row
     python benchmarks/fit.py --refit waiting.barrier ...     the best value of each, one by one
     python benchmarks/fit.py --refit all
+    python benchmarks/fit.py --registers                     registers, beside assembled kernels
+    python benchmarks/fit.py --rules                         rules that the samples keep
     python benchmarks/fit.py --undecided                     parameters that no sample decides
 
 A row is a program with its domain. A quarter of the rows, by a hash of the name, is held out:
 values are fitted to the other rows, and judged by the held-out rows. Nothing is written: a value
-goes by hand into the fit's file (`passes/targets/fits`), with evidence.
+goes by hand into the fit's file (`passes/targets/fits`), with evidence. Timed kernels decide
+speeds; assembled kernels decide registers, the groups `registers` and `spare`.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, cast
+from dataclasses import dataclass, replace
 
 import numpy as np
+from named_parameters import changed, paths, value_of
+from ranks import is_held_out, rank_correlation
+from register_fit import is_decided
+from register_report import print_registers
+from register_samples import RegisterSample, read_register_samples
 from rich.console import Console
 from rich.table import Table
 from rows import parse_row, source
+from rule_ablation import print_rules
 from samples import Sample, read_samples
 
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.candidates import worth_of
 from timetile.passes.cost.facts import KernelFacts
 from timetile.passes.cost.launch import launch_cost
 from timetile.passes.cost.register_facts import register_facts
-from timetile.passes.cost.registers import registers
+from timetile.passes.cost.registers import guard_registers, room
+from timetile.passes.cost.rim import weighs_spills
 from timetile.passes.cost.setting import Setting
-from timetile.passes.targets.parameters import Parameters
+from timetile.passes.cost.terms import Cost
 from timetile.passes.targets.target import NAMES, Target, target_named
 from timetile.passes.trial_kernels import TrialKernels
 from timetile.runtime.kernels.of_program import Options, loops_of, raise_program
 from timetile.runtime.loading.modules import load
-
-HELD_OUT = 64
-"""Rows with a first byte of the hash below the number are held out: a quarter."""
 
 FEWEST = 5
 """Least number of samples of a row for a rank correlation."""
@@ -50,6 +56,9 @@ FACTORS = tuple(np.geomspace(0.6, 1.6, 21))
 
 CHANGE = 1.15
 """Factors of a value in the search for samples that depend on the value."""
+
+ASSEMBLED = ("registers", "spare")
+"""Groups of parameters decided by assembled kernels."""
 
 ASKED = 3
 """Samples of each row in the search."""
@@ -64,23 +73,35 @@ class Prepared:
     setting: Setting
     geometry: Geometry
 
+    def cost(self, target: Target) -> Cost:
+        """The predicted cost of a launch."""
+        schedule = self.sample.whole_schedule
+        cost = launch_cost(self.facts, self.setting, self.geometry, target, schedule.ahead)
+        if schedule.period == 2:
+            turns = target.parameters.worth.turns
+            return replace(cost, compute_seconds=cost.compute_seconds / turns)
+        return cost
+
     def speed(self, target: Target) -> float:
         """The predicted speed (GCells/s)."""
-        ahead = self.sample.whole_schedule.ahead
-        cost = launch_cost(self.facts, self.setting, self.geometry, target, ahead)
-        if self.sample.schedule.get("period") == 2:
-            turns = target.parameters.worth.turns
-            cost = replace(cost, compute_seconds=cost.compute_seconds / turns)
-        return cost.gcells_per_second
+        return self.cost(target).gcells_per_second
 
-    def registers(self, target: Target) -> int:
-        """The predicted registers of a thread."""
-        return registers(register_facts(self.facts, self.setting), target.parameters.registers)
+    @property
+    def measured(self) -> float:
+        """The measured speed (GCells/s)."""
+        return self.sample.gcells_per_s
 
-
-def is_held_out(row: str) -> bool:
-    """The row judges values fitted to other rows."""
-    return hashlib.sha256(row.encode()).digest()[0] < HELD_OUT
+    def worth(self, target: Target) -> float:
+        """The measure by which the model compares candidates."""
+        parameters, schedule = target.parameters, self.sample.whole_schedule
+        cost = self.cost(target)
+        counted = register_facts(self.facts, self.setting)
+        spare = guard_registers(counted, parameters)
+        if schedule.columns is not None:
+            spare -= parameters.registers.joining
+        weighed = weighs_spills(self.geometry, self.facts.natural_period)
+        tight = not weighed and cost.registers > room(counted, target.isa) - spare
+        return worth_of(schedule, self.sample.depth, cost, parameters.worth, tight=tight)
 
 
 def prepared(row: str, samples: Sequence[Sample]) -> Iterator[Prepared]:
@@ -111,71 +132,20 @@ def rows_of(target: Target) -> dict[str, list[Prepared]]:
     return {row: list(prepared(row, samples)) for row, samples in sorted(by_row.items())}
 
 
-# Parameters by their names.
-
-
-def paths(parameters: Parameters) -> Iterator[str]:
-    """The name of every number: `group.name`, or `group.name.key` of a mapping."""
-    for group in fields(parameters):
-        record = getattr(parameters, group.name)
-        for field in fields(record):
-            value: object = getattr(record, field.name)
-            names = cast(Mapping[str, float], value) if isinstance(value, Mapping) else None
-            keys = [""] if names is None else [f".{name}" for name in names]
-            yield from (f"{group.name}.{field.name}{key}" for key in keys)
-
-
-def value_of(parameters: Parameters, path: str) -> float:
-    """The number of a name."""
-    group, name, *key = path.split(".")
-    value = getattr(getattr(parameters, group), name)
-    return next(v for k, v in value.items() if str(k) == key[0]) if key else value
-
-
 def with_value(target: Target, path: str, value: float) -> Target:
     """A target with another number for a name of the fit; whole numbers stay whole."""
-    group, name, *key = path.split(".")
-    parameters = target.parameters
-    record = getattr(parameters, group)
-    old = getattr(record, name)
-    new: Any = round(value) if isinstance(value_of(parameters, path), int) else value
-    if key:
-        new = {k: new if str(k) == key[0] else v for k, v in old.items()}
-    changed = replace(parameters, **{group: replace(record, **{name: new})})
-    return replace(target, fit=replace(target.fit, parameters=changed))
+    made = changed(target.parameters, path, value)
+    return replace(target, fit=replace(target.fit, parameters=made))
 
 
 # How good predictions are.
 
 
-def ranks(values: Sequence[float]) -> np.ndarray[Any, Any]:
-    """The rank of each value; equal values share the mean of their ranks."""
-    array = np.asarray(values)
-    below = (array[:, None] > array[None, :]).sum(axis=1)
-    return below + ((array[:, None] == array[None, :]).sum(axis=1) - 1) / 2
-
-
-def rank_correlation(predicted: Sequence[float], measured: Sequence[float]) -> float:
-    """Spearman's rank correlation: 1 for equal orders, -1 for opposite orders."""
-    a, b = ranks(predicted), ranks(measured)
-    return float(np.corrcoef(a, b)[0, 1])
-
-
-def deviation(rows: Mapping[str, list[Prepared]], target: Target, what: str) -> float:
-    """
-    The root of the mean square of log(predicted / measured), with equal weights of rows: of speeds,
-    or of the registers of kernels without spills.
-    """
+def deviation(rows: Mapping[str, list[Prepared]], target: Target) -> float:
+    """The root mean square of log(predicted / measured speed), with equal weights of rows."""
     squares: list[float] = []
     for samples in rows.values():
-        if what == "registers":
-            pairs = [
-                (p.registers(target), p.sample.registers)
-                for p in samples
-                if not p.sample.spill_bytes
-            ]
-        else:
-            pairs = [(p.speed(target), p.sample.gcells_per_s) for p in samples]
+        pairs = [(p.speed(target), p.sample.gcells_per_s) for p in samples]
         if pairs:
             squares.append(float(np.mean([math.log(a / b) ** 2 for a, b in pairs])))
     return math.sqrt(float(np.mean(squares)))
@@ -209,8 +179,7 @@ def report(rows: Mapping[str, list[Prepared]], target: Target, console: Console)
             f"{name}: mean rank correlation {np.mean(found[held]):.2f} of {len(found[held])} rows"
         )
     for name, part in zip(("fitted to", "held out"), split(rows)):
-        for what in ("speed", "registers"):
-            console.print(f"{name}: {what} off by {deviation(part, target, what):.1%}")
+        console.print(f"{name}: speed off by {deviation(part, target):.1%}")
 
 
 def refit(
@@ -220,61 +189,74 @@ def refit(
     fitted, held = split(rows)
     table = Table("parameter", "value", "best", "fitted to", "with best", "held out", "with best")
     for path in names:
-        what = "registers" if path.startswith("registers.") else "speed"
         now = value_of(target.parameters, path)
         tried = {factor: with_value(target, path, factor * now) for factor in FACTORS}
-        losses = {factor: deviation(fitted, made, what) for factor, made in tried.items()}
+        losses = {factor: deviation(fitted, made) for factor, made in tried.items()}
         best = min(losses, key=lambda factor: losses[factor])
         table.add_row(
             path,
             f"{now:g}",
             f"{value_of(tried[best].parameters, path):.4g}",
-            f"{deviation(fitted, target, what):.2%}",
+            f"{deviation(fitted, target):.2%}",
             f"{losses[best]:.2%}",
-            f"{deviation(held, target, what):.2%}",
-            f"{deviation(held, tried[best], what):.2%}",
+            f"{deviation(held, target):.2%}",
+            f"{deviation(held, tried[best]):.2%}",
         )
     console.print(table)
 
 
-def undecided(rows: Mapping[str, list[Prepared]], target: Target) -> Iterator[str]:
+def undecided(
+    rows: Mapping[str, list[Prepared]], assembled: Sequence[RegisterSample], target: Target
+) -> Iterator[str]:
     """
-    The parameters without influence on any prediction, of speed or of registers, for `ASKED`
-    samples of each row.
+    The parameters without influence on any prediction: neither on speeds, of `ASKED` samples of
+    each row, nor on the registers of assembled kernels.
     """
     asked = [p for samples in rows.values() for p in samples[:: max(1, len(samples) // ASKED)]]
-    said = [(p.speed(target), p.registers(target)) for p in asked]
+    said = [p.speed(target) for p in asked]
     for path in paths(target.parameters):
+        if group_of(path) in ASSEMBLED and is_decided(assembled, target.parameters, path):
+            continue
         now = value_of(target.parameters, path)
-        changed = [
+        tried = [
             with_value(target, path, now * CHANGE + (1 if isinstance(now, int) else 0)),
             with_value(target, path, now / CHANGE - (1 if isinstance(now, int) else 0)),
         ]
-        if not any(
-            (p.speed(made), p.registers(made)) != before
-            for made in changed
-            for p, before in zip(asked, said)
-        ):
+        if not any(p.speed(made) != before for made in tried for p, before in zip(asked, said)):
             yield path
+
+
+def group_of(path: str) -> str:
+    """The group of a parameter."""
+    return path.split(".")[0]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--target", choices=NAMES, default="h200")
     parser.add_argument("--refit", nargs="+", metavar="GROUP.NAME", help="or all")
+    parser.add_argument("--registers", action="store_true")
+    parser.add_argument("--rules", action="store_true")
     parser.add_argument("--undecided", action="store_true")
     options = parser.parse_args()
     target, console = target_named(options.target), Console(width=140)
-    known = tuple(paths(target.parameters))
+    known = tuple(p for p in paths(target.parameters) if group_of(p) not in ASSEMBLED)
     names = known if options.refit == ["all"] else options.refit or ()
     if wrong := [name for name in names if name not in known]:
-        parser.error(f"no parameter is named {wrong[0]}; there are {', '.join(known)}")
+        parser.error(f"--refit has no parameter {wrong[0]}; there are {', '.join(known)}")
     if not target.fit.samples:
         parser.error(f"no kernel was measured for {options.target}, so that nothing can be fitted")
+    assembled = [s for name in target.fit.assembled for s in read_register_samples(name)]
+    if options.registers:
+        print_registers(assembled, target.parameters, target.isa, console)
+        return
     rows = rows_of(target)
     if options.undecided:
-        for path in undecided(rows, target):
+        for path in undecided(rows, assembled, target):
             console.print(path)
+        return
+    if options.rules:
+        print_rules(rows, target, FEWEST, console)
         return
     if names:
         refit(rows, target, names, console)

@@ -1,9 +1,9 @@
 """
-Kernels that were assembled, kept in `benchmarks/samples/registers-sm_90.jsonl`, one a line of JSON.
+Assembled kernels, kept in `benchmarks/samples/registers-sm_90.jsonl`, one a line of JSON.
 
 `benchmarks/assemble_samples.py` makes the samples, and `benchmarks/fit.py --registers` compares the
-cost model with them. The first line of a file has the architecture, the assembler, the date, the
-commit and the command.
+cost model with them. The first line of a file has the architecture, the assembler, the date and the
+command.
 """
 
 from __future__ import annotations
@@ -24,13 +24,15 @@ NEVER = 999
 
 @dataclass(frozen=True)
 class RegisterSample:
-    """A kernel that was assembled."""
+    """An assembled kernel."""
 
+    commit: str
+    """The commit of the compiler."""
     program: str
     depth: int
     """Time steps of a launch."""
     schedule: dict[str, Any]
-    """The entries of the schedule that are not the default ones."""
+    """The entries of the schedule other than the defaults."""
     facts: RegisterFacts
     registers: int
     """Registers of a thread, as assembled for the schedule's occupancy."""

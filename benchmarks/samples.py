@@ -60,7 +60,7 @@ class Sample:
 
     @property
     def whole_schedule(self) -> Schedule:
-        """The schedule, with its default entries."""
+        """The schedule, with default entries."""
         return whole(self.schedule)
 
 

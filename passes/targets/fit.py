@@ -21,6 +21,8 @@ class Fit:
     """The assembler of the samples."""
     samples: tuple[str, ...]
     """Files of samples, below `benchmarks/samples`; none where the parameters are another fit's."""
+    assembled: tuple[str, ...]
+    """Files of assembled kernels, below `benchmarks/samples`: what decides registers."""
     unfitted: tuple[str, ...]
     """
     The parameters, as `group.name`, without influence on a prediction of the samples

@@ -3,6 +3,15 @@
 Each parameter is an effect without a figure documented by NVIDIA. `passes/targets/fits` has the
 values, a file for each GPU of a fit. "By bytes" means by the bytes of a cell's element: 8 for f64,
 4 for f32.
+
+The origin of the values, by group:
+
+- `registers` and `spare`: assembled kernels (`Fit.assembled`), with `benchmarks/fit.py
+  --registers`.
+- `computing`, `waiting`, `moving`, `rim` and `worth`: timed kernels (`Fit.samples`), with
+  `benchmarks/fit.py --refit`; `benchmarks/fit.py --rules` judges parameters of a few kernels.
+- no sample: the names in `Fit.unfitted`, with values measured once by hand. No kept sample depends
+  on such a value, and a refit needs new samples first.
 """
 
 from __future__ import annotations

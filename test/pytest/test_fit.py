@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from support.benchmark_scripts import BENCHMARKS, scripts
 from timetile.passes.targets.target import FITS, target_named
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
-
-@pytest.fixture
-def fit(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    """The script `benchmarks/fit.py`, imported with the scripts beside."""
-    known = set(sys.modules)
-    monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
-    yield import_module("fit")
-    for name in set(sys.modules) - known:
-        if Path(getattr(sys.modules[name], "__file__", None) or "/").parent == BENCHMARKS:
-            del sys.modules[name]
+@pytest.fixture(scope="module")
+def fit() -> Iterator[ModuleType]:
+    """The script `benchmarks/fit.py`."""
+    with scripts("fit") as (script,):
+        yield script
 
 
 def test_a_fit_names_its_samples_and_what_they_do_not_decide(fit: ModuleType):
@@ -31,7 +23,7 @@ def test_a_fit_names_its_samples_and_what_they_do_not_decide(fit: ModuleType):
         named = set(fit.paths(made.parameters))
         assert set(made.unfitted) < named
         assert made.is_measured == bool(made.samples)
-        for name in made.samples:
+        for name in (*made.samples, *made.assembled):
             assert (BENCHMARKS / "samples" / name).stat().st_size
         assert all(fit.value_of(made.parameters, path) >= 0 for path in named)
 
@@ -69,6 +61,6 @@ def test_samples_are_predicted_and_a_worse_value_deviates_more(fit: ModuleType):
     samples = [s for s in fit.read_samples("h200-2d.jsonl") if s.program.startswith("j1d3pt:f64")]
     rows = {"j1d3pt:f64:10240000": list(fit.prepared("j1d3pt:f64:10240000", samples[::4]))}
     target = target_named("h200")
-    now = fit.deviation(rows, target, "speed")
+    now = fit.deviation(rows, target)
     worse = fit.with_value(target, "computing.pipe_efficiency", 0.2)
-    assert now < 0.3 < fit.deviation(rows, worse, "speed")
+    assert now < 0.3 < fit.deviation(rows, worse)

@@ -127,6 +127,7 @@ FIT = Fit(
         "h200-2d.jsonl",
         "h200-3d.jsonl",
     ),
+    assembled=("registers-sm_90.jsonl",),
     unfitted=(
         "registers.values",
         "registers.scalars",

@@ -24,6 +24,7 @@ FIT = Fit(
     date="2026-11",
     assembler="none",
     samples=(),
+    assembled=(),
     unfitted=(),
     parameters=PARAMETERS,
 )
