@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i1, i32, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, i1, i32, i64
 from xdsl.ir import Operation, SSAValue
+from xdsl.utils.hints import isa
 
 from timetile.dialects import nvvm
 from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.tile import LaunchAttr
 from timetile.lowering.launch_facts import known_launch_facts
 from timetile.lowering.ptx.control import CONTROL
 from timetile.lowering.ptx.functions import CALLS, device_functions
@@ -46,6 +49,29 @@ def load_boolean(w: Writer, argument: SSAValue, parameter: str) -> None:
     byte = w.register(i32)
     w.line(f"ld.param.u8 {byte}, [{parameter}]")
     w.line(f"setp.ne.u32 {w.define(argument)}, {byte}, 0")
+
+
+def numbers_of(function: llvm.FuncOp, name: str) -> tuple[int, ...]:
+    """The numbers of an attribute of a kernel; none without the attribute."""
+    value = function.attributes.get(name)
+    if isa(value, DenseArrayBase[IntegerType]):
+        return value.get_values()
+    return (value.value.data,) if isinstance(value, IntegerAttr) else ()
+
+
+def check_launch(function: llvm.FuncOp, facts: LaunchAttr) -> None:
+    """Refuse a kernel whose NVVM attributes contradict the facts of its launch."""
+    known = {
+        "nvvm.maxntid": facts.block.data,
+        "nvvm.minctasm": facts.occupancy.data,
+        "nvvm.cluster_dim": facts.cluster.data,
+    }
+    for name, number in known.items():
+        if (said := prod(numbers_of(function, name))) != number:
+            refuse(
+                function,
+                f"its {name} says {said} and its #tile.launch {number}; give both one number",
+            )
 
 
 def print_kernel(
@@ -85,22 +111,17 @@ def print_kernel(
         declared = f".visible .global .align 8 .u64 {report_symbol(name)};\n\n"
     w.loads_to_set = loads_to_set(function)
     w.print_block(block)
-    threads = function.attributes["nvvm.maxntid"]
-    assert isinstance(threads, DenseArrayBase)
-    shape = ", ".join(str(x) for x in threads.get_values())
-    occupancy = function.attributes["nvvm.minctasm"]
-    assert isinstance(occupancy, IntegerAttr)
-    clusters = function.attributes.get("nvvm.cluster_dim")
+    shape = ", ".join(map(str, numbers_of(function, "nvvm.maxntid")))
+    (occupancy,) = numbers_of(function, "nvvm.minctasm")
     grouped = ""
-    if isinstance(clusters, DenseArrayBase):
-        shape_of_cluster = ", ".join(str(x) for x in clusters.get_values())
-        grouped = f".explicitcluster\n.reqnctapercluster {shape_of_cluster}\n"
+    if clusters := numbers_of(function, "nvvm.cluster_dim"):
+        grouped = f".explicitcluster\n.reqnctapercluster {', '.join(map(str, clusters))}\n"
     registers = "\n".join(
         f"\t.reg .{kind} {prefix}<{w.counts[prefix] + 1}>;" for prefix, kind in DECLARED.items()
     )
     return (
         f"{declared}.visible .entry {symbol(name)}(\n" + ",\n".join(parameters) + "\n)\n"
-        f".maxntid {shape}\n.minnctapersm {occupancy.value.data}\n{grouped}{{\n{registers}\n"
+        f".maxntid {shape}\n.minnctapersm {occupancy}\n{grouped}{{\n{registers}\n"
         + "\n".join(w.lines)
         + "\n}\n"
     )
@@ -117,6 +138,8 @@ def check_target(functions: Sequence[llvm.FuncOp], arch: Target) -> None:
     """Refuse kernels without an instruction, or room, on an architecture."""
     for function in functions:
         facts = known_launch_facts(function.parent_op())
+        if facts is not None:
+            check_launch(function, facts)
         taken = 0 if facts is None else facts.shared_bytes.data
         if taken > arch.isa.shared_per_block:
             refuse(

@@ -38,3 +38,21 @@ llvm.func @vector() attributes {nvvm.kernel, nvvm.maxntid = array<i32: 32, 1, 1>
     llvm.return
   }
 }) {tile.launch = #tile.launch<steps 1, roles [], grid 1, block 32, shared_bytes 200000, occupancy 1>} : () -> ()
+
+// -----
+
+"gpu.module"() <{sym_name = "other_threads"}> ({
+  // CHECK: llvm.func in @other_threads: its nvvm.maxntid says 64 and its #tile.launch 32; give both one number
+  llvm.func @other_threads() attributes {nvvm.kernel, nvvm.maxntid = array<i32: 64, 1, 1>, nvvm.minctasm = 1 : i32} {
+    llvm.return
+  }
+}) {tile.launch = #tile.launch<steps 1, roles [], grid 1, block 32, shared_bytes 0, occupancy 1>} : () -> ()
+
+// -----
+
+"gpu.module"() <{sym_name = "other_cluster"}> ({
+  // CHECK: llvm.func in @other_cluster: its nvvm.cluster_dim says 1 and its #tile.launch 2; give both one number
+  llvm.func @other_cluster() attributes {nvvm.kernel, nvvm.maxntid = array<i32: 32, 1, 1>, nvvm.minctasm = 1 : i32} {
+    llvm.return
+  }
+}) {tile.launch = #tile.launch<steps 1, roles [], grid 2, block 32, shared_bytes 0, occupancy 1, cluster 2>} : () -> ()
