@@ -17,7 +17,7 @@ def check_array(name: str, array: object) -> None:
     """Raise TypeError unless `array` is an array of f32 or f64 numbers accepted by programs."""
     if isinstance(array, np.ma.MaskedArray):
         raise TypeError(
-            f"{name} is masked, and its mask would be ignored; pass a plain array, as a.filled(0)"
+            f"{name} is masked, and the mask would be ignored; pass a plain array, as a.filled(0)"
         )
     known = is_numpy_array(array) or is_on_device(array) or hasattr(array, "__dlpack__")
     if not known:

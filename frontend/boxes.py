@@ -44,9 +44,8 @@ def box_of(step: Step, made: Assignment, shape: Sequence[int]) -> Box:
         if low >= high:
             raise ValueError(
                 f"{made.field}.next in line {made.place.line} of {step.label} gets no new value "
-                f"along axis {axis} of size "
-                f"{size}, as it reads {before} before and {behind} behind each; pass larger arrays "
-                "or another region"
+                f"along axis {axis} of size {size}, as the step reads {before} before and "
+                f"{behind} behind each; pass larger arrays or another region"
             )
         box.append((low, high))
     return tuple(box)

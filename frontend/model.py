@@ -94,7 +94,7 @@ class Model:
             """TypeError: a model is no function of arrays."""
             state = ", ".join(f'"{name}": ...' for name in self.step.fields)
             raise TypeError(
-                f"{self.step.label} is a model; advance a state with it: "
+                f"{self.step.label} is a model; advance a state: "
                 f"{self.step.name}.advance({{{state}}}, steps=...)"
             )
 
@@ -160,9 +160,8 @@ class Model:
         """The shape and type of the latest call."""
         if self._latest is None:
             raise RuntimeError(
-                f"{self.step.label} has not run, and the shape of its arrays is not known; advance "
-                "a state, or call "
-                f"{method}(shape)"
+                f"{self.step.label} has not run, and the shapes of the arrays are not known; "
+                f"advance a state, or call {method}(shape)"
             )
         return self._latest
 
@@ -283,8 +282,8 @@ class Model:
                     )
                 names = ", ".join(sorted(known)) or "none"
                 raise TypeError(
-                    f"{self.step.label} has no place for {', '.join(unknown)}; it takes {kind} for "
-                    f"{names}"
+                    f"{self.step.label} has no place for {', '.join(unknown)}; its arguments are "
+                    f"{kind} for {names}"
                 )
 
     def _shape(self, state: Mapping[str, Any]) -> tuple[tuple[int, ...], DType]:
@@ -301,8 +300,7 @@ class Model:
             if len(shape_of(array)) != len(axes):
                 raise ValueError(
                     f"{name} has shape {shape_of(array)}, and {self.step.label} indexes it along "
-                    f"{len(axes)} axes; pass "
-                    "an array of so many"
+                    f"{len(axes)} axes; pass an array of as many axes"
                 )
             expected = tuple(shape[axis] for axis in axes)
             if shape_of(array) != expected:

@@ -27,7 +27,7 @@ def check_options(boundary: object, reach: object) -> None:
             "and give cells at the rim values by regions, as u.next[0:1, :] = u[1, 0]"
         )
     if boundary not in BUILT:
-        raise error(f"there is no boundary {boundary!r}; use 'keep'")
+        raise error(f"unknown boundary {boundary!r}; use 'keep'")
     known = reach is None or (isinstance(reach, int) and not isinstance(reach, bool) and reach >= 0)
     if not known:
         raise error(

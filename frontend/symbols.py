@@ -57,8 +57,8 @@ class Recorder:
         if count != self.rank:
             plural = "offset" if count == 1 else "offsets"
             raise error(
-                f"{text} has {count} {plural}, and {self.first} has {self.rank}; write one for "
-                "each axis, None along an axis that a field does not have"
+                f"{text} has {count} {plural}, and {self.first} has {self.rank}; write an offset "
+                "for each axis, None along a missing axis of a field"
             )
 
     def read(self, name: str, level: str, index: Index) -> Value:
@@ -89,7 +89,7 @@ class Recorder:
         """
         axes = tuple(axis for axis, k in enumerate(offsets) if k is not None)
         if not axes:
-            raise error(f"{text} has no offset; write a number along each axis that the field has")
+            raise error(f"{text} has no offset; write a number along each axis of the field")
         if self.axes.setdefault(name, axes) != axes:
             raise error(
                 f"{text} has other axes than {name} had before; write None along the same axes "
@@ -100,21 +100,21 @@ class Recorder:
         """Raise StencilError if the new values of a field are read before their assignment."""
         if all(made.field != name for made in self.assignments):
             raise error(
-                f"{name}.next is read before the step assigns it; assign it first, or read the "
-                f"value at the beginning of the step, {name}[...]"
+                f"{name}.next is read before its assignment; assign first, or read the value at "
+                f"the beginning of the step, {name}[...]"
             )
 
     def assign(self, name: str, region: Region | None, value: object) -> None:
         """A new value for the cells of a field."""
         if name in self.read_next:
             raise error(
-                f"{name}.next is assigned after it is read; assign all of it first, then read it"
+                f"{name}.next is assigned after a read; assign all of the field first, then read"
             )
         before = [made for made in self.assignments if made.field == name]
         if region is None and before:
             raise error(
-                f"{name}.next is assigned twice, first in line {before[0].place.line}; assign it "
-                f"once, and parts of it by regions, {name}.next[2:5] = ..."
+                f"{name}.next is assigned twice, first in line {before[0].place.line}; assign "
+                f"once, and parts by regions, {name}.next[2:5] = ..."
             )
         place = current_place()
         self.assignments.append(Assignment(name, region, as_float(lifted(value)), place))

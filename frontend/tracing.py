@@ -124,7 +124,7 @@ def called(
         said = str(problem).removesuffix(" and no __dict__ for setting new attributes")
         raise StencilError(f"{said}; {advice_on(problem)}", at) from problem
     if returned is not None:
-        raise StencilError("the step returns a value; assign it, as u.next = ...", place)
+        raise StencilError("the step returns a value; assign the value, as u.next = ...", place)
 
 
 def advice_on(problem: Exception) -> str:
@@ -136,8 +136,8 @@ def advice_on(problem: Exception) -> str:
         )
     if isinstance(problem, IndexError):
         return (
-            "an array of numbers is indexed by numbers; pass numbers that differ from cell to cell "
-            "as a timetile.Field"
+            "an array of numbers is indexed by numbers; pass different numbers for cells as a "
+            "timetile.Field"
         )
     if isinstance(problem, AttributeError) and any(
         f"{n!r}" in text for n in ("shape", "size", "ndim")
@@ -181,18 +181,20 @@ def check(step: Step, fields: Sequence[str]) -> None:
     """StencilError where the parts of a step do not go together."""
     for name in fields:
         if name not in step.fields:
-            raise StencilError(f"{name} is neither read nor assigned; remove it", step.place)
+            raise StencilError(
+                f"{name} is neither read nor assigned; remove the argument", step.place
+            )
     for made in step.assignments:
         if len(step.fields[made.field]) != step.rank:
             raise StencilError(
-                f"{made.field} gets new values, and has fewer axes than the step, which has "
+                f"{made.field} gets new values, and has fewer axes than the step with "
                 f"{step.rank}; give it all axes",
                 made.place,
             )
     for name in sorted(step.second - set(step.written)):
         raise StencilError(
-            f"{name}.prev is read, and {name} gets no new values; read {name}[...], which stays "
-            "as it is",
+            f"{name}.prev is read, and {name} gets no new values; read {name}[...], unchanged by "
+            "the step",
             step.place,
         )
     for value in walk([made.value for made in step.assignments]):

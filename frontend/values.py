@@ -184,12 +184,12 @@ class Value:
 
     def __index__(self) -> int:
         raise error(
-            "a value of a cell is no Python integer, and a loop or an index of the step needs one; "
-            f"take a number that is known when the step is traced, or {CHOICE}"
+            "a value of a cell is no Python integer, as needed by a loop or an index of the step; "
+            f"take a number known at tracing, or {CHOICE}"
         )
 
     def __iter__(self) -> Any:
-        raise error("a value of a cell is one number, and has no parts; write it as it is")
+        raise error("a value of a cell is one number, and has no parts; write the value alone")
 
     def __repr__(self) -> str:
         return f"<a value of every cell: {self.operation}>"
@@ -201,7 +201,7 @@ def constant(value: float | int | bool) -> Value:
         return Value("constant", Kind.BOOLEAN, (), bool(value))
     if isinstance(value, int | np.integer):
         if not -MOST_INTEGER - 1 <= int(value) <= MOST_INTEGER:
-            raise error(f"{value} has more than 64 bits; write it as a float")
+            raise error(f"{value} has more than 64 bits; write a float")
         return Value("constant", Kind.INTEGER, (), int(value))
     return Value("constant", Kind.FLOAT, (), float(value))
 
@@ -216,15 +216,15 @@ def lifted(value: object) -> Value:
         return lifted(value[()])
     name = type(value).__name__
     if name in ("Field", "Level", "Next"):
-        raise error("a field has a value at each cell; say which: u[0, 0] is the cell's own")
+        raise error("a field has a value at each cell; write the cell: u[0, 0] is the cell's own")
     if is_numpy_array(value):
         raise error(
-            f"an array of shape {value.shape} is no number of a cell; take one number of it, as "
-            "w[0], or pass numbers that differ from cell to cell as a timetile.Field"
+            f"an array of shape {value.shape} is no number of a cell; take one number, as w[0], "
+            "or pass different numbers for cells as a timetile.Field"
         )
     raise error(
-        f"a {name} is no number of a cell; pass numbers that differ from cell to cell as a "
-        "timetile.Field, and numbers as a float or a timetile.Scalar"
+        f"a {name} is no number of a cell; pass different numbers for cells as a timetile.Field, "
+        "and numbers as a float or a timetile.Scalar"
     )
 
 

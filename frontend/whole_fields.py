@@ -59,8 +59,8 @@ def refuse_function(name: str) -> NoReturn:
             "between two calls of advance"
         )
     raise error(
-        f"np.{name} takes arrays, and a step computes one cell; write it with the values around "
-        "the cell, as u[-1] and u[0]"
+        f"np.{name} takes arrays, and a step computes one cell; write the step with the values "
+        "around the cell, as u[-1] and u[0]"
     )
 
 
@@ -81,8 +81,8 @@ class WholeField:
         self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any
     ) -> NoReturn:
         raise error(
-            f"np.{ufunc.__name__} takes the values of a cell, and a field has one at each cell; "
-            "say which, as u[0, 0] for the cell's own"
+            f"np.{ufunc.__name__} takes the values of a cell, and a field has a value at each "
+            "cell; write the cell, as u[0, 0] for the cell's own"
         )
 
     def __array_function__(

@@ -168,14 +168,14 @@ class LaunchKernels(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: LoopOp, rewriter: PatternRewriter, /) -> None:
         if not op.kernel_names:
-            refuse(op, "it has no kernels; run device-tiling first")
+            refuse(op, "the loop has no kernels; run device-tiling first")
         steps = self.steps if self.steps is not None else constant_steps(op)
         if steps is None:
-            remark(op, "its number of steps is known only at run time; the runtime plans it")
+            remark(op, "the number of steps is known only at run time; the runtime plans the loop")
             return
         missing = [name for name in op.kernel_names if name not in self.kernels]
         if missing:
-            refuse(op, f"its kernel @{missing[0]} is not in the module; run device-tiling again")
+            refuse(op, f"the kernel @{missing[0]} is not in the module; run device-tiling again")
         kernels = [self.kernels[name] for name in op.kernel_names]
         LoopPlanner(op, kernels).replace(max(steps, 0), rewriter)
 

@@ -127,7 +127,7 @@ class DeviceTilingPass(ModulePass):
         if loop.kernel_names:
             refuse(
                 loop,
-                "it has kernels already; start from the program as it was before device-tiling",
+                "the loop has kernels already; start from the programas before device-tiling",
             )
         check_loop(loop)
         schedule = self.schedule(loop)
@@ -164,10 +164,10 @@ class DeviceTilingPass(ModulePass):
                 if depth == 1:
                     refuse(
                         loop,
-                        "its taps reach further than the tile is wide; give device-tiling more "
-                        "cells, or reads=memory, which takes any reach",
+                        "taps reach further than the tile is wide; give device-tiling more "
+                        "cells, or reads=memory, for any reach",
                     )
-                remark(loop, f"depth {depth} is left out: its overlap leaves no cell of the tile")
+                remark(loop, f"depth {depth} is left out: the overlap leaves no cell of the tile")
                 continue
             kernels.append(kernel)
         return kernels
@@ -204,7 +204,8 @@ class DeviceTilingPass(ModulePass):
             return
         remark(
             kernel,
-            f"pack={self.pack} is ignored: a block holds one tile; leave it out, or give tile=warp",
+            f"pack={self.pack} is ignored: a block holds one tile; leave out the option, or give "
+            "tile=warp",
         )
 
     @staticmethod

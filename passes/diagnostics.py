@@ -183,7 +183,7 @@ def check_verified(op: Operation) -> None:
     try:
         op.verify()
     except VerifyException as error:
-        refuse(op, f"it is wrong: {error}; verify the module before this pass")
+        refuse(op, f"the IR is wrong: {error}; verify the module before the pass")
 
 
 def refuse(op: Operation, text: str) -> NoReturn:

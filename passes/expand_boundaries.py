@@ -167,7 +167,7 @@ class ExpandLoop(RewritePattern):
         if op.kernel_names or op.schedule is not None:
             refuse(
                 op,
-                "its schedule and kernels are those of a step without its boundaries; run "
+                "schedule and kernels belong to a step without boundaries; run "
                 "expand-boundaries before choose-schedule",
             )
         Expansion(op, self.module, rewriter).run()

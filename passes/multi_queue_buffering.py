@@ -152,7 +152,7 @@ class MultiQueueBufferingPass(ModulePass):
     def say_what_is_ignored(self, kernel: KernelOp, schedule: Schedule) -> None:
         """Remark on each option without an effect on a kernel."""
         resident, shared = kernel.stream_axis is None, schedule.storage == "shared"
-        nothing = "nothing is streamed; leave it out"
+        nothing = "nothing is streamed; leave out the option"
         if self.ahead and (resident or shared):
             why = (
                 "planes in shared memory are fetched in the step that needs them; use "

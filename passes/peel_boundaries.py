@@ -73,7 +73,7 @@ def check_residency(kernel: KernelOp, target: Target) -> None:
     if layout.has_messages and layout.blocks > most:
         refuse(
             kernel,
-            f"its tile has {layout.blocks} blocks, which wait for each other, and "
+            f"the tile has {layout.blocks} blocks that wait for each other, and "
             f"{target.title} holds {most} at once; give device-tiling at most {most} blocks",
         )
 
@@ -136,7 +136,7 @@ class PeelBoundariesPass(ModulePass):
                 remark(
                     kernel,
                     f"{name.replace('_', '-')}={getattr(self, name)} is ignored: nothing is "
-                    "streamed, and tiles are not cut into chunks; leave it out, or give "
+                    "streamed, and tiles are not cut into chunks; leave out the option, or give "
                     "device-tiling a stream-axis",
                 )
         elif self.planes is not None and (self.edge_weight or self.columns):

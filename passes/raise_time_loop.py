@@ -60,7 +60,7 @@ def raise_time_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
     """Replace a time loop, or else the stores in the loop, with a remark on the reason."""
     stride = integer_constant(loop.step)
     if stride is not None and stride < 1:
-        refuse(loop, f"its step is {stride}; give it a step of 1 or more")
+        refuse(loop, f"the loop's step is {stride}; give it a step of 1 or more")
     try:
         raise_loop(loop, module, prefix)
         return
@@ -73,7 +73,7 @@ def raise_time_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
     try:
         raise_sweeps(loop.body.block, module, prefix, loop)
     except CannotRaiseError as error:
-        remark(error.op, f"the time loop is left as it is: {error.reason}")
+        remark(error.op, f"the time loop is left unchanged: {error.reason}")
         return
     remark_at(place, f"the time loop runs a step at a time: {reason}")
 
@@ -95,7 +95,7 @@ def raise_block(block: Block, module: ModuleOp, prefix: str, root: Operation) ->
     try:
         raise_sweeps(block, module, prefix, root)
     except CannotRaiseError as error:
-        remark(error.op, f"it is left as it is: {error.reason}")
+        remark(error.op, f"the operation is left unchanged: {error.reason}")
 
 
 class RaiseTimeLoopPass(ModulePass):

@@ -161,8 +161,8 @@ def split_barrier(kernel: KernelOp, *, asked: bool) -> None:
         if asked and any(isinstance(stage, ExchangeOp) for stage in kernel.stages):
             remark(
                 kernel,
-                "sync=mbarrier is left out: warps read exchanged cells in the step that publishes "
-                "the cells; use sync=barrier, or a tile that is streamed, with delay=1 or more",
+                "sync=mbarrier is left out: warps read exchanged cells in the publishing step; "
+                "use sync=barrier, or a streamed tile, with delay=1 or more",
             )
         return
     synchronise(kernel, Sync.MBARRIER, Sync.MBARRIER)
@@ -238,7 +238,7 @@ class RegisterStreamingPass(ModulePass):
             if self.sync == "barrier":
                 refuse(
                     kernel,
-                    "the blocks of its tile cannot meet at a block's barrier; give "
+                    "the blocks of the tile cannot meet at a block's barrier; give "
                     "register-streaming sync=flags or sync=grid",
                 )
             whole = sync == "grid" or kernel.stream_axis is None
@@ -253,13 +253,16 @@ class RegisterStreamingPass(ModulePass):
         if kernel.stream_axis is None:
             for name, value in (("delay", self.delay), ("period", self.period)):
                 if value:
-                    remark(kernel, f"{name}={value} is ignored: nothing is streamed; leave it out")
+                    remark(
+                        kernel,
+                        f"{name}={value} is ignored: nothing is streamed; leave out the option",
+                    )
         if exchanges:
             return
         for name, value in (("delay", self.delay), ("what", self.what), ("sync", self.sync)):
             if value:
                 remark(
                     kernel,
-                    f"{name}={value} is ignored: its warps exchange nothing; leave it out, or give "
-                    "device-tiling tile=block",
+                    f"{name}={value} is ignored: the warps exchange nothing; leave out the "
+                    "option, or give device-tiling tile=block",
                 )

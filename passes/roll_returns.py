@@ -209,8 +209,8 @@ class RollReturn(RewritePattern):
             return
         remark(
             op,
-            "the cells that it returns are not one cell, moved, and its stores do not begin at one "
-            "place; it stays unrolled",
+            "the returned cells are not one cell, moved, and the stores do not begin at one "
+            "place; the apply stays unrolled",
         )
 
 

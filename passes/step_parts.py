@@ -154,7 +154,7 @@ def parts_of(loop: LoopOp, cuts: Sequence[int]) -> list[Part]:
         refuse(
             loop,
             f"a step of {count} updates is cut before updates 1 to {count - 1}, got {list(cuts)}; "
-            "give device-tiling cuts of these numbers",
+            "give device-tiling other cuts",
         )
     parts: list[Part] = []
     for number, update in enumerate(loop.updates):
@@ -165,9 +165,9 @@ def parts_of(loop: LoopOp, cuts: Sequence[int]) -> list[Part]:
         else:
             refuse(
                 loop,
-                f"update {number} cannot share a kernel with the update before: it reads other "
-                "cells of a field that the update before writes, or writes another box; give "
-                f"device-tiling cuts with {number}",
+                f"update {number} cannot share a kernel with the update before: the update reads "
+                "other cells of a field written before, or writes another box; give device-tiling "
+                f"cuts with {number}",
             )
     return parts
 

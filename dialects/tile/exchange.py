@@ -124,7 +124,7 @@ class ExchangeOp(IRDLOperation):
             )
         if slots < delay + every:
             raise VerifyException(
-                f"{slots} slots are overwritten before their readers come: delay {delay} and one "
+                f"{slots} slots are overwritten before the read: delay {delay} and one "
                 f"synchronisation every {every} steps need {delay + every}"
             )
         if self.home.sync.data is Sync.FLAGS and slots < 2 * delay:

@@ -93,7 +93,8 @@ class StoreOp(IRDLOperation):
         bounds, field = CellBox.of(kernel.bounds), CellBox.of(field_bounds(self.field))
         if (bounds & field).is_empty:
             raise VerifyException(
-                f"it stores nothing: bounds {bounds} and the field's {field} have no cell in common"
+                f"the store has no cell: bounds {bounds} and the field's {field} have no cell in "
+                "common"
             )
         if element_type(self.field) != queue_type(self.queue).element:
             raise VerifyException(

@@ -12,7 +12,7 @@ def module(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         raise ImportError(
-            f"timetile.devito needs {name}; install it with: pip install 'timetile[devito]'"
+            f"timetile.devito needs {name}; install Devito with: pip install 'timetile[devito]'"
         ) from error
 
 

@@ -382,5 +382,9 @@ def lower_operation(build: Builder, op: Operation, operands: Operands) -> SSAVal
     """Append an operation of a cell; CompileError if the operation has no meaning on a CPU."""
     lowering = LOWERINGS.get(type(op))
     if lowering is None:
-        refuse(op, "it cannot be executed on a CPU; use operations of arith and math on numbers")
+        refuse(
+            op,
+            "the operation cannot be executed on a CPU; use operations of arith and math on "
+            "numbers",
+        )
     return lowering(build, op, operands)

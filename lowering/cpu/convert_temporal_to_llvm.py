@@ -53,7 +53,7 @@ def cell_of(update: UpdateOp) -> FuncOp:
     """The cell function of an update."""
     function = SymbolTable.lookup_symbol(update, update.cell)
     if not isinstance(function, FuncOp):
-        refuse(update, f"its cell function {update.cell} is not in the module")
+        refuse(update, f"the cell function {update.cell} is not in the module")
     return function
 
 

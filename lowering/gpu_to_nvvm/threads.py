@@ -45,7 +45,7 @@ def check_numbers(ops: Sequence[Operation]) -> None:
         for use in op.result.uses:
             cast = use.operation
             if not (isinstance(cast, arith.IndexCastOp) and cast.result.type == i32):
-                refuse(op, "thread and block numbers are used as i32; cast them")
+                refuse(op, "thread and block numbers are used as i32; cast the numbers")
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,11 @@ def device_functions(called: Mapping[str, tuple[str, int]], target: str) -> str:
 def print_function(w: Writer, op: Operation) -> None:
     """A call of a function."""
     if nvrtc() is None:
-        refuse(op, f"PTX has no such instruction, and NVRTC is not there to compile it; {WAY_OUT}")
+        refuse(
+            op,
+            "PTX has no instruction for the function, and NVRTC, which compiles such functions, "
+            f"is absent; {WAY_OUT}",
+        )
     result = op.results[0]
     kind = "f32" if result.type == f32 else "f64"
     name = library_name(op)

@@ -144,16 +144,16 @@ def check_target(functions: Sequence[llvm.FuncOp], arch: Target) -> None:
         if taken > arch.isa.shared_per_block:
             refuse(
                 function,
-                f"it takes {taken} bytes of shared memory a block, and {arch.name} has "
-                f"{arch.isa.shared_per_block}; compile for it (arch={arch.name})",
+                f"the kernel takes {taken} bytes of shared memory a block, and {arch.name} has "
+                f"{arch.isa.shared_per_block}; compile for the GPU (arch={arch.name})",
             )
     if arch.isa.splits_barriers:
         return
     for op in (op for function in functions for op in function.walk() if isinstance(op, NEWER)):
         refuse(
             op,
-            f"{arch.name} has no such instruction; use sync=barrier and tiles of a block, or "
-            "sync=grid and tiles of the device",
+            f"{arch.name} has no instruction for the synchronisation; use sync=barrier and tiles "
+            "of a block, or sync=grid and tiles of the device",
         )
 
 

@@ -101,5 +101,8 @@ class Writer:
         """Print an operation."""
         function = self.table.get(type(op))
         if function is None:
-            refuse(op, "it has no PTX form; use operations of arith, math, scf, nvvm and simt")
+            refuse(
+                op,
+                "the operation has no PTX form; use operations of arith, math, scf, nvvm and simt",
+            )
         function(self, op)

@@ -76,9 +76,9 @@ def check_columns(kernel: KernelOp) -> None:
         if takes_rest > 1 or given > have or (given < have and not takes_rest):
             refuse(
                 kernel,
-                f"its variants name {given} of {have} columns of tiles "
+                f"the variants name {given} of {have} columns of tiles "
                 f"{'inside' if interior else 'on'} the rim, and "
-                f"{takes_rest} take the rest; let one take it",
+                f"{takes_rest} take the rest; let a single variant take the rest",
             )
 
 
@@ -93,14 +93,14 @@ def check_joined(kernel: KernelOp) -> None:
     if most > geometry.planes:
         refuse(
             kernel,
-            f"its variants join {most} planes of each column, which have {geometry.planes}; join "
+            f"the variants join {most} planes of each column, which have {geometry.planes}; join "
             "no more",
         )
     if layout.warps * layout.blocks > 1 or kernel.stream_axis is None:
         refuse(
             kernel,
-            "its variants join planes of columns, and only streamed tiles of one warp go on from "
-            "one to the next; leave out joined, or give device-tiling tile=warp",
+            "the variants join planes of columns, and only streamed tiles of one warp continue in "
+            "the next column; leave out joined, or give device-tiling tile=warp",
         )
 
 
@@ -116,27 +116,27 @@ def check_synchronisation(kernel: KernelOp) -> None:
     if not layout.has_messages and (between := kinds & {Sync.FLAGS, Sync.GRID}):
         refuse(
             kernel,
-            f"it has no blocks that exchange by {min(between)}; use barrier, mbarrier, or "
+            f"the tile has no blocks for exchanges by {min(between)}; use barrier, mbarrier, or "
             "tile=device and blocks",
         )
     if {Sync.BARRIER, Sync.MBARRIER} <= kinds:
-        refuse(kernel, "some of its exchanges wait at a barrier, some at an mbarrier; use one")
+        refuse(kernel, "some exchanges wait at a barrier, some at an mbarrier; use one kind")
     if kernel.stream_axis is None:
         return
     orders = collect_orders(kernel)
     if kinds and kinds <= {Sync.MBARRIER, Sync.FLAGS} and not split_keeps(orders):
         refuse(
             kernel,
-            "an mbarrier once a step does not order its accesses; use a barrier, or exchanges that "
-            "are delayed by a step and have a slot more",
+            "an mbarrier once a step does not order the accesses; use a barrier, or exchanges "
+            "with a delay of a step and a further slot",
         )
     every = steps_between_barriers(messages(kernel))
     if Sync.GRID in kinds and not batches_keep(orders, every):
         start = "a step" if every == 1 else f"one step in {every}"
         refuse(
             kernel,
-            f"its blocks meet once, at the start of {start}, and it needs barriers elsewhere, too; "
-            f"delay its exchanges by {every} or more",
+            f"the blocks meet once, at the start of {start}, and other barriers are needed; delay "
+            f"the exchanges by {every} or more",
         )
 
 
@@ -150,7 +150,7 @@ def check_resident(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
             "what=plane",
         )
     if len(kernel.plane_axes) > 2 and any(e.what.data is Published.EDGES for e in exchanges):
-        refuse(kernel, "the edges of a volume are planes themselves; use what=plane")
+        refuse(kernel, "the edges of a volume are planes; use what=plane")
     if layout.has_cluster:
         refuse(
             kernel,
@@ -161,8 +161,7 @@ def check_resident(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
     if layout.blocks > 1 and any(map(lives_in_ring, kept)):
         refuse(
             kernel,
-            "the blocks of a resident tile keep their own cells in registers; use "
-            "storage=registers",
+            "the blocks of a resident tile keep cells in registers; use storage=registers",
         )
 
 
@@ -180,7 +179,7 @@ def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
     if any(axis.warps > 1 for axis in others) and (edges or kernel.stream_axis is not None):
         refuse(
             kernel,
-            "the warps of a tile of several blocks lie along its first axis; give the other axes "
+            "the warps of a tile of several blocks lie along the first axis; give the other axes "
             "cells, or keep the tile resident and exchange whole planes (stream-axis=none, "
             "what=plane)",
         )
@@ -198,7 +197,7 @@ def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
     if streamed and whole and sent != {Sync.GRID}:
         refuse(
             kernel,
-            "the blocks of its tile keep whole planes in shared memory, exchanged at barriers of "
+            "the blocks of the tile keep whole planes in shared memory, exchanged at barriers of "
             "the grid; use register-streaming with sync=grid or what=edges",
         )
     if layout.has_cluster and (whole or Sync.BARRIER in sent):
@@ -210,7 +209,7 @@ def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
     if layout.has_messages and sent & {Sync.BARRIER, Sync.MBARRIER}:
         refuse(
             kernel,
-            "the blocks of a tile that the device holds exchange by flags or grid; run "
+            "the blocks of a tile of the device exchange by flags or grid; run "
             "register-streaming with sync=flags or sync=grid",
         )
 

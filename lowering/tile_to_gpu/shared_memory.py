@@ -73,15 +73,15 @@ def check_shared_memory(kernel: KernelOp, taken: int, target: Target) -> None:
     if taken > most:
         refuse(
             kernel,
-            f"it takes {taken} bytes of shared memory a block, and {target.name} has {most}; "
-            f"{way_out(kernel, taken / most)}",
+            f"the kernel takes {taken} bytes of shared memory a block, and {target.name} has "
+            f"{most}; {way_out(kernel, taken / most)}",
         )
     blocks, most = kernel.blocks_per_multiprocessor, target.isa.shared_per_multiprocessor
     held = blocks * (taken + target.isa.shared_overhead)
     if messages(kernel) and held > most:
         refuse(
             kernel,
-            f"{blocks} of its blocks, which wait for each other, take {held} bytes of shared "
+            f"{blocks} blocks that wait for each other take {held} bytes of shared "
             f"memory a multiprocessor, and {target.name} has {most}; give device-tiling a smaller "
             "occupancy",
         )

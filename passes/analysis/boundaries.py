@@ -15,6 +15,6 @@ def check_kept(loop: LoopOp) -> None:
         if update.outside is not None and not update.outside.keeps_all:
             refuse(
                 update,
-                f"its cells outside the box are {update.outside}, and no updates write those cells "
-                "yet; run expand-boundaries before",
+                f"the cells outside the box are {update.outside}, and no updates write the "
+                "outside cells yet; run expand-boundaries before",
             )

@@ -14,7 +14,7 @@ from timetile.passes.diagnostics import refuse
 def layout_of(kernel: KernelOp) -> LayoutAttr:
     """The layout of a kernel. Raises CompileError for a kernel without a layout."""
     if kernel.layout is None:
-        refuse(kernel, "it has no layout; run device-tiling first")
+        refuse(kernel, "the kernel has no layout; run device-tiling first")
     return kernel.layout
 
 
@@ -36,6 +36,6 @@ def refuse_unplaced(op: Operation) -> NoReturn:
     """Raise CompileError for a kernel, or a stage of a kernel, that is not placed."""
     refuse(
         op,
-        "it has no layout, homes or variants; run device-tiling, multi-queue-buffering and "
+        "the kernel has no layout, homes or variants; run device-tiling, multi-queue-buffering and "
         "peel-boundaries first",
     )

@@ -123,7 +123,7 @@ def add_coordinates(apply: stencil.ApplyOp, cell: Cell, mapping: dict[SSAValue, 
 
 
 def clone_body(body: Block, cell: Cell, mapping: dict[SSAValue, SSAValue]) -> None:
-    """Copy the arithmetic of an apply into its cell function."""
+    """Copy the arithmetic of an apply into the cell function."""
     for op in body.ops:
         match op:
             case stencil.AccessOp() | stencil.IndexOp():
@@ -134,7 +134,7 @@ def clone_body(body: Block, cell: Cell, mapping: dict[SSAValue, SSAValue]) -> No
                 mapping[op.res] = mapping[value]
             case stencil.ReturnOp():
                 if op.unroll is not None:
-                    raise CannotRaiseError(op, "it is unrolled; run roll-returns first")
+                    raise CannotRaiseError(op, "the apply is unrolled; run roll-returns first")
                 cell.results = [mapping[value] for value in op.arg]
             case _ if op.regions or op.name.startswith("stencil."):
                 for inner in op.walk():
@@ -142,7 +142,7 @@ def clone_body(body: Block, cell: Cell, mapping: dict[SSAValue, SSAValue]) -> No
                         raise CannotRaiseError(inner, STORES_NOTHING)
                 raise CannotRaiseError(
                     op,
-                    "it is not supported inside a stencil.apply; use arith, math and "
+                    "the operation is not supported inside a stencil.apply; use arith, math and "
                     "stencil.access",
                 )
             case _:

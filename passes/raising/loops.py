@@ -42,7 +42,8 @@ def rotation_of(loop: scf.ForOp) -> list[int]:
     for arg in args:
         if not isinstance(arg.type, stencil.FieldType):
             raise CannotRaiseError(
-                loop, f"it carries a value of type {arg.type}; carry stencil.field values only"
+                loop,
+                f"the loop carries a value of type {arg.type}; carry stencil.field values only",
             )
     terminator = terminator_of(loop.body.block, scf.YieldOp)
     rotation: list[int] = []
@@ -51,11 +52,13 @@ def rotation_of(loop: scf.ForOp) -> list[int]:
         if not (isinstance(name, BlockArgument) and name in args):
             raise CannotRaiseError(
                 terminator,
-                "it yields something else than the loop's own fields; yield a rotation of them",
+                "the loop yields something else than its own fields; yield a rotation of them",
             )
         rotation.append(name.index - 1)
     if sorted(rotation) != list(range(len(args))):
-        raise CannotRaiseError(terminator, "it yields a field twice; yield each carried field once")
+        raise CannotRaiseError(
+            terminator, "the loop yields a field twice; yield each carried field once"
+        )
     return rotation
 
 
@@ -92,14 +95,14 @@ def invariants(loop: scf.ForOp) -> list[Operation]:
     found: list[Operation] = []
     for op in block.ops:
         if block.args[0] in op.operands:
-            raise CannotRaiseError(op, "it depends on the time index, and kernels do not")
+            raise CannotRaiseError(op, "the loop depends on the time index, and kernels do not")
         if isinstance(op, RAISED) or op is block.last_op or is_name_of_own(op, block):
             continue
         own = [operand for operand in op.operands if operand.owner is block]
         if isinstance(op, GatherOp):
             raise CannotRaiseError(
                 op,
-                "it reads cells at computed places, which kernels of several steps do not; read at "
+                "the step reads cells at computed places, unlike kernels of several steps; read at "
                 "constant offsets",
             )
         is_load = isinstance(op, memref.LoadOp)
@@ -107,7 +110,9 @@ def invariants(loop: scf.ForOp) -> list[Operation]:
             found.append(op)
         elif not is_pure(op) or own:
             raise CannotRaiseError(
-                op, "it runs on the host in every step; without it kernels advance several steps"
+                op,
+                "the operation runs on the host in every step; without such an operation "
+                "kernels advance several steps",
             )
         else:
             found.append(op)
@@ -138,14 +143,16 @@ def static_names(loop: scf.ForOp, rotation: Sequence[int]) -> list[SSAValue]:
         if isinstance(field_type(arg).bounds, StencilBoundsAttr) or not casts:
             continue
         if len(kinds) > 1:
-            raise CannotRaiseError(loop, "it casts a carried field to several types; use one")
+            raise CannotRaiseError(
+                loop, "the loop casts a carried field to several types; use one type"
+            )
         names[k] = casts[0]
     for k, source in enumerate(rotation):
         if names[k].type != names[source].type and isinstance(
             field_type(names[source]).bounds, StencilBoundsAttr
         ):
             raise CannotRaiseError(
-                loop, "fields that take turns are cast to several types; use one type for all"
+                loop, "rotating fields are cast to several types; use one type for all"
             )
     return names
 
@@ -181,7 +188,7 @@ def raise_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
     outer = [*loop.iter_args, *captured]
     if any(source in loop.iter_args for source in sources):
         raise CannotRaiseError(
-            loop, "it uses a carried field by its outer name; use the loop's argument"
+            loop, "the loop uses a carried field by the outer name; use the loop's argument"
         )
     check_aliases(outer, sources, loop)
     raised.body.block.add_ops(made)
@@ -190,7 +197,7 @@ def raise_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
         check_spread(wide, load)
         if memory_of(wide.source) in [memory_of(t) for t in targets] or wide.source in own:
             raise CannotRaiseError(
-                load, "it loads a field of fewer axes that the loop writes; give it all axes"
+                load, "the loop writes a loaded field of fewer axes; give the field all axes"
             )
     check_ranks(updates, loop)
     for function in functions:
@@ -214,7 +221,7 @@ def check_ranks(updates: Updates, loop: scf.ForOp) -> None:
         raise CannotRaiseError(
             loop,
             f"a step updates domains of {ranks[0]} and {ranks[-1]} axes, and kernels of several "
-            "steps have one; update one of them outside the loop",
+            "steps have one; update one domain outside the loop",
         )
 
 
@@ -263,5 +270,5 @@ def check_outer_names(loop: scf.ForOp, updates: Updates) -> None:
             if memory in written or memory in [memory_of(init) for init in loop.iter_args]:
                 store = next(i.op for i in updates.items if isinstance(i.op, stencil.StoreOp))
                 raise CannotRaiseError(
-                    store, "it writes a field that was loaded before the loop; load it inside"
+                    store, "the loop writes a field loaded before the loop; load the field inside"
                 )

@@ -263,7 +263,7 @@ class Order:
             self.copied.add(load)
         else:
             raise CannotRaiseError(
-                broken.op, "it writes a field that was loaded before the loop; load it inside"
+                broken.op, "the loop writes a field loaded before the loop; load the field inside"
             )
 
     def is_late(self, item: Item, broken: Write) -> bool:

@@ -27,8 +27,7 @@ def remark_recurrences(ops: Sequence[Operation]) -> None:
                 told.add(apply)
                 remark(
                     apply,
-                    "it reads beside the cell the field that it is stored to: old values are read, "
-                    "as a "
+                    "the apply reads its target field beside the cell: old values are read, as a "
                     "stencil.load is a snapshot; a recurrence along an axis is no stencil",
                 )
 

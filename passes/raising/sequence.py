@@ -65,8 +65,8 @@ class Updates:
         if not isinstance(load, stencil.LoadOp):
             raise CannotRaiseError(
                 load if isinstance(load, Operation) else self.order.ops[0],
-                "its value has fewer axes than the domain that reads it; store the value to a "
-                "field, and load the field",
+                "the value has fewer axes than the reading domain; store the value to a field, "
+                "and load the field",
             )
         key = load, axes
         if key not in self.spread:
@@ -99,7 +99,7 @@ def updates_of(ops: Sequence[Operation]) -> Updates:
     demand = demand_of(ops)
     for op in ops:
         if isinstance(op, stencil.ApplyOp) and not demand.boxes(op):
-            remark(op, "no store needs its results; it is left out")
+            remark(op, "no store needs the results; the operation is left out")
     order = Order(ops, demand)
     items = order.items()
     remark_recurrences(ops)
@@ -114,7 +114,7 @@ def check_values(ops: Sequence[Operation]) -> None:
         if not isinstance(op, stencil.ApplyOp | stencil.StoreOp | stencil.CombineOp):
             continue
         if isinstance(op, stencil.ApplyOp) and op.dest:
-            raise CannotRaiseError(op, "it writes fields itself; run load-fields first")
+            raise CannotRaiseError(op, "the apply writes fields; run load-fields first")
         for operand in op.operands:
             if not isinstance(operand.type, stencil.TempType):
                 continue
@@ -125,8 +125,8 @@ def check_values(ops: Sequence[Operation]) -> None:
             if isinstance(owner, dmp.SwapOp):
                 raise CannotRaiseError(
                     op,
-                    "it reads halos that other processes send (dmp.swap); give the program as it "
-                    "was before distribute-stencil",
+                    "the operation reads halos of other processes (dmp.swap); give the program "
+                    "before distribute-stencil",
                 )
             if not isinstance(owner, stencil.ApplyOp | stencil.CombineOp):
                 raise CannotRaiseError(
@@ -206,7 +206,9 @@ def check_aliases(written: Sequence[SSAValue], others: Sequence[SSAValue], op: O
     """Raise CannotRaiseError if two names of fields, one of them written, are one memory."""
     memory = [memory_of(value) for value in (*written, *others)]
     if any(memory.count(memory_of(buffer)) > 1 for buffer in written):
-        raise CannotRaiseError(op, "two of its buffers are one field; give each its own")
+        raise CannotRaiseError(
+            op, "two buffers of the loop are one field; give each buffer a field"
+        )
 
 
 def verify_updates(updates: Sequence[UpdateOp], op: Operation) -> None:

@@ -163,7 +163,7 @@ def check_outer_loads(updates: Updates, block: Block) -> None:
                 if any(may_be_one(written, memory) for written in written_memory(op)):
                     raise CannotRaiseError(
                         item.op if op.is_ancestor(item.op) else op,
-                        "it writes a field that was loaded before the loop; load it inside",
+                        "the loop writes a field loaded before the loop; load the field inside",
                     )
 
 
@@ -235,10 +235,12 @@ def check_carried(block: Block, root: Operation) -> None:
         user = next((memory[name] for name in roots if name in memory), last)
         fields = [name for name in roots if is_memory(name.type)]
         if len(set(fields)) < len(fields):
-            raise CannotRaiseError(user, "two of its buffers are one field; give each its own")
+            raise CannotRaiseError(
+                user, "two buffers of the loop are one field; give each buffer a field"
+            )
         if any(name in memory for name in args) and any(name in memory for name in fields):
             raise CannotRaiseError(
-                user, "it uses a carried field by its outer name; use the loop's argument"
+                user, "the loop uses a carried field by the outer name; use the loop's argument"
             )
         root = around
 

@@ -113,7 +113,10 @@ class Planner:
             return Argument(name, "unused", kind)
         if parameter.bounds is not None:
             if not parameter.is_field:
-                refuse(self.function, f"the host reads %{name} cell by cell; run it from Python")
+                refuse(
+                    self.function,
+                    f"the host reads %{name} cell by cell; run the program from Python",
+                )
             shape = tuple(h - low for low, h in zip(parameter.bounds.lb, parameter.bounds.ub))
             return Argument(name, "field", kind, shape, prod(shape) * CELL_BYTES[parameter.kind])
         return Argument(name, "steps" if is_trip_count(value) else "scalar", kind)
@@ -141,8 +144,8 @@ class Planner:
                 case _:
                     refuse(
                         op,
-                        "a bundle holds launches alone, and the host has to run this; run it from "
-                        "Python",
+                        "a bundle holds launches only, and the host must run the operation; run "
+                        "the program from Python",
                     )
         self.add_kernels()
         return self.plan
@@ -160,7 +163,10 @@ class Planner:
             return self.steps
         known = integer_constant(loop.steps)
         if known is None:
-            refuse(loop, "its number of steps is known only at run time; give it with --steps N")
+            refuse(
+                loop,
+                "the number of steps is known only at run time; give the number with --steps N",
+            )
         return max(known, 0)
 
     def add_loop(self, loop: LoopOp) -> None:

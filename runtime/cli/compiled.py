@@ -28,7 +28,7 @@ def parse_passes(spec: str) -> tuple[ModulePass, ...]:
     pipeline.
     """
     if not spec.strip():
-        raise UsageError("--pipeline names no pass; leave it out for the default ones")
+        raise UsageError("--pipeline names no pass; leave out the option for the default passes")
     try:
         return parsed_passes(spec)
     except ValueError as error:
@@ -39,8 +39,8 @@ def check_program_path(path: Path) -> None:
     """UsageError for the name of an example, and for a program in Python."""
     if path.suffix == ".py":
         raise UsageError(
-            f"{path} is a program in Python; run it with python {path}, or give a program in MLIR, "
-            "as the mlir of a model"
+            f"{path} is a program in Python; run the file with python {path}, or give a program "
+            "in MLIR, as the mlir of a model"
         )
     if not path.exists() and str(path) in examples():
         raise UsageError(
@@ -110,7 +110,9 @@ def check_device(number: int | None, executor: Executor | None) -> None:
     """Raise UsageError for a GPU asked for and missing, or for a GPU's number without a use."""
     if executor not in (None, "gpu"):
         if number is not None:
-            raise UsageError(f"--device has no effect with --executor {executor}; leave it out")
+            raise UsageError(
+                f"--device has no effect with --executor {executor}; leave out the option"
+            )
         return
     if gpu_is_available():
         try:

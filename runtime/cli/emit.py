@@ -64,7 +64,7 @@ def compile(options: Options, log: Log) -> int:
     if options.steps is not None:
         raise UsageError(
             "--steps has no effect without --emit bundle, the only output with a number of steps; "
-            "leave it out"
+            "leave out --steps"
         )
     text = emitted(compiled(options, None), options.emit)
     if options.out is None:
@@ -78,7 +78,7 @@ def compile(options: Options, log: Log) -> int:
 def bundle(options: Options, log: Log) -> int:
     """Write a folder with kernels, a plan of launches, and C that makes the launches."""
     if options.out is None:
-        raise UsageError("--emit bundle writes a folder; name it with --out FOLDER")
+        raise UsageError("--emit bundle writes a folder; name the folder with --out FOLDER")
     if options.out.exists() and not options.out.is_dir():
         raise UsageError(f"{options.out} is a file; name a folder with --out FOLDER")
     for path in write_bundle(compiled(options, None), options.steps, options.out):

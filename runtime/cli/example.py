@@ -53,7 +53,7 @@ def example(options: Options, log: Log) -> int:
     known = examples()
     if options.name is None:
         if options.out is not None:
-            raise UsageError("--out needs the name of an example; timetile example lists them")
+            raise UsageError("--out needs the name of an example; timetile example lists the names")
         width = max(map(len, known))
         for name, path in known.items():
             say(f"{name:<{width}}  {title_of(path.read_text())}")

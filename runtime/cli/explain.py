@@ -13,7 +13,7 @@ from timetile.runtime.explain.text import print_explanation
 def explain(options: Options, log: Log) -> int:
     """`timetile explain`."""
     if options.steps is not None and not options.all:
-        raise UsageError("--steps has no effect without --all, which shows launches; give --all")
+        raise UsageError("--steps has no effect without --all; give --all to show launches")
     log.prints_remarks = False
     try:
         program = compiled(options, None)

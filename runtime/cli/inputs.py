@@ -73,7 +73,7 @@ def read_arrays(path: Path) -> dict[str, Array]:
         zlib.error,
     ) as error:
         raise UsageError(
-            f"{path} is not a .npz file of plain arrays; write one with np.savez"
+            f"{path} is not a .npz file of plain arrays; write a file with np.savez"
         ) from error
 
 
@@ -104,8 +104,7 @@ class Arguments:
                 return parameter
         known = ", ".join(map(label, parameters))
         raise UsageError(
-            f"{given_by} names {key!r}, which is no argument of @{self.name}; its arguments are "
-            f"{known}"
+            f"{given_by} names {key!r}, not an argument of @{self.name}; its arguments are {known}"
         )
 
     def give(self, parameter: Parameter, value: Any) -> None:
@@ -120,8 +119,9 @@ class Arguments:
             parameter = self.parameter(key, given_by)
             if parameter.bounds is None and array.ndim:
                 raise UsageError(
-                    f"{given_by} has an array of shape {array.shape} for {label(parameter)}, which "
-                    f"is a scalar; give it with --set {parameter.name or parameter.position}=VALUE"
+                    f"{given_by} has an array of shape {array.shape} for {label(parameter)}, a "
+                    "scalar; give the scalar with --set "
+                    f"{parameter.name or parameter.position}=VALUE"
                 )
             self.give(parameter, array)
 
@@ -157,8 +157,8 @@ class Arguments:
             if parameter.position in self.values:
                 if steps is not None:
                     raise UsageError(
-                        f"{label(parameter)} is the number of steps, and is given by --steps, too; "
-                        "give it once"
+                        f"{label(parameter)} is the number of steps, and is given by --steps, "
+                        "too; give the number once"
                     )
                 continue
             if steps is None:
@@ -189,7 +189,8 @@ class Arguments:
             self.values[parameter.position] = shaped(parameter, shape, inside)
         if not fields:
             raise UsageError(
-                f"--init {shape} is for fields that steps write, and all have values; leave it out"
+                f"--init {shape} is for fields written by steps, and all have values; leave out "
+                "the option"
             )
 
     def add_random(self, seed: int, settings: Sequence[str]) -> None:
@@ -204,8 +205,7 @@ class Arguments:
             if parameter.bounds is None or parameter.position in self.values:
                 why = "is a scalar" if parameter.bounds is None else "has its values already"
                 raise UsageError(
-                    f"{wanted.text} is for a field that --random fills, and {label(parameter)} "
-                    f"{why}"
+                    f"{wanted.text} is for a field filled by --random, and {label(parameter)} {why}"
                 )
             if parameter.position in ranges:
                 raise UsageError(
@@ -235,8 +235,8 @@ class Arguments:
             for p, known in zip(missing, given)
         )
         raise UsageError(
-            f"there are no values for {pairs}; give each buffer an array, or one array under both "
-            "names if both begin alike"
+            f"no values for {pairs}; give each buffer an array, or one array under both names if "
+            "both begin alike"
         )
 
     def all(self) -> list[Any]:
@@ -249,13 +249,13 @@ class Arguments:
         if fields:
             self.check_partners([p for p in missing if p.bounds])
             raise UsageError(
-                f"there are no values for {fields}; give them with --args IN.npz, or fill them "
-                "with --random SEED or --init discs"
+                f"no values for {fields}; give values with --args IN.npz, or fill the fields with "
+                "--random SEED or --init discs"
             )
         for parameter in missing:
             raise UsageError(
-                f"there is no value for {label(parameter)}, a scalar of type {parameter.kind}; "
-                f"give it with --set {parameter.name or parameter.position}=VALUE"
+                f"no value for {label(parameter)}, a scalar of type {parameter.kind}; give the "
+                f"value with --set {parameter.name or parameter.position}=VALUE"
             )
         try:
             values = [checked_argument(p, self.values[p.position]) for p in self.program.parameters]
@@ -281,8 +281,9 @@ def parse_number(text: str, parameter: Parameter) -> Any:
     """A number given by `--set`, of the argument's type. Raises UsageError for no such number."""
     if parameter.kind not in DTYPES:
         raise UsageError(
-            f"{label(parameter)} is of type {parameter.kind}, which is neither a number nor a "
-            "field of static bounds; remove it from the function, or cast it to such a field"
+            f"{label(parameter)} is of type {parameter.kind}, neither a number nor a field of "
+            "static bounds; remove the argument from the function, or cast the argument to a "
+            "field of static bounds"
         )
     dtype = dtype_of(parameter.kind)
     try:
@@ -298,5 +299,6 @@ def parse_number(text: str, parameter: Parameter) -> Any:
                 return dtype.type(number)
     except (ValueError, KeyError) as error:
         raise UsageError(
-            f"{label(parameter)} is of type {parameter.kind}, and {text!r} is no such number"
+            f"{label(parameter)} is of type {parameter.kind}, and {text!r} is not a number of the "
+            "type"
         ) from error

@@ -80,9 +80,7 @@ def check_picture(path: Path) -> None:
             'pictures need matplotlib; install it with pip install "timetile[plot]"'
         ) from error
     if path.suffix.removeprefix(".").lower() not in FigureCanvasBase.get_supported_filetypes():
-        raise UsageError(
-            f"{path} is of no kind of picture that is known; give it a name that ends in .png"
-        )
+        raise UsageError(f"{path} is of no known kind of picture; give a name with the ending .png")
 
 
 def span_of(cells: Sequence[Array]) -> tuple[float, float]:

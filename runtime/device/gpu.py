@@ -141,8 +141,9 @@ class Device(GpuMemory):
         """
         if kernel.bound_waits and self.is_capturing(stream):
             raise RuntimeError(
-                f"kernel @{kernel.name} is waited for, as its waits are bounded, and a captured "
-                "stream cannot be waited for; compile the program without bound_waits"
+                f"kernel @{kernel.name} has bounded waits, followed by a wait of the host, and a "
+                "captured stream allows no wait of the host; compile the program without "
+                "bound_waits"
             )
         if kernel.blocks_per_tile > 1:
             self.launch_tiles(kernel, arguments, stream)
@@ -309,8 +310,8 @@ class Device(GpuMemory):
             raise CompileError(
                 f"kernel @{kernel.name} needs {kernel.blocks_per_tile} blocks of {kernel.block} "
                 f"threads, {kernel.registers} registers and {kernel.shared_bytes} bytes of shared "
-                f"memory at once, as they wait for each other, and {self.name} holds {blocks}; "
-                f"give device-tiling at most {blocks} blocks, or tile=block"
+                f"memory at once, for blocks that wait for each other, and {self.name} holds "
+                f"{blocks}; give device-tiling at most {blocks} blocks, or tile=block"
             )
         self.resident[kernel] = blocks // kernel.blocks_per_tile
         return self.resident[kernel]

@@ -85,7 +85,7 @@ class Home:
         if kept is not None and kept[0] is self.queue and kept[1] == step - age:
             return kept[2]
         if age >= len(self.slots):
-            why = f"is not kept: its home has place for {len(self.slots)}"
+            why = f"is not kept: the home has place for {len(self.slots)}"
         elif step - age < first:
             why = f"was never made: step {step - age} is before the first, {first}"
         else:

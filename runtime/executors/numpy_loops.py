@@ -41,7 +41,7 @@ def cell_function(update: UpdateOp | ApplyOp) -> FuncOp:
     """The cell function of an update, or of a stage."""
     function = SymbolTable.lookup_symbol(update, update.cell)
     if not isinstance(function, FuncOp):
-        refuse(update, f"its cell function {update.cell} is not in the module")
+        refuse(update, f"the cell function {update.cell} is not in the module")
     return function
 
 

@@ -335,7 +335,7 @@ def check_loop(loop: LoopOp, buffers: Sequence[Any], values: Values, facts: Loop
     others = [buffer for field, buffer in outside.items() if field not in copied]
     memory = [id(buffer) for buffer in (*buffers, *others)]
     if any(memory.count(id(buffer)) > 1 for buffer in buffers):
-        refuse(loop, "two of its buffers are one field; give each its own")
+        refuse(loop, "two buffers of the loop are one field; give each buffer a field")
 
 
 def loaded_before(

@@ -30,16 +30,25 @@ def allocated(op: Operation) -> tuple[tuple[int, ...], np.dtype[Any]]:
     kind = op.results[0].type
     if isa(kind, FieldType[Attribute]):
         if not isinstance(kind.bounds, StencilBoundsAttr):
-            refuse(op, f"it allocates {kind} of unknown extents; give the field static bounds")
+            refuse(
+                op,
+                f"the operation allocates {kind} of unknown extents; give the field static bounds",
+            )
         shape = tuple(high - low for low, high in zip(kind.bounds.lb, kind.bounds.ub))
     else:
         assert isa(kind, MemRefType[Attribute])
         shape = kind.get_shape()
         if DYNAMIC_INDEX in shape:
-            refuse(op, f"it allocates {kind} of unknown extents; give the memref static extents")
+            refuse(
+                op,
+                f"the operation allocates {kind} of unknown extents; give the memref static "
+                "extents",
+            )
     if kind.element_type not in DTYPES:
         refuse(
-            op, f"it allocates cells of {kind.element_type}; use f64, f32, i64, i32, i1 or index"
+            op,
+            f"the operation allocates cells of {kind.element_type}; use f64, f32, i64, i32, "
+            "i1 or index",
         )
     return shape, np.dtype(DTYPES[kind.element_type])
 

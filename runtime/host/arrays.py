@@ -54,8 +54,8 @@ def check_shape(
     if tuple(shape) != expected:
         spans = " x ".join(f"[{low}, {high})" for low, high in zip(bounds.lb, bounds.ub))
         raise ValueError(
-            f"argument {argument} has shape {tuple(shape)}, and its field {spans}, halos included, "
-            f"has shape {expected}; pass an array of that shape"
+            f"argument {argument} has shape {tuple(shape)}, and its field {spans}, halos "
+            f"included, has shape {expected}; pass an array of the field's shape"
         )
     if dtype != dtype_of(element):
         raise TypeError(
@@ -71,8 +71,9 @@ def checked_scalar(argument: Argument, value: Any, kind: Attribute) -> Any:
     """
     if kind not in DTYPES:
         raise TypeError(
-            f"argument {argument} is of type {kind}, which is neither a number nor a field of "
-            "static bounds; remove it from the function, or cast it to such a field"
+            f"argument {argument} is of type {kind}, neither a number nor a field of static "
+            "bounds; remove the argument from the function, or cast the argument to a field of "
+            "static bounds"
         )
     if isinstance(value, np.ma.MaskedArray) or is_on_device(value):
         where = "masked" if isinstance(value, np.ma.MaskedArray) else "in GPU memory"
@@ -129,8 +130,8 @@ def check_numpy(argument: Argument, array: np.ndarray[Any, Any]) -> None:
     """Raise ValueError or TypeError unless a NumPy array can be updated in place."""
     if isinstance(array, np.ma.MaskedArray):
         raise TypeError(
-            f"argument {argument} is masked, and its mask would be ignored; pass a plain array, as "
-            "a.filled(0)"
+            f"argument {argument} is masked, and the mask would be ignored; pass a plain array, "
+            "as a.filled(0)"
         )
     if not array.flags.c_contiguous:
         raise ValueError(f"argument {argument} is not C-contiguous; pass np.ascontiguousarray(a)")
@@ -144,7 +145,7 @@ def check_alignment(argument: Argument, array: DeviceArray) -> None:
     """
     if array.pointer % VECTOR_BYTES:
         raise ValueError(
-            f"argument {argument} begins at an address that is no multiple of {VECTOR_BYTES} "
+            f"argument {argument} begins at an address other than a multiple of {VECTOR_BYTES} "
             "bytes; pass a copy"
         )
 
@@ -189,7 +190,7 @@ def check_home(argument: Argument, array: DeviceArray, home: Home) -> None:
     there = array.device if array.device is not None else home.number_of(array.pointer)
     if there is None:
         raise ValueError(
-            f"argument {argument} begins at an address that is no memory of a GPU; pass a device "
+            f"argument {argument} begins at an address outside the memory of a GPU; pass a device "
             "array"
         )
     if there != home.number:
@@ -263,5 +264,5 @@ def check_aliasing(spans: list[tuple[int, int, int]]) -> None:
     pair = spans_overlap(spans)
     if pair is not None:
         raise ValueError(
-            f"arguments {pair[0]} and {pair[1]} share memory; every field needs its own"
+            f"arguments {pair[0]} and {pair[1]} share memory; give every field separate memory"
         )

@@ -146,9 +146,8 @@ class Host:
                     return []
                 refuse(
                     op,
-                    "it stores a field to other memory than the field's own; store it to the "
-                    "memref "
-                    "that it was loaded from",
+                    "the function stores a field to other memory than the field's own; store the "
+                    "field to the memref of the load",
                 )
             case arith.SelectOp():
                 # Operands are numbers or buffers.
@@ -192,7 +191,7 @@ class Host:
         """A loop nest of the host without reductions, in row-major order."""
         rank = len(op.lowerBound)
         if op.results:
-            refuse(op, "it reduces values; write a loop with scf.for")
+            refuse(op, "the loop reduces values; write a loop with scf.for")
         low, high, step = (operands[k * rank : (k + 1) * rank] for k in range(3))
         for stride in step:
             check_stride(op, stride)
@@ -206,17 +205,17 @@ class Host:
         """A call of a function of the module."""
         callee = SymbolTable.lookup_symbol(op, op.callee)
         if not isinstance(callee, FuncOp) or callee.is_declaration:
-            refuse(op, f"{op.callee} has no body; define it, or leave the call out")
+            refuse(op, f"{op.callee} has no body; define the function, or leave out the call")
         buffers = [id(value) for value in operands if not np.isscalar(value)]
         if len(set(buffers)) < len(buffers):
-            refuse(op, "it passes one field twice; give each argument its own")
+            refuse(op, "the call passes one field twice; give each argument a separate field")
         return self.run(callee, operands)
 
 
 def check_stride(loop: Operation, stride: Any) -> None:
     """CompileError where a loop counts downwards, or not at all."""
     if int(stride) < 1:
-        refuse(loop, f"its step is {stride}; give it a step of 1 or more")
+        refuse(loop, f"the loop's step is {stride}; give it a step of 1 or more")
 
 
 def is_scalar(op: Operation) -> bool:
@@ -246,19 +245,23 @@ def check_host(function: FuncOp, known: Sequence[type[Operation]]) -> None:
         if isinstance(op, memref.LoadOp) and isa(op.res.type, MemRefType[Attribute]):
             refuse(
                 op,
-                "it reads which memory to use; make each buffer an argument, and carry them in "
-                "the loop",
+                "the function reads the memory to use from memory; make each buffer an argument, "
+                "and carry the buffers in the loop",
             )
         if isinstance(op, ALLOCATIONS):
             check_allocation(op)
         if isinstance(op, llvm.LoadOp) and number_behind(op.ptr) is None:
-            refuse(op, "it reads memory through a pointer; give the pointer as a field or a memref")
+            refuse(
+                op,
+                "the function reads memory through a pointer; give the pointer as a field or a "
+                "memref",
+            )
         if isinstance(op, scf.ForOp) and (stride := integer_constant(op.step)) is not None:
             check_stride(op, stride)
         if isinstance(op, CallOp):
             callee = SymbolTable.lookup_symbol(op, op.callee)
             if not isinstance(callee, FuncOp) or callee.is_declaration:
-                refuse(op, f"{op.callee} has no body; define it, or leave the call out")
+                refuse(op, f"{op.callee} has no body; define the function, or leave out the call")
         if not isinstance(op, LoopOp):
             inner = (region for region in op.regions)
             waiting = [o for region in inner for b in region.blocks for o in b.ops] + waiting

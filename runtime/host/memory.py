@@ -194,8 +194,8 @@ def place_of(op: Operation, value: SSAValue, buffer: Any, indices: Sequence[Any]
         if not 0 <= int(index) < extent:
             refuse(
                 op,
-                f"it reads or writes index {int(index)} along axis {axis}, and there are {extent}; "
-                "keep indices within the memref",
+                f"the operation reads or writes index {int(index)} along axis {axis}, and there "
+                f"are {extent}; keep indices within the memref",
             )
         place = place * extent + int(index)
     return place

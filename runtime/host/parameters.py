@@ -153,7 +153,9 @@ def bound(
                 f"{name}= {how} of {program}, which are {known}; give other arguments by position"
             )
         if found[0].position in values:
-            raise TypeError(f"argument {found[0].label} of {program} is given twice; give it once")
+            raise TypeError(
+                f"argument {found[0].label} of {program} is given twice; give the argument once"
+            )
         values[found[0].position] = value
     if steps is not None:
         values = {p.position: steps for p in parameters if p.is_steps} | values

@@ -54,7 +54,7 @@ from timetile.runtime.loading.modules import make_context
 from timetile.runtime.loading.plugins import is_foreign
 from timetile.runtime.loading.selection import keep_only
 
-LEFT = "left as it is: "
+LEFT = "left unchanged: "
 """The words of remarks on stencil operations run neither by a kernel nor by the host."""
 
 LOGGER = logging.getLogger("timetile")
@@ -232,7 +232,7 @@ class ProgramKernels:
             if not loop.kernel_names or not placed.issuperset(loop.kernel_names):
                 refuse(
                     loop,
-                    "the passes that were given make no placed kernels of it; they need at least "
+                    "the given passes make no placed kernels of the loop; at least needed are "
                     "device-tiling,multi-queue-buffering,peel-boundaries",
                 )
 
@@ -299,7 +299,7 @@ class ProgramKernels:
         return self.facts[self.loops.index(loop)]
 
     def kernel_module(self, name: str) -> ModuleOp:
-        """A module with one kernel at tile level, its loop's schedule and its cell functions."""
+        """A module with one kernel at tile level, its loop's schedule and the cell functions."""
         kept: list[Operation] = []
         cells: set[str] = set()
         for op in self.tiled.ops:

@@ -44,12 +44,12 @@ def passes_of(passes: object) -> tuple[ModulePass, ...]:
         raise ValueError(f"passes is a tuple of passes or a pipeline's text, got {passes!r}")
     given = tuple(cast(Sequence[object], passes))
     if not given:
-        raise ValueError("passes are one or more; leave them out for the default ones")
+        raise ValueError("passes are one or more; leave out passes for the default passes")
     for each in given:
         if not isinstance(each, ModulePass):
-            raise ValueError(f"passes is a tuple of passes, and one of them is {each!r}")
+            raise ValueError(f"passes is a tuple of passes, and contains {each!r}")
         if isinstance(each, TimetilePass):
             raise ValueError(
-                "the pass timetile is all passes; leave passes out, or name the ones that differ"
+                "the pass timetile is all passes; leave out passes, or name the different passes"
             )
     return cast(tuple[ModulePass, ...], given)

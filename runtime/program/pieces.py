@@ -88,29 +88,27 @@ def check_pieces(function: FuncOp) -> None:
         for op in filter(is_time_loop, function.body.walk()):
             refuse(
                 op,
-                "it is inside another operation, and would start again in each piece of the run; "
-                "write a function of the time loop alone",
+                "the loop is inside another operation, and would start again in each piece of the "
+                "run; write a function of the time loop alone",
             )
         refuse(
             function,
-            "it has no time loop, and a run stops between the steps of one; call the program once "
-            "for each step",
+            "the function has no time loop, and a run stops between steps of a time loop; call "
+            "the program once for each step",
         )
     if len(loops) > 1:
         refuse(
             loops[1],
-            "it is the second time loop of the function, and a run stops between the steps of one "
-            "loop; write a "
-            "function for each loop",
+            "the loop is the second time loop of the function, and a run stops between the steps "
+            "of a single loop; write a function for each loop",
         )
     for op in function.body.block.ops:
         if op is loops[0] or isinstance(op, REPEATABLE) or type(op) in SCALARS or is_scalar(op):
             continue
         refuse(
             op,
-            "it is outside the time loop, and would run again in each piece of the run; move it to "
-            "a function of "
-            "its own",
+            "the operation is outside the time loop, and would run again in each piece of the "
+            "run; move the operation to another function",
         )
     check_state(function, loops[0])
 
@@ -126,9 +124,8 @@ def check_state(function: FuncOp, loop: Operation) -> None:
         if not is_memory(begin.type):
             refuse(
                 loop,
-                f"it carries a value of type {begin.type} from step to step, which is lost where a "
-                "run stops; keep it "
-                "in a memref that is an argument",
+                f"the loop carries a value of type {begin.type} from step to step, lost at a "
+                "run's stops; keep the value in a memref that is an argument",
             )
         # A scratch field holds the values of a single step.
         if argument_of(begin, function) is None and not isinstance(begin.owner, ScratchOp):
@@ -139,7 +136,11 @@ def check_state(function: FuncOp, loop: Operation) -> None:
             )
     for op in loop.walk():
         if op is not loop and is_time_loop(op):
-            refuse(op, "it is a time loop in another one, and runs stop in neither; write one loop")
+            refuse(
+                op,
+                "the time loop is inside another time loop, and runs stop in neither; write a "
+                "single loop",
+            )
 
 
 def in_pieces(

@@ -72,9 +72,8 @@ def target_of_gpu(name: str | None, gpu: int) -> ChosenTarget:
     chosen = newest if name is None else target_named(name).isa.name
     if version_of(chosen) > version_of(newest):
         raise CompileError(
-            f"kernels for {chosen} do not run on GPU {gpu}, which is of architecture {there.arch}; "
-            "leave arch out, or give "
-            f"{newest}"
+            f"kernels for {chosen} do not run on GPU {gpu}, which is of architecture "
+            f"{there.arch}; leave out arch, or give {newest}"
         )
     own = part_for(chosen, there.name, memory_tb_per_s(there))
     part = PARTS.get(name or "", own)

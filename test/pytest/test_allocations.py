@@ -24,15 +24,15 @@ CARRIED = """%r = scf.for %t = %c0 to %n step %c1 iter_args(%a = %A) -> (!field)
     scf.yield %m : !field
   }"""
 REFUSED = {
-    "%m = memref.alloc(%n) : memref<?xf64>": "it allocates memref<?xf64> of unknown extents; give "
-    "the memref static extents",
-    "%m = stencil.alloc : !stencil.field<?xf64>": "it allocates !stencil.field<?xf64> of unknown "
-    "extents; give the field static bounds",
-    "%m = memref.alloc() : memref<4xf16>": "it allocates cells of f16; use f64, f32, i64, i32, i1 "
-    "or index",
+    "%m = memref.alloc(%n) : memref<?xf64>": "the operation allocates memref<?xf64> of unknown "
+    "extents; give the memref static extents",
+    "%m = stencil.alloc : !stencil.field<?xf64>": "the operation allocates !stencil.field<?xf64> "
+    "of unknown extents; give the field static bounds",
+    "%m = memref.alloc() : memref<4xf16>": "the operation allocates cells of f16; use f64, f32, "
+    "i64, i32, i1 or index",
     CARRIED: "a loop carries memory allocated in the loop; allocate the memory before the loop",
-    "%m = memref.load %data[%c0] : memref<2xmemref<?xf64>>": "it reads which memory to use; make "
-    "each buffer an argument, and carry them in the loop",
+    "%m = memref.load %data[%c0] : memref<2xmemref<?xf64>>": "the function reads the memory to use "
+    "from memory; make each buffer an argument, and carry the buffers in the loop",
 }
 
 

@@ -94,14 +94,14 @@ WRONG = [
         with_first(np.ones((7, 8))),
         ValueError,
         "argument 0 (%u) has shape (7, 8), and its field [-1, 6) x [-1, 8), halos included, has "
-        "shape (7, 9); pass an array of that shape",
+        "shape (7, 9); pass an array of the field's shape",
     ),
     Case(
         "rank",
         lambda: [np.ones(SHAPE), np.ones(63), 3],
         ValueError,
         "argument 1 (%v) has shape (63,), and its field [-1, 6) x [-1, 8), halos included, has "
-        "shape (7, 9); pass an array of that shape",
+        "shape (7, 9); pass an array of the field's shape",
     ),
     Case(
         "element-type",
@@ -143,13 +143,13 @@ WRONG = [
         "one-array-twice",
         lambda: [array := np.ones(SHAPE), array, 3],
         ValueError,
-        "arguments 0 and 1 share memory; every field needs its own",
+        "arguments 0 and 1 share memory; give every field separate memory",
     ),
     Case(
         "arrays-that-overlap",
         lambda: overlapping(62),
         ValueError,
-        "arguments 0 and 1 share memory; every field needs its own",
+        "arguments 0 and 1 share memory; give every field separate memory",
     ),
     Case(
         "an-array-for-a-scalar",
@@ -183,7 +183,7 @@ ON_DEVICE = [
         with_first(DeviceArray(shape=(7, 8))),
         ValueError,
         "argument 0 (%u) has shape (7, 8), and its field [-1, 6) x [-1, 8), halos included, has "
-        "shape (7, 9); pass an array of that shape",
+        "shape (7, 9); pass an array of the field's shape",
     ),
     Case(
         "device-element-type",
@@ -207,7 +207,7 @@ ON_DEVICE = [
         "device-part-of-an-array",
         with_first(DeviceArray((1 << 20) + 8)),
         ValueError,
-        "argument 0 (%u) begins at an address that is no multiple of 16 bytes; pass a copy",
+        "argument 0 (%u) begins at an address other than a multiple of 16 bytes; pass a copy",
     ),
     Case(
         "device-mask",
@@ -219,7 +219,7 @@ ON_DEVICE = [
         "device-arrays-that-overlap",
         lambda: [DeviceArray(1 << 20), DeviceArray((1 << 20) + 496), 3],
         ValueError,
-        "arguments 0 and 1 share memory; every field needs its own",
+        "arguments 0 and 1 share memory; give every field separate memory",
     ),
 ]
 

@@ -82,8 +82,8 @@ def test_launches_with_bounded_waits_are_not_captured(fake: FakeDriver, kernel: 
     with pytest.raises(RuntimeError) as caught:
         Device().launch(kernel, FIELDS, 7)
     assert str(caught.value) == (
-        "kernel @heat_d4 is waited for, as its waits are bounded, and a captured stream cannot be "
-        "waited for; compile the program without bound_waits"
+        "kernel @heat_d4 has bounded waits, followed by a wait of the host, and a captured stream "
+        "allows no wait of the host; compile the program without bound_waits"
     )
     assert fake.calls == []
 

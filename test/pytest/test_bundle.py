@@ -146,6 +146,9 @@ def test_the_command_line_writes_a_folder(tmp_path: Path):
 def test_a_bundle_needs_a_folder_and_a_number_of_steps(tmp_path: Path, capsys: Any):
     heat = EXAMPLES / "heat2d.mlir"
     assert run(f"compile {heat} --emit bundle --steps 20") == 2
-    assert "--emit bundle writes a folder; name it with --out FOLDER" in capsys.readouterr().err
+    assert (
+        "--emit bundle writes a folder; name the folder with --out FOLDER"
+        in capsys.readouterr().err
+    )
     assert run(f"compile {heat} --emit bundle --out {tmp_path / 'heat'}") == 2
-    assert "known only at run time; give it with --steps N" in capsys.readouterr().err
+    assert "known only at run time; give the number with --steps N" in capsys.readouterr().err

@@ -165,7 +165,7 @@ WRONG: tuple[tuple[Call, str], ...] = (
     ),
     (
         lambda p, u, v: p(u, v, 3, u=u),
-        "argument 0 (%u) of @run is given twice; give it once",
+        "argument 0 (%u) of @run is given twice; give the argument once",
     ),
     (
         lambda p, u, v: p(u=u, steps=3),

@@ -59,7 +59,7 @@ def test_an_example_is_written_with_its_command(
         ("example plate", f"there is no example 'plate'; the examples are {', '.join(examples())}"),
         (
             "example --out {folder}",
-            "--out needs the name of an example; timetile example lists them",
+            "--out needs the name of an example; timetile example lists the names",
         ),
         ("example heat2d --out {folder}/file", "cannot open {folder}/file: File exists"),
     ],

@@ -160,8 +160,8 @@ def test_explain_says_why_a_loop_runs_step_by_step(heat: Path, capsys: pytest.Ca
     captured = capsys.readouterr()
     line = HEAT.splitlines().index("    scf.yield %b, %a : !field, !field") + 1
     assert (
-        f"scf.yield in @heat ({heat}:{line}): the time loop runs a step at a time: it yields a "
-        "field twice; yield each carried field once\n"
+        f"scf.yield in @heat ({heat}:{line}): the time loop runs a step at a time: the loop "
+        "yields a field twice; yield each carried field once\n"
     ) in captured.out
 
 

@@ -81,8 +81,8 @@ def test_a_reader_that_leaves_is_no_error(command: str, heat: Path):
         ),
         (
             "explain model.py",
-            "model.py is a program in Python; run it with python model.py, or give a program in "
-            "MLIR, as the mlir of a model",
+            "model.py is a program in Python; run the file with python model.py, or give a "
+            "program in MLIR, as the mlir of a model",
         ),
         (
             "run {heat} --stpes=3",
@@ -100,49 +100,52 @@ def test_a_reader_that_leaves_is_no_error(command: str, heat: Path):
         ),
         (
             "run {heat} --steps 1",
-            "there are no values for arg0 (%u), arg1 (%v); give them with --args IN.npz, or fill "
-            "them with --random SEED or --init discs",
+            "no values for arg0 (%u), arg1 (%v); give values with --args IN.npz, or fill the "
+            "fields with --random SEED or --init discs",
         ),
         (
             "run {heat} --steps 1 --random 0",
-            "there is no value for arg2 (%k), a scalar of type f64; give it with --set k=VALUE",
+            "no value for arg2 (%k), a scalar of type f64; give the value with --set k=VALUE",
         ),
         (
             "run {heat} --random 0 --set k=1 --set steps=5 --steps 4",
-            "arg3 (%steps) is the number of steps, and is given by --steps, too; give it once",
+            "arg3 (%steps) is the number of steps, and is given by --steps, too; give the number "
+            "once",
         ),
         (
             "run {heat} --steps 1 --set k=1e400",
-            "arg2 (%k) is of type f64, and '1e400' is no such number",
+            "arg2 (%k) is of type f64, and '1e400' is not a number of the type",
         ),
         (
             "run {heat} --steps 99999999999999999999",
             "argument --steps: '99999999999999999999' is more than 9223372036854775807, the "
             "largest that fits; see timetile run --help",
         ),
-        ("compile {heat} --pipeline ''", "--pipeline names no pass; leave it out for the default "
-            "ones"),
+        (
+            "compile {heat} --pipeline ''",
+            "--pipeline names no pass; leave out the option for the default passes",
+        ),
         (
             "run {heat} --executor cpu --device 7",
-            "--device has no effect with --executor cpu; leave it out",
+            "--device has no effect with --executor cpu; leave out the option",
         ),
         ("run {heat} --steps 1 --set k", "--set k has no value; write --set k=VALUE"),
         (
             "run {heat} --steps 1 --set k=fast",
-            "arg2 (%k) is of type f64, and 'fast' is no such number",
+            "arg2 (%k) is of type f64, and 'fast' is not a number of the type",
         ),
         (
             "run {heat} --set steps=1.5",
-            "arg3 (%steps) is of type index, and '1.5' is no such number",
+            "arg3 (%steps) is of type index, and '1.5' is not a number of the type",
         ),
         (
             "run {heat} --steps 1 --set dt=1",
-            "--set dt=1 names 'dt', which is no argument of @heat; its arguments are arg0 (%u), "
+            "--set dt=1 names 'dt', not an argument of @heat; its arguments are arg0 (%u), "
             "arg1 (%v), arg2 (%k), arg3 (%steps)",
         ),
         (
             "run {heat} --steps 1 --set 4=1",
-            "--set 4=1 names '4', which is no argument of @heat; its arguments are arg0 (%u), "
+            "--set 4=1 names '4', not an argument of @heat; its arguments are arg0 (%u), "
             "arg1 (%v), arg2 (%k), arg3 (%steps)",
         ),
         (
@@ -151,7 +154,7 @@ def test_a_reader_that_leaves_is_no_error(command: str, heat: Path):
         ),
         (
             "run {heat} --steps 1 --args {heat}",
-            "{heat} is not a .npz file of plain arrays; write one with np.savez",
+            "{heat} is not a .npz file of plain arrays; write a file with np.savez",
         ),
         (
             "run {heat} --steps 1 --args {one}",
@@ -159,18 +162,18 @@ def test_a_reader_that_leaves_is_no_error(command: str, heat: Path):
         ),
         (
             "run {heat} --steps 1 --args {typo}",
-            "{typo} names 'w', which is no argument of @heat; its arguments are arg0 (%u), "
+            "{typo} names 'w', not an argument of @heat; its arguments are arg0 (%u), "
             "arg1 (%v), arg2 (%k), arg3 (%steps)",
         ),
         (
             "run {heat} --steps 1 --args {wide}",
-            "{wide} has an array of shape (3,) for arg2 (%k), which is a scalar; give it with "
+            "{wide} has an array of shape (3,) for arg2 (%k), a scalar; give the scalar with "
             "--set k=VALUE",
         ),
         (
             "run {heat} --steps 1 --random 0 --set k=1 --args {small}",
             "argument 0 (%u) has shape (3, 3), and its field [-1, 15) x [-1, 20), halos included, "
-            "has shape (16, 21); pass an array of that shape",
+            "has shape (16, 21); pass an array of the field's shape",
         ),
         (
             "run {heat} --steps 1 --random 0 --set k=1 --args {single}",
@@ -180,8 +183,7 @@ def test_a_reader_that_leaves_is_no_error(command: str, heat: Path):
             "directory"),
         (
             "run {heat} --steps 1 --random 0 --set k=1 --plot {folder}/x.none",
-            "{folder}/x.none is of no kind of picture that is known; give it a name that ends in "
-            ".png",
+            "{folder}/x.none is of no known kind of picture; give a name with the ending .png",
         ),
         (
             "run {heat} --steps 1 --executor numpy --check",
@@ -194,12 +196,12 @@ def test_a_reader_that_leaves_is_no_error(command: str, heat: Path):
         ),
         (
             "explain {heat} --steps 5",
-            "--steps has no effect without --all, which shows launches; give --all",
+            "--steps has no effect without --all; give --all to show launches",
         ),
         (
             "compile {heat} --emit tile --steps 5",
             "--steps has no effect without --emit bundle, the only output with a number of steps; "
-            "leave it out",
+            "leave out --steps",
         ),
         ("compile {heat} -o {folder}/none/x.ptx", "cannot open {folder}/none/x.ptx: No such file "
             "or directory"),

@@ -132,8 +132,7 @@ def test_an_index_that_is_also_computed_with_is_no_trip_count(
     heat.write_text(text)
     line = f"run {heat} --args {inputs(tmp_path)} --set k={K} --steps 1"
     assert error_of(line, capsys) == (
-        "there is no value for arg3 (%steps), a scalar of type index; give it with --set "
-        "steps=VALUE"
+        "no value for arg3 (%steps), a scalar of type index; give the value with --set steps=VALUE"
     )
     assert run(f"{line} --set steps=2") == 0
 

@@ -128,12 +128,12 @@ def test_shapes_are_of_the_cells_inside(wave: Path, tmp_path: Path):
         ),
         (
             "--random 1 --random-range steps=0:1",
-            "--random-range steps=0:1 is for a field that --random fills, and arg3 (%steps) is a "
+            "--random-range steps=0:1 is for a field filled by --random, and arg3 (%steps) is a "
             "scalar",
         ),
         (
             "--random 1 --set p=1 --random-range p=0:1",
-            "--random-range p=0:1 is for a field that --random fills, and arg0 (%p) has its values "
+            "--random-range p=0:1 is for a field filled by --random, and arg0 (%p) has its values "
             "already",
         ),
         (
@@ -142,11 +142,12 @@ def test_shapes_are_of_the_cells_inside(wave: Path, tmp_path: Path):
         ),
         (
             "--set p=1 --set q=1 --set m=1 --init discs",
-            "--init discs is for fields that steps write, and all have values; leave it out",
+            "--init discs is for fields written by steps, and all have values; leave out the "
+            "option",
         ),
         (
             "--init discs",
-            "there are no values for arg1 (%m); give them with --args IN.npz, or fill them with "
+            "no values for arg1 (%m); give values with --args IN.npz, or fill the fields with "
             "--random SEED or --init discs",
         ),
         (
@@ -169,8 +170,8 @@ def test_a_buffer_without_values_is_told_of_its_partner(
 ):
     line = f"run {heat} --args {inputs(tmp_path, u=np.zeros((16, 21)))} --set k=1 --steps 1"
     assert error_of(line, capsys) == (
-        "there are no values for arg1 (%v), which takes turns with arg0 (%u); give each buffer an "
-        "array, or one array under both names if both begin alike"
+        "no values for arg1 (%v), which takes turns with arg0 (%u); give each buffer an array, or "
+        "one array under both names if both begin alike"
     )
 
 

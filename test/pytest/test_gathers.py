@@ -137,7 +137,7 @@ def test_the_kernels_of_a_gpu_assemble(cell_bytes: int, scatter: bool):
 def test_a_time_loop_that_gathers_runs_a_step_at_a_time(caplog: pytest.LogCaptureFixture):
     timetile.compile(LIST, executor="cpu", cache=False)
     assert any(
-        "the time loop runs a step at a time: it reads cells at computed places, which "
-        "kernels of several steps do not; read at constant offsets" in r.getMessage()
+        "the time loop runs a step at a time: the step reads cells at computed places, unlike "
+        "kernels of several steps; read at constant offsets" in r.getMessage()
         for r in caplog.records
     )

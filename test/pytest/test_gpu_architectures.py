@@ -100,8 +100,8 @@ def test_kernels_for_a_newer_gpu_are_refused(driver: BookKeeper):
     with pytest.raises(CompileError) as caught:
         program(arch="sm_90")
     assert str(caught.value) == (
-        "kernels for sm_90 do not run on GPU 0, which is of architecture sm_86; leave arch out, or "
-        "give sm_80"
+        "kernels for sm_90 do not run on GPU 0, which is of architecture sm_86; leave out arch, "
+        "or give sm_80"
     )
     driver.arch = (9, 0)
     gpu.opened.cache_clear()

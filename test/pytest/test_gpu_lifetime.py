@@ -246,7 +246,7 @@ def test_arrays_on_another_gpu_are_refused(driver: BookKeeper, gpu_of_program: i
 def test_memory_that_is_no_gpus_is_refused(driver: BookKeeper):
     arrays = [GpuArray(16 << 20), GpuArray(32 << 20)]
     with pytest.raises(
-        ValueError, match="begins at an address that is no memory of a GPU; pass a device array"
+        ValueError, match="begins at an address outside the memory of a GPU; pass a device array"
     ):
         program()(*arrays, steps=7)
 

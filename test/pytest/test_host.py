@@ -123,7 +123,7 @@ def test_fields_are_stored_to_their_own_memory():
     assert np.array_equal(buffers[0], start + 1.0 + 1.0)
     before = [each.copy() for each in buffers]
     with pytest.raises(
-        CompileError, match="it stores a field to other memory than the field's own"
+        CompileError, match="the function stores a field to other memory than the field's own"
     ):
         run(MEMORY, *buffers, 1.0, 1)
     assert all(np.array_equal(a, b) for a, b in zip(buffers, before)), "the loop has run"
@@ -143,7 +143,9 @@ func.func @twice(%A: !field, %B: !field, %k: f64, %steps: index) {{
 }}"""
     start = np.random.default_rng(9).random(12)
     odd = start.copy(), start.copy()
-    with pytest.raises(CompileError, match="two of its buffers are one field; give each its own"):
+    with pytest.raises(
+        CompileError, match="two buffers of the loop are one field; give each buffer a field"
+    ):
         run(text, *odd, 1.0, 1)
     assert all(np.array_equal(each, start) for each in odd), "the first loop has run"
     even = start.copy(), start.copy()
@@ -271,7 +273,8 @@ def test_a_refusal_in_the_middle_of_a_run_says_that_fields_have_changed(executor
     with pytest.raises(CompileError) as refused:
         program(*fields, np.zeros(3), 7, steps=2)
     said = (
-        "it reads or writes index 7 along axis 0, and there are 3; keep indices within the memref"
+        "the operation reads or writes index 7 along axis 0, and there are 3; keep indices within "
+        "the memref"
     )
     assert refused.value.reason == said
     assert str(refused.value).endswith(

@@ -234,7 +234,7 @@ def test_a_package_that_cannot_be_loaded_is_a_warning(
         ({"passes": ""}, "passes '' cannot be used: "),
         (
             {"passes": (TimetilePass(),)},
-            "the pass timetile is all passes; leave passes out, or name the ones that differ",
+            "the pass timetile is all passes; leave out passes, or name the different passes",
         ),
         (
             {"passes": timetile.pipeline(), "fp_contract": "off"},
@@ -267,7 +267,7 @@ def test_passes_that_make_no_kernels_are_refused():
     found = fields()
     with pytest.raises(CompileError) as caught:
         program(*found, 0.25, 5)
-    assert "the passes that were given make no placed kernels of it; they need at least " in str(
+    assert "the given passes make no placed kernels of the loop; at least needed are " in str(
         caught.value
     )
     assert same(found, fields())

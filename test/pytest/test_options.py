@@ -58,8 +58,8 @@ from timetile.runtime.program.compiled_program import Executor
             "executor is gpu or cpu or numpy or planes or simt or ptx, got ['cpu']",
         ),
         ({"passes": 7}, "passes is a tuple of passes or a pipeline's text, got 7"),
-        ({"passes": ("cse",)}, "passes is a tuple of passes, and one of them is 'cse'"),
-        ({"passes": ()}, "passes are one or more; leave them out for the default ones"),
+        ({"passes": ("cse",)}, "passes is a tuple of passes, and contains 'cse'"),
+        ({"passes": ()}, "passes are one or more; leave out passes for the default passes"),
     ],
 )
 def test_options_are_checked(option: dict[str, Any], message: str):
@@ -166,7 +166,7 @@ def test_an_operation_that_is_refused_is_named_with_its_place():
 @pytest.mark.parametrize("executor", ["cpu", "planes"])
 def test_a_time_loop_counts_upwards(stride: int, executor: Executor):
     """At compilation for a constant step, and before the run for a step given as an argument."""
-    said = f"its step is {stride}; give it a step of 1 or more"
+    said = f"the loop's step is {stride}; give it a step of 1 or more"
     constant = HEAT.replace("%one = arith.constant 1", f"%one = arith.constant {stride}")
     with pytest.raises(CompileError, match=said):
         timetile.compile(constant, executor=executor)
@@ -190,7 +190,7 @@ def test_a_loop_of_the_host_counts_upwards():
     fields = [np.zeros((16, 21)) for _ in range(2)]
     for stride in (0, -1):
         with pytest.raises(
-            CompileError, match=f"its step is {stride}; give it a step of 1 or more"
+            CompileError, match=f"the loop's step is {stride}; give it a step of 1 or more"
         ):
             program(*fields, 0.25, 3, stride)
 

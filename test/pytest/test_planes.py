@@ -103,7 +103,7 @@ CASES = [
         "(tile.load %src .*)depth 2",
         r"\1depth 1",
         "tile.apply",
-        "the plane of age 2 that it reads is not kept: its home has place for 2",
+        "the plane of age 2 that it reads is not kept: the home has place for 2",
     ),
     Case(
         "depth-of-a-later-level",
@@ -111,7 +111,7 @@ CASES = [
         "(else .*)depth 2",
         r"\1depth 1",
         "tile.apply",
-        "the plane of age 2 that it reads is not kept: its home has place for 2",
+        "the plane of age 2 that it reads is not kept: the home has place for 2",
     ),
     Case(
         "lag-too-small",
@@ -119,7 +119,7 @@ CASES = [
         "(tile.load %src .*)lag 0",
         r"\1lag -1",
         "tile.apply",
-        "the plane of age 3 that it reads is not kept: its home has place for 3",
+        "the plane of age 3 that it reads is not kept: the home has place for 3",
     ),
     Case(
         "lag-too-large",
@@ -143,7 +143,7 @@ CASES = [
         "slots 4",
         "slots 2",
         "tile.apply",
-        "the plane of age 2 that it reads is not kept: its home has place for 2",
+        "the plane of age 2 that it reads is not kept: the home has place for 2",
     ),
     Case(
         "windows-that-overlap",
@@ -160,7 +160,7 @@ CASES = [
         "slots 2",
         "slots 1",
         "tile.apply",
-        "the plane of age 1 that it reads is not kept: its home has place for 1",
+        "the plane of age 1 that it reads is not kept: the home has place for 1",
     ),
     Case(
         "slots-of-copies",
@@ -168,7 +168,7 @@ CASES = [
         "slots 5",
         "slots 4",
         "tile.apply",
-        "the plane of age 1 that it reads is not kept: its home has place for 1",
+        "the plane of age 1 that it reads is not kept: the home has place for 1",
     ),
     Case(
         "no-slot-for-what-arrives",
@@ -221,9 +221,9 @@ def test_no_threads_are_made_of_what_is_wrong(case: Case):
 
 
 REFUSED = (
-    "older planes, and its readers ask for",
-    "planes are on their way or still read; use slots",
-    "another queue of its ring overwrites a plane that is still read",
+    "older planes, and readers ask for",
+    "planes are on the way or still read; use slots",
+    "another queue of the ring overwrites a plane before the last read",
     "reads a plane that has not arrived",
     "slots are overwritten before",
     "is below the source's",
@@ -305,7 +305,7 @@ def test_a_ring_has_one_size():
 
 
 def test_what_has_no_layout_is_refused():
-    with pytest.raises(CompileError, match="it has no layout; run device-tiling first"):
+    with pytest.raises(CompileError, match="the kernel has no layout; run device-tiling first"):
         run(REGISTERS, r"layout #tile.layout<.*, pack 2> ", "")
 
 
@@ -317,7 +317,7 @@ def test_own_cells_beside_edges_are_kept_by_the_source():
     text = program_text(program)
     compiled = timetile.compile(text, executor="planes", passes=passes, cache=False)
     with pytest.raises(
-        PlaneError, match="age 1 that it reads is not kept: its home has place for 1"
+        PlaneError, match="age 1 that it reads is not kept: the home has place for 1"
     ):
         compiled(*random_inputs(program, seed=1).arguments(program, 5))
 

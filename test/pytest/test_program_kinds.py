@@ -26,15 +26,15 @@ GIVEN: dict[str, Any] = {"n": STEPS, "off": -1, "flag": True, "edge": 17, "timer
 """The caller's values for arguments other than arrays, by name."""
 
 REFUSED = {
-    "half_precision": "stencil.load in @step ({file}:9): the time loop is left as it is: it has a "
+    "half_precision": "stencil.load in @step ({file}:9): the time loop is left unchanged: it has a "
     "field of f16; use f32 or f64",
     "four_axes": "{file}:3: an operation or a type here has 4 axes, and programs have 1 to 3; "
     "give each index of the outermost axes a field of its own, or run the program once for each of "
     "them",
     "private_functions": "builtin.module: the module must hold one public function, and holds "
     "@mean (private), @less (private); name one with --function (function= in Python)",
-    "written_after_its_load": "stencil.store in @step ({file}:10): the time loop is left as it is: "
-    "it writes a field that was loaded before the loop; load it inside",
+    "written_after_its_load": "stencil.store in @step ({file}:10): the time loop is left "
+    "unchanged: the loop writes a field loaded before the loop; load the field inside",
 }
 RUN = sorted(path.stem for path in FOLDER.glob("*.mlir") if path.stem not in REFUSED)
 
@@ -98,8 +98,8 @@ def test_a_recurrence_is_named_once(caplog: pytest.LogCaptureFixture):
     """A step that reads beside the written cell is no recurrence: a load is a snapshot."""
     (said,) = told("recurrence", caplog)
     assert said == (
-        f"stencil.apply in @step ({FOLDER / 'recurrence.mlir'}:10): it reads beside the cell the "
-        "field that it is stored to: old values are read, as a stencil.load is a snapshot; a "
+        f"stencil.apply in @step ({FOLDER / 'recurrence.mlir'}:10): the apply reads its target "
+        "field beside the cell: old values are read, as a stencil.load is a snapshot; a "
         "recurrence along an axis is no stencil"
     )
 

@@ -97,9 +97,8 @@ def test_a_tile_that_the_device_cannot_hold_is_refused(fake: FakeDriver):
         Device().launch(wide, FIELDS, 0)
     assert str(caught.value) == (
         "kernel @heat_d4 needs 11 blocks of 256 threads, 168 registers and 4096 bytes of shared "
-        "memory at "
-        "once, as they wait for each other, and A GPU holds 10; give device-tiling at most 10 "
-        "blocks, or tile=block"
+        "memory at once, for blocks that wait for each other, and A GPU holds 10; give "
+        "device-tiling at most 10 blocks, or tile=block"
     )
     assert fake.calls == []
 

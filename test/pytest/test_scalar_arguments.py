@@ -143,7 +143,7 @@ def test_masked_arrays_are_refused(mask: bool, executor: Executor):
         with pytest.raises(TypeError) as caught:
             program(*fields, 0.25, 3)
         assert str(caught.value).endswith(
-            ") is masked, and its mask would be ignored; pass a plain array, as a.filled(0)"
+            ") is masked, and the mask would be ignored; pass a plain array, as a.filled(0)"
         )
 
 

@@ -86,7 +86,7 @@ def placed_kernels(program: Program, schedule: Schedule, depth: int) -> Compiled
         )
         assert compiled.kernels.tiled
     except CompileError as error:
-        assert "its taps reach further than the tile is wide" in str(error)
+        assert "taps reach further than the tile is wide" in str(error)
         reject()
     return compiled
 

@@ -108,26 +108,26 @@ CARRIES_A_NUMBER = (
         (
             PROGRAMS["prepared"],
             "temporal.loop",
-            "it is outside the time loop, and would run again in each piece of the run; move it to "
-            "a function of its own",
+            "the operation is outside the time loop, and would run again in each piece of the "
+            "run; move the operation to another function",
         ),
         (
             IN_A_LOOP,
             "scf.for",
-            "it is inside another operation, and would start again in each piece of the run; write "
-            "a function of the time loop alone",
+            "the loop is inside another operation, and would start again in each piece of the "
+            "run; write a function of the time loop alone",
         ),
         (
             TWO_LOOPS,
             "temporal.loop",
-            "it is the second time loop of the function, and a run stops between the steps of one "
-            "loop; write a function for each loop",
+            "the loop is the second time loop of the function, and a run stops between the steps "
+            "of a single loop; write a function for each loop",
         ),
         (
             CARRIES_A_NUMBER,
             "scf.for",
-            "it carries a value of type f64 from step to step, which is lost where a run stops; "
-            "keep it in a memref that is an argument",
+            "the loop carries a value of type f64 from step to step, lost at a run's stops; keep "
+            "the value in a memref that is an argument",
         ),
     ],
 )

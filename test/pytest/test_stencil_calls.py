@@ -55,7 +55,7 @@ WRONG_CALLS: list[tuple[dict[str, Any], dict[str, Any], type[Exception], str]] =
         {"m": np.ma.masked_array(ONES)},
         {},
         TypeError,
-        "m is masked, and its mask would be ignored; pass a plain array, as a.filled(0)",
+        "m is masked, and the mask would be ignored; pass a plain array, as a.filled(0)",
     ),
     (
         {"m": ONES.astype(np.float32)},
@@ -85,23 +85,22 @@ WRONG_CALLS: list[tuple[dict[str, Any], dict[str, Any], type[Exception], str]] =
         {"p": np.ones(4)},
         {},
         ValueError,
-        "p has shape (4,), and {label} indexes it along 2 axes; pass an array of so many",
+        "p has shape (4,), and {label} indexes it along 2 axes; pass an array of as many axes",
     ),
     (
         {"q": ONES},
         {},
         TypeError,
-        "{label} has no place for q; it takes an array for m, p, p.prev, row",
+        "{label} has no place for q; its arguments are an array for m, p, p.prev, row",
     ),
-    ({}, {"q": 1}, TypeError, "{label} has no place for q; it takes a number for k"),
+    ({}, {"q": 1}, TypeError, "{label} has no place for q; its arguments are a number for k"),
     ({}, {"steps": -1}, ValueError, "the number of steps is not negative, got -1"),
     (
         {"p": np.ones((1, 6)), "m": np.ones((1, 6))},
         {},
         ValueError,
-        "p.next in line {line} of {label} gets no new value along axis 0 of size 1, as it reads 0 "
-        "before and 1 behind "
-        "each; pass larger arrays or another region",
+        "p.next in line {line} of {label} gets no new value along axis 0 of size 1, as the step "
+        "reads 0 before and 1 behind each; pass larger arrays or another region",
     ),
 ]
 
@@ -140,7 +139,7 @@ def test_a_missing_array_or_number_is_named(model: Model):
 
 
 def test_a_model_that_has_not_run_asks_for_a_shape(model: Model):
-    unknown = "has not run, and the shape of its arrays is not known; advance a state, or call "
+    unknown = "has not run, and the shapes of the arrays are not known; advance a state, or call "
     with pytest.raises(RuntimeError) as caught:
         _ = model.mlir
     assert str(caught.value) == f"{label(model)} {unknown}module(shape)"

@@ -46,7 +46,7 @@ NO_TRUTH = (
 )
 
 
-TWO_AXES = "; write one for each axis, None along an axis that a field does not have"
+TWO_AXES = "; write an offset for each axis, None along a missing axis of a field"
 
 
 PARENTHESES = "`&`, `|`, `^` and `~` join conditions; write (a < b) & (b < c), in parentheses"
@@ -62,14 +62,14 @@ A_REGION = (
 
 
 INTEGER = (
-    "a value of a cell is no Python integer, and a loop or an index of the step needs one; take a "
-    "number that is known when the step is traced, or write timetile.where(condition, a, b)"
+    "a value of a cell is no Python integer, as needed by a loop or an index of the step; take a "
+    "number known at tracing, or write timetile.where(condition, a, b)"
 )
 
 
 NO_NUMBER = (
-    " is no number of a cell; pass numbers that differ from cell to cell as a timetile.Field, and "
-    "numbers as a float or a timetile.Scalar"
+    " is no number of a cell; pass different numbers for cells as a timetile.Field, and numbers "
+    "as a float or a timetile.Scalar"
 )
 
 
@@ -89,14 +89,14 @@ WRONG_LINES: list[tuple[str, str, str]] = [
     (
         "u.next = np.ones(3) * u[0]",
         "np.ones(3) * u[0]",
-        "an array of shape (3,) is no number of a cell; take one number of it, as w[0], or pass "
-        "numbers that differ from cell to cell as a timetile.Field",
+        "an array of shape (3,) is no number of a cell; take one number, as w[0], or pass "
+        "different numbers for cells as a timetile.Field",
     ),
     ("u.next = 2j * u[0]", "2j * u[0]", f"a complex{NO_NUMBER}"),
     (
         "u.next = u[0] * v",
         "u[0] * v",
-        "a field has a value at each cell; say which: u[0, 0] is the cell's own",
+        "a field has a value at each cell; write the cell: u[0, 0] is the cell's own",
     ),
     (
         "u.nxt = u[0]",
@@ -115,7 +115,7 @@ WRONG_LINES: list[tuple[str, str, str]] = [
     (
         "u.next = u[0] * 2**63",
         "u[0] * 2**63",
-        "9223372036854775808 has more than 64 bits; write it as a float",
+        "9223372036854775808 has more than 64 bits; write a float",
     ),
     (
         "u.next = round(u[0])",
@@ -161,7 +161,7 @@ WRONG_LINES: list[tuple[str, str, str]] = [
     (
         "u.next = u[None]",
         "u[None]",
-        "u[None] has no offset; write a number along each axis that the field has",
+        "u[None] has no offset; write a number along each axis of the field",
     ),
     (
         "u.next = u[0, 0] + v[0, None] + v[0, 1]",
@@ -173,25 +173,25 @@ WRONG_LINES: list[tuple[str, str, str]] = [
     (
         "u.next = v[0]; u.next = v[1]",
         "u.next",
-        "u.next is assigned twice, first in line 8; assign it once, and parts of it by regions, "
+        "u.next is assigned twice, first in line 8; assign once, and parts by regions, "
         "u.next[2:5] = ...",
     ),
     (
         "u.next[2:5] = v[0]; u.next = v[1]",
         "u.next",
-        "u.next is assigned twice, first in line 8; assign it once, and parts of it by regions, "
+        "u.next is assigned twice, first in line 8; assign once, and parts by regions, "
         "u.next[2:5] = ...",
     ),
     (
         "v.next = u.next[0]; u.next = v[0]",
         "u.next[0]",
-        "u.next is read before the step assigns it; assign it first, or read the value at the "
-        "beginning of the step, u[...]",
+        "u.next is read before its assignment; assign first, or read the value at the beginning "
+        "of the step, u[...]",
     ),
     (
         "u.next = v[0]; v.next = u.next[1]; u.next[0:1] = v[0]",
         "u.next[0:1]",
-        "u.next is assigned after it is read; assign all of it first, then read it",
+        "u.next is assigned after a read; assign all of the field first, then read",
     ),
     ("u.next[0] = v[0]", "u.next[0]", A_REGION),
     ("u.next[::2] = v[0]", "u.next[::2]", A_REGION),
@@ -203,7 +203,7 @@ WRONG_LINES: list[tuple[str, str, str]] = [
     (
         "u.next = v",
         "u.next",
-        "a field has a value at each cell; say which: u[0, 0] is the cell's own",
+        "a field has a value at each cell; write the cell: u[0, 0] is the cell's own",
     ),
     # Control.
     ("u.next = u[0] if u[0] > 0 else v[0]", "u[0] > 0", NO_TRUTH),
@@ -213,7 +213,7 @@ WRONG_LINES: list[tuple[str, str, str]] = [
     (
         "u.next = sum(u[0])",
         "sum(u[0])",
-        "a value of a cell is one number, and has no parts; write it as it is",
+        "a value of a cell is one number, and has no parts; write the value alone",
     ),
     # Functions.
     (
@@ -260,7 +260,7 @@ WRONG_LINES: list[tuple[str, str, str]] = [
     (
         "u.next = u[0, 0] + v[0, None]; v.next = u[0, 0]",
         "v.next",
-        "v gets new values, and has fewer axes than the step, which has 2; give it all axes",
+        "v gets new values, and has fewer axes than the step with 2; give it all axes",
     ),
 ]
 

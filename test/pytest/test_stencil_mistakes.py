@@ -29,13 +29,13 @@ def step(u: Field, v: Field, k: Scalar):
 LINES: list[tuple[str, str]] = [
     (
         "u.next = np.sin(u)",
-        "np.sin takes the values of a cell, and a field has one at each cell; say which, as u[0, "
-        "0] for the cell's own",
+        "np.sin takes the values of a cell, and a field has a value at each cell; write the cell, "
+        "as u[0, 0] for the cell's own",
     ),
     (
         "u.next = weights * u",
-        "np.multiply takes the values of a cell, and a field has one at each cell; say which, as "
-        "u[0, 0] for the cell's own",
+        "np.multiply takes the values of a cell, and a field has a value at each cell; write the "
+        "cell, as u[0, 0] for the cell's own",
     ),
     (
         "u.next = u[0] - np.mean(u)",
@@ -48,8 +48,8 @@ LINES: list[tuple[str, str]] = [
     ),
     (
         "u.next = np.linalg.norm(u)",
-        "np.norm takes arrays, and a step computes one cell; write it with the values around the "
-        "cell, as u[-1] and u[0]",
+        "np.norm takes arrays, and a step computes one cell; write the step with the values "
+        "around the cell, as u[-1] and u[0]",
     ),
     (
         "if u: u.next = u[0]",
@@ -78,8 +78,8 @@ LINES: list[tuple[str, str]] = [
     (
         "u.next = u[0] * weights[coordinate(0)]",
         "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or "
-        "boolean arrays are valid indices; an array of numbers is indexed by numbers; pass numbers "
-        "that differ from cell to cell as a timetile.Field",
+        "boolean arrays are valid indices; an array of numbers is indexed by numbers; pass "
+        "different numbers for cells as a timetile.Field",
     ),
 ]
 
@@ -150,7 +150,7 @@ WRONG_CALLS: list[tuple[Call, type[Exception], str]] = [
     (
         lambda model: model(np.ones(5)),
         TypeError,
-        '{label} is a model; advance a state with it: heat.advance({{"u": ...}}, steps=...)',
+        '{label} is a model; advance a state: heat.advance({{"u": ...}}, steps=...)',
     ),
     (
         lambda model: model.on(exec="cpu"),

@@ -32,11 +32,17 @@ WRONG_FUNCTIONS: list[tuple[str, str]] = [
         "steps is an argument of advance; take another name",
     ),
     ("def step(u: Field): u[0]", "the step assigns no new values; write u.next = ..."),
-    ("def step(u: Field): return u[0]", "the step returns a value; assign it, as u.next = ..."),
-    ("def step(u: Field, v: Field): u.next = u[0]", "v is neither read nor assigned; remove it"),
+    (
+        "def step(u: Field): return u[0]",
+        "the step returns a value; assign the value, as u.next = ...",
+    ),
+    (
+        "def step(u: Field, v: Field): u.next = u[0]",
+        "v is neither read nor assigned; remove the argument",
+    ),
     (
         "def step(u: Field, v: Field): u.next = v.prev[0]",
-        "v.prev is read, and v gets no new values; read v[...], which stays as it is",
+        "v.prev is read, and v gets no new values; read v[...], unchanged by the step",
     ),
 ]
 
@@ -59,7 +65,7 @@ WRONG_OPTIONS: list[tuple[str, str]] = [
         )
         for name in ("periodic", "mirror", "reflect", "value")
     ),
-    ("boundary='wrap'", "there is no boundary 'wrap'; use 'keep'"),
+    ("boundary='wrap'", "unknown boundary 'wrap'; use 'keep'"),
     ("reach=-1", "the reach is a number of cells, got -1; write reach=1, or leave it out"),
     ("reach=0.5", "the reach is a number of cells, got 0.5; write reach=1, or leave it out"),
     ("reach=1", "u[-2] reads 2 cells away, and the step declares reach=1; declare reach=2"),

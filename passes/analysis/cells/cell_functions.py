@@ -28,5 +28,5 @@ def cell_function(module: ModuleOp, op: UpdateOp | ApplyOp) -> FuncOp:
     """
     function = SymbolTable.lookup_symbol(module, op.cell)
     if not isinstance(function, FuncOp):
-        refuse(op, f"its cell function {op.cell} is not in the module")
+        refuse(op, f"the cell function {op.cell} is not in the module")
     return function

@@ -58,8 +58,7 @@ def checked_geometry(kernel: KernelOp) -> Geometry:
             ways += ", register-streaming what=copies, which exchanges loaded cells"
         refuse(
             kernel,
-            f"the halo that its taps read leaves no cell of a tile; {ways}, or device-tiling "
-            "reads=memory",
+            f"the halo of the taps leaves no cell of a tile; {ways}, or device-tiling reads=memory",
         )
 
 

@@ -266,7 +266,7 @@ class PlaneGeometry:
         if useful < 1:
             raise ValueError(
                 f"kernel @{self.kernel.sym_name.data} overlaps by {low} and {high} cells along "
-                f"axis {axis}, which leaves no cell of the tile's {layout.extent}; use a smaller "
+                f"axis {axis}, and leaves no cell of the tile's {layout.extent}; use a smaller "
                 "depth or a larger tile"
             )
         more = tiles_beyond_first(span, layout.extent, useful)

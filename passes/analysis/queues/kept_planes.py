@@ -36,15 +36,15 @@ def check_kept_planes(kernel: KernelOp) -> None:
             case RegistersAttr() as home if asked > home.depth.data:
                 refuse(
                     stage,
-                    f"its home has place for {home.depth.data} older planes, and its readers ask "
-                    f"for {asked}; use #tile.registers<depth {asked}, period {home.period.data}>",
+                    f"the home has place for {home.depth.data} older planes, and readers ask for "
+                    f"{asked}; use #tile.registers<depth {asked}, period {home.period.data}>",
                 )
             case SharedAttr() | ExchangeBufferAttr() as home:
                 needed = asked + 1 + planes_before_readers(stage)
                 if home.slots.data < needed:
                     refuse(
                         stage,
-                        f"its home has {home.slots.data} slots, and {needed} planes are on their "
+                        f"its home has {home.slots.data} slots, and {needed} planes are on the "
                         f"way or still read; use slots {needed} or more",
                     )
             case _:
@@ -78,14 +78,14 @@ def check_common_rings(kernel: KernelOp) -> None:
         if len(sizes) > 1:
             refuse(
                 stage,
-                f"queues of its ring have homes of {slots} and {max(sizes - {slots})} slots; give "
+                f"queues of the ring have homes of {slots} and {max(sizes - {slots})} slots; give "
                 "the ring one size",
             )
         if any(overwrites(kernel, queue, head, other, at, slots) for other, _, at in sharing):
             refuse(
                 stage,
-                "another queue of its ring overwrites a plane that is still read; run "
-                "multi-queue-buffering, which chooses slots and bases",
+                "another queue of the ring overwrites a plane before the last read; run "
+                "multi-queue-buffering for new slots and bases",
             )
 
 

@@ -98,7 +98,7 @@
 
 "gpu.module"() <{sym_name = "wide_numbers"}> ({
   "gpu.func"() <{function_type = () -> (), kernel}> ({
-    // CHECK: gpu.block_id in @wide_numbers: thread and block numbers are used as i32; cast them
+    // CHECK: gpu.block_id in @wide_numbers: thread and block numbers are used as i32; cast the numbers
     %0 = "gpu.block_id"() <{dimension = #gpu<dim x>}> : () -> index
     %1 = arith.addi %0, %0 : index
     "gpu.return"() : () -> ()

@@ -4,7 +4,7 @@
 
 !field = !stencil.field<[-1,9]xf64>
 
-// CHECK: math.fpowi in @power{{.*}}: it cannot be executed on a CPU; use operations of arith and math on numbers
+// CHECK: math.fpowi in @power{{.*}}: the operation cannot be executed on a CPU; use operations of arith and math on numbers
 func.func private @power(%0: f64) -> f64 {
   %i = arith.fptosi %0 : f64 to i32
   %r = math.fpowi %0, %i : f64, i32
@@ -22,7 +22,7 @@ func.func @run(%A: !field, %B: !field, %n: index) {
 
 !field = !stencil.field<[-1,9]xf64>
 
-// CHECK: temporal.update in @run{{.*}}: its cell function @nowhere is not in the module
+// CHECK: temporal.update in @run{{.*}}: the cell function @nowhere is not in the module
 func.func @run(%A: !field, %B: !field, %n: index) {
   %r:2 = temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
     temporal.update %b = @nowhere(%a[0]) in <[0], [8]>

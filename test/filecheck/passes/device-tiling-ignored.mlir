@@ -3,7 +3,7 @@
 
 // Warp tiles share a block; a tile of several warps has a block of its own.
 
-// CHECK:    tile.kernel in @plate_step: pack=8 is ignored: a block holds one tile; leave it out, or give tile=warp
+// CHECK:    tile.kernel in @plate_step: pack=8 is ignored: a block holds one tile; leave out the option, or give tile=warp
 // WARP-NOT: ignored
 // WARP:     layout #tile.layout<warp, {{.*}}, pack 8>
 func.func @plate(%a: !stencil.field<[-1,65]x[-1,65]xf64>, %b: !stencil.field<[-1,65]x[-1,65]xf64>, %n: index) {

@@ -30,7 +30,7 @@
 // PLACED-LABEL: tile.kernel @far_step_0(
 // PLACED:         tile.load %src at [-40] home #tile.memory : !tile.queue<f64, lag 0>
 
-// CUT:         temporal.loop in @far: update 2 cannot share a kernel with the update before: it reads other cells of a field that the update before writes, or writes another box; give device-tiling cuts with 2
+// CUT:         temporal.loop in @far: update 2 cannot share a kernel with the update before: the update reads other cells of a field written before, or writes another box; give device-tiling cuts with 2
 // TWO:         kernels [@far_step_0, @far_step_1]
 // STREAM:      temporal.loop in @far: kernels with reads=memory keep no planes to stream or to exchange; leave out tile and stream-axis, or reads=memory
 // TILE:        temporal.loop in @far: cuts=[1] was asked for, and only kernels that read memory run a step in parts; leave it out, or use reads=memory without tile and stream-axis
@@ -51,7 +51,7 @@ func.func @far(%n: index, %A: !field, %B: !field, %C: !field) {
 
 !field = !stencil.field<[-40,104]xf64>
 
-// CUT:         temporal.loop in @one: a step of 1 updates is cut before updates 1 to 0, got [1]; give device-tiling cuts of these numbers
+// CUT:         temporal.loop in @one: a step of 1 updates is cut before updates 1 to 0, got [1]; give device-tiling other cuts
 // CHECK-LABEL: tile.kernel @one_step(
 // CHECK:         kernels [@one_step]
 func.func private @sum(%l: f64, %r: f64) -> f64 {

@@ -202,7 +202,7 @@ func.func @outputs(%n: index, %A: !field, %B: !field, %E: !field, %F: !field) {
 
 !field = !stencil.field<[-1,65]x[-1,65]xf64>
 
-// CHECK:       temporal.loop in @deep: depth 16 is left out: its overlap leaves no cell of the tile
+// CHECK:       temporal.loop in @deep: depth 16 is left out: the overlap leaves no cell of the tile
 // CHECK-NOT:   tile.kernel @deep_d16
 // CHECK:       tile.kernel @deep_d15
 // CHECK:       kernels [@deep_d15, @deep_step]
@@ -301,7 +301,7 @@ func.func @overwritten(%n: index, %A: !field, %K: !field) {
 
 !field = !stencil.field<[-16,80]x[-16,80]xf64>
 
-// CHECK:       temporal.loop in @far: its taps reach further than the tile is wide; give device-tiling more cells, or reads=memory, which takes any reach
+// CHECK:       temporal.loop in @far: taps reach further than the tile is wide; give device-tiling more cells, or reads=memory, for any reach
 func.func @far(%n: index, %A: !field, %B: !field) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] schedule {cells = array<i64: 1>} {
     temporal.update %b = @cell(%a[0, -16], %a[0, 16]) in <[0, 0], [64, 64]>

@@ -28,7 +28,7 @@ func.func private @cell(%l: f64, %r: f64) -> f64 {
 // CHECK-NEXT:      temporal.update %b = @cell_moved(%[[u]][0, 0]) in <[-2, -1], [8, 0]>
 // CHECK-NEXT:      temporal.update %b = @cell_value() in <[-2, 4], [8, 5]>
 // CHECK-NEXT:    }
-// LATE: temporal.update in @corners{{.*}}: its cells outside the box are #temporal.boundary<mirror, keep, reflect, value 0.5>, and no updates write those cells yet; run expand-boundaries before
+// LATE: temporal.update in @corners{{.*}}: the cells outside the box are #temporal.boundary<mirror, keep, reflect, value 0.5>, and no updates write the outside cells yet; run expand-boundaries before
 func.func @corners(%n: index, %A: !stencil.field<[-2,9]x[-1,5]xf64>, %B: !stencil.field<[-2,9]x[-1,5]xf64>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
     temporal.update %b = @cell(%a[-1, -1], %a[1, 1]) in <[0, 0], [8, 4]>
@@ -77,7 +77,7 @@ func.func private @cell(%l: f64, %r: f64) -> f64 {
 }
 
 func.func @late(%n: index, %A: !stencil.field<[-2,10]xf64>, %B: !stencil.field<[-2,10]xf64>) {
-  // CHECK: temporal.loop in @late{{.*}}: its schedule and kernels are those of a step without its boundaries; run expand-boundaries before choose-schedule
+  // CHECK: temporal.loop in @late{{.*}}: schedule and kernels belong to a step without boundaries; run expand-boundaries before choose-schedule
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] schedule {tile = "warp"} {
     temporal.update %b = @cell(%a[-1], %a[1]) in <[0], [8]> outside #temporal.boundary<periodic>
   } : !stencil.field<[-2,10]xf64>, !stencil.field<[-2,10]xf64>

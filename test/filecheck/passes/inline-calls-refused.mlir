@@ -6,7 +6,7 @@
 !temp = !stencil.temp<?xf64>
 
 func.func private @somewhere(f64) -> f64
-// CHECK:      func.call in @nowhere: the time loop is left as it is: it calls @somewhere, which has no body; define it in the module
+// CHECK:      func.call in @nowhere: the time loop is left unchanged: it calls @somewhere, which has no body; define it in the module
 // CHECK:      scf.for
 func.func @nowhere(%n: index, %A: !field, %B: !field) {
   %c0 = arith.constant 0 : index
@@ -37,7 +37,7 @@ func.func private @elsewhere(%q: f64) -> f64 {
   %h = func.call @somewhere(%q) : (f64) -> f64
   func.return %h : f64
 }
-// CHECK:      func.call in @recursive: the time loop is left as it is: it calls @somewhere, which calls itself; write its steps one after the other
+// CHECK:      func.call in @recursive: the time loop is left unchanged: it calls @somewhere, which calls itself; write its steps one after the other
 // CHECK:      scf.for
 func.func @recursive(%n: index, %A: !field, %B: !field) {
   %c0 = arith.constant 0 : index
@@ -65,7 +65,7 @@ func.func private @somewhere(%q: f64) -> f64 {
 ^end(%r: f64):
   func.return %r : f64
 }
-// CHECK:      func.call in @branches: the time loop is left as it is: it calls @somewhere, which has several blocks; use arith.select or scf.if
+// CHECK:      func.call in @branches: the time loop is left unchanged: it calls @somewhere, which has several blocks; use arith.select or scf.if
 // CHECK:      scf.for
 func.func @branches(%n: index, %A: !field, %B: !field) {
   %c0 = arith.constant 0 : index
@@ -93,7 +93,7 @@ func.func private @somewhere(%q: f64) -> f64 {
   memref.store %q, %m[] : memref<f64>
   func.return %q : f64
 }
-// CHECK:      func.call in @impure: the time loop is left as it is: it calls @somewhere, in which memref.alloc does more than compute; use arith and math
+// CHECK:      func.call in @impure: the time loop is left unchanged: it calls @somewhere, in which memref.alloc does more than compute; use arith and math
 // CHECK:      scf.for
 func.func @impure(%n: index, %A: !field, %B: !field) {
   %c0 = arith.constant 0 : index

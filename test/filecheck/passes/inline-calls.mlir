@@ -31,7 +31,7 @@ func.func private @quarter_and_sum(%q: f64, %r: f64) -> (f64, f64) {
 // CHECK-NEXT:    %[[sum:.*]] = arith.addf %l, %right : f64
 // CHECK-NEXT:    %o = arith.subf %[[quarter]], %[[sum]] : f64
 // SAID:          temporal.update
-// BEFORE:        func.call in @step: the time loop is left as it is: it calls a function; run inline-calls before
+// BEFORE:        func.call in @step: the time loop is left unchanged: it calls a function; run inline-calls before
 func.func @step(%n: index, %A: !field, %B: !field) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

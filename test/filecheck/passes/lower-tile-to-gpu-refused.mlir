@@ -3,7 +3,7 @@
 // What the lowering cannot do it refuses with one sentence that names the kernel, the fact and the way
 // out.
 
-// CHECK: tile.kernel in @unplaced: it has no layout, homes or variants; run device-tiling, multi-queue-buffering and peel-boundaries first
+// CHECK: tile.kernel in @unplaced: the kernel has no layout, homes or variants; run device-tiling, multi-queue-buffering and peel-boundaries first
 tile.kernel @unplaced() roles [] steps 1 stream 0 bounds <[0, 0], [8, 8]> {
 }
 
@@ -42,7 +42,7 @@ tile.kernel @long(%src: !stencil.field<[0,2200000000]xf64>, %dst: !stencil.field
 
 // -----
 
-// CHECK: tile.kernel in @columns: its variants name 3 of 1 columns of tiles on the rim, and 0 take the rest; let one take it
+// CHECK: tile.kernel in @columns: the variants name 3 of 1 columns of tiles on the rim, and 0 take the rest; let a single variant take the rest
 tile.kernel @columns(%src: !stencil.field<[0,8]x[0,8]xf64>, %dst: !stencil.field<[0,8]x[0,8]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]>
     layout #tile.layout<warp, [1 cells x 32 lanes]>
@@ -53,7 +53,7 @@ tile.kernel @columns(%src: !stencil.field<[0,8]x[0,8]xf64>, %dst: !stencil.field
 
 // -----
 
-// CHECK: tile.kernel in @nobody: its variants name 0 of 1 columns of tiles on the rim, and 0 take the rest; let one take it
+// CHECK: tile.kernel in @nobody: the variants name 0 of 1 columns of tiles on the rim, and 0 take the rest; let a single variant take the rest
 tile.kernel @nobody(%src: !stencil.field<[0,8]x[0,8]xf64>, %dst: !stencil.field<[0,8]x[0,8]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]>
     layout #tile.layout<warp, [1 cells x 32 lanes]>
@@ -64,7 +64,7 @@ tile.kernel @nobody(%src: !stencil.field<[0,8]x[0,8]xf64>, %dst: !stencil.field<
 
 // -----
 
-// CHECK: tile.kernel in @rest: its variants name 0 of 1 columns of tiles on the rim, and 2 take the rest; let one take it
+// CHECK: tile.kernel in @rest: the variants name 0 of 1 columns of tiles on the rim, and 2 take the rest; let a single variant take the rest
 tile.kernel @rest(%src: !stencil.field<[0,8]x[0,8]xf64>, %dst: !stencil.field<[0,8]x[0,8]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]>
     layout #tile.layout<warp, [1 cells x 32 lanes]>
@@ -75,7 +75,7 @@ tile.kernel @rest(%src: !stencil.field<[0,8]x[0,8]xf64>, %dst: !stencil.field<[0
 
 // -----
 
-// CHECK: tile.kernel in @meet: its variants join planes of columns, and only streamed tiles of one warp go on from one to the next; leave out joined, or give device-tiling tile=warp
+// CHECK: tile.kernel in @meet: the variants join planes of columns, and only streamed tiles of one warp continue in the next column; leave out joined, or give device-tiling tile=warp
 tile.kernel @meet(%src: !stencil.field<[0,8]x[0,256]xf64>, %dst: !stencil.field<[0,8]x[0,256]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 256]>
     layout #tile.layout<block, [1 cells x 32 lanes x 2 warps]>
@@ -86,7 +86,7 @@ tile.kernel @meet(%src: !stencil.field<[0,8]x[0,256]xf64>, %dst: !stencil.field<
 
 // -----
 
-// CHECK: tile.kernel in @more: its variants join 9 planes of each column, which have 8; join no more
+// CHECK: tile.kernel in @more: the variants join 9 planes of each column, which have 8; join no more
 tile.kernel @more(%src: !stencil.field<[0,8]x[0,256]xf64>, %dst: !stencil.field<[0,8]x[0,256]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 256]>
     layout #tile.layout<warp, [1 cells x 32 lanes]>
@@ -113,14 +113,14 @@ tile.kernel @no_cell(%src: !stencil.field<[0,8]x[0,8]xf64>, %dst: !stencil.field
     layout #tile.layout<warp, [1 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1], planes 1>] {
   %u = tile.load %src home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
-  // CHECK: tile.apply in @no_cell: its cell function @cell is not in the module
+  // CHECK: tile.apply in @no_cell: the cell function @cell is not in the module
   %v = tile.apply @cell(%u[0, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
   tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]x[0,8]xf64>
 }
 
 // -----
 
-// CHECK: tile.kernel in @two_kinds: some of its exchanges wait at a barrier, some at an mbarrier; use one
+// CHECK: tile.kernel in @two_kinds: some exchanges wait at a barrier, some at an mbarrier; use one kind
 tile.kernel @two_kinds(%src: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>, %dst: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<block, [4 cells x 2 warps, 2 cells x 32 lanes]>
@@ -139,7 +139,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @too_early: an mbarrier once a step does not order its accesses; use a barrier, or exchanges that are delayed by a step and have a slot more
+// CHECK: tile.kernel in @too_early: an mbarrier once a step does not order the accesses; use a barrier, or exchanges with a delay of a step and a further slot
 tile.kernel @too_early(%src: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>, %dst: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<block, [4 cells x 2 warps, 2 cells x 32 lanes]>
@@ -190,7 +190,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @unheard: the blocks of a tile that the device holds exchange by flags or grid; run register-streaming with sync=flags or sync=grid
+// CHECK: tile.kernel in @unheard: the blocks of a tile of the device exchange by flags or grid; run register-streaming with sync=flags or sync=grid
 tile.kernel @unheard(%src: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>, %dst: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
@@ -207,7 +207,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @alone: it has no blocks that exchange by flags; use barrier, mbarrier, or tile=device and blocks
+// CHECK: tile.kernel in @alone: the tile has no blocks for exchanges by flags; use barrier, mbarrier, or tile=device and blocks
 tile.kernel @alone(%src: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>, %dst: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<block, [4 cells x 2 warps, 2 cells x 32 lanes]>
@@ -224,7 +224,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @across: the warps of a tile of several blocks lie along its first axis; give the other axes cells, or keep the tile resident and exchange whole planes (stream-axis=none, what=plane)
+// CHECK: tile.kernel in @across: the warps of a tile of several blocks lie along the first axis; give the other axes cells, or keep the tile resident and exchange whole planes (stream-axis=none, what=plane)
 tile.kernel @across(%src: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>, %dst: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<device, [4 cells x 2 blocks, 2 cells x 32 lanes x 2 warps]>
@@ -258,7 +258,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @at_once: its blocks meet once, at the start of a step, and it needs barriers elsewhere, too; delay its exchanges by 1 or more
+// CHECK: tile.kernel in @at_once: the blocks meet once, at the start of a step, and other barriers are needed; delay the exchanges by 1 or more
 tile.kernel @at_once(%src: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>, %dst: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
@@ -275,7 +275,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @too_early: its blocks meet once, at the start of one step in 2, and it needs barriers elsewhere, too; delay its exchanges by 2 or more
+// CHECK: tile.kernel in @too_early: the blocks meet once, at the start of one step in 2, and other barriers are needed; delay the exchanges by 2 or more
 tile.kernel @too_early(%src: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>, %dst: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
@@ -293,7 +293,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @planes_by_flags: the blocks of its tile keep whole planes in shared memory, exchanged at barriers of the grid; use register-streaming with sync=grid or what=edges
+// CHECK: tile.kernel in @planes_by_flags: the blocks of the tile keep whole planes in shared memory, exchanged at barriers of the grid; use register-streaming with sync=grid or what=edges
 tile.kernel @planes_by_flags(%src: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>, %dst: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
@@ -310,7 +310,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @still: the blocks of a resident tile keep their own cells in registers; use storage=registers
+// CHECK: tile.kernel in @still: the blocks of a resident tile keep cells in registers; use storage=registers
 tile.kernel @still(%src: !stencil.field<[-1,33]x[-1,65]xf64>, %dst: !stencil.field<[-1,33]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0, 0], [32, 64]>
     layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
@@ -326,7 +326,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @edges_of_a_volume: the edges of a volume are planes themselves; use what=plane
+// CHECK: tile.kernel in @edges_of_a_volume: the edges of a volume are planes; use what=plane
 tile.kernel @edges_of_a_volume(%src: !stencil.field<[-1,9]x[-1,9]x[-1,33]xf64>, %dst: !stencil.field<[-1,9]x[-1,9]x[-1,33]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0, 0, 0], [8, 8, 32]>
     layout #tile.layout<block, [2 cells x 5 warps, 10 cells, 1 cells x 32 lanes]>
@@ -377,7 +377,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.apply in @shallow: its home has place for 1 older planes, and its readers ask for 2; use #tile.registers<depth 2, period 2>
+// CHECK: tile.apply in @shallow: the home has place for 1 older planes, and readers ask for 2; use #tile.registers<depth 2, period 2>
 func.func private @one(%a: f64) -> f64 {
   func.return %a : f64
 }
@@ -393,7 +393,7 @@ tile.kernel @shallow(%src: !stencil.field<[-2,8]x[0,8]xf64>, %dst: !stencil.fiel
 
 // -----
 
-// CHECK: tile.apply in @few_slots: its home has 2 slots, and 3 planes are on their way or still read; use slots 3 or more
+// CHECK: tile.apply in @few_slots: its home has 2 slots, and 3 planes are on the way or still read; use slots 3 or more
 func.func private @one(%a: f64) -> f64 {
   func.return %a : f64
 }
@@ -409,7 +409,7 @@ tile.kernel @few_slots(%src: !stencil.field<[-2,8]x[0,8]xf64>, %dst: !stencil.fi
 
 // -----
 
-// CHECK: tile.load in @two_sizes: queues of its ring have homes of 8 and 16 slots; give the ring one size
+// CHECK: tile.load in @two_sizes: queues of the ring have homes of 8 and 16 slots; give the ring one size
 func.func private @one(%a: f64) -> f64 {
   func.return %a : f64
 }
@@ -425,7 +425,7 @@ tile.kernel @two_sizes(%src: !stencil.field<[-2,8]x[0,8]xf64>, %dst: !stencil.fi
 
 // -----
 
-// CHECK: tile.apply in @overlapping: another queue of its ring overwrites a plane that is still read; run multi-queue-buffering, which chooses slots and bases
+// CHECK: tile.apply in @overlapping: another queue of the ring overwrites a plane before the last read; run multi-queue-buffering for new slots and bases
 func.func private @one(%a: f64) -> f64 {
   func.return %a : f64
 }
@@ -441,7 +441,7 @@ tile.kernel @overlapping(%src: !stencil.field<[-2,8]x[0,8]xf64>, %dst: !stencil.
 
 // -----
 
-// CHECK: tile.kernel in @narrow: the halo that its taps read leaves no cell of a tile; give device-tiling more cells, or device-tiling reads=memory
+// CHECK: tile.kernel in @narrow: the halo of the taps leaves no cell of a tile; give device-tiling more cells, or device-tiling reads=memory
 tile.kernel @narrow(%src: !stencil.field<[-16,24]x[-16,24]xf64>, %dst: !stencil.field<[-16,24]x[-16,24]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]>
     layout #tile.layout<warp, [1 cells x 32 lanes]>
@@ -455,7 +455,7 @@ tile.kernel @narrow(%src: !stencil.field<[-16,24]x[-16,24]xf64>, %dst: !stencil.
 
 // More than a block may have.
 
-// CHECK: tile.kernel in @heavy: it takes {{[0-9]+}} bytes of shared memory a block, and sm_90 has 232448; give device-tiling a smaller pack, or multi-queue-buffering a smaller ahead
+// CHECK: tile.kernel in @heavy: the kernel takes {{[0-9]+}} bytes of shared memory a block, and sm_90 has 232448; give device-tiling a smaller pack, or multi-queue-buffering a smaller ahead
 tile.kernel @heavy(%src: !stencil.field<[0,8]x[0,4096]xf64>, %dst: !stencil.field<[0,8]x[0,4096]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 4096]>
     layout #tile.layout<warp, [4 cells x 32 lanes], pack 32>
@@ -466,7 +466,7 @@ tile.kernel @heavy(%src: !stencil.field<[0,8]x[0,4096]xf64>, %dst: !stencil.fiel
 
 // -----
 
-// CHECK: tile.kernel in @ringed: it takes {{[0-9]+}} bytes of shared memory a block, and sm_90 has 232448; give multi-queue-buffering storage=registers, or device-tiling fewer warps or cells
+// CHECK: tile.kernel in @ringed: the kernel takes {{[0-9]+}} bytes of shared memory a block, and sm_90 has 232448; give multi-queue-buffering storage=registers, or device-tiling fewer warps or cells
 func.func private @one(%a: f64) -> f64 {
   func.return %a : f64
 }
@@ -483,7 +483,7 @@ tile.kernel @ringed(%src: !stencil.field<[0,8]x[0,4096]xf64>, %dst: !stencil.fie
 
 // Blocks that wait for each other are resident together, as many on a multiprocessor as the kernel says.
 
-// CHECK: tile.kernel in @together: 8 of its blocks, which wait for each other, take {{[0-9]+}} bytes of shared memory a multiprocessor, and sm_90 has 233472; give device-tiling a smaller occupancy
+// CHECK: tile.kernel in @together: 8 blocks that wait for each other take {{[0-9]+}} bytes of shared memory a multiprocessor, and sm_90 has 233472; give device-tiling a smaller occupancy
 func.func private @both(%a: f64, %b: f64) -> f64 {
   %s = arith.addf %a, %b : f64
   func.return %s : f64

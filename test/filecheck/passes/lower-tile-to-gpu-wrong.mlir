@@ -4,7 +4,7 @@
 // A kernel that no verifier has seen is refused as well: what is lowered would read or store outside a
 // field, with nobody to see it. So does the whole pipeline, whose passes are one to xdsl-opt.
 
-// CHECK: tile.kernel in @short: it is wrong: stored cells depend on [-1, 8) of a field, and tile.load reads a field of [0, 8); verify the module before this pass
+// CHECK: tile.kernel in @short: the IR is wrong: stored cells depend on [-1, 8) of a field, and tile.load reads a field of [0, 8); verify the module before the pass
 // WHOLE: the IR is wrong after {{[a-z-]+}}: stored cells depend on [-1, 8) of a field, and tile.load reads a field of [0, 8)
 tile.kernel @short(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.field<[0,8]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0], [8]>

@@ -2,8 +2,8 @@
 
 // Of a resident tile no planes follow each other: what is for those has no effect.
 
-// CHECK: tile.kernel in @resident: ahead=3 is ignored: nothing is streamed; leave it out
-// CHECK: tile.kernel in @resident: period=2 is ignored: nothing is streamed; leave it out
+// CHECK: tile.kernel in @resident: ahead=3 is ignored: nothing is streamed; leave out the option
+// CHECK: tile.kernel in @resident: period=2 is ignored: nothing is streamed; leave out the option
 func.func private @cell(%a: f64, %b: f64) -> f64 {
   %s = arith.addf %a, %b : f64
   func.return %s : f64

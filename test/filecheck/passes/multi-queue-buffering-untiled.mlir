@@ -4,7 +4,7 @@
 
 // Passes that ask for the threads of a tile refuse a kernel whose tiles have none yet.
 
-// CHECK: tile.kernel in @untiled: it has no layout; run device-tiling first
+// CHECK: tile.kernel in @untiled: the kernel has no layout; run device-tiling first
 tile.kernel @untiled(%src: !stencil.field<[-1,9]x[-1,65]xf64>, %dst: !stencil.field<[-1,9]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 64]> {
   %u = tile.load %src : !tile.queue<f64, lag 0>

@@ -7,8 +7,8 @@
 // CHECK:      tile.kernel in @streamed: guards=all is ignored: no cell is replaced outside the bounds, and all code has guards; leave it out
 // CHECK-NEXT: tile.kernel in @streamed: columns is ignored: planes=8 is the height of all chunks; leave out one of the two
 // CHECK-NEXT: tile.kernel in @unstreamed: guards=all is ignored: nothing is streamed, and tiles inside the bounds have code of their own; leave it out
-// CHECK-NEXT: tile.kernel in @unstreamed: planes=8 is ignored: nothing is streamed, and tiles are not cut into chunks; leave it out, or give device-tiling a stream-axis
-// CHECK-NEXT: tile.kernel in @unstreamed: columns=alone is ignored: nothing is streamed, and tiles are not cut into chunks; leave it out, or give device-tiling a stream-axis
+// CHECK-NEXT: tile.kernel in @unstreamed: planes=8 is ignored: nothing is streamed, and tiles are not cut into chunks; leave out the option, or give device-tiling a stream-axis
+// CHECK-NEXT: tile.kernel in @unstreamed: columns=alone is ignored: nothing is streamed, and tiles are not cut into chunks; leave out the option, or give device-tiling a stream-axis
 // CHECK-NOT:  ignored
 
 // WEIGHT: tile.kernel in @streamed: edge-weight is ignored: planes=8 is the height of all chunks; leave out one of the two

@@ -4,9 +4,9 @@
 
 // Blocks that wait for each other must all be resident: a tile of more than the device holds is refused.
 
-// CHECK: tile.kernel in @too_many: its tile has 133 blocks, which wait for each other, and sm_90 holds 132 at once; give device-tiling at most 132 blocks
-// SMALL: tile.kernel in @too_many: its tile has 133 blocks, which wait for each other, and sm_90 with 2 multiprocessors holds 2 at once; give device-tiling at most 2 blocks
-// OLDER: tile.kernel in @too_many: its tile has 133 blocks, which wait for each other, and sm_80 holds 108 at once; give device-tiling at most 108 blocks
+// CHECK: tile.kernel in @too_many: the tile has 133 blocks that wait for each other, and sm_90 holds 132 at once; give device-tiling at most 132 blocks
+// SMALL: tile.kernel in @too_many: the tile has 133 blocks that wait for each other, and sm_90 with 2 multiprocessors holds 2 at once; give device-tiling at most 2 blocks
+// OLDER: tile.kernel in @too_many: the tile has 133 blocks that wait for each other, and sm_80 holds 108 at once; give device-tiling at most 108 blocks
 tile.kernel @too_many(%src: !stencil.field<[-1,513]x[-1,513]x[-1,65]xf64>, %dst: !stencil.field<[-1,513]x[-1,513]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [512, 512, 64]>
     layout #tile.layout<device, [4 cells x 133 blocks, 2 cells x 32 lanes]> occupancy 1 {

@@ -48,7 +48,7 @@ func.func private @sum(%l: f64, %r: f64) -> f64 {
 // LONG-NEXT:     tile.launch @heat_step(%B, %A, %B, %A){{.*}} :
 // LONG-NEXT:     func.return %A, %B :
 
-// UNKNOWN:       temporal.loop in @heat: its number of steps is known only at run time; the runtime plans it
+// UNKNOWN:       temporal.loop in @heat: the number of steps is known only at run time; the runtime plans the loop
 // UNKNOWN-LABEL: func.func @heat(
 // UNKNOWN:         temporal.loop
 
@@ -58,7 +58,7 @@ func.func private @sum(%l: f64, %r: f64) -> f64 {
 // LOWERED-NEXT:    tile.copy %A to %[[s]] :
 // LOWERED-NEXT:    tile.launch @heat_d4(%A, %[[s]], %A, %B){{.*}} :
 
-// MISSING:       temporal.loop in @heat: it has no kernels; run device-tiling first
+// MISSING:       temporal.loop in @heat: the loop has no kernels; run device-tiling first
 func.func @heat(%n: index, %A: !field, %B: !field) -> (!field, !field) {
   %last, %before = temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] depths [4, 2, 1] {
     temporal.update %b = @sum(%a[-1], %a[1]) in <[0], [64]>
@@ -150,7 +150,7 @@ func.func @in_place(%A: !field) -> !field {
 
 !field = !stencil.field<[0,64]xf64>
 
-// MISSING: temporal.loop in @lost: its kernel @gone is not in the module; run device-tiling again
+// MISSING: temporal.loop in @lost: the kernel @gone is not in the module; run device-tiling again
 func.func @lost(%n: index, %A: !field) {
   temporal.loop %n (%a = %A) rotate [0] kernels [@gone] {
     temporal.update %a = @grow(%a[0]) in <[0], [64]>

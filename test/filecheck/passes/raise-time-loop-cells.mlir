@@ -5,7 +5,7 @@
 !field = !stencil.field<[0,8]xi32>
 !temp = !stencil.temp<?xi32>
 
-// CHECK:      arith.addui_extended in @carries: the time loop is left as it is: a cell has no such operation; use operations of arith and math on single numbers
+// CHECK:      arith.addui_extended in @carries: the time loop is left unchanged: a cell has no such operation; use operations of arith and math on single numbers
 // CHECK:      scf.for
 func.func @carries(%n: index, %A: !field, %B: !field) {
   %c0 = arith.constant 0 : index
@@ -28,7 +28,7 @@ func.func @carries(%n: index, %A: !field, %B: !field) {
 !field = !stencil.field<[0,8]xi32>
 !temp = !stencil.temp<?xi32>
 
-// CHECK:      arith.cmpi in @compares: the time loop is left as it is: it compares i32 with i64; cast one to the other's type
+// CHECK:      arith.cmpi in @compares: the time loop is left unchanged: it compares i32 with i64; cast one to the other's type
 // CHECK:      scf.for
 func.func @compares(%n: index, %A: !field, %B: !field) {
   %c0 = arith.constant 0 : index
@@ -53,7 +53,7 @@ func.func @compares(%n: index, %A: !field, %B: !field) {
 !field = !stencil.field<[0,8]xf32>
 !temp = !stencil.temp<?xf32>
 
-// CHECK:      arith.extf in @widens: the time loop is left as it is: it makes f32 of f32; use extf from f32 to f64 and truncf back
+// CHECK:      arith.extf in @widens: the time loop is left unchanged: it makes f32 of f32; use extf from f32 to f64 and truncf back
 // CHECK:      scf.for
 func.func @widens(%n: index, %A: !field, %B: !field) {
   %c0 = arith.constant 0 : index

@@ -6,7 +6,7 @@
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      scf.for in @carries_a_number: the time loop runs a step at a time: it carries a value of type f64; carry stencil.field values only
+// CHECK:      scf.for in @carries_a_number: the time loop runs a step at a time: the loop carries a value of type f64; carry stencil.field values only
 // CHECK:      scf.for
 // CHECK:        temporal.loop %{{.*}} sweep {
 func.func @carries_a_number(%n: index, %A: !field, %s: f64) {
@@ -25,7 +25,7 @@ func.func @carries_a_number(%n: index, %A: !field, %s: f64) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      scf.yield in @yields_another: the time loop runs a step at a time: it yields something else than the loop's own fields; yield a rotation of them
+// CHECK:      scf.yield in @yields_another: the time loop runs a step at a time: the loop yields something else than its own fields; yield a rotation of them
 // CHECK:      scf.for
 // CHECK:        temporal.loop %{{.*}} sweep {
 func.func @yields_another(%n: index, %A: !field, %B: !field) {
@@ -44,7 +44,7 @@ func.func @yields_another(%n: index, %A: !field, %B: !field) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      scf.yield in @yields_twice: the time loop runs a step at a time: it yields a field twice; yield each carried field once
+// CHECK:      scf.yield in @yields_twice: the time loop runs a step at a time: the loop yields a field twice; yield each carried field once
 // CHECK:      scf.for
 // CHECK:        temporal.loop %{{.*}} sweep {
 func.func @yields_twice(%n: index, %A: !field, %B: !field) {
@@ -63,7 +63,7 @@ func.func @yields_twice(%n: index, %A: !field, %B: !field) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      arith.index_cast in @uses_the_time: the time loop runs a step at a time: it depends on the time index, and kernels do not
+// CHECK:      arith.index_cast in @uses_the_time: the time loop runs a step at a time: the loop depends on the time index, and kernels do not
 // CHECK:      scf.for
 // CHECK:        temporal.loop %{{.*}} sweep {
 func.func @uses_the_time(%n: index, %A: !field) {
@@ -83,7 +83,7 @@ func.func @uses_the_time(%n: index, %A: !field) {
 !temp = !stencil.temp<?xf64>
 
 // Source injection, for example.
-// CHECK:      memref.store in @writes_memory: the time loop runs a step at a time: it runs on the host in every step; without it kernels advance several steps
+// CHECK:      memref.store in @writes_memory: the time loop runs a step at a time: the operation runs on the host in every step; without such an operation kernels advance several steps
 // CHECK:      scf.for
 // CHECK:        temporal.loop %{{.*}} sweep {
 func.func @writes_memory(%n: index, %A: !field, %source: f64, %memory: memref<8xf64>) {
@@ -102,7 +102,7 @@ func.func @writes_memory(%n: index, %A: !field, %source: f64, %memory: memref<8x
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      scf.for in @casts_to_two_types: the time loop runs a step at a time: it casts a carried field to several types; use one
+// CHECK:      scf.for in @casts_to_two_types: the time loop runs a step at a time: the loop casts a carried field to several types; use one type
 // CHECK:      scf.for
 // CHECK:        temporal.loop %{{.*}} sweep {
 func.func @casts_to_two_types(%n: index, %A: !stencil.field<?xf64>, %B: !field) {
@@ -123,7 +123,7 @@ func.func @casts_to_two_types(%n: index, %A: !stencil.field<?xf64>, %B: !field) 
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      scf.for in @turns_of_two_types: the time loop runs a step at a time: fields that take turns are cast to several types; use one type for all
+// CHECK:      scf.for in @turns_of_two_types: the time loop runs a step at a time: rotating fields are cast to several types; use one type for all
 // CHECK:      scf.for
 // CHECK:        temporal.loop %{{.*}} sweep {
 func.func @turns_of_two_types(%n: index, %A: !stencil.field<?xf64>, %B: !stencil.field<?xf64>) {
@@ -145,7 +145,7 @@ func.func @turns_of_two_types(%n: index, %A: !stencil.field<?xf64>, %B: !stencil
 !temp = !stencil.temp<?x?xf64>
 !line = !stencil.field<[0,8]xf64>
 
-// CHECK:      stencil.load in @spreads_what_it_writes: the time loop runs a step at a time: it loads a field of fewer axes that the loop writes; give it all axes
+// CHECK:      stencil.load in @spreads_what_it_writes: the time loop runs a step at a time: the loop writes a loaded field of fewer axes; give the field all axes
 // CHECK:      scf.for
 // CHECK:        temporal.loop %{{.*}} sweep {
 func.func @spreads_what_it_writes(%n: index, %A: !field, %K: !line, %L: !line) {
@@ -169,7 +169,7 @@ func.func @spreads_what_it_writes(%n: index, %A: !field, %K: !line, %L: !line) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      stencil.dyn_access in @gathers: the time loop runs a step at a time: it reads cells at computed places, which kernels of several steps do not; read at constant offsets
+// CHECK:      stencil.dyn_access in @gathers: the time loop runs a step at a time: the step reads cells at computed places, unlike kernels of several steps; read at constant offsets
 // CHECK:      scf.for
 // CHECK:        temporal.gather
 // CHECK:        temporal.loop %{{.*}} sweep {
@@ -190,7 +190,7 @@ func.func @gathers(%n: index, %A: !field, %B: !field, %P: !stencil.field<[0,8]xi
 !temp = !stencil.temp<?x?xf64>
 !line = !stencil.field<[0,8]xf64>
 
-// CHECK:      scf.for in @two_ranks: the time loop runs a step at a time: a step updates domains of 1 and 2 axes, and kernels of several steps have one; update one of them outside the loop
+// CHECK:      scf.for in @two_ranks: the time loop runs a step at a time: a step updates domains of 1 and 2 axes, and kernels of several steps have one; update one domain outside the loop
 // CHECK:      scf.for
 // CHECK:        temporal.loop %{{.*}} sweep {
 // CHECK:        temporal.loop %{{.*}} sweep {
@@ -212,7 +212,7 @@ func.func @two_ranks(%n: index, %A: !field, %B: !field, %K: !line, %L: !line) {
 !temp = !stencil.temp<?xf64>
 
 // A cell itself takes the number of the step.
-// CHECK:      stencil.apply in @passes_the_time: the time loop runs a step at a time: it depends on the time index, and kernels do not
+// CHECK:      stencil.apply in @passes_the_time: the time loop runs a step at a time: the loop depends on the time index, and kernels do not
 // CHECK:      scf.for
 // CHECK:        temporal.loop %{{.*}} sweep {
 func.func @passes_the_time(%n: index, %A: !field) {

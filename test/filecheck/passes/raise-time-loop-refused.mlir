@@ -11,7 +11,7 @@
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      stencil.apply in @reads_a_temp: the time loop is left as it is: it reads a value of a block argument; read a stencil.load or a stencil.apply
+// CHECK:      stencil.apply in @reads_a_temp: the time loop is left unchanged: it reads a value of a block argument; read a stencil.load or a stencil.apply
 // CHECK:      scf.for
 func.func @reads_a_temp(%n: index, %A: !field, %u: !temp) {
   %c0 = arith.constant 0 : index
@@ -31,7 +31,7 @@ func.func @reads_a_temp(%n: index, %A: !field, %u: !temp) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      stencil.store_result in @stores_nothing: the time loop is left as it is: it stores nothing; return a value on every path
+// CHECK:      stencil.store_result in @stores_nothing: the time loop is left unchanged: it stores nothing; return a value on every path
 // CHECK:      scf.for
 func.func @stores_nothing(%n: index, %A: !field) {
   %c0 = arith.constant 0 : index
@@ -51,7 +51,7 @@ func.func @stores_nothing(%n: index, %A: !field) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      stencil.return in @unrolled: the time loop is left as it is: it is unrolled; run roll-returns first
+// CHECK:      stencil.return in @unrolled: the time loop is left unchanged: the apply is unrolled; run roll-returns first
 // CHECK:      scf.for
 func.func @unrolled(%n: index, %A: !field) {
   %c0 = arith.constant 0 : index
@@ -73,7 +73,7 @@ func.func @unrolled(%n: index, %A: !field) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      scf.if in @branches: the time loop is left as it is: it is not supported inside a stencil.apply; use arith, math and stencil.access
+// CHECK:      scf.if in @branches: the time loop is left unchanged: the operation is not supported inside a stencil.apply; use arith, math and stencil.access
 // CHECK:      scf.for
 func.func @branches(%n: index, %A: !field, %flag: i1) {
   %c0 = arith.constant 0 : index
@@ -100,7 +100,7 @@ func.func @branches(%n: index, %A: !field, %flag: i1) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      stencil.dyn_access in @reads_anywhere: the time loop is left as it is: it is not supported inside a stencil.apply; use arith, math and stencil.access
+// CHECK:      stencil.dyn_access in @reads_anywhere: the time loop is left unchanged: the operation is not supported inside a stencil.apply; use arith, math and stencil.access
 // CHECK:      scf.for
 func.func @reads_anywhere(%n: index, %A: !field) {
   %c0 = arith.constant 0 : index
@@ -122,7 +122,7 @@ func.func @reads_anywhere(%n: index, %A: !field) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      stencil.store in @loads_before: the time loop is left as it is: it writes a field that was loaded before the loop; load it inside
+// CHECK:      stencil.store in @loads_before: the time loop is left unchanged: the loop writes a field loaded before the loop; load the field inside
 // CHECK:      scf.for
 func.func @loads_before(%n: index, %A: !field) {
   %c0 = arith.constant 0 : index
@@ -144,7 +144,7 @@ func.func @loads_before(%n: index, %A: !field) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      stencil.store in @unknown_bounds: the time loop is left as it is: expected a field with static bounds, got !stencil.field<?xf64>; cast the field to static bounds
+// CHECK:      stencil.store in @unknown_bounds: the time loop is left unchanged: expected a field with static bounds, got !stencil.field<?xf64>; cast the field to static bounds
 // CHECK:      scf.for
 func.func @unknown_bounds(%n: index, %A: !field, %B: !stencil.field<?xf64>) {
   %c0 = arith.constant 0 : index
@@ -164,7 +164,7 @@ func.func @unknown_bounds(%n: index, %A: !field, %B: !stencil.field<?xf64>) {
 !field = !stencil.field<[0,8]xf16>
 !temp = !stencil.temp<?xf16>
 
-// CHECK:      stencil.load in @half_floats: the time loop is left as it is: it has a field of f16; use f32 or f64
+// CHECK:      stencil.load in @half_floats: the time loop is left unchanged: it has a field of f16; use f32 or f64
 // CHECK:      scf.for
 func.func @half_floats(%n: index, %A: !field) {
   %c0 = arith.constant 0 : index
@@ -185,7 +185,7 @@ func.func @half_floats(%n: index, %A: !field) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      stencil.load in @outer_name: the time loop is left as it is: it uses a carried field by its outer name; use the loop's argument
+// CHECK:      stencil.load in @outer_name: the time loop is left unchanged: the loop uses a carried field by the outer name; use the loop's argument
 // CHECK:      scf.for
 func.func @outer_name(%n: index, %A: !field, %B: !field) {
   %c0 = arith.constant 0 : index
@@ -207,7 +207,7 @@ func.func @outer_name(%n: index, %A: !field, %B: !field) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      scf.yield in @one_field_twice: the time loop is left as it is: two of its buffers are one field; give each its own
+// CHECK:      scf.yield in @one_field_twice: the time loop is left unchanged: two buffers of the loop are one field; give each buffer a field
 // CHECK:      scf.for
 func.func @one_field_twice(%n: index, %A: !field) {
   %c0 = arith.constant 0 : index
@@ -229,7 +229,7 @@ func.func @one_field_twice(%n: index, %A: !field) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      scf.yield in @one_cast_twice: the time loop is left as it is: two of its buffers are one field; give each its own
+// CHECK:      scf.yield in @one_cast_twice: the time loop is left unchanged: two buffers of the loop are one field; give each buffer a field
 // CHECK:      scf.for
 func.func @one_cast_twice(%n: index, %A: !stencil.field<?xf64>) {
   %c0 = arith.constant 0 : index
@@ -253,7 +253,7 @@ func.func @one_cast_twice(%n: index, %A: !stencil.field<?xf64>) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      arith.fptosi in @eighth_of_a_cell: the time loop is left as it is: a cell has no values of i8; use f64, f32, i64, i32, i1 or index
+// CHECK:      arith.fptosi in @eighth_of_a_cell: the time loop is left unchanged: a cell has no values of i8; use f64, f32, i64, i32, i1 or index
 // CHECK:      scf.for
 func.func @eighth_of_a_cell(%n: index, %A: !field, %B: !field) {
   %c0 = arith.constant 0 : index
@@ -277,7 +277,7 @@ func.func @eighth_of_a_cell(%n: index, %A: !field, %B: !field) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      arith.sitofp in @counts_with_booleans: the time loop is left as it is: it takes i1 for a number; use arith.andi, ori, xori, select, extui or uitofp
+// CHECK:      arith.sitofp in @counts_with_booleans: the time loop is left unchanged: it takes i1 for a number; use arith.andi, ori, xori, select, extui or uitofp
 // CHECK:      scf.for
 func.func @counts_with_booleans(%n: index, %A: !field, %B: !field) {
   %c0 = arith.constant 0 : index
@@ -302,7 +302,7 @@ func.func @counts_with_booleans(%n: index, %A: !field, %B: !field) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      arith.trunci in @cuts_to_a_boolean: the time loop is left as it is: it makes an i1 of a number; use arith.cmpi or arith.cmpf
+// CHECK:      arith.trunci in @cuts_to_a_boolean: the time loop is left unchanged: it makes an i1 of a number; use arith.cmpi or arith.cmpf
 // CHECK:      scf.for
 func.func @cuts_to_a_boolean(%n: index, %A: !field, %B: !field) {
   %c0 = arith.constant 0 : index
@@ -327,7 +327,7 @@ func.func @cuts_to_a_boolean(%n: index, %A: !field, %B: !field) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      stencil.index in @third_axis: the time loop is left as it is: it names axis 2 of 1; the first is 0
+// CHECK:      stencil.index in @third_axis: the time loop is left unchanged: it names axis 2 of 1; the first is 0
 // CHECK:      scf.for
 func.func @third_axis(%n: index, %A: !field, %B: !field) {
   %c0 = arith.constant 0 : index
@@ -367,7 +367,7 @@ func.func @no_time_loop(%n: index, %memory: memref<8xf64>, %x: f64) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      stencil.apply in @outside: it is left as it is: it reads a value of a block argument; read a stencil.load or a stencil.apply
+// CHECK:      stencil.apply in @outside: the operation is left unchanged: it reads a value of a block argument; read a stencil.load or a stencil.apply
 // CHECK:      stencil.store
 func.func @outside(%A: !field, %u: !temp) {
   %v = stencil.apply(%x = %u : !temp) -> (!temp) {
@@ -385,7 +385,7 @@ func.func @outside(%A: !field, %u: !temp) {
 !field = !stencil.field<[-1,9]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      stencil.apply in @distributed: it is left as it is: it reads halos that other processes send (dmp.swap); give the program as it was before distribute-stencil
+// CHECK:      stencil.apply in @distributed: the operation is left unchanged: the operation reads halos of other processes (dmp.swap); give the program before distribute-stencil
 // CHECK:      dmp.swap
 func.func @distributed(%A: !field, %B: !field) {
   %u = stencil.load %A : !field -> !temp
@@ -403,7 +403,7 @@ func.func @distributed(%A: !field, %B: !field) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      stencil.store in @made_elsewhere: the time loop is left as it is: it reads a value that stencil.apply makes in another block; store the value to a field
+// CHECK:      stencil.store in @made_elsewhere: the time loop is left unchanged: it reads a value that stencil.apply makes in another block; store the value to a field
 // CHECK:      scf.for
 func.func @made_elsewhere(%n: index, %A: !field, %B: !field) {
   %c0 = arith.constant 0 : index
@@ -423,7 +423,7 @@ func.func @made_elsewhere(%n: index, %A: !field, %B: !field) {
 
 !field = !stencil.field<[0,8]xf64>
 
-// CHECK:      stencil.apply in @writes_fields: the time loop is left as it is: it writes fields itself; run load-fields first
+// CHECK:      stencil.apply in @writes_fields: the time loop is left unchanged: the apply writes fields; run load-fields first
 // CHECK:      scf.for
 func.func @writes_fields(%n: index, %A: !field, %B: !field) {
   %c0 = arith.constant 0 : index
@@ -444,7 +444,7 @@ func.func @writes_fields(%n: index, %A: !field, %B: !field) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      memref.store in @two_names: the time loop is left as it is: it uses a carried field by its outer name; use the loop's argument
+// CHECK:      memref.store in @two_names: the time loop is left unchanged: the loop uses a carried field by the outer name; use the loop's argument
 // CHECK:      scf.for
 func.func @two_names(%n: index, %A: !field, %B: !field) {
   %c0 = arith.constant 0 : index
@@ -467,7 +467,7 @@ func.func @two_names(%n: index, %A: !field, %B: !field) {
 !line = !stencil.field<[0,8]xf64>
 !values = !stencil.temp<?xf64>
 
-// CHECK:      stencil.apply in @narrow_value: it is left as it is: its value has fewer axes than the domain that reads it; store the value to a field, and load the field
+// CHECK:      stencil.apply in @narrow_value: the operation is left unchanged: the value has fewer axes than the reading domain; store the value to a field, and load the field
 func.func @narrow_value(%A: !field, %w: !line) {
   %d = stencil.load %w : !line -> !values
   %g = stencil.apply(%x = %d : !values) -> (!values) {
@@ -488,7 +488,7 @@ func.func @narrow_value(%A: !field, %w: !line) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      stencil.store_result in @stores_in_one_branch: it is left as it is: it stores nothing; return a value on every path
+// CHECK:      stencil.store_result in @stores_in_one_branch: the operation is left unchanged: it stores nothing; return a value on every path
 func.func @stores_in_one_branch(%A: !field, %p: i1) {
   %d = stencil.load %A : !field -> !temp
   %g = stencil.apply(%x = %d : !temp, %q = %p : i1) -> (!temp) {

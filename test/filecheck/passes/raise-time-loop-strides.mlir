@@ -5,7 +5,7 @@
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK: scf.for in @stands: its step is 0; give it a step of 1 or more
+// CHECK: scf.for in @stands: the loop's step is 0; give it a step of 1 or more
 func.func @stands(%n: index, %A: !field, %B: !field) {
   %c0 = arith.constant 0 : index
   scf.for %t = %c0 to %n step %c0 {
@@ -24,7 +24,7 @@ func.func @stands(%n: index, %A: !field, %B: !field) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK: scf.for in @counts_down: its step is -2; give it a step of 1 or more
+// CHECK: scf.for in @counts_down: the loop's step is -2; give it a step of 1 or more
 func.func @counts_down(%n: index, %A: !field, %B: !field) {
   %c0 = arith.constant 0 : index
   %down = arith.constant -2 : index

@@ -184,7 +184,7 @@ func.func @disjoint(%n: index, %A: !field, %B: !field, %C: !field) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:       stencil.apply in @in_place: it reads beside the cell the field that it is stored to: old values are read, as a stencil.load is a snapshot; a recurrence along an axis is no stencil
+// CHECK:       stencil.apply in @in_place: the apply reads its target field beside the cell: old values are read, as a stencil.load is a snapshot; a recurrence along an axis is no stencil
 // CHECK-LABEL: func.func @in_place
 // CHECK:         temporal.update %[[s:.*]] = @in_place_cell0(%[[a:.*]][-1]) in <[1], [8]>
 // CHECK-NEXT:    temporal.update %[[a]] = @in_place_cell1(%[[s]][0]) in <[1], [8]>
@@ -234,7 +234,7 @@ func.func @lower_rank(%n: index, %A: !field, %K: !stencil.field<[0,8]xf64>) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:       stencil.apply in @forgets: no store needs its results; it is left out
+// CHECK:       stencil.apply in @forgets: no store needs the results; the operation is left out
 // CHECK-LABEL: func.func @forgets
 // CHECK:         temporal.update %{{.*}} = @forgets_cell0() in <[0], [8]>
 // CHECK-NEXT:  }

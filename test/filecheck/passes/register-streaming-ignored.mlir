@@ -5,9 +5,9 @@
 
 // Options without effect are said to be ignored, and what would make a loop too long is left out.
 
-// CHECK:     tile.kernel in @warp: delay=2 is ignored: its warps exchange nothing; leave it out, or give device-tiling tile=block
-// CHECK:     tile.kernel in @warp: what=plane is ignored: its warps exchange nothing; leave it out, or give device-tiling tile=block
-// CHECK:     tile.kernel in @warp: sync=mbarrier is ignored: its warps exchange nothing; leave it out, or give device-tiling tile=block
+// CHECK:     tile.kernel in @warp: delay=2 is ignored: the warps exchange nothing; leave out the option, or give device-tiling tile=block
+// CHECK:     tile.kernel in @warp: what=plane is ignored: the warps exchange nothing; leave out the option, or give device-tiling tile=block
+// CHECK:     tile.kernel in @warp: sync=mbarrier is ignored: the warps exchange nothing; leave out the option, or give device-tiling tile=block
 // CHECK-NOT: ignored
 
 // A period that planes were placed with stays.
@@ -21,7 +21,7 @@
 // LONG:         tile.load %src ahead 0 home #tile.registers<depth 6, period 7>
 // LONG:         tile.exchange {{.*}} delay 5 home #tile.exchange_buffer<slots 6, shifting
 
-// HALVES: tile.kernel in @block: sync=mbarrier is left out: warps read exchanged cells in the step that publishes the cells; use sync=barrier, or a tile that is streamed, with delay=1 or more
+// HALVES: tile.kernel in @block: sync=mbarrier is left out: warps read exchanged cells in the publishing step; use sync=barrier, or a streamed tile, with delay=1 or more
 func.func private @cell(%a: f64, %b: f64) -> f64 {
   %s = arith.addf %a, %b : f64
   func.return %s : f64

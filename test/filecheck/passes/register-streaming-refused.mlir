@@ -2,7 +2,7 @@
 
 // The blocks of a tile that the device holds do not share what the warps of a block wait at.
 
-// CHECK: tile.kernel in @apart: the blocks of its tile cannot meet at a block's barrier; give register-streaming sync=flags or sync=grid
+// CHECK: tile.kernel in @apart: the blocks of the tile cannot meet at a block's barrier; give register-streaming sync=flags or sync=grid
 tile.kernel @apart(%src: !stencil.field<[-1,33]x[-1,33]x[-1,65]xf64>, %dst: !stencil.field<[-1,33]x[-1,33]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0, 0], [32, 32, 64]>
     layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]> {

@@ -52,7 +52,7 @@ func.func @alternates(%u: !temp, %A: !field) {
 
 !temp = !stencil.temp<?x?xf64>
 
-// CHECK:       stencil.return in @nowhere: the cells that it returns are not one cell, moved, and its stores do not begin at one place; it stays unrolled
+// CHECK:       stencil.return in @nowhere: the returned cells are not one cell, moved, and the stores do not begin at one place; the apply stays unrolled
 // CHECK-LABEL: func.func @nowhere
 // CHECK:         stencil.return %{{.*}}, %{{.*}} unroll <[1, 2]> : f64, f64
 func.func @nowhere(%u: !temp) -> !temp {

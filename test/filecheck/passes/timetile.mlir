@@ -10,7 +10,7 @@
 !field = !stencil.field<[-1,4097]x[-1,4097]xf64>
 !temp = !stencil.temp<?x?xf64>
 
-// CHECK:       scf.for in @other: the time loop runs a step at a time: it carries a value of type f64
+// CHECK:       scf.for in @other: the time loop runs a step at a time: the loop carries a value of type f64
 // CHECK:       func.func private @heat_cell0
 // CHECK:         math.fma
 // PLAIN:       func.func private @heat_cell0

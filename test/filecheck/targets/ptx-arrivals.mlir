@@ -4,7 +4,7 @@
 // What kernels whose warps arrive and wait, or reach other blocks of a cluster, become; an architecture that
 // has no instructions for that is refused.
 
-// AMPERE: nvvm.cluster.arrive in @halves: sm_80 has no such instruction; use sync=barrier and tiles of a block, or sync=grid and tiles of the device
+// AMPERE: nvvm.cluster.arrive in @halves: sm_80 has no instruction for the synchronisation; use sync=barrier and tiles of a block, or sync=grid and tiles of the device
 
 // Warps arrive and wait; blocks of a cluster reach each other's shared memory.
 // CHECK-LABEL: .visible .entry halves(

@@ -3,7 +3,7 @@
 
 // Functions of the mathematical library are CUDA's own: the module holds each once, and kernels call it.
 
-// MISSING: math.exp in @k{{.*}}: PTX has no such instruction, and NVRTC is not there to compile it; install nvidia-cuda-nvrtc (pip install 'timetile[functions]'), or run it with executor cpu
+// MISSING: math.exp in @k{{.*}}: PTX has no instruction for the function, and NVRTC, which compiles such functions, is absent; install nvidia-cuda-nvrtc (pip install 'timetile[functions]'), or run it with executor cpu
 
 // CHECK:      .func  (.param .b64 func_retval0) timetile_exp(
 // CHECK:      .func  (.param .b32 func_retval0) timetile_powf(

@@ -15,7 +15,7 @@ func.func @host() {
 // ARCH: the architecture sm_20 is not known; use sm_90 or sm_80, or a part: h200, h100-sxm
 // VERSION: ptx: a version is two numbers, like 8.1, got eight
 llvm.func @power(%a: f64, %n: i32) attributes {nvvm.kernel, nvvm.maxntid = array<i32: 32, 1, 1>, nvvm.minctasm = 1 : i32} {
-  // CHECK: math.fpowi in @power: it has no PTX form; use operations of arith, math, scf, nvvm and simt
+  // CHECK: math.fpowi in @power: the operation has no PTX form; use operations of arith, math, scf, nvvm and simt
   %0 = math.fpowi %a, %n : f64, i32
   llvm.return
 }
@@ -33,7 +33,7 @@ llvm.func @vector() attributes {nvvm.kernel, nvvm.maxntid = array<i32: 32, 1, 1>
 // What was lowered for a GPU with more shared memory.
 
 "gpu.module"() <{sym_name = "large"}> ({
-  // SMALLER: llvm.func in @large: it takes 200000 bytes of shared memory a block, and sm_80 has 166912; compile for it (arch=sm_80)
+  // SMALLER: llvm.func in @large: the kernel takes 200000 bytes of shared memory a block, and sm_80 has 166912; compile for the GPU (arch=sm_80)
   llvm.func @large() attributes {nvvm.kernel, nvvm.maxntid = array<i32: 32, 1, 1>, nvvm.minctasm = 1 : i32} {
     llvm.return
   }

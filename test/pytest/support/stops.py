@@ -20,8 +20,8 @@ PROGRAMS = {
 
 
 NO_LOOP = (
-    "it has no time loop, and a run stops between the steps of one; call the program once "
-    "for each step"
+    "the function has no time loop, and a run stops between steps of a time loop; call the "
+    "program once for each step"
 )
 
 

@@ -132,7 +132,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (r"leave out tile and stream-axis, or reads=memory", having(TILING, reads=None)),
     (r"in parts; leave it out", having(TILING, cuts=None)),
     (r"use reads=memory without tile and stream-axis", lambda p, _: from_memory(p)),
-    (r"give device-tiling cuts of these numbers", having(TILING, cuts=None)),
+    (r"give device-tiling other cuts", having(TILING, cuts=None)),
     (
         r"give device-tiling cuts with (\d+)",
         lambda p, m: p.having(

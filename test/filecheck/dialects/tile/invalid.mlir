@@ -229,7 +229,7 @@ tile.kernel @too_lazy(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 
 
 tile.kernel @too_few_slots(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
   %u = tile.load %src home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
-  // CHECK: 3 slots are overwritten before their readers come: delay 2 and one synchronisation every 2 steps need 4
+  // CHECK: 3 slots are overwritten before the read: delay 2 and one synchronisation every 2 steps need 4
   %e = tile.exchange %u what plane delay 2 home #tile.exchange_buffer<slots 3, fixed, every 2, space shared, sync barrier> : !tile.queue<f64, lag 2, edges [1]>
 }
 
@@ -247,7 +247,7 @@ tile.kernel @unheard(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0
 tile.kernel @store_nothing(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.field<[8,12]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0], [8]> {
   %u = tile.load %src : !tile.queue<f64, lag 0>
-  // CHECK: it stores nothing: bounds [0, 8) and the field's [8, 12) have no cell in common
+  // CHECK: the store has no cell: bounds [0, 8) and the field's [8, 12) have no cell in common
   tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[8,12]xf64>
 }
 
