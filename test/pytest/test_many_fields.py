@@ -95,7 +95,7 @@ def test_blocks_that_need_more_shared_memory_than_there_is_are_refused():
     )
     with pytest.raises(
         CompileError,
-        match=r"tile.kernel in @many_d2: the kernel takes \d+ bytes of shared memory a block, and sm_90 "
-        r"has 232448; give device-tiling a smaller pack",
+        match=r"tile.kernel in @many_d2: the kernel takes \d+ bytes of shared memory a block, and "
+        r"sm_90 has 232448; give device-tiling a smaller pack",
     ):
         compiled.kernels.kernel("many_d2")
