@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from xdsl.dialects.builtin import AnyFloat
+from xdsl.dialects.builtin import AnyFloat, MemRefType
 from xdsl.dialects.stencil import TempType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.hints import isa
@@ -29,6 +29,15 @@ def parent_of(op: Operation, kind: type[OperationT]) -> OperationT:
     return parent
 
 
+def ancestor_of(op: Operation, kind: type[OperationT]) -> OperationT:
+    """The nearest operation of a kind around an operation, as proved by a verifier."""
+    around = op.parent_op()
+    while around is not None and not isinstance(around, kind):
+        around = around.parent_op()
+    assert around is not None
+    return around
+
+
 def terminator_of(block: Block, kind: type[OperationT]) -> OperationT:
     """The terminator of a block, of the kind proved by the verifier of the operation around."""
     terminator = block.last_op
@@ -41,6 +50,21 @@ def maker_of(value: SSAValue, kind: type[OperationT]) -> OperationT:
     owner = value.owner
     assert isinstance(owner, kind)
     return owner
+
+
+def operation_at(value: SSAValue) -> Operation:
+    """The operation with a value as result, or around the block of an argument."""
+    owner = value.owner
+    around = owner if isinstance(owner, Operation) else owner.parent_op()
+    assert around is not None
+    return around
+
+
+def memref_type(value: SSAValue) -> MemRefType[Attribute]:
+    """The type of a memref."""
+    kind = value.type
+    assert isa(kind, MemRefType[Attribute])
+    return kind
 
 
 def temp_element(value: SSAValue) -> Attribute:

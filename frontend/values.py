@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any, cast
 
 import numpy as np
@@ -297,13 +298,12 @@ def power(base: Value, exponent: Value) -> Value:
         return made("sqrt", base)
     if not (isinstance(number, int | float) and number in range(1, 9)):
         return Value("power", Kind.FLOAT, (as_float(base), as_float(exponent)))
-    result, square = None, base
+    factors, square = list[Value](), base
     for bit in reversed(f"{int(number):b}"):
         if bit == "1":
-            result = square if result is None else result * square
+            factors.append(square)
         square = square * square
-    assert result is not None
-    return result
+    return reduce(lambda product, factor: product * factor, factors)
 
 
 def choice(condition: object, if_true: object, if_false: object) -> Value:

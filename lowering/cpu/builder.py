@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType, i1, i32, i64
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from timetile.dialects.comparisons import INTEGER_NUMBERS
 
@@ -36,12 +36,13 @@ LoopBody = Callable[[SSAValue, Sequence[SSAValue]], Sequence[SSAValue]]
 
 class Builder:
     """
-    Builds a function: appends operations to `block`, new blocks to the function, and constants to
-    the head of `entry`, the function's first block.
+    Builds the body of a function: appends operations to `block`, new blocks to the body, and
+    constants to the head of `entry`, the first block.
     """
 
-    def __init__(self, entry: Block):
-        self.entry = self.block = entry
+    def __init__(self, body: Region):
+        self.body = body
+        self.entry = self.block = body.block
         self.constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
         self.callees: dict[str, llvm.LLVMFunctionType] = {}
         """The library functions called, by name, with types."""
@@ -103,16 +104,12 @@ class Builder:
 
     def intrinsic(self, name: str, arguments: Sequence[SSAValue], kind: Attribute) -> SSAValue:
         """The result of an intrinsic of LLVM."""
-        result = self.add(llvm.CallIntrinsicOp(name, arguments, [kind])).ress
-        assert result is not None
-        return result
+        return self.add(llvm.CallIntrinsicOp(name, arguments, [kind])).results[0]
 
     def library(self, name: str, arguments: Sequence[SSAValue], kind: Attribute) -> SSAValue:
         """The result of a library function, declared here and bound when the code is loaded."""
         self.callees[name] = llvm.LLVMFunctionType([a.type for a in arguments], kind)
-        result = self.add(llvm.CallOp(name, *arguments, return_type=kind)).returned
-        assert result is not None
-        return result
+        return self.add(llvm.CallOp(name, *arguments, return_type=kind)).results[0]
 
     def moved(self, pointer: SSAValue, elements: SSAValue, kind: Attribute) -> SSAValue:
         """A pointer moved by some elements of a type."""
@@ -152,9 +149,8 @@ class Builder:
 
     def new_block(self, kinds: Sequence[Attribute] = ()) -> Block:
         """A new block at the end of the function."""
-        region, block = self.entry.parent, Block(arg_types=kinds)
-        assert region is not None, "the entry is a block of a function"
-        region.add_block(block)
+        block = Block(arg_types=kinds)
+        self.body.add_block(block)
         return block
 
     def loop(

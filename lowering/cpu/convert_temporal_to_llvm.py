@@ -79,7 +79,10 @@ class StepsFunction:
         self.loop, self.number, self.given = loop, number, Given.of(loop)
         kinds = [*self.given.kinds, *TEAM]
         self.function, entry = function_of(steps_name(number), kinds)
-        self.build, self.arguments = Builder(entry), entry.args[: len(self.given.kinds)]
+        self.build, self.arguments = (
+            Builder(self.function.body),
+            entry.args[: len(self.given.kinds)],
+        )
         (
             self.steps, self.depth, self.together, self.rows, self.columns,
             self.thread, self.threads, self.barrier,

@@ -37,7 +37,7 @@ def elementwise_functions(
     functions called.
     """
     function, entry = function_of(name, argument_kinds(len(operands)))
-    build, (*sources, target, count) = Builder(entry), entry.args
+    build, (*sources, target, count) = Builder(function.body), entry.args
 
     def element(place: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
         values = [

@@ -51,7 +51,10 @@ class PartFunction:
             self.updates = [self.updates[only]]
         kinds = [*self.given.kinds, *PART]
         self.function, entry = function_of(part_name(number, only), kinds, "internal")
-        self.build, self.arguments = Builder(entry), entry.args[: len(self.given.kinds)]
+        self.build, self.arguments = (
+            Builder(self.function.body),
+            entry.args[: len(self.given.kinds)],
+        )
         self.count, self.low, self.opening, self.high, self.closing, self.rows, self.columns = (
             entry.args[-len(PART) :]
         )

@@ -92,7 +92,7 @@ class UpdateFunction:
         fields, scalars = fields_of(update), scalars_of(update)
         kinds = [POINTER for _ in fields] + [llvm_type(s.type) for s in scalars] + [i64] * 4
         self.function, entry = function_of(name, kinds, "internal", len(fields))
-        self.build = Builder(entry)
+        self.build = Builder(self.function.body)
         given, (low, high, second_low, second_high) = entry.args[:-4], entry.args[-4:]
         self.spans = ((low, high), (second_low, second_high))
         self.pointers = dict(zip(fields, given))

@@ -53,8 +53,7 @@ class ConvertOverride(AccessPattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: simt.OverrideOp, rewriter: PatternRewriter, /) -> None:
-        assert op.mask is not None
-        if op.index is not None:
+        if op.index is not None and op.mask is not None:
             pointer, offset = self.place(op, rewriter)
             rewriter.replace(op, simt.OverrideOp(list(op.cells), pointer, None, offset, op.mask))
 

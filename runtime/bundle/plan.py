@@ -18,6 +18,7 @@ from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import BroadcastOp, LoopOp, ScratchOp
 from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp
 from timetile.dialects.tile import ScratchOp as LikeOp
+from timetile.dialects.verified import terminator_of
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.diagnostics import refuse
 from timetile.passes.raising.memory import is_alias
@@ -180,8 +181,7 @@ class Planner:
             if value is not loop.steps:
                 known[inner] = self.operand(value, loop)
         self.plan.actions += self.actions(planned, list(planned.body.block.ops), known)
-        end = planned.body.block.last_op
-        assert isinstance(end, ReturnOp)
+        end = terminator_of(planned.body.block, ReturnOp)
         places = [known[value]["buffer"] for value in end.arguments]
         self.buffers.update(zip(loop.res, places))
         if loop.sweep is None or not self.plan.latest:
@@ -221,7 +221,7 @@ class Planner:
                     found.append({"launch": name, "operands": [known[v] for v in op.operands]})
                 case scf.ForOp():
                     times = integer_constant(op.ub)
-                    assert times is not None
+                    assert times is not None, "launches repeat a fixed number of times"
                     inner = self.actions(planned, list(op.body.block.ops), known)
                     found.append({"repeat": times, "actions": inner})
                 case _:

@@ -43,9 +43,8 @@ def command_of(path: Path, text: str) -> str:
     if path.suffix == ".py":
         return f"python {shlex.quote(str(path))}"
     header = re.sub(r"^//", "", text, flags=re.MULTILINE)
-    found = re.search(r"^ {3}(timetile run .*(?:\n {7}.*)*)", header, re.MULTILINE)
-    assert found is not None
-    return " ".join(found[1].split()).replace(path.name, shlex.quote(str(path)))
+    command = re.findall(r"^ {3}(timetile run .*(?:\n {7}.*)*)", header, re.MULTILINE)[0]
+    return " ".join(command.split()).replace(path.name, shlex.quote(str(path)))
 
 
 def example(options: Options, log: Log) -> int:

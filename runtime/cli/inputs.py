@@ -49,12 +49,6 @@ def label(parameter: Parameter) -> str:
     return f"arg{parameter.position}" + (f" (%{parameter.name})" if parameter.name else "")
 
 
-def shape_of(parameter: Parameter) -> tuple[int, ...]:
-    """The shape of a field's array, halos included."""
-    assert parameter.bounds is not None
-    return tuple(high - low for low, high in zip(parameter.bounds.lb, parameter.bounds.ub))
-
-
 def read_arrays(path: Path) -> dict[str, Array]:
     """The arrays of a .npz file by name."""
     try:
@@ -135,14 +129,14 @@ class Arguments:
         if parameter.bounds is None:
             self.give(parameter, value)
         else:
-            self.give(parameter, np.full(shape_of(parameter), value, dtype_of(parameter.kind)))
+            self.give(parameter, np.full(parameter.shape, value, dtype_of(parameter.kind)))
 
     def check_size(self) -> None:
         """UsageError where the fields together are larger than any memory."""
         for parameter in self.program.parameters:
             if parameter.bounds is None:
                 continue
-            size = prod(shape_of(parameter)) * dtype_of(parameter.kind).itemsize
+            size = prod(parameter.shape) * dtype_of(parameter.kind).itemsize
             if size > LARGEST_FIELD:
                 raise UsageError(
                     f"{label(parameter)} has {size} bytes, more than any memory; give the program "
@@ -183,10 +177,15 @@ class Arguments:
 
     def add_shape(self, shape: str) -> None:
         """Give one shape to all fields written by steps and still without a value."""
-        fields = [p for p in self.without_values() if p.is_field and p.position in self.written]
-        for parameter in fields:
-            inside = self.written[parameter.position]
-            self.values[parameter.position] = shaped(parameter, shape, inside)
+        fields = [
+            (p, p.bounds)
+            for p in self.without_values()
+            if p.is_field and p.bounds is not None and p.position in self.written
+        ]
+        for parameter, bounds in fields:
+            inside = self.written[parameter.position] or bounds
+            cells = shaped(shape, bounds, inside, dtype_of(parameter.kind))
+            self.values[parameter.position] = cells
         if not fields:
             raise UsageError(
                 f"--init {shape} is for fields written by steps, and all have values; leave out "
@@ -215,7 +214,7 @@ class Arguments:
         for parameter in self.without_values():
             self.values[parameter.position] = random_cells(
                 parameter,
-                shape_of(parameter),
+                parameter.shape,
                 seed,
                 ranges.get(parameter.position),
                 constant=self.is_coefficient(parameter),

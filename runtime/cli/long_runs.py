@@ -102,13 +102,35 @@ def execute(
     return outcome
 
 
+@dataclass(frozen=True)
+class Snapshots:
+    """
+    The snapshots of a run of some steps: `every` how many steps, and the file beside which the
+    snapshots are written.
+    """
+
+    every: int
+    steps: int
+    out: Path
+
+    @property
+    def count(self) -> int:
+        """The number of snapshots."""
+        return -(-self.steps // self.every)
+
+
 class SnapshotRun:
     """A run in pieces, with a snapshot after each."""
 
-    def __init__(self, program: CompiledProgram, values: Sequence[Any], options: Options):
-        assert options.steps is not None and options.out is not None
+    def __init__(
+        self,
+        program: CompiledProgram,
+        values: Sequence[Any],
+        snapshots: Snapshots,
+        options: Options,
+    ):
         self.program, self.values, self.options = program, values, options
-        self.steps, self.out = options.steps, options.out
+        self.every, self.steps, self.out = snapshots.every, snapshots.steps, snapshots.out
         self.first = options.first_step or 0
         self.outcome, self.watch = Outcome(state=list(values)), FiniteWatch(program, values)
         self.done = self.first
@@ -116,8 +138,7 @@ class SnapshotRun:
 
     def run(self, tell: Callable[[str], None], shows: bool | None) -> Outcome:
         """Run. An interruption raises Stopped, with the place, and the way to go on."""
-        every = self.options.snapshot_every
-        assert every is not None
+        every = self.every
         check_pieces(self.program.function)
         if self.program.executor == "gpu":
             prepare(self.program, self.values, min(every, self.steps))

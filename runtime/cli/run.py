@@ -18,7 +18,7 @@ from timetile.runtime.cli.inputs import (
     write_arrays,
 )
 from timetile.runtime.cli.interrupts import Stopped
-from timetile.runtime.cli.long_runs import FiniteWatch, Outcome, SnapshotRun, execute
+from timetile.runtime.cli.long_runs import FiniteWatch, Outcome, SnapshotRun, Snapshots, execute
 from timetile.runtime.cli.options import Options
 from timetile.runtime.cli.outputs import check_output
 from timetile.runtime.cli.plotting import Panel, check_picture, panels, plot
@@ -125,7 +125,7 @@ def check(
     return compare(program, values, copies, judge, tell)
 
 
-def check_outputs(options: Options, values: Sequence[Any]) -> None:
+def check_outputs(options: Options, values: Sequence[Any], snapshots: Snapshots | None) -> None:
     """Check the output files of a run. Raises OSError or UsageError before the run."""
     if options.plot is not None:
         check_picture(options.plot)
@@ -134,10 +134,9 @@ def check_outputs(options: Options, values: Sequence[Any]) -> None:
         return
     size = sum(value.nbytes for value in values if np.ndim(value))
     check_output(options.out, size)
-    if options.snapshot_every is not None and options.steps is not None:
-        count = -(-options.steps // options.snapshot_every)
-        last = (options.first_step or 0) + options.steps
-        check_output(snapshot_path(options.out, last, last), size * (count + 1))
+    if snapshots is not None:
+        last = (options.first_step or 0) + snapshots.steps
+        check_output(snapshot_path(options.out, last, last), size * (snapshots.count + 1))
 
 
 def check_options(options: Options, program: CompiledProgram) -> None:
@@ -153,11 +152,18 @@ def check_options(options: Options, program: CompiledProgram) -> None:
         )
     if options.random_range and options.random is None:
         raise UsageError("--random-range has no effect without --random; give --random SEED, too")
-    if options.snapshot_every is not None and (options.out is None or options.steps is None):
+
+
+def snapshots_of(options: Options) -> Snapshots | None:
+    """The snapshots of a run, if asked for; UsageError without an output or a number of steps."""
+    if options.snapshot_every is None:
+        return None
+    if options.out is None or options.steps is None:
         raise UsageError(
             "--snapshot-every writes beside the file of --out, after some of --steps; give --out "
             "OUT.npz and --steps N"
         )
+    return Snapshots(options.snapshot_every, options.steps, options.out)
 
 
 def check_first_step(options: Options) -> None:
@@ -173,25 +179,24 @@ def check_first_step(options: Options) -> None:
 class Pictures:
     """The pictures of a run: fields written by steps, at the start and at the end."""
 
-    def __init__(self, program: CompiledProgram, values: Sequence[Any]):
-        self.program, self.values = program, values
+    def __init__(self, program: CompiledProgram, values: Sequence[Any], path: Path):
+        self.program, self.values, self.path = program, values, path
+        fields = [(p.position, p.bounds) for p in program.parameters]
+        self.bounds = {k: bounds for k, bounds in fields if bounds is not None}
         self.written = written_arguments(program.function)
         self.start = {k: self.panels(k) for k in self.written if np.ndim(values[k])}
 
     def panels(self, position: int) -> list[Panel]:
         """The drawn parts of an argument, at present."""
-        bounds = self.program.parameters[position].bounds
-        assert bounds is not None
-        return panels(self.values[position], bounds, self.written.get(position))
+        value, bounds = self.values[position], self.bounds[position]
+        return panels(value, bounds, self.written.get(position))
 
-    def draw(self, outcome: Outcome, options: Options) -> None:
+    def draw(self, outcome: Outcome, first_step: int | None) -> None:
         """Draw the last time level, beside the start."""
-        assert options.plot is not None
         latest = [k for positions in outcome.latest for k in positions]
-        fields = [p.position for p in self.program.parameters if p.bounds is not None]
-        begin = f"start (step {options.first_step})" if options.first_step else "start"
+        begin = f"start (step {first_step})" if first_step else "start"
         shown: dict[str, Mapping[str, Sequence[Panel]]] = {}
-        for position in latest or fields:
+        for position in latest or self.bounds:
             # A continued run takes the last time level at the place of the first level of this run.
             place = next(
                 k for k, value in enumerate(outcome.state) if value is self.values[position]
@@ -202,7 +207,7 @@ class Pictures:
         where = device(self.program.gpu).name if self.program.executor == "gpu" else "the CPU"
         if self.program.executor not in ("gpu", "cpu"):
             where = f"the executor {self.program.executor}"
-        plot(shown, options.plot, f"{self.program.name}, {outcome.steps} steps on {where}")
+        plot(shown, self.path, f"{self.program.name}, {outcome.steps} steps on {where}")
 
 
 def run(options: Options, log: Log) -> int:
@@ -211,17 +216,18 @@ def run(options: Options, log: Log) -> int:
     tell: Say = (lambda text: None) if options.quiet else say
     shows = False if options.quiet else options.progress
     check_options(options, program)
+    snapshots = snapshots_of(options)
     values = gathered(program, options)
     check_first_step(options)
     # Random fields have random halos: the notice would tell nothing new.
     program.kernels.notice.wanted &= options.random is None
-    check_outputs(options, values)
+    check_outputs(options, values, snapshots)
     copies: list[Any] = []
     if options.check:
         copies = [np.copy(value) if np.ndim(value) else value for value in values]
-    pictures = Pictures(program, values) if options.plot is not None else None
-    if options.snapshot_every is not None:
-        outcome = SnapshotRun(program, values, options).run(tell, shows)
+    pictures = None if options.plot is None else Pictures(program, values, options.plot)
+    if snapshots is not None:
+        outcome = SnapshotRun(program, values, snapshots, options).run(tell, shows)
     else:
         watch = FiniteWatch(program, values)
         try:
@@ -235,6 +241,6 @@ def run(options: Options, log: Log) -> int:
         write_arrays(options.out, program, values)
         tell(f"wrote {options.out}")
     if pictures is not None:
-        pictures.draw(outcome, options)
+        pictures.draw(outcome, options.first_step)
         tell(f"wrote {options.plot}")
     return 0 if same else 1

@@ -69,12 +69,11 @@ SHAPES: dict[str, Callable[[Sequence[Array]], Array]] = {
 """The choices of `--init`."""
 
 
-def shaped(parameter: Parameter, shape: str, inside: StencilBoundsAttr | None) -> Array:
+def shaped(
+    shape: str, bounds: StencilBoundsAttr, inside: StencilBoundsAttr, dtype: np.dtype[Any]
+) -> Array:
     """The cells of a field at the start, halo included. `inside` are the cells written by steps."""
-    assert parameter.bounds is not None
-    around = inside or parameter.bounds
-    cells = SHAPES[shape](places(parameter.bounds, around))
-    return np.ascontiguousarray(cells, dtype=dtype_of(parameter.kind))
+    return np.ascontiguousarray(SHAPES[shape](places(bounds, inside)), dtype=dtype)
 
 
 @dataclass(frozen=True)

@@ -89,8 +89,8 @@ class PlanesLaunch:
         self.functions = {s: cell_function(s) for s in self.stages if isinstance(s, ApplyOp)}
         self.geometry = geometry = checked_geometry(kernel)
         self.homes, self.extents = make_homes(kernel), geometry.extents
-        low, high = (0, 1) if self.stream is None else self.span(self.bounds)
-        self.steps = range(low - geometry.fill, high + geometry.drain)
+        stored = geometry.stored_planes
+        self.steps = range(stored.start - geometry.fill, stored.stop + geometry.drain)
         self.steady = range(0) if self.stream is None else steady_steps(geometry)
         self.boxes = computed_boxes(kernel)
         self.frame = self.section(frame_of(kernel, self.boxes), 0)
@@ -121,14 +121,11 @@ class PlanesLaunch:
 
     # Planes of boxes.
 
-    def span(self, box: StencilBoundsAttr) -> tuple[int, int]:
-        """The planes of a box: the first, and the end after the last."""
-        assert self.stream is not None
-        return tuple(box.lb)[self.stream], tuple(box.ub)[self.stream]
-
     def holds(self, box: StencilBoundsAttr, plane: int) -> bool:
         """Some cells of a box lie in a plane."""
-        return self.stream is None or plane in range(*self.span(box))
+        if self.stream is None:
+            return True
+        return plane in range(tuple(box.lb)[self.stream], tuple(box.ub)[self.stream])
 
     def section(self, box: StencilBoundsAttr, plane: int) -> StencilBoundsAttr:
         """A box one plane thick; the whole box without a streaming axis."""
@@ -170,11 +167,11 @@ class PlanesLaunch:
         """Some stored cell depends on a plane of the stage's results."""
         if self.stream is None:
             return True
-        first, last = self.span(self.bounds)
+        stored = self.geometry.stored_planes
         extents = [self.extents[queue] for queue in stage.results if queue in self.extents]
         low = max((extent.low[self.stream] for extent in extents), default=0)
         high = max((extent.high[self.stream] for extent in extents), default=0)
-        return first - low <= plane < last + high
+        return stored.start - low <= plane < stored.stop + high
 
     # Stages.
 

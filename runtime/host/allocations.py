@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects import gpu, memref, scf, stencil
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
+from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 
+from timetile.dialects.verified import memref_type
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.arithmetic.cells import DTYPES
 from timetile.runtime.host.parameters import names_of
@@ -36,7 +37,7 @@ def allocated(op: Operation) -> tuple[tuple[int, ...], np.dtype[Any]]:
             )
         shape = tuple(high - low for low, high in zip(kind.bounds.lb, kind.bounds.ub))
     else:
-        assert isa(kind, MemRefType[Attribute])
+        kind = memref_type(op.results[0])
         shape = kind.get_shape()
         if DYNAMIC_INDEX in shape:
             refuse(

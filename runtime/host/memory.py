@@ -14,13 +14,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects import gpu, memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
+from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import BroadcastOp, GatherOp, LoopOp, ScratchOp
+from timetile.dialects.verified import memref_type, operation_at
 from timetile.passes.diagnostics import refuse
 from timetile.passes.raising.memory import is_alias, memory_of
 from timetile.passes.raising.narrow_fields import is_read_in_place
@@ -159,8 +160,7 @@ def shape_of(bounds: StencilBoundsAttr) -> tuple[int, ...]:
 
 def memref_shape(value: SSAValue, buffer: Any) -> tuple[int, ...]:
     """The shape of a memref: of the type, or of the field or array behind."""
-    kind = value.type
-    assert isa(kind, MemRefType[Attribute])
+    kind = memref_type(value)
     shape = kind.get_shape()
     if DYNAMIC_INDEX not in shape:
         return shape
@@ -173,17 +173,15 @@ def memref_shape(value: SSAValue, buffer: Any) -> tuple[int, ...]:
             return shape_of(field.bounds)
     if is_numpy_array(buffer):
         return buffer.shape
-    owner = value.owner
-    where = owner if isinstance(owner, Operation) else owner.parent_op()
-    assert where is not None
-    refuse(where, f"the extents of {kind} are unknown; give the memref static extents")
+    refuse(
+        operation_at(value),
+        f"the extents of {kind} are unknown; give the memref static extents",
+    )
 
 
 def element_of(value: SSAValue) -> Attribute:
     """The type of a memref's cells."""
-    kind = value.type
-    assert isa(kind, MemRefType[Attribute])
-    return kind.element_type
+    return memref_type(value).element_type
 
 
 def place_of(op: Operation, value: SSAValue, buffer: Any, indices: Sequence[Any]) -> int:

@@ -49,6 +49,13 @@ class Parameter:
     is_steps: bool = False
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of an array, halos included; empty for a scalar."""
+        if self.bounds is None:
+            return ()
+        return tuple(high - low for low, high in zip(self.bounds.lb, self.bounds.ub))
+
+    @property
     def label(self) -> str:
         """`0 (%u)`, or `0` without a name in the program."""
         return f"{self.position}" + (f" (%{self.name})" if self.name else "")

@@ -19,6 +19,7 @@ from xdsl.passes import ModulePass, PassPipeline
 import timetile
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import ApplyOp, KernelOp
+from timetile.dialects.verified import ancestor_of
 from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
 from timetile.lowering.pipelines import (
     FpContract,
@@ -143,10 +144,7 @@ def loops_of(module: ModuleOp) -> list[LoopOp]:
 
 def take_steps(loop: LoopOp) -> None:
     """Let a time loop take its number of steps from a new argument of its function."""
-    function = loop.parent_op()
-    while not isinstance(function, FuncOp):
-        assert function is not None
-        function = function.parent_op()
+    function = ancestor_of(loop, FuncOp)
     block = function.body.block
     loop.operands[0] = block.insert_arg(IndexType(), len(block.args))
     function.update_function_type()

@@ -27,9 +27,8 @@ def address_of(name: str) -> int:
     """The address of a function of the library."""
     for library in libraries():
         if hasattr(library, name):
-            address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
-            assert address is not None
-            return address
+            # A function of ctypes holds the function's address.
+            return ctypes.c_size_t.from_buffer(getattr(library, name)).value
     raise RuntimeError(f"the C library has no function {name}; use a libm of C99 or newer")
 
 

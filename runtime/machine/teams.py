@@ -91,9 +91,8 @@ def barrier_function() -> int:
     """The address of the function called by compiled code to wait."""
     library = c_library()
     wait = wait_in_python if library is None else library.pthread_barrier_wait
-    address = ctypes.cast(wait, ctypes.c_void_p).value
-    assert address is not None
-    return address
+    # A function of ctypes holds the function's address.
+    return ctypes.c_size_t.from_buffer(wait).value
 
 
 def make_barrier(threads: int) -> CBarrier | PythonBarrier:

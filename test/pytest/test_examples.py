@@ -15,7 +15,6 @@ import pytest
 import timetile
 from timetile.runtime.arithmetic.cells import dtype_of
 from timetile.runtime.cli.command_line import make_parser
-from timetile.runtime.cli.inputs import shape_of
 from timetile.runtime.machine.driver import gpu_is_available
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 
@@ -58,7 +57,7 @@ def arguments_for(program: CompiledProgram) -> list[Any]:
     return [
         scalar(dtype_of(p.kind))
         if p.bounds is None
-        else random.random(shape_of(p)).astype(dtype_of(p.kind))
+        else random.random(p.shape).astype(dtype_of(p.kind))
         for p in program.parameters
     ]
 

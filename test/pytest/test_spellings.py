@@ -152,3 +152,21 @@ def test_cells_in_turn_are_refused():
 def test_what_is_wrong_in_any_spelling_is_said_of_the_text():
     with pytest.raises(CompileError, match="is not a valid program"):
         load_text("func @f(%a: !stencil.field<?xf64>) {\n  %0 = nonsense %a : f64\n  return\n}")
+
+
+@pytest.mark.parametrize(
+    ("line", "part"),
+    [
+        ("stencil.access %b [0, 1, 0] :", "stencil.access %b :"),
+        ("stencil.load %2 :", "stencil.load :"),
+        ("stencil.cast %in([-1, -1, 0] : [7, 6, 4])", "stencil.cast %in([-1, -1, 0])"),
+        (
+            "stencil.store %7 to %1([0, 0, 0] : [6, 5, 4])",
+            "stencil.store %7 ([0, 0, 0] : [6, 5, 4])",
+        ),
+    ],
+)
+def test_an_operation_without_a_part_is_reported_by_the_parser(line: str, part: str):
+    assert line in EARTH
+    with pytest.raises(CompileError, match="is not a valid program"):
+        load_text(EARTH.replace(line, part))

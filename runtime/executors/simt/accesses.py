@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Operation
 
 from timetile.dialects import simt
+from timetile.dialects.verified import memref_type
 from timetile.runtime.arithmetic.cells import dtype_of
 from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.executors.simt.machine import Handler, Machine
@@ -101,8 +101,7 @@ def run_shared(m: Machine, op: simt.SharedOp, active: Mask) -> None:
     """Create a slice of shared memory. Code run again names a slice that exists already."""
     if op.result in m.values:
         return
-    kind = op.result.type
-    assert isinstance(kind, MemRefType)
+    kind = memref_type(op.result)
     (cells,) = kind.get_shape()
     data = np.zeros(m.grid * cells, dtype=dtype_of(kind.element_type))
     m.values[op.result] = Buffer(data, m.grid, unset=True)

@@ -43,8 +43,7 @@ class Launch(Machine):
         before = -1
         for _ in self.run_block(self.function.body.block, np.full(self.count, True)):
             if self.events == before:
-                assert self.stuck is not None
-                raise self.stuck
+                raise SimtError(*self.missing)
             before = self.events
         if late := self.phases.received - self.phases.waited:
             block, phase = min(late)

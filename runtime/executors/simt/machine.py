@@ -94,8 +94,8 @@ class Machine(ABC):
         """The fixed parts of accesses, kept as loops run operations many times."""
         self.events = 0
         """The number of events, so far, for which a thread may have waited."""
-        self.stuck: SimtError | None = None
-        """The missing event of the threads that waited last."""
+        self.missing: tuple[Operation | None, str] = (None, "no thread goes on")
+        """The operation and the missing event of the threads that waited last."""
         self.pending: list[PendingCopy] = []
         self.groups = np.zeros(self.count, dtype=np.int64)
         for argument, value in zip(function.body.block.args, arguments):
@@ -213,7 +213,7 @@ class Machine(ABC):
     def wait_until(self, ready: Callable[[], bool], op: Operation, missing: str) -> Strand:
         """Let other threads go on until the awaited event."""
         while not ready():
-            self.stuck = SimtError(op, missing)
+            self.missing = op, missing
             yield
         self.events += 1
         return []

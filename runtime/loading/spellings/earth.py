@@ -63,6 +63,25 @@ EXTENDED = re.compile(r"(lowerext|upperext) = \(([^)]*)\)")
 UNROLLED = re.compile(r"\s+unroll\s+(\[[-\d,\s]*\])([^:]*?)\s*:")
 
 
+class UnknownSpellingError(Exception):
+    """An operation of the stencil dialect has another form than in the Open Earth Compiler."""
+
+
+def required(pattern: re.Pattern[str], text: str) -> re.Match[str]:
+    """The first match of a pattern. Raises UnknownSpellingError without a match."""
+    found = pattern.search(text)
+    if found is None:
+        raise UnknownSpellingError
+    return found
+
+
+def first_two(parts: list[str]) -> tuple[str, str]:
+    """The first two parts of an operation. Raises UnknownSpellingError without them."""
+    if len(parts) < 2:
+        raise UnknownSpellingError
+    return parts[0], parts[1]
+
+
 def is_earth(text: str) -> bool:
     """The text has functions of the older spelling."""
     return FUNCTION.search(text) is not None
@@ -71,6 +90,12 @@ def is_earth(text: str) -> bool:
 def numbers(text: str) -> list[int]:
     """The integers of a list."""
     return [int(part) for part in text.split(",") if part.strip()]
+
+
+def two_lists(text: str) -> tuple[list[int], list[int]]:
+    """The first two lists of integers, mostly the beginning and the end of cells."""
+    first, second = first_two(NUMBERS.findall(text))
+    return numbers(first), numbers(second)
 
 
 def axes_of(sizes: str) -> Axes:
@@ -120,7 +145,11 @@ class Earth:
             return f"{before}math.{RENAMED.get(name, name)}{rest}"
         if name == "call":
             return dynamic(f"{before}func.call{rest}")
-        return dynamic(f"{before}{name}{self.after(name, before, rest)}")
+        try:
+            return dynamic(f"{before}{name}{self.after(name, before, rest)}")
+        except UnknownSpellingError:
+            # The parser reports the operation.
+            return text
 
     def after(self, name: str, before: str, rest: str) -> str:
         """The rewritten text after the name of an operation. `before` names the results."""
@@ -156,32 +185,28 @@ class Earth:
 
     def cast(self, before: str, rest: str) -> str:
         """Rewrite a cast."""
-        name, result = NAME.search(before), TYPE.findall(rest)[-1]
-        source = NAME.search(rest)
-        low, high = (numbers(found) for found in NUMBERS.findall(rest)[:2])
-        assert name is not None and source is not None
+        name, given, source = required(NAME, before), required(TYPE, rest), required(NAME, rest)
+        result = TYPE.findall(rest)[-1]
+        low, high = two_lists(rest)
         axes = axes_of(result[1])
         spans = zip(kept(low, axes), kept(high, axes))
         kind = f"!stencil.field<{''.join(f'[{a},{b}]x' for a, b in spans)}{result[2]}>"
         self.fields[name[0]] = kind
-        given = TYPE.search(rest)
-        assert given is not None
         return f" {source[0]} : {dynamic(given[0])} -> {kind}"
 
     def load(self, rest: str) -> str:
         """Rewrite a load."""
-        source, types = NAME.search(rest), list(TYPE.finditer(rest))
-        assert source is not None
-        return f" {source[0]} : {self.fields.get(source[0], types[0][0])} -> {types[-1][0]}"
+        source, given, types = required(NAME, rest), required(TYPE, rest), list(TYPE.finditer(rest))
+        return f" {source[0]} : {self.fields.get(source[0], given[0])} -> {types[-1][0]}"
 
     def store(self, rest: str) -> str:
         """Rewrite a store."""
-        value, target = NAME.findall(rest)[:2]
-        types = list(TYPE.finditer(rest))
+        given, types = required(TYPE, rest), list(TYPE.finditer(rest))
         axes = axes_of(types[-1][2])
-        low, high = (kept(numbers(found), axes) for found in NUMBERS.findall(rest)[:2])
+        value, target = first_two(NAME.findall(rest))
+        low, high = (kept(found, axes) for found in two_lists(rest))
         kind = self.fields.get(target, types[-1][0])
-        return f" {value} to {target}(<{low}, {high}>) : {types[0][0]} to {kind}"
+        return f" {value} to {target}(<{low}, {high}>) : {given[0]} to {kind}"
 
     def apply(self, rest: str) -> str:
         found = RESULT.search(rest)
@@ -195,9 +220,8 @@ class Earth:
 
     def access(self, rest: str) -> str:
         """Rewrite an access."""
-        source, kind = NAME.search(rest), TYPE.search(rest)
-        assert source is not None and kind is not None
-        offset = numbers(NUMBERS.findall(rest)[0])
+        source, kind = required(NAME, rest), required(TYPE, rest)
+        offset = numbers(required(NUMBERS, rest)[1])
         own = axes_of(kind[2])
         places = [str(offset[axis]) if axis in own else "_" for axis in self.domain]
         return f" {source[0]}[{', '.join(places)}] : {kind[0]}"
@@ -205,10 +229,9 @@ class Earth:
     def dyn_access(self, rest: str) -> str:
         """Rewrite a dyn_access."""
         source, *places = NAME.findall(rest)
-        kind = TYPE.search(rest)
-        assert kind is not None
+        kind = required(TYPE, rest)
         own = axes_of(kind[2])
-        low, high = (kept(numbers(found), own) for found in NUMBERS.findall(rest)[:2])
+        low, high = (kept(found, own) for found in two_lists(rest))
         chosen = ", ".join(places[axis] for axis in own)
         return f" {source}[{chosen}] in <{low}> : <{high}> : {kind[0]}"
 

@@ -37,6 +37,8 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, Region, SSAValue
 
+from timetile.dialects.verified import block_of
+
 
 def values_from_outside(region: Region) -> list[SSAValue]:
     """The values read inside a region and defined outside, each once, in the order of reading."""
@@ -92,10 +94,8 @@ def end_with_reduce(loop: scf.ParallelOp) -> None:
 
 def replace(old: Operation, new: Operation) -> None:
     """Put an operation in another's place: results, names and location."""
-    block = old.parent_block()
-    assert block is not None
     new.location = old.location
-    block.insert_ops_before([new], old)
+    block_of(old).insert_ops_before([new], old)
     for before, after in zip(old.results, new.results):
         after.name_hint = before.name_hint
         before.replace_all_uses_with(after)
