@@ -1,14 +1,14 @@
 """
-The samples that the parameters of registers are fitted to: assembled kernels, one a line of JSON.
+The samples for fitting the parameters of registers: assembled kernels, a kernel a line of JSON.
 
     python benchmarks/assemble_samples.py --processes 2
 
 writes `benchmarks/samples/registers-sm_90.jsonl`. Every program has some kernels of each kind of
 tile, near the limit of registers by the model: fitting ones, and spilling ones. No GPU is needed.
-The first line names the architecture, the assembler, the date and the command. A sample
-has the numbers read by the model's function of registers, and answers of the assembler: registers
-and spilled bytes of the kernel as compiled, and the fewest registers without spills of the code
-inside the bounds, found by assembling the code for several numbers of registers.
+The first line names the architecture, the assembler, the date and the command. A sample has the
+numbers read by the model's function of registers, and answers of the assembler: registers and
+spilled bytes of the kernel as compiled, and the fewest registers without spills of the code inside
+the bounds, found by assembling the code for several numbers of registers.
 """
 
 from __future__ import annotations
@@ -81,13 +81,13 @@ LEAST, MOST = 0.5, 1.3
 """Predicted registers of the chosen kernels, as shares of the registers available to a thread."""
 
 CONSIDERED = 80
-"""Schedules of a program from which kernels are taken."""
+"""Schedules of a program, the sources of kernels."""
 
 PAIRED = 2
-"""Kernels with sums of a program that have others beside them."""
+"""Kernels with sums of a program that has other kernels, too."""
 
 FROM = 24
-"""The fewest registers that a kernel is assembled for."""
+"""The fewest registers for an assembly of a kernel."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Question:
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """What kernels with similar registers have in common."""
+        """The common property of kernels with similar registers."""
         s = self.schedule
         if s.tile != "block" or s.is_resident:
             return s.tile, s.form, s.stream
@@ -120,7 +120,7 @@ class Question:
 
     @property
     def name(self) -> str:
-        """The question in a line, as its sample tells it."""
+        """The question in a line, in the sample's words."""
         return name_of(self.program, self.depth, entries_of(self.schedule))
 
 
@@ -221,7 +221,7 @@ def printed(question: Question, threads: ModuleOp) -> str:
 
 
 def spills_at(ptx: str, arch: str, registers: int) -> bool:
-    """Whether the assembler spills with so many registers of a thread."""
+    """Whether the assembler spills with a given number of registers of a thread."""
     limited = re.sub(r"\.minnctapersm \d+", f".maxnreg {registers}", ptx)
     return assemble(limited, arch).spill_bytes > 0
 
@@ -236,7 +236,7 @@ def fewest(spills: Callable[[int], bool], isa: Isa, guess: int) -> int:
     low, high, step = 0, len(numbers), 1
     place = min(bisect_left(numbers, guess), high - 1)
     while low < high:
-        # Numbers below `low` spill, and those from `high` on do not.
+        # # Numbers below `low` spill; numbers from `high` on do not.
         if spills(numbers[place]):
             low, place = place + 1, place + step
         else:
@@ -248,7 +248,7 @@ def fewest(spills: Callable[[int], bool], isa: Isa, guess: int) -> int:
 
 
 def answered(question: Question) -> RegisterSample | str:
-    """The sample of a question, or why there is none."""
+    """The sample of a question, or the reason for its absence."""
     try:
         return sample_of(question)
     except Exception as error:
@@ -307,7 +307,7 @@ def list_of_questions(asked: tuple[str, str, int]) -> list[Question]:
 
 
 def header(arch: str) -> dict[str, str]:
-    """What is true of all samples of a file."""
+    """Facts about all samples of a file."""
     return {
         "arch": arch,
         "assembler": f"nvJitLink {assembler_version()}",

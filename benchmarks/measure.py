@@ -101,7 +101,7 @@ def time_of_run(compiled: CompiledProgram, fields: Fields, steps: int) -> float:
     """The least milliseconds of two runs of a program after a first run."""
     views = [View(p, a) for p, a in zip(fields.pointers, fields.host)]
     for _ in range(2):
-        # From the third time on a run repeats its launches, as one graph if short.
+        # From the third time on a run repeats the launches, as a graph if short.
         compiled(*views, steps, steps=steps)
     spent = events(fields.gpu, lambda: compiled(*views, steps, steps=steps), 2)
     compiled.runner(0).close()
@@ -137,7 +137,7 @@ def measure(
     times = launch_times(fused, deepest, fields, repeats)
     run: dict[str, float] = {}
     if steps_of_run:
-        # Hand-made schedules are for one kind of halos.
+        # Hand-made schedules are for a single kind of halos.
         public = fused if changes else public_program(text, depth, bench.terms)
         rate = cells * steps_of_run / time_of_run(public, fields, steps_of_run) / 1e6
         run = {f"gcells_per_s_{steps_of_run}_steps": round(rate, 1)}

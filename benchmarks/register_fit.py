@@ -23,16 +23,16 @@ from timetile.passes.targets.isa import Isa
 from timetile.passes.targets.parameters import Parameters
 
 STEPS = (-16, -8, -4, -2, -1, 1, 2, 4, 8, 16)
-"""What is added to a whole number when a better one is looked for."""
+"""Steps of a whole number in the search for a better value."""
 
 FACTORS = (0.7, 0.8, 0.9, 0.95, 0.99, 1.01, 1.05, 1.1, 1.2, 1.4)
-"""What another number is multiplied by."""
+"""Factors of another number in the search."""
 
 ROUNDS = 20
 """Most passes over all parameters of a fit."""
 
 LESS = 1e-9
-"""The least difference of deviations for which a value is taken."""
+"""The least difference of deviations for a new value."""
 
 
 def needed(sample: RegisterSample, parameters: Parameters) -> int:
@@ -42,8 +42,8 @@ def needed(sample: RegisterSample, parameters: Parameters) -> int:
 
 def off(sample: RegisterSample, parameters: Parameters, isa: Isa) -> int:
     """
-    By how many registers a prediction is off: below 0 if too few are predicted. Code that spills
-    with all registers of a thread needs more, and any prediction of more is right.
+    The error of a prediction in registers: below 0 for too few predicted registers. Code that
+    spills with all registers of a thread needs more, and any prediction of more is right.
     """
     made = needed(sample, parameters)
     if sample.needed == NEVER:
@@ -52,9 +52,7 @@ def off(sample: RegisterSample, parameters: Parameters, isa: Isa) -> int:
 
 
 def deviation(samples: Sequence[RegisterSample], parameters: Parameters, isa: Isa) -> float:
-    """
-    The root of the mean square of the registers by which predictions are off, every program alike.
-    """
+    """The root of the mean square of the errors in registers, with equal weights of programs."""
     by_program: dict[str, list[int]] = defaultdict(list)
     for sample in samples:
         by_program[sample.program].append(off(sample, parameters, isa) ** 2)
@@ -114,7 +112,7 @@ def kernel_fits(samples: Sequence[RegisterSample], parameters: Parameters, isa: 
 
 
 def is_considered(samples: Sequence[RegisterSample], parameters: Parameters, isa: Isa) -> Confusion:
-    """Whether the schedules that are considered have code inside the bounds that fits."""
+    """Whether the considered schedules have code inside the bounds that fits."""
     rooms = [(sample, room(sample.facts, isa)) for sample in samples]
     return Confusion.of(
         (
@@ -139,7 +137,7 @@ def influences(samples: Sequence[RegisterSample], parameters: Parameters, path: 
 
 
 def answers(sample: RegisterSample, parameters: Parameters) -> tuple[int, int, int]:
-    """All that the model's functions of registers say of a sample."""
+    """The results of the model's functions of registers for a sample."""
     facts = sample.facts
     return (
         registers(facts, parameters.registers),
@@ -177,17 +175,17 @@ def names_of(parameters: Parameters, group: str) -> list[str]:
     return [path for path in paths(parameters) if path.startswith(f"{group}.")]
 
 
-# Pairs of samples that differ in one entry of their schedules.
+# Pairs of samples: their schedules differ in a single entry.
 
 PAIRS = {
     "registers.joining": "columns",
     "registers.turns": "period",
     "registers.turns_level": "period",
 }
-"""Parameters that pairs decide, with the entry of the schedule in which the pairs differ."""
+"""Parameters decided by pairs, with the entry of the schedule in which the pairs differ."""
 
 Pair = tuple[RegisterSample, RegisterSample]
-"""Two samples: without what costs registers, and with it."""
+"""Two samples: without a cause of further registers, and with the cause."""
 
 
 def pairs_by(samples: Sequence[RegisterSample], entry: str) -> Iterator[Pair]:
@@ -208,7 +206,7 @@ def pairs_by(samples: Sequence[RegisterSample], entry: str) -> Iterator[Pair]:
 
 
 def figures(sample: RegisterSample) -> tuple[int, int, int]:
-    """What the assembler said of a sample."""
+    """The assembler's answer for a sample."""
     return sample.registers, sample.spill_bytes, sample.needed
 
 
@@ -219,14 +217,14 @@ def is_decided(samples: Sequence[RegisterSample], parameters: Parameters, path: 
 
 
 def joining_registers(samples: Sequence[RegisterSample]) -> list[int]:
-    """The registers that going on in the next column takes, of each pair."""
+    """The registers for joined columns, of each pair."""
     return [usual.needed - alone.needed for usual, alone in pairs_by(samples, "columns")]
 
 
 def turn_registers(samples: Sequence[RegisterSample], *, alone: bool) -> list[tuple[int, int]]:
     """
-    The levels, and the registers that a second turn of the loop takes, of each pair; `alone`: of
-    kernels whose columns are alone.
+    The levels, and the registers for a second turn of the loop, of each pair; `alone`: of kernels
+    with separate columns.
     """
     return [
         (usual.facts.steps, twice.needed - usual.needed)

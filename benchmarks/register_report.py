@@ -1,4 +1,6 @@
-"""The tables of `benchmarks/fit.py --registers`: see `register_fit.py` for what is judged."""
+"""
+The tables of `benchmarks/fit.py --registers`: see `register_fit.py` for the judged statements.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ from timetile.passes.targets.isa import Isa
 from timetile.passes.targets.parameters import Parameters
 
 NEAR = (8, 16, 32)
-"""Registers by which predictions are off, in the table of shares."""
+"""Errors of predictions in registers, in the table of shares."""
 
 OFF = "registers off by"
 """The search for less deviation."""
@@ -47,11 +49,11 @@ JUDGES: dict[str, Judge] = {
     "kernel fits": kernel_fits,
     "considered": is_considered,
 }
-"""What a prediction says, with its name in the table."""
+"""A kind of prediction, with a name in the table."""
 
 
 def parts_of(samples: Samples) -> dict[str, Samples]:
-    """The samples that values are fitted to, and those that judge the values."""
+    """The samples for fitting values, and the samples for judging the values."""
     return {
         "fitted to": [sample for sample in samples if not is_held_out(sample.program)],
         "held out": [sample for sample in samples if is_held_out(sample.program)],
@@ -59,7 +61,7 @@ def parts_of(samples: Samples) -> dict[str, Samples]:
 
 
 def print_agreement(samples: Samples, parameters: Parameters, isa: Isa, console: Console) -> None:
-    """How near predictions are, in what order, and whether kernels fit as predicted."""
+    """Errors of predictions, their order, and whether kernels fit as predicted."""
     table = Table("", "kernels", *(f"within {n}" for n in NEAR), "mean", "too few", "correlation")
     for name, part in parts_of(samples).items():
         found = [off(sample, parameters, isa) for sample in part]
@@ -95,17 +97,20 @@ class Search:
     what: str
     names: Sequence[str]
     fitted: Measure
-    """Of the samples that values are fitted to: what the search makes small."""
+    """Of the samples for fitting: the deviation minimised by the search."""
     held: Measure
     """Of the samples held out."""
 
     def best(self, parameters: Parameters) -> Parameters:
-        """The parameters that the search ends with."""
+        """The parameters at the end of the search."""
         return descended(self.fitted, parameters, self.names)
 
 
 def searches(samples: Samples, parameters: Parameters, isa: Isa) -> Iterator[Search]:
-    """The search for less deviation of registers, and those for more kernels that fit as said."""
+    """
+    The search for less deviation of registers, and the searches for more kernels that fit as
+    predicted.
+    """
     parts = parts_of(samples).values()
 
     def named(group: str) -> list[str]:
@@ -124,7 +129,7 @@ def searches(samples: Samples, parameters: Parameters, isa: Isa) -> Iterator[Sea
 
 
 def deviation_of(samples: Samples, isa: Isa, parameters: Parameters) -> float:
-    """The registers by which predictions are off."""
+    """The errors of predictions in registers."""
     return deviation(samples, parameters, isa)
 
 
@@ -149,7 +154,7 @@ def print_search(search: Search, now: Parameters, best: Parameters, console: Con
 
 
 def print_pairs(samples: Samples, parameters: Parameters, console: Console) -> None:
-    """What pairs of samples say of chunks going on in the next column, and of second turns."""
+    """The results of pairs of samples for joined columns, and for second turns."""
     known = parameters.registers
     table = Table("registers of", "pairs", "median", "least", "most", "predicted")
     joined = joining_registers(samples)

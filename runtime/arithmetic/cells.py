@@ -314,7 +314,7 @@ def meaning_of(op: Operation) -> Callable[..., Array]:
         return meaning
     if (meaning := OF_OPERATIONS.get(name)) is not None:
         return partial(meaning, op)
-    refuse(op, "it cannot be executed; use operations of arith and math that PTX has too")
+    refuse(op, "the operation cannot be executed; use operations of arith and math known to PTX")
 
 
 def evaluate(op: Operation, operands: Sequence[Array]) -> Array:

@@ -85,7 +85,9 @@ def add_program_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "program", type=Path, metavar="PROGRAM.mlir", help="a function with a time loop"
     )
-    parser.add_argument("--function", metavar="NAME", help="the function, where there are several")
+    parser.add_argument(
+        "--function", metavar="NAME", help="the function, for programs with several functions"
+    )
     parser.add_argument(
         "--arch", choices=NAMES, help="an architecture or a part; the GPU's own, or sm_90"
     )
@@ -97,14 +99,14 @@ def add_program_options(parser: argparse.ArgumentParser) -> None:
         "--fp-contract",
         choices=("fast", "on", "off"),
         default="fast",
-        help="fuse products and sums everywhere (the default), where fastmath allows it, nowhere",
+        help="fuse products and sums everywhere (the default), by fastmath flags only, or nowhere",
     )
     parser.add_argument(
         "--fp-division",
         choices=("exact", "fast"),
         default="exact",
         help=(
-            "quotients and roots: correctly rounded unless fastmath flags relax them (the "
+            "quotients and roots: correctly rounded except for relaxing fastmath flags (the "
             "default), or approximate"
         ),
     )
@@ -147,7 +149,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--init",
         choices=tuple(SHAPES),
-        help="fill fields without values, if steps write them, with a shape",
+        help="fill written fields without values with a shape",
     )
     parser.add_argument(
         "--random",
@@ -157,8 +159,8 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--random-range", action="append", default=[], metavar="FIELD=LOW:HIGH",
-        help="range of a field's random numbers; default 0:1, and 0.05:0.15 for fields that no "
-        "step writes",
+        help="range of a field's random numbers; default 0:1, and 0.05:0.15 for fields without "
+            "writes",
     )  # fmt: skip
     parser.add_argument(
         "--snapshot-every", type=positive, metavar="K",
@@ -168,9 +170,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         "--first-step", type=natural, metavar="N",
         help="the number of the first step, 0 or the snapshot's unless given",
     )  # fmt: skip
-    parser.add_argument(
-        "--executor", choices=get_args(Executor), help="gpu where there is one, else cpu"
-    )
+    parser.add_argument("--executor", choices=get_args(Executor), help="gpu if present, else cpu")
     parser.add_argument(
         "--threads", type=positive, metavar="N",
         help="threads of the cpu executor; default TIMETILE_NUM_THREADS, or all cores",
@@ -197,7 +197,7 @@ def make_parser() -> argparse.ArgumentParser:
 
     def add(name: str, command: Command, text: str) -> argparse.ArgumentParser:
         sub = subparsers.add_parser(name, help=text, description=text)
-        sub.add_argument("--verbose", action="store_true", help="show what is being done")
+        sub.add_argument("--verbose", action="store_true", help="show compilations and launches")
         sub.set_defaults(command=command, parser=sub)
         return sub
 
@@ -228,7 +228,7 @@ def make_parser() -> argparse.ArgumentParser:
 
     sub = add("example", example.example, "list, show or write the examples")
     sub.add_argument("name", nargs="?", metavar="NAME", help="all are listed unless given")
-    sub.add_argument("--out", type=Path, metavar="DIR", help="write the example there, in a file")
+    sub.add_argument("--out", type=Path, metavar="DIR", help="write the example to a file in DIR")
 
     sub = add("cache", machine.cache, "show, verify or clear the disk cache of kernels")
     sub.add_argument("action", choices=("path", "verify", "clear"), metavar="path|verify|clear")

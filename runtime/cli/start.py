@@ -95,9 +95,9 @@ class Range:
         try:
             ends = float(low), float(high)
         except ValueError as error:
-            raise UsageError(f"{option} has ends that are no numbers; write {key}=-1:1") from error
+            raise UsageError(f"{option} has ends other than numbers; write {key}=-1:1") from error
         if not (np.isfinite(ends).all() and ends[0] <= ends[1]):
-            raise UsageError(f"{option} has ends that are no range; write the smaller one first")
+            raise UsageError(f"{option} has ends in the wrong order; write the smaller end first")
         return key, Range(option, *ends)
 
 

@@ -77,7 +77,7 @@ def test_shared_accesses_are_those_of_table_2(taps: Offsets, without: float, wit
     assert 1 + shared_reads(taps, 0, in_registers=True) == with_registers
 
 
-def test_the_stream_axis_is_the_one_whose_planes_are_kept():
+def test_the_stream_axis_is_the_axis_of_kept_planes():
     """A stencil along one axis reads no neighbour if the axis is the stream, otherwise two."""
     line = [(0, -1), (0, 0), (0, 1)]
     assert shared_reads(line, 1, in_registers=True) == 1

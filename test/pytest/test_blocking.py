@@ -62,7 +62,7 @@ func.func @run(%A: !stencil.field<[-9,49]xf64>, %B: !stencil.field<[-9,49]xf64>,
     ("first", "second", "lag"),
     [(-1, 1, 1), (-3, 1, 3), (-2, 5, 5), (2, 3, 3), (-4, -3, 4), (0, 0, 0)],
 )
-def test_steps_lag_by_what_they_reach(first: int, second: int, lag: int):
+def test_steps_lag_by_their_reach(first: int, second: int, lag: int):
     loop = loop_of(shifted(first, second))
     skew = Skew.of(loop, 0)
     assert skew.lags == Lags(lag, (0,)) and skew.spans == Lags(2 * lag, (0,))
@@ -77,7 +77,7 @@ def test_stars_lag_by_their_radius_along_each_axis(radius: int):
         assert Skew.of(loop, axis).lags == Lags(radius, (0,))
 
 
-def test_an_update_lags_behind_those_that_it_reads():
+def test_an_update_lags_behind_its_sources():
     """The second update of a step reads, a cell ahead, results of the first update."""
     loop = loop_of(entry("coupled-2d").make((19, 43)))
     lags = Skew.of(loop, 0).lags

@@ -91,7 +91,7 @@ def test_launches_with_bounded_waits_are_not_captured(fake: FakeDriver, kernel: 
 @pytest.mark.parametrize(
     ("cluster", "what"), [(1, "its own warps"), (2, "the warps of its cluster")]
 )
-def test_a_wait_for_warps_in_vain_is_an_error_that_names_whose(
+def test_an_endless_wait_for_warps_is_an_error_with_the_kernels_name(
     fake: FakeDriver, cluster: int, what: str
 ):
     fake.report = (4, 0)

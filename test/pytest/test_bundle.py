@@ -114,7 +114,7 @@ def test_c_makes_the_launches_of_the_plan(steps: int, tmp_path: Path):
     assert sum(depths[call["launch"]] for call in made if "launch" in call) == steps
 
 
-def test_the_source_is_short_and_names_what_it_needs(tmp_path: Path):
+def test_the_source_is_short_and_calls_declared_functions(tmp_path: Path):
     program = timetile.compile(EXAMPLES / "gray_scott.mlir", executor="planes", cache=False)
     write_bundle(program, 1000, tmp_path)
     (source,) = tmp_path.glob("*.c")

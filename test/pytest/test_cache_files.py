@@ -269,7 +269,7 @@ def refusing(number: int) -> Callable[..., int]:
         (errno.EDQUOT, os.strerror(errno.EDQUOT)),
     ],
 )
-def test_a_folder_that_cannot_be_written_is_one_warning(
+def test_a_folder_without_write_access_is_one_warning(
     number: int,
     said: str,
     cache: Cache,
@@ -300,7 +300,7 @@ def test_a_disk_that_is_full_keeps_no_draft(cache: Cache, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("place", ["/dev/null/x", "/proc/nothing/here"])
-def test_a_folder_that_cannot_be_made_is_one_warning(place: str, caplog: pytest.LogCaptureFixture):
+def test_a_failure_to_make_a_folder_is_one_warning(place: str, caplog: pytest.LogCaptureFixture):
     cache = Cache(Path(place))
     assert cache.read(KEY) is None
     cache.write(KEY, FILES)
@@ -314,9 +314,7 @@ def test_a_cache_that_works_is_known_to(cache: Cache):
     assert cache.keys() == []
 
 
-def test_a_folder_that_is_deleted_while_it_is_used_is_made_again(
-    cache: Cache, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_folder_deleted_during_use_is_made_again(cache: Cache, monkeypatch: pytest.MonkeyPatch):
     import shutil
 
     cache.write(KEY, FILES)

@@ -88,7 +88,7 @@ def test_the_environment_says_how_large_the_cache_is(
     assert store.default_limit() == limit
 
 
-def test_a_cache_size_that_is_no_number_is_one_warning(
+def test_a_cache_size_other_than_a_number_is_one_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     monkeypatch.setenv("TIMETILE_CACHE_SIZE", "much")

@@ -45,7 +45,7 @@ def arguments(program: timetile.CompiledProgram, made: Any) -> list[Any]:
 @pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", ["cpu", "planes"])
 @pytest.mark.parametrize("case", CATALOGUE, ids=lambda case: case.name)
-def test_calls_that_follow_each_other_are_one_call(case: Entry, executor: Executor):
+def test_successive_calls_are_one_call(case: Entry, executor: Executor):
     """For any rotation, and any numbers of steps: every array has the same bits, halos included."""
     made = case.make(case.domains[0])
     text = program_text(made)
@@ -211,7 +211,7 @@ def test_a_number_of_steps_is_not_negative_by_position(executor: Executor):
 # The description.
 
 
-def test_a_program_says_what_it_takes():
+def test_a_program_lists_its_arguments():
     assert repr(heat()) == (
         "<timetile program @run(%u: f64 [-1, 6) x [-1, 8), %v: f64 [-1, 6) x [-1, 8), %steps: "
         "index) for cpu>"

@@ -105,7 +105,7 @@ def test_two_turns_of_a_loop_fetch_into_one_group_of_slots():
     assert twice and all(c.schedule.ahead % 2 == 0 for c in twice)
 
 
-def test_what_is_predicted_of_a_candidate_is_what_its_kernel_takes():
+def test_the_prediction_for_a_candidate_equals_the_resources_of_its_kernel():
     """The planes fetched to fill a turn count, too."""
     text = program_text(sum_program("f64", box((-1, -1), (1, 1)))((8784, 8784)))
     tiled = timetile.compile(text, executor="simt", halos="common", cache=False).kernels.tiled
@@ -312,7 +312,7 @@ def test_a_schedule_is_left_out_for_a_reason(
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_what_is_predicted_does_not_depend_on_what_was_asked_before(order: int):
+def test_a_prediction_does_not_depend_on_earlier_predictions(order: int):
     """Every schedule alone, and all schedules in either order, with kernels built once."""
     module, loop = raised_heat(256)
     target = target_named("sm_90")

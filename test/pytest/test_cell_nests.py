@@ -127,7 +127,7 @@ def test_cells_of_a_nest_move_together(monkeypatch: pytest.MonkeyPatch):
     assert put == [10] * 4
 
 
-def test_a_nest_that_fails_leaves_what_it_wrote():
+def test_a_failing_nest_leaves_written_cells():
     """The results of single cells."""
     values = arguments()
     values[2][2, 0] = 9
@@ -136,7 +136,7 @@ def test_a_nest_that_fails_leaves_what_it_wrote():
         program(*values)
 
 
-def test_memory_says_itself_what_is_far():
+def test_far_memory_leaves_every_method_to_its_users():
     memory = FarMemory()
     for call in (
         lambda: memory.is_far(None),

@@ -73,7 +73,7 @@ def test_what_the_dialects_have_is_in_the_table_or_refused():
 
 
 @pytest.mark.parametrize("operation", CELL_OPERATIONS, ids=lambda op: op.name)
-def test_floating_point_operations_are_those_that_round_floats(operation: type[Operation]):
+def test_floating_point_operations_round_floats(operation: type[Operation]):
     known = CELL_OPERATIONS[operation]
     exact = {
         xmath.AbsFOp, arith.NegfOp, xmath.CopySignOp, xmath.FloorOp, xmath.CeilOp, xmath.TruncOp,

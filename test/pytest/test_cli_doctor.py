@@ -175,7 +175,7 @@ def test_doctor_counts_threads(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize(("forced", "styled"), [(None, False), ("1", True)])
-def test_colours_are_of_terminals_that_want_them(
+def test_colours_go_only_to_terminals_with_colours(
     forced: str | None,
     styled: bool,
     monkeypatch: pytest.MonkeyPatch,

@@ -16,7 +16,7 @@ from timetile.runtime.cli.outputs import check_output, written
 from timetile.runtime.cli.usage import UsageError
 
 
-def test_a_file_that_is_there_is_replaced_when_all_is_written(tmp_path: Path):
+def test_an_existing_file_is_replaced_after_a_complete_write(tmp_path: Path):
     path = tmp_path / "out"
     path.write_text("before")
     path.chmod(0o640)
@@ -31,7 +31,7 @@ def test_a_file_that_is_there_is_replaced_when_all_is_written(tmp_path: Path):
 @pytest.mark.parametrize(
     "error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()]
 )
-def test_what_cannot_be_written_leaves_what_was_there(error: BaseException, tmp_path: Path):
+def test_a_failed_write_leaves_the_earlier_file(error: BaseException, tmp_path: Path):
     path = tmp_path / "out"
     path.write_text("before")
     with pytest.raises(type(error)) as caught, written(path) as file:
@@ -52,7 +52,7 @@ def test_a_link_stays_a_link(tmp_path: Path):
     assert link.is_symlink() and path.read_text() == "after"
 
 
-def test_what_is_no_plain_file_is_written_itself():
+def test_a_device_file_is_written_in_place():
     check_output(Path(os.devnull), 1 << 60)
     with written(Path(os.devnull)) as file:
         file.write(b"nothing")
@@ -91,7 +91,7 @@ def test_a_disk_without_room_is_known_before_the_run(
     check_output(out, size)
 
 
-def test_a_full_disk_is_one_sentence_that_names_the_file(
+def test_a_full_disk_is_one_sentence_with_the_files_name(
     heat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     def full(file: Any, **arrays: Any) -> None:
@@ -105,7 +105,7 @@ def test_a_full_disk_is_one_sentence_that_names_the_file(
     assert not out.exists()
 
 
-def test_a_folder_that_is_not_there_is_known_before_the_run(tmp_path: Path):
+def test_a_missing_folder_is_known_before_the_run(tmp_path: Path):
     with pytest.raises(FileNotFoundError) as caught:
         check_output(tmp_path / "nowhere" / "out")
     assert caught.value.filename == str(tmp_path / "nowhere" / "out")

@@ -265,7 +265,7 @@ def test_a_program_that_does_not_parse_is_shown(heat: Path, capsys: pytest.Captu
     assert "Operation arith.no_such_op is not registered" in said
 
 
-def test_a_gpu_that_is_not_there_is_refused(
+def test_a_missing_gpu_is_refused(
     heat: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.setattr(compiled, "gpu_is_available", lambda: False)
@@ -274,7 +274,7 @@ def test_a_gpu_that_is_not_there_is_refused(
     )
 
 
-def test_a_numbered_gpu_that_is_not_there_is_refused(
+def test_a_missing_numbered_gpu_is_refused(
     heat: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.setattr(compiled, "gpu_is_available", lambda: False)
@@ -332,7 +332,7 @@ def test_a_number_that_no_gpu_has_is_refused_with_the_drivers_reason(
     )
 
 
-def test_what_nobody_foresaw_is_one_sentence_and_a_traceback_on_request(
+def test_an_unforeseen_failure_is_one_sentence_and_a_traceback_on_request(
     heat: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     def fail(*arguments: object, **options: object) -> None:

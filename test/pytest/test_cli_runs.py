@@ -119,7 +119,7 @@ def test_steps_replace_a_constant_trip_count(heat: Path, tmp_path: Path):
         assert np.array_equal(outputs(out)["arg0"], expected_after(steps)[0])
 
 
-def test_an_index_that_is_also_computed_with_is_no_trip_count(
+def test_an_index_used_in_arithmetic_is_no_trip_count(
     heat: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     text = HEAT.replace("%w = %k : f64)", "%w = %k : f64, %n = %steps : index)").replace(
@@ -140,7 +140,7 @@ def test_an_index_that_is_also_computed_with_is_no_trip_count(
 @pytest.mark.parametrize(
     ("steps", "names"), [(0, []), (1, ["heat_step"]), (5, ["heat_d2", "heat_step"])]
 )
-def test_a_run_compiles_only_the_kernels_that_it_launches(steps: int, names: list[str]):
+def test_a_run_compiles_only_launched_kernels(steps: int, names: list[str]):
     program = timetile.compile(HEAT, executor="simt", depth=2, cache=False)
     values = [*fields(), np.float64(K), np.int64(steps)]
     found = kernels_of_run(program, values, None)

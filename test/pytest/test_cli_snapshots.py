@@ -67,7 +67,7 @@ def test_a_run_goes_on_from_a_snapshot(every: int, heat: Path, tmp_path: Path):
     assert outputs(tmp_path / "run-9.npz")["timetile.step"] == 9
 
 
-def test_a_run_from_a_snapshot_reads_its_source_where_it_was(tmp_path: Path):
+def test_a_run_from_a_snapshot_reads_the_source_at_the_old_place(tmp_path: Path):
     """The program reads a series at the number of the step."""
     path = tmp_path / "driven.mlir"
     path.write_text(PROGRAMS["driven_at_a_point"])
@@ -140,7 +140,7 @@ def test_an_interrupted_run_says_how_it_goes_on(
     assert np.array_equal(outputs(tmp_path / "run-10.npz")["arg0"], expected_after(10)[0])
 
 
-def test_a_run_interrupted_before_its_first_snapshot_says_so(
+def test_a_run_interrupted_before_the_first_snapshot_reports_no_snapshot(
     heat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     Interrupt(1, press_ctrl_c).install(monkeypatch)
@@ -152,7 +152,7 @@ def test_a_run_interrupted_before_its_first_snapshot_says_so(
     )
 
 
-def test_a_run_without_snapshots_says_that_it_kept_nothing(
+def test_an_interrupted_run_without_snapshots_reports_lost_fields(
     heat: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     def interrupted(*arguments: Any) -> None:
@@ -226,7 +226,7 @@ def test_a_step_that_is_no_number_is_refused(
     )
 
 
-def test_a_program_that_cannot_stop_is_refused_before_it_runs(
+def test_a_program_without_stops_is_refused_before_the_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     path = tmp_path / "copied.mlir"

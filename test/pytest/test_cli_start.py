@@ -116,11 +116,11 @@ def test_shapes_are_of_the_cells_inside(wave: Path, tmp_path: Path):
         ),
         (
             "--random 1 --random-range p=a:b",
-            "--random-range p=a:b has ends that are no numbers; write p=-1:1",
+            "--random-range p=a:b has ends other than numbers; write p=-1:1",
         ),
         (
             "--random 1 --random-range p=1:0",
-            "--random-range p=1:0 has ends that are no range; write the smaller one first",
+            "--random-range p=1:0 has ends in the wrong order; write the smaller end first",
         ),
         (
             "--random 1 --random-range p=0:1e39",
@@ -210,7 +210,7 @@ def test_the_examples_stay_finite_at_random(
 # Runs that blow up.
 
 
-def test_a_run_that_blows_up_says_so(wave: Path, capsys: pytest.CaptureFixture[str]):
+def test_a_run_with_infinite_cells_prints_a_warning(wave: Path, capsys: pytest.CaptureFixture[str]):
     line = f"run {wave} --set p=1 --set q=1 --set m=1e20 --steps 3 --executor cpu"
     assert run(line) == 0
     said = capsys.readouterr().err

@@ -92,7 +92,7 @@ def test_warps_arrive_when_their_edge_rows_are_done():
         assert sums_before_arrival(loop) == edges * (len(J3D7PT.offsets) - 1)
 
 
-def test_a_box_reads_halos_once_for_the_level_that_it_keeps():
+def test_a_box_reads_halos_once_for_the_kept_level():
     """
     A box reads neighbours in three planes. At the rim the first level replaces its cells outside
     the bounds once, when made, and nothing of the loaded level is replaced: the loaded level has

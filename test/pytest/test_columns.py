@@ -223,9 +223,7 @@ def test_any_planes_may_be_joined_or_none(
 
 
 @pytest.mark.parametrize(("columns", "joins"), [(None, True), ("alone", False)])
-def test_chunks_keep_to_their_column_where_the_schedule_says_so(
-    columns: ColumnsAlone | None, joins: bool
-):
+def test_chunks_keep_to_a_column_by_the_schedules_option(columns: ColumnsAlone | None, joins: bool):
     text = program_text(entry("heat-2d").make((8352, 8352)))
     module = raise_program(load(text), Options(halos="common"))
     (loop,) = loops_of(module)

@@ -60,7 +60,7 @@ def test_values_are_numbered_as_they_come():
 
 @pytest.mark.parametrize(("first", "second"), [(1, 2), (1, 3), (2, 2)])
 @pytest.mark.parametrize("alone", [1])
-def test_values_that_are_given_together_count_as_one(
+def test_values_given_together_count_as_one_value(
     first: int, second: int, alone: int, request: pytest.FixtureRequest
 ):
     assert isinstance(request.node, pytest.Function)

@@ -122,7 +122,7 @@ def test_no_schedule_is_compared_twice(name: str, domain: tuple[int, ...]):
     assert len(by_schedule(found)) == len(found)
 
 
-def test_resident_tiles_are_no_longer_than_what_they_cover():
+def test_resident_tiles_are_no_longer_than_the_domain():
     """As many blocks as span the axis, if the device holds more."""
     found = of_device(compared("heat-2d", (1000, 1000)), resident=True)
     for candidate in found:

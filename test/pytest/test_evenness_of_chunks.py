@@ -69,7 +69,7 @@ def test_one_chunk_for_each_slot_of_the_device_takes_equally_long(
 @pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", THREADS)
 @pytest.mark.parametrize(("multiprocessors", "cells"), [(12, 600), (15, 900)])
-def test_chunks_of_sums_that_keep_to_their_column_take_equally_long(
+def test_chunks_of_sums_within_a_column_take_equally_long(
     multiprocessors: int, cells: int, executor: Executor
 ):
     """
@@ -116,7 +116,7 @@ def test_the_rim_of_sums_of_words_weighs_less_where_accesses_are_wide(
     assert edge_weight(geometry, "rim", RIM, sums=False, planes=1) == RIM.guards[1]
 
 
-def test_edge_chunks_cost_the_planes_that_they_have_too_many():
+def test_edge_chunks_cost_their_surplus_planes():
     """Chunks of one height that divides the planes leave nothing to the ends."""
     geometry, residency = sums_of("f64", (8192, 8784), 4)
     for on_rim, ends in zip((True, False), end_planes(geometry, residency, sums=True)):
@@ -154,7 +154,7 @@ def test_the_first_and_the_last_chunk_share_what_is_missing(planes: int, executo
 
 
 @pytest.mark.parametrize("executor", THREADS)
-def test_joined_planes_leave_less_to_both_ends_in_blocks_of_one_tile(executor: Executor):
+def test_joined_planes_leave_less_to_the_ends_in_blocks_of_one_tile(executor: Executor):
     """The planned numbers, less a fill for each chunk."""
     program = entry("heat-2d").make((391, 600))
     *passes, peel = replace(JOINED, tiling=warp_row(pack=1)).passes(4)

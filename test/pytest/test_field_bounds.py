@@ -209,7 +209,7 @@ def run(
 @pytest.mark.parametrize("executor", executors())
 @pytest.mark.parametrize("depth", [1, 3])
 @pytest.mark.parametrize("make", PROGRAMS)
-def test_fields_with_bounds_of_their_own_keep_their_bits(
+def test_fields_with_separate_bounds_keep_their_bits(
     make: Callable[[], Program], depth: int, executor: Executor
 ):
     run(make(), executor, depth, 2 * depth + 1)
@@ -254,7 +254,7 @@ CASES = [(make, schedule) for make in PROGRAMS for schedule in schedules_of(make
 @pytest.mark.parametrize(
     ("make", "schedule"), CASES, ids=[f"{make.__name__}-{named(how)}" for make, how in CASES]
 )
-def test_fields_with_bounds_of_their_own_keep_their_bits_in_schedules_by_hand(
+def test_fields_with_separate_bounds_keep_their_bits_in_schedules_by_hand(
     make: Callable[[], Program], schedule: Schedule, executor: Executor
 ):
     run(make(), executor, 2, 5, schedule.passes(2))
@@ -360,7 +360,7 @@ def test_simt_reports_an_access_to_a_plane_that_a_field_has_not(monkeypatch: pyt
         run(behind_the_first_plane(), "simt", 3, 7, WHOLE.passes(3))
 
 
-def test_the_halo_of_a_field_is_compared_that_has_not_all_that_a_step_writes():
+def test_the_halo_of_a_field_without_some_written_cells_is_compared():
     """
     The loop writes cells 0 to 11 of other fields; the rotating buffers have cells 2 to 13, and
     updates write 4 to 9.

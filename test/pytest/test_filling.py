@@ -41,7 +41,7 @@ def compiled(
 
 
 @pytest.mark.parametrize(("radius", "depth"), [(1, 4), (1, 10), (2, 6), (3, 4)])
-def test_each_level_of_a_star_is_due_two_radii_after_the_one_below(radius: int, depth: int):
+def test_each_level_of_a_star_is_due_two_radii_after_the_level_below(radius: int, depth: int):
     geometry = Geometry(
         deepest(compiled("f64", STARS[radius], (8192, 8192), depth).kernels.tiled, depth)
     )

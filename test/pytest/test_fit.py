@@ -18,7 +18,7 @@ def fit() -> Iterator[ModuleType]:
         yield script
 
 
-def test_a_fit_names_its_samples_and_what_they_do_not_decide(fit: ModuleType):
+def test_a_fit_names_its_samples_and_undecided_parameters(fit: ModuleType):
     for made in FITS:
         named = set(fit.paths(made.parameters))
         assert set(made.unfitted) < named

@@ -77,7 +77,7 @@ def test_a_program_that_is_dropped_gives_back_everything(driver: BookKeeper):
         gc.enable()
 
 
-def test_programs_that_come_and_go_hold_no_more_than_one(driver: BookKeeper):
+def test_twenty_closed_programs_hold_no_more_than_one_program(driver: BookKeeper):
     for _ in range(5):
         run_a_lot(program(), driver)
     assert driver.left == {"module": 1}

@@ -81,7 +81,7 @@ def test_a_filter_of_hundreds_of_scalars_does_not_spill(reach: int, element: Ele
         assert kernel.ptx.rindex("ld.param") > kernel.ptx.index("fma.rn")
 
 
-def test_a_body_that_fills_the_registers_gets_one_level():
+def test_a_body_as_large_as_the_registers_gets_one_level():
     """No level is added to a body that fills the registers alone."""
     found = kernels(tangled(110))
     assert [kernel.name for kernel in found] == ["run_step"]

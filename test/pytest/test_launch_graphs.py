@@ -82,11 +82,11 @@ def test_the_oldest_graph_of_a_loop_is_freed():
     assert [graph.freed for graph in on.graphs] == [True] + [False] * 8
 
 
-def test_what_is_closed_frees_its_graphs():
+def test_a_closed_program_frees_its_graphs():
     assert launches(3, 301, (1, 2), close=True).graphs[0].freed
 
 
-def test_a_long_run_that_is_made_often_goes_as_one_graph():
+def test_a_long_repeated_run_goes_as_one_graph():
     """From the third run on, if the launches are few enough."""
     on = launches(3, 301, *[(1, 2)] * 4)
     assert [(len(graph.launches), graph.times) for graph in on.graphs] == [(16, 4 + 5), (101, 2)]
@@ -99,12 +99,12 @@ def test_few_launches_go_one_by_one():
     assert not launches(3, 3 * 62, (1, 2)).graphs
 
 
-def test_a_stream_that_is_captured_takes_the_launches_themselves():
+def test_a_captured_stream_takes_single_launches():
     on = launches(3, 301, (1, 2), captures=True)
     assert not on.graphs and len(on.launched) == 101
 
 
-def test_launches_that_the_host_attends_to_go_one_by_one():
+def test_launches_with_a_wait_of_the_host_go_one_by_one():
     """Kernels with bounded waits: the runtime reads a report after each launch."""
     on = launches(3, 301, (1, 2), bound_waits=True)
     assert not on.graphs and len(on.launched) == 101
@@ -145,7 +145,7 @@ def test_a_run_that_is_made_between_others_is_not_forgotten():
     ]
 
 
-def test_results_of_a_loop_are_the_buffers_that_its_roles_name_at_the_end():
+def test_results_of_a_loop_are_the_buffers_of_the_final_roles():
     """The buffers of the loop's roles at the end, in the caller's numbering."""
     calls = Calls()
     for steps in (30, 31):
@@ -156,7 +156,7 @@ def test_results_of_a_loop_are_the_buffers_that_its_roles_name_at_the_end():
     assert [graph.times for graph in calls.on.graphs] == [2, 2]
 
 
-def test_a_run_that_is_captured_leaves_what_is_remembered():
+def test_a_captured_run_leaves_the_remembered_launches():
     calls = Calls()
     for captures in (False, False, True, False):
         calls.on.captures = captures
@@ -189,7 +189,7 @@ def test_a_run_waits_for_that_of_another_thread():
     assert [graph.times for graph in calls.on.graphs] == [1, 1]
 
 
-def test_runs_that_copy_go_one_by_one():
+def test_runs_with_copies_go_one_by_one():
     on = launches(2, 31, (1, 2), (1, 2))
     assert on.copied and not on.graphs
 
@@ -214,11 +214,11 @@ def test_a_run_made_again_makes_equal_launches(
     assert len(calls.on.graphs) == 2 * (why == "long")
 
 
-def test_short_runs_that_the_host_attends_to_go_one_by_one():
+def test_short_runs_with_a_wait_of_the_host_go_one_by_one():
     assert not launches(3, 31, (1, 2), (1, 2), bound_waits=True).graphs
 
 
-def test_short_runs_on_a_stream_that_is_captured_go_one_by_one():
+def test_short_runs_on_a_captured_stream_go_one_by_one():
     on = launches(3, 31, (1, 2), (1, 2), captures=True)
     assert not on.graphs and len(on.launched) == 22
 

@@ -90,13 +90,13 @@ DEFAULT = (
 )
 
 
-def test_all_passes_are_those_of_their_levels():
+def test_all_passes_belong_to_their_levels():
     levels = levels_of(tuple(timetile.pipeline(depth=2)))
     assert (levels.temporal, levels.tile, levels.threads, levels.nvvm) == DEFAULT
 
 
 @pytest.mark.parametrize("level", range(4))
-def test_passes_of_one_level_leave_the_others_as_they_are(level: int):
+def test_passes_of_one_level_leave_other_levels_unchanged(level: int):
     levels = levels_of(DEFAULT[level])
     found = (levels.temporal, levels.tile, levels.threads, levels.nvvm)
     assert found == tuple(DEFAULT[k] if k == level else () for k in range(4))
@@ -116,7 +116,7 @@ def test_the_whole_pipeline_is_what_is_done_without_passes(executor: Executor):
 @pytest.mark.parametrize(
     ("level", "dialect"), [(0, "stencil"), (1, "temporal"), (2, "simt"), (3, "nvvm")]
 )
-def test_a_pass_of_another_package_runs_at_the_level_in_which_it_stands(level: int, dialect: str):
+def test_a_pass_of_another_package_runs_at_the_level_around(level: int, dialect: str):
     """Behind the first pass of a level, or before all of the first."""
     parts = [list(part) for part in DEFAULT]
     parts[level].insert(0 if level == 0 else 1, NotePass())
@@ -189,7 +189,7 @@ def test_the_command_line_knows_passes_of_other_packages(
     assert run(f"compile {heat} --pipeline '{passes}'") == 0
 
 
-def test_options_that_a_pipeline_decides_are_one_sentence_on_the_command_line(
+def test_options_decided_by_a_pipeline_are_one_sentence_on_the_command_line(
     heat: Path, capsys: pytest.CaptureFixture[str]
 ):
     passes = ",".join(map(str, timetile.pipeline(depth=2)))

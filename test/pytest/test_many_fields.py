@@ -81,7 +81,7 @@ def test_a_schedule_of_many_fields_fits_registers_and_shared_memory(
     assert all(np.array_equal(a, b) for a, b in zip(*ends, strict=True))
 
 
-def test_blocks_that_need_more_shared_memory_than_there_is_are_refused():
+def test_blocks_with_too_much_shared_memory_are_refused():
     tiling = DeviceTilingPass(tile="warp", cells=(4,), lanes=(32,), warps=(1,), pack=16)
     passes = (
         TemporalFusionPass((2,)),

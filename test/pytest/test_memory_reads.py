@@ -123,7 +123,7 @@ WIDE = (
 
 
 @pytest.mark.parametrize("wide", WIDE, ids=lambda wide: wide.name)
-def test_steps_that_no_tile_holds_are_cut_into_parts_that_read_memory(wide: Wide):
+def test_steps_too_large_for_tiles_are_cut_into_parts_with_reads_from_memory(wide: Wide):
     (loop,) = check(wide.program, wide.steps)
     assert len(loop.kernel_names) == wide.parts
     assert loop.depth_list == (1,)
@@ -159,7 +159,7 @@ def test_a_depth_that_no_tile_holds_gives_way(depth: int, caplog: pytest.LogCapt
     assert f"no tile holds {depth} steps at once" in caplog.text
 
 
-def test_an_update_that_a_later_one_overwrites_unread_is_left_out():
+def test_an_update_overwritten_before_any_read_is_left_out():
     """
     A result without a reader is left out; a result read by the next update at the cell itself
     stays.

@@ -67,7 +67,7 @@ def test_a_field_that_nothing_writes_is_not_copied(before: str, is_view: bool):
 
 
 @pytest.mark.parametrize("before", ["", FADE], ids=["constant", "written"])
-def test_kernels_take_a_field_that_nothing_writes_with_its_own_axes(before: str):
+def test_kernels_take_an_unwritten_field_with_its_own_axes(before: str):
     program = timetile.compile(WRITTEN.replace("BEFORE", before), executor="planes", cache=False)
     kernels = [op for op in program.kernels.tiled.ops if isinstance(op, KernelOp)]
     assert kernels

@@ -339,7 +339,9 @@ def test_machine_code_of_another_processor_is_not_loaded(
 # Threads.
 
 
-def test_threads_are_those_asked_for_or_said_or_there(monkeypatch: pytest.MonkeyPatch):
+def test_the_number_of_threads_is_given_or_set_or_the_number_of_cores(
+    monkeypatch: pytest.MonkeyPatch,
+):
     monkeypatch.delenv("TIMETILE_NUM_THREADS", raising=False)
     assert thread_count(None) == available_threads() >= 1
     monkeypatch.setenv("TIMETILE_NUM_THREADS", "3")

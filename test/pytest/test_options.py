@@ -116,7 +116,7 @@ def test_arguments_that_nothing_reads_take_none():
     compiled(*fields, 0.25, 3, None, None)
 
 
-def test_a_program_that_stores_no_field_says_so():
+def test_a_program_without_a_store_is_refused():
     text = "func.func @empty() {\n  return\n}\n"
     with pytest.raises(CompileError, match="@empty stores no field: timetile compiles"):
         timetile.compile(text)
@@ -149,7 +149,7 @@ def test_a_refusal_says_what_where_and_why(tmp_path: Path):
     assert "it has a field of f16; use f32 or f64" in error.reason
 
 
-def test_an_operation_that_is_refused_is_named_with_its_place():
+def test_a_refused_operation_is_named_with_its_place():
     text = HEAT.replace(
         "func.return", "%x = memref.get_global @table : memref<4xf64>\n  func.return"
     )

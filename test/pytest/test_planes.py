@@ -242,7 +242,7 @@ def test_more_place_than_needed_changes_nothing(before: str, after: str):
     run(REGISTERS, before, after)
 
 
-def test_a_missing_plane_is_reported_with_the_stage_that_reads_it():
+def test_a_missing_plane_is_reported_with_the_reading_stage():
     with pytest.raises(PlaneError) as caught:
         run(REGISTERS, "(tile.load %src .*)depth 2", r"\1depth 1")
     stage, plane = str(caught.value).split("; the plane is of ")

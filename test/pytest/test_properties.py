@@ -71,7 +71,7 @@ def test_drawn_programs_keep_their_bits_with_any_schedule(
 @given(
     drawn=travelling_sums(), depth=st.integers(1, 3), steps=st.integers(1, 7), common=st.booleans()
 )
-def test_drawn_sums_that_travel_keep_their_bits(
+def test_drawn_sums_from_lane_to_lane_keep_their_bits(
     drawn: tuple[Program, Schedule], depth: int, steps: int, common: bool
 ):
     program, schedule = drawn

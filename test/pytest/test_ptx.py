@@ -169,7 +169,7 @@ def test_a_box_cut_into_rows_shuffles_each_plane_once():
     }
 
 
-def test_a_box_that_gathers_shuffles_all_its_planes():
+def test_a_gathering_box_shuffles_all_planes():
     count = steady_loop("box-2d", DOMAIN, STREAMED)
     assert count["shuffle"] == 3 * 2 * DEPTH
     assert count["math.fma"] == 8 * 4 * DEPTH

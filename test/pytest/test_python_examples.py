@@ -80,7 +80,7 @@ def test_all_executors_agree_on_the_examples_in_python(name: str, executor: Exec
 
 
 @each_example
-def test_a_state_that_goes_on_is_that_of_one_run(name: str):
+def test_a_continued_state_equals_the_state_of_one_run(name: str):
     model, state, numbers = started(name, "float64")
     model = model.on(executor="cpu", cache=False)
     once = model.advance(state, steps=5, **numbers)

@@ -72,7 +72,7 @@ def test_an_entry_that_is_whole_and_wrong_is_raised_again(
         assert str(raising.raised(HEAT, Options(), cache)) == str(first)
 
 
-def test_a_file_is_known_by_its_text_and_named_as_it_is_now(tmp_path: Path):
+def test_a_file_is_known_by_its_text_and_named_by_the_present_path(tmp_path: Path):
     """
     Machines and folders share raised programs, and messages about a program name the given file.
     """
@@ -89,7 +89,7 @@ def test_a_file_is_known_by_its_text_and_named_as_it_is_now(tmp_path: Path):
     assert len(cache.keys()) == 1
 
 
-def test_places_that_the_text_itself_names_are_kept(tmp_path: Path):
+def test_places_named_in_the_text_are_kept(tmp_path: Path):
     cache = Cache(tmp_path / "cache")
     text = "\n".join(
         line + ' loc("frontend.py":7:3)' if "stencil.store" in line else line

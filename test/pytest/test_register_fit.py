@@ -1,4 +1,4 @@
-"""The scripts that compare the cost model with assembled kernels, and judge its rules."""
+"""The scripts that compare the cost model with assembled kernels, and judge the model's rules."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ def drawn_facts(random: Random) -> RegisterFacts:
 
 
 def sample(script: ModuleType, program: str, facts: RegisterFacts, needed: int, **entries: Any):
-    """A kernel whose code inside the bounds needs so many registers, and which spills nothing."""
+    """A kernel without spills, with a given number of registers for the code inside the bounds."""
     return script.RegisterSample(
         "c0ffee", program, facts.steps, entries, facts, needed, 0, True, needed
     )
 
 
 def test_a_known_model_is_found_again(register_fit: ModuleType, register_samples: ModuleType):
-    """Kernels need what the model says with three other values: the search ends beside these."""
+    """Kernels need the model's registers for three other values: the search ends beside these."""
     random = Random(5)
     known = replace(
         PARAMETERS,
@@ -166,7 +166,7 @@ def test_the_fewest_registers_are_found_from_any_guess(assemble_samples: ModuleT
 
 @dataclass(frozen=True)
 class Asked:
-    """Code that spills with fewer registers than `least`, and the numbers asked for."""
+    """Code that spills with fewer registers than `least`, and the requested numbers."""
 
     least: int
     numbers: list[int] = field(default_factory=list[int])
@@ -188,7 +188,7 @@ def test_a_kept_sample_is_read_as_it_was_written(register_samples: ModuleType):
 
 @dataclass(frozen=True)
 class Known:
-    """A measured kernel, with a worth of which a rule takes a share."""
+    """A measured kernel, with a worth reduced by a rule."""
 
     plain: float
     measured: float
@@ -205,7 +205,7 @@ RULE = "wide sums"
 def test_a_rule_is_kept_if_the_best_schedule_is_found_with_the_rule_alone(
     rule_ablation: ModuleType, loss: float, verdict: str
 ):
-    """Wide kernels are slower than predicted, or faster: the rule takes 4% of their worth."""
+    """Wide kernels are slower than predicted, or faster: the rule takes 4% of the worth."""
     wide = [Known(100 + n, (100 + n) * loss, wide=True) for n in range(5)]
     narrow = [Known(98 + n, 98 + n, wide=False) for n in range(5)]
     target = target_named("h200")

@@ -108,7 +108,7 @@ CASES = [(CONSTANT, False), (TWICE, False), (TWICE, True), (COPIED, False), (COP
 
 @pytest.mark.parametrize("executor", ["planes", "simt"])
 @pytest.mark.parametrize(("text", "shared"), CASES)
-def test_an_apply_may_return_one_value_twice_or_a_cell_that_it_reads(
+def test_an_apply_may_return_one_value_twice_or_a_read_cell(
     text: str, shared: bool, executor: Executor
 ):
     passes, depth = (in_shared_memory(3), None) if shared else (None, 3)

@@ -82,7 +82,7 @@ def test_a_number_that_the_type_has_not_is_refused(kind: Attribute, value: Any):
         ),
     ],
 )
-def test_what_is_no_such_number_is_refused(kind: Attribute, value: Any, said: str):
+def test_a_scalar_of_the_wrong_type_is_refused(kind: Attribute, value: Any, said: str):
     with pytest.raises(TypeError) as caught:
         checked_scalar(1, value, kind)
     assert str(caught.value) == said
@@ -109,7 +109,7 @@ BITS: dict[Attribute, int] = {i1: 1, i32: 31}
 
 
 @given(value=st.integers(-(2**66), 2**66), kind=st.sampled_from([i1, i32, i64, IndexType()]))
-def test_integers_are_what_they_were_or_refused(value: int, kind: Attribute):
+def test_integers_keep_their_value_or_are_refused(value: int, kind: Attribute):
     try:
         assert int(checked_scalar(1, value, kind)) == value
     except ValueError:
@@ -153,7 +153,7 @@ SHAPES = [*itertools.product((1, 2, 3), repeat=3), (4,), (1,), (1, 4), (4, 1), (
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_strides_are_those_of_a_contiguous_array_wherever_there_is_a_neighbour(
+def test_strides_are_contiguous_along_axes_with_neighbours(
     shape: tuple[int, ...],
 ):
     """NumPy's rule: any stride will do along an axis of one cell."""

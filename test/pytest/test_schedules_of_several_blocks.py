@@ -83,7 +83,7 @@ def test_outermost_tiles_store_their_overlap(
 
 
 @pytest.mark.parametrize("executor", kernel_executors())
-def test_tiles_beyond_those_that_a_device_holds_get_their_messages(executor: Executor):
+def test_tiles_beyond_the_first_wave_get_their_messages(executor: Executor):
     """
     Tiles along both axes, and chunks of planes: more than a device of few blocks holds at once.
     """

@@ -104,9 +104,7 @@ COLUMNS = {
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", TRAVELLING_ROWS, ids=named)
 @pytest.mark.parametrize("shape", COLUMNS)
-def test_a_sum_that_travels_from_lane_to_lane_keeps_its_bits(
-    shape: str, schedule: Schedule, executor: Executor
-):
+def test_a_sum_from_lane_to_lane_keeps_its_bits(shape: str, schedule: Schedule, executor: Executor):
     """A partial sum takes one column in each lane, at the bounds too."""
     offsets = sorted(COLUMNS[shape], key=lambda offset: (offset[-1], *offset))
     check(sum_program("f64", offsets)((19, 71)), schedule, 2, executor)
@@ -137,6 +135,6 @@ TRAVELLING_PLANES = [
 @pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", TRAVELLING_PLANES, ids=named)
-def test_a_sum_that_travels_keeps_its_bits_in_a_volume(schedule: Schedule, executor: Executor):
+def test_a_sum_from_lane_to_lane_keeps_its_bits_in_a_volume(schedule: Schedule, executor: Executor):
     offsets = sorted(star(3, 1), key=lambda offset: (offset[-1], *offset))
     check(sum_program("f64", offsets)((7, 9, 22)), schedule, 2, executor)

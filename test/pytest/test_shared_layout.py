@@ -126,9 +126,7 @@ def test_the_cost_model_counts_the_bytes_of_the_layout(data: st.DataObject, dept
 
 @pytest.mark.parametrize("every", [1, 2, 3])
 @pytest.mark.parametrize("what", ["edges", "plane"])
-def test_blocks_that_meet_at_barriers_take_the_bytes_that_were_counted(
-    what: PublishedOption, every: int
-):
+def test_blocks_with_barriers_of_the_grid_take_the_counted_bytes(what: PublishedOption, every: int):
     """A barrier in several steps needs more slots, in numbers that keep the loop short."""
     program = entry("heat-3d").make((19, 23, 64))
     streaming = RegisterStreamingPass(what=what, sync="grid", every=every)

@@ -158,7 +158,7 @@ def test_numbers_of_steps_that_are_none_are_refused():
 # Models.
 
 
-def test_snapshots_of_a_model_are_those_of_one_run():
+def test_snapshots_of_a_model_equal_the_states_of_one_run():
     @timetile.stencil
     def wave(p: Field, m: Field, k: Scalar):
         p.next = 2 * p[0] - p.prev[0] + k * m[0] * (p[-1] - 2 * p[0] + p[1])

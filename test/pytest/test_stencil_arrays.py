@@ -155,7 +155,7 @@ def test_a_program_is_compiled_once_for_each_shape_and_type():
     assert model.on(executor="numpy").program((12, 15)) is not first
 
 
-def test_a_model_says_what_it_is():
+def test_a_model_prints_its_name_and_fields():
     assert heat.__doc__ == "Heat in a plate." and heat.__name__ == "heat"
     assert repr(heat) == f"<timetile model heat ({__file__}:{heat.step.place.line}) of u, m, k>"
 

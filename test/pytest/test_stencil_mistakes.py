@@ -98,7 +98,7 @@ def test_hints_are_of_functions_of_numpy(name: str):
     assert callable(getattr(np, name))
 
 
-def test_what_hints_say_is_what_numpy_computes():
+def test_code_of_hints_computes_numpys_results():
     u, rest = np.array([-1.5, 0.0, np.nan, 2.5, 7.0, -0.0]), np.full(6, 2.0)
 
     @timetile.stencil

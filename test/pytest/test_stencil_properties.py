@@ -169,7 +169,7 @@ def check(statements: list[Statement], executor: Executor, depth: int | None) ->
 
 
 @given(steps(1))
-def test_drawn_steps_of_one_axis_are_what_each_cell_computes(statements: list[Statement]):
+def test_drawn_steps_of_one_axis_equal_single_cells(statements: list[Statement]):
     check(statements, "cpu", None)
 
 

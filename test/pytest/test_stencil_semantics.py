@@ -17,7 +17,7 @@ on_every_executor = pytest.mark.parametrize("executor", EXECUTORS)
 
 
 @on_every_executor
-def test_one_axis_leaves_what_its_reads_need(executor: Executor):
+def test_one_axis_keeps_the_cells_with_reads_outside(executor: Executor):
     @timetile.stencil
     def upwind(u: Field, c: Scalar):
         u.next = u[0] - c * (u[0] - u[-1])
@@ -73,7 +73,7 @@ def test_regions_are_assigned_in_order(executor: Executor):
 
 
 @on_every_executor
-def test_cells_that_no_region_has_keep_their_values(executor: Executor):
+def test_cells_outside_all_regions_keep_their_values(executor: Executor):
     @timetile.stencil
     def part(u: Field):
         u.next[2:5] = u[0] + 1

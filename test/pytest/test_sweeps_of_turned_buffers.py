@@ -48,9 +48,7 @@ def expected(u: Any, v: Any, steps: int, offset: int) -> None:
 
 @pytest.mark.parametrize("executor", ["cpu", "numpy", "planes", "simt"])
 @pytest.mark.parametrize("offset", [-1, 0, 1])
-def test_a_sweep_may_write_the_buffer_that_it_reads_by_another_name(
-    offset: int, executor: Executor
-):
+def test_a_sweep_may_read_and_write_one_buffer_by_two_names(offset: int, executor: Executor):
     text = AFTER.replace("OFFSET", str(offset))
     program = timetile.compile(text, executor=executor, depth=2, cache=False)
     # A program on its second call has the copy of the first call.

@@ -275,7 +275,7 @@ def test_every_row_is_tested():
 
 
 @pytest.mark.parametrize("system", SAID)
-def test_the_kernel_has_what_its_row_says(system: str, caplog: pytest.LogCaptureFixture):
+def test_the_kernel_has_the_properties_of_its_row(system: str, caplog: pytest.LogCaptureFixture):
     """The passes of a row run without a remark, and make the row's kernel."""
     program, passes = ROWS[system]
     row = contents(program, passes)

@@ -53,7 +53,7 @@ def test_every_name_is_a_target_of_one_instruction_set(name: str):
 
 
 @pytest.mark.parametrize("part", PARTS.values(), ids=list(PARTS))
-def test_a_part_is_recognised_by_its_drivers_name_and_by_its_memory(part: Part):
+def test_a_part_is_recognised_by_the_drivers_name_and_by_memory(part: Part):
     for name in part.driver_names:
         assert part_for(part.isa, name, None) == part
     nearest = part_for(part.isa, "another name", 1.01 * part.memory_tb_per_s)
@@ -66,7 +66,7 @@ def test_what_nobody_names_is_the_default_part(isa: str):
     assert part_for(isa, "another name", None) == default_part(isa) == target_named(isa).part
 
 
-def test_parts_of_one_instruction_set_have_the_same_code_and_their_own_schedules():
+def test_parts_of_one_instruction_set_share_code_but_not_schedules():
     text = program_text(sum_program("f64", star(3, 1))((512, 512, 512)))
     compiled = {
         name: timetile.compile(text, executor="simt", arch=name, halos="common", cache=False)

@@ -1,0 +1,158 @@
+"""Words of sources and pages, and the words with which a sentence points at another sentence."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import tokenize
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import cast
+
+POINTERS = frozenset(
+    [
+        "it",
+        "its",
+        "itself",
+        "that",
+        "which",
+        "they",
+        "them",
+        "their",
+        "theirs",
+        "themselves",
+        "this",
+        "these",
+        "those",
+        "one",
+        "ones",
+        "what",
+        "whatever",
+        "such",
+        "so",
+        "there",
+        "whose",
+        "who",
+        "whom",
+        "he",
+        "his",
+    ]
+)
+"""Words for something named elsewhere."""
+
+
+BEFORE_ONE = frozenset(
+    [
+        "the",
+        "that",
+        "this",
+        "each",
+        "every",
+        "another",
+        "other",
+        "first",
+        "last",
+        "next",
+        "same",
+        "only",
+        "a",
+        "any",
+        "which",
+    ]
+)
+"""Words before "one" as a noun; elsewhere "one" is a number."""
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """The syntax of a file."""
+    return ast.parse(path.read_text())
+
+
+def docstrings(path: Path) -> Iterator[tuple[int, str]]:
+    """
+    The line and the text of each docstring: of files, classes, functions, and of names with a
+    docstring below.
+    """
+    for node in ast.walk(tree_of(path)):
+        for body in (getattr(node, name, None) for name in ("body", "orelse", "finalbody")):
+            if not isinstance(body, list):
+                continue
+            for statement in cast(list[ast.stmt], body):
+                match statement:
+                    case ast.Expr(value=ast.Constant(value=str(text))):
+                        yield statement.lineno, text
+                    case _:
+                        pass
+
+
+def comments(path: Path) -> Iterator[tuple[int, str]]:
+    """The line and the text of each line of comments, without marks for tools."""
+    with path.open("rb") as file:
+        for token in tokenize.tokenize(file.readline):
+            text = token.string.lstrip("# ")
+            if token.type == tokenize.COMMENT and not text.startswith("fmt:"):
+                yield token.start[0], text
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a docstring without code."""
+    prose = re.sub(r"```.*?```|`[^`]*`", " ", inspect.cleandoc(text), flags=re.DOTALL)
+    lines = [line for line in prose.splitlines() if not re.match(r"\s{4,}|\s*(%|//|#)", line)]
+    return re.findall(r"[a-z]+", " ".join(lines).lower())
+
+
+def pointers_of(words: list[str]) -> int:
+    """
+    The number of pointing words: words of `POINTERS`, and "one" as a noun, as in "the last one".
+    """
+    stands_for_a_noun = sum(pair[1] == "one" and pair[0] in BEFORE_ONE for pair in pairwise(words))
+    return sum(word in POINTERS for word in words) + stands_for_a_noun
+
+
+SPEAKERS = re.compile(r"refuse\w*|remark\w*|error|\w*(Error|Exception|Warning)")
+"""Functions and classes with a message as the first text among the arguments."""
+
+
+def text_of(message: ast.expr) -> str:
+    """The text of an expression: an f-string without its values, and both sides of a choice."""
+    match message:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=parts):
+            return "".join(text_of(part) or " " for part in parts)
+        case ast.BinOp(left=first, right=second):
+            return text_of(first) + text_of(second)
+        case ast.IfExp(body=first, orelse=second):
+            return f"{text_of(first)} {text_of(second)}"
+        case _:
+            return ""
+
+
+def messages(path: Path) -> Iterator[str]:
+    """The texts of refusals, remarks and errors in a file, and the texts of `help=`."""
+    for node in ast.walk(tree_of(path)):
+        if not isinstance(node, ast.Call):
+            continue
+        match node.func:
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                speaks = SPEAKERS.fullmatch(name) is not None
+            case _:
+                speaks = False
+        texts = [text for argument in node.args if (text := text_of(argument)).strip()]
+        if speaks and texts:
+            yield texts[0]
+        yield from (text_of(given.value) for given in node.keywords if given.arg == "help")
+
+
+OF_NAMES = (POINTERS - {"one"}) | {"also", "both", "neither", "then"}
+"""Words with which the name of a test points; "one" points if a noun."""
+
+
+def pointers_of_name(words: list[str]) -> int:
+    """The number of pointing words in the name of a test."""
+    stands_for_a_noun = sum(pair[1] == "one" and pair[0] in BEFORE_ONE for pair in pairwise(words))
+    return sum(word in OF_NAMES for word in words) + stands_for_a_noun
