@@ -28,8 +28,8 @@ from timetile.passes.analysis.cells.library import LIBRARY, PREFIX, library_name
 from timetile.passes.diagnostics import refuse
 
 Operands = Sequence[SSAValue]
-Lowering = Callable[[Builder, Operation, Operands], SSAValue]
-"""Appends an operation on some operands, and returns the result."""
+Lowering = Callable[..., SSAValue]
+"""Appends an operation on some operands with a builder, and returns the result."""
 
 BITS: dict[Attribute, IntegerType] = {f32: i32, f64: i64}
 """The integers with the bits of a float."""
@@ -207,18 +207,16 @@ def shifted(kind: type[llvm.ArithmeticBinOpOverflow | llvm.ArithmeticBinOpExact]
     return lower
 
 
-def compared_integers(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+def compared_integers(build: Builder, op: arith.CmpiOp, operands: Operands) -> SSAValue:
     """arith.cmpi: both dialects number the predicates alike."""
-    assert isinstance(op, arith.CmpiOp)
     number = IntegerAttr(op.predicate.value.data, i64)
     return build.add(llvm.ICmpOp(operands[0], operands[1], number)).res
 
 
-def compared_floats(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+def compared_floats(build: Builder, op: arith.CmpfOp, operands: Operands) -> SSAValue:
     """
     arith.cmpf: both dialects number the predicates alike, the first and the last are constant.
     """
-    assert isinstance(op, arith.CmpfOp)
     number = op.predicate.value.data
     predicate = FLOAT_PREDICATES[number]
     if predicate in ("true", "false"):
@@ -234,9 +232,8 @@ def selected(build: Builder, op: Operation, operands: Operands) -> SSAValue:
 # Constants and conversions.
 
 
-def constant(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+def constant(build: Builder, op: arith.ConstantOp, operands: Operands) -> SSAValue:
     """A number."""
-    assert isinstance(op, arith.ConstantOp)
     kind = result_type(op)
     if isinstance(op.value, FloatAttr):
         return build.constant(op.value, kind)

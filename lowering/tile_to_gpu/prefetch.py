@@ -148,7 +148,7 @@ def tile_ring(
     copies = row_vectors(rows, cells, width, plane.layout.pitch, stride)
     whole = vector_cells(cells, plane.element)
     reads = row_vectors(rows, cells, whole, plane.layout.pitch, whole)
-    pads = pad_copies(emit, geometry, thread, plane, shape, width)
+    pads = Pads(emit, geometry, thread, plane, shape, width).copies()
     halo = None if load.halo is None else arguments[load.halo]
     return PrefetchRing(
         load, arguments[load.field], shape, plane.element, plane.ring, load.planes_ahead,
@@ -156,83 +156,98 @@ def tile_ring(
     )  # fmt: skip
 
 
-def pad_copies(
-    emit: Emitter,
-    geometry: Geometry,
-    thread: Thread,
-    plane: SharedPlane,
-    shape: FieldShape,
-    width: int,
-) -> list[PadCopy]:
+@dataclass(frozen=True)
+class Pads:
     """
-    The cells around the tile, dealt out to the threads of the block: first whole rows above and
-    below, then the cells beside each row of the tile.
+    The cells around a tile, dealt out in vectors of `width` cells to the threads of the block:
+    first whole rows above and below, then the cells beside each row of the tile.
     """
-    threads = geometry.layout.threads
-    *others, last = geometry.axes
-    extent, pad_cells = last.layout.block_extent, plane.layout.pads[-1]
-    rows, pad_rows = (others[0].layout.block_extent, plane.layout.pads[0]) if others else (1, 0)
-    per_row = ceil_div(extent + 2 * pad_cells, width)
-    beside = pad_cells // width
-    outer = 2 * pad_rows * per_row
-    total = outer + 2 * beside * rows
-    number = emit.add_int(emit.mul_int(thread.warp_in_block, LANES), thread.lane)
 
-    def outer_place(number: SSAValue) -> tuple[SSAValue, SSAValue]:
-        group, row = emit.split(number, per_row)
-        below = emit.add_int(row, rows)
-        row = emit.select(emit.compare("ult", row, pad_rows), row, below)
-        return row, emit.mul_int(group, width)
+    emit: Emitter
+    geometry: Geometry
+    thread: Thread
+    plane: SharedPlane
+    shape: FieldShape
+    width: int
 
-    def beside_place(number: SSAValue) -> tuple[SSAValue, SSAValue]:
+    def copies(self) -> list[PadCopy]:
+        """The copies of a thread."""
+        emit, threads = self.emit, self.geometry.layout.threads
+        outer = 2 * self.pad_rows * ceil_div(self.extent + 2 * self.pad_cells, self.width)
+        beside = self.pad_cells // self.width
+        total = outer + 2 * beside * self.rows
+        number = emit.add_int(emit.mul_int(self.thread.warp_in_block, LANES), self.thread.lane)
+        copies: list[PadCopy] = []
+        for first in range(0, total, threads):
+            mine = emit.add_int(number, first)
+            valid = None if first + threads <= total else emit.compare("ult", mine, total)
+            if first + threads <= outer or not beside:
+                row, cell = self.outer_place(mine)
+            elif first >= outer:
+                row, cell = self.beside_place(emit.add_int(mine, -outer))
+            else:
+                row, cell = (
+                    emit.select(emit.compare("ult", mine, outer), a, b)
+                    for a, b in zip(
+                        self.outer_place(mine), self.beside_place(emit.add_int(mine, -outer))
+                    )
+                )
+            copies.append(self.copy_at(row, cell, valid))
+        return copies
+
+    @property
+    def extent(self) -> int:
+        """Cells of a row of the block."""
+        return self.geometry.axes[-1].layout.block_extent
+
+    @property
+    def rows(self) -> int:
+        """Rows of the block."""
+        axes = self.geometry.axes
+        return axes[0].layout.block_extent if len(axes) > 1 else 1
+
+    @property
+    def pad_cells(self) -> int:
+        """Cells beside a row, on either side."""
+        return self.plane.layout.pads[-1]
+
+    @property
+    def pad_rows(self) -> int:
+        """Rows above the tile, and below."""
+        return self.plane.layout.pads[0] if len(self.geometry.axes) > 1 else 0
+
+    def outer_place(self, number: SSAValue) -> tuple[SSAValue, SSAValue]:
+        """Row and cell, from the corner of the padded plane, of a vector above or below."""
+        emit = self.emit
+        group, row = emit.split(number, ceil_div(self.extent + 2 * self.pad_cells, self.width))
+        below = emit.add_int(row, self.rows)
+        row = emit.select(emit.compare("ult", row, self.pad_rows), row, below)
+        return row, emit.mul_int(group, self.width)
+
+    def beside_place(self, number: SSAValue) -> tuple[SSAValue, SSAValue]:
+        """Row and cell, from the corner of the padded plane, of a vector beside a row."""
+        emit, beside = self.emit, self.pad_cells // self.width
         side, row = emit.split(number, 2 * beside)
-        left = emit.mul_int(side, width)
-        right = emit.add_int(left, extent)
-        return emit.add_int(row, pad_rows), emit.select(
-            emit.compare("ult", side, beside), left, right
-        )
+        left = emit.mul_int(side, self.width)
+        right = emit.add_int(left, self.extent)
+        row = emit.add_int(row, self.pad_rows)
+        return row, emit.select(emit.compare("ult", side, beside), left, right)
 
-    copies: list[PadCopy] = []
-    for first in range(0, total, threads):
-        mine = emit.add_int(number, first)
-        valid = None if first + threads <= total else emit.compare("ult", mine, total)
-        # Row and cell, counted from the corner of the padded plane.
-        if first + threads <= outer or not beside:
-            row, cell = outer_place(mine)
-        elif first >= outer:
-            row, cell = beside_place(emit.add_int(mine, -outer))
-        else:
-            row, cell = (
-                emit.select(emit.compare("ult", mine, outer), a, b)
-                for a, b in zip(outer_place(mine), beside_place(emit.add_int(mine, -outer)))
-            )
-        slot_offset = emit.add_int(emit.mul_int(row, plane.layout.pitch), cell)
-        copies.append(pad_copy(emit, geometry, thread, plane, shape, slot_offset, row, cell, valid))
-    return copies
-
-
-def pad_copy(
-    emit: Emitter,
-    geometry: Geometry,
-    thread: Thread,
-    plane: SharedPlane,
-    shape: FieldShape,
-    slot_offset: SSAValue,
-    row: SSAValue,
-    cell: SSAValue,
-    valid: SSAValue | None,
-) -> PadCopy:
-    """The copy at a row and cell of the padded plane, seen from the thread's first own cell."""
-    places = (row, cell)[2 - len(geometry.axes) :]
-    width = index_width(geometry)
-    coordinates: list[SSAValue] = []
-    distances: list[SSAValue] = []
-    for axis, place, pad in zip(thread.axes, places, plane.layout.pads, strict=True):
-        moved = emit.sub_int(emit.add_int(place, -pad), axis.in_block)
-        coordinates.append(emit.add_int(axis.coordinate, moved))
-        distances.append(emit.mul_int(emit.extend(moved, width), shape.strides[axis.axis]))
-    distance = reduce(emit.add_int, distances)
-    return PadCopy(slot_offset, distance, tuple(coordinates), valid)
+    def copy_at(self, row: SSAValue, cell: SSAValue, valid: SSAValue | None) -> PadCopy:
+        """The copy at a row and cell of the padded plane, seen from the thread's first own cell."""
+        emit, layout = self.emit, self.plane.layout
+        slot_offset = emit.add_int(emit.mul_int(row, layout.pitch), cell)
+        places = (row, cell)[2 - len(self.geometry.axes) :]
+        index_type = index_width(self.geometry)
+        coordinates: list[SSAValue] = []
+        distances: list[SSAValue] = []
+        for axis, place, pad in zip(self.thread.axes, places, layout.pads, strict=True):
+            moved = emit.sub_int(emit.add_int(place, -pad), axis.in_block)
+            coordinates.append(emit.add_int(axis.coordinate, moved))
+            stride = self.shape.strides[axis.axis]
+            distances.append(emit.mul_int(emit.extend(moved, index_type), stride))
+        distance = reduce(emit.add_int, distances)
+        return PadCopy(slot_offset, distance, tuple(coordinates), valid)
 
 
 @dataclass(frozen=True)

@@ -232,9 +232,8 @@ def compare_floats(number: int, a: Array, b: Array) -> Array:
             return holds & ~nan if predicate.startswith("o") else holds | nan
 
 
-def constant(op: Operation) -> Array:
+def constant(op: arith.ConstantOp) -> Array:
     """The value of a constant, of the constant's element type."""
-    assert isinstance(op, arith.ConstantOp)
     match op.value:
         case FloatAttr() | IntegerAttr():
             return np.asarray(op.value.value.data).astype(dtype_of(op.result.type))
@@ -242,15 +241,13 @@ def constant(op: Operation) -> Array:
             refuse(op, "constants are integers and floats")
 
 
-def compared_integers(op: Operation, a: Array, b: Array) -> Array:
+def compared_integers(op: arith.CmpiOp, a: Array, b: Array) -> Array:
     """arith.cmpi."""
-    assert isinstance(op, arith.CmpiOp)
     return compare_integers(op.predicate.value.data, a, b)
 
 
-def compared_floats(op: Operation, a: Array, b: Array) -> Array:
+def compared_floats(op: arith.CmpfOp, a: Array, b: Array) -> Array:
     """arith.cmpf."""
-    assert isinstance(op, arith.CmpfOp)
     return compare_floats(op.predicate.value.data, a, b)
 
 
