@@ -35,12 +35,13 @@ from samples import SAMPLES, entries_of
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 
+from timetile.dialects.tile.kinds import Form
+from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
 from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.passes.candidates import Candidate, Trials
 from timetile.passes.cost.register_facts import RegisterFacts, register_facts
 from timetile.passes.cost.registers import registers
 from timetile.passes.cost.setting import Setting
-from timetile.passes.schedule import Schedule
 from timetile.passes.schedule_space import schedules
 from timetile.passes.simplify_cells import FpDivision
 from timetile.passes.targets.isa import ISAS, Isa
@@ -109,8 +110,8 @@ class Question:
     def kind(self) -> tuple[Any, ...]:
         """The common property of kernels with similar registers."""
         s = self.schedule
-        if s.tile != "block" or s.is_resident:
-            return s.tile, s.form, s.stream
+        if s.tile != "block" or s.resident:
+            return s.tile, s.form, s.resident
         return s.tile, s.form, s.sync, s.cells[-1]
 
     @property
@@ -176,12 +177,12 @@ def pairs(program: str, found: Sequence[Candidate]) -> Iterator[Question]:
     """
     Strips of sums in all ways of going on in the next column, and of taking two turns of the loop.
     """
-    strips = [c for c in found if c.schedule.form == "rows" and len(c.schedule.cells) == 1]
-    periods = sorted({c.schedule.period for c in strips})
-    asked = [Question(program, c.depth, replace(c.schedule, period=0)) for c in strips]
+    strips = [c for c in found if c.schedule.form is Form.ROWS and len(c.schedule.cells) == 1]
+    periods = list(dict.fromkeys(c.schedule.period for c in strips))
+    asked = [Question(program, c.depth, replace(c.schedule, period=None)) for c in strips]
     for question in sorted(dict.fromkeys(asked), key=lambda q: q.place)[:PAIRED]:
-        for columns, period in product((None, "alone"), periods):
-            schedule = replace(question.schedule, columns=columns, period=period)
+        for alone, period in product((False, True), periods):
+            schedule = replace(question.schedule, columns_alone=alone, period=period)
             yield replace(question, schedule=schedule)
 
 
@@ -189,7 +190,7 @@ def kernel_threads(question: Question) -> ModuleOp:
     """The deepest kernel of a question, as the code of a thread."""
     module = raised(question.program, replace(question.options, depth=None)).clone()
     for loop in loops_of(module):
-        loop.schedule = question.schedule.to_attribute()
+        loop.schedule = ScheduleAttr(question.schedule)
     kernels = ProgramKernels(module, question.options, None)
     lowered = kernels.kernel_module(kernels.facts[0][0].name)
     kernels.run(kernels.options.thread_passes(), lowered, verify=False)

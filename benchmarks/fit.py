@@ -97,7 +97,7 @@ class Prepared:
         cost = self.cost(target)
         counted = register_facts(self.facts, self.setting)
         spare = guard_registers(counted, parameters)
-        if schedule.columns is not None:
+        if schedule.columns_alone:
             spare -= parameters.registers.joining
         weighed = weighs_spills(self.geometry, self.facts.natural_period)
         tight = not weighed and cost.registers > room(counted, target.isa) - spare

@@ -26,10 +26,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
-from rows import source
-from xdsl.context import Context
-from xdsl.dialects.builtin import Builtin, DictionaryAttr
-from xdsl.parser import Parser
+from rows import read_schedule, source
 
 from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.passes.simplify_cells import FpDivision
@@ -46,8 +43,17 @@ from timetile.runtime.loading.modules import load
 RESULTS = Path(__file__).parent / "results"
 HASHES = RESULTS / "ptx-hashes.json"
 
-KINDS = ("tile", "form", "storage", "addressing", "sync", "stream", "columns", "guards")
-"""Schedule entries covered by a sample."""
+KINDS = (
+    "tile",
+    "form",
+    "storage",
+    "addressing",
+    "sync",
+    "resident",
+    "columns_alone",
+    "guards",
+)
+"""Parts of a schedule covered by a sample."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +77,9 @@ class Row:
 
     @property
     def kinds(self) -> set[str]:
-        """The entries of the schedule about the kind of emitted code."""
-        entries = self.schedule.strip("{}").split(", ")
-        kinds = {entry for entry in entries if entry.split(" = ")[0] in KINDS}
+        """The parts of the schedule about the kind of emitted code."""
+        schedule = read_schedule(self.schedule).data
+        kinds = {f"{name} {getattr(schedule, name)}" for name in KINDS}
         return kinds | {self.halos, f"{len(self.domain)} {self.dtype}"}
 
 
@@ -119,12 +125,8 @@ def kernel_hashes(row: Row) -> dict[str, str]:
     text, _, _ = source(row.stencil, row.domain, row.dtype)
     options = Options(halos=cast(Halos, row.halos), fp_division=cast(FpDivision, row.fp_division))
     module = raise_program(load(text), options)
-    context = Context()
-    context.load_dialect(Builtin)
     for loop in loops_of(module):
-        schedule = Parser(context, row.schedule).parse_attribute()
-        assert isinstance(schedule, DictionaryAttr)
-        loop.schedule = schedule
+        loop.schedule = read_schedule(row.schedule)
         write_depths(loop, [row.depth])
     kernels = ProgramKernels(module, options, None)
     target = options.target

@@ -178,7 +178,7 @@ def names_of(parameters: Parameters, group: str) -> list[str]:
 # Pairs of samples: their schedules differ in a single entry.
 
 PAIRS = {
-    "registers.joining": "columns",
+    "registers.joining": "columns_alone",
     "registers.turns": "period",
     "registers.turns_level": "period",
 }
@@ -218,7 +218,7 @@ def is_decided(samples: Sequence[RegisterSample], parameters: Parameters, path: 
 
 def joining_registers(samples: Sequence[RegisterSample]) -> list[int]:
     """The registers for joined columns, of each pair."""
-    return [usual.needed - alone.needed for usual, alone in pairs_by(samples, "columns")]
+    return [usual.needed - alone.needed for usual, alone in pairs_by(samples, "columns_alone")]
 
 
 def turn_registers(samples: Sequence[RegisterSample], *, alone: bool) -> list[tuple[int, int]]:
@@ -229,5 +229,5 @@ def turn_registers(samples: Sequence[RegisterSample], *, alone: bool) -> list[tu
     return [
         (usual.facts.steps, twice.needed - usual.needed)
         for usual, twice in pairs_by(samples, "period")
-        if ("columns" in usual.schedule) == alone
+        if ("columns_alone" in usual.schedule) == alone
     ]

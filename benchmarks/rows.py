@@ -9,14 +9,24 @@ from typing import Any
 
 from stencils import STENCILS, gradient, program, wave
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import Parser
+from xdsl.utils.str_enum import StrEnum
 
 import timetile
+from timetile.dialects.tile import ScheduleAttr
+from timetile.dialects.tile.schedule import Schedule
 from timetile.lowering.pipelines import tile_passes
-from timetile.passes.schedule import Schedule
 from timetile.passes.simplify_cells import FpDivision
 from timetile.runtime.kernels.of_program import Halos, Options, loops_of, raise_program, run_passes
-from timetile.runtime.loading.modules import load
+from timetile.runtime.loading.modules import load, make_context
 from timetile.runtime.program.compiled_program import CompiledProgram
+
+
+def read_schedule(text: str) -> ScheduleAttr:
+    """The schedule of a row of results: `#tile.schedule<...>`."""
+    attribute = Parser(make_context(), text).parse_attribute()
+    assert isinstance(attribute, ScheduleAttr)
+    return attribute
 
 
 def source(name: str, domain: tuple[int, ...], element: str) -> tuple[str, int, int]:
@@ -30,6 +40,19 @@ def source(name: str, domain: tuple[int, ...], element: str) -> tuple[str, int, 
     return program(stencil, domain, element), stencil.radius, 2
 
 
+def parsed(text: str, usual: Any) -> Any:
+    """The value of a part of a schedule whose default value is `usual`."""
+    match usual:
+        case tuple():
+            return tuple(map(int, text.split(",")))
+        case StrEnum():
+            return type(usual)(text)
+        case bool():
+            return text == "true"
+        case _:
+            return int(text)
+
+
 def parse_row(text: str) -> tuple[str, str, tuple[int, ...], int | None, dict[str, Any]]:
     """
     `j2d5pt:f64:8352x8352[:depth[:cells=6,2;ahead=1]]`; depth 0 leaves the choice to the compiler.
@@ -38,10 +61,7 @@ def parse_row(text: str) -> tuple[str, str, tuple[int, ...], int | None, dict[st
     changes: dict[str, Any] = {}
     for entry in rest[1].split(";") if len(rest) > 1 else ():
         key, value = entry.split("=")
-        if isinstance(getattr(Schedule(), key), tuple):
-            changes[key] = tuple(map(int, value.split(",")))
-        else:
-            changes[key] = int(value) if value.isdigit() else value
+        changes[key] = parsed(value, getattr(Schedule(), key))
     depth = int(rest[0]) if rest and int(rest[0]) else None
     return name, element, tuple(map(int, domain.split("x"))), depth, changes
 
@@ -65,8 +85,7 @@ def scheduled(
     if changes:
         run_passes((*tile_passes(depth)[:2],), module)
         for loop in loops_of(module):
-            schedule = Schedule.from_attribute(loop.schedule)
-            loop.schedule = replace(schedule, **changes).to_attribute()
+            loop.schedule = ScheduleAttr(replace(loop.decisions, **changes))
     return module
 
 

@@ -4,8 +4,8 @@ The samples of the cost model's fit: measured kernels, one a line of JSON.
 python benchmarks/samples.py
 
 writes `benchmarks/samples/*.jsonl` anew from the tables in `benchmarks/results`. A line has the
-program, the depth, the entries of the schedule other than the defaults, the speed, and the
-assembler's figures. `benchmarks/fit.py` reads the samples.
+program, the depth, the schedule, the speed, and the assembler's figures. `benchmarks/fit.py` reads
+the samples.
 """
 
 from __future__ import annotations
@@ -16,11 +16,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import Builtin, DictionaryAttr
-from xdsl.parser import Parser
+from rows import read_schedule
 
-from timetile.passes.schedule import Schedule
+from timetile.dialects.tile.schedule import Schedule
 
 FOLDER = Path(__file__).parent
 RESULTS, SAMPLES = FOLDER / "results", FOLDER / "samples"
@@ -48,8 +46,8 @@ class Sample:
     fp_division: str
     depth: int
     """Time steps of a launch."""
-    schedule: dict[str, Any]
-    """The entries of the schedule other than the defaults."""
+    schedule: str
+    """The schedule as text: `#tile.schedule<...>`."""
     gcells_per_s: float
     """Median of several launches (10^9 cell updates a second)."""
     registers: int
@@ -60,32 +58,13 @@ class Sample:
 
     @property
     def whole_schedule(self) -> Schedule:
-        """The schedule, with default entries."""
-        return whole(self.schedule)
-
-
-def whole(entries: Mapping[str, Any]) -> Schedule:
-    """The schedule with some entries, from JSON, and with default entries."""
-    given: dict[str, Any] = {
-        name: tuple(cast(list[int], value)) if isinstance(value, list) else value
-        for name, value in entries.items()
-    }
-    return Schedule(**given)
+        """The schedule, with default parts."""
+        return read_schedule(self.schedule).data
 
 
 def entries_of(schedule: Schedule) -> dict[str, Any]:
-    """The entries of a schedule other than the defaults."""
-    usual = asdict(Schedule())
-    return {name: value for name, value in asdict(schedule).items() if value != usual[name]}
-
-
-def changed(text: str) -> dict[str, Any]:
-    """The entries of a schedule other than the defaults, from the schedule's text in the IR."""
-    context = Context()
-    context.load_dialect(Builtin)
-    attribute = Parser(context, text).parse_attribute()
-    assert isinstance(attribute, DictionaryAttr)
-    return entries_of(Schedule.from_attribute(attribute))
+    """The parts of a schedule other than the defaults, as JSON has them."""
+    return json.loads(json.dumps(schedule.entries()))
 
 
 def measured(row: Mapping[str, Any], kernel: Mapping[str, Any], commit: str) -> Sample:
@@ -96,7 +75,7 @@ def measured(row: Mapping[str, Any], kernel: Mapping[str, Any], commit: str) -> 
         row.get("halos", "common"),
         row.get("fp_division", "exact"),
         kernel["depth"],
-        changed(kernel["schedule"]),
+        kernel["schedule"],
         kernel["gcells_per_s"],
         kernel["registers"],
         kernel["spill_bytes"],

@@ -28,8 +28,8 @@ from timing import launch_times
 from xdsl.dialects.builtin import ModuleOp
 
 import timetile
+from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
 from timetile.passes.candidates import Trials
-from timetile.passes.schedule import Schedule
 from timetile.passes.schedule_space import schedules
 from timetile.passes.targets.target import NAMES, target_named
 from timetile.runtime.device.gpu import device
@@ -83,7 +83,7 @@ class Case:
         """The program with a schedule of our own."""
         depth, schedule = trial
         module = self.raised()
-        loops_of(module)[0].schedule = schedule.to_attribute()
+        loops_of(module)[0].schedule = ScheduleAttr(schedule)
         return timetile.compile(
             module, executor=executor, depth=depth, arch=self.target, halos="common"
         )
@@ -108,7 +108,7 @@ def search(bench: Bench, case: Case, trials: Sequence[tuple[Trial, float]]) -> A
         rows.append(
             {
                 "depth": trial[0],
-                "schedule": str(trial[1].to_attribute()),
+                "schedule": str(ScheduleAttr(trial[1])),
                 "predicted": round(predicted, 1),
                 "gcells_per_s": round(cells / float(np.median(times)) / 1e6, 1),
                 "registers": kernel.registers,

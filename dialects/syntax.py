@@ -8,7 +8,7 @@ from typing import TypeAlias, cast
 from xdsl.dialects.builtin import I64, DenseArrayBase, IndexType, IntegerType, i64
 from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
 from xdsl.ir import Attribute, SSAValue
-from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.parser import AttrParser, Parser, UnresolvedOperand
 from xdsl.utils.exceptions import VerifyException
 
 Integers: TypeAlias = DenseArrayBase[I64]
@@ -44,7 +44,7 @@ def parse_value(parser: Parser) -> SSAValue:
     return defined_value(parser, parser.parse_unresolved_operand())
 
 
-def parse_integers(parser: Parser) -> list[int]:
+def parse_integers(parser: AttrParser) -> list[int]:
     """Parse `[1, 0]`."""
     return parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
 

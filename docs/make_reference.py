@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from xdsl.ir import Attribute, Dialect, Operation
+from xdsl.passes import ModulePass
 
 import timetile
 from timetile.lowering import pipelines
 from timetile.lowering.universe import DIALECTS, PASSES, TARGETS
+from timetile.passes.enum_options import enumerations
 
 PAGE = Path(__file__).parent / "reference.md"
 
@@ -124,9 +126,12 @@ def options(item: Any) -> Iterator[str]:
     fields = [f for f in dataclasses.fields(item) if f.name != "name"]
     if not fields:
         return
+    words = enumerations(item) if isinstance(item, type) and issubclass(item, ModulePass) else {}
     yield "| option | type | default |\n|---|---|---|"
     for found in fields:
         kind = str(found.type).removesuffix(" | None").replace("|", "\\|")
+        if found.name in words:
+            kind = ", ".join(map(str, words[found.name]))
         default = "" if found.default is None else f"`{found.default}`"
         yield f"| `{found.name.replace('_', '-')}` | `{kind}` | {default} |"
     yield ""

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.builtin import ModuleOp
 
 from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile.kinds import Form, Guards, TileLevel
+from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.residency import SCHEDULERS
 from timetile.passes.analysis.launches.liveness import rotation_of
@@ -30,7 +32,6 @@ from timetile.passes.rules import (
     spanning_blocks,
     spills,
 )
-from timetile.passes.schedule import Schedule
 from timetile.passes.schedule_space import DEEPEST, DEEPEST_BOX, DEEPEST_LINE, depths, schedules
 from timetile.passes.targets.parameters import Worth
 from timetile.passes.targets.target import Target
@@ -81,9 +82,9 @@ def worth_of(schedule: Schedule, depth: int, cost: Cost, factors: Worth, *, tigh
     fall short of predictions.
     """
     speed = cost.gcells_per_second * factors.level**depth
-    if schedule.is_resident and schedule.tile == "device":
+    if schedule.resident and schedule.tile is TileLevel.DEVICE:
         speed *= factors.resident_device
-    wide = schedule.form == "rows" and schedule.cells[-1] >= factors.wide_sum_cells
+    wide = schedule.form is Form.ROWS and schedule.cells[-1] >= factors.wide_sum_cells
     if wide and depth > 1:
         speed *= factors.wide_sums
     return speed * (factors.tight if tight else 1.0)
@@ -99,7 +100,7 @@ def turns_twice(trial: Trial) -> bool:
     Whether two steps of a loop with sums of one axis fit the registers side by side, in short code.
     """
     facts, setting, schedule = trial.facts, trial.setting, trial.schedule
-    if trial.kernels.rank != 2 or schedule.form != "rows" or period_of(facts, setting) > 1:
+    if trial.kernels.rank != 2 or schedule.form is not Form.ROWS or period_of(facts, setting) > 1:
         return False
     parameters = trial.target.parameters
     if facts.long_constants > parameters.computing.constants_at_hand:
@@ -108,7 +109,7 @@ def turns_twice(trial: Trial) -> bool:
     # Levels of both steps are alive at once, with a few addresses each. With columns alone, the
     # loop of inner tiles keeps its registers, however much the guarded loops spill.
     more = parameters.registers.turns_level * facts.steps
-    if schedule.columns is None:
+    if not schedule.columns_alone:
         more += parameters.registers.turns
     fits = trial.registers + more <= trial.room(parameters.spare.turns)
     return fits and 2 * taps_of_step(facts, setting) <= parameters.worth.turns_taps[4 * facts.words]
@@ -119,7 +120,7 @@ def fetched_evenly(trial: Trial, geometry: Geometry, ahead: int) -> int:
     An even number of planes ahead for a loop of two turns, if possible: both turns fetch into one
     group of slots, found once (measured: 2%; in FP64 only for columns alone, as others spill).
     """
-    alone = trial.schedule.columns is not None
+    alone = trial.schedule.columns_alone
     if not alone and trial.facts.words > 1:
         return ahead
     even = ahead + ahead % 2
@@ -138,11 +139,11 @@ def with_guards(trial: Trial, geometry: Geometry, ahead: int) -> tuple[Trial, Co
         made = trial.with_schedule(guards)
         return made, launch_cost(made.facts, made.setting, geometry, made.target, ahead)
 
-    on_all = replace(trial.schedule, guards="all")
+    on_all = replace(trial.schedule, guards=Guards.ALL)
     if trial.setting.has_messages:
         return asked(on_all)
-    rim, rim_cost = asked(replace(trial.schedule, guards="rim"))
-    alike = has_copies(geometry, "all") == has_copies(geometry, "rim")
+    rim, rim_cost = asked(replace(trial.schedule, guards=Guards.RIM))
+    alike = has_copies(geometry, Guards.ALL) == has_copies(geometry, Guards.RIM)
     # If registers are scarce, the guarded copy spills: only tiles on the rim should run the copy.
     scarce = rim_cost.registers > trial.room(trial.target.parameters.spare.tight)
     if alike or scarce or trial.kernels.rank == 2 or trial.setting.layout.blocks > 1:
@@ -200,7 +201,7 @@ class Trials:
             return NO_KERNEL
         if (reason := first_reason(SHAPE_RULES, trial)) is not None:
             return reason
-        if schedule.tile == "device":
+        if schedule.tile is TileLevel.DEVICE:
             blocks = spanning_blocks(trial)
             if blocks is None:
                 return NO_SPAN
@@ -218,7 +219,7 @@ class Trials:
         if (reason := is_short_of_addresses(trial)) is not None:
             return reason
         if trial.is_scarce:
-            trial = trial.with_schedule(replace(trial.schedule, columns="alone"))
+            trial = trial.with_schedule(replace(trial.schedule, columns_alone=True))
         return self.finished(trial, geometry, ahead)
 
     def finished(self, trial: Trial, geometry: Geometry, ahead: int) -> Candidate | str:
@@ -230,7 +231,7 @@ class Trials:
         trial, cost = with_guards(trial, geometry, ahead)
         schedule = trial.schedule
         if (
-            schedule.is_resident
+            schedule.resident
             and cost.cycles.issue * SCHEDULERS > parameters.worth.resident_instructions
         ):
             return TOO_LONG
@@ -242,7 +243,7 @@ class Trials:
         # Heights of chunks account for spills if `weighs_spills`. With columns alone, few tiles run
         # the spilling code: fewer registers to spare are enough.
         spare = trial.guard_registers
-        if schedule.columns is not None:
+        if schedule.columns_alone:
             spare -= parameters.registers.joining
         weighed = weighs_spills(geometry, trial.facts.natural_period)
         tight = not weighed and cost.registers > trial.room(spare)
@@ -265,7 +266,7 @@ class Trials:
         """
         Whether a kernel of a depth leaves cells of the schedule's tile, and fits the shared memory.
         """
-        whole = replace(schedule, form="none")
+        whole = replace(schedule, form=Form.NONE)
         facts = self.kernels.facts(depth, schedule) or self.kernels.facts(depth, whole)
         if facts is None:
             # No later step reads the cells of this step.

@@ -1,7 +1,7 @@
 """choose-schedule: choose depth, tiles and placement, and write the choice on the loop for later
 passes.
 
-After: `temporal.loop ... depths [10, 8, 4, 2, 1] schedule {tile = "warp", ...}`
+After: `temporal.loop ... depths [10, 8, 4, 2, 1] schedule #tile.schedule<pack 8, ...>`
 
 `schedule_space.py` lists the considered schedules: tiles of a warp for one and two axes, of a block
 for small plates and for three axes, of a cluster or the device, in several widths, and every depth
@@ -20,12 +20,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from timetile.dialects.temporal import MOST_DEPTH, LoopOp
+from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
 from timetile.passes.analysis.boundaries import check_kept
 from timetile.passes.analysis.launches.liveness import live_arguments, written_arguments
 from timetile.passes.analysis.launches.trip_counts import most_steps_at_once
 from timetile.passes.candidates import Candidate, Trials
 from timetile.passes.diagnostics import CompileError, check_options, remark
-from timetile.passes.schedule import Schedule
 from timetile.passes.schedule_space import lean_schedules, schedules
 from timetile.passes.step_parts import memory_schedule
 from timetile.passes.targets.target import DEFAULT_ARCH, Target, target_named
@@ -68,7 +68,7 @@ def spilling(trials: Trials, depth: int, *, lean: bool) -> Candidate | None:
     """The fastest candidate that may spill; never a resident tile, held in registers alone."""
     loop = trials.loop
     considered = lean_schedules(loop) if lean else schedules(loop, trials.target)
-    streamed = (schedule for schedule in considered if not schedule.is_resident)
+    streamed = (schedule for schedule in considered if not schedule.resident)
     return first_that_lowers(trials.spilling(), depth, streamed)
 
 
@@ -136,7 +136,7 @@ class ChooseSchedulePass(ModulePass):
             if given is not None and most is not None:
                 given = min(given, most)
             schedule, depth = choose(loop, op, target, given)
-            loop.schedule = schedule.to_attribute()
+            loop.schedule = ScheduleAttr(schedule)
             if given is not None and depth < given:
                 remark(loop, f"{why_less(loop, given)}: it takes {depth}")
             if loop.depths is None or depth < max(loop.depth_list):

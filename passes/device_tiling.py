@@ -46,21 +46,21 @@ from typing import Literal
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, IntAttr, ModuleOp, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.syntax import encode_integers
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
-from timetile.dialects.tile.kinds import TileLevel
+from timetile.dialects.tile.kinds import Storage, TileLevel
+from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.limits import check_loop
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.build_kernel import KernelBuilder
 from timetile.passes.diagnostics import check_options, check_verified, refuse, remark
+from timetile.passes.enum_options import EnumOptionsPass
 from timetile.passes.exchanges import add_exchanges, publish
-from timetile.passes.schedule import Schedule, TileOption
 from timetile.passes.step_parts import memory_schedule, part_kernels
 
 
@@ -70,12 +70,12 @@ def default_stream(rank: int) -> int | None:
 
 
 @dataclass(frozen=True)
-class DeviceTilingPass(ModulePass):
+class DeviceTilingPass(EnumOptionsPass):
     """Make the kernels of every time loop; see the module's documentation."""
 
     name = "device-tiling"
 
-    tile: TileOption | None = None
+    tile: TileLevel | None = None
     cells: tuple[int, ...] | None = None
     lanes: tuple[int, ...] | None = None
     warps: tuple[int, ...] | None = None
@@ -88,11 +88,11 @@ class DeviceTilingPass(ModulePass):
 
     def schedule(self, loop: LoopOp) -> Schedule:
         """The loop's schedule, overridden by the options of the pass."""
-        given = Schedule.from_attribute(loop.schedule)
-        if self.reads == "memory" and given.reads is None:
+        given = loop.decisions
+        if self.reads == "memory" and not given.reads_memory:
             given = memory_schedule(loop)
         elif self.reads == "tile":
-            given = replace(given, reads=None, cuts=())
+            given = replace(given, reads_memory=False, cuts=())
         own = {
             name: value
             for name in ("tile", "cells", "lanes", "warps", "blocks", "pack", "occupancy", "cuts")
@@ -117,7 +117,7 @@ class DeviceTilingPass(ModulePass):
         """The streaming axis of tiles; None for tiles in one place for all steps."""
         if isinstance(self.stream_axis, int):
             return self.stream_axis
-        if self.stream_axis == "none" or schedule.is_resident:
+        if self.stream_axis == "none" or schedule.resident:
             return None
         return default_stream(rank)
 
@@ -132,14 +132,14 @@ class DeviceTilingPass(ModulePass):
         check_loop(loop)
         schedule = self.schedule(loop)
         streams = isinstance(self.stream_axis, int)
-        if schedule.reads == "memory" and (streams or schedule.tile != "warp"):
+        if schedule.reads_memory and (streams or schedule.tile is not TileLevel.WARP):
             refuse(
                 loop,
                 "kernels with reads=memory keep no planes to stream or to exchange; leave out tile "
                 "and stream-axis, or reads=memory",
             )
         stream = self.checked_stream(loop, schedule)
-        if schedule.reads == "memory":
+        if schedule.reads_memory:
             return self.memory_kernels(loop, schedule, prefix)
         if schedule.cuts:
             refuse(
@@ -158,6 +158,7 @@ class DeviceTilingPass(ModulePass):
             kernel.layout = schedule.layout()
             self.remark_on_pack(kernel)
             kernel.occupancy = IntAttr(schedule.occupancy)
+            kernel.schedule = loop.schedule
             add_exchanges(kernel)
             assign_lags(kernel)
             if not self.leaves_cells(kernel, schedule, chosen=loop.schedule is not None):
@@ -217,7 +218,7 @@ class DeviceTilingPass(ModulePass):
         """
         counts_on_copies = chosen or kernel.steps.data == 1
         trial = kernel.clone()
-        if counts_on_copies and schedule.storage == "registers":
+        if counts_on_copies and schedule.storage is Storage.REGISTERS:
             publish(trial, None, schedule.ahead)
         try:
             Geometry(trial)

@@ -12,7 +12,6 @@ After:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
@@ -33,12 +32,6 @@ from timetile.dialects.verified import maker_of
 from timetile.passes.analysis.geometry.plane_geometry import VECTOR_BYTES
 from timetile.passes.analysis.placed import layout_of
 from timetile.passes.rewriting import replace_apply
-
-PublishedOption = Literal["edges", "plane", "copies"]
-"""
-The published part of an exchange: edges read by neighbours, a whole plane, or the asynchronous
-copies of a load.
-"""
 
 
 def add_exchanges(kernel: KernelOp) -> None:
@@ -117,16 +110,16 @@ def edges_suffice(kernel: KernelOp, exchange: ExchangeOp) -> bool:
     return crosses_one_axis(kernel)
 
 
-def publish(kernel: KernelOp, what: PublishedOption | None, ahead: int) -> None:
+def publish(kernel: KernelOp, what: Published | None, ahead: int) -> None:
     """
     Let every exchange publish the least for its readers, of: copies of a load fetched ahead, edges,
     the whole plane. `what` asks for one kind, used if sufficient.
     """
     for stage in [s for s in kernel.stages if isinstance(s, ExchangeOp)]:
-        if what in (None, "copies") and copies_suffice(kernel, stage, ahead):
+        if what in (None, Published.COPIES) and copies_suffice(kernel, stage, ahead):
             publish_copies(kernel, stage)
         else:
-            edges = what != "plane" and edges_suffice(kernel, stage)
+            edges = what is not Published.PLANE and edges_suffice(kernel, stage)
             stage.what = PublishedAttr(Published.EDGES if edges else Published.PLANE)
 
 

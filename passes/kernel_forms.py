@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from timetile.passes.schedule import Form, Schedule
+from timetile.dialects.tile.kinds import Form
+from timetile.dialects.tile.schedule import Schedule
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,9 @@ class KernelForm:
         return KernelForm(
             depth,
             schedule.form,
-            schedule.is_resident,
-            schedule.sync != "barrier" and not schedule.is_resident,
-            schedule.every,
+            schedule.resident,
+            schedule.splits,
+            schedule.steps_between_barriers,
             schedule.delay,
             schedule.ahead > 0,
             tuple(axis.tile_warps > 1 for axis in axes),

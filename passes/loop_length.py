@@ -12,10 +12,11 @@ from dataclasses import replace
 from xdsl.dialects.builtin import ModuleOp
 
 from timetile.dialects.tile import KernelOp
+from timetile.dialects.tile.kinds import Addressing
+from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.geometry.unrolling import operations_of_step, unrolled_steps
 from timetile.passes.analysis.queues.storage import MOST_STEPS, chosen_period
 from timetile.passes.diagnostics import remark
-from timetile.passes.schedule import Schedule
 
 MOST_OPERATIONS = 8_000
 """Most taps and operations of a thread in a turn: compiling takes about 10 s (measured)."""
@@ -29,9 +30,14 @@ def is_too_long(steps: int, operations: int) -> bool:
     return steps > 1 and (steps > MOST_STEPS or steps * operations > MOST_OPERATIONS)
 
 
+def given_period(schedule: Schedule, asked: int | None) -> Schedule:
+    """The schedule with the period of a pass's option: 0 asks for as many steps as planes need."""
+    return schedule if asked is None else replace(schedule, period=asked or None)
+
+
 def bounded_period(kernel: KernelOp, module: ModuleOp, schedule: Schedule) -> Schedule:
     """The schedule; with a remark and without its period if the period is too long."""
-    if kernel.stream_axis is None or not schedule.period:
+    if kernel.stream_axis is None or schedule.period is None:
         return schedule
     operations, chosen = operations_of_step(kernel, module), chosen_period(kernel)
     if schedule.period <= chosen or not is_too_long(schedule.period, operations):
@@ -42,7 +48,7 @@ def bounded_period(kernel: KernelOp, module: ModuleOp, schedule: Schedule) -> Sc
         f"period={schedule.period} is left out: the loop would be unrolled {schedule.period} "
         f"times, with {operations} operations of a thread in each step; give at most period={most}",
     )
-    return replace(schedule, period=0)
+    return replace(schedule, period=None)
 
 
 def place_in_bounds(kernel: KernelOp, module: ModuleOp, schedule: Schedule, place: Place) -> None:
@@ -52,9 +58,9 @@ def place_in_bounds(kernel: KernelOp, module: ModuleOp, schedule: Schedule, plac
     """
     place(kernel, schedule)
     steps, operations = unrolled_steps(kernel), operations_of_step(kernel, module)
-    if schedule.addressing != "fixed" or not is_too_long(steps, operations):
+    if schedule.addressing is not Addressing.FIXED or not is_too_long(steps, operations):
         return
-    place(kernel, replace(schedule, addressing="shifting"))
+    place(kernel, replace(schedule, addressing=Addressing.SHIFTING))
     if unrolled_steps(kernel) == steps:
         # Planes in registers require equally many copies of the body: shifted slots would gain
         # nothing.

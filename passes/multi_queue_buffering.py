@@ -26,11 +26,9 @@ part, with rows around. Exchanges stay for cells across blocks, at barriers of t
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntAttr, ModuleOp
-from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from timetile.dialects.tile import (
@@ -42,7 +40,16 @@ from timetile.dialects.tile import (
     RegistersAttr,
     SharedAttr,
 )
-from timetile.dialects.tile.kinds import Addressing, Published, PublishedAttr, Reader, Space, Sync
+from timetile.dialects.tile.kinds import (
+    Addressing,
+    Published,
+    PublishedAttr,
+    Reader,
+    Space,
+    Storage,
+    Sync,
+)
+from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.placed import layout_of
 from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.analysis.queues.storage import (
@@ -52,14 +59,18 @@ from timetile.passes.analysis.queues.storage import (
     ring_window,
 )
 from timetile.passes.diagnostics import check_options, remark
-from timetile.passes.loop_length import bounded_period, check_step, place_in_bounds
+from timetile.passes.enum_options import EnumOptionsPass
+from timetile.passes.loop_length import (
+    bounded_period,
+    check_step,
+    given_period,
+    place_in_bounds,
+)
 from timetile.passes.queue_homes import (
-    barrier_steps,
     check_every,
     exchange_home,
     place_in_registers,
 )
-from timetile.passes.schedule import Schedule, schedule_of
 
 
 def dissolve_exchanges(kernel: KernelOp) -> None:
@@ -92,12 +103,12 @@ def rings_apart(kernel: KernelOp, schedule: Schedule) -> bool:
     whose blocks exchange by flags, and in resident tiles, unless planes move to registers before.)
     """
     streamed = layout_of(kernel).has_messages and kernel.stream_axis is not None
-    return schedule.storage == "shared" and streamed and schedule.sync != "flags"
+    return schedule.storage is Storage.SHARED and streamed and schedule.sync is not Sync.FLAGS
 
 
 def meeting(kernel: KernelOp, schedule: Schedule) -> Schedule:
     """The schedule of a kernel: blocks with rings of their own meet at barriers of the grid."""
-    return replace(schedule, sync="grid") if rings_apart(kernel, schedule) else schedule
+    return replace(schedule, sync=Sync.GRID) if rings_apart(kernel, schedule) else schedule
 
 
 def place_in_shared(kernel: KernelOp, schedule: Schedule) -> None:
@@ -108,7 +119,7 @@ def place_in_shared(kernel: KernelOp, schedule: Schedule) -> None:
     """
     stream, apart = kernel.stream_axis, rings_apart(kernel, schedule)
     schedule = meeting(kernel, schedule)
-    every = barrier_steps(kernel, schedule)
+    every = schedule.steps_between_barriers
     if apart:
         keep_edges(kernel, every)
     else:
@@ -122,14 +133,14 @@ def place_in_shared(kernel: KernelOp, schedule: Schedule) -> None:
         elif isinstance(stage, LoadOp | ApplyOp):
             if not any(result in kept for result in stage.results):
                 stage.home = RegistersAttr(0, 1)
-            elif schedule.addressing == "computed":
+            elif schedule.addressing is Addressing.COMPUTED:
                 # The results' windows follow each other in the ring: each head lies below the
                 # windows before.
                 stage.home = SharedAttr(ring, Addressing.COMPUTED, head - 1, Reader.TILE)
                 head -= sum(ring_window(result, stream) for result in stage.results)
             else:
                 slots = max(ring_window(result, stream) for result in stage.results)
-                stage.home = SharedAttr(slots, Addressing(schedule.addressing), 0, Reader.TILE)
+                stage.home = SharedAttr(slots, schedule.addressing, 0, Reader.TILE)
             if isinstance(stage, LoadOp):
                 stage.ahead = IntAttr(0)
         elif isinstance(stage, ExchangeOp):
@@ -138,20 +149,20 @@ def place_in_shared(kernel: KernelOp, schedule: Schedule) -> None:
 
 
 @dataclass(frozen=True)
-class MultiQueueBufferingPass(ModulePass):
+class MultiQueueBufferingPass(EnumOptionsPass):
     """Place every queue; see the module's documentation."""
 
     name = "multi-queue-buffering"
 
-    storage: Literal["registers", "shared"] | None = None
-    addressing: Literal["fixed", "shifting", "computed"] | None = None
+    storage: Storage | None = None
+    addressing: Addressing | None = None
     ahead: int | None = None
     period: int | None = None
     every: int | None = None
 
     def say_what_is_ignored(self, kernel: KernelOp, schedule: Schedule) -> None:
         """Remark on each option without an effect on a kernel."""
-        resident, shared = kernel.stream_axis is None, schedule.storage == "shared"
+        resident, shared = kernel.stream_axis is None, schedule.storage is Storage.SHARED
         nothing = "nothing is streamed; leave out the option"
         if self.ahead and (resident or shared):
             why = (
@@ -178,14 +189,14 @@ class MultiQueueBufferingPass(ModulePass):
         check_options(self, ahead=0, period=0, every=1)
         own = {
             name: value
-            for name in ("storage", "addressing", "ahead", "period", "every")
+            for name in ("storage", "addressing", "ahead", "every")
             if (value := getattr(self, name)) is not None
         }
         for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
-            schedule = replace(schedule_of(kernel, op), **own)
+            schedule = given_period(replace(kernel.decisions, **own), self.period)
             check_every(kernel, self.every, meeting(kernel, schedule), RINGS_MEET)
             self.say_what_is_ignored(kernel, schedule)
             check_step(kernel, op)
             schedule = bounded_period(kernel, op, schedule)
-            place = place_in_shared if schedule.storage == "shared" else place_in_registers
+            place = place_in_shared if schedule.storage is Storage.SHARED else place_in_registers
             place_in_bounds(kernel, op, schedule, place)

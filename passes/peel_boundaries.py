@@ -20,7 +20,7 @@ steps inside. Each chunk fills the pipeline once. Three ways to cut columns are 
 - for warp tiles, exactly as many chunks as the device holds tiles. Every column is cut into as many
   chunks as fit, and the remaining planes of all columns are `joined`: a chunk of these goes on in
   the next column (`planes 624, joined 260`), at a cost in registers. Columns are cut one by one if
-  the schedule's `columns` are `alone`, and if joining saves less than 1% in FP64.
+  the schedule has `columns_alone`, and if joining saves less than 1% in FP64.
 
 If chunks of one height exceed the column, the first and the last chunk share the difference if
 tiles share a block or planes are joined; otherwise the last chunk takes all.
@@ -30,13 +30,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
-from xdsl.passes import ModulePass
 
-from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp, VariantAttr
+from timetile.dialects.tile.kinds import Guards
 from timetile.passes.analysis.geometry.chunks import Columns, choose_chunks
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.limits import checked_geometry
@@ -46,7 +46,7 @@ from timetile.passes.analysis.queues.lags import keeps_sums
 from timetile.passes.analysis.queues.storage import natural_period
 from timetile.passes.cost.rim import edge_weight, why_guards_are_fixed
 from timetile.passes.diagnostics import CompileError, check_options, refuse, remark
-from timetile.passes.schedule import ColumnsAlone, Guards, Schedule
+from timetile.passes.enum_options import EnumOptionsPass
 from timetile.passes.targets.target import DEFAULT_ARCH, Target, target_named
 
 
@@ -83,7 +83,7 @@ OF_CHUNKS = ("planes", "edge_weight", "columns")
 
 
 @dataclass(frozen=True)
-class PeelBoundariesPass(ModulePass):
+class PeelBoundariesPass(EnumOptionsPass):
     """Write the variants; see the module's documentation."""
 
     name = "peel-boundaries"
@@ -92,7 +92,7 @@ class PeelBoundariesPass(ModulePass):
     guards: Guards | None = None
     edge_weight: float | None = None
     planes: int | None = None
-    columns: ColumnsAlone | None = None
+    columns: Literal["alone"] | None = None
     multiprocessors: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -100,19 +100,13 @@ class PeelBoundariesPass(ModulePass):
         if self.edge_weight is not None and self.edge_weight <= 0:
             raise CompileError(f"{self.name}: edge-weight is above 0, got {self.edge_weight}")
         target = target_named(self.arch, self.multiprocessors)
-        schedules = {
-            name: Schedule.from_attribute(loop.schedule)
-            for loop in op.walk()
-            if isinstance(loop, LoopOp)
-            for name in loop.kernel_names
-        }
         for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
             check_residency(kernel, target)
             geometry = checked_geometry(kernel)
-            schedule = schedules.get(kernel.sym_name.data, Schedule())
+            schedule = kernel.decisions
             self.remark_on_options(kernel, geometry)
             guards = self.guards or schedule.guards
-            joins = (self.columns or schedule.columns) is None
+            joins = self.columns is None and not schedule.columns_alone
             sums, planes = keeps_sums(kernel), natural_period(kernel)
             weight = edge_weight(geometry, guards, target.parameters.rim, sums=sums, planes=planes)
             if self.planes is not None:

@@ -16,7 +16,9 @@ from timetile.dialects.tile import (
     MemoryAttr,
     RegistersAttr,
     StoreOp,
+    Sync,
 )
+from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.placed import layout_of
 from timetile.passes.analysis.queues.lags import oldest_age
 from timetile.passes.analysis.queues.storage import (
@@ -28,16 +30,6 @@ from timetile.passes.analysis.queues.storage import (
     power_of_two,
 )
 from timetile.passes.diagnostics import refuse
-from timetile.passes.schedule import AddressingOption, Schedule
-
-
-def barrier_steps(kernel: KernelOp, schedule: Schedule) -> int:
-    """
-    Stream steps between two barriers: above 1 only where the blocks of a tile meet at barriers of
-    the grid.
-    """
-    meets = layout_of(kernel).has_messages and schedule.sync == "grid"
-    return schedule.every if meets and kernel.stream_axis is not None else 1
 
 
 def check_every(kernel: KernelOp, asked: int | None, schedule: Schedule, way_out: str) -> None:
@@ -45,7 +37,7 @@ def check_every(kernel: KernelOp, asked: int | None, schedule: Schedule, way_out
     Refuse a given `every` if every step has a barrier. The way out is named if the device can hold
     a streamed tile.
     """
-    if asked is not None and barrier_steps(kernel, schedule) != asked:
+    if asked is not None and schedule.steps_between_barriers != asked:
         possible = kernel.stream_axis is not None and len(kernel.plane_axes) > 1
         refuse(
             kernel,
@@ -57,13 +49,12 @@ def check_every(kernel: KernelOp, asked: int | None, schedule: Schedule, way_out
 
 def copies_home(kernel: KernelOp, exchange: ExchangeOp, schedule: Schedule) -> ExchangeBufferAttr:
     """The ring of an exchange filled by a load's asynchronous copies."""
-    split = schedule.sync != "barrier"
-    every = barrier_steps(kernel, schedule)
+    every = schedule.steps_between_barriers
     slots = copies_slots(
         ReadAges.of(exchange, kernel.stream_axis),
         schedule.ahead,
         blocks=layout_of(kernel).blocks,
-        split=split,
+        split=schedule.splits,
         every=every,
     )
     computed = slots == power_of_two(slots)
@@ -75,7 +66,7 @@ def copies_home(kernel: KernelOp, exchange: ExchangeOp, schedule: Schedule) -> E
 def exchange_home(
     exchange: ExchangeOp,
     stream: int | None,
-    addressing: AddressingOption,
+    addressing: Addressing,
     *,
     flags: bool = False,
     every: int = 1,
@@ -86,11 +77,11 @@ def exchange_home(
     the stream loop.
     """
     slots = exchanged_slots(ReadAges.of(exchange, stream), flags=flags, every=every)
-    if addressing == "computed":
+    if addressing is Addressing.COMPUTED:
         slots = power_of_two(slots)
-    elif addressing == "fixed":
+    elif addressing is Addressing.FIXED:
         slots = fixed_slots(slots, period=period, every=every)
-    return ExchangeBufferAttr(slots, Addressing(addressing), every)
+    return ExchangeBufferAttr(slots, addressing, every)
 
 
 def place_in_registers(kernel: KernelOp, schedule: Schedule) -> None:
@@ -112,8 +103,8 @@ def place_in_registers(kernel: KernelOp, schedule: Schedule) -> None:
             case ExchangeOp() if stage.publishes_copies:
                 stage.home = copies_home(kernel, stage, schedule)
             case ExchangeOp():
-                flags = layout_of(kernel).has_messages and schedule.sync != "grid"
-                every = barrier_steps(kernel, schedule)
+                flags = layout_of(kernel).has_messages and schedule.sync is not Sync.GRID
+                every = schedule.steps_between_barriers
                 stage.home = exchange_home(
                     stage, stream, schedule.addressing, flags=flags, every=every, period=period
                 )

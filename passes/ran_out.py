@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 
 from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.candidates import Candidate, Trials
 from timetile.passes.choose_schedule import CLIFF, fitting
-from timetile.passes.schedule import Schedule
 from timetile.passes.targets.target import Target
 
 

@@ -36,7 +36,6 @@ from dataclasses import dataclass, replace
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntAttr, ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from timetile.dialects.tile import (
     Addressing,
@@ -45,12 +44,15 @@ from timetile.dialects.tile import (
     ExchangeOp,
     KernelOp,
     LoadOp,
+    Published,
     RegistersAttr,
     SharedAttr,
     Space,
+    Storage,
     Sync,
     queue_lag,
 )
+from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.placed import home_of, layout_of
 from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.analysis.queues.storage import chosen_period
@@ -60,10 +62,10 @@ from timetile.passes.analysis.queues.synchronisation import (
     steps_between_barriers,
 )
 from timetile.passes.diagnostics import check_options, refuse, remark
-from timetile.passes.exchanges import PublishedOption, add_exchanges, publish
-from timetile.passes.loop_length import bounded_period, place_in_bounds
-from timetile.passes.queue_homes import barrier_steps, check_every, place_in_registers
-from timetile.passes.schedule import AddressingOption, Schedule, SyncOption, schedule_of
+from timetile.passes.enum_options import EnumOptionsPass
+from timetile.passes.exchanges import add_exchanges, publish
+from timetile.passes.loop_length import bounded_period, given_period, place_in_bounds
+from timetile.passes.queue_homes import check_every, place_in_registers
 
 EDGES_MEET = "use device-tiling tile=device and sync=grid"
 """A way to several steps between two barriers, for edges that are exchanged."""
@@ -77,26 +79,21 @@ def streams_through_registers(kernel: KernelOp) -> bool:
     )
 
 
-def placed_addressing(kernel: KernelOp, default: AddressingOption) -> AddressingOption:
+def placed_addressing(kernel: KernelOp, default: Addressing) -> Addressing:
     """
     The addressing of planes in shared memory, or of exchanges, if already placed; otherwise the
     default.
     """
-    options: dict[Addressing, AddressingOption] = {
-        Addressing.FIXED: "fixed",
-        Addressing.SHIFTING: "shifting",
-        Addressing.COMPUTED: "computed",
-    }
     for stage in kernel.stages:
         if isinstance(stage, ExchangeOp) and stage.publishes_copies:
             continue
         home = stage.home
         if isinstance(home, SharedAttr | ExchangeBufferAttr):
-            return options[home.addressing.data]
+            return home.addressing.data
     return default
 
 
-def placed_period(kernel: KernelOp, default: int) -> int:
+def placed_period(kernel: KernelOp, default: int | None) -> int | None:
     """
     The period written in the homes. The default if the homes have the automatic period, or no
     period.
@@ -183,32 +180,34 @@ def synchronise(kernel: KernelOp, inside: Sync, between: Sync) -> None:
 
 
 @dataclass(frozen=True)
-class RegisterStreamingPass(ModulePass):
+class RegisterStreamingPass(EnumOptionsPass):
     """Stream through registers; see the module's documentation."""
 
     name = "register-streaming"
 
     delay: int | None = None
     period: int | None = None
-    what: PublishedOption | None = None
-    sync: SyncOption | None = None
+    what: Published | None = None
+    sync: Sync | None = None
     every: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         check_options(self, delay=0, period=0, every=1)
         for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
-            schedule = schedule_of(kernel, op)
-            if schedule.storage == "shared" and self == RegisterStreamingPass():
+            schedule = kernel.decisions
+            if schedule.storage is Storage.SHARED and self == RegisterStreamingPass():
                 # The schedule asks for shared storage, and the pass has no options.
                 continue
             self.stream(kernel, op, schedule)
 
     def stream(self, kernel: KernelOp, module: ModuleOp, schedule: Schedule) -> None:
         """Rewrite one kernel of a module."""
-        period = placed_period(kernel, schedule.period) if self.period is None else self.period
         schedule = replace(
-            schedule, period=period, addressing=placed_addressing(kernel, schedule.addressing)
+            schedule,
+            period=placed_period(kernel, schedule.period),
+            addressing=placed_addressing(kernel, schedule.addressing),
         )
+        schedule = given_period(schedule, self.period)
         if streams_through_registers(kernel):
             add_exchanges(kernel)
             assign_lags(kernel)
@@ -224,28 +223,28 @@ class RegisterStreamingPass(ModulePass):
         publish(kernel, self.what, schedule.ahead)
         delay = schedule.delay if self.delay is None else self.delay
         apart = layout_of(kernel).blocks > 1
-        always = self.delay is not None or apart or sync == "mbarrier"
-        least = barrier_steps(kernel, schedule) if apart else 0
+        always = self.delay is not None or apart or sync is Sync.MBARRIER
+        least = schedule.steps_between_barriers if apart else 0
         delay_exchanges(kernel, max(delay, least), always=always)
         schedule = bounded_period(kernel, module, schedule)
         place_in_bounds(kernel, module, schedule, place_in_registers)
         self.synchronise(kernel, sync)
 
-    def synchronise(self, kernel: KernelOp, sync: SyncOption) -> None:
+    def synchronise(self, kernel: KernelOp, sync: Sync) -> None:
         """Say how the warps and the blocks of a placed kernel's tile wait for each other."""
         layout = layout_of(kernel)
         if layout.has_messages:
-            if self.sync == "barrier":
+            if self.sync is Sync.BARRIER:
                 refuse(
                     kernel,
                     "the blocks of the tile cannot meet at a block's barrier; give "
                     "register-streaming sync=flags or sync=grid",
                 )
-            whole = sync == "grid" or kernel.stream_axis is None
+            whole = sync is Sync.GRID or kernel.stream_axis is None
             inside = Sync.BARRIER if whole else Sync.MBARRIER
-            synchronise(kernel, inside, Sync.GRID if sync == "grid" else Sync.FLAGS)
-        elif sync == "mbarrier" or layout.blocks > 1:
-            split_barrier(kernel, asked=self.sync == "mbarrier")
+            synchronise(kernel, inside, Sync.GRID if sync is Sync.GRID else Sync.FLAGS)
+        elif sync is Sync.MBARRIER or layout.blocks > 1:
+            split_barrier(kernel, asked=self.sync is Sync.MBARRIER)
 
     def say_what_is_ignored(self, kernel: KernelOp) -> None:
         """A remark for each option that has no effect on a kernel."""

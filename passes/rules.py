@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from timetile.dialects.tile.kinds import Form
 from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.trial import Rule, Trial
 
@@ -18,7 +19,7 @@ def divides_in_place(trial: Trial) -> str | None:
     Leaves out resident tiles with quotients or roots: their registers are unknown (two similar
     kernels took 150 and 255, assembled).
     """
-    if trial.schedule.is_resident and trial.facts.dividing:
+    if trial.schedule.resident and trial.facts.dividing:
         return (
             "cells divide or take roots, and resident tiles with such cells have unknown registers"
         )
@@ -39,7 +40,7 @@ def exchanges_three_planes(trial: Trial) -> str | None:
     rows exchange a single plane.
     """
     schedule, kernels = trial.schedule, trial.kernels
-    if len(schedule.cells) != 2 or trial.depth == 1 or schedule.form != "none":
+    if len(schedule.cells) != 2 or trial.depth == 1 or schedule.form is not Form.NONE:
         return None
     boxes = kernels.rank == 3 and kernels.several_planes
     if boxes and kernels.facts(trial.depth, replace(schedule, form="rows")) is not None:
@@ -58,7 +59,7 @@ def spanning_blocks(trial: Trial) -> int | None:
     tiling = geometry.axes[0]
     blocks = ceil_div(tiling.span, tiling.layout.block_extent)
     most = trial.target.resident_blocks(schedule.occupancy)
-    if schedule.is_resident:
+    if schedule.resident:
         if blocks < schedule.blocks[0] < most:
             # With `blocks` blocks the schedule of the most blocks spans the axis, too: the two
             # schedules are equal.
@@ -71,7 +72,7 @@ def waits_within_a_step(trial: Trial) -> str | None:
     """
     Leaves out tiles of several blocks with an exchange of delay 0: a delay would raise the lag.
     """
-    late = trial.schedule.is_resident or all(exchange.delay for exchange in trial.facts.exchanges)
+    late = trial.schedule.resident or all(exchange.delay for exchange in trial.facts.exchanges)
     if trial.schedule.blocks and not late:
         return "blocks would wait for each other within a step"
     return None

@@ -10,9 +10,10 @@ from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import LANES
+from timetile.dialects.tile.kinds import Form, Sync, TileLevel
+from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.geometry.plane_geometry import VECTOR_BYTES
 from timetile.passes.analysis.launches.liveness import written_bounds, written_cells
-from timetile.passes.schedule import Form, Schedule, SyncOption
 from timetile.passes.targets.target import Target
 
 DEEPEST = 16
@@ -36,12 +37,12 @@ CLUSTER_ROWS = (4, 6)
 DEVICE_ROWS = (3, 4, 5)
 """Rows of a thread for streamed tiles of the device."""
 
-DEVICE_SYNCS: tuple[SyncOption, ...] = ("flags", "grid")
+DEVICE_SYNCS = (Sync.FLAGS, Sync.GRID)
 """
 How the blocks of a tile wait for each other: by words of messages, or at a barrier of the grid.
 """
 
-DEVICE_MEETINGS: tuple[tuple[SyncOption, int], ...] = (("flags", 1), ("grid", 1), ("grid", 2))
+DEVICE_MEETINGS = ((Sync.FLAGS, 1), (Sync.GRID, 1), (Sync.GRID, 2))
 """
 How the blocks of a streamed tile wait for each other, and how many steps a barrier serves (EBISU's
 lazy streaming, section 4.3.2).
@@ -144,10 +145,10 @@ def schedules(loop: LoopOp, target: Target) -> Iterator[Schedule]:
             yield Schedule(cells=(row // size,), occupancy=4, ahead=0)
     elif len(far) == 2:
         widths = strip_widths(far, size)
-        shapes: list[tuple[Form, Sequence[int]]] = [("none", star_widths(far, size))]
+        shapes: list[tuple[Form, Sequence[int]]] = [(Form.NONE, star_widths(far, size))]
         if shuffles_several_planes(loop):
-            shapes.append(("rows", sorted({*SUM_CELLS[size], *widths})))
-            shapes.append(("lanes", widths))
+            shapes.append((Form.ROWS, sorted({*SUM_CELLS[size], *widths})))
+            shapes.append((Form.LANES, widths))
         few = written_cells(loop) < FEW_CELLS
         strips: list[tuple[Form, int]] = [(f, cells) for f, row in shapes for cells in row]
         for (form, cells), warps in product(strips, (8, 12, 16)):
@@ -162,33 +163,33 @@ def schedules(loop: LoopOp, target: Target) -> Iterator[Schedule]:
             yield from resident_schedules(size)
         yield from device_schedules(DEVICE_PLATES, target)
     else:
-        sync = "mbarrier" if target.isa.splits_barriers else "barrier"
+        sync = Sync.MBARRIER if target.isa.splits_barriers else Sync.BARRIER
         widths = (1, 2, 4) if size == 4 else (1, 2)
-        forms: tuple[Form, ...] = ("none",)
+        forms: tuple[Form, ...] = (Form.NONE,)
         if shuffles_several_planes(loop):
-            forms = ("none", "rows")
+            forms = (Form.NONE, Form.ROWS)
         elif far[0] >= HALVED_RADIUS:
-            forms = ("none", "halves")
+            forms = (Form.NONE, Form.HALVES)
         for form, rows, cells, warps in product(forms, (2, 3, 4, 5, 6, 8, 10), widths, (8, 12)):
-            if form == "rows" and rows not in SUM_ROWS:
+            if form is Form.ROWS and rows not in SUM_ROWS:
                 continue
             block = Schedule(
-                tile="block", cells=(rows, cells), lanes=(1, LANES), warps=(warps, 1),
+                tile=TileLevel.BLOCK, cells=(rows, cells), lanes=(1, LANES), warps=(warps, 1),
                 pack=1, form=form, occupancy=1, ahead=2, sync=sync,
             )  # fmt: skip
             yield block
-            if sync != "barrier" and (len(forms) > 1 or far[-1] * size >= VECTOR_BYTES):
+            if sync is not Sync.BARRIER and (len(forms) > 1 or far[-1] * size >= VECTOR_BYTES):
                 # A split barrier costs one plane of registers at every level of a box, and one slot
                 # of the copies that rows are read from.
-                yield replace(block, sync="barrier")
+                yield replace(block, sync=Sync.BARRIER)
             if rows in CLUSTER_ROWS and target.isa.has_clusters:
-                yield replace(block, tile="cluster", blocks=(2, 1))
+                yield replace(block, tile=TileLevel.CLUSTER, blocks=(2, 1))
             if rows in DEVICE_ROWS and warps == 8 and target.fit.is_measured:
                 # The depth decides how many blocks span the axis: see `spanning_blocks`.
                 for exchange, every in DEVICE_MEETINGS:
                     yield replace(
                         block,
-                        tile="device",
+                        tile=TileLevel.DEVICE,
                         blocks=(target.multiprocessors, 1),
                         sync=exchange,
                         every=every,
@@ -205,8 +206,8 @@ def resident_schedules(size: int) -> Iterator[Schedule]:
         if cells * size > VECTOR_BYTES:
             continue
         yield Schedule(
-            tile="block", cells=(rows, cells), lanes=(1, LANES), warps=(8, 1),
-            pack=1, occupancy=1, ahead=0, stream="none",
+            tile=TileLevel.BLOCK, cells=(rows, cells), lanes=(1, LANES), warps=(8, 1),
+            pack=1, occupancy=1, ahead=0, resident=True,
         )  # fmt: skip
 
 
@@ -226,9 +227,9 @@ def device_schedules(
         beside = (1,) * (len(cells) - 2)
         # Lanes lie along rows, and warps along the axis before: edges of a plate are then rows.
         yield Schedule(
-            tile="device", cells=cells, lanes=(*beside, 1, LANES), warps=(*beside, warps, 1),
-            blocks=(target.multiprocessors // share, *beside, 1), pack=1,
-            occupancy=1, ahead=0, sync=sync, stream="none",
+            tile=TileLevel.DEVICE, cells=cells, lanes=(*beside, 1, LANES),
+            warps=(*beside, warps, 1), blocks=(target.multiprocessors // share, *beside, 1), pack=1,
+            occupancy=1, ahead=0, sync=sync, resident=True,
         )  # fmt: skip
 
 
@@ -240,8 +241,8 @@ def lean_schedules(loop: LoopOp) -> Iterator[Schedule]:
             yield Schedule(cells=(strip_widths(far, 8)[0],), pack=warps, occupancy=1, ahead=1)
         elif len(far) == 3:
             yield Schedule(
-                tile="block", cells=(max(2, far[-2]), 1), lanes=(1, LANES), warps=(warps, 1),
-                pack=1, occupancy=1, ahead=1,
+                tile=TileLevel.BLOCK, cells=(max(2, far[-2]), 1), lanes=(1, LANES),
+                warps=(warps, 1), pack=1, occupancy=1, ahead=1,
             )  # fmt: skip
 
 
@@ -250,12 +251,12 @@ def depths(schedule: Schedule, deepest: int, given: int | None) -> range:
     The considered depths, or the given depth: from two on if blocks exchange or plates are
     resident, and of resident plates every other depth.
     """
-    least = 2 if schedule.is_resident or schedule.tile == "device" else 1
+    least = 2 if schedule.resident or schedule.tile is TileLevel.DEVICE else 1
     is_volume = len(schedule.cells) == 3
-    most = DEEPEST_VOLUME if is_volume else DEEPEST_RESIDENT if schedule.is_resident else deepest
+    most = DEEPEST_VOLUME if is_volume else DEEPEST_RESIDENT if schedule.resident else deepest
     if given is None:
-        return range(least, most + 1, 2 if schedule.is_resident and not is_volume else 1)
+        return range(least, most + 1, 2 if schedule.resident and not is_volume else 1)
     # A streamed kernel accepts any depth that is asked for.
-    if given < least or (schedule.is_resident and given > most):
+    if given < least or (schedule.resident and given > most):
         return range(0)
     return range(given, given + 1)

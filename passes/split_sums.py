@@ -46,16 +46,16 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from timetile.dialects.taps import Tap
 from timetile.dialects.tile import ApplyOp, KernelOp, QueueType, queue_type
+from timetile.dialects.tile.kinds import Form
 from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.diagnostics import remark
+from timetile.passes.enum_options import EnumOptionsPass
 from timetile.passes.patterns import rewrite_once
-from timetile.passes.schedule import Form, schedule_of
 from timetile.passes.sum_parts import (
     Part,
     PartFunction,
@@ -65,7 +65,7 @@ from timetile.passes.sum_parts import (
     split_body,
 )
 
-PARTS: dict[Form, str] = {"rows": "planes", "halves": "planes", "lanes": "columns"}
+PARTS = {Form.ROWS: "planes", Form.HALVES: "planes", Form.LANES: "columns"}
 """The items, one after the other, of a sum to be split."""
 
 
@@ -74,7 +74,7 @@ def part_of(offset: int, offsets: Sequence[int], form: Form) -> int:
     The last plane of the part around a plane: the plane itself, or the last of the half. For
     `lanes`, the column itself.
     """
-    if form != "halves":
+    if form is not Form.HALVES:
         return offset
     return max(other for other in offsets if (other < 0) == (offset < 0))
 
@@ -90,12 +90,12 @@ def why_none(kernel: KernelOp, form: Form) -> str | None:
         return (
             "nothing is streamed, and planes do not arrive one after the other; its sums stay whole"
         )
-    if form == "lanes" and kernel.stream_axis == kernel.rank - 1:
+    if form is Form.LANES and kernel.stream_axis == kernel.rank - 1:
         return (
             "its rows lie along the stream, and no lanes along them; its sums stay whole; stream "
             "another axis"
         )
-    if form == "lanes" and not one_warp_holds_rows(kernel):
+    if form is Form.LANES and not one_warp_holds_rows(kernel):
         return (
             "several warps hold a row, and sums travel within a warp only; its sums stay whole; "
             "give device-tiling one warp along the row"
@@ -134,7 +134,7 @@ class Splitter:
     def split(self, rewriter: PatternRewriter) -> bool:
         """Replace the apply by stages. Returns False if the body has another form."""
         apply, form = self.apply, self.form
-        if form == "lanes" and apply.index_axes:
+        if form is Form.LANES and apply.index_axes:
             return False
         offsets = places_of(apply, form)
         parts = split_body(self.function, offsets)
@@ -146,7 +146,7 @@ class Splitter:
         # Cells between the lane holding a travelling sum and the cell of the sum.
         travelled = 0
         for part, function in zip(parts, functions):
-            before, travelled = travelled, part.offset if form == "lanes" else 0
+            before, travelled = travelled, part.offset if form is Form.LANES else 0
             ends = part is parts[-1] and travelled == 0
             stages.append(self.stage(part, function, partial, before - travelled, travelled, ends))
             partial = stages[-1].res
@@ -235,7 +235,7 @@ def along_row(apply: ApplyOp, distance: int) -> tuple[int, ...]:
 
 def why_whole(apply: ApplyOp, form: Form) -> str:
     """Why a sum was not split."""
-    if form == "lanes" and apply.index_axes:
+    if form is Form.LANES and apply.index_axes:
         return (
             "its cell takes coordinates, which do not travel with a sum; it stays whole; use "
             "form=rows"
@@ -280,7 +280,7 @@ def split_kernel(kernel: KernelOp, module: ModuleOp, form: Form) -> bool:
 
 
 @dataclass(frozen=True)
-class SplitSumsPass(ModulePass):
+class SplitSumsPass(EnumOptionsPass):
     """Split sums into stages; see the module's documentation."""
 
     name = "split-sums"
@@ -290,8 +290,8 @@ class SplitSumsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         cuts: Cuts = {}
         for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
-            form = self.form or schedule_of(kernel, op).form
-            if form == "none":
+            form = self.form or kernel.decisions.form
+            if form is Form.NONE:
                 continue
             if (why := why_none(kernel, form)) is not None:
                 remark(kernel, why)

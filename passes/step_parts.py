@@ -39,12 +39,12 @@ from timetile.dialects.tile import (
     RoleKind,
     StoreOp,
 )
+from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.cells.pressure import live_words, value_words
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.diagnostics import refuse
 from timetile.passes.kernel_arguments import KernelArguments
 from timetile.passes.raising.narrow_fields import read_field
-from timetile.passes.schedule import Schedule
 
 LARGE_BODY = 64
 """
@@ -127,8 +127,8 @@ def memory_schedule(loop: LoopOp) -> Schedule:
     rank = len(written_bounds(loop).lb)
     ones = (1,) * rank
     return Schedule(
-        cells=ones, lanes=(*ones[1:], LANES), warps=ones, pack=8, ahead=0, stream="none",
-        occupancy=1 if has_large_bodies(loop) else 2, reads="memory", cuts=largest_parts(loop),
+        cells=ones, lanes=(*ones[1:], LANES), warps=ones, pack=8, ahead=0, resident=True,
+        occupancy=1 if has_large_bodies(loop) else 2, reads_memory=True, cuts=largest_parts(loop),
     )  # fmt: skip
 
 
@@ -179,6 +179,7 @@ def part_kernels(loop: LoopOp, schedule: Schedule, name: str) -> list[KernelOp]:
     kernels = [PartBuilder(loop, part).build(own) for own, part in zip(names, parts)]
     for kernel in kernels:
         kernel.layout, kernel.occupancy = schedule.layout(), IntAttr(schedule.occupancy)
+        kernel.schedule = loop.schedule
     return kernels
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from timetile.dialects.tile.kinds import Form
+from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.cost.facts import KernelFacts
 from timetile.passes.cost.register_facts import RegisterFacts, register_facts
@@ -13,7 +15,6 @@ from timetile.passes.cost.registers import guard_registers, registers, room, spa
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.shared_memory import shared_bytes
 from timetile.passes.cost.traffic import saturating_ahead
-from timetile.passes.schedule import Schedule
 from timetile.passes.targets.target import Target
 from timetile.passes.trial_kernels import TrialKernels
 
@@ -64,7 +65,7 @@ class Trial:
     @cached_property
     def is_scarce(self) -> bool:
         """Whether a strip that keeps sums has too few registers for chunks with joined planes."""
-        if self.kernels.rank != 2 or self.schedule.form != "rows":
+        if self.kernels.rank != 2 or self.schedule.form is not Form.ROWS:
             return False
         parameters = self.target.parameters
         return self.registers > self.room(parameters.spare.tight + parameters.registers.joining)

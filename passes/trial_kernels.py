@@ -8,7 +8,8 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 
 from timetile.dialects.temporal import LoopOp
-from timetile.dialects.tile import LayoutAttr
+from timetile.dialects.tile import Form, LayoutAttr
+from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.cells.cell_functions import cell_functions
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.analysis.queues.lags import assign_lags
@@ -17,7 +18,6 @@ from timetile.passes.device_tiling import KernelBuilder, default_stream
 from timetile.passes.exchanges import add_exchanges, publish
 from timetile.passes.kernel_forms import KernelForm
 from timetile.passes.register_streaming import delay_exchanges
-from timetile.passes.schedule import Schedule
 from timetile.passes.schedule_space import reach, shuffles_several_planes
 from timetile.passes.split_sums import split_kernel
 
@@ -56,7 +56,7 @@ class TrialKernels:
             return None
         # The trial has a scratch module: splitting sums adds cell functions.
         scratch = ModuleOp([*(f.clone() for f in cell_functions(self.module)), kernel])
-        if form.sums != "none" and not split_kernel(kernel, scratch, form.sums):
+        if form.sums is not Form.NONE and not split_kernel(kernel, scratch, form.sums):
             return None
         kernel.layout = layout
         add_exchanges(kernel)
@@ -64,4 +64,4 @@ class TrialKernels:
         publish(kernel, None, int(form.copies))
         delay_exchanges(kernel, max(form.delay, form.every), always=form.split)
         # Parts of sums are functions of the scratch module only.
-        return facts_of(kernel, scratch, self.sharing if form.sums == "none" else None)
+        return facts_of(kernel, scratch, self.sharing if form.sums is Form.NONE else None)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
-    DictionaryAttr,
     FlatSymbolRefAttr,
     IndexType,
     UnitAttr,
@@ -44,6 +43,7 @@ from timetile.dialects.syntax import (
     parse_value,
 )
 from timetile.dialects.temporal.update import UpdateOp
+from timetile.dialects.tile.schedule import Schedule, ScheduleAttr, parse_schedule
 
 MOST_DEPTH = 256
 """
@@ -110,7 +110,7 @@ class LoopOp(IRDLOperation):
     sweep = opt_prop_def(UnitAttr)
     common_halos = opt_prop_def(UnitAttr)
     depths = opt_prop_def(INTEGERS)
-    schedule = opt_prop_def(DictionaryAttr)
+    schedule = opt_prop_def(ScheduleAttr)
     kernels = opt_prop_def(ArrayAttr[FlatSymbolRefAttr])
     body = region_def("single_block")
 
@@ -147,6 +147,11 @@ class LoopOp(IRDLOperation):
     def depth_list(self) -> tuple[int, ...]:
         """The temporal depths to make kernels for, deepest first; (1,) if none was asked for."""
         return decode_integers(self.depths) or (1,)
+
+    @property
+    def decisions(self) -> Schedule:
+        """The schedule; the default one if the loop has none."""
+        return Schedule() if self.schedule is None else self.schedule.data
 
     @property
     def kernel_names(self) -> tuple[str, ...]:
@@ -248,7 +253,7 @@ class LoopOp(IRDLOperation):
         sweep = parser.parse_optional_keyword("sweep")
         common_halos = parser.parse_optional_keyword("common_halos")
         depths = parse_integers(parser) if parser.parse_optional_keyword("depths") else None
-        schedule = parser.parse_attribute() if parser.parse_optional_keyword("schedule") else None
+        schedule = parse_schedule(parser)
         kernels = parser.parse_attribute() if parser.parse_optional_keyword("kernels") else None
         attributes = parser.parse_optional_attr_dict_with_keyword()
         region = parser.parse_region([n.resolve(b.type) for n, b in zip(names, buffers)])
@@ -258,8 +263,7 @@ class LoopOp(IRDLOperation):
         loop = cls(steps, buffers, rotate, region, depths, sweep=sweep is not None)
         if common_halos:
             loop.common_halos = UnitAttr()
-        if schedule is not None:
-            loop.properties["schedule"] = schedule
+        loop.schedule = schedule
         if kernels is not None:
             loop.properties["kernels"] = kernels
         if attributes is not None:

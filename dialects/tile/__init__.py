@@ -23,10 +23,13 @@ from timetile.dialects.tile.kernel import KernelOp, StageOp
 from timetile.dialects.tile.kinds import (
     KINDS,
     Addressing,
+    Form,
+    Guards,
     Published,
     Reader,
     RoleKind,
     Space,
+    Storage,
     Sync,
     TileLevel,
 )
@@ -36,6 +39,7 @@ from timetile.dialects.tile.layouts import LANES, AxisLayout, LayoutAttr
 from timetile.dialects.tile.load import LoadOp
 from timetile.dialects.tile.queues import QueueType
 from timetile.dialects.tile.roles import RoleAttr
+from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
 from timetile.dialects.tile.stages import NeededCells, queue_lag, queue_type
 from timetile.dialects.tile.store import StoreOp
 from timetile.dialects.tile.variants import VariantAttr
@@ -53,6 +57,7 @@ Tile = Dialect(
         RoleAttr,
         VariantAttr,
         LaunchAttr,
+        ScheduleAttr,
         *KINDS,
     ],
 )
@@ -66,6 +71,8 @@ __all__ = [
     "CopyOp",
     "ExchangeBufferAttr",
     "ExchangeOp",
+    "Form",
+    "Guards",
     "HomeAttr",
     "KernelOp",
     "LaunchAttr",
@@ -80,10 +87,13 @@ __all__ = [
     "RegistersAttr",
     "RoleAttr",
     "RoleKind",
+    "Schedule",
+    "ScheduleAttr",
     "ScratchOp",
     "SharedAttr",
     "Space",
     "StageOp",
+    "Storage",
     "StoreOp",
     "Sync",
     "Tile",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import (
@@ -39,6 +40,7 @@ from timetile.dialects.tile.exchange import ExchangeOp
 from timetile.dialects.tile.layouts import LayoutAttr
 from timetile.dialects.tile.load import LoadOp
 from timetile.dialects.tile.roles import RoleAttr
+from timetile.dialects.tile.schedule import Schedule, ScheduleAttr, parse_schedule
 from timetile.dialects.tile.stages import (
     NeededCells,
 )
@@ -57,7 +59,8 @@ class KernelOp(IRDLOperation):
     `roles`: the role of each argument in the time loop. `steps`: time steps of a launch. `stream`:
     the streaming axis; without a streaming axis the whole tile is a plane. `bounds`: the cells
     written, in the program's coordinates. `layout`: the threads of a tile. `variants`: the lowered
-    copies of the stages. `occupancy`: blocks per multiprocessor.
+    copies of the stages. `occupancy`: blocks per multiprocessor. `schedule`: the schedule of the
+    kernel's loop, with decisions of passes to come.
 
     Example:
     ```
@@ -81,6 +84,7 @@ class KernelOp(IRDLOperation):
     layout = opt_prop_def(LayoutAttr)
     variants = opt_prop_def(ArrayAttr[VariantAttr])
     occupancy = opt_prop_def(IntAttr)
+    schedule = opt_prop_def(ScheduleAttr)
     body = region_def("single_block")
 
     traits = traits_def(NoTerminator(), IsolatedFromAbove(), SymbolOpInterface())
@@ -132,6 +136,16 @@ class KernelOp(IRDLOperation):
     def blocks_per_multiprocessor(self) -> int:
         """Blocks per multiprocessor; 1 before device-tiling."""
         return 1 if self.occupancy is None else self.occupancy.data
+
+    @property
+    def decisions(self) -> Schedule:
+        """
+        The schedule, or the default one, with decisions already taken: the layout, and whether
+        tiles are streamed.
+        """
+        schedule = Schedule() if self.schedule is None else self.schedule.data
+        schedule = replace(schedule, resident=self.stream is None)
+        return schedule if self.layout is None else schedule.with_layout(self.layout)
 
     @property
     def stages(self) -> tuple[StageOp, ...]:
@@ -234,6 +248,9 @@ class KernelOp(IRDLOperation):
             printer.print_attribute(self.variants)
         if self.occupancy is not None:
             printer.print_string(f" occupancy {self.occupancy.data}")
+        if self.schedule is not None:
+            printer.print_string(" schedule ")
+            printer.print_attribute(self.schedule)
         printer.print_op_attributes(self.attributes, print_keyword=True)
         printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
@@ -257,10 +274,12 @@ class KernelOp(IRDLOperation):
                 optional[keyword] = parser.parse_attribute()
         if parser.parse_optional_keyword("occupancy"):
             optional["occupancy"] = IntAttr(parser.parse_integer())
+        schedule = parse_schedule(parser)
         attributes = parser.parse_optional_attr_dict_with_keyword()
         region = parser.parse_region(args)
         kernel = cls(name.data, roles.data, steps, stream, bounds, region)
         kernel.properties.update(optional)
+        kernel.schedule = schedule
         if attributes is not None:
             kernel.attributes.update(attributes.data)
         return kernel

@@ -71,6 +71,32 @@ class Published(StrEnum):
     COPIES = "copies"
 
 
+class Form(StrEnum):
+    """
+    How a sum is cut into stages: NONE, not at all; ROWS, a stage for each plane; HALVES, two
+    stages; LANES, a stage for each column.
+    """
+
+    NONE = "none"
+    ROWS = "rows"
+    HALVES = "halves"
+    LANES = "lanes"
+
+
+class Storage(StrEnum):
+    """Where planes of queues are kept: in REGISTERS, or in SHARED memory."""
+
+    REGISTERS = "registers"
+    SHARED = "shared"
+
+
+class Guards(StrEnum):
+    """The tiles with guards for cells outside the bounds: tiles on the RIM, or ALL tiles."""
+
+    RIM = "rim"
+    ALL = "all"
+
+
 class RoleKind(StrEnum):
     """
     The role of a kernel's argument in the time loop. SOURCE and TARGET: a buffer's cells before and

@@ -11,11 +11,8 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from timetile.dialects.tile.layouts import LANES
+from timetile.dialects.tile.layouts import LANES, MOST_THREADS
 from timetile.dialects.tile.roles import RoleAttr
-
-MOST_THREADS = 1024
-"""Threads of a block, at most."""
 
 
 @irdl_attr_definition
@@ -120,9 +117,12 @@ class LaunchAttr(ParametrizedAttribute):
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
         def number(word: str) -> IntAttr:
-            parser.parse_punctuation(",")
             parser.parse_keyword(word)
             return IntAttr(parser.parse_integer())
+
+        def next_number(word: str) -> IntAttr:
+            parser.parse_punctuation(",")
+            return number(word)
 
         def role() -> RoleAttr:
             attribute = parser.parse_attribute()
@@ -132,18 +132,21 @@ class LaunchAttr(ParametrizedAttribute):
 
         cluster, blocks_per_tile, message_words = IntAttr(1), IntAttr(1), IntAttr(0)
         with parser.in_angle_brackets():
-            parser.parse_keyword("steps")
-            steps = IntAttr(parser.parse_integer())
+            steps = number("steps")
             parser.parse_punctuation(",")
             parser.parse_keyword("roles")
             roles = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, role)
-            always = [number(w) for w in ("grid", "block", "shared_bytes", "occupancy")]
-            while parser.parse_optional_punctuation(",") is not None:
-                if parser.parse_keyword_in(("cluster", "blocks_per_tile")) == "cluster":
+            always = [next_number(w) for w in ("grid", "block", "shared_bytes", "occupancy")]
+            # Optional words come at most once, in the order of printing.
+            left = ["cluster", "blocks_per_tile"]
+            while left and parser.parse_optional_punctuation(",") is not None:
+                word = parser.parse_keyword_in(left)
+                del left[: left.index(word) + 1]
+                if word == "cluster":
                     cluster = IntAttr(parser.parse_integer())
                     continue
                 blocks_per_tile = IntAttr(parser.parse_integer())
-                message_words = number("message_words")
+                message_words = next_number("message_words")
         return [
             steps, ArrayAttr(roles), *always, cluster, blocks_per_tile, message_words
         ]  # fmt: skip

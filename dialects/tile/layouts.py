@@ -20,6 +20,9 @@ from timetile.dialects.tile.kinds import TileLevel, TileLevelAttr
 LANES = 32
 """Threads of a warp."""
 
+MOST_THREADS = 1024
+"""Threads of a block, at most."""
+
 
 @dataclass(frozen=True)
 class AxisLayout:
@@ -128,8 +131,10 @@ class LayoutAttr(ParametrizedAttribute):
             raise VerifyException(f"a {self.level.data} tile has one block, got {blocks}")
         if self.pack.data > 1 and self.level.data is not TileLevel.WARP:
             raise VerifyException("only warp tiles share a block (pack)")
-        if self.threads > 1024:
-            raise VerifyException(f"a block has at most 1024 threads, got {self.threads}")
+        if self.pack.data < 1:
+            raise VerifyException(f"a block holds at least one tile, got pack {self.pack.data}")
+        if self.threads > MOST_THREADS:
+            raise VerifyException(f"a block has at most {MOST_THREADS} threads, got {self.threads}")
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:

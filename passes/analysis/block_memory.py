@@ -27,7 +27,6 @@ from timetile.dialects.tile import (
     SharedAttr,
     StageOp,
     StoreOp,
-    Sync,
     exchanges_of,
     queue_type,
     taps_of,
@@ -42,6 +41,7 @@ from timetile.passes.analysis.geometry.shared_layout import (
 )
 from timetile.passes.analysis.queues.storage import ring_window
 from timetile.passes.analysis.queues.synchronisation import (
+    arrives,
     collect_orders,
     lives_in_ring,
     place_barriers,
@@ -146,7 +146,7 @@ class Allocator:
         """The memory, with a place for everything."""
         for stage in self.kernel.stages:
             self.add_stage(stage)
-        if any(isinstance(s, ExchangeOp) and is_split(self.kernel, s) for s in self.kernel.stages):
+        if arrives(self.kernel):
             words = 2 if self.layout.has_cluster else 1
             self.memory.arrivals = self.memory.allocate(i64, words)
         return self.memory
@@ -264,12 +264,6 @@ class ExchangedSlices:
         between = any(reader < barrier <= writer for barrier in self.barriers)
         alike = (part.element, part.cells) == (element, cells)
         return not self.streams and alike and between
-
-
-def is_split(kernel: KernelOp, exchange: ExchangeOp) -> bool:
-    """The threads of the block arrive, and wait later: in the next step of a stream."""
-    streams, home = kernel.stream_axis is not None, exchange.home
-    return streams and home is not None and home.sync.data in (Sync.MBARRIER, Sync.FLAGS)
 
 
 def copies_exchange(geometry: Geometry, load: LoadOp) -> ExchangeOp | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from timetile.dialects.tile.kinds import Guards
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import is_word
-from timetile.passes.schedule import Guards
 from timetile.passes.targets.parameters import Rim
 
 
@@ -24,7 +24,7 @@ def why_guards_are_fixed(geometry: Geometry) -> str | None:
 def has_copies(geometry: Geometry, guards: Guards) -> bool:
     """Whether tiles inside the bounds have code of their own."""
     if why_guards_are_fixed(geometry) is None:
-        return guards == "rim"
+        return guards is Guards.RIM
     unstreamed = geometry.kernel.stream_axis is None or geometry.reads_halos
     return unstreamed and not geometry.kernel.reads_memory
 

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from timetile.dialects.tile import AxisLayout, ExchangeOp, KernelOp, LayoutAttr, Sync
+from timetile.dialects.tile import AxisLayout, ExchangeOp, KernelOp, LayoutAttr
+from timetile.dialects.tile.kinds import Guards
+from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.placed import layout_of
 from timetile.passes.analysis.queues.synchronisation import (
     meets_at_barriers,
+    splits,
     steps_between_barriers,
 )
-from timetile.passes.schedule import Guards, Schedule
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Setting:
     joins: bool
     """Whether planes of a column may be joined with planes of other columns."""
     splits: bool
-    """Warps arrive at a barrier and wait later."""
+    """Threads announce the end of a stream step, and wait later."""
     meets: bool
     """
     The blocks of a tile wait for each other at barriers of the grid, and not for each other's
@@ -43,27 +45,31 @@ class Setting:
             schedule.layout(),
             schedule.occupancy,
             schedule.guards,
-            schedule.columns is None,
-            schedule.sync != "barrier" and not schedule.is_resident,
-            schedule.sync == "grid",
-            schedule.every,
+            not schedule.columns_alone,
+            schedule.splits,
+            schedule.meets_at_barriers,
+            schedule.steps_between_barriers,
         )
 
     @staticmethod
     def of_kernel(kernel: KernelOp) -> Setting:
         """The setting of a placed kernel with variants."""
         exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
-        homes = [exchange.home for exchange in exchanges if exchange.home is not None]
         variants = () if kernel.variants is None else kernel.variants
         return Setting(
             layout_of(kernel),
             kernel.blocks_per_multiprocessor,
-            "rim" if any(variant.is_interior for variant in variants) else "all",
+            Guards.RIM if any(variant.is_interior for variant in variants) else Guards.ALL,
             any(variant.joined.data for variant in variants),
-            any(home.sync.data is not Sync.BARRIER for home in homes),
+            splits(kernel),
             meets_at_barriers(exchanges),
             steps_between_barriers(exchanges),
         )
+
+    @property
+    def arrives(self) -> bool:
+        """Warps arrive at words in shared memory, and wait later."""
+        return self.splits and not self.meets
 
     @cached_property
     def axes(self) -> tuple[AxisLayout, ...]:

@@ -38,9 +38,8 @@ def padded_plane_cells(exchange: ExchangeFacts, setting: Setting) -> int:
 def exchange_bytes(exchange: ExchangeFacts, setting: Setting, facts: KernelFacts) -> int:
     """Bytes of the slots of an exchange: of edges, or of whole planes with surrounding cells."""
     flags = setting.has_messages and not setting.meets
-    every = setting.every if setting.has_messages and setting.meets else 1
-    slots = exchanged_slots(exchange.ages, flags=flags, every=every)
-    slots = fixed_slots(slots, period=period_of(facts, setting), every=every)
+    slots = exchanged_slots(exchange.ages, flags=flags, every=setting.every)
+    slots = fixed_slots(slots, period=period_of(facts, setting), every=setting.every)
     if exchange.whole:
         cells = padded_plane_cells(exchange, setting)
     else:
@@ -56,7 +55,7 @@ def shared_bytes(facts: KernelFacts, setting: Setting, geometry: Geometry, ahead
     all exchanges are alike.
     """
     # The words that warps arrive at take a slice of shared memory.
-    arrives = setting.splits and not setting.meets and facts.streams and bool(facts.exchanges)
+    arrives = setting.arrives and facts.streams and bool(facts.exchanges)
     total = SLICE_ALIGNMENT if arrives else 0
     rows = StagedRows.of(setting.layout).cells
     dealt = [field for field in facts.stored if geometry.is_dealt(field)]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from timetile.dialects.tile import LANES, queue_type
+from timetile.dialects.tile import LANES, Guards, queue_type
 from timetile.passes.analysis.geometry.plane_geometry import VECTOR_BYTES, vector_cells
 from timetile.passes.analysis.geometry.residency import SCHEDULERS, Residency
 from timetile.passes.cost.facts import KernelFacts, StageFacts, cell_bytes, field_bytes
@@ -99,7 +99,7 @@ def guard_instructions(facts: KernelFacts, setting: Setting, target: Target) -> 
     Instructions of a thread's guards if all tiles have guards. For guards of few tiles see the
     makespan.
     """
-    if setting.guards == "rim":
+    if setting.guards is Guards.RIM:
         return 0.0
     computing, levels, words = target.parameters.computing, facts.replaced_levels, facts.words
     beside = levels * computing.guard_instructions

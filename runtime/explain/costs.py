@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from timetile.dialects.tile import LANES, KernelOp
+from timetile.dialects.tile import LANES, KernelOp, TileLevel
+from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.candidates import Candidate, Rejection
 from timetile.passes.cost.terms import Cost
 from timetile.passes.ran_out import Drop
-from timetile.passes.schedule import Schedule
 from timetile.passes.targets.target import Target
 from timetile.runtime.explain.data import Fact, Section
 from timetile.runtime.explain.summary_facts import product
@@ -154,7 +154,7 @@ def candidate_row(candidate: Candidate) -> tuple[str, ...]:
 
 def level_of(schedule: Schedule) -> str:
     """The threads holding a tile, and whether the tile is resident: `block, resident`."""
-    return f"{schedule.tile}, resident" if schedule.is_resident else schedule.tile
+    return f"{schedule.tile}, resident" if schedule.resident else schedule.tile
 
 
 def level_section(best: Sequence[Candidate]) -> Section:
@@ -186,7 +186,7 @@ def level_row(candidate: Candidate) -> tuple[str, ...]:
         str(candidate.depth),
         product(schedule.cells),
         product(schedule.blocks) or "1",
-        "" if schedule.tile == "warp" else schedule.sync,
+        "" if schedule.tile is TileLevel.WARP else schedule.sync,
         f"{cost.gcells_per_second:.0f}",
         f"{cost.valid:.0%}",
         f"{cost.steps:.0f}",

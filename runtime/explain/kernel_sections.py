@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
 
-from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Block, SSAValue
 
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StageOp, queue_lag
+from timetile.dialects.tile.schedule import Schedule, entry_text
 from timetile.lowering.plan_launches import KernelFacts
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.launches.liveness import rotation_of
@@ -25,7 +26,7 @@ from timetile.runtime.explain.figures import (
     redundancy,
     traffic,
 )
-from timetile.runtime.explain.names import entry_text, name_of, short
+from timetile.runtime.explain.names import name_of, short
 from timetile.runtime.explain.summary_facts import product
 from timetile.runtime.explain.utilisation import classify, multiprocessor_utilisation
 from timetile.runtime.kernels.assembler import assembler_version
@@ -34,10 +35,15 @@ from timetile.runtime.kernels.of_program import Kernel
 NO_ASSEMBLER = 'unknown without the assembler; pip install "timetile[assembler]"'
 
 
+def told(schedule: Schedule) -> str:
+    """All decisions of a schedule that say something: `tile warp, cells [4], ahead 3`."""
+    parts = ((part.name, getattr(schedule, part.name)) for part in fields(schedule))
+    return ", ".join(entry_text(n, v) for n, v in parts if v is not False and v not in (None, ()))
+
+
 def schedule_section(loop: LoopOp, deepest: KernelOp) -> Section:
     """The decisions for all kernels of a loop."""
-    entries = DictionaryAttr({}) if loop.schedule is None else loop.schedule
-    chosen = ", ".join(f"{name} {entry_text(entry)}" for name, entry in entries.data.items())
+    chosen = "the passes' own options" if loop.schedule is None else told(loop.decisions)
     stream = "none" if deepest.stream is None else f"axis {deepest.stream.data}"
     return Section(
         "Schedule",
@@ -45,7 +51,7 @@ def schedule_section(loop: LoopOp, deepest: KernelOp) -> Section:
             Fact("steps of a launch", ", ".join(map(str, loop.depth_list))),
             Fact("a tile", short(layout_of(deepest))),
             Fact("streaming axis", stream),
-            Fact("decided by", chosen or "the passes' own options"),
+            Fact("decided by", chosen),
         ),
     )
 

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import cast
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import Attribute, BlockArgument, SSAValue
-
-from timetile.dialects.syntax import Integers, decode_integers
-from timetile.runtime.explain.summary_facts import product
 
 
 def name_of(value: SSAValue) -> str:
@@ -33,16 +28,3 @@ def spans(bounds: StencilBoundsAttr) -> str:
 def short(attribute: Attribute) -> str:
     """An attribute printed without its dialect."""
     return str(attribute).removeprefix("#").removeprefix("tile.")
-
-
-def entry_text(entry: Attribute) -> str:
-    """An entry of a schedule without the type."""
-    match entry:
-        case StringAttr():
-            return entry.data
-        case IntegerAttr():
-            return str(entry.value.data)
-        case DenseArrayBase():
-            return product(decode_integers(cast(Integers, entry)))
-        case _:
-            return short(entry)

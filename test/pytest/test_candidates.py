@@ -49,7 +49,7 @@ def test_a_barrier_of_the_grid_may_serve_two_steps():
     """Lazier blocks wait half as long at barriers, and keep planes read by others a step longer."""
     text = program_text(entry("heat-3d").make((96, 352, 384)))
     found = [
-        c for c in considered(text, 3) if c.schedule.sync == "grid" and not c.schedule.is_resident
+        c for c in considered(text, 3) if c.schedule.sync == "grid" and not c.schedule.resident
     ]
     eager, lazy = (
         {c.schedule.cells: c.cost for c in found if c.schedule.every == every} for every in (1, 2)
@@ -73,7 +73,7 @@ def test_boxes_are_considered_as_their_sums_can_be_cut(step: int, form: str):
     offsets = sorted(box((-1, -1), (1, 1)), key=lambda offset: offset[::step])
     text = program_text(sum_program("f64", offsets)((8192, 8192)))
     found = considered(text)
-    streamed = [c for c in found if not c.schedule.is_resident]
+    streamed = [c for c in found if not c.schedule.resident]
     assert {c.schedule.form for c in streamed} == {"none", form}
     assert found[0].schedule.form == form
 
@@ -92,7 +92,7 @@ def test_chunks_keep_to_their_column_where_sums_leave_few_registers():
     registers: dict[tuple[int, bool], set[int]] = {}
     for candidate in found:
         threads = candidate.schedule.pack * candidate.schedule.occupancy
-        key = (threads, candidate.schedule.columns == "alone")
+        key = (threads, candidate.schedule.columns_alone)
         registers.setdefault(key, set()).add(candidate.cost.registers)
     compared = [threads for threads, alone in registers if alone and (threads, False) in registers]
     assert compared
@@ -101,7 +101,7 @@ def test_chunks_keep_to_their_column_where_sums_leave_few_registers():
 
 
 def test_two_turns_of_a_loop_fetch_into_one_group_of_slots():
-    twice = [c for c in nine_points(8784) if c.schedule.period == 2 and c.schedule.columns]
+    twice = [c for c in nine_points(8784) if c.schedule.period == 2 and c.schedule.columns_alone]
     assert twice and all(c.schedule.ahead % 2 == 0 for c in twice)
 
 
@@ -117,7 +117,7 @@ def test_the_prediction_for_a_candidate_equals_the_resources_of_its_kernel():
 
 def test_rows_that_begin_anywhere_have_no_schedule_without_registers_to_spare():
     """Accesses to rows without alignment are narrow, and take more addresses and masks."""
-    assert not any(candidate.schedule.columns for candidate in nine_points(8783))
+    assert not any(candidate.schedule.columns_alone for candidate in nine_points(8783))
 
 
 @pytest.mark.parametrize(("radius", "cells"), [(1, {4, 6, 8}), (2, {4, 6})])
@@ -192,7 +192,7 @@ def test_plates_stay_where_they_are_small(name: str, side: int, stays: bool):
     """On larger domains the stream's fill and drain matter less than waits for memory."""
     text = program_text(entry(name).make((side, side)))
     best = considered(text)[0]
-    assert (best.schedule.stream == "none") == stays
+    assert best.schedule.resident == stays
     assert best.schedule.tile == ("block" if stays else "warp")
 
 
@@ -203,7 +203,7 @@ def test_one_step_needs_neither_neighbours_nor_levels():
         (loop,) = loops_of(module)
         found = candidates(loop, module, target_named("sm_90"), 1)
         assert found
-        assert not any(c.schedule.tile == "device" or c.schedule.stream for c in found)
+        assert not any(c.schedule.tile == "device" or c.schedule.resident for c in found)
 
 
 def test_fields_that_stay_in_l2_move_faster():
@@ -212,7 +212,7 @@ def test_fields_that_stay_in_l2_move_faster():
         candidates(loop, module, target_named("sm_90"), 4)
         for module, loop in map(raised_heat, (1700, 1800))
     )
-    streamed = [next(c for c in found if not c.schedule.is_resident) for found in (fits, exceeds)]
+    streamed = [next(c for c in found if not c.schedule.resident) for found in (fits, exceeds)]
     moved = [c.cost.memory_seconds * c.cost.steps for c in streamed]
     assert (
         moved[1] / moved[0] > 0.8 * target_named("sm_90").parameters.moving.l2 * (1800 / 1700) ** 2
@@ -234,7 +234,7 @@ def test_planes_that_nothing_fetches_ahead_are_waited_for(name: str, domain: tup
     assert early.exposed_seconds == 0
     assert 0 < late.exposed_seconds < arch.parameters.waiting.latency
     assert late.step_seconds > early.step_seconds
-    resident = [c for c in candidates(loop, module, arch, None) if c.schedule.is_resident]
+    resident = [c for c in candidates(loop, module, arch, None) if c.schedule.resident]
     assert resident and not any(c.cost.exposed_seconds for c in resident)
 
 
@@ -252,14 +252,14 @@ def test_lanes_of_plates_that_stay_hold_16_bytes_of_a_row():
     """
     module, loop = raised_heat(512)
     found = candidates(loop, module, target_named("sm_90"), None)
-    cells = {(c.schedule.tile, c.schedule.cells[1]) for c in found if c.schedule.is_resident}
+    cells = {(c.schedule.tile, c.schedule.cells[1]) for c in found if c.schedule.resident}
     assert cells == {("block", 2), ("device", 4)}
 
 
 def test_plates_that_stay_are_no_longer_than_the_instruction_cache():
     module, loop = raised_heat(512)
     found = candidates(loop, module, target_named("sm_90"), None)
-    resident = [c for c in found if c.schedule.is_resident and c.schedule.tile == "block"]
+    resident = [c for c in found if c.schedule.resident and c.schedule.tile == "block"]
     lengths = [c.cost.cycles.issue * SCHEDULERS for c in resident]
     most = target_named("sm_90").parameters.worth.resident_instructions
     assert most / 2 < max(lengths) <= most
@@ -285,7 +285,7 @@ def test_every_schedule_is_compared_or_left_out_with_a_reason():
     module, loop = raised_heat(512)
     target = target_named("sm_90")
     comparison = compare(loop, module, target, 3)
-    considered = [s for s in schedules(loop, target) if not (s.is_resident and 3 % 2)]
+    considered = [s for s in schedules(loop, target) if not (s.resident and 3 % 2)]
     assert len(comparison.found) + len(comparison.rejected) >= len(considered)
     assert all(rejection.reason for rejection in comparison.rejected)
     left_out = {rejection.schedule for rejection in comparison.rejected}

@@ -33,11 +33,10 @@ from support.steady_loops import (
     steady_loops,
 )
 from timetile.dialects.simt import SHARED_SPACE, address_space
-from timetile.dialects.tile import ApplyOp
+from timetile.dialects.tile import ApplyOp, TileLevel
 from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.analysis.cells.sharing import SharedCells
-from timetile.passes.schedule import Schedule
 from timetile.runtime.kernels.assembler import assembler_version
 from timetile.runtime.kernels.of_program import loops_of
 
@@ -159,8 +158,8 @@ def test_a_resident_plate_meets_at_one_barrier_a_level(case: Case):
     program = sum_program(case.element, list(case.offsets))(case.domain)
     compiled = timetile.compile(program_text(program), executor="simt", cache=False)
     deepest = compiled.kernels.facts[0][0]
-    schedule = Schedule.from_attribute(loops_of(compiled.kernels.tiled)[0].schedule)
-    assert (schedule.tile, schedule.stream) == ("block", "none")
+    schedule = loops_of(compiled.kernels.tiled)[0].decisions
+    assert schedule.tile is TileLevel.BLOCK and schedule.resident
     rows, cells = schedule.cells
     module = compiled.kernels.nvvm(deepest.name)
     (kernel,) = (op for op in module.ops if isinstance(op, gpu.ModuleOp))
@@ -185,7 +184,7 @@ def test_default_kernels_hardly_spill(case: Case):
     program = sum_program(case.element, list(case.offsets))(case.domain)
     compiled = timetile.compile(program_text(program), executor="simt", halos="common", cache=False)
     kernel = compiled.kernels.kernel(compiled.kernels.facts[0][0].name)
-    blocks = Schedule.from_attribute(loops_of(compiled.kernels.tiled)[0].schedule).occupancy
+    blocks = loops_of(compiled.kernels.tiled)[0].decisions.occupancy
     assert kernel.registers * kernel.block * blocks <= 65536
     assert kernel.spill_bytes <= SPILLS_MORE.get(case.name, MOST_SPILLED)
 

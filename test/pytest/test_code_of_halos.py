@@ -29,8 +29,8 @@ from support.steady_loops import (
     shared_by_all,
     steady_loops,
 )
+from timetile.dialects.tile import Form
 from timetile.passes.analysis.cells.constants import integer_constant
-from timetile.passes.schedule import Schedule
 from timetile.runtime.kernels.of_program import loops_of
 
 # One worker has the shared results of the file's tests.
@@ -113,7 +113,7 @@ def test_sums_that_travel_shuffle_no_plane(radius: int):
     """
     corner = (radius, radius)
     offsets = sorted(box((-radius, -radius), corner), key=lambda offset: offset[::-1])
-    schedule = PlacedSchedule("lanes", warp_row(), form="lanes")
+    schedule = PlacedSchedule("lanes", warp_row(), form=Form.LANES)
     compiled = timetile.compile(
         program_text(sum_program("f64", offsets)((4096, 4096))),
         executor="simt",
@@ -138,7 +138,7 @@ def test_lines_of_any_length_move_16_bytes_at_a_time(element: Element, vector: s
     program = sum_program(element, star(1, 1))((length,))
     compiled = timetile.compile(program_text(program), executor="simt", depth=3, cache=False)
     text = compiled.kernels.kernel(compiled.kernels.facts[0][0].name).ptx
-    schedule = Schedule.from_attribute(loops_of(compiled.kernels.tiled)[0].schedule)
+    schedule = loops_of(compiled.kernels.tiled)[0].decisions
     vectors = schedule.cells[0] * WORDS[element] * 4 // 16
     for access in ("ld", "st"):
         assert text.count(f"{access}.global.{vector}") >= vectors

@@ -6,7 +6,6 @@ once, and a run ends like the unfused program.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -22,13 +21,21 @@ from support.description import Element
 from support.placed import check, deepest
 from support.programs import program_text
 from support.schedules import Schedule, block_plane, block_row, warp_row
-from timetile.dialects.tile import KernelOp, VariantAttr
+from timetile.dialects.tile import (
+    Form,
+    Guards,
+    KernelOp,
+    ScheduleAttr,
+    Storage,
+    Sync,
+    TileLevel,
+    VariantAttr,
+)
+from timetile.dialects.tile.schedule import Schedule as LoopSchedule
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.register_streaming import RegisterStreamingPass
-from timetile.passes.schedule import ColumnsAlone, Guards
-from timetile.passes.schedule import Schedule as LoopSchedule
 from timetile.runtime.kernels.of_program import Halos, Options, loops_of, raise_program
 from timetile.runtime.loading.modules import load
 from timetile.runtime.program.compiled_program import Executor
@@ -37,7 +44,9 @@ pytestmark = pytest.mark.covering
 
 
 PLANES = Schedule(
-    "planes", block_plane((4, 2), (3, 1)), streaming=RegisterStreamingPass(sync="mbarrier", delay=1)
+    "planes",
+    block_plane((4, 2), (3, 1)),
+    streaming=RegisterStreamingPass(sync=Sync.MBARRIER, delay=1),
 )
 
 
@@ -92,7 +101,7 @@ def test_columns_that_fill_the_device_are_not_cut(
     """Eight or ten columns, and two blocks a multiprocessor."""
     program = entry("heat-3d").make((43, rows, 120))
     *passes, peel = PLANES.passes(3)
-    peel = replace(peel, guards="all", planes=None, multiprocessors=multiprocessors)
+    peel = replace(peel, guards=Guards.ALL, planes=None, multiprocessors=multiprocessors)
     placed = check(program, 6, executor, *passes, peel)
     kernel = deepest(placed, 3)
     assert kernel.variants is not None
@@ -104,7 +113,7 @@ def test_columns_that_fill_the_device_are_not_cut(
 
 @pytest.mark.covering(first=1, every=2)
 @pytest.mark.parametrize("executor", THREADS)
-@pytest.mark.parametrize("guards", ["rim", "all"])
+@pytest.mark.parametrize("guards", [Guards.RIM, Guards.ALL])
 @pytest.mark.parametrize(
     ("name", "domain", "schedule"),
     [
@@ -167,7 +176,10 @@ def test_chunks_of_rings_go_on_in_the_next_column(
 ):
     """All planes are in shared memory, where the lanes of a warp read each other's cells."""
     rings = replace(
-        JOINED, buffering=MultiQueueBufferingPass(storage="shared"), streaming=None, shown="shared"
+        JOINED,
+        buffering=MultiQueueBufferingPass(storage=Storage.SHARED),
+        streaming=None,
+        shown="shared",
     )
     check(entry(name).make(domain), 5, executor, *rings.passes(2), JoinColumnsPass(30, 9))
 
@@ -192,7 +204,9 @@ def test_blocks_have_tiles_of_one_kind(executor: Executor):
 def test_all_columns_on_the_rim_are_joined(executor: Executor):
     """Planes of two axes, one tile wide: there is no interior, and the rim's weight holds."""
     program = entry("heat-3d").make((60, 6, 200))
-    tiling = DeviceTilingPass(tile="warp", cells=(10, 2), lanes=(1, 32), warps=(1, 1), pack=1)
+    tiling = DeviceTilingPass(
+        tile=TileLevel.WARP, cells=(10, 2), lanes=(1, 32), warps=(1, 1), pack=1
+    )
     *passes, peel = replace(JOINED, tiling=tiling).passes(2)
     peel = replace(peel, planes=None, multiprocessors=2)
     kernel = deepest(check(program, 3, executor, *passes, peel), 2)
@@ -205,7 +219,7 @@ def test_all_columns_on_the_rim_are_joined(executor: Executor):
     shape=st.tuples(st.integers(1, 40), st.integers(100, 500)),
     planes=st.integers(1, 60),
     joined=st.integers(0, 40),
-    form=st.sampled_from(("none", "rows")),
+    form=st.sampled_from((Form.NONE, Form.ROWS)),
     pack=st.sampled_from((1, 2, 4)),
 )
 def test_any_planes_may_be_joined_or_none(
@@ -214,7 +228,7 @@ def test_any_planes_may_be_joined_or_none(
     shape: tuple[int, int],
     planes: int,
     joined: int,
-    form: Literal["none", "rows"],
+    form: Form,
     pack: int,
 ):
     program = sum_program("f32", box((-1, -1), (1, 1)))(shape)
@@ -222,19 +236,19 @@ def test_any_planes_may_be_joined_or_none(
     check(program, 4, executor, *schedule.passes(2), JoinColumnsPass(planes, joined), halos=halos)
 
 
-@pytest.mark.parametrize(("columns", "joins"), [(None, True), ("alone", False)])
-def test_chunks_keep_to_a_column_by_the_schedules_option(columns: ColumnsAlone | None, joins: bool):
+@pytest.mark.parametrize("alone", [False, True])
+def test_chunks_keep_to_a_column_by_the_schedules_option(alone: bool):
     text = program_text(entry("heat-2d").make((8352, 8352)))
     module = raise_program(load(text), Options(halos="common"))
     (loop,) = loops_of(module)
-    schedule = LoopSchedule(pack=8, occupancy=1, ahead=5, columns=columns)
-    loop.schedule = schedule.to_attribute()
+    schedule = LoopSchedule(pack=8, occupancy=1, ahead=5, columns_alone=alone)
+    loop.schedule = ScheduleAttr(schedule)
     compiled = timetile.compile(module, executor="simt", depth=10, halos="common", cache=False)
-    assert Geometry(deepest(compiled.kernels.tiled, 10)).joins_columns == joins
+    assert Geometry(deepest(compiled.kernels.tiled, 10)).joins_columns != alone
 
 
 @pytest.mark.parametrize("executor", THREADS)
-@pytest.mark.parametrize("guards", ["rim", "all"])
+@pytest.mark.parametrize("guards", [Guards.RIM, Guards.ALL])
 @pytest.mark.parametrize("element", ["f32", "f64"])
 def test_cells_stored_alone_save_a_tile(element: Element, guards: Guards, executor: Executor):
     """

@@ -27,10 +27,10 @@ from support.schedules import (
     warp_row,
 )
 from timetile import CompiledProgram
+from timetile.dialects.tile import Form, Guards, Storage, Sync
 from timetile.passes.common_halos import CommonHalosPass
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.register_streaming import RegisterStreamingPass
-from timetile.passes.schedule import Guards
 from timetile.runtime.device.gpu import Device, device
 from timetile.runtime.host.halos import COMPARE_HALOS, WARPS_OF_A_BLOCK, HaloFrame, halos_differ
 from timetile.runtime.kernels.of_program import Halos
@@ -39,7 +39,7 @@ from timetile.runtime.program.compiled_program import Executor
 
 pytestmark = pytest.mark.covering
 
-ARRIVING = RegisterStreamingPass(sync="mbarrier", delay=1)
+ARRIVING = RegisterStreamingPass(sync=Sync.MBARRIER, delay=1)
 
 SCHEDULES = [
     ("heat-2d", (29, 131), 4, Schedule("warp", warp_row())),
@@ -53,9 +53,9 @@ SCHEDULES = [
         "heat-2d",
         (29, 67),
         2,
-        Schedule("shared", warp_row(), MultiQueueBufferingPass("shared"), None),
+        Schedule("shared", warp_row(), MultiQueueBufferingPass(Storage.SHARED), None),
     ),
-    ("box-2d", (23, 67), 3, Schedule("rows", warp_row(), form="rows")),
+    ("box-2d", (23, 67), 3, Schedule("rows", warp_row(), form=Form.ROWS)),
     ("coupled-2d", (19, 71), 2, Schedule("two-fields", warp_row())),
     ("nested-boxes-2d", (19, 71), 2, Schedule("boxes", warp_row())),
     (
@@ -65,7 +65,12 @@ SCHEDULES = [
         Schedule("plane", block_plane((4, 2), (3, 1)), streaming=ARRIVING, planes=5),
     ),
     ("heat-3d", (7, 13, 37), 3, Schedule("barrier", block_plane((3, 2), (3, 1)), planes=5)),
-    ("box-3d", (7, 9, 37), 2, Schedule("sums", block_plane((3, 2), (3, 1)), form="rows", planes=5)),
+    (
+        "box-3d",
+        (7, 9, 37),
+        2,
+        Schedule("sums", block_plane((3, 2), (3, 1)), form=Form.ROWS, planes=5),
+    ),
     ("heat-3d", (7, 23, 37), 2, Schedule("cluster", cluster_plane((4, 2), 2, 2), planes=5)),
     ("heat-3d", (7, 13, 37), 2, Schedule("device", device_plane((3, 2), 2, 2), planes=5)),
 ]
@@ -83,7 +88,7 @@ def used_common(compiled: CompiledProgram) -> bool:
 
 @pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
-@pytest.mark.parametrize("guards", ["rim", "all"])
+@pytest.mark.parametrize("guards", [Guards.RIM, Guards.ALL])
 @pytest.mark.parametrize(
     ("name", "domain", "depth", "schedule"), SCHEDULES, ids=lambda v: getattr(v, "name", None)
 )

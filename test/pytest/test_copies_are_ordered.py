@@ -16,6 +16,7 @@ from support.description import Box, Buffer, Program, Store, Update, random_inpu
 from support.expressions import Offset, Tap
 from support.programs import program_text
 from support.schedules import Schedule, block_plane
+from timetile.dialects.tile import Sync
 from timetile.passes.analysis.queues import synchronisation
 from timetile.passes.analysis.queues.synchronisation import Order, split_keeps
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
@@ -35,7 +36,7 @@ BARRIERS = Schedule(
     "barriers",
     block_plane((2, 1), (3, 1)),
     Buffering(ahead=2),
-    Streaming(sync="barrier"),
+    Streaming(sync=Sync.BARRIER),
     planes=5,
 )
 

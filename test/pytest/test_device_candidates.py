@@ -17,8 +17,9 @@ from support.catalogue import entry, star, sum_program
 from support.compare import assert_as_unfused
 from support.description import Program, random_inputs
 from support.programs import program_text
+from timetile.dialects.tile import ScheduleAttr, Sync
+from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.candidates import Candidate, candidates
-from timetile.passes.schedule import Schedule
 from timetile.passes.schedule_space import DEEPEST_VOLUME, DEVICE_SHARES
 from timetile.passes.targets.target import target_named
 from timetile.runtime.kernels.of_program import Options, loops_of, raise_program
@@ -48,7 +49,7 @@ def compared(name: str, domain: tuple[int, ...]) -> Sequence[Candidate]:
 
 def of_device(found: Sequence[Candidate], *, resident: bool) -> list[Candidate]:
     """The candidates with tiles of the device."""
-    return [c for c in found if c.schedule.tile == "device" and c.schedule.is_resident == resident]
+    return [c for c in found if c.schedule.tile == "device" and c.schedule.resident == resident]
 
 
 def by_schedule(found: Sequence[Candidate]) -> dict[tuple[int, Schedule], Candidate]:
@@ -62,7 +63,7 @@ def test_streamed_tiles_wait_less_for_words_than_at_barriers():
     words = {key: c for key, c in found.items() if key[1].sync == "flags"}
     assert words
     for (depth, schedule), one in words.items():
-        other = found[depth, replace(schedule, sync="grid")]
+        other = found[depth, replace(schedule, sync=Sync.GRID)]
         assert one.cost.waiting_seconds < other.cost.waiting_seconds
         assert one.cost.cycles == other.cost.cycles
         assert one.cost.registers == other.cost.registers
@@ -158,7 +159,7 @@ def test_resident_volumes_fit_the_shared_memory(element: Literal["f64", "f32"], 
     found = of_device(candidates(loop, module, SM_90, None), resident=True)
     assert bool(found) == (element == "f32" or reach == 1)
     for candidate in {c.schedule.warps: c for c in found}.values():
-        loop.schedule = candidate.schedule.to_attribute()
+        loop.schedule = ScheduleAttr(candidate.schedule)
         compiled = timetile.compile(
             module.clone(), executor="simt", depth=candidate.depth, halos="common", cache=False
         )
@@ -210,7 +211,7 @@ def test_what_is_compared_can_be_run(name: str, domain: tuple[int, ...], residen
     program = made(name, domain)
     module = raise_program(load(program_text(program)), Options(fp_contract="off", halos="common"))
     (loop,) = loops_of(module)
-    loop.schedule = best.schedule.to_attribute()
+    loop.schedule = ScheduleAttr(best.schedule)
     compiled = timetile.compile(
         module, executor="simt", depth=best.depth, fp_contract="off", halos="common", cache=False
     )

@@ -18,8 +18,7 @@ from support.drawn_cells import anything, program_of, sums
 from support.executors import kernel_executors
 from support.schedules import Schedule, warp_row
 from support.sizes import seeds
-from timetile.dialects.tile import ApplyOp
-from timetile.passes.schedule import Form
+from timetile.dialects.tile import ApplyOp, Form
 from timetile.runtime.kernels.assembler import assemble
 from timetile.runtime.program.compiled_program import Executor
 
@@ -56,11 +55,11 @@ def assert_same(found: Arrays, expected: Arrays) -> None:
 
 @pytest.mark.parametrize("results", [1, 2])
 @pytest.mark.parametrize("seed", seeds(6))
-@pytest.mark.parametrize("form", ["rows", "halves", "lanes"])
+@pytest.mark.parametrize("form", [Form.ROWS, Form.HALVES, Form.LANES])
 def test_sums_of_any_weights_are_split_without_a_change_of_bits(
     form: Form, seed: int, results: int
 ):
-    text = program_of(sums(Random(seed), results, columns=form == "lanes"), results)
+    text = program_of(sums(Random(seed), results, columns=form is Form.LANES), results)
     expected, _ = run(text, "numpy", results, 5, None)
     passes = Schedule("drawn", warp_row(cells=2), form=form, planes=5).passes(2, 1)
     for executor in kernel_executors():
@@ -73,7 +72,7 @@ def test_sums_of_any_weights_are_split_without_a_change_of_bits(
 
 
 @pytest.mark.parametrize("seed", seeds(12))
-@pytest.mark.parametrize("form", ["none", "rows", "halves", "lanes"])
+@pytest.mark.parametrize("form", Form)
 def test_cells_of_any_operations_pass_every_level(form: Form, seed: int):
     text = program_of(anything(Random(seed), 60))
     expected, _ = run(text, "numpy", 1, 3, None)

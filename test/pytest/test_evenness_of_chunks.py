@@ -17,6 +17,7 @@ from support.description import Element
 from support.placed import check, deepest
 from support.programs import program_text
 from support.schedules import warp_row
+from timetile.dialects.tile import Form, Guards
 from timetile.passes.analysis.geometry.chunks import (
     Columns,
     choose_chunks,
@@ -77,7 +78,7 @@ def test_chunks_of_sums_within_a_column_take_equally_long(
     have fewer planes.
     """
     program = sum_program("f64", box((-1, -1), (1, 1)))((391, cells))
-    *passes, peel = replace(JOINED, form="rows").passes(2)
+    *passes, peel = replace(JOINED, form=Form.ROWS).passes(2)
     peel = replace(peel, planes=None, columns="alone", multiprocessors=multiprocessors)
     kernel = deepest(check(program, 4, executor, *passes, peel), 2)
     geometry = Geometry(kernel)
@@ -112,8 +113,8 @@ def test_the_rim_of_sums_of_words_weighs_less_where_accesses_are_wide(
     element: Element, cells: int, weight: float
 ):
     geometry, _ = sums_of(element, (cells, cells), 8)
-    assert edge_weight(geometry, "rim", RIM, sums=True, planes=1) == weight
-    assert edge_weight(geometry, "rim", RIM, sums=False, planes=1) == RIM.guards[1]
+    assert edge_weight(geometry, Guards.RIM, RIM, sums=True, planes=1) == weight
+    assert edge_weight(geometry, Guards.RIM, RIM, sums=False, planes=1) == RIM.guards[1]
 
 
 def test_edge_chunks_cost_their_surplus_planes():

@@ -23,7 +23,7 @@ from support.generate_bounds import programs_of_bounds, schedules_of_bounds
 from support.programs import program_text
 from support.schedules import Schedule, block_plane, block_row, named, warp_row
 from timetile.dialects.temporal import LoopOp
-from timetile.dialects.tile import KernelOp
+from timetile.dialects.tile import KernelOp, Published, Storage
 from timetile.lowering.tile_to_gpu import fields
 from timetile.passes.analysis.geometry.field_access import are_cells_tested, is_plane_tested
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
@@ -217,16 +217,18 @@ def test_fields_with_separate_bounds_keep_their_bits(
 
 ROWS = (
     Schedule("warps", warp_row(2), Buffering(ahead=3), planes=4),
-    Schedule("copies", block_row(2), Buffering(ahead=2), Streaming(what="copies"), planes=5),
+    Schedule(
+        "copies", block_row(2), Buffering(ahead=2), Streaming(what=Published.COPIES), planes=5
+    ),
     Schedule("edges", block_row(1, 3), Buffering(ahead=0), Streaming(delay=1), planes=5),
-    Schedule("rings", block_row(2), Buffering(storage="shared"), streaming=None, planes=5),
+    Schedule("rings", block_row(2), Buffering(storage=Storage.SHARED), streaming=None, planes=5),
 )
 
 WHOLE = Schedule(
     "whole columns",
     block_plane((2, 1), (4, 1)),
     Buffering(ahead=2),
-    Streaming(what="copies"),
+    Streaming(what=Published.COPIES),
     planes=24,
 )
 

@@ -19,7 +19,7 @@ from support.placed import check, deepest
 from support.programs import program_text
 from support.schedules import Schedule, warp_row
 from timetile.dialects import simt
-from timetile.dialects.tile import ApplyOp
+from timetile.dialects.tile import ApplyOp, Form
 from timetile.passes.analysis.geometry.filling import FILLING_TAPS, filling_loops, first_step
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
@@ -109,8 +109,8 @@ def test_filling_loops_make_one_level_more_each_and_store_nothing():
 
 FILLING = [
     pytest.param("heat-2d", Schedule("gather", warp_row(), Buffering(ahead=2)), 3, id="star"),
-    pytest.param("box-2d", Schedule("sums", warp_row(), form="rows"), 3, id="sums by rows"),
-    pytest.param("skewed-2d", Schedule("skewed", warp_row(), form="rows"), 2, id="asymmetric"),
+    pytest.param("box-2d", Schedule("sums", warp_row(), form=Form.ROWS), 3, id="sums by rows"),
+    pytest.param("skewed-2d", Schedule("skewed", warp_row(), form=Form.ROWS), 2, id="asymmetric"),
     pytest.param(
         "wave-2d", Schedule("wave", warp_row(), planes=9), 2, id="several fields, low chunks"
     ),

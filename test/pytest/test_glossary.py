@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
-from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Dialect, ParametrizedAttribute
 from xdsl.irdl import IRDLOperation
+from xdsl.utils.str_enum import StrEnum
 
+from timetile.dialects.tile.schedule import Schedule
 from timetile.lowering.universe import DIALECTS
-from timetile.passes.schedule import Schedule
 
 ROOT = Path(__file__).parents[2]
 
@@ -81,9 +81,9 @@ def names_of_the_schedule() -> Iterator[str]:
     """The words in the names of the parts of a schedule, and in the values of the parts."""
     for part in fields(Schedule):
         yield part.name
-        yield from re.findall(r"'(\w+)'", str(part.default))
-    example = Schedule().to_attribute()
-    yield from (entry.data for entry in example.data.values() if isinstance(entry, StringAttr))
+        default: object = part.default
+        if isinstance(default, StrEnum):
+            yield from map(str, type(default))
 
 
 def names_of_the_ir() -> set[str]:

@@ -15,7 +15,7 @@ from support.compare import assert_as_unfused
 from support.description import Program, random_inputs
 from support.programs import program_text
 from support.schedules import Schedule, block_plane, block_row, warp_row
-from timetile.dialects.tile import KernelOp
+from timetile.dialects.tile import KernelOp, Storage
 from timetile.passes.analysis.geometry.unrolling import operations_of_step, unrolled_steps
 from timetile.passes.analysis.queues.storage import MOST_STEPS
 from timetile.passes.device_tiling import DeviceTilingPass
@@ -47,7 +47,7 @@ def lengths(kernels: ProgramKernels) -> list[tuple[int, int]]:
         (FLAT, block_row(), Buffering(ahead=0), Streaming(delay=37)),
         (FLAT, block_row(), Buffering(ahead=0, period=31), Streaming(delay=6)),
         (CUBE, block_plane((2, 1), (3, 1)), Buffering(ahead=0, period=24), Streaming(delay=1)),
-        (CUBE, block_plane((2, 2), (3, 1)), Buffering(storage="shared"), None),
+        (CUBE, block_plane((2, 2), (3, 1)), Buffering(storage=Storage.SHARED), None),
     ],
 )
 def test_turns_of_a_loop_are_short(

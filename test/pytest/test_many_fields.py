@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import timetile
+from timetile.dialects.tile import TileLevel
 from timetile.passes.choose_schedule import ChooseSchedulePass
 from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.diagnostics import CompileError
@@ -82,7 +83,7 @@ def test_a_schedule_of_many_fields_fits_registers_and_shared_memory(
 
 
 def test_blocks_with_too_much_shared_memory_are_refused():
-    tiling = DeviceTilingPass(tile="warp", cells=(4,), lanes=(32,), warps=(1,), pack=16)
+    tiling = DeviceTilingPass(tile=TileLevel.WARP, cells=(4,), lanes=(32,), warps=(1,), pack=16)
     passes = (
         TemporalFusionPass((2,)),
         ChooseSchedulePass(),

@@ -13,6 +13,7 @@ import pytest
 import timetile
 from support.executors import kernel_executors
 from support.schedules import Schedule, block_row, warp_row
+from timetile.dialects.tile import Form, Storage
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.runtime.program.compiled_program import Executor
 
@@ -24,9 +25,11 @@ BOX = tuple(product((-1, 0, 1), repeat=2))
 
 SCHEDULES = [
     Schedule("whole", warp_row()),
-    Schedule("rows", warp_row(), form="rows"),
-    Schedule("block", block_row(), form="rows"),
-    Schedule("shared", warp_row(), Buffering(storage="shared"), streaming=None, form="rows"),
+    Schedule("rows", warp_row(), form=Form.ROWS),
+    Schedule("block", block_row(), form=Form.ROWS),
+    Schedule(
+        "shared", warp_row(), Buffering(storage=Storage.SHARED), streaming=None, form=Form.ROWS
+    ),
 ]
 
 

@@ -16,6 +16,7 @@ from support.catalogue import CATALOGUE, Entry, entry
 from support.programs import program_text
 from support.schedules import Schedule, block_plane, warp_row
 from support.sizes import spread
+from timetile.dialects.tile import Storage
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
 
@@ -71,7 +72,7 @@ def test_mlir_reads_every_program(case: Entry):
 
 SCHEDULES = [
     Schedule("copies-and-shuffles", warp_row(), Buffering(ahead=3)),
-    Schedule("warp-syncs", warp_row(), Buffering(storage="shared"), streaming=None),
+    Schedule("warp-syncs", warp_row(), Buffering(storage=Storage.SHARED), streaming=None),
     Schedule("barriers", block_plane((3, 2), (4, 1)), streaming=Streaming(delay=1)),
 ]
 OPERATIONS = [

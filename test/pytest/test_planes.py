@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pytest
@@ -23,7 +22,16 @@ from support.compare import assert_same_bits
 from support.description import Program, random_inputs
 from support.programs import program_text
 from support.schedules import Schedule, block_plane, block_row, warp_row
-from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, RegistersAttr
+from timetile.dialects.tile import (
+    Addressing,
+    ApplyOp,
+    ExchangeOp,
+    KernelOp,
+    LoadOp,
+    Published,
+    RegistersAttr,
+    Storage,
+)
 from timetile.lowering.lower_tile_to_gpu import LowerTileToGpuPass
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.diagnostics import CompileError
@@ -35,11 +43,11 @@ from timetile.runtime.loading.modules import make_context
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 
 
-def shared(addressing: Literal["fixed", "computed"]) -> Schedule:
+def shared(addressing: Addressing) -> Schedule:
     return Schedule(
         f"shared-{addressing}",
         block_row(),
-        Buffering(storage="shared", addressing=addressing),
+        Buffering(storage=Storage.SHARED, addressing=addressing),
         streaming=None,
     )
 
@@ -139,7 +147,7 @@ CASES = [
     ),
     Case(
         "slots-of-a-ring",
-        shared("fixed"),
+        shared(Addressing.FIXED),
         "slots 4",
         "slots 2",
         "tile.apply",
@@ -147,7 +155,7 @@ CASES = [
     ),
     Case(
         "windows-that-overlap",
-        shared("computed"),
+        shared(Addressing.COMPUTED),
         "base 3",
         "base 6",
         "tile.apply",
@@ -231,7 +239,9 @@ REFUSED = (
 
 
 @pytest.mark.parametrize(
-    "schedule", [REGISTERS, shared("fixed"), shared("computed"), EDGES], ids=lambda s: s.name
+    "schedule",
+    [REGISTERS, shared(Addressing.FIXED), shared(Addressing.COMPUTED), EDGES],
+    ids=lambda s: s.name,
 )
 def test_schedules_that_lose_no_plane_pass(schedule: Schedule):
     run(schedule)
@@ -296,9 +306,9 @@ def test_what_is_not_placed_is_refused():
 
 def test_a_ring_has_one_size():
     with pytest.raises(CompileError, match="its ring has 16 and 8 slots; give it one size"):
-        run(shared("computed"), "slots 8(, computed, base 3)", r"slots 16\1")
+        run(shared(Addressing.COMPUTED), "slots 8(, computed, base 3)", r"slots 16\1")
     module = compiled(
-        shared("computed"), "slots 8(, computed, base 3)", r"slots 16\1"
+        shared(Addressing.COMPUTED), "slots 8(, computed, base 3)", r"slots 16\1"
     ).kernels.tiled
     with pytest.raises(CompileError, match="homes of 8 and 16 slots; give the ring one size"):
         LowerTileToGpuPass().apply(make_context(), module)
@@ -312,7 +322,9 @@ def test_what_has_no_layout_is_refused():
 def test_own_cells_beside_edges_are_kept_by_the_source():
     """A tap of an exchange of edges finds the own warp's cells in the source's home."""
     program = sum_program("f64", [(-1, 1), (0, 0)])(DOMAINS[1])
-    schedule = Schedule("edges", block_row(), Buffering(ahead=0), Streaming(what="edges", delay=0))
+    schedule = Schedule(
+        "edges", block_row(), Buffering(ahead=0), Streaming(what=Published.EDGES, delay=0)
+    )
     passes = (*schedule.passes(2), ShallowSources())
     text = program_text(program)
     compiled = timetile.compile(text, executor="planes", passes=passes, cache=False)

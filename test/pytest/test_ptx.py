@@ -21,6 +21,7 @@ from support.schedules import Schedule, block_plane, block_row, device_plane, wa
 from support.sizes import is_nightly
 from timetile.dialects import nvvm, simt
 from timetile.dialects.simt import SHARED_SPACE, address_space
+from timetile.dialects.tile import Addressing, Form, Published, Storage, Sync
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
@@ -155,7 +156,7 @@ def test_a_star_in_a_warp_takes_one_shuffle_to_each_side_and_no_barrier():
 
 def test_a_box_cut_into_rows_shuffles_each_plane_once():
     """Nine terms a cell and level; every plane is shuffled once, when new."""
-    rows = replace(STREAMED, form="rows")
+    rows = replace(STREAMED, form=Form.ROWS)
     assert steady_loop("box-2d", DOMAIN, rows) == {
         "arith.mulf": 4 * DEPTH,
         "math.fma": 8 * 4 * DEPTH,
@@ -182,7 +183,9 @@ def test_edges_a_step_late_need_one_barrier(delay: int, barriers: int):
     levels.
     """
     tiling = block_plane((3, 2), (4, 1))
-    schedule = Schedule("volume", tiling, Buffering(ahead=3), Streaming(delay=delay, what="edges"))
+    schedule = Schedule(
+        "volume", tiling, Buffering(ahead=3), Streaming(delay=delay, what=Published.EDGES)
+    )
     count = steady_loop("heat-3d", (64, 64, 128), schedule)
     assert count["barrier"] == barriers
     assert count["math.fma"] == 6 * (3 * 2) * DEPTH
@@ -215,7 +218,7 @@ def test_planes_in_shared_memory_need_one_synchronisation():
     One circular multi-queue for all levels: a warp waits once a step, a block too. Rows with
     changed hands before stores need one more wait of the warp.
     """
-    shared = Buffering(storage="shared", addressing="computed")
+    shared = Buffering(storage=Storage.SHARED, addressing=Addressing.COMPUTED)
     warp = Schedule("warp", warp_row(cells=4, pack=4), shared, streaming=None)
     assert steady_loop("heat-2d", DOMAIN, warp)["warp sync"] == 1 + 1
     block = Schedule("block", block_row(cells=4), shared, streaming=None)
@@ -225,7 +228,11 @@ def test_planes_in_shared_memory_need_one_synchronisation():
 
 
 APART = Schedule(
-    "apart", device_plane((3, 2), 4, 3), Buffering(ahead=3), Streaming(delay=1), exchanged="fixed"
+    "apart",
+    device_plane((3, 2), 4, 3),
+    Buffering(ahead=3),
+    Streaming(delay=1),
+    exchanged=Addressing.FIXED,
 )
 
 
@@ -246,7 +253,7 @@ def test_blocks_send_one_message_a_side():
 
 def test_blocks_meet_once_a_step():
     """One barrier serves all levels, and is the block's own as well."""
-    meeting = replace(APART, streaming=Streaming(delay=1, sync="grid"))
+    meeting = replace(APART, streaming=Streaming(delay=1, sync=Sync.GRID))
     count = steady_loop("heat-3d", (64, 64, 128), meeting)
     assert (count["post"], count["take"]) == (2, 2)
     assert count["tile_barrier"] == 1

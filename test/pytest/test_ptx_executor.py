@@ -28,6 +28,7 @@ from support.schedules import (
     solid,
     warp_row,
 )
+from timetile.dialects.tile import Form, Published, Storage, Sync, TileLevel
 from timetile.lowering.pipelines import FpContract
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
@@ -66,12 +67,15 @@ SCHEDULES = [
     (HEAT_2D, Schedule("copies-into-a-ring", warp_row(), Buffering(ahead=3), planes=5)),
     (
         HEAT_2D,
-        Schedule("planes-in-shared-memory", block_row(), Buffering(storage="shared"), None),
+        Schedule("planes-in-shared-memory", block_row(), Buffering(storage=Storage.SHARED), None),
     ),
-    (HEAT_2D, Schedule("edges-between-warps", block_row(), streaming=Streaming(what="edges"))),
+    (
+        HEAT_2D,
+        Schedule("edges-between-warps", block_row(), streaming=Streaming(what=Published.EDGES)),
+    ),
     (
         sum_program("f32", [(a, b) for b in (-1, 0, 1) for a in (-1, 0, 1)])((9, 71)),
-        Schedule("sums-that-travel", warp_row(), form="lanes", shown="_lanes1"),
+        Schedule("sums-that-travel", warp_row(), form=Form.LANES, shown="_lanes1"),
     ),
     (
         HEAT_3D,
@@ -79,7 +83,7 @@ SCHEDULES = [
             "arrivals",
             block_plane((4, 2), (3, 1)),
             Buffering(ahead=3),
-            Streaming(sync="mbarrier", delay=1, period=1),
+            Streaming(sync=Sync.MBARRIER, delay=1, period=1),
             planes=4,
             shown="sync mbarrier",
         ),
@@ -89,7 +93,7 @@ SCHEDULES = [
         Schedule(
             "cluster",
             cluster_plane((4, 1), 1, 3),
-            streaming=Streaming(sync="mbarrier"),
+            streaming=Streaming(sync=Sync.MBARRIER),
             planes=5,
             shown="x 3 blocks",
         ),
@@ -104,7 +108,7 @@ SCHEDULES = [
         Schedule(
             "grid",
             device_plane((3, 2), 2, 2),
-            streaming=Streaming(sync="grid"),
+            streaming=Streaming(sync=Sync.GRID),
             planes=5,
             shown=GRID,
         ),
@@ -113,7 +117,7 @@ SCHEDULES = [
         HEAT_3D,
         Schedule(
             "tiles-that-stay",
-            solid("device", (2, 2, 1), (2, 3, 1), blocks=2),
+            solid(TileLevel.DEVICE, (2, 2, 1), (2, 3, 1), blocks=2),
             planes=None,
             shown=FLAGS,
         ),

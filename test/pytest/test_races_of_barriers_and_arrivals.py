@@ -30,6 +30,7 @@ from support.programs import program_text
 from support.schedules import Schedule, block_plane, cluster_plane, warp_row
 from support.sizes import spread
 from timetile.dialects import nvvm, simt
+from timetile.dialects.tile import Addressing, Storage, Sync
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.executors.simt.errors import SimtError
@@ -270,24 +271,24 @@ TILING = block_plane((3, 2), (4, 1))
 PLACED = [
     Schedule("edges-a-step-late", TILING, streaming=Streaming(delay=1), planes=23),
     Schedule("edges-at-once", TILING, streaming=Streaming(delay=0), planes=23),
-    Schedule("two-halves", TILING, streaming=Streaming(sync="mbarrier"), planes=23),
+    Schedule("two-halves", TILING, streaming=Streaming(sync=Sync.MBARRIER), planes=23),
     Schedule(
         "two-halves-of-a-cluster",
         cluster_plane((3, 2), 2, 2),
-        streaming=Streaming(sync="mbarrier"),
+        streaming=Streaming(sync=Sync.MBARRIER),
         planes=23,
     ),
     Schedule(
         "planes-in-shared-memory",
         TILING,
-        Buffering(storage="shared", addressing="computed"),
+        Buffering(storage=Storage.SHARED, addressing=Addressing.COMPUTED),
         streaming=None,
         planes=23,
     ),
     Schedule(
         "planes-shared-by-one-warp",
         warp_row(cells=2),
-        Buffering(storage="shared", addressing="computed"),
+        Buffering(storage=Storage.SHARED, addressing=Addressing.COMPUTED),
         streaming=None,
         planes=23,
     ),

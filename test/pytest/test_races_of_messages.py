@@ -23,7 +23,7 @@ from support.programs import program_text
 from support.schedules import Schedule, device_plane, solid
 from timetile.dialects import simt
 from timetile.dialects.syntax import encode_integers
-from timetile.dialects.tile import LaunchOp
+from timetile.dialects.tile import LaunchOp, Sync, TileLevel
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.executors.runners import SimtRunner
 from timetile.runtime.executors.simt.errors import SimtError
@@ -229,7 +229,9 @@ Two blocks of two warps, with copies of loaded planes; the blocks send each othe
 level.
 """
 
-MEETING = replace(APART, name="barriers-between-blocks", streaming=Streaming(delay=1, sync="grid"))
+MEETING = replace(
+    APART, name="barriers-between-blocks", streaming=Streaming(delay=1, sync=Sync.GRID)
+)
 """Two blocks of two warps, with a barrier of the grid once a step."""
 
 
@@ -308,7 +310,7 @@ def test_every_barrier_of_the_blocks_of_a_generated_kernel_is_needed(every: int)
     With any barrier of the grid reduced to a barrier of the block, a block reads others' cells too
     early, or misses a number.
     """
-    streaming = Streaming(sync="grid", every=every)
+    streaming = Streaming(sync=Sync.GRID, every=every)
     # Enough planes for the steady loop, unrolled by more for rare barriers.
     schedule = replace(MEETING, streaming=streaming)
     kernels, threads, program = kernel_of_blocks(2, schedule, planes=9 * every)
@@ -328,7 +330,9 @@ def test_every_barrier_of_a_resident_tile_is_needed():
     Warps read at the corners cells taken by other warps from the blocks beside: without a barrier
     in between, too early.
     """
-    schedule = Schedule("resident", solid("device", (2, 2, 1), (1, 4, 1), blocks=4), planes=None)
+    schedule = Schedule(
+        "resident", solid(TileLevel.DEVICE, (2, 2, 1), (1, 4, 1), blocks=4), planes=None
+    )
     program = entry("box-3d").make((6, 6, 28))
     compiled = timetile.compile(
         program_text(program), executor="simt", passes=schedule.passes(2), cache=False

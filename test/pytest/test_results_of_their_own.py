@@ -12,6 +12,7 @@ import pytest
 from xdsl.passes import ModulePass
 
 import timetile
+from timetile.dialects.tile import Addressing, Storage, TileLevel
 from timetile.lowering.pipelines import tile_passes
 from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
@@ -79,9 +80,11 @@ def in_shared_memory(depth: int) -> tuple[ModulePass, ...]:
     """The default passes, with tiles of a warp and planes in shared memory."""
     changed: dict[type[ModulePass], ModulePass] = {
         DeviceTilingPass: DeviceTilingPass(
-            tile="warp", cells=(4,), lanes=(32,), warps=(1,), pack=2
+            tile=TileLevel.WARP, cells=(4,), lanes=(32,), warps=(1,), pack=2
         ),
-        MultiQueueBufferingPass: MultiQueueBufferingPass(storage="shared", addressing="fixed"),
+        MultiQueueBufferingPass: MultiQueueBufferingPass(
+            storage=Storage.SHARED, addressing=Addressing.FIXED
+        ),
     }
     return tuple(changed.get(type(p), p) for p in tile_passes(depth))
 

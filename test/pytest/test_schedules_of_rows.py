@@ -23,10 +23,10 @@ from support.schedules import (
     named,
     warp_row,
 )
+from timetile.dialects.tile import Addressing, Published, Storage
 from timetile.lowering.tile_to_gpu import thread
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
-from timetile.passes.schedule import AddressingOption
 from timetile.runtime.program.compiled_program import Executor
 
 pytestmark = pytest.mark.covering
@@ -63,25 +63,35 @@ SHARED = [
     Schedule(
         f"shared-{addressing}-{name}",
         tiling,
-        Buffering(storage="shared", addressing=addressing),
+        Buffering(storage=Storage.SHARED, addressing=addressing),
         streaming=None,
         shown=f", {addressing}, ",
     )
     for name, tiling in (("warp", warp_row()), ("block", block_row()))
-    for addressing in ("fixed", "shifting", "computed")
+    for addressing in Addressing
 ]
 
 
 BLOCK_ROWS = [
     Schedule("exchanged-whole", block_row(), streaming=None, shown="tile.exchange"),
-    Schedule("exchanged-plane", block_row(), streaming=Streaming(what="plane"), shown="what plane"),
-    Schedule("exchanged-edges", block_row(), streaming=Streaming(what="edges"), shown="what edges"),
+    Schedule(
+        "exchanged-plane",
+        block_row(),
+        streaming=Streaming(what=Published.PLANE),
+        shown="what plane",
+    ),
+    Schedule(
+        "exchanged-edges",
+        block_row(),
+        streaming=Streaming(what=Published.EDGES),
+        shown="what edges",
+    ),
     Schedule("at-once", block_row(), streaming=Streaming(delay=0), shown="delay 0"),
     Schedule("three-warps", block_row(cells=1, warps=3), shown="3 warps"),
     Schedule(
         "shared-then-streamed",
         block_row(),
-        Buffering(storage="shared"),
+        Buffering(storage=Storage.SHARED),
         Streaming(delay=0),
         shown="tile.exchange",
     ),
@@ -91,7 +101,7 @@ BLOCK_ROWS = [
 # A given delay is taken at any cost in lag: a star pays nothing, a box pays.
 LATE = [
     Schedule(f"late-{what}", block_row(), streaming=Streaming(delay=1, what=what), shown="delay 1")
-    for what in ("edges", "plane")
+    for what in (Published.EDGES, Published.PLANE)
 ]
 
 
@@ -133,7 +143,7 @@ def test_programs_of_several_buffers_keep_their_bits(
 
 WIDE = [
     WARP_ROWS[1],
-    Schedule("computed", warp_row(), Buffering(storage="shared"), streaming=None),
+    Schedule("computed", warp_row(), Buffering(storage=Storage.SHARED), streaming=None),
     BLOCK_ROWS[2],
 ]
 
@@ -171,11 +181,11 @@ def test_schedules_agree_where_products_and_sums_are_contracted():
 
 
 @pytest.mark.parametrize("executor", kernel_executors())
-@pytest.mark.parametrize("addressing", ["fixed", "shifting", "computed"])
+@pytest.mark.parametrize("addressing", [Addressing.FIXED, Addressing.SHIFTING, Addressing.COMPUTED])
 def test_levels_of_a_line_share_no_slot_of_shared_memory(
-    addressing: AddressingOption, executor: Executor
+    addressing: Addressing, executor: Executor
 ):
     """Without a stream axis the levels do not share a slot."""
-    buffering = Buffering(storage="shared", addressing=addressing)
+    buffering = Buffering(storage=Storage.SHARED, addressing=addressing)
     schedule = Schedule("line", warp_row(2), buffering, None, planes=1, shown="tile.shared")
     check(entry("heat-1d").make((53,)), schedule, 3, executor)

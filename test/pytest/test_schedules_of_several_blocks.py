@@ -22,9 +22,9 @@ from support.schedules import (
     device_plane,
     named,
 )
+from timetile.dialects.tile import Addressing, Form, Published, Storage, Sync
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
-from timetile.passes.schedule import AddressingOption
 from timetile.runtime.program.compiled_program import Executor
 
 pytestmark = pytest.mark.covering
@@ -100,12 +100,12 @@ def test_messages_carry_doubles_and_edges_of_two_rows(executor: Executor):
 
 @pytest.mark.parametrize("executor", kernel_executors())
 def test_messages_carry_the_corners_of_a_box(executor: Executor):
-    rows = replace(NOT_UNROLLED, name="box", form="rows")
+    rows = replace(NOT_UNROLLED, name="box", form=Form.ROWS)
     check(entry("box-3d").make((4, 9, 29)), rows, 2, executor)
     check(entry("skewed-3d").make((3, 9, 29)), rows, 2, executor)
 
 
-def with_slots(addressing: AddressingOption, delay: int, planes: int) -> Schedule:
+def with_slots(addressing: Addressing, delay: int, planes: int) -> Schedule:
     """Messages read `delay` steps later, in a loop unrolled by one."""
     return Schedule(
         f"{addressing}-delay-{delay}-planes-{planes}",
@@ -118,11 +118,11 @@ def with_slots(addressing: AddressingOption, delay: int, planes: int) -> Schedul
 
 
 SLOTS = [
-    with_slots("computed", 1, 32),
-    with_slots("computed", 2, 32),
-    with_slots("computed", 2, 5),
-    with_slots("shifting", 1, 32),
-    with_slots("shifting", 2, 5),
+    with_slots(Addressing.COMPUTED, 1, 32),
+    with_slots(Addressing.COMPUTED, 2, 32),
+    with_slots(Addressing.COMPUTED, 2, 5),
+    with_slots(Addressing.SHIFTING, 1, 32),
+    with_slots(Addressing.SHIFTING, 2, 5),
 ]
 
 
@@ -135,7 +135,7 @@ def test_a_loop_without_unrolling_finds_the_slots_of_its_messages(
     check(entry("heat-3d").make((7, 7, 29)), schedule, 2, executor)
 
 
-MEETING = replace(APART[0], name="meeting", streaming=Streaming(sync="grid"), shown=GRID)
+MEETING = replace(APART[0], name="meeting", streaming=Streaming(sync=Sync.GRID), shown=GRID)
 
 
 @pytest.mark.parametrize("executor", kernel_executors())
@@ -151,7 +151,7 @@ BATCHES = [
     Schedule(
         f"batches-of-{every}",
         device_plane((3, 2), 2, 2),
-        streaming=Streaming(sync="grid", every=every),
+        streaming=Streaming(sync=Sync.GRID, every=every),
         planes=5,
         shown=f"every {every}, {GRID}",
     )
@@ -191,17 +191,17 @@ def test_one_barrier_serves_a_batch_of_planes(schedule: Schedule, executor: Exec
 
 @pytest.mark.parametrize("executor", kernel_executors())
 def test_batches_serve_sums_by_rows_and_tiles_without_copies(executor: Executor):
-    check(SOLIDS["box"], replace(BATCHES[0], form="rows"), 2, executor)
+    check(SOLIDS["box"], replace(BATCHES[0], form=Form.ROWS), 2, executor)
     no_copies = replace(BATCHES[0], buffering=Buffering(ahead=0))
     check(sum_program("f32", star(3, 1))((3, 9, 22)), no_copies, 3, executor)
 
 
-def in_rings(addressing: AddressingOption, every: int) -> Schedule:
+def in_rings(addressing: Addressing, every: int) -> Schedule:
     """Two blocks of two warps, each with planes of its part in shared memory."""
     return Schedule(
         f"rings-{addressing}-every-{every}",
         device_plane((3, 2), 2, 2),
-        Buffering(storage="shared", addressing=addressing, every=every),
+        Buffering(storage=Storage.SHARED, addressing=addressing, every=every),
         streaming=None,
         planes=5,
         shown="home #tile.shared",
@@ -209,22 +209,22 @@ def in_rings(addressing: AddressingOption, every: int) -> Schedule:
 
 
 RINGS = [
-    in_rings("computed", 1),
-    in_rings("computed", 2),
-    in_rings("fixed", 1),
-    in_rings("shifting", 2),
+    in_rings(Addressing.COMPUTED, 1),
+    in_rings(Addressing.COMPUTED, 2),
+    in_rings(Addressing.FIXED, 1),
+    in_rings(Addressing.SHIFTING, 2),
     # Own cells in registers, and all cells in shared memory for the others.
     replace(
-        in_rings("computed", 1),
+        in_rings(Addressing.COMPUTED, 1),
         name="streamed",
-        streaming=Streaming(what="plane", sync="grid"),
+        streaming=Streaming(what=Published.PLANE, sync=Sync.GRID),
         shown="what plane delay 1 home #tile.exchange_buffer",
     ),
     replace(
-        in_rings("computed", 1),
+        in_rings(Addressing.COMPUTED, 1),
         name="streamed-in-batches",
-        streaming=Streaming(what="plane", sync="grid", every=2),
-        exchanged="computed",
+        streaming=Streaming(what=Published.PLANE, sync=Sync.GRID, every=2),
+        exchanged=Addressing.COMPUTED,
         shown=f"computed, every 2, {GRID}",
     ),
 ]

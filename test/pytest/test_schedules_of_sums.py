@@ -22,7 +22,7 @@ from support.schedules import (
     named,
     warp_row,
 )
-from timetile.dialects.tile import KernelOp
+from timetile.dialects.tile import Addressing, Form, KernelOp, Storage
 from timetile.passes.analysis.geometry.extents import Extent, Needs
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.runtime.program.compiled_program import Executor
@@ -40,13 +40,13 @@ def test_a_sum_cut_between_planes_keeps_its_bits(name: str, schedule: Schedule, 
 
 
 SEMI_ROWS = [
-    Schedule("warp", warp_row(), form="halves", shown="_halves1"),
+    Schedule("warp", warp_row(), form=Form.HALVES, shown="_halves1"),
     Schedule(
         "shared",
         block_row(),
-        Buffering(storage="shared", addressing="computed"),
+        Buffering(storage=Storage.SHARED, addressing=Addressing.COMPUTED),
         streaming=None,
-        form="halves",
+        form=Form.HALVES,
         shown="_halves1",
     ),
 ]
@@ -64,9 +64,9 @@ def test_a_sum_in_two_halves_keeps_its_bits(reach: int, schedule: Schedule, exec
 
 
 SEMI_PLANES = [
-    Schedule("block", block_plane((3, 2), (4, 1)), planes=5, form="halves", shown="_halves1"),
-    replace(NOT_UNROLLED, name="device", form="halves", shown="_halves1"),
-    replace(MEETING_NOT_UNROLLED, name="meeting", form="halves", shown="_halves1"),
+    Schedule("block", block_plane((3, 2), (4, 1)), planes=5, form=Form.HALVES, shown="_halves1"),
+    replace(NOT_UNROLLED, name="device", form=Form.HALVES, shown="_halves1"),
+    replace(MEETING_NOT_UNROLLED, name="meeting", form=Form.HALVES, shown="_halves1"),
 ]
 
 
@@ -78,14 +78,14 @@ def test_a_sum_in_two_halves_keeps_its_bits_in_a_volume(schedule: Schedule, exec
 
 
 TRAVELLING_ROWS = [
-    Schedule("warp", warp_row(), form="lanes", shown="_lanes2"),
-    Schedule("one-cell", warp_row(1), Buffering(ahead=0), form="lanes", shown="_lanes2"),
+    Schedule("warp", warp_row(), form=Form.LANES, shown="_lanes2"),
+    Schedule("one-cell", warp_row(1), Buffering(ahead=0), form=Form.LANES, shown="_lanes2"),
     Schedule(
         "shared",
         warp_row(2),
-        Buffering(storage="shared", addressing="computed"),
+        Buffering(storage=Storage.SHARED, addressing=Addressing.COMPUTED),
         streaming=None,
-        form="lanes",
+        form=Form.LANES,
         shown="_lanes2",
     ),
 ]
@@ -115,8 +115,10 @@ def test_a_sum_that_travels_needs_no_larger_overlap_of_tiles():
     offsets = sorted(box((-1, -3), (1, 3)), key=lambda offset: offset[::-1])
     program = sum_program("f64", offsets)((19, 71))
     overlaps: list[Extent] = []
-    for form in ("none", "lanes"):
-        schedule = Schedule(form, warp_row(1), form=form, shown="" if form == "none" else "_lanes6")
+    for form in (Form.NONE, Form.LANES):
+        schedule = Schedule(
+            form, warp_row(1), form=form, shown="" if form is Form.NONE else "_lanes6"
+        )
         check(program, schedule, 5, "planes")
         tiled = timetile.compile(
             program_text(program), executor="planes", passes=schedule.passes(5), cache=False
@@ -127,8 +129,8 @@ def test_a_sum_that_travels_needs_no_larger_overlap_of_tiles():
 
 
 TRAVELLING_PLANES = [
-    Schedule("block", block_plane((3, 2), (4, 1)), planes=5, form="lanes", shown="_lanes2"),
-    replace(NOT_UNROLLED, name="device", form="lanes", shown="_lanes2"),
+    Schedule("block", block_plane((3, 2), (4, 1)), planes=5, form=Form.LANES, shown="_lanes2"),
+    replace(NOT_UNROLLED, name="device", form=Form.LANES, shown="_lanes2"),
 ]
 
 

@@ -18,6 +18,7 @@ from support.schedules import (
     cluster_plane,
     named,
 )
+from timetile.dialects.tile import Addressing, Form, Published, Storage, Sync
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.program.compiled_program import Executor
@@ -34,7 +35,7 @@ PLANES = [
     Schedule(
         "exchanged-plane",
         block_plane((3, 2), (4, 1)),
-        streaming=Streaming(what="plane"),
+        streaming=Streaming(what=Published.PLANE),
         planes=5,
         shown="what plane",
     ),
@@ -45,11 +46,11 @@ PLANES = [
         planes=5,
         shown="delay 0",
     ),
-    Schedule("rows", block_plane((3, 2), (4, 1)), form="rows", planes=5, shown="_rows0"),
+    Schedule("rows", block_plane((3, 2), (4, 1)), form=Form.ROWS, planes=5, shown="_rows0"),
     Schedule(
         "cluster-of-two",
         cluster_plane((3, 2), 2, 2),
-        streaming=Streaming(sync="mbarrier"),
+        streaming=Streaming(sync=Sync.MBARRIER),
         planes=5,
         shown="x 2 blocks",
     ),
@@ -60,7 +61,7 @@ PLANES = [
     Schedule(
         "cluster-of-three-unrolled-by-one",
         cluster_plane((4, 1), 2, 3),
-        streaming=Streaming(sync="mbarrier", period=1),
+        streaming=Streaming(sync=Sync.MBARRIER, period=1),
         planes=5,
         shown="x 3 blocks",
     ),
@@ -68,17 +69,17 @@ PLANES = [
         Schedule(
             f"shared-{addressing}",
             block_plane((3, 2), (4, 1)),
-            Buffering(storage="shared", addressing=addressing),
+            Buffering(storage=Storage.SHARED, addressing=addressing),
             streaming=None,
             planes=5,
             shown=f", {addressing}, ",
         )
-        for addressing in ("fixed", "shifting", "computed")
+        for addressing in Addressing
     ),
     Schedule(
         "shared-warps-along-x",
         block_plane((8, 1), (1, 2)),
-        Buffering(storage="shared", addressing="computed"),
+        Buffering(storage=Storage.SHARED, addressing=Addressing.COMPUTED),
         streaming=None,
         planes=5,
         shown="2 warps",
@@ -101,7 +102,7 @@ HALVES = [
     Schedule(
         "two-halves",
         block_plane((4, 2), (3, 1)),
-        streaming=Streaming(sync="mbarrier", delay=1),
+        streaming=Streaming(sync=Sync.MBARRIER, delay=1),
         planes=5,
         shown="sync mbarrier",
     ),
@@ -109,7 +110,7 @@ HALVES = [
         "two-halves-unrolled-by-one",
         block_plane((4, 2), (3, 1)),
         Buffering(ahead=3),
-        streaming=Streaming(sync="mbarrier", delay=1, period=1),
+        streaming=Streaming(sync=Sync.MBARRIER, delay=1, period=1),
         planes=4,
         shown="sync mbarrier",
     ),
@@ -129,8 +130,8 @@ BOXES = [
         "box-in-two-halves",
         block_plane((3, 2), (3, 1)),
         Buffering(ahead=2),
-        streaming=Streaming(sync="mbarrier"),
-        form="rows",
+        streaming=Streaming(sync=Sync.MBARRIER),
+        form=Form.ROWS,
         planes=5,
         shown="what copies delay 1 home "
         "#tile.exchange_buffer<slots 5, shifting, every 1, space shared, sync "
@@ -140,8 +141,8 @@ BOXES = [
         "box-of-single-cells",
         block_plane((4, 1), (2, 1)),
         Buffering(ahead=1),
-        streaming=Streaming(sync="mbarrier", period=1),
-        form="rows",
+        streaming=Streaming(sync=Sync.MBARRIER, period=1),
+        form=Form.ROWS,
         planes=None,
         shown="what copies delay 1 home "
         "#tile.exchange_buffer<slots 4, computed, every 1, space shared, sync "
@@ -169,7 +170,7 @@ def test_rows_of_a_wide_star_are_read_after_the_warp_has_arrived(radius: int, ex
         "wide-star-in-two-halves",
         block_plane((4, 2), (4, 1)),
         Buffering(ahead=2),
-        streaming=Streaming(sync="mbarrier"),
+        streaming=Streaming(sync=Sync.MBARRIER),
         planes=5,
         shown=", sync mbarrier",
     )

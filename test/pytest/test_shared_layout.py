@@ -20,7 +20,7 @@ from support.generate import programs, schedules
 from support.programs import program_text
 from support.schedules import Schedule, device_plane
 from timetile.dialects.simt import CELL_BYTES, SHARED_SPACE, SharedOp, buffer_type
-from timetile.dialects.tile import AxisLayout, KernelOp
+from timetile.dialects.tile import AxisLayout, KernelOp, Published, Sync
 from timetile.passes.analysis.block_memory import BlockMemory
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.shared_layout import EdgeLayout, PaddedPlane
@@ -28,7 +28,6 @@ from timetile.passes.cost.facts import facts_of
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.shared_memory import shared_bytes
 from timetile.passes.diagnostics import CompileError
-from timetile.passes.exchanges import PublishedOption
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.register_streaming import RegisterStreamingPass
 from timetile.runtime.kernels.lowered import launch_facts
@@ -125,11 +124,11 @@ def test_the_cost_model_counts_the_bytes_of_the_layout(data: st.DataObject, dept
 
 
 @pytest.mark.parametrize("every", [1, 2, 3])
-@pytest.mark.parametrize("what", ["edges", "plane"])
-def test_blocks_with_barriers_of_the_grid_take_the_counted_bytes(what: PublishedOption, every: int):
+@pytest.mark.parametrize("what", [Published.EDGES, Published.PLANE])
+def test_blocks_with_barriers_of_the_grid_take_the_counted_bytes(what: Published, every: int):
     """A barrier in several steps needs more slots, in numbers that keep the loop short."""
     program = entry("heat-3d").make((19, 23, 64))
-    streaming = RegisterStreamingPass(what=what, sync="grid", every=every)
+    streaming = RegisterStreamingPass(what=what, sync=Sync.GRID, every=every)
     tiling = device_plane((3, 2), 2, 3)
     schedule = Schedule("batches", tiling, MultiQueueBufferingPass(ahead=2), streaming)
     counts_as_laid_out(placed_kernels(program, schedule, 2))

@@ -15,6 +15,7 @@ from support.description import Box, Buffer, Program, Store, Update
 from support.executors import kernel_executors
 from support.expressions import Offset, Tap, weighted_sum
 from support.schedules import FLAGS, GRID, Schedule, check, device_plane, named, solid
+from timetile.dialects.tile import Addressing, Published, Storage, Sync, TileLevel
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.program.compiled_program import Executor
@@ -39,19 +40,19 @@ PLATES = [
     replace(
         EDGES,
         name="edges-at-barriers",
-        streaming=Streaming(sync="grid"),
+        streaming=Streaming(sync=Sync.GRID),
         shown=exchanged("edges", GRID),
     ),
     replace(
         EDGES,
         name="planes-by-flags",
-        streaming=Streaming(what="plane"),
+        streaming=Streaming(what=Published.PLANE),
         shown=exchanged("plane", FLAGS),
     ),
     replace(
         EDGES,
         name="planes-at-barriers",
-        streaming=Streaming(what="plane", sync="grid"),
+        streaming=Streaming(what=Published.PLANE, sync=Sync.GRID),
         shown=exchanged("plane", GRID),
     ),
 ]
@@ -75,10 +76,8 @@ def test_two_fields_of_a_plate_in_resident_tiles_keep_their_bits(
 
 
 @pytest.mark.parametrize("executor", kernel_executors())
-@pytest.mark.parametrize("sync", ["flags", "grid"])
-def test_more_tiles_than_are_resident_keep_their_bits(
-    sync: Literal["flags", "grid"], executor: Executor
-):
+@pytest.mark.parametrize("sync", [Sync.FLAGS, Sync.GRID])
+def test_more_tiles_than_are_resident_keep_their_bits(sync: Sync, executor: Executor):
     """Two fields' edges in one round, more tiles than are resident, one step a launch."""
     tiling = device_plane((3, 2), 1, 4, stream_axis="none")
     once = replace(EDGES, name="once", tiling=tiling, streaming=Streaming(sync=sync), shown=sync)
@@ -88,38 +87,40 @@ def test_more_tiles_than_are_resident_keep_their_bits(
 BETWEEN_WARPS = exchanged("plane", "space shared, sync barrier")
 
 SOLIDS = [
-    Schedule("warp", solid("warp", (5, 6, 2), (1, 1, 1)), planes=None),
-    Schedule("block", solid("block", (2, 3, 1), (3, 2, 1)), planes=None, shown=BETWEEN_WARPS),
+    Schedule("warp", solid(TileLevel.WARP, (5, 6, 2), (1, 1, 1)), planes=None),
+    Schedule(
+        "block", solid(TileLevel.BLOCK, (2, 3, 1), (3, 2, 1)), planes=None, shown=BETWEEN_WARPS
+    ),
     Schedule(
         "warps-along-the-rows",
-        solid("block", (3, 5, 1), (2, 1, 2)),
+        solid(TileLevel.BLOCK, (3, 5, 1), (2, 1, 2)),
         planes=None,
         shown=BETWEEN_WARPS,
     ),
     Schedule(
         "block-in-shared-memory",
-        solid("block", (2, 3, 1), (3, 2, 1)),
-        Buffering(storage="shared", addressing="computed"),
+        solid(TileLevel.BLOCK, (2, 3, 1), (3, 2, 1)),
+        Buffering(storage=Storage.SHARED, addressing=Addressing.COMPUTED),
         streaming=None,
         planes=None,
         shown="home #tile.shared",
     ),
     Schedule(
         "one-layer-of-warps",
-        solid("device", (2, 2, 2), (1, 3, 1), blocks=4),
+        solid(TileLevel.DEVICE, (2, 2, 2), (1, 3, 1), blocks=4),
         planes=None,
         shown=exchanged("plane", FLAGS),
     ),
     Schedule(
         "one-column-of-warps",
-        solid("device", (2, 5, 1), (2, 1, 1), blocks=3),
+        solid(TileLevel.DEVICE, (2, 5, 1), (2, 1, 1), blocks=3),
         planes=None,
         shown=exchanged("plane", FLAGS),
     ),
     Schedule(
         "meeting-at-barriers",
-        solid("device", (2, 2, 1), (2, 3, 1), blocks=2),
-        streaming=Streaming(sync="grid"),
+        solid(TileLevel.DEVICE, (2, 2, 1), (2, 3, 1), blocks=2),
+        streaming=Streaming(sync=Sync.GRID),
         planes=None,
         shown=exchanged("plane", GRID),
     ),
@@ -167,7 +168,7 @@ def test_a_volume_in_resident_tiles_keeps_its_bits(schedule: Schedule, executor:
 
 WIDER = Schedule(
     "wider",
-    solid("device", (5, 5, 1), (2, 2, 1), blocks=2),
+    solid(TileLevel.DEVICE, (5, 5, 1), (2, 2, 1), blocks=2),
     planes=None,
     shown=exchanged("plane", FLAGS),
 )
@@ -229,13 +230,13 @@ SILENT = {
 
 
 @pytest.mark.parametrize("executor", kernel_executors())
-@pytest.mark.parametrize("sync", ["flags", "grid"])
+@pytest.mark.parametrize("sync", [Sync.FLAGS, Sync.GRID])
 @pytest.mark.parametrize("silent", SILENT)
 def test_exchanges_that_pass_nothing_between_blocks_keep_the_bits(
-    silent: str, sync: Literal["flags", "grid"], executor: Executor
+    silent: str, sync: Sync, executor: Executor
 ):
     """Readers of such an exchange wait for the warps of their own block alone."""
     program, depth = SILENT[silent]
-    tiling = solid("device", (3, 2, 1), (1, 3, 1), blocks=3)
+    tiling = solid(TileLevel.DEVICE, (3, 2, 1), (1, 3, 1), blocks=3)
     quiet = Schedule("quiet", tiling, streaming=Streaming(sync=sync), planes=None, shown=sync)
     check(program, quiet, depth, executor)

@@ -93,6 +93,28 @@ def meets_at_barriers(exchanges: Iterable[ExchangeOp]) -> bool:
     return any(home is not None and home.sync.data is Sync.GRID for home in homes)
 
 
+def synchronisations(kernel: KernelOp) -> set[Sync]:
+    """The ways in which threads wait for each other in a kernel, by the homes of exchanges."""
+    homes = (stage.home for stage in kernel.stages if isinstance(stage, ExchangeOp))
+    return {home.sync.data for home in homes if home is not None}
+
+
+def splits(kernel: KernelOp) -> bool:
+    """
+    Whether threads of a placed kernel announce the end of a stream step, and wait later:
+    `Schedule.splits`, for homes.
+    """
+    return kernel.stream_axis is not None and bool(synchronisations(kernel) - {Sync.BARRIER})
+
+
+def arrives(kernel: KernelOp) -> bool:
+    """
+    Whether the warps of a placed kernel's block arrive at words in shared memory, and wait later.
+    Blocks that meet at barriers of the grid need no such words.
+    """
+    return splits(kernel) and Sync.GRID not in synchronisations(kernel)
+
+
 MESSAGE_BYTES = 4
 """Bytes of a cell in a 64-bit word of a message, beside the message's number."""
 

@@ -45,15 +45,12 @@ func.func private @sum_of_five(%0: f64, %1: f64, %2: f64, %3: f64, %4: f64) -> f
 // A line is held whole, 32 or 64 bytes a lane where it is long; there is no stream to fetch planes of.
 // CHECK-LABEL: func.func @line(
 // CHECK:         temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] depths [{{([0-9]+, )+[23]}}, 1]
-// CHECK-SAME:      tile = "warp", cells = array<i64: {{4|8}}>, lanes = array<i64: 32>, warps = array<i64: 1>, pack = 4 : i64
-// CHECK-SAME:      storage = "registers"
-// CHECK-SAME:      ahead = 0 : i64
-// CHECK-SAME:      occupancy = 4 : i64
+// CHECK-SAME:      schedule #tile.schedule<{{(cells \[8\], )?}}ahead 0, occupancy 4>
 // CHECK-NOT:     kernels
 // CHECK-NEXT:    temporal.update
 // DEPTH-LABEL: func.func @line(
 // DEPTH:         depths [3, 1]
-// DEPTH-SAME:      cells = array<i64: 2>
+// DEPTH-SAME:      schedule #tile.schedule<cells [2], ahead 0
 func.func @line(%n: index, %A: !stencil.field<[-1,9999999]xf64>, %B: !stencil.field<[-1,9999999]xf64>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
     temporal.update %b = @sum(%a[-1], %a[1]) in <[0], [9999998]>
@@ -63,7 +60,7 @@ func.func @line(%n: index, %A: !stencil.field<[-1,9999999]xf64>, %B: !stencil.fi
 
 // A short one has more lanes, of 16 bytes each.
 // CHECK-LABEL: func.func @floats(
-// CHECK:         cells = array<i64: 4>
+// CHECK:         schedule #tile.schedule<ahead 0
 func.func @floats(%n: index, %A: !stencil.field<[-1,4097]xf32>, %B: !stencil.field<[-1,4097]xf32>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
     temporal.update %b = @sum_of_floats(%a[-1], %a[1]) in <[0], [4096]>
@@ -75,10 +72,7 @@ func.func @floats(%n: index, %A: !stencil.field<[-1,4097]xf32>, %B: !stencil.fie
 // warps of a multiprocessor.
 // CHECK-LABEL: func.func @plane(
 // CHECK:         depths [{{([0-9]+, )+[23]}}, 1]
-// CHECK-SAME:      tile = "warp", cells = array<i64: 4>, lanes = array<i64: 32>, warps = array<i64: 1>, pack = {{8|12|16}} : i64
-// CHECK-SAME:      form = "none", storage = "registers"
-// CHECK-SAME:      ahead = {{[1-7]}} : i64
-// CHECK-SAME:      occupancy = 1 : i64
+// CHECK-SAME:      schedule #tile.schedule<pack {{8|12|16}}, ahead {{[1-7]}}, occupancy 1>
 // DEPTH-LABEL: func.func @plane(
 // DEPTH:         depths [3, 1]
 func.func @plane(%n: index, %A: !stencil.field<[-1,4097]x[-1,4097]xf64>, %B: !stencil.field<[-1,4097]x[-1,4097]xf64>) {
@@ -90,7 +84,7 @@ func.func @plane(%n: index, %A: !stencil.field<[-1,4097]x[-1,4097]xf64>, %B: !st
 
 // Nothing is loaded here.
 // CHECK-LABEL: func.func @filled(
-// CHECK:         depths [{{([0-9]+, )*}}1] schedule {tile = "warp"
+// CHECK:         depths [{{([0-9]+, )*}}1] schedule #tile.schedule<{{pack|ahead}}
 func.func @filled(%n: index, %A: !stencil.field<[-1,4097]x[-1,4097]xf64>, %B: !stencil.field<[-1,4097]x[-1,4097]xf64>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
     temporal.update %b = @seven() in <[0, 0], [4096, 4096]>
@@ -100,11 +94,11 @@ func.func @filled(%n: index, %A: !stencil.field<[-1,4097]x[-1,4097]xf64>, %B: !s
 
 // Of a small plane each block keeps a part in its registers for all steps.
 // CHECK-LABEL: func.func @small_plane(
-// CHECK:         tile = "block", cells = array<i64: {{[0-9]+, [24]}}>, lanes = array<i64: 1, 32>, warps = array<i64: 8, 1>
-// CHECK-SAME:    ahead = 0 : i64
-// CHECK-SAME:    stream = "none"
+// CHECK:         schedule #tile.schedule<tile block, cells [{{[0-9]+, [24]}}], lanes [1, 32], warps [8, 1], pack 1
+// CHECK-SAME:    ahead 0
+// CHECK-SAME:    resident>
 // DEPTH-LABEL: func.func @small_plane(
-// DEPTH:         depths [3, 1] schedule {tile = "block"
+// DEPTH:         depths [3, 1] schedule #tile.schedule<tile block
 func.func @small_plane(%n: index, %A: !stencil.field<[-1,257]x[-1,257]xf64>, %B: !stencil.field<[-1,257]x[-1,257]xf64>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
     temporal.update %b = @sum(%a[-1, 0], %a[1, 0]) in <[0, 0], [256, 256]>
@@ -114,9 +108,8 @@ func.func @small_plane(%n: index, %A: !stencil.field<[-1,257]x[-1,257]xf64>, %B:
 
 // Cells that divide are streamed. Few tiles are spread over the multiprocessors in small blocks.
 // CHECK-LABEL: func.func @small_plane_of_quotients(
-// CHECK:         tile = "warp", cells = array<i64: 4>
-// CHECK-SAME:    pack = 4 : i64
-// CHECK-SAME:    occupancy = {{[2-4]}} : i64
+// CHECK:         depths [3, 1]
+// CHECK-SAME:    schedule #tile.schedule<{{(ahead [0-9]+)?(, )?(occupancy [34])?}}>
 func.func @small_plane_of_quotients(%n: index, %A: !stencil.field<[-1,257]x[-1,257]xf64>, %B: !stencil.field<[-1,257]x[-1,257]xf64>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
     temporal.update %b = @quotient(%a[-1, 0], %a[1, 0]) in <[0, 0], [256, 256]>
@@ -127,9 +120,9 @@ func.func @small_plane_of_quotients(%n: index, %A: !stencil.field<[-1,257]x[-1,2
 // A stencil that looks far along the lanes gets wider strips. Sums are split where several planes are
 // shuffled, not where one is.
 // CHECK-LABEL: func.func @wide(
-// CHECK:         tile = "warp", cells = array<i64: 8>
+// CHECK:         schedule #tile.schedule<cells [8], pack
 // DEPTH-LABEL: func.func @wide(
-// DEPTH:         depths [3, 1] schedule {tile = "warp", cells = array<i64: 8>
+// DEPTH:         depths [3, 1] schedule #tile.schedule<cells [8], pack
 func.func @wide(%n: index, %A: !stencil.field<[-8,4104]x[-8,4104]xf64>, %B: !stencil.field<[-8,4104]x[-8,4104]xf64>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
     temporal.update %b = @sum(%a[0, -8], %a[0, 8]) in <[0, 0], [4096, 4096]>
@@ -138,8 +131,8 @@ func.func @wide(%n: index, %A: !stencil.field<[-8,4104]x[-8,4104]xf64>, %B: !ste
 }
 
 // CHECK-LABEL: func.func @tall(
-// CHECK:         cells = array<i64: 4>
-// CHECK-SAME:    form = "none"
+// CHECK:         depths [
+// CHECK-SAME:    schedule #tile.schedule<pack {{[0-9]+}}, ahead
 func.func @tall(%n: index, %A: !stencil.field<[-2,4098]x[-2,4098]xf64>, %B: !stencil.field<[-2,4098]x[-2,4098]xf64>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
     temporal.update %b = @sum_of_five(%a[-2, 0], %a[-1, 0], %a[0, 0], %a[1, 0], %a[2, 0]) in <[0, 0], [4096, 4096]>
@@ -149,9 +142,9 @@ func.func @tall(%n: index, %A: !stencil.field<[-2,4098]x[-2,4098]xf64>, %B: !ste
 
 // Where no later step reads what one computes, depth has nothing to give.
 // CHECK-LABEL: func.func @overwritten(
-// CHECK:         depths [1] schedule {tile = "warp"
+// CHECK:         depths [1] schedule #tile.schedule<pack
 // DEPTH-LABEL: func.func @overwritten(
-// DEPTH:         depths [1] schedule {tile = "warp"
+// DEPTH:         depths [1] schedule #tile.schedule<pack
 // ASKED:       temporal.loop in @overwritten: no step reads cells that an earlier step writes: a launch of 3 steps would gain nothing: it takes 1
 func.func @overwritten(%n: index, %A: !stencil.field<[-1,4097]x[-1,4097]xf64>, %K: !stencil.field<[-1,4097]x[-1,4097]xf64>) {
   temporal.loop %n (%a = %A) rotate [0] {
@@ -163,9 +156,8 @@ func.func @overwritten(%n: index, %A: !stencil.field<[-1,4097]x[-1,4097]xf64>, %
 // Warps lie along the rows of a block, which has its multiprocessor for itself.
 // CHECK-LABEL: func.func @space(
 // CHECK:         depths [{{([0-9]+, )+[23]}}, 1]
-// CHECK-SAME:    tile = "block", cells = array<i64: {{[2-9]|10}}, {{[12]}}>, lanes = array<i64: 1, 32>, warps = array<i64: {{8|12}}, 1>, pack = 1 : i64
-// CHECK-SAME:    ahead = {{[12]}} : i64
-// CHECK-SAME:    occupancy = 1 : i64
+// CHECK-SAME:    schedule #tile.schedule<tile block, cells [{{[2-9]|10}}, {{[12]}}], lanes [1, 32], warps [{{8|12}}, 1], pack 1, ahead {{[12]}}
+// CHECK-SAME:    occupancy 1
 // DEPTH-LABEL: func.func @space(
 // DEPTH:         depths [3, 1]
 func.func @space(%n: index, %A: !stencil.field<[-1,257]x[-1,257]x[-1,257]xf64>, %B: !stencil.field<[-1,257]x[-1,257]x[-1,257]xf64>) {
@@ -177,8 +169,8 @@ func.func @space(%n: index, %A: !stencil.field<[-1,257]x[-1,257]x[-1,257]xf64>, 
 
 // Depths that the program states are kept, and so is a schedule; a loop that does nothing gets none.
 // CHECK-LABEL: func.func @decided(
-// CHECK:         temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] depths [5, 1] schedule {tile = "warp"
-// CHECK:         temporal.loop %n (%c = %A, %d = %B) rotate [1, 0] depths [2, 1] schedule {note = "mine"} {
+// CHECK:         temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] depths [5, 1] schedule #tile.schedule<
+// CHECK:         temporal.loop %n (%c = %A, %d = %B) rotate [1, 0] depths [2, 1] schedule #tile.schedule<pack 2> {
 // CHECK:         temporal.loop %n (%e = %A) rotate [0] {
 // DEPTH-LABEL: func.func @decided(
 // DEPTH:         depths [5, 1]
@@ -186,7 +178,7 @@ func.func @decided(%n: index, %A: !stencil.field<[-1,65]xf64>, %B: !stencil.fiel
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] depths [5, 1] {
     temporal.update %b = @sum(%a[-1], %a[1]) in <[0], [64]>
   } : !stencil.field<[-1,65]xf64>, !stencil.field<[-1,65]xf64>
-  temporal.loop %n (%c = %A, %d = %B) rotate [1, 0] depths [2, 1] schedule {note = "mine"} {
+  temporal.loop %n (%c = %A, %d = %B) rotate [1, 0] depths [2, 1] schedule #tile.schedule<pack 2> {
     temporal.update %d = @sum(%c[-1], %c[1]) in <[0], [64]>
   } : !stencil.field<[-1,65]xf64>, !stencil.field<[-1,65]xf64>
   temporal.loop %n (%e = %A) rotate [0] {
@@ -205,8 +197,8 @@ func.func private @same(%u: f64) -> f64 {
 }
 
 // CHECK-LABEL: func.func @far(
-// CHECK:         depths [1] schedule {tile = "block"
-// CHECK-SAME:    ahead = {{[12]}} : i64
+// CHECK:         depths [1] schedule #tile.schedule<tile block
+// CHECK-SAME:    ahead {{[12]}}
 func.func @far(%n: index, %A: !stencil.field<[-11,19]x[-11,19]x[-11,19]xf64>, %B: !stencil.field<[-11,19]x[-11,19]x[-11,19]xf64>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
     temporal.update %b = @same(%a[0, 11, 0]) in <[0, 0, 0], [8, 8, 8]>
@@ -224,10 +216,10 @@ func.func private @same(%u: f64) -> f64 {
 }
 
 // CHECK-LABEL: func.func @farther(
-// CHECK:         depths [1] schedule {tile = "warp", cells = array<i64: 1, 1, 1>, lanes = array<i64: 1, 1, 32>, warps = array<i64: 1, 1, 1>
-// CHECK-SAME:    stream = "none", reads = "memory"}
+// CHECK:         depths [1] schedule #tile.schedule<cells [1, 1, 1], lanes [1, 1, 32], warps [1, 1, 1]
+// CHECK-SAME:    resident, reads_memory>
 // DEPTH-LABEL: func.func @farther(
-// DEPTH:         depths [1] schedule {tile = "warp", {{.*}}, reads = "memory"}
+// DEPTH:         depths [1] schedule #tile.schedule<{{.*}}, reads_memory>
 // NOTE:        temporal.loop in @farther: no tile holds a step: taps reach too far, or fields are too many: every tap is read from memory, one step a launch
 // ASKED:       temporal.loop in @farther: no tile holds 3 steps at once, as their overlap, planes or fields are too many: it takes 1
 func.func @farther(%n: index, %A: !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>, %B: !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>) {
@@ -247,7 +239,7 @@ func.func private @same(%u: f64) -> f64 {
 }
 
 // CHECK-LABEL: func.func @chained(
-// CHECK:         reads = "memory", cuts = array<i64: 1, 3>}
+// CHECK:         reads_memory, cuts [1, 3]>
 // NOTE:        temporal.loop in @chained: no tile holds a step: taps reach too far, or fields are too many: every tap is read from memory, one step a launch, and a step runs as 3 kernels
 func.func @chained(%n: index, %A: !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>, %B: !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>, %C: !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>) {
   temporal.loop %n (%a = %A, %b = %B, %c = %C) rotate [0, 1, 2] {

@@ -162,7 +162,7 @@ func.func @line(%n: index, %A: !field, %B: !field) {
 // OPTIONS: temporal.loop in @space: the layout has 1 in-plane axes and the domain 2; give device-tiling cells, lanes and warps for each
 func.func @space(%n: index, %A: !field, %B: !field) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0]
-      schedule {tile = "block", cells = array<i64: 4, 2>, lanes = array<i64: 1, 32>, warps = array<i64: 4, 1>} {
+      schedule #tile.schedule<tile block, cells [4, 2], lanes [1, 32], warps [4, 1]> {
     temporal.update %b = @cell(%a[-1, 0, 0], %a[0, -2, 0], %a[0, 0, 1], %a[0, 1, 0], %a[1, 0, 0]) in <[0, 0, 0], [64, 64, 64]>
   } : !field, !field
   func.return
@@ -207,7 +207,7 @@ func.func @outputs(%n: index, %A: !field, %B: !field, %E: !field, %F: !field) {
 // CHECK:       tile.kernel @deep_d15
 // CHECK:       kernels [@deep_d15, @deep_step]
 func.func @deep(%n: index, %A: !field, %B: !field) {
-  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] depths [16, 15, 1] schedule {cells = array<i64: 1>} {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] depths [16, 15, 1] schedule #tile.schedule<cells [1]> {
     temporal.update %b = @cell(%a[0, -1], %a[0, 1]) in <[0, 0], [64, 64]>
   } : !field, !field
   func.return
@@ -303,7 +303,7 @@ func.func @overwritten(%n: index, %A: !field, %K: !field) {
 
 // CHECK:       temporal.loop in @far: taps reach further than the tile is wide; give device-tiling more cells, or reads=memory, for any reach
 func.func @far(%n: index, %A: !field, %B: !field) {
-  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] schedule {cells = array<i64: 1>} {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] schedule #tile.schedule<cells [1]> {
     temporal.update %b = @cell(%a[0, -16], %a[0, 16]) in <[0, 0], [64, 64]>
   } : !field, !field
   func.return

@@ -78,7 +78,7 @@ func.func private @cell(%l: f64, %r: f64) -> f64 {
 
 func.func @late(%n: index, %A: !stencil.field<[-2,10]xf64>, %B: !stencil.field<[-2,10]xf64>) {
   // CHECK: temporal.loop in @late{{.*}}: schedule and kernels belong to a step without boundaries; run expand-boundaries before choose-schedule
-  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] schedule {tile = "warp"} {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] schedule #tile.schedule<guards all> {
     temporal.update %b = @cell(%a[-1], %a[1]) in <[0], [8]> outside #temporal.boundary<periodic>
   } : !stencil.field<[-2,10]xf64>, !stencil.field<[-2,10]xf64>
   func.return

@@ -3,6 +3,7 @@
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{storage=shared},register-streaming{sync=grid every=0}' --verify-diagnostics | filecheck %s --check-prefix=NONE
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{storage=shared every=2}' --verify-diagnostics | filecheck %s
 
+// The kernel's schedule says that blocks hear of each other, wherever their planes live.
 // Steps between two barriers are not passed over in silence where there is a synchronisation in each.
 
 !field = !stencil.field<[-1,33]x[-1,33]x[-1,65]xf64>
@@ -11,7 +12,8 @@
 // NONE:  register-streaming: every is at least 1, got 0
 tile.kernel @flags(%src: !field, %dst: !field)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0, 0], [32, 32, 64]>
-    layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]> {
+    layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
+    schedule #tile.schedule<tile device, cells [4, 2], lanes [1, 32], warps [2, 1], blocks [2, 1], sync flags> {
   %u = tile.load %src : !tile.queue<f64, lag 0>
   %e = tile.exchange %u what plane delay 0 : !tile.queue<f64, lag 0, edges [1, 0]>
   %v = tile.apply @cell(%u[0, 0, 0], %e[0, 1, 0]) : !tile.queue<f64, lag 0>
@@ -22,9 +24,8 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
   func.return %s : f64
 }
 
-// The loop's schedule says that its blocks hear of each other, wherever their planes live.
 func.func @run(%n: index, %A: !field, %B: !field) {
-  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] schedule {sync = "flags"} kernels [@flags] {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] kernels [@flags] {
     temporal.update %b = @cell(%a[0, 0, 0], %a[0, 1, 0]) in <[0, 0, 0], [32, 32, 64]>
   } : !field, !field
   func.return

@@ -267,14 +267,15 @@ tile.kernel @far(%src: !stencil.field<[-8,72]x[-8,72]x[-8,72]xf64>, %dst: !field
 // MOVED-NEXT:    tile.exchange {{.*}} what copies
 // CHECK:       func.func @program
 tile.kernel @asked(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile.role<target 0>]
-    steps 1 stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<block, [4 cells x 4 warps, 2 cells x 32 lanes]> {
+    steps 1 stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<block, [4 cells x 4 warps, 2 cells x 32 lanes]>
+    schedule #tile.schedule<storage shared> {
   %u0 = tile.load %src ahead 0 home #tile.shared<slots 2, fixed, base 0, reader tile> : !tile.queue<f64, lag 0>
   %u1 = tile.apply @cell(%u0[0, -1, 0], %u0[0, 1, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
   tile.store %u1 to %dst : !tile.queue<f64, lag 0>, !field
 }
 
 func.func @program(%n: index, %A: !field, %B: !field) {
-  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] schedule {storage = "shared"} kernels [@asked] {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] kernels [@asked] {
     temporal.update %b = @cell(%a[0, -1, 0], %a[0, 1, 0]) in <[0, 0, 0], [64, 64, 64]>
   } : !field, !field
   func.return

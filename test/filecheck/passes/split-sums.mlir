@@ -118,14 +118,15 @@ func.func private @sum(%0: f64, %1: f64) -> f64 {
 // NONE:         tile.apply @sum_rows0(
 // NONE:         tile.apply @sum_rows1(
 tile.kernel @asked(%src: !field, %dst: !field)
-    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [64, 64]> {
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [64, 64]>
+    schedule #tile.schedule<form rows> {
   %u = tile.load %src : !tile.queue<f64, lag 0>
   %v = tile.apply @sum(%u[-1, 0], %u[0, 0]) : !tile.queue<f64, lag 0>
   tile.store %v to %dst : !tile.queue<f64, lag 0>, !field
 }
 
 func.func @program(%n: index, %A: !field, %B: !field) {
-  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] schedule {form = "rows"} kernels [@asked] {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] kernels [@asked] {
     temporal.update %b = @sum(%a[-1, 0], %a[0, 0]) in <[0, 0], [64, 64]>
   } : !field, !field
   func.return

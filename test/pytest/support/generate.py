@@ -22,20 +22,19 @@ from support.expressions import (
 )
 from support.generate_fields import with_own_bounds
 from support.schedules import Schedule, block_plane, block_row, warp_row
+from timetile.dialects.tile import Addressing, Form, Published, Storage, Sync
 from timetile.passes.device_tiling import DeviceTilingPass
-from timetile.passes.exchanges import PublishedOption
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.register_streaming import RegisterStreamingPass
-from timetile.passes.schedule import Form, SyncOption
 
 LARGEST: dict[int, Offset] = {1: (97,), 2: (13, 71), 3: (5, 7, 37)}
 """The largest domain by rank: the last axis is wider than one warp's cells."""
 
 BINARY = ("add", "sub", "mul", "maximum", "minimum", "maxnum", "minnum", "copysign")
 ROUNDINGS = ("floor", "ceil", "trunc", "roundeven")
-FORMS: tuple[Form, ...] = ("none", "rows", "halves", "lanes")
-PUBLISHED: tuple[PublishedOption | None, ...] = (None, "edges", "plane")
-SYNCS: tuple[SyncOption | None, ...] = (None, "mbarrier")
+FORMS = tuple(Form)
+PUBLISHED: tuple[Published | None, ...] = (None, Published.EDGES, Published.PLANE)
+SYNCS: tuple[Sync | None, ...] = (None, Sync.MBARRIER)
 PREDICATES = ("olt", "ole", "ogt", "oge", "one")
 
 
@@ -274,7 +273,8 @@ def schedules(draw: st.DrawFn, rank: int) -> Schedule:
     form = draw(st.sampled_from(FORMS))
     if draw(st.booleans()):
         buffering = MultiQueueBufferingPass(
-            storage="shared", addressing=draw(st.sampled_from(["fixed", "shifting", "computed"]))
+            storage=Storage.SHARED,
+            addressing=draw(st.sampled_from(Addressing)),
         )
         return Schedule("shared", tiling, buffering, None, form, planes)
     ahead = draw(st.integers(0, 3)) if rank > 1 else 0
@@ -300,5 +300,5 @@ def travelling_sums(draw: st.DrawFn) -> tuple[Program, Schedule]:
     tiling = warp_row(draw(st.sampled_from([1, 2, 4])))
     if rank == 3:
         tiling = block_plane((draw(st.integers(1, 3)), 2), (draw(st.integers(2, 4)), 1))
-    schedule = replace(draw(schedules(rank)), tiling=tiling, form="lanes", shown="_lanes1")
+    schedule = replace(draw(schedules(rank)), tiling=tiling, form=Form.LANES, shown="_lanes1")
     return sum_program(draw(st.sampled_from(["f32", "f64"])), offsets)(domain), schedule

@@ -14,6 +14,7 @@ from support.expressions import Expression, Offset, Tap
 from support.generate import schedules, some_axes
 from support.generate_fields import accesses, with_own_bounds
 from support.schedules import Schedule, cluster_plane, device_plane, solid
+from timetile.dialects.tile import Addressing, Published, Sync, TileLevel
 from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.register_streaming import RegisterStreamingPass
@@ -102,7 +103,7 @@ OTHER_TILES: dict[int, tuple[Schedule, ...]] = {
             "flags",
             device_plane((2, 2), 2, 3, "none"),
             PLACES,
-            RegisterStreamingPass(sync="flags"),
+            RegisterStreamingPass(sync=Sync.FLAGS),
             planes=1,
         ),
     ),
@@ -112,21 +113,21 @@ OTHER_TILES: dict[int, tuple[Schedule, ...]] = {
             "cluster",
             cluster_plane((2, 1), 2, 2),
             MultiQueueBufferingPass(ahead=2),
-            RegisterStreamingPass(delay=1, sync="mbarrier"),
+            RegisterStreamingPass(delay=1, sync=Sync.MBARRIER),
             planes=3,
         ),
         Schedule(
             "grid",
             device_plane((2, 1), 2, 3),
             PLACES,
-            RegisterStreamingPass(delay=1, sync="grid"),
+            RegisterStreamingPass(delay=1, sync=Sync.GRID),
             planes=3,
         ),
         Schedule(
             "volume",
-            solid("block", (2, 2, 2), (2, 2, 1)),
+            solid(TileLevel.BLOCK, (2, 2, 2), (2, 2, 1)),
             PLACES,
-            RegisterStreamingPass(what="plane"),
+            RegisterStreamingPass(what=Published.PLANE),
             planes=1,
         ),
     ),
@@ -142,9 +143,11 @@ def schedules_of_bounds(draw: st.DrawFn, rank: int) -> Schedule:
     if draw(st.integers(0, 2)) == 0:
         return draw(st.sampled_from(OTHER_TILES[rank]))
     schedule: Schedule = draw(schedules(rank))
-    if schedule.buffering.addressing == "fixed":
+    if schedule.buffering.addressing is Addressing.FIXED:
         # Unrolled by all slot counts at once, a kernel takes a minute to compile.
-        schedule = replace(schedule, buffering=replace(schedule.buffering, addressing="computed"))
+        schedule = replace(
+            schedule, buffering=replace(schedule.buffering, addressing=Addressing.COMPUTED)
+        )
     if rank > 1 and draw(st.booleans()):
         tiling = replace(schedule.tiling, stream_axis=draw(st.integers(0, rank - 1)))
         ahead = MultiQueueBufferingPass(ahead=draw(st.integers(0, 4)))

@@ -12,25 +12,26 @@ from support.schedules import (
     device_plane,
     warp_row,
 )
+from timetile.dialects.tile import Addressing, Form, Storage, Sync
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
 
 ROWS = [
-    Schedule("warp", warp_row(), form="rows", shown="_rows0"),
+    Schedule("warp", warp_row(), form=Form.ROWS, shown="_rows0"),
     Schedule(
-        "warp-period-1", warp_row(), Buffering(period=1, ahead=1), form="rows", shown="_rows0"
+        "warp-period-1", warp_row(), Buffering(period=1, ahead=1), form=Form.ROWS, shown="_rows0"
     ),
-    Schedule("block", block_row(), form="rows", shown="_rows0"),
+    Schedule("block", block_row(), form=Form.ROWS, shown="_rows0"),
     *(
         Schedule(
             f"shared-{addressing}",
             block_row(),
-            Buffering(storage="shared", addressing=addressing),
+            Buffering(storage=Storage.SHARED, addressing=addressing),
             streaming=None,
-            form="rows",
+            form=Form.ROWS,
             shown="_rows0",
         )
-        for addressing in ("fixed", "shifting", "computed")
+        for addressing in Addressing
     ),
 ]
 
@@ -39,11 +40,11 @@ NOT_UNROLLED = Schedule(
     "not-unrolled",
     device_plane((4, 1), 2, 2),
     streaming=Streaming(period=1),
-    exchanged="computed",
+    exchanged=Addressing.COMPUTED,
     shown=FLAGS,
 )
 
 
 MEETING_NOT_UNROLLED = replace(
-    NOT_UNROLLED, streaming=Streaming(sync="grid", period=1), shown=f"computed, every 1, {GRID}"
+    NOT_UNROLLED, streaming=Streaming(sync=Sync.GRID, period=1), shown=f"computed, every 1, {GRID}"
 )

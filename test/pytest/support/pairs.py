@@ -18,9 +18,9 @@ from support.generate import programs, schedules, travelling_sums
 from support.generate_bounds import programs_of_bounds, schedules_of_bounds
 from support.generate_roles import programs_of_any_roles
 from support.schedules import Schedule, warp_row
-from timetile.passes.schedule import Form
+from timetile.dialects.tile import Form
 
-FORMS: tuple[Form, ...] = ("none", "rows", "halves", "lanes")
+FORMS = tuple(Form)
 """How sums may be split."""
 
 Family = Literal["programs", "bounds", "roles", "travelling", "cells"]

@@ -18,13 +18,13 @@ from support.compare import assert_as_unfused
 from support.description import Program, random_inputs
 from support.programs import program_text
 from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile import Addressing, Form, ScheduleAttr, TileLevel
+from timetile.dialects.tile.schedule import Schedule as LoopSchedule
 from timetile.passes.carry_halos import CarryHalosPass
 from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.peel_boundaries import PeelBoundariesPass
 from timetile.passes.register_streaming import RegisterStreamingPass
-from timetile.passes.schedule import AddressingOption, Form, TileOption
-from timetile.passes.schedule import Schedule as LoopSchedule
 from timetile.passes.split_sums import SplitSumsPass
 from timetile.passes.temporal_fusion import TemporalFusionPass
 from timetile.runtime.program.compiled_program import Executor
@@ -39,11 +39,11 @@ class AddressExchangesPass(ModulePass):
 
     name = "address-exchanges"
 
-    addressing: AddressingOption
+    addressing: Addressing
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
-            loop.schedule = LoopSchedule(addressing=self.addressing).to_attribute()
+            loop.schedule = ScheduleAttr(LoopSchedule(addressing=self.addressing))
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,10 @@ class Schedule:
     tiling: DeviceTilingPass
     buffering: MultiQueueBufferingPass = field(default_factory=MultiQueueBufferingPass)
     streaming: RegisterStreamingPass | None = field(default_factory=RegisterStreamingPass)
-    form: Form = "none"
+    form: Form = Form.NONE
     planes: int | None = 17
     shown: str = "home #tile.registers"
-    exchanged: AddressingOption | None = None
+    exchanged: Addressing | None = None
 
     def passes(self, *depths: int) -> tuple[ModulePass, ...]:
         """From a time loop to placed kernels."""
@@ -78,23 +78,30 @@ class Schedule:
 
 def warp_row(cells: int = 4, pack: int = 2) -> DeviceTilingPass:
     """One in-plane axis, a tile a warp, `pack` tiles a block."""
-    return DeviceTilingPass(tile="warp", cells=(cells,), lanes=(32,), warps=(1,), pack=pack)
+    return DeviceTilingPass(tile=TileLevel.WARP, cells=(cells,), lanes=(32,), warps=(1,), pack=pack)
 
 
 def block_row(cells: int = 2, warps: int = 2) -> DeviceTilingPass:
     """One in-plane axis, a tile a block: neighbours' cells cross warps."""
-    return DeviceTilingPass(tile="block", cells=(cells,), lanes=(32,), warps=(warps,), pack=1)
+    return DeviceTilingPass(
+        tile=TileLevel.BLOCK, cells=(cells,), lanes=(32,), warps=(warps,), pack=1
+    )
 
 
 def block_plane(cells: tuple[int, int], warps: tuple[int, int]) -> DeviceTilingPass:
     """Two in-plane axes, a tile a block."""
-    return DeviceTilingPass(tile="block", cells=cells, lanes=(1, 32), warps=warps, pack=1)
+    return DeviceTilingPass(tile=TileLevel.BLOCK, cells=cells, lanes=(1, 32), warps=warps, pack=1)
 
 
 def cluster_plane(cells: tuple[int, int], warps: int, blocks: int) -> DeviceTilingPass:
     """Two in-plane axes, a tile a cluster of blocks along the first axis."""
     return DeviceTilingPass(
-        tile="cluster", cells=cells, lanes=(1, 32), warps=(warps, 1), blocks=(blocks, 1), pack=1
+        tile=TileLevel.CLUSTER,
+        cells=cells,
+        lanes=(1, 32),
+        warps=(warps, 1),
+        blocks=(blocks, 1),
+        pack=1,
     )
 
 
@@ -103,7 +110,7 @@ def device_plane(
 ) -> DeviceTilingPass:
     """Two in-plane axes, a tile held by the device: blocks along the first axis."""
     return DeviceTilingPass(
-        tile="device",
+        tile=TileLevel.DEVICE,
         cells=cells,
         lanes=(1, 32),
         warps=(warps, 1),
@@ -114,7 +121,7 @@ def device_plane(
 
 
 def solid(
-    level: TileOption,
+    level: TileLevel,
     cells: tuple[int, int, int],
     warps: tuple[int, int, int],
     blocks: int = 1,

@@ -20,9 +20,9 @@ from support.programs import program_text
 from timetile.dialects import simt
 from timetile.dialects.simt import SHARED_SPACE, address_space
 from timetile.dialects.tile import KernelOp
+from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
-from timetile.passes.schedule import Schedule
 from timetile.runtime.kernels.of_program import Halos, loops_of
 
 INDEXING = (arith.AddiOp, arith.MuliOp, arith.AndIOp, arith.CmpiOp, llvm.GEPOp)
@@ -90,7 +90,7 @@ def code_of(case: Case, depth: int | None = None, halos: Halos = "apart") -> Cod
         program_text(program), executor="simt", cache=False, depth=depth, halos=halos
     )
     deepest = compiled.kernels.facts[0][0]
-    schedule = Schedule.from_attribute(loops_of(compiled.kernels.tiled)[0].schedule)
+    schedule = loops_of(compiled.kernels.tiled)[0].decisions
     interior, guarded = steady_loops(compiled.kernels.nvvm(deepest.name))
     wide = gcd(schedule.cells[-1], 4 // WORDS[case.element])
     narrow = gcd(wide, case.domain[-1] + 2 * case.radius)

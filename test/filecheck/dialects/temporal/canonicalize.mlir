@@ -74,7 +74,7 @@ func.func @kernels(%n: index, %A: !stencil.field<[0,4]xf64>, %B: !stencil.field<
   func.return
 }
 func.func @scheduled(%n: index, %A: !stencil.field<[0,4]xf64>, %B: !stencil.field<[0,4]xf64>) {
-  temporal.loop %n (%u = %A, %v = %B) rotate [1, 0] schedule {cells = array<i64: 1>} {
+  temporal.loop %n (%u = %A, %v = %B) rotate [1, 0] schedule #tile.schedule<cells [1]> {
     temporal.update %v = @moved(%u[0]) in <[0], [4]>
     temporal.update %v = @moved(%u[0]) in <[0], [4]>
   } : !stencil.field<[0,4]xf64>, !stencil.field<[0,4]xf64>

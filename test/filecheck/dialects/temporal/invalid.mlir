@@ -305,3 +305,13 @@ func.func @more_cells_outside_than_inside(%n: index, %A: !stencil.field<[-2,9]xf
   } : !stencil.field<[-2,9]xf64>, !stencil.field<[-2,9]xf64>
   func.return
 }
+
+// -----
+
+// CHECK: a schedule is written #tile.schedule<occupancy 1>, with the parts that differ from the default ones, got {storage = "shared"}
+func.func @schedule_of_words(%n: index, %A: !stencil.field<[-1,9]xf64>, %B: !stencil.field<[-1,9]xf64>) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] schedule {storage = "shared"} {
+    temporal.update %b = @average(%a[-1], %a[1]) in <[0], [8]>
+  } : !stencil.field<[-1,9]xf64>, !stencil.field<[-1,9]xf64>
+  func.return
+}

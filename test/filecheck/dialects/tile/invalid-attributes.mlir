@@ -38,6 +38,11 @@
 
 // -----
 
+// CHECK: a block holds at least one tile, got pack 0
+"test.op"() {layout = #tile.layout<warp, [1 cells x 32 lanes], pack 0>} : () -> ()
+
+// -----
+
 // CHECK: depth is at least 0 and period at least 1
 "test.op"() {home = #tile.registers<depth -1, period 1>} : () -> ()
 
@@ -190,3 +195,14 @@
 
 // CHECK: a role is expected, got #tile.memory
 "test.op"() {launch = #tile.launch<steps 1, roles [#tile.memory], grid 4, block 32, shared_bytes 0, occupancy 1>} : () -> ()
+
+// -----
+
+// A word of a launch comes once, and in the order of printing.
+// CHECK: Expected one of 'blocks_per_tile'
+"test.op"() {launch = #tile.launch<steps 1, roles [], grid 2, block 32, shared_bytes 0, occupancy 1, cluster 2, cluster 2>} : () -> ()
+
+// -----
+
+// CHECK: '>' expected
+"test.op"() {launch = #tile.launch<steps 1, roles [], grid 2, block 32, shared_bytes 0, occupancy 1, blocks_per_tile 2, message_words 8, cluster 1>} : () -> ()
