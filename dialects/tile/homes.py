@@ -25,7 +25,7 @@ from timetile.dialects.tile.kinds import (
 class RegistersAttr(ParametrizedAttribute):
     """
     Home of a queue: each thread holds the thread's cells of `depth` older planes in registers;
-    `depth` is at least the greatest age read. The stream loop is unrolled by `period`, so that
+    `depth` is the greatest age read. The stream loop is unrolled by `period`, so that
     planes age by renaming.
 
     Example: `#tile.registers<depth 2, period 2>`

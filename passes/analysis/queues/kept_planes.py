@@ -29,11 +29,11 @@ from timetile.passes.diagnostics import refuse
 
 
 def check_kept_planes(kernel: KernelOp) -> None:
-    """Refuse homes that lose a plane before a read."""
+    """Refuse homes that lose a plane before a read, and registers for planes without a reader."""
     for stage in kernel.stages:
         asked = max((oldest_age(q, kernel.stream_axis) for q in stage.results), default=0)
         match stage.home:
-            case RegistersAttr() as home if asked > home.depth.data:
+            case RegistersAttr() as home if asked != home.depth.data:
                 refuse(
                     stage,
                     f"the home has place for {home.depth.data} older planes, and readers ask for "

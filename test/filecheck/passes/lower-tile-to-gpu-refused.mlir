@@ -125,7 +125,7 @@ tile.kernel @two_kinds(%src: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>, %dst: !s
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<block, [4 cells x 2 warps, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
-  %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
+  %u = tile.load %src home #tile.registers<depth 1, period 2> : !tile.queue<f64, lag 0>
   %e = tile.exchange %u what edges delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1, 0]>
   %f = tile.exchange %u what edges delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync mbarrier> : !tile.queue<f64, lag 1, edges [1, 0]>
   %w = tile.apply @cell(%u[0, 0, 0], %f[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 1>
@@ -144,7 +144,7 @@ tile.kernel @too_early(%src: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>, %dst: !s
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<block, [4 cells x 2 warps, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
-  %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
+  %u = tile.load %src home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 0>
   %e = tile.exchange %u what edges delay 0 home #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync mbarrier> : !tile.queue<f64, lag 0, edges [1, 0]>
   %v = tile.apply @cell(%u[0, 0, 0], %e[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 0>
   tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>
@@ -161,7 +161,7 @@ tile.kernel @columns(%src: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>, %dst: !ste
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<cluster, [4 cells x 2 warps, 2 cells x 32 lanes x 2 blocks]>
     variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
-  %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
+  %u = tile.load %src home #tile.registers<depth 1, period 2> : !tile.queue<f64, lag 0>
   %e = tile.exchange %u what edges delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync mbarrier> : !tile.queue<f64, lag 1, edges [1, 0]>
   %v = tile.apply @cell(%u[0, 0, 0], %e[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 1>
   tile.store %v to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>
@@ -178,7 +178,7 @@ tile.kernel @whole_planes(%src: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>, %dst:
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<cluster, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
-  %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
+  %u = tile.load %src home #tile.registers<depth 1, period 2> : !tile.queue<f64, lag 0>
   %e = tile.exchange %u what plane delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync mbarrier> : !tile.queue<f64, lag 1, edges [1, 0]>
   %v = tile.apply @cell(%u[0, 0, 0], %e[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 1>
   tile.store %v to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>
@@ -195,7 +195,7 @@ tile.kernel @unheard(%src: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>, %dst: !ste
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
-  %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
+  %u = tile.load %src home #tile.registers<depth 1, period 2> : !tile.queue<f64, lag 0>
   %e = tile.exchange %u what edges delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync mbarrier> : !tile.queue<f64, lag 1, edges [1, 0]>
   %v = tile.apply @cell(%u[0, 0, 0], %e[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 1>
   tile.store %v to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>
@@ -212,7 +212,7 @@ tile.kernel @alone(%src: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>, %dst: !stenc
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<block, [4 cells x 2 warps, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
-  %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
+  %u = tile.load %src home #tile.registers<depth 1, period 2> : !tile.queue<f64, lag 0>
   %e = tile.exchange %u what edges delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [1, 0]>
   %v = tile.apply @cell(%u[0, 0, 0], %e[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 1>
   tile.store %v to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>
@@ -229,7 +229,7 @@ tile.kernel @across(%src: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>, %dst: !st
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<device, [4 cells x 2 blocks, 2 cells x 32 lanes x 2 warps]>
     variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
-  %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
+  %u = tile.load %src home #tile.registers<depth 1, period 2> : !tile.queue<f64, lag 0>
   %e = tile.exchange %u what edges delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [1, 1]>
   %v = tile.apply @cell(%u[0, 0, 0], %e[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 1>
   tile.store %v to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>
@@ -246,7 +246,7 @@ tile.kernel @far(%src: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>, %dst: !stenc
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<device, [2 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
-  %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
+  %u = tile.load %src home #tile.registers<depth 1, period 2> : !tile.queue<f64, lag 0>
   %e = tile.exchange %u what plane delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [3, 0]>
   %v = tile.apply @cell(%u[0, 0, 0], %e[0, 3, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 1>
   tile.store %v to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>
@@ -263,7 +263,7 @@ tile.kernel @at_once(%src: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>, %dst: !s
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
-  %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
+  %u = tile.load %src home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 0>
   %e = tile.exchange %u what edges delay 0 home #tile.exchange_buffer<slots 2, fixed, every 1, space global, sync grid> : !tile.queue<f64, lag 0, edges [1, 0]>
   %v = tile.apply @cell(%u[0, 0, 0], %e[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 0>
   tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>
@@ -298,7 +298,7 @@ tile.kernel @planes_by_flags(%src: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>, 
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
-  %u = tile.load %src home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
+  %u = tile.load %src home #tile.registers<depth 1, period 2> : !tile.queue<f64, lag 0>
   %e = tile.exchange %u what plane delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [1, 0]>
   %v = tile.apply @cell(%u[0, 0, 0], %e[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 1>
   tile.store %v to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>
@@ -387,6 +387,22 @@ tile.kernel @shallow(%src: !stencil.field<[-2,8]x[0,8]xf64>, %dst: !stencil.fiel
     variants [#tile.variant<axes [1], planes 8>] {
   %u = tile.load %src home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 0>
   %v = tile.apply @one(%u[0, 0]) home #tile.registers<depth 1, period 2> : !tile.queue<f64, lag 0>
+  %w = tile.apply @one(%v[-2, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 0>
+  tile.store %w to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]x[0,8]xf64>
+}
+
+// -----
+
+// CHECK: tile.apply in @deep: the home has place for 5 older planes, and readers ask for 2; use #tile.registers<depth 2, period 2>
+func.func private @one(%a: f64) -> f64 {
+  func.return %a : f64
+}
+tile.kernel @deep(%src: !stencil.field<[-2,8]x[0,8]xf64>, %dst: !stencil.field<[0,8]x[0,8]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0], [8, 8]>
+    layout #tile.layout<warp, [1 cells x 32 lanes]>
+    variants [#tile.variant<axes [1], planes 8>] {
+  %u = tile.load %src home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 0>
+  %v = tile.apply @one(%u[0, 0]) home #tile.registers<depth 5, period 2> : !tile.queue<f64, lag 0>
   %w = tile.apply @one(%v[-2, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 0>
   tile.store %w to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]x[0,8]xf64>
 }
