@@ -13,7 +13,8 @@ simt.wait %b phase %p                           nvvm.mbarrier.try_wait.parity.sh
 ```
 Arithmetic and control flow stay unchanged. A mask stays an i1, printed as a predicate in PTX.
 
-1. Numbers of threads that the hardware has no register for are refused.
+1. Numbers of threads that the hardware has no register for are refused, and so are kernels without
+   a number of threads.
 2. Buffers become pointers, and arguments of type index get 64 bits (`gpu_to_nvvm/pointers.py`).
 3. Each operation meets the pattern of its type once, in the order of the text: a pattern finds the
    pointers made by the patterns before. The patterns lie in `gpu_to_nvvm`, a file for each family
@@ -43,6 +44,7 @@ from timetile.lowering.gpu_to_nvvm.messages import message_patterns
 from timetile.lowering.gpu_to_nvvm.pointers import FunctionValues
 from timetile.lowering.gpu_to_nvvm.threads import check_numbers, thread_patterns
 from timetile.lowering.launch_facts import known_launch_facts
+from timetile.passes.diagnostics import refuse
 from timetile.passes.patterns import Patterns, rewrite_once
 
 
@@ -58,14 +60,15 @@ def all_patterns(values: FunctionValues) -> Patterns:
 
 def convert_function(function: gpu.FuncOp, facts: LaunchAttr | None) -> None:
     """Replace a gpu.func by the llvm.func of a kernel, launched as `facts` say."""
+    if function.known_block_size is None:
+        refuse(function, "it names no number of threads; give it gpu.known_block_size")
     ops = list(function.body.walk())
     check_numbers(ops)
     values = FunctionValues(function, ops)
     values.convert_buffers(ops)
     values.convert_indices()
     rewrite_once(ops, all_patterns(values))
-    assert function.known_block_size is not None
-    block = tuple(function.known_block_size.get_values())
+    block = function.known_block_size.get_values()
     body = function.detach_region(function.body)
     more: dict[str, Attribute] = {}
     if facts is not None and facts.cluster.data > 1:

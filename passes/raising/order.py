@@ -256,9 +256,8 @@ class Order:
         is_load = isinstance(load, stencil.LoadOp)
         if not is_load and not isinstance(value.type, stencil.FieldType):
             self.unheld.add(value)
-        elif self.is_late(item, broken):
-            assert isinstance(item.source, stencil.ApplyOp)
-            self.early.add(item.source)
+        elif (apply := self.late_apply(item, broken)) is not None:
+            self.early.add(apply)
         elif is_load and load in self.place:
             self.copied.add(load)
         else:
@@ -266,12 +265,15 @@ class Order:
                 broken.op, "the loop writes a field loaded before the loop; load the field inside"
             )
 
-    def is_late(self, item: Item, broken: Write) -> bool:
-        """Whether the update runs after its apply, and would read correct values at the apply."""
+    def late_apply(self, item: Item, broken: Write) -> stencil.ApplyOp | None:
+        """
+        The apply of an update, if the update runs after the apply and would read correct values at
+        the apply; otherwise None.
+        """
         apply = item.source
         if not isinstance(apply, stencil.ApplyOp) or isinstance(item.op, stencil.ApplyOp):
-            return False
-        return broken.at > (self.place[apply], 0)
+            return None
+        return apply if broken.at > (self.place[apply], 0) else None
 
 
 def merged(items: Sequence[Item], order: Order) -> list[Item]:

@@ -96,6 +96,15 @@
 
 // -----
 
+// CHECK: gpu.func in @unnumbered: it names no number of threads; give it gpu.known_block_size
+"gpu.module"() <{sym_name = "unnumbered"}> ({
+  "gpu.func"() <{function_type = () -> (), kernel}> ({
+    "gpu.return"() : () -> ()
+  }) {sym_name = "unnumbered"} : () -> ()
+}) : () -> ()
+
+// -----
+
 "gpu.module"() <{sym_name = "wide_numbers"}> ({
   "gpu.func"() <{function_type = () -> (), kernel}> ({
     // CHECK: gpu.block_id in @wide_numbers: thread and block numbers are used as i32; cast the numbers
