@@ -95,7 +95,7 @@ def choose(
     parts = "" if not schedule.cuts else f", and a step runs as {len(schedule.cuts) + 1} kernels"
     remark(
         loop,
-        "no tile holds a step: taps reach too far, or fields are too many: every tap is "
+        "no tile holds a step, with too far taps or too many fields: every tap is "
         f"read from memory, one step a launch{parts}",
     )
     return schedule, 1

@@ -127,7 +127,7 @@ class DeviceTilingPass(EnumOptionsPass):
         if loop.kernel_names:
             refuse(
                 loop,
-                "the loop has kernels already; start from the programas before device-tiling",
+                "the loop has kernels already; start from the program as before device-tiling",
             )
         check_loop(loop)
         schedule = self.schedule(loop)

@@ -220,7 +220,7 @@ func.func private @same(%u: f64) -> f64 {
 // CHECK-SAME:    resident, reads_memory>
 // DEPTH-LABEL: func.func @farther(
 // DEPTH:         depths [1] schedule #tile.schedule<{{.*}}, reads_memory>
-// NOTE:        temporal.loop in @farther: no tile holds a step: taps reach too far, or fields are too many: every tap is read from memory, one step a launch
+// NOTE:        temporal.loop in @farther: no tile holds a step, with too far taps or too many fields: every tap is read from memory, one step a launch
 // ASKED:       temporal.loop in @farther: no tile holds 3 steps at once, as their overlap, planes or fields are too many: it takes 1
 func.func @farther(%n: index, %A: !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>, %B: !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
@@ -240,7 +240,7 @@ func.func private @same(%u: f64) -> f64 {
 
 // CHECK-LABEL: func.func @chained(
 // CHECK:         reads_memory, cuts [1, 3]>
-// NOTE:        temporal.loop in @chained: no tile holds a step: taps reach too far, or fields are too many: every tap is read from memory, one step a launch, and a step runs as 3 kernels
+// NOTE:        temporal.loop in @chained: no tile holds a step, with too far taps or too many fields: every tap is read from memory, one step a launch, and a step runs as 3 kernels
 func.func @chained(%n: index, %A: !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>, %B: !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>, %C: !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>) {
   temporal.loop %n (%a = %A, %b = %B, %c = %C) rotate [0, 1, 2] {
     temporal.update %a = @same(%c[0, 200, 0]) in <[0, 0, 0], [8, 8, 8]>

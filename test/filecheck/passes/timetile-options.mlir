@@ -15,7 +15,7 @@
 
 // PACK: device-tiling: pack is at least 1, got 0
 // AXIS: temporal.loop in @heat: the domain has axes 0 to 1, got stream-axis 2; give device-tiling one of these axes
-// TWICE: temporal.loop in @heat: the loop has kernels already; start from the programas before device-tiling
+// TWICE: temporal.loop in @heat: the loop has kernels already; start from the program as before device-tiling
 // LANES: temporal.loop in @heat: the lanes of a layout multiply to 32, got 16; give device-tiling another layout
 // AXES: temporal.loop in @heat: the layout has 2 in-plane axes and the domain 1; give device-tiling cells, lanes and warps for each
 // DEPTH: choose-schedule: depth is at least 1, got 0
