@@ -5,7 +5,7 @@ The samples for fitting the parameters of registers: assembled kernels, a kernel
 
 writes `benchmarks/samples/registers-sm_90.jsonl`. Every program has some kernels of each kind of
 tile, near the limit of registers by the model: fitting ones, and spilling ones. No GPU is needed.
-The first line names the architecture, the assembler, the date and the command. A sample has the
+The first line names the architecture, the assembler, the date and the commands. A sample has the
 numbers read by the model's function of registers, and answers of the assembler: registers and
 spilled bytes of the kernel as compiled, and the fewest registers without spills of the code inside
 the bounds, found by assembling the code for several numbers of registers.
@@ -29,7 +29,7 @@ from itertools import chain, product, zip_longest
 from typing import Any
 
 from measure import commit
-from register_samples import NEVER, RegisterSample, read_register_samples, write
+from register_samples import NEVER, RegisterSample, commands_of, read_register_samples, write
 from rows import parse_row, source
 from samples import SAMPLES, entries_of
 from xdsl.dialects import scf
@@ -307,13 +307,14 @@ def list_of_questions(asked: tuple[str, str, int]) -> list[Question]:
     return list(questions(*asked))
 
 
-def header(arch: str) -> dict[str, str]:
-    """Facts about all samples of a file."""
+def header(arch: str, before: Sequence[str]) -> dict[str, Any]:
+    """The facts of a file of samples, after the commands `before`."""
+    command = " ".join(["python", "benchmarks/assemble_samples.py", *sys.argv[1:]])
     return {
         "arch": arch,
         "assembler": f"nvJitLink {assembler_version()}",
         "date": date.today().isoformat(),
-        "command": " ".join(["python", "benchmarks/assemble_samples.py", *sys.argv[1:]]),
+        "commands": [*before, command],
     }
 
 
@@ -328,8 +329,9 @@ def main() -> None:
     options = parser.parse_args()
     path = SAMPLES / f"registers-{options.arch}.jsonl"
     found = read_register_samples(path.name) if options.more else []
+    before = commands_of(path.name) if options.more else []
     known = {name_of(sample.program, sample.depth, sample.schedule) for sample in found}
-    first = header(options.arch)
+    first = header(options.arch, before)
     with ProcessPoolExecutor(options.processes) as pool:
         wanted = [(program, options.arch, options.most) for program in options.programs]
         every = sorted(

@@ -209,11 +209,11 @@ def undecided(
     rows: Mapping[str, list[Prepared]], assembled: Sequence[RegisterSample], target: Target
 ) -> Iterator[str]:
     """
-    The parameters without influence on any prediction: neither on speeds, of `ASKED` samples of
-    each row, nor on the registers of assembled kernels.
+    The parameters without influence on any prediction: neither on the worth of timed kernels,
+    `ASKED` samples of each row, nor on the registers of assembled kernels.
     """
     asked = [p for samples in rows.values() for p in samples[:: max(1, len(samples) // ASKED)]]
-    said = [p.speed(target) for p in asked]
+    said = [p.worth(target) for p in asked]
     for path in paths(target.parameters):
         if group_of(path) in ASSEMBLED and is_decided(assembled, target.parameters, path):
             continue
@@ -222,7 +222,7 @@ def undecided(
             with_value(target, path, now * CHANGE + (1 if isinstance(now, int) else 0)),
             with_value(target, path, now / CHANGE - (1 if isinstance(now, int) else 0)),
         ]
-        if not any(p.speed(made) != before for made in tried for p, before in zip(asked, said)):
+        if not any(p.worth(made) != before for made in tried for p, before in zip(asked, said)):
             yield path
 
 

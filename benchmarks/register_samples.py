@@ -3,7 +3,7 @@ Assembled kernels, kept in `benchmarks/samples/registers-sm_90.jsonl`, one a lin
 
 `benchmarks/assemble_samples.py` makes the samples, and `benchmarks/fit.py --registers` compares the
 cost model with them. The first line of a file has the architecture, the assembler, the date and the
-command.
+commands.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class RegisterSample:
         return line
 
 
-def write(path: Path, first: Mapping[str, str], samples: Sequence[RegisterSample]) -> None:
+def write(path: Path, first: Mapping[str, Any], samples: Sequence[RegisterSample]) -> None:
     """Write a file of samples, a sample a line."""
     ordered = sorted(samples, key=lambda s: (s.program, s.depth, repr(s.schedule)))
     lines = [first, *(sample.to_line() for sample in ordered)]
@@ -71,3 +71,9 @@ def read_register_samples(name: str) -> list[RegisterSample]:
     """The samples of a file below `benchmarks/samples`."""
     _, *lines = (SAMPLES / name).read_text().splitlines()
     return [RegisterSample.of_line(cast(dict[str, Any], json.loads(line))) for line in lines]
+
+
+def commands_of(name: str) -> list[str]:
+    """The commands that made a file of samples."""
+    first, *_ = (SAMPLES / name).read_text().splitlines()
+    return cast(list[str], json.loads(first)["commands"])

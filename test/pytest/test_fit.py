@@ -64,3 +64,20 @@ def test_samples_are_predicted_and_a_worse_value_deviates_more(fit: ModuleType):
     now = fit.deviation(rows, target)
     worse = fit.with_value(target, "computing.pipe_efficiency", 0.2)
     assert now < 0.3 < fit.deviation(rows, worse)
+
+
+def test_a_page_names_every_value_without_samples():
+    page = (BENCHMARKS.parent / "docs" / "cost_model.md").read_text()
+    named = {name for made in FITS for name in made.unfitted}
+    assert named and not [name for name in named if f"`{name}`" not in page]
+
+
+def test_lines_in_one_dimension_decide_the_speed_of_wide_lanes_and_nothing_of_plates(
+    fit: ModuleType,
+):
+    """Parameters without influence on a handful of kernels are named."""
+    samples = [s for s in fit.read_samples("h200-2d.jsonl") if s.program.startswith("j1d3pt:f64")]
+    rows = {"j1d3pt:f64:10240000": list(fit.prepared("j1d3pt:f64:10240000", samples[::4]))}
+    found = set(fit.undecided(rows, [], target_named("h200")))
+    assert found.isdisjoint({"moving.two_vectors", "waiting.launch", "worth.level"})
+    assert found >= {"registers.resident", "rim.wide", "worth.wide_sums", "spare.turns"}

@@ -146,9 +146,13 @@ def test_pairs_of_kernels_tell_what_one_entry_of_a_schedule_takes(
         return sample(register_samples, "p", strip(4, 3), needed, **entries)
 
     samples = [
-        made(120), made(104, columns="alone"), made(144, period=2),
-        made(112, columns="alone", period=2), made(100, pack=8), made(100, pack=8, columns="alone"),
-    ]  # fmt: skip
+        made(120),
+        made(104, columns_alone=True),
+        made(144, period=2),
+        made(112, columns_alone=True, period=2),
+        made(100, pack=8),
+        made(100, pack=8, columns_alone=True),
+    ]
     assert sorted(register_fit.joining_registers(samples)) == [16, 32]
     assert register_fit.turn_registers(samples, alone=False) == [(3, 24)]
     assert register_fit.turn_registers(samples, alone=True) == [(3, 8)]
@@ -181,6 +185,7 @@ def test_a_kept_sample_is_read_as_it_was_written(register_samples: ModuleType):
     assert samples and all(s.registers <= 255 and s.spill_bytes >= 0 for s in samples)
     assert len({(s.program, s.depth, str(s.schedule)) for s in samples}) == len(samples)
     path = BENCHMARKS / "samples" / "registers-sm_90.jsonl"
+    assert all("assemble_samples" in c for c in register_samples.commands_of(path.name))
     assert path.stat().st_size < 1 << 20
     for kept in samples[:20]:
         assert register_samples.RegisterSample.of_line(kept.to_line()) == kept
