@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import overload
 
-from timetile.dialects.temporal.boundary import KINDS
+from timetile.dialects.temporal.boundary import Kind
 from timetile.frontend.errors import StencilError, error
 from timetile.frontend.model import Model
 from timetile.frontend.tracing import traced
@@ -13,7 +13,7 @@ from timetile.frontend.tracing import traced
 BUILT: tuple[str, ...] = ("keep",)
 """The boundaries of Python."""
 
-OF_THE_IR = ("value", *(kind for kind in KINDS if kind not in BUILT))
+OF_THE_IR = ("value", *(str(kind) for kind in Kind if kind not in BUILT))
 """The boundaries of `temporal.update` only, written by hand."""
 
 StepFunction = Callable[..., None]

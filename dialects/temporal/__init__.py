@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-from timetile.dialects.temporal.boundary import BoundaryAttr
+from timetile.dialects.temporal.boundary import BoundaryAttr, BoundaryKindAttr
 from timetile.dialects.temporal.fields import BroadcastOp, GatherOp, ScratchOp
 from timetile.dialects.temporal.loop import MOST_DEPTH, LoopOp
 from timetile.dialects.temporal.update import UpdateOp
 
-Temporal = Dialect("temporal", [LoopOp, UpdateOp, ScratchOp, BroadcastOp, GatherOp], [BoundaryAttr])
+Temporal = Dialect(
+    "temporal",
+    [LoopOp, UpdateOp, ScratchOp, BroadcastOp, GatherOp],
+    [BoundaryAttr, BoundaryKindAttr],
+)
 
 __all__ = [
     "MOST_DEPTH",

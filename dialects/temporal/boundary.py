@@ -4,21 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
 
-from xdsl.dialects.builtin import ArrayAttr, Float64Type, FloatAttr, StringAttr, f64
-from xdsl.ir import ParametrizedAttribute
+from xdsl.dialects.builtin import ArrayAttr, Float64Type, FloatAttr, f64
+from xdsl.dialects.utils import EnumAttribute
+from xdsl.ir import ParametrizedAttribute, SpacedOpaqueSyntaxAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.str_enum import StrEnum
 
 from timetile.dialects.boxes import CellBox
 
-Kind = Literal["keep", "periodic", "mirror", "reflect"]
-"""The source of cells outside a side of a box."""
 
-KINDS: tuple[Kind, ...] = ("keep", "periodic", "mirror", "reflect")
+class Kind(StrEnum):
+    """The source of cells outside a side of a box; `BoundaryAttr` describes each."""
+
+    KEEP = "keep"
+    PERIODIC = "periodic"
+    MIRROR = "mirror"
+    REFLECT = "reflect"
+
+
+@irdl_attr_definition
+class BoundaryKindAttr(EnumAttribute[Kind], SpacedOpaqueSyntaxAttribute):
+    """
+    The source of cells outside a side of a box.
+
+    Example: `#temporal<boundary_kind periodic>`
+    """
+
+    name = "temporal.boundary_kind"
+
 
 Side = Kind | float
 """The cells outside a side of a box: a source, or a constant."""
@@ -43,12 +60,12 @@ class BoundaryAttr(ParametrizedAttribute):
     """
 
     name = "temporal.boundary"
-    sides: ArrayAttr[StringAttr | FloatAttr[Float64Type]]
+    sides: ArrayAttr[BoundaryKindAttr | FloatAttr[Float64Type]]
 
     def __init__(self, *sides: Side):
         super().__init__(
             ArrayAttr(
-                StringAttr(side) if isinstance(side, str) else FloatAttr(side, f64)
+                BoundaryKindAttr(side) if isinstance(side, Kind) else FloatAttr(side, f64)
                 for side in sides
             )
         )
@@ -57,14 +74,14 @@ class BoundaryAttr(ParametrizedAttribute):
     def kinds(self) -> tuple[Side, ...]:
         """The sides as written: a single side, or two an axis."""
         return tuple(
-            cast(Kind, side.data) if isinstance(side, StringAttr) else side.value.data
+            side.data if isinstance(side, BoundaryKindAttr) else side.value.data
             for side in self.sides
         )
 
     @property
     def keeps_all(self) -> bool:
         """No cell outside the box changes."""
-        return all(kind == "keep" for kind in self.kinds)
+        return all(kind is Kind.KEEP for kind in self.kinds)
 
     def of_axis(self, axis: int) -> tuple[Side, Side]:
         """The sides below and above the box along an axis."""
@@ -72,30 +89,33 @@ class BoundaryAttr(ParametrizedAttribute):
         return (kinds[0], kinds[0]) if len(kinds) == 1 else (kinds[2 * axis], kinds[2 * axis + 1])
 
     def verify(self) -> None:
-        for kind in self.kinds:
-            if isinstance(kind, str) and kind not in KINDS:
-                raise VerifyException(f"a boundary is {', '.join(KINDS)} or value, got {kind}")
         if len(self.kinds) != 1 and (not self.kinds or len(self.kinds) % 2):
             raise VerifyException(
                 f"a boundary has one kind, or two for each axis, got {len(self.kinds)}"
             )
         for below, above in zip(self.kinds[::2], self.kinds[1::2]):
-            if (below == "periodic") != (above == "periodic"):
+            if (below is Kind.PERIODIC) != (above is Kind.PERIODIC):
                 raise VerifyException(
                     f"an axis is periodic on both sides or on none, got {below} and {above}"
                 )
 
     @classmethod
-    def parse_parameters(cls, parser: AttrParser) -> list[ArrayAttr[StringAttr | FloatAttr]]:
+    def parse_parameters(
+        cls, parser: AttrParser
+    ) -> list[ArrayAttr[BoundaryKindAttr | FloatAttr[Float64Type]]]:
         def parse_side() -> Side:
-            word = parser.parse_identifier()
-            return float(parser.parse_number()) if word == "value" else cast(Kind, word)
+            start, word = parser.pos, parser.parse_identifier()
+            if word == "value":
+                return float(parser.parse_number())
+            if word not in tuple(Kind):
+                parser.raise_error(f"a boundary is {', '.join(Kind)} or value, got {word}", start)
+            return Kind(word)
 
         sides = parser.parse_comma_separated_list(parser.Delimiter.ANGLE, parse_side)
         return [cls(*sides).sides]
 
     def print_parameters(self, printer: Printer) -> None:
-        shown = (kind if isinstance(kind, str) else f"value {kind!r}" for kind in self.kinds)
+        shown = (str(k) if isinstance(k, Kind) else f"value {k!r}" for k in self.kinds)
         printer.print_string(f"<{', '.join(shown)}>")
 
 
@@ -124,19 +144,19 @@ def layers(boundary: BoundaryAttr, box: CellBox, field: CellBox) -> Iterator[Lay
             (above, 1, last - upper[axis]),
         ]
         for kind, side, count in sides:
-            if kind == "keep" or not count:
+            if kind is Kind.KEEP or not count:
                 continue
-            room = size - 1 if kind == "reflect" else size
-            if isinstance(kind, str) and count > room:
+            room = size - 1 if kind is Kind.REFLECT else size
+            if isinstance(kind, Kind) and count > room:
                 where = "below" if side < 0 else "above"
                 raise VerifyException(
                     f"{kind} fills at most {room} cells {where} the box along axis {axis}, and the "
                     f"field has {count}"
                 )
             yield from side_layers(kind, inner, axis, side, count)
-        if below != "keep":
+        if below is not Kind.KEEP:
             lower[axis] = first
-        if above != "keep":
+        if above is not Kind.KEEP:
             upper[axis] = last
 
 
@@ -144,18 +164,21 @@ def side_layers(kind: Side, inner: CellBox, axis: int, side: int, count: int) ->
     """The layers of `count` cells on a side (-1 below, 1 above) of a box."""
     low, high = inner.lower[axis], inner.upper[axis]
     whole = (low - count, low) if side < 0 else (high, high + count)
-    if not isinstance(kind, str):
+    if not isinstance(kind, Kind):
         yield Layer(along(inner, axis, *whole), None, kind)
-    elif kind == "periodic":
-        yield Layer(along(inner, axis, *whole), step(inner, axis, -side * (high - low)))
-    else:
-        # Each layer of a mirror copies a different layer of inner cells.
-        beyond = 1 if kind == "mirror" else 2
-        for k in range(count):
-            place = low - 1 - k if side < 0 else high + k
-            yield Layer(
-                along(inner, axis, place, place + 1), step(inner, axis, -side * (2 * k + beyond))
-            )
+        return
+    match kind:
+        case Kind.KEEP:
+            return
+        case Kind.PERIODIC:
+            yield Layer(along(inner, axis, *whole), step(inner, axis, -side * (high - low)))
+        case Kind.MIRROR | Kind.REFLECT:
+            # Each layer of a mirror copies a different layer of inner cells.
+            beyond = 1 if kind is Kind.MIRROR else 2
+            for k in range(count):
+                place = low - 1 - k if side < 0 else high + k
+                offset = step(inner, axis, -side * (2 * k + beyond))
+                yield Layer(along(inner, axis, place, place + 1), offset)
 
 
 def along(box: CellBox, axis: int, low: int, high: int) -> CellBox:

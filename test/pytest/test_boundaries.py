@@ -13,15 +13,15 @@ import pytest
 
 import timetile
 from support.executors import kernel_executors
-from timetile.dialects.temporal.boundary import BoundaryAttr, Side
+from timetile.dialects.temporal.boundary import BoundaryAttr, Kind, Side
 from timetile.runtime.program.compiled_program import Executor
 
 Array = np.ndarray[Any, Any]
 
-PADDED: dict[str, Literal["wrap", "symmetric", "reflect"]] = {
-    "periodic": "wrap",
-    "mirror": "symmetric",
-    "reflect": "reflect",
+PADDED: dict[Kind, Literal["wrap", "symmetric", "reflect"]] = {
+    Kind.PERIODIC: "wrap",
+    Kind.MIRROR: "symmetric",
+    Kind.REFLECT: "reflect",
 }
 """The modes of numpy.pad, by the kinds of a boundary."""
 
@@ -66,12 +66,12 @@ def padded(inner: Array, before: Array, boundary: BoundaryAttr) -> Array:
         for number, (kind, edge) in enumerate(
             zip(boundary.of_axis(axis), (slice(None, HALO), slice(-HALO, None)))
         ):
-            if kind == "keep":
+            if kind is Kind.KEEP:
                 continue
             own = [*done]
             own[axis] = slice(HALO, -HALO)
             widths = [(HALO, HALO) if k == axis else (0, 0) for k in range(inner.ndim)]
-            if isinstance(kind, str):
+            if isinstance(kind, Kind):
                 around = np.pad(result[tuple(own)], widths, PADDED[kind])
             else:
                 around = np.pad(result[tuple(own)], widths, "constant", constant_values=kind)
@@ -104,14 +104,14 @@ def expected(arrays: list[Array], boundary: BoundaryAttr, steps: int) -> list[Ar
 SHAPES = {1: (70,), 2: (7, 40), 3: (5, 6, 37)}
 
 SIDES: list[tuple[Side, ...]] = [
-    ("periodic",),
-    ("mirror",),
-    ("reflect",),
+    (Kind.PERIODIC,),
+    (Kind.MIRROR,),
+    (Kind.REFLECT,),
     (0.25,),
-    ("keep", "mirror"),
-    ("mirror", "keep", "periodic", "periodic"),
-    ("keep", 0.5, "reflect", "mirror"),
-    ("reflect", "mirror", 0.5, "keep", "keep", "mirror"),
+    (Kind.KEEP, Kind.MIRROR),
+    (Kind.MIRROR, Kind.KEEP, Kind.PERIODIC, Kind.PERIODIC),
+    (Kind.KEEP, 0.5, Kind.REFLECT, Kind.MIRROR),
+    (Kind.REFLECT, Kind.MIRROR, 0.5, Kind.KEEP, Kind.KEEP, Kind.MIRROR),
 ]
 
 
@@ -132,17 +132,17 @@ def test_cells_outside_are_those_of_the_boundary(
 
 
 @pytest.mark.parametrize("executor", kernel_executors())
-@pytest.mark.parametrize("sides", [("mirror", 0.5), ("periodic",)], ids=str)
+@pytest.mark.parametrize("sides", [(Kind.MIRROR, 0.5), (Kind.PERIODIC,)], ids=str)
 def test_kernels_make_the_cells_outside(sides: tuple[Side, ...], executor: Executor):
     """
     Kernels of two steps make the cells outside at either level; kernels of a periodic axis advance
     one step.
     """
-    check(1, sides, executor, 1 if sides == ("periodic",) else 2)
+    check(1, sides, executor, 1 if sides == (Kind.PERIODIC,) else 2)
 
 
 def test_kernels_of_planes_make_the_corners():
-    check(2, ("keep", 0.5, "reflect", "mirror"), "planes", 2)
+    check(2, (Kind.KEEP, 0.5, Kind.REFLECT, Kind.MIRROR), "planes", 2)
 
 
 def check(rank: int, sides: tuple[Side, ...], executor: Executor, depth: int | None) -> None:

@@ -49,6 +49,11 @@ func.func @everything(%n: index, %dt: f64, %K: !stencil.field<[0,8]x[0,8]xf64>,
   func.return
 }
 
+// A kind of a boundary is an attribute, too.
+// CHECK-LABEL: func.func private @kinds
+// CHECK-SAME:    kinds = [#temporal<boundary_kind keep>, #temporal<boundary_kind periodic>, #temporal<boundary_kind mirror>, #temporal<boundary_kind reflect>]
+func.func private @kinds() attributes {kinds = [#temporal<boundary_kind keep>, #temporal<boundary_kind periodic>, #temporal<boundary_kind mirror>, #temporal<boundary_kind reflect>]}
+
 // Boundaries: one kind for all sides, or two an axis. Without `outside` all cells outside the box are kept.
 // CHECK-LABEL: func.func @boundaries
 func.func @boundaries(%n: index, %A: !stencil.field<[-2,66]xf64>, %B: !stencil.field<[-2,66]xf64>) {
