@@ -1,10 +1,10 @@
 """
-Which rules of the cost model its samples keep: every rule is taken away, and the model is judged
-without the rule. `benchmarks/fit.py --rules` prints the table.
+The cost model's rules, judged by samples: every rule is taken away, and the model is judged without
+the rule. `benchmarks/fit.py --rules` prints the table.
 
-A rule is taken away by neutral values of its parameters. The judges are the samples whose worth the
-rule changes, in rows with enough samples: rank correlation of worth and measured speed, and the
-speed of the schedule of most worth, as a share of the best measured one.
+A rule is taken away by neutral values of its parameters. The judges are samples with a worth
+changed by the rule, in rows with enough samples: rank correlation of worth and measured speed, and
+the speed of the schedule of most worth, as a share of the best measured speed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ RULES: Mapping[str, Mapping[str, float | str]] = {
 """Rules, with neutral values of their parameters: numbers, or names of parameters."""
 
 CHANGED = 1e-6
-"""The least relative change of worth that counts as one."""
+"""The least relative change of worth that counts as a change."""
 
 
 LEAST = 0.003
@@ -85,19 +85,21 @@ def without(target: Target, rule: str) -> Target:
 
 @dataclass(frozen=True)
 class Judged:
-    """A row, with the model as it is and without a rule."""
+    """A row, with the unchanged model and without a rule."""
 
     row: str
     correlation: tuple[float, float]
     """Rank correlation, with the rule and without."""
     share: tuple[float, float]
-    """Speed of the schedule of most worth, of the best one's, with the rule and without."""
+    """
+    Speed of the schedule of most worth, as a share of the best speed, with the rule and without.
+    """
 
 
 def judged(
     rows: Mapping[str, Sequence[Measured]], target: Target, rule: str, fewest: int
 ) -> Iterator[Judged]:
-    """The rows with at least `fewest` samples in which the rule changes some worth."""
+    """The rows with at least `fewest` samples with a worth changed by the rule."""
     other = without(target, rule)
     for row, samples in rows.items():
         measured = [sample.measured for sample in samples]
@@ -134,7 +136,7 @@ def verdict(found: Sequence[Judged]) -> str:
 def print_rules(
     rows: Mapping[str, Sequence[Measured]], target: Target, fewest: int, console: Console
 ) -> None:
-    """Every rule, judged by the rows in which the rule changes something."""
+    """Every rule, judged by the rows changed by the rule."""
     table = Table("rule", "rows", "share of best", "without", "correlation", "without", "verdict")
     for rule in RULES:
         found = list(judged(rows, target, rule, fewest))

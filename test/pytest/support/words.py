@@ -63,7 +63,7 @@ BEFORE_ONE = frozenset(
         "which",
     ]
 )
-"""Words before "one" as a noun; elsewhere "one" is a number."""
+"""Words before "one" as a noun, counted twice."""
 
 
 @cache
@@ -107,7 +107,8 @@ def words_of(text: str) -> list[str]:
 
 def pointers_of(words: list[str]) -> int:
     """
-    The number of pointing words: words of `POINTERS`, and "one" as a noun, as in "the last one".
+    The number of pointing words: words of `POINTERS`, and once more each "one" as a noun, as in
+    "the last one".
     """
     stands_for_a_noun = sum(pair[1] == "one" and pair[0] in BEFORE_ONE for pair in pairwise(words))
     return sum(word in POINTERS for word in words) + stands_for_a_noun
