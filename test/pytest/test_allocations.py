@@ -37,7 +37,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("body", REFUSED)
-def test_what_cannot_be_allocated_is_refused(body: str):
+def test_an_impossible_allocation_is_refused(body: str):
     with pytest.raises(CompileError) as caught:
         timetile.compile(LOOP.replace("BODY", body), executor="cpu", cache=False)
     assert str(caught.value).endswith(REFUSED[body])

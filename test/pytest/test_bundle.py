@@ -128,7 +128,7 @@ def test_the_source_is_short_and_calls_declared_functions(tmp_path: Path):
     assert used <= declared
 
 
-def test_what_the_host_takes_part_in_is_refused(tmp_path: Path):
+def test_a_bundle_of_a_number_computed_by_the_host_is_refused(tmp_path: Path):
     text = DRIVEN.replace("%rate: f64", "%half: f64").replace(
         "%c0 =", "%rate = arith.addf %half, %half : f64\n  %c0 ="
     )

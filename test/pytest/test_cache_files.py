@@ -39,7 +39,7 @@ def nothing_said() -> Iterator[None]:
     store.SAID.clear()
 
 
-def test_what_was_written_is_read(cache: Cache):
+def test_a_written_entry_is_read(cache: Cache):
     assert cache.read(KEY) is None
     cache.write(KEY, FILES)
     assert cache.read(KEY) == FILES
@@ -128,7 +128,7 @@ def loop(path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [pipe, link, loop], ids=lambda f: f.__name__)
-def test_what_is_no_plain_file_is_a_miss_and_is_replaced(
+def test_an_entry_other_than_a_plain_file_is_a_miss_and_is_replaced(
     make: Callable[[Path], None], cache: Cache
 ):
     cache.write(key_of("first"), FILES)

@@ -60,7 +60,7 @@ def test_the_least_recently_used_entries_make_room(tmp_path: Path):
     assert cache.read(key_of(12)) is not None
 
 
-def test_what_is_larger_than_all_may_be_is_not_kept(tmp_path: Path):
+def test_an_entry_above_the_limit_is_not_kept(tmp_path: Path):
     cache = Cache(tmp_path / "cache", 1000)
     cache.write(KEY, {"data": bytes(1000)})
     assert not cache.directory.exists()

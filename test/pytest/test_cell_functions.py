@@ -107,7 +107,7 @@ def test_spills_of_functions_are_not_the_kernels():
     assert figures(SAID) == (70, 0)
 
 
-def test_what_nvrtc_refuses_is_said():
+def test_a_refusal_of_nvrtc_is_reported():
     with pytest.raises(
         CompileError, match=r"NVRTC does not compile CUDA's functions for sm_90: .*wrong"
     ):

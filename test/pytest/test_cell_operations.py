@@ -57,7 +57,7 @@ def test_every_executor_knows_what_is_not_expanded(operation: type[Operation]):
         assert operation in LOWERINGS and operation in TABLE
 
 
-def test_what_is_expanded_has_an_expansion():
+def test_every_expanded_operation_has_an_expansion():
     assert EXPANDED - {xmath.FPowIOp, xmath.IPowIOp} <= PATTERNS.keys()
 
 
@@ -66,7 +66,7 @@ def test_no_meaning_is_left_over():
     assert {*MEANINGS, *OF_OPERATIONS} == named - {""}
 
 
-def test_what_the_dialects_have_is_in_the_table_or_refused():
+def test_every_operation_of_the_dialects_is_in_the_table_or_refused():
     several_results = {arith.AddUIExtendedOp, arith.MulUIExtendedOp, arith.MulSIExtendedOp}
     operations = {*arith.Arith.operations, *xmath.Math.operations}
     assert operations == {*CELL_OPERATIONS} | several_results

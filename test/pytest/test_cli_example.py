@@ -64,7 +64,7 @@ def test_an_example_is_written_with_its_command(
         ("example heat2d --out {folder}/file", "cannot open {folder}/file: File exists"),
     ],
 )
-def test_what_is_no_example_is_refused(
+def test_an_unknown_example_is_refused(
     line: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     (tmp_path / "file").touch()

@@ -136,7 +136,7 @@ def test_colours_are_around_zero_where_numbers_have_both_signs():
     assert limits([np.full(3, np.nan)], signed=False) == (0, 1)
 
 
-def test_what_no_picture_shows_is_left_out():
+def test_cells_beyond_the_pictures_resolution_are_left_out():
     assert thinned(np.zeros((3000, 500))).shape == (1000, 500)
     assert thinned(np.zeros((3000, 500))).base is None
 

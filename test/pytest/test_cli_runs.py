@@ -212,7 +212,7 @@ def test_difference_is_about_bits():
 
 
 @pytest.mark.parametrize("option", ["--out {folder}/none/x.npz", "--plot {folder}/none/x.png"])
-def test_what_cannot_be_written_is_said_before_the_run(
+def test_an_impossible_write_is_reported_before_the_run(
     option: str, heat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     def never(*arguments: object) -> None:

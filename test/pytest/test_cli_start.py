@@ -157,7 +157,7 @@ def test_shapes_are_of_the_cells_inside(wave: Path, tmp_path: Path):
         ),
     ],
 )
-def test_what_cannot_be_filled_is_refused(
+def test_an_impossible_filling_is_refused(
     options: str, sentence: str, wave: Path, capsys: pytest.CaptureFixture[str]
 ):
     found = error_of(f"run {wave} --steps 1 {options}", capsys)
@@ -221,7 +221,7 @@ def test_a_run_with_infinite_cells_prints_a_warning(wave: Path, capsys: pytest.C
     )
 
 
-def test_what_was_not_finite_before_is_no_news(
+def test_infinite_cells_at_the_start_cause_no_warning(
     heat: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     u = np.full((16, 21), np.nan)

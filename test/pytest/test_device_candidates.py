@@ -201,7 +201,7 @@ def test_long_code_of_several_levels_makes_a_launch_longer():
         ("heat-3d", (9, 50, 70), False),
     ],
 )
-def test_what_is_compared_can_be_run(name: str, domain: tuple[int, ...], resident: bool, sync: str):
+def test_every_candidate_can_be_run(name: str, domain: tuple[int, ...], resident: bool, sync: str):
     """
     The interpreter of threads runs the best of each kind, and finds the unfused program's bits and
     no race.

@@ -98,7 +98,7 @@ def name_of(make: Equations) -> str:
 
 
 @pytest.mark.parametrize("make", LEFT, ids=name_of)
-def test_what_is_not_covered_runs_in_devitos_c(make: Equations):
+def test_equations_without_a_translation_run_in_devitos_c(make: Equations):
     """A warning names the equation and the reason, and the results are Devito's."""
     u, v = (drawn(dv.TimeFunction(name="u", grid=grid_of(9, 9))) for _ in range(2))
     dv.Operator(make(u), language="C").apply(time_M=3)
@@ -114,7 +114,7 @@ def test_what_is_not_covered_runs_in_devitos_c(make: Equations):
     assert (u.data_with_halo == v.data_with_halo).all()
 
 
-def test_what_only_a_call_shows_runs_in_devitos_c():
+def test_equations_without_a_translation_for_a_call_run_in_devitos_c():
     """The warning comes at the call, before any array has changed."""
 
     def make() -> tuple[Any, list[Any]]:

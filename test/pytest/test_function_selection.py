@@ -100,7 +100,7 @@ def test_a_function_beside_the_time_loops_is_not_taken_for_them(
     )
 
 
-def test_what_the_function_calls_stays():
+def test_functions_called_by_the_entry_stay():
     module = load_text(
         """
         func.func private @inner(%x: f64) -> f64 { func.return %x : f64 }

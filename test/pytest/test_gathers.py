@@ -118,7 +118,7 @@ func.func @shift(%A: !field, %B: !field, %d: f64) {
 
 
 @pytest.mark.parametrize("shift", [-3.5, -0.5, 0.0, 2.75])
-def test_what_is_computed_from_numbers_is_a_choice(shift: float):
+def test_a_place_computed_from_numbers_is_a_choice(shift: float):
     program = timetile.compile(SHIFTED, executor="cpu", cache=False)
     assert "temporal.gather" not in str(program.module)
     a, b = np.random.default_rng(2).random(20), np.zeros(20)

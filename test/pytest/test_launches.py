@@ -31,7 +31,7 @@ def test_halos_are_compared_where_kernels_of_several_steps_run():
     assert launches(3, 3, (1, 2), (5, 6)).compared == [(1, 2), (5, 6)]
 
 
-def test_what_is_known_of_halos_is_not_compared():
+def test_halos_with_a_promise_are_not_compared():
     apart = launches(2, 5, (1, 2), same_halos=True, halos="apart")
     assert not apart.compared and apart.copied == [(1, SCRATCH)]
     common = launches(2, 5, (1, 2), halos="common")

@@ -45,7 +45,7 @@ FADE = """%f = stencil.apply(%y = %d : !values) -> (!values) {
 
 @pytest.mark.parametrize("executor", ["cpu", "numpy", "planes", "simt", "ptx"])
 @pytest.mark.parametrize("before", ["", FADE], ids=["constant", "written"])
-def test_what_was_loaded_is_read(executor: Executor, before: str):
+def test_loaded_cells_are_read(executor: Executor, before: str):
     program = timetile.compile(WRITTEN.replace("BEFORE", before), executor=executor, cache=False)
     rng = np.random.default_rng(3)
     a, w = rng.random((6, 8)), rng.random(8)

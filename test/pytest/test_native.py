@@ -365,7 +365,7 @@ def test_the_environment_says_a_number(said: str, monkeypatch: pytest.MonkeyPatc
         thread_count(None)
 
 
-def test_what_a_thread_raises_is_raised_and_threads_end():
+def test_an_error_of_a_thread_is_raised_and_threads_end():
     def fails() -> None:
         raise ArithmeticError("on a thread")
 

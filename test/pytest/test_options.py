@@ -98,7 +98,7 @@ def test_numbers_have_as_many_bits_as_their_type():
         compiled(*fields, 0.25, 3, steps=broken)
 
 
-def test_what_the_host_cannot_run_is_refused():
+def test_operations_unknown_to_the_host_are_refused():
     """Before any array changes, also for work after the time loop."""
     text = HEAT.replace(
         "func.return", "%m = memref.get_global @table : memref<4xf64>\n  func.return"
@@ -195,7 +195,7 @@ def test_a_loop_of_the_host_counts_upwards():
             program(*fields, 0.25, 3, stride)
 
 
-def test_what_stands_after_the_loop_is_refused_before_anything_changes():
+def test_operations_after_the_loop_are_refused_before_anything_changes():
     after = """scf.for %i = %zero to %steps step %one {
     %x = memref.get_global @table : memref<4xf64>
   }

@@ -184,7 +184,7 @@ func.func @step(%A: !field, %B: !field, %C: !field, %n: index) {
 
 @pytest.mark.parametrize("executor", ["numpy", "planes"])
 @pytest.mark.parametrize("steps", [1, 2])
-def test_what_a_loop_carries_may_be_a_field_of_outside(steps: int, executor: Executor):
+def test_a_loop_may_carry_a_field_of_outside(steps: int, executor: Executor):
     """After one step the second loop carries B, after two A; the loop reads A by name, too."""
     program = timetile.compile(AGAIN, executor=executor, fp_contract="off", cache=False)
     found, right = ([np.random.default_rng(k).random(14) for k in range(3)] for _ in range(2))

@@ -267,7 +267,7 @@ def test_a_stream_that_starts_too_late_is_found(monkeypatch: pytest.MonkeyPatch)
         run(REGISTERS)
 
 
-def test_what_a_launch_leaves_unset_is_not_stored():
+def test_cells_unset_by_a_launch_are_not_stored():
     """A scratch buffer holds nothing: dependent results may not be stored."""
     kernel = deep_kernel(REGISTERS)
     u, v = (
@@ -293,7 +293,7 @@ def deep_kernel(schedule: Schedule) -> KernelOp:
     return next(op for op in module.ops if isinstance(op, KernelOp))
 
 
-def test_what_is_not_placed_is_refused():
+def test_a_queue_without_a_home_is_refused():
     kernel = deep_kernel(REGISTERS)
     load = next(op for op in kernel.walk() if isinstance(op, LoadOp))
     del load.properties["home"]
@@ -314,7 +314,7 @@ def test_a_ring_has_one_size():
         LowerTileToGpuPass().apply(make_context(), module)
 
 
-def test_what_has_no_layout_is_refused():
+def test_a_kernel_without_a_layout_is_refused():
     with pytest.raises(CompileError, match="the kernel has no layout; run device-tiling first"):
         run(REGISTERS, r"layout #tile.layout<.*, pack 2> ", "")
 

@@ -105,5 +105,5 @@ def test_a_recurrence_is_named_once(caplog: pytest.LogCaptureFixture):
 
 
 @pytest.mark.parametrize("name", ["there_and_back", "sums_along_a_line", "regions_loads_first"])
-def test_what_reads_another_field_is_no_recurrence(name: str, caplog: pytest.LogCaptureFixture):
+def test_an_apply_on_another_field_is_no_recurrence(name: str, caplog: pytest.LogCaptureFixture):
     assert told(name, caplog) == []

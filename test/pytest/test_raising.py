@@ -112,7 +112,7 @@ def file_of(op: Operation) -> str | None:
     return op.location.filename.data if isinstance(op.location, FileLineColLoc) else None
 
 
-def test_what_is_refused_or_left_with_a_remark_is_not_remembered(tmp_path: Path):
+def test_programs_with_a_refusal_or_a_remark_are_not_remembered(tmp_path: Path):
     cache = Cache(tmp_path / "cache")
     with pytest.raises(CompileError):
         raising.raised("func.func @nothing() { func.return }", Options(), cache)

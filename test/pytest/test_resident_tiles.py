@@ -103,7 +103,7 @@ def test_a_tile_that_the_device_cannot_hold_is_refused(fake: FakeDriver):
     assert fake.calls == []
 
 
-def test_what_is_given_back_is_freed(fake: FakeDriver):
+def test_memory_given_back_is_freed(fake: FakeDriver):
     """Every kernel has separate words on every stream; kernels of one stream run in order."""
     device, other = Device(), replace(KERNEL, name="heat_step")
     for kernel, stream in ((KERNEL, 1), (other, 1), (KERNEL, 2)):

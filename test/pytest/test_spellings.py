@@ -149,7 +149,7 @@ def test_cells_in_turn_are_refused():
     )
 
 
-def test_what_is_wrong_in_any_spelling_is_said_of_the_text():
+def test_an_error_in_any_spelling_names_the_place_in_the_text():
     with pytest.raises(CompileError, match="is not a valid program"):
         load_text("func @f(%a: !stencil.field<?xf64>) {\n  %0 = nonsense %a : f64\n  return\n}")
 

@@ -62,7 +62,7 @@ def test_a_part_is_recognised_by_the_drivers_name_and_by_memory(part: Part):
 
 
 @pytest.mark.parametrize("isa", ISAS)
-def test_what_nobody_names_is_the_default_part(isa: str):
+def test_the_default_part_is_taken_without_a_name(isa: str):
     assert part_for(isa, "another name", None) == default_part(isa) == target_named(isa).part
 
 

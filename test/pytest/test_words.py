@@ -269,7 +269,7 @@ def undocumented(node: Documented, where: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("package", sources())
-def test_what_is_public_has_a_docstring(package: str):
+def test_every_public_name_has_a_docstring(package: str):
     found = [
         name
         for path in sources()[package]
