@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from bounds import fma_bound
@@ -41,6 +41,7 @@ import timetile
 from timetile.dialects.tile import KernelOp
 from timetile.passes.cost.launch import predict
 from timetile.passes.cost.terms import Cost
+from timetile.passes.simplify_cells import FpDivision
 from timetile.passes.targets.target import Target
 from timetile.runtime.device.gpu import Device, device
 from timetile.runtime.explain.figures import copy_bound, occupancy
@@ -204,7 +205,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=12)
     parser.add_argument("--commit", default=None)
     parser.add_argument("--halos", choices=("common", "apart"), default="common")
-    parser.add_argument("--fp-division", choices=("exact", "fast"), default="exact")
+    parser.add_argument("--fp-division", choices=get_args(FpDivision), default="exact")
     parser.add_argument("--run", type=int, default=1000, help="steps of the whole run, 0 for none")
     return parser.parse_args()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -19,7 +18,7 @@ from timetile.passes.bound_accesses import BoundAccessesPass
 from timetile.passes.carry_halos import CarryHalosPass
 from timetile.passes.choose_schedule import ChooseSchedulePass
 from timetile.passes.common_halos import CommonHalosPass
-from timetile.passes.contract_cells import ContractCellsPass
+from timetile.passes.contract_cells import ContractCellsPass, FpContract
 from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.diagnostics import apply_verified
 from timetile.passes.drop_timers import DropTimersPass
@@ -45,8 +44,6 @@ from timetile.passes.split_sums import SplitSumsPass
 from timetile.passes.target_arch import TargetArchPass
 from timetile.passes.targets.target import DEFAULT_ARCH
 from timetile.passes.temporal_fusion import TemporalFusionPass
-
-FpContract = Literal["fast", "on", "off"]
 
 
 def temporal_passes(

@@ -83,13 +83,17 @@ class ContractDifference(ContractionPattern):
         rewriter.erase(product)
 
 
+FpContract = Literal["fast", "on", "off"]
+"""Where products and sums are fused: everywhere, where fastmath flags allow it, or nowhere."""
+
+
 @dataclass(frozen=True)
 class ContractCellsPass(ModulePass):
     """Decide contraction; see the module's documentation."""
 
     name = "contract-cells"
 
-    fp_contract: Literal["fast", "on", "off"] = "fast"
+    fp_contract: FpContract = "fast"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.fp_contract == "off":

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import NoReturn, get_args
 
 import timetile
+from timetile.passes.contract_cells import FpContract
+from timetile.passes.simplify_cells import FpDivision
 from timetile.passes.targets.target import NAMES
 from timetile.runtime.cli import emit, example, explain, machine, run
 from timetile.runtime.cli.failures import WRONG_KERNEL, sentence
 from timetile.runtime.cli.interrupts import ended_by_sigterm
-from timetile.runtime.cli.options import Options
+from timetile.runtime.cli.options import CacheAction, Emit, Options
 from timetile.runtime.cli.start import SHAPES
 from timetile.runtime.cli.terminal import (
     Log,
@@ -26,12 +28,10 @@ from timetile.runtime.cli.terminal import (
     logging_to_stderr,
     tolerate_narrow_terminals,
 )
+from timetile.runtime.kernels.of_program import Halos
 from timetile.runtime.program.compiled_program import Executor
 
 Command = Callable[[Options, Log], int]
-
-EMIT = ("temporal", "tile", "gpu", "nvvm", "ptx", "bundle")
-
 
 NEAR = 0.75
 """The least likeness of a wrong option and the option meant, between 0 and 1."""
@@ -97,13 +97,13 @@ def add_program_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--depth", type=positive, metavar="N", help="time steps of a kernel")
     parser.add_argument(
         "--fp-contract",
-        choices=("fast", "on", "off"),
+        choices=get_args(FpContract),
         default="fast",
         help="fuse products and sums everywhere (the default), by fastmath flags only, or nowhere",
     )
     parser.add_argument(
         "--fp-division",
-        choices=("exact", "fast"),
+        choices=get_args(FpDivision),
         default="exact",
         help=(
             "quotients and roots: correctly rounded except for relaxing fastmath flags (the "
@@ -112,7 +112,7 @@ def add_program_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--halos",
-        choices=("compared", "common", "apart"),
+        choices=get_args(Halos),
         default="compared",
         help="halos of buffers that take turns: compared before a run (the default), equal by "
         "promise, or each buffer's own",
@@ -206,7 +206,7 @@ def make_parser() -> argparse.ArgumentParser:
     sub = add("compile", emit.compile, "show a program at one level of the compiler")
     add_program_options(sub)
     sub.add_argument("-o", "--out", type=Path, metavar="FILE", help="stdout unless given")
-    sub.add_argument("--emit", choices=EMIT, default="ptx", help="ptx unless given")
+    sub.add_argument("--emit", choices=get_args(Emit), default="ptx", help="ptx unless given")
     sub.add_argument(
         "--steps", type=natural, metavar="N", help="trip count of every time loop of a bundle"
     )
@@ -231,7 +231,9 @@ def make_parser() -> argparse.ArgumentParser:
     sub.add_argument("--out", type=Path, metavar="DIR", help="write the example to a file in DIR")
 
     sub = add("cache", machine.cache, "show, verify or clear the disk cache of kernels")
-    sub.add_argument("action", choices=("path", "verify", "clear"), metavar="path|verify|clear")
+    sub.add_argument(
+        "action", choices=get_args(CacheAction), metavar="|".join(get_args(CacheAction))
+    )
     add("doctor", machine.doctor, "look for driver, GPU, assembler and cache")
     return parser
 

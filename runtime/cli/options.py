@@ -7,11 +7,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from timetile.lowering.pipelines import FpContract
+from timetile.passes.contract_cells import FpContract
 from timetile.passes.simplify_cells import FpDivision
 from timetile.runtime.cli.terminal import Log
 from timetile.runtime.kernels.of_program import Halos
 from timetile.runtime.program.compiled_program import Executor
+
+Emit = Literal["temporal", "tile", "gpu", "nvvm", "ptx", "bundle"]
+"""A level of the compiler, shown by `compile`."""
+
+CacheAction = Literal["path", "verify", "clear"]
+"""What `cache` does."""
 
 
 class Options(argparse.Namespace):
@@ -48,5 +54,5 @@ class Options(argparse.Namespace):
     out: Path | None
     check: bool
     plot: Path | None
-    emit: Literal["temporal", "tile", "gpu", "nvvm", "ptx", "bundle"]
-    action: Literal["path", "verify", "clear"]
+    emit: Emit
+    action: CacheAction

@@ -22,7 +22,6 @@ from timetile.dialects.tile import ApplyOp, KernelOp
 from timetile.dialects.verified import ancestor_of
 from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
 from timetile.lowering.pipelines import (
-    FpContract,
     temporal_passes,
     thread_passes,
     tile_passes,
@@ -32,6 +31,7 @@ from timetile.lowering.ptx.functions import nvrtc_version
 from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.passes.analysis.launches.trip_counts import constant_steps, most_steps_at_once
 from timetile.passes.common_halos import CommonHalosPass
+from timetile.passes.contract_cells import FpContract
 from timetile.passes.diagnostics import CompileError, apply_verified, collected_remarks, refuse
 from timetile.passes.raising.memory import ANY_MEMORY, written_memory
 from timetile.passes.simplify_cells import FpDivision

@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from timetile.dialects.temporal import MOST_DEPTH
-from timetile.lowering.pipelines import FpContract
 from timetile.passes.analysis.geometry.limits import check_loop
+from timetile.passes.contract_cells import FpContract
 from timetile.passes.diagnostics import collected_remarks
 from timetile.passes.simplify_cells import FpDivision
 from timetile.passes.target_arch import TargetArchPass

@@ -19,6 +19,7 @@ from support.generate_bounds import programs_of_bounds, schedules_of_bounds
 from support.generate_roles import programs_of_any_roles
 from support.schedules import Schedule, warp_row
 from timetile.dialects.tile import Form
+from timetile.runtime.kernels.of_program import Halos
 
 FORMS = tuple(Form)
 """How sums may be split."""
@@ -44,7 +45,7 @@ class Pair:
     constant: bool
     """The loop's number of steps, stated in the program."""
     contract: Literal["off", "fast"]
-    halos: Literal["compared", "common", "apart"]
+    halos: Halos
     common: bool
     """The buffers of a cycle begin with equal halos."""
 
