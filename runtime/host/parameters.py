@@ -19,6 +19,7 @@ from timetile.dialects.syntax import element_type, field_type
 from timetile.dialects.temporal import LoopOp
 from timetile.passes.raise_time_loop import TIME_LOOP
 from timetile.passes.raising.memory import is_alias, number_behind
+from timetile.runtime.loading.names import argument_names
 
 ON_HOST = (
     gpu.MemcpyOp,
@@ -100,20 +101,10 @@ def counts_steps(op: Operation, value: SSAValue) -> bool:
     return op.ub is value and list(op.operands).count(value) == 1
 
 
-def names_in_text(arguments: Sequence[SSAValue]) -> list[str | None]:
-    """
-    The names of arguments, each different: xDSL numbers equal names when printing, and forgets the
-    numbers when parsing.
-    """
-    hints = [argument.name_hint for argument in arguments]
-    earlier = [hints[:k].count(hint) for k, hint in enumerate(hints)]
-    return [f"{hint}_{k}" if hint and k else hint for hint, k in zip(hints, earlier)]
-
-
 def parameters_of(function: FuncOp) -> tuple[Parameter, ...]:
     """The arguments of a host function. A field cast to static bounds has these bounds."""
     parameters: list[Parameter] = []
-    names = names_in_text(function.body.block.args)
+    names = argument_names(function)
     for position, argument in enumerate(function.body.block.args):
         kind: Attribute = argument.type
         bounds: StencilBoundsAttr | None = None

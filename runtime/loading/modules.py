@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
-from xdsl.ir import Operation
+from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.lexer import Span
 
 from timetile.passes.diagnostics import CompileError
+from timetile.runtime.loading.names import keep_names
 from timetile.runtime.loading.plugins import all_dialects
 from timetile.runtime.loading.spellings import modern
 from timetile.runtime.loading.spellings.earth import line_in_turn
@@ -41,14 +44,19 @@ def make_context() -> Context:
 
 class LocatingParser(Parser):
     """
-    A parser that gives each operation the location of its first character: xDSL leaves the location
-    unknown.
+    A parser that gives each operation the location of its first character, and keeps the whole
+    names of arguments: xDSL leaves the location unknown, and drops numbers at the end of names.
     """
 
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, text, name)
         self.file = StringAttr(name)
         self.lines = [0, *(k + 1 for k, character in enumerate(text) if character == "\n")]
+        self.names: dict[SSAValue, str] = {}
+
+    def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Span) -> None:
+        super()._register_ssa_definition(name, values, span)
+        self.names.update((value, name) for value in values if isinstance(value, BlockArgument))
 
     def parse_operation(self) -> Operation:
         """Parse an operation, and set its location."""
@@ -98,6 +106,7 @@ def parsed(text: str, name: str) -> ModuleOp:
     try:
         module = parser.parse_module()
         symbols_to_arguments(module)
+        keep_names(module, parser.names)
         modern_structure(module)
         module.verify()
         module = without_inner_modules(module, name)

@@ -12,6 +12,7 @@ from xdsl.dialects import scf, stencil
 import timetile
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.loading.modules import load_text
+from timetile.runtime.loading.names import ARGUMENT_NAMES
 from timetile.runtime.program.compiled_program import Executor
 
 Array = NDArray[np.float64]
@@ -124,8 +125,19 @@ def test_a_parallel_loop_that_yields_ends_with_a_reduction():
     assert isinstance(loop.body.block.last_op, scf.ReduceOp)
 
 
-def test_arguments_of_one_name_are_numbered_as_in_the_text():
-    program = timetile.compile(POINTS, executor="cpu", cache=False)
+@pytest.mark.parametrize(("first", "second"), [("wave", "wave_1"), ("w_1", "w_2"), ("w_0", "z")])
+def test_arguments_have_the_names_of_the_text(first: str, second: str):
+    """xDSL drops numbers at the end of names, and no name may then be another argument's."""
+    text = POINTS.replace("%wave_1", f"%{second}").replace("%wave", f"%{first}")
+    program = timetile.compile(text, executor="cpu", cache=False)
+    assert [p.name for p in program.parameters] == ["A", "at", first, second, "n"]
+
+
+def test_arguments_of_a_module_are_numbered_as_xdsl_prints_them():
+    module = load_text(POINTS)
+    for function in module.ops:
+        function.attributes.pop(ARGUMENT_NAMES)
+    program = timetile.compile(module, executor="cpu", cache=False)
     assert [p.name for p in program.parameters] == ["A", "at", "wave", "wave_1", "n"]
 
 
