@@ -9,15 +9,15 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from xdsl.ir import Attribute, Dialect, Operation
-from xdsl.passes import ModulePass
+from xdsl.utils.str_enum import StrEnum
 
 import timetile
 from timetile.lowering import pipelines
 from timetile.lowering.universe import DIALECTS, PASSES, TARGETS
-from timetile.passes.enum_options import enumerations
 
 PAGE = Path(__file__).parent / "reference.md"
 
@@ -119,6 +119,15 @@ def python() -> Iterator[str]:
     yield '- Messages go to `logging.getLogger("timetile")`.\n'
 
 
+def words_of(hint: Any) -> list[str]:
+    """The words of an option's type, an enumeration or a Literal; none for other types."""
+    kinds = [kind for kind in get_args(hint) if kind is not NoneType]
+    kind = kinds[0] if len(kinds) == 1 else hint
+    if get_origin(kind) is Literal:
+        return list(map(str, get_args(kind)))
+    return list(map(str, kind)) if isinstance(kind, type) and issubclass(kind, StrEnum) else []
+
+
 def options(item: Any) -> Iterator[str]:
     """The options of a pass or a target: the fields of the dataclass."""
     if not dataclasses.is_dataclass(item):
@@ -126,12 +135,12 @@ def options(item: Any) -> Iterator[str]:
     fields = [f for f in dataclasses.fields(item) if f.name != "name"]
     if not fields:
         return
-    words = enumerations(item) if isinstance(item, type) and issubclass(item, ModulePass) else {}
+    hints = get_type_hints(item)
     yield "| option | type | default |\n|---|---|---|"
     for found in fields:
         kind = str(found.type).removesuffix(" | None").replace("|", "\\|")
-        if found.name in words:
-            kind = ", ".join(map(str, words[found.name]))
+        if words := words_of(hints[found.name]):
+            kind = ", ".join(words)
         default = "" if found.default is None else f"`{found.default}`"
         yield f"| `{found.name.replace('_', '-')}` | `{kind}` | {default} |"
     yield ""
