@@ -2,7 +2,7 @@
 Measure coefficients of fewer axes: diffusion with a damping profile along some axes, read in place,
 beside the program with equal numbers in a field of all axes.
 
-    python benchmarks/profiles.py --out benchmarks/results/h100-profiles.json
+    python benchmarks/profiles.py --out benchmarks/results/h200-profiles.json
 
 The state lies in GPU memory, and `advance` is timed from the first launch to the end of the last.
 Both programs leave equal bits, which is checked first. The bound is a device copy that reads and

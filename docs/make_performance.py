@@ -220,6 +220,33 @@ def examples_section(report: dict[str, Any]) -> str:
     return f"{facts}\n\n{command}\n\n{made}"
 
 
+PROFILES = ("type", "cells", "axes", "profile", "steps a launch", "field", "steps a launch")
+
+
+def profile_cells(row: Row) -> tuple[str, ...]:
+    """A coefficient of fewer axes beside a field of all axes."""
+    return (
+        {"float32": "FP32", "float64": "FP64"}[row["dtype"]],
+        " x ".join(map(str, row["domain"])),
+        ", ".join(map(str, row["axes"])),
+        number(row["profile_gcells_per_s"]),
+        str(row["profile_steps_a_launch"]),
+        number(row["field_gcells_per_s"]),
+        str(row["field_steps_a_launch"]),
+    )
+
+
+def profiles_section(report: dict[str, Any]) -> str:
+    """The table of coefficients of fewer axes, with machine and way of measuring."""
+    facts = (
+        f"{report['device']}, which copies {report['copy_tb_per_s']:.2f} TB/s; NumPy "
+        f"{report['numpy']}; commit {report['commit']}:"
+    )
+    command = f"```console\n$ {report['command']}\n```"
+    made = table(PROFILES, map(profile_cells, report["rows"]))
+    return f"{facts}\n\n{command}\n\n{made}"
+
+
 def replace(text: str, name: str, made: str) -> str:
     """The page with new text between a pair of marks."""
     start, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
@@ -323,6 +350,9 @@ def main() -> None:
     examples = RESULTS / "h100-examples.json"
     if examples.exists():
         text = replace(text, "table examples", examples_section(json.loads(examples.read_text())))
+    profiles = RESULTS / "h200-profiles.json"
+    if profiles.exists():
+        text = replace(text, "table profiles", profiles_section(json.loads(profiles.read_text())))
     for name in ("search", "search-3d"):
         searched = RESULTS / f"h200-{name}.json"
         if searched.exists():

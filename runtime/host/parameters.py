@@ -139,16 +139,16 @@ def bound(
     """
     The values of a call in the order of the program's arguments: values by position, then values by
     name, and `steps` for missing numbers of steps. Raises TypeError for too few or too many values,
-    and for a name of no argument or of two.
+    and for a name of no argument.
     """
     values = dict(enumerate(given))
     for name, value in named.items():
         found = [p for p in parameters if p.name == name]
-        if len(found) != 1:
+        if not found:
             known = ", ".join(p.name for p in parameters if p.name) or "without names"
-            how = "names no argument" if not found else f"names {len(found)} arguments"
             raise TypeError(
-                f"{name}= {how} of {program}, which are {known}; give other arguments by position"
+                f"{name}= names no argument of {program}, which are {known}; give other arguments "
+                "by position"
             )
         if found[0].position in values:
             raise TypeError(

@@ -183,7 +183,7 @@ def test_a_call_whose_arguments_do_not_fit_is_refused(call: Call, message: str):
     assert str(caught.value) == message
 
 
-def test_a_name_that_two_arguments_have_is_refused():
+def test_arguments_with_one_name_are_numbered_and_each_is_given_by_name():
     from timetile.runtime.loading.modules import load
 
     module = load(program_text(entry("heat-2d").make(DOMAIN)))
@@ -191,9 +191,12 @@ def test_a_name_that_two_arguments_have_is_refused():
     function.regions[0].block.args[1].name_hint = "u"
     program = timetile.compile(module, executor="cpu", cache=False)
     u, v = fields()
-    with pytest.raises(TypeError, match="u= names 2 arguments of @run, which are u, u, steps"):
+    with pytest.raises(TypeError, match="v= names no argument of @run, which are u, u_1, steps"):
         program(u=u, v=v, steps=3)
-    program(u, v, steps=3)
+    by_position = u.copy(), v.copy()
+    program(*by_position, steps=3)
+    program(u=u, u_1=v, steps=3)
+    assert u.tobytes() == by_position[0].tobytes() and v.tobytes() == by_position[1].tobytes()
 
 
 @pytest.mark.parametrize("executor", ["cpu", "planes", "simt"])

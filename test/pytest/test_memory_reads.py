@@ -127,7 +127,7 @@ def test_steps_too_large_for_tiles_are_cut_into_parts_with_reads_from_memory(wid
     (loop,) = check(wide.program, wide.steps)
     assert len(loop.kernel_names) == wide.parts
     assert loop.depth_list == (1,)
-    assert 'reads = "memory"' in str(loop.schedule)
+    assert loop.schedule is not None and loop.schedule.data.reads_memory
 
 
 @pytest.mark.covering(every=2)
