@@ -13,12 +13,12 @@ class Fit:
 
     isa: str
     """The instruction set of all parts served by the parameters."""
-    part: str
-    """The part on which the samples were measured."""
+    part: str | None
+    """The part on which the samples were measured; None without samples."""
     date: str
     """When the parameters were last changed, as YYYY-MM."""
-    assembler: str
-    """The assembler of the samples."""
+    assembler: str | None
+    """The assembler of the samples; None without samples."""
     samples: tuple[str, ...]
     """Files of samples, below `benchmarks/samples`; none where the parameters are another fit's."""
     assembled: tuple[str, ...]
@@ -34,4 +34,4 @@ class Fit:
     @property
     def is_measured(self) -> bool:
         """Whether the parameters were fitted to kernels run on the instruction set."""
-        return bool(self.samples)
+        return self.part is not None

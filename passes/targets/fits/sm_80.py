@@ -20,9 +20,9 @@ PARAMETERS = replace(
 
 FIT = Fit(
     isa="sm_80",
-    part="none",
+    part=None,
     date="2026-11",
-    assembler="none",
+    assembler=None,
     samples=(),
     assembled=(),
     unfitted=(),
