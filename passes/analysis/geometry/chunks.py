@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from math import inf
 
 from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry, whole_blocks
@@ -281,12 +280,10 @@ def chunk_counts(geometry: Geometry, residency: Residency) -> list[int]:
 class Shortest:
     """Keeps the shortest offered launch; of equally long launches, the first."""
 
-    def __init__(self, geometry: Geometry, residency: Residency):
+    def __init__(self, geometry: Geometry, residency: Residency, first: Chunks):
         self.residency = residency
         self.doubles = not is_word(geometry.stored_fields[0])
-        self.best: Chunks | None = None
-        self.rank = (inf, 0, 0.0)
-        """Of the best launch: the duration, the tiles, and the steps of the longest chunks."""
+        self.best, self.rank = first, self.rank_of(first)
 
     def duration(self, chunks: Chunks, steps: float) -> float:
         """Duration of a launch in interior steps, with crowding and the cost of joined planes."""
@@ -294,14 +291,18 @@ class Shortest:
         least = JOINING_SPEED if joined and self.doubles else 1.0
         return steps * self.residency.crowding(chunks.tiles) * least
 
+    def rank_of(self, chunks: Chunks) -> tuple[float, int, float]:
+        """Duration of a launch, its tiles, and the steps of its longest chunks: less is better."""
+        # The cost of a step on the rim is an estimate: of launches with equal ends, the launch with
+        # time to spare is safer.
+        return self.duration(chunks, chunks.steps), chunks.tiles, chunks.longest
+
     def offer(self, chunks: Chunks) -> None:
         """Compare a launch with the best one. Most launches are too long by their work alone."""
         if self.duration(chunks, chunks.least_steps) > self.rank[0]:
             return
-        # The cost of a step on the rim is an estimate: of launches with equal ends, the launch with
-        # time to spare is safer.
-        rank = (self.duration(chunks, chunks.steps), chunks.tiles, chunks.longest)
-        if self.best is None or rank < self.rank:
+        rank = self.rank_of(chunks)
+        if rank < self.rank:
             self.best, self.rank = chunks, rank
 
     def rules_out(self, steps: float, tiles: int) -> bool:
@@ -331,18 +332,22 @@ def choose_chunks(
     corner, restart = corner_steps(geometry, residency), geometry.fill + geometry.drain
     counts = chunk_counts(geometry, residency)
     heights = list(dict.fromkeys(ceil_div(geometry.planes, count) for count in counts))
-    shortest = Shortest(geometry, residency)
 
-    def launches(planes: int) -> Iterator[Chunks]:
+    def launches(planes: int) -> list[Chunks]:
         others = Columns(inner, planes, ends=inside)
         if weight is None:
-            yield launch(geometry, residency, others)
-            return
-        for height in {edge_height(geometry, planes, weight, corner), planes}:
-            edge = Columns(rim, height, weight, on_rim=True, ends=on_rim)
-            yield launch(geometry, residency, edge, others)
+            return [launch(geometry, residency, others)]
+        edges = [
+            Columns(rim, height, weight, on_rim=True, ends=on_rim)
+            for height in {edge_height(geometry, planes, weight, corner), planes}
+        ]
+        return [launch(geometry, residency, edge, others) for edge in edges]
 
-    for planes in heights:
+    first, *more = launches(heights[0])
+    shortest = Shortest(geometry, residency, first)
+    for chunks in more:
+        shortest.offer(chunks)
+    for planes in heights[1:]:
         tiles = inner * geometry.chunks(planes)
         work = (inner + rim * (weight or 1.0)) * geometry.planes + tiles * restart
         # The lower the chunks, the more of them fill the pipeline: all lower ones take longer, too.
@@ -355,5 +360,4 @@ def choose_chunks(
         shortest.offer(chunks)
     for chunks in one_round(geometry, residency, weight, sums=sums, joins=joins):
         shortest.offer(chunks)
-    assert shortest.best is not None
     return shortest.best
