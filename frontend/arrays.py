@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from timetile.passes.analysis.geometry.plane_geometry import VECTOR_BYTES
+from timetile.passes.targets.hardware import VECTOR_BYTES
 from timetile.runtime.host.arrays import is_contiguous, is_numpy_array, is_on_device
 
 TYPES = ("float32", "float64")

@@ -13,7 +13,6 @@ from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile.kinds import Form, Guards, TileLevel
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
-from timetile.passes.analysis.geometry.residency import SCHEDULERS
 from timetile.passes.analysis.launches.liveness import rotation_of
 from timetile.passes.analysis.launches.trip_counts import most_steps_at_once
 from timetile.passes.cost.launch import launch_cost
@@ -33,6 +32,7 @@ from timetile.passes.rules import (
     spills,
 )
 from timetile.passes.schedule_space import DEEPEST, DEEPEST_BOX, DEEPEST_LINE, depths, schedules
+from timetile.passes.targets.hardware import SCHEDULERS
 from timetile.passes.targets.parameters import Worth
 from timetile.passes.targets.target import Target
 from timetile.passes.temporal_fusion import complete_depths

@@ -29,9 +29,9 @@ from timetile.dialects.tile import (
 )
 from timetile.dialects.tile.kinds import Published, PublishedAttr
 from timetile.dialects.verified import maker_of
-from timetile.passes.analysis.geometry.plane_geometry import VECTOR_BYTES
 from timetile.passes.analysis.placed import layout_of
 from timetile.passes.rewriting import replace_apply
+from timetile.passes.targets.hardware import VECTOR_BYTES
 
 
 def add_exchanges(kernel: KernelOp) -> None:

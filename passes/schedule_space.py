@@ -12,8 +12,8 @@ from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import LANES
 from timetile.dialects.tile.kinds import Form, Sync, TileLevel
 from timetile.dialects.tile.schedule import Schedule
-from timetile.passes.analysis.geometry.plane_geometry import VECTOR_BYTES
 from timetile.passes.analysis.launches.liveness import written_bounds, written_cells
+from timetile.passes.targets.hardware import VECTOR_BYTES
 from timetile.passes.targets.target import Target
 
 DEEPEST = 16

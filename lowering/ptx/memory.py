@@ -13,7 +13,7 @@ from timetile.dialects.simt import CELL_BYTES, GLOBAL_SPACE, SHARED_SPACE, addre
 from timetile.lowering.ptx.symbols import SHARED_SYMBOL
 from timetile.lowering.ptx.text import element_bytes, move_kind, together, zero_literal
 from timetile.lowering.ptx.writer import Writer
-from timetile.passes.analysis.geometry.plane_geometry import VECTOR_BYTES
+from timetile.passes.targets.hardware import VECTOR_BYTES
 
 LINE_HINT = ".L2::128B"
 """

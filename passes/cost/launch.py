@@ -18,7 +18,7 @@ from timetile.dialects.tile import KernelOp
 from timetile.passes.analysis.block_memory import BlockMemory
 from timetile.passes.analysis.geometry.chunks import choose_chunks
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
-from timetile.passes.analysis.geometry.residency import SCHEDULERS, Residency
+from timetile.passes.analysis.geometry.residency import Residency
 from timetile.passes.cost.facts import KernelFacts, facts_of
 from timetile.passes.cost.register_facts import register_facts
 from timetile.passes.cost.registers import registers, room
@@ -29,6 +29,7 @@ from timetile.passes.cost.step import computing_seconds, step_cycles
 from timetile.passes.cost.terms import Cost, StepCycles
 from timetile.passes.cost.traffic import moving_seconds
 from timetile.passes.cost.waiting import exposed_seconds, waiting_seconds
+from timetile.passes.targets.hardware import SCHEDULERS
 from timetile.passes.targets.target import Target
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
-from timetile.passes.analysis.geometry.plane_geometry import SLICE_ALIGNMENT
 from timetile.passes.analysis.geometry.shared_layout import (
     EdgeLayout,
     PaddedPlane,
@@ -15,6 +14,7 @@ from timetile.passes.analysis.queues.storage import copies_slots, exchanged_slot
 from timetile.passes.cost.facts import ExchangeFacts, KernelFacts, cell_bytes, field_bytes
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.turn import period_of
+from timetile.passes.targets.hardware import SLICE_ALIGNMENT
 
 
 def slots_of_copies(exchange: ExchangeFacts, setting: Setting, ahead: int) -> int:

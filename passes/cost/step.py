@@ -6,15 +6,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from timetile.dialects.tile import LANES, Guards, queue_type
-from timetile.passes.analysis.geometry.plane_geometry import VECTOR_BYTES, vector_cells
-from timetile.passes.analysis.geometry.residency import SCHEDULERS, Residency
+from timetile.dialects.tile import Guards, queue_type
+from timetile.passes.analysis.geometry.plane_geometry import vector_cells
+from timetile.passes.analysis.geometry.residency import Residency
 from timetile.passes.cost.facts import KernelFacts, StageFacts, cell_bytes, field_bytes
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.taps import neighbours, wavefronts
 from timetile.passes.cost.terms import StepCycles
 from timetile.passes.cost.turn import period_of
 from timetile.passes.cost.waiting import is_resident_in_a_block, waiting_seconds
+from timetile.passes.targets.hardware import LANES, SCHEDULERS, VECTOR_BYTES
 from timetile.passes.targets.target import Target
 
 

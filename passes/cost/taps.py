@@ -10,9 +10,8 @@ from functools import lru_cache
 from itertools import product
 from math import prod
 
-from timetile.dialects.tile import LANES
 from timetile.passes.analysis.geometry.plane_geometry import Row, moved_by
-from timetile.passes.targets.isa import SHARED_BYTES_PER_CYCLE
+from timetile.passes.targets.hardware import LANES, SHARED_BYTES_PER_CYCLE
 
 
 @dataclass(frozen=True)

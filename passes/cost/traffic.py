@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import ceil, log2, prod
 
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
-from timetile.passes.analysis.geometry.plane_geometry import VECTOR_BYTES
 from timetile.passes.analysis.geometry.residency import Residency
 from timetile.passes.cost.facts import KernelFacts, cell_bytes, field_bytes
 from timetile.passes.cost.rim import has_copies
 from timetile.passes.cost.setting import Setting
+from timetile.passes.targets.hardware import VECTOR_BYTES
 from timetile.passes.targets.target import Target
 
 

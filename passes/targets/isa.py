@@ -12,9 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-SHARED_BYTES_PER_CYCLE = 128
-"""Bytes a cycle of the shared memory of one multiprocessor: 32 banks of 4 bytes."""
-
 
 @dataclass(frozen=True)
 class Isa:

@@ -9,7 +9,8 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from timetile.passes.diagnostics import CompileError
 from timetile.passes.targets.fit import Fit
 from timetile.passes.targets.fits import h200, sm_80
-from timetile.passes.targets.isa import ISAS, SHARED_BYTES_PER_CYCLE, Isa
+from timetile.passes.targets.hardware import SHARED_BYTES_PER_CYCLE
+from timetile.passes.targets.isa import ISAS, Isa
 from timetile.passes.targets.parameters import Parameters
 from timetile.passes.targets.parts import PARTS, Part, default_part
 

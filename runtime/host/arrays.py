@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import Attribute
 
-from timetile.passes.analysis.geometry.plane_geometry import VECTOR_BYTES
+from timetile.passes.targets.hardware import VECTOR_BYTES
 from timetile.runtime.arithmetic.cells import DTYPES, dtype_of
 from timetile.runtime.machine.cuda import cuda_module
 

@@ -30,18 +30,7 @@ from timetile.dialects.tile import (
 from timetile.passes.analysis.geometry.axis_tiling import AxisTiling, ceil_div, tiles_beyond_first
 from timetile.passes.analysis.geometry.extents import Needs, served_by_copies
 from timetile.passes.analysis.placed import layout_of
-
-VECTOR_BYTES = 16
-"""Bytes of the widest access of a thread."""
-
-SECTOR_BYTES = 32
-"""
-Least bytes read or written by memory. A store of a part costs as much as a store of the whole.
-"""
-
-SLICE_ALIGNMENT = 128
-"""Alignment, in bytes, of slices of shared memory."""
-
+from timetile.passes.targets.hardware import SECTOR_BYTES, VECTOR_BYTES
 
 Row = tuple[int, ...]
 """

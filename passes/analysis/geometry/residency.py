@@ -7,12 +7,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from timetile.dialects.tile import LANES, KernelOp, LayoutAttr
+from timetile.dialects.tile import KernelOp, LayoutAttr
 from timetile.passes.analysis.placed import layout_of
+from timetile.passes.targets.hardware import LANES, SCHEDULERS
 from timetile.passes.targets.target import Target
-
-SCHEDULERS = 4
-"""Warp schedulers of a multiprocessor."""
 
 SATURATING_WARPS = 1.4 * SCHEDULERS
 """

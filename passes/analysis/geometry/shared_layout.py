@@ -16,7 +16,7 @@ from xdsl.ir import Attribute
 from timetile.dialects.simt import CELL_BYTES
 from timetile.dialects.tile import LANES, AxisLayout, LayoutAttr
 from timetile.passes.analysis.geometry.axis_tiling import ceil_div
-from timetile.passes.analysis.geometry.plane_geometry import SLICE_ALIGNMENT, VECTOR_BYTES
+from timetile.passes.targets.hardware import SLICE_ALIGNMENT, VECTOR_BYTES
 
 
 def whole_vectors(element: Attribute, cells: int) -> int:

@@ -1,0 +1,34 @@
+"""Facts of the hardware equal for all targets.
+
+`LANES`, the threads of a warp, is the number of the tile dialect, whose verifiers need it.
+"""
+
+from __future__ import annotations
+
+from timetile.dialects.tile import LANES
+
+__all__ = [
+    "LANES",
+    "SCHEDULERS",
+    "SECTOR_BYTES",
+    "SHARED_BYTES_PER_CYCLE",
+    "SLICE_ALIGNMENT",
+    "VECTOR_BYTES",
+]
+
+SCHEDULERS = 4
+"""Warp schedulers of a multiprocessor."""
+
+VECTOR_BYTES = 16
+"""Bytes of the widest access of a thread."""
+
+SECTOR_BYTES = 32
+"""
+Least bytes read or written by memory. A store of a part costs as much as a store of the whole.
+"""
+
+SHARED_BYTES_PER_CYCLE = 128
+"""Bytes a cycle of the shared memory of one multiprocessor: 32 banks of 4 bytes."""
+
+SLICE_ALIGNMENT = SHARED_BYTES_PER_CYCLE
+"""Alignment, in bytes, of slices of shared memory: each slice begins in the first bank."""
