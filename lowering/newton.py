@@ -25,8 +25,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from math import copysign, frexp
-from typing import Literal
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as xmath
@@ -79,15 +79,40 @@ FORMATS: dict[Attribute, Format] = {f64: Format(1023, 20, 400), f32: Format(127,
 
 SIGN_OFF = 0x7FFFFFFF
 
-Requirement = Literal["ordinary", "positive", "ordinary or zero", "positive or zero", "some zero"]
-"""A requirement on an operand: ordinary, of one sign or either, or +0; or not of ones only."""
+
+class Requirement(Enum):
+    """
+    A requirement on an operand: ORDINARY, of one sign (POSITIVE) or either, or +0; or SOME_ZERO, a
+    fraction not of ones only.
+    """
+
+    ORDINARY = auto()
+    POSITIVE = auto()
+    ORDINARY_OR_ZERO = auto()
+    POSITIVE_OR_ZERO = auto()
+    SOME_ZERO = auto()
+
+    @property
+    def is_positive(self) -> bool:
+        """Whether negative operands are excluded."""
+        return self in (Requirement.POSITIVE, Requirement.POSITIVE_OR_ZERO)
+
+    @property
+    def allows_zero(self) -> bool:
+        """Whether +0 is allowed beside ordinary numbers."""
+        return self in (Requirement.ORDINARY_OR_ZERO, Requirement.POSITIVE_OR_ZERO)
+
 
 STRONGER: dict[Requirement, tuple[Requirement, ...]] = {
-    "positive": (),
-    "ordinary": ("positive",),
-    "positive or zero": ("positive",),
-    "ordinary or zero": ("ordinary", "positive", "positive or zero"),
-    "some zero": (),
+    Requirement.POSITIVE: (),
+    Requirement.ORDINARY: (Requirement.POSITIVE,),
+    Requirement.POSITIVE_OR_ZERO: (Requirement.POSITIVE,),
+    Requirement.ORDINARY_OR_ZERO: (
+        Requirement.ORDINARY,
+        Requirement.POSITIVE,
+        Requirement.POSITIVE_OR_ZERO,
+    ),
+    Requirement.SOME_ZERO: (),
 }
 """For each requirement, stronger requirements."""
 
@@ -178,7 +203,9 @@ class Expansion(Sequences):
 
     def require(self, value: SSAValue, what: Requirement) -> None:
         """Require a property of a value for the sequences."""
-        if (value in self.roots and what != "some zero") or float_constant(value) is not None:
+        if (value in self.roots and what is not Requirement.SOME_ZERO) or float_constant(
+            value
+        ) is not None:
             return
         for stronger in (what, *STRONGER[what]):
             if (value, stronger) in self.conditions:
@@ -207,7 +234,7 @@ class Expansion(Sequences):
 
     def condition(self, value: SSAValue, what: Requirement) -> SSAValue:
         """The condition for a property of a value."""
-        if what == "some zero":
+        if what is Requirement.SOME_ZERO:
             # Comparing the lower word alone is cheaper: one value in four billion takes the exact
             # path needlessly.
             return self.emit.compare("ne", self.halves(value)[0], -1)
@@ -217,10 +244,10 @@ class Expansion(Sequences):
         if least is not None and least >= 2.0**-form.farthest:
             # The value has a known sign and a known lower bound: only the upper end is tested.
             return self.emit.compare("ult", word, form.least + form.span)
-        if "positive" not in what:
+        if not what.is_positive:
             word = self.emit.binary(arith.AndIOp, word, self.emit.int(SIGN_OFF))
         ordinary = self.emit.compare("ult", self.emit.add_int(word, -form.least), form.span)
-        if "or zero" not in what:
+        if not what.allows_zero:
             return ordinary
         if value.type == f64:
             number = self.emit.binary(arith.OrIOp, number, self.halves(value)[0])
@@ -247,7 +274,7 @@ class Expansion(Sequences):
 
     def root(self, x: SSAValue, *, or_zero: bool) -> SSAValue:
         """The square root of an ordinary positive number or of +0, correctly rounded."""
-        self.require(x, "positive or zero" if or_zero else "positive")
+        self.require(x, Requirement.POSITIVE_OR_ZERO if or_zero else Requirement.POSITIVE)
         guess = self.emit.add(simt.ReciprocalRootOp(x)).result
         if or_zero:
             guess = self.bounded(guess)
@@ -264,10 +291,10 @@ class Expansion(Sequences):
 
     def reciprocal(self, x: SSAValue) -> SSAValue:
         """One by an ordinary number, correctly rounded."""
-        self.require(x, "ordinary")
+        self.require(x, Requirement.ORDINARY)
         if x.type == f64:
             # For a fraction with only one bits, the last step may round the reciprocal down.
-            self.require(x, "some zero")
+            self.require(x, Requirement.SOME_ZERO)
         return self.once("reciprocal", x, lambda: (self.newton(x),))[0]
 
     def newton(self, x: SSAValue) -> SSAValue:
@@ -293,7 +320,7 @@ class Expansion(Sequences):
         reciprocal = self.reciprocal(b)
         if float_constant(a) == 1.0:
             return reciprocal
-        self.require(a, "ordinary or zero")
+        self.require(a, Requirement.ORDINARY_OR_ZERO)
         against = self.negative(b)
         result = self.multiply(a, reciprocal)
         # The FP32 reciprocal took a step less than the FP64 reciprocal.

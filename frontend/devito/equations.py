@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from enum import Enum, auto
+from typing import Any
 
 from timetile.frontend.devito.cells import check_operations
 from timetile.frontend.devito.library import NotCovered
@@ -15,16 +16,26 @@ KINDS = {"float32": "f32", "float64": "f64"}
 """The types of cells, by the names of NumPy's."""
 
 
+class Series(Enum):
+    """
+    The arrays of a function over time. LEVELS: several buffers rotate from step to step. SLOTS: the
+    step gives the index of an array. ONE: the function has no time.
+    """
+
+    LEVELS = auto()
+    SLOTS = auto()
+    ONE = auto()
+
+
 @dataclass(frozen=True)
 class Role:
     """
-    One array of a function during a step. A `level` is one of several rotating buffers, counted
-    from the step's own, modulo the number of buffers. A `slot` is one of a series, at an index
-    given by the step. `all` is a function without time.
+    One array of a function during a step. `at` is a level, counted from the step's own, modulo the
+    number of buffers, or the index of a slot.
     """
 
     function: str
-    kind: Literal["level", "slot", "all"]
+    series: Series
     at: Any = 0
 
 
@@ -90,16 +101,16 @@ class Equations:
         """The array of an indexed function. Raises NotCovered for an unknown time index."""
         function = indexed.function
         if not has_time(function):
-            return Role(function.name, "all")
+            return Role(function.name, Series.ONE)
         dimension, at = function.dimensions[0], indexed.indices[0]
         if not dimension.is_Stepping:
-            return Role(function.name, "slot", at)
+            return Role(function.name, Series.SLOTS, at)
         if dimension in at.free_symbols:
             step = at - dimension
             if not step.is_Integer or dimension.root is not self.time:
                 raise NotCovered(f"{indexed} has no time index that timetile knows")
-            return Role(function.name, "level", int(step) % int(function.shape_allocated[0]))
-        return Role(function.name, "slot", at)
+            return Role(function.name, Series.LEVELS, int(step) % int(function.shape_allocated[0]))
+        return Role(function.name, Series.SLOTS, at)
 
     def loop_of(self, index: Any, equation: Equation) -> tuple[Loop | None, Any]:
         """The loop moving an index, if any, and the offset added to the loop's value."""
@@ -221,7 +232,7 @@ def check(found: Equations, equation: Equation) -> None:
         if kind not in KINDS and not is_sparse(function):
             raise NotCovered(f"{function.name} has cells of {kind}; use float32 or float64")
         role = found.role(indexed)
-        if role.kind == "level":
+        if role.series is Series.LEVELS:
             found.levels[function.name] = int(function.shape_allocated[0])
     if is_sparse_equation(equation):
         return
@@ -306,7 +317,7 @@ def check_time(found: Equations) -> None:
             if getattr(indexed, "is_Indexed", False) and not is_sparse(indexed.function):
                 roles.setdefault(indexed.function.name, []).append(found.role(indexed))
     for name, own in roles.items():
-        slots = [role for role in dict.fromkeys(own) if role.kind == "slot"]
+        slots = [role for role in dict.fromkeys(own) if role.series is Series.SLOTS]
         distances = [role.at - slots[0].at for role in slots]
         fixed = all(distance.is_Integer for distance in distances)
         if slots and (not fixed or name in found.levels):

@@ -12,10 +12,11 @@ from timetile.frontend.devito.equations import (
     Equation,
     Equations,
     Role,
+    Series,
     is_sparse_equation,
 )
 from timetile.frontend.devito.library import NotCovered
-from timetile.frontend.devito.parameters import Argument, Parameters
+from timetile.frontend.devito.parameters import Argument, Meaning, Parameters
 from timetile.frontend.devito.sparse import Entries, Nest, Statement
 from timetile.frontend.devito.sweeps import Scalars, Sweep
 
@@ -56,7 +57,7 @@ class Writer:
 
         def field_of(role: Role) -> str:
             name = parameters.array(role)
-            return level_name(role) if role.kind == "level" else name
+            return level_name(role) if role.series is Series.LEVELS else name
 
         for equation in active:
             try:
@@ -102,15 +103,15 @@ class Writer:
             return "%clock"
         if expression.is_Number or not self.is_scalar(expression):
             return None
-        return parameters.name(Argument("scalar", expression), kind)
+        return parameters.name(Argument(Meaning.SCALAR, expression), kind)
 
     def looped(self, parameters: Parameters, body: Sequence[str]) -> str:
         """The body in a loop over time with rotating fields."""
-        steps = parameters.name(Argument("steps"), "index")
+        steps = parameters.name(Argument(Meaning.STEPS), "index")
         used = "\n".join(body)
         lines = list(body)
         if "%clock" in used or "%now" in used:
-            start = parameters.name(Argument("start"), "index")
+            start = parameters.name(Argument(Meaning.START), "index")
             move = "addi" if self.direction > 0 else "subi"
             before = [f"%now = arith.{move} {start}, %step : index"]
             if "%clock" in used:
@@ -139,7 +140,7 @@ class Writer:
     def next_level(self, role: Role) -> Role:
         """The level whose array is the array of `role` in the next step."""
         count = self.equations.levels[role.function]
-        return Role(role.function, "level", (role.at + self.direction) % count)
+        return Role(role.function, Series.LEVELS, (role.at + self.direction) % count)
 
 
 def level_name(role: Role) -> str:
@@ -162,7 +163,7 @@ def kind_of(active: Sequence[Equation]) -> str:
 
 def parameters_kind(parameters: Parameters) -> str:
     """The type of the scalars of a function."""
-    kinds = [kind for a, (_, kind) in parameters.known.items() if a.meaning == "field"]
+    kinds = [kind for a, (_, kind) in parameters.known.items() if a.meaning is Meaning.FIELD]
     return "f32" if not kinds or kinds[0].endswith("xf32>") else "f64"
 
 

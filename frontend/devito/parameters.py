@@ -4,11 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from enum import Enum, auto
+from typing import Any
 
-from timetile.frontend.devito.equations import KINDS, Equations, Role, left_of, space_of
+from timetile.frontend.devito.equations import KINDS, Equations, Role, Series, left_of, space_of
 
-Meaning = Literal["field", "scalar", "memory", "entries", "count", "start", "steps", "made"]
+
+class Meaning(Enum):
+    """
+    What a call passes: a FIELD of the grid; a SCALAR; an array in host MEMORY; an array of ENTRIES
+    of a sparse operation, and their COUNT; the START and the number of STEPS of the loop over time;
+    an array MADE from coefficients.
+    """
+
+    FIELD = auto()
+    SCALAR = auto()
+    MEMORY = auto()
+    ENTRIES = auto()
+    COUNT = auto()
+    START = auto()
+    STEPS = auto()
+    MADE = auto()
 
 
 @dataclass(frozen=True)
@@ -59,9 +75,10 @@ class Parameters:
         """The name of the field for one array of a function."""
         kind = self.field_kind(role.function)
         for level in range(self.equations.levels.get(role.function, 0)):
-            self.name(Argument("field", Role(role.function, "level", level)), kind)
-        return self.name(Argument("field", role), kind)
+            self.name(Argument(Meaning.FIELD, Role(role.function, Series.LEVELS, level)), kind)
+        return self.name(Argument(Meaning.FIELD, role), kind)
 
     def levels(self) -> list[Argument]:
         """The rotating fields, function by function, each from level 0 on."""
-        return [a for a in self.known if a.meaning == "field" and a.of.kind == "level"]
+        fields = (argument for argument in self.known if argument.meaning is Meaning.FIELD)
+        return [argument for argument in fields if argument.of.series is Series.LEVELS]

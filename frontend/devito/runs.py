@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from timetile.frontend.devito.equations import Equation, Equations, is_sparse
+from timetile.frontend.devito.equations import Equation, Equations, Series, is_sparse
 from timetile.frontend.devito.evaluation import Array, evaluate, integer
 from timetile.frontend.devito.functions import Function, Writer
 from timetile.frontend.devito.library import NotCovered
-from timetile.frontend.devito.parameters import Argument
+from timetile.frontend.devito.parameters import Argument, Meaning
 from timetile.frontend.devito.sparse import Statement, entries_of, statements_of
 from timetile.runtime.program.compile import compile as compile_program
 from timetile.runtime.program.compiled_program import CompiledProgram
@@ -117,7 +117,7 @@ class Plan:
             for indexed in (*equation.reads, equation.target):
                 if not getattr(indexed, "is_Indexed", False) or is_sparse(indexed.function):
                     continue
-                if self.equations.role(indexed).kind == "slot":
+                if self.equations.role(indexed).series is Series.SLOTS:
                     return True
         return False
 
@@ -174,31 +174,31 @@ class Plan:
         """The value of a program's argument in a segment."""
         of = argument.of
         match argument.meaning:
-            case "made":
+            case Meaning.MADE:
                 values = {**call.numbers, **call.arrays}
                 kind = TYPES[function.kind]
                 return np.ascontiguousarray(evaluate(of, values, kind), kind)
-            case "steps":
+            case Meaning.STEPS:
                 return segment.steps
-            case "start":
+            case Meaning.START:
                 return segment.start
-            case "scalar":
+            case Meaning.SCALAR:
                 return TYPES[function.kind](evaluate(of, call.numbers))
-            case "memory":
+            case Meaning.MEMORY:
                 return call.arrays[of].reshape(-1)
-            case "count":
+            case Meaning.COUNT:
                 return entries[of][0]
-            case "entries":
+            case Meaning.ENTRIES:
                 return entries[of[0]][1 + of[1]]
-            case "field":
+            case Meaning.FIELD:
                 return self.array(of, segment, call)
 
     def array(self, role: Any, segment: Segment, call: Call) -> Array:
         """The array of a role at the first step of a segment."""
         found = call.arrays[role.function]
-        if role.kind == "all":
+        if role.series is Series.ONE:
             return found
-        if role.kind == "level":
+        if role.series is Series.LEVELS:
             return found[(segment.start + role.at) % self.equations.levels[role.function]]
         time_name = self.equations.time.name if self.equations.time is not None else "time"
         place = integer(role.at, {**call.numbers, time_name: segment.start})

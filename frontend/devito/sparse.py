@@ -20,13 +20,14 @@ from timetile.frontend.devito.equations import (
     Equations,
     Loop,
     Role,
+    Series,
     has_time,
     indexed_in,
     is_sparse,
 )
 from timetile.frontend.devito.evaluation import Array, evaluate, integer, is_known
 from timetile.frontend.devito.library import NotCovered, sympy
-from timetile.frontend.devito.parameters import Argument, Parameters
+from timetile.frontend.devito.parameters import Argument, Meaning, Parameters
 
 
 @dataclass(frozen=True)
@@ -187,7 +188,7 @@ class Nest:
             self.entries.parts.append(part)
         place = self.entries.parts.index(part)
         kind = f"memref<{self.size}x{'i64' if meaning == 'place' else self.kind}>"
-        name = self.parameters.name(Argument("entries", (self.number, place)), kind)
+        name = self.parameters.name(Argument(Meaning.ENTRIES, (self.number, place)), kind)
         return self.cells.add(f"memref.load {name}[%n{self.number}_k] : {kind}")
 
     def leaf(self, expression: Any) -> str | None:
@@ -227,13 +228,13 @@ class Nest:
         function = indexed.function
         kind = f"memref<{int(np.prod(shape))}x{self.kind}>"
         if not is_sparse(function):
-            name = self.parameters.array(Role(function.name, "all"))
+            name = self.parameters.array(Role(function.name, Series.ONE))
             source = self.parameters.field_kind(function.name)
             memory = self.cells.add(
                 f"builtin.unrealized_conversion_cast {name} : {source} to {kind}"
             )
             return memory, at, kind
-        memory = self.parameters.name(Argument("memory", function.name), kind)
+        memory = self.parameters.name(Argument(Meaning.MEMORY, function.name), kind)
         if not has_time(function):
             return memory, at, kind
         step = integer(indexed.indices[0] - self.equations.time, self.ints)
@@ -249,7 +250,7 @@ class Nest:
             return []
         statement, cells = self.entries.statement, self.cells
         number = self.number
-        count = self.parameters.name(Argument("count", number), "index")
+        count = self.parameters.name(Argument(Meaning.COUNT, number), "index")
         value = cells.value(statement.value)
         memory, index, kind = self.cell(statement.target)
         if statement.adds:

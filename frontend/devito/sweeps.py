@@ -11,13 +11,14 @@ from timetile.frontend.devito.equations import (
     Equation,
     Equations,
     Role,
+    Series,
     indexed_in,
     left_of,
     space_of,
 )
 from timetile.frontend.devito.evaluation import integer, is_known
 from timetile.frontend.devito.library import sympy
-from timetile.frontend.devito.parameters import Argument, Parameters
+from timetile.frontend.devito.parameters import Argument, Meaning, Parameters
 from timetile.frontend.devito.quotients import cancelled
 
 
@@ -35,7 +36,7 @@ class Scalars:
             return None
         if self.time in expression.free_symbols:
             return self.host.value(expression)
-        return self.parameters.name(Argument("scalar", expression), self.host.kind)
+        return self.parameters.name(Argument(Meaning.SCALAR, expression), self.host.kind)
 
 
 @dataclass
@@ -150,10 +151,10 @@ class Sweep:
         roles = [self.equations.role(read) for read in reads]
         kinds = {self.parameters.field_kind(role.function) for role in roles}
         places = {self.offsets(read) for read in reads}
-        fixed = all(r.kind == "all" and r.function not in self.written for r in roles)
+        fixed = all(r.series is Series.ONE and r.function not in self.written for r in roles)
         if moves or not fixed or len(kinds) > 1 or len(places) > 1 or not is_known(made):
             return None
-        name = self.parameters.name(Argument("made", 1 / made), kinds.pop())
+        name = self.parameters.name(Argument(Meaning.MADE, 1 / made), kinds.pop())
         return self.tap(name, self.parameters.field_kind(roles[0].function), places.pop())
 
     def coordinate(self, dimension: Any) -> str:

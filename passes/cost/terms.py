@@ -3,6 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Limit(StrEnum):
+    """
+    The resource taking most of a step's time: global MEMORY, the floating-point PIPE, the ISSUE
+    slots of the schedulers, or the SHARED-memory pipe.
+    """
+
+    MEMORY = "memory"
+    PIPE = "pipe"
+    ISSUE = "issue"
+    SHARED = "shared"
 
 
 @dataclass(frozen=True)
@@ -18,9 +31,10 @@ class StepCycles:
     unhidden: float
 
     @property
-    def limit(self) -> str:
+    def limit(self) -> Limit:
         """The busiest pipe."""
-        return max(("pipe", "issue", "shared"), key=lambda name: getattr(self, name))
+        cycles = {Limit.PIPE: self.pipe, Limit.ISSUE: self.issue, Limit.SHARED: self.shared}
+        return max(cycles, key=cycles.__getitem__)
 
     @property
     def total(self) -> float:
@@ -61,10 +75,10 @@ class Cost:
     """Seconds of every step spent waiting for planes not fetched ahead."""
 
     @property
-    def limit(self) -> str:
+    def limit(self) -> Limit:
         """The resource taking most of a step's time."""
         if self.memory_seconds > self.compute_seconds:
-            return "memory"
+            return Limit.MEMORY
         return self.cycles.limit
 
     @property

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from math import prod
 
+from timetile.dialects.tile import Sync
 from timetile.passes.analysis.queues.synchronisation import words_of_cell
 from timetile.passes.cost.facts import KernelFacts
 from timetile.passes.cost.setting import Setting
@@ -22,7 +23,8 @@ def message_seconds(setting: Setting, target: Target) -> float:
     """Seconds of a step's wait for other blocks of a tile, except in a cluster."""
     if not setting.has_messages:
         return 0.0
-    return target.parameters.waiting.message["grid" if setting.meets else "flags"] / setting.every
+    sync = Sync.GRID if setting.meets else Sync.FLAGS
+    return target.parameters.waiting.message[sync] / setting.every
 
 
 def message_bytes(facts: KernelFacts, setting: Setting) -> float:

@@ -19,6 +19,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from timetile.dialects.tile import Sync
+
 
 @dataclass(frozen=True)
 class Registers:
@@ -156,10 +158,9 @@ class Waiting:
     """For the other warps of a block at a barrier."""
     cluster: float
     """For another block of the cluster."""
-    message: Mapping[str, float]
+    message: Mapping[Sync, float]
     """
-    Seconds for another block of the tile, by `flags` in messages, or at a barrier of the whole
-    `grid`.
+    Seconds for another block of the tile, by FLAGS in messages, or at a barrier of the whole GRID.
     """
     message_bytes_per_second: float
     """Bytes a second sent and taken by a multiprocessor without other work."""

@@ -14,7 +14,7 @@ from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.candidates import Candidate, Comparison, compare
 from timetile.passes.choose_schedule import fitting
 from timetile.passes.cost.launch import predict
-from timetile.passes.cost.terms import Cost
+from timetile.passes.cost.terms import Cost, Limit
 from timetile.passes.ran_out import drop_at
 from timetile.runtime.explain.advice import advice
 from timetile.runtime.explain.costs import cost_sections, drop_section, rejection_section
@@ -42,10 +42,10 @@ from timetile.runtime.kernels.of_program import Kernel, loops_of
 from timetile.runtime.program.compiled_program import CompiledProgram
 
 LIMITS = {
-    "memory": "global memory",
-    "pipe": "the floating-point units",
-    "issue": "the issue of instructions",
-    "shared": "shared memory",
+    Limit.MEMORY: "global memory",
+    Limit.PIPE: "the floating-point units",
+    Limit.ISSUE: "the issue of instructions",
+    Limit.SHARED: "shared memory",
 }
 """The limits of the cost model, in words."""
 

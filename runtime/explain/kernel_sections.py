@@ -8,7 +8,15 @@ from dataclasses import fields
 from xdsl.ir import Block, SSAValue
 
 from timetile.dialects.temporal import LoopOp
-from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StageOp, queue_lag
+from timetile.dialects.tile import (
+    ApplyOp,
+    ExchangeOp,
+    KernelOp,
+    LoadOp,
+    RoleKind,
+    StageOp,
+    queue_lag,
+)
 from timetile.dialects.tile.schedule import Schedule, entry_text
 from timetile.lowering.plan_launches import KernelFacts
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
@@ -162,7 +170,7 @@ def field_of(argument: SSAValue, loop: LoopOp) -> str:
     kernel = argument.owner.parent_op() if isinstance(argument.owner, Block) else None
     assert isinstance(kernel, KernelOp)
     kind, index = kernel.argument_role(argument).role
-    if kind == "capture":
+    if kind is RoleKind.CAPTURE:
         return name_of(read_field(loop.captures[index]).field)
     return name_of(loop.body.block.args[index])
 

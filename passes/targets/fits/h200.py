@@ -5,6 +5,7 @@ measured.
 
 from __future__ import annotations
 
+from timetile.dialects.tile import Sync
 from timetile.passes.targets.fit import Fit
 from timetile.passes.targets.parameters import (
     Computing,
@@ -72,8 +73,8 @@ PARAMETERS = Parameters(
         barrier=0.1e-6,  # boxes in 3D
         cluster=0.13e-6,  # stars in 3D
         message={
-            "flags": 0.5e-6,
-            "grid": 1.25e-6,
+            Sync.FLAGS: 0.5e-6,
+            Sync.GRID: 1.25e-6,
         },  # 16 tiles of the device whose planes are in registers
         message_bytes_per_second=60e9,  # resident volumes
         launch=2e-6,  # 750 schedules of small plates
