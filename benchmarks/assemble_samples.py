@@ -38,15 +38,15 @@ from xdsl.dialects.builtin import ModuleOp
 from timetile.dialects.tile.kinds import Form
 from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
 from timetile.lowering.ptx.module import kernels_of, print_module
-from timetile.passes.candidates import Candidate, Trials
+from timetile.passes.cells.simplify_cells import FpDivision
 from timetile.passes.cost.register_facts import RegisterFacts, register_facts
 from timetile.passes.cost.registers import registers
 from timetile.passes.cost.setting import Setting
-from timetile.passes.schedule_space import schedules
-from timetile.passes.simplify_cells import FpDivision
+from timetile.passes.scheduling.candidates import Candidate, Trials
+from timetile.passes.scheduling.schedule_space import schedules
+from timetile.passes.scheduling.trial_kernels import TrialKernels
 from timetile.passes.targets.isa import ISAS, Isa
 from timetile.passes.targets.target import target_named
-from timetile.passes.trial_kernels import TrialKernels
 from timetile.runtime.kernels.assembler import assemble, assembler_version
 from timetile.runtime.kernels.of_program import (
     Options,

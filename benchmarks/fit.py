@@ -35,7 +35,6 @@ from rule_ablation import print_rules
 from samples import Sample, read_samples
 
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
-from timetile.passes.candidates import worth_of
 from timetile.passes.cost.facts import KernelFacts
 from timetile.passes.cost.launch import launch_cost
 from timetile.passes.cost.register_facts import register_facts
@@ -43,8 +42,9 @@ from timetile.passes.cost.registers import guard_registers, room
 from timetile.passes.cost.rim import weighs_spills
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.terms import Cost
+from timetile.passes.scheduling.candidates import worth_of
+from timetile.passes.scheduling.trial_kernels import TrialKernels
 from timetile.passes.targets.target import NAMES, Target, target_named
-from timetile.passes.trial_kernels import TrialKernels
 from timetile.runtime.kernels.of_program import Options, loops_of, raise_program
 from timetile.runtime.loading.modules import load
 

@@ -39,9 +39,9 @@ from timing import copy_bandwidth, events, launch_times
 
 import timetile
 from timetile.dialects.tile import KernelOp
+from timetile.passes.cells.simplify_cells import FpDivision
 from timetile.passes.cost.launch import predict
 from timetile.passes.cost.terms import Cost
-from timetile.passes.simplify_cells import FpDivision
 from timetile.passes.targets.target import Target
 from timetile.runtime.device.gpu import Device, device
 from timetile.runtime.explain.figures import copy_bound, occupancy

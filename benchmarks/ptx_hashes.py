@@ -29,8 +29,8 @@ from typing import Any, cast
 from rows import read_schedule, source
 
 from timetile.lowering.ptx.module import kernels_of, print_module
-from timetile.passes.simplify_cells import FpDivision
-from timetile.passes.temporal_fusion import write_depths
+from timetile.passes.cells.simplify_cells import FpDivision
+from timetile.passes.loops.temporal_fusion import write_depths
 from timetile.runtime.kernels.of_program import (
     Halos,
     Options,

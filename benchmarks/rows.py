@@ -16,7 +16,7 @@ import timetile
 from timetile.dialects.tile import ScheduleAttr
 from timetile.dialects.tile.schedule import Schedule
 from timetile.lowering.pipelines import tile_passes
-from timetile.passes.simplify_cells import FpDivision
+from timetile.passes.cells.simplify_cells import FpDivision
 from timetile.runtime.kernels.of_program import Halos, Options, loops_of, raise_program, run_passes
 from timetile.runtime.loading.modules import load, make_context
 from timetile.runtime.program.compiled_program import CompiledProgram

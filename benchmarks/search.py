@@ -29,8 +29,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 import timetile
 from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
-from timetile.passes.candidates import Trials
-from timetile.passes.schedule_space import schedules
+from timetile.passes.scheduling.candidates import Trials
+from timetile.passes.scheduling.schedule_space import schedules
 from timetile.passes.targets.target import NAMES, target_named
 from timetile.runtime.device.gpu import device
 from timetile.runtime.kernels.of_program import Options, loops_of, raise_program

@@ -19,29 +19,29 @@ from xdsl.passes import ModulePass
 import timetile
 from timetile.dialects import simt
 from timetile.dialects.tile import KernelOp
-from timetile.lowering.carry_cells import CarryCellsPass
 from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
-from timetile.lowering.expand_division import ExpandDivisionPass
+from timetile.lowering.division.expand_division import ExpandDivisionPass
 from timetile.lowering.lower_tile_to_gpu import LowerTileToGpuPass
-from timetile.lowering.order_threads import OrderThreadsPass
 from timetile.lowering.plan_launches import PlanLaunchesPass
 from timetile.lowering.ptx.module import kernels_of, print_module
-from timetile.lowering.share_cells import ShareCellsPass
-from timetile.passes.carry_halos import CarryHalosPass
-from timetile.passes.choose_schedule import ChooseSchedulePass
-from timetile.passes.contract_cells import ContractCellsPass
-from timetile.passes.device_tiling import DeviceTilingPass
-from timetile.passes.expand_cells import ExpandCellsPass
-from timetile.passes.expand_powers import ExpandPowersPass
-from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
-from timetile.passes.peel_boundaries import PeelBoundariesPass
-from timetile.passes.raise_time_loop import RaiseTimeLoopPass
-from timetile.passes.register_streaming import RegisterStreamingPass
-from timetile.passes.share_subexpressions import ShareSubexpressionsPass
-from timetile.passes.simplify_cells import SimplifyCellsPass
-from timetile.passes.split_sums import SplitSumsPass
+from timetile.lowering.threads.carry_cells import CarryCellsPass
+from timetile.lowering.threads.order_threads import OrderThreadsPass
+from timetile.lowering.threads.share_cells import ShareCellsPass
+from timetile.passes.cells.contract_cells import ContractCellsPass
+from timetile.passes.cells.expand_cells import ExpandCellsPass
+from timetile.passes.cells.expand_powers import ExpandPowersPass
+from timetile.passes.cells.share_subexpressions import ShareSubexpressionsPass
+from timetile.passes.cells.simplify_cells import SimplifyCellsPass
+from timetile.passes.loops.temporal_fusion import TemporalFusionPass
+from timetile.passes.raising.raise_time_loop import RaiseTimeLoopPass
+from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
 from timetile.passes.targets.isa import ISAS
-from timetile.passes.temporal_fusion import TemporalFusionPass
+from timetile.passes.tiling.carry_halos import CarryHalosPass
+from timetile.passes.tiling.device_tiling import DeviceTilingPass
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass
+from timetile.passes.tiling.peel_boundaries import PeelBoundariesPass
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass
+from timetile.passes.tiling.split_sums import SplitSumsPass
 from timetile.runtime.kernels.of_program import run_passes
 from timetile.runtime.loading.modules import load
 

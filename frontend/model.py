@@ -21,8 +21,8 @@ from timetile.frontend.boxes import box_of
 from timetile.frontend.module import Buffer, buffers_of, module_of
 from timetile.frontend.symbols import NEXT, NOW, PREV
 from timetile.frontend.tracing import Step
-from timetile.passes.contract_cells import FpContract
-from timetile.passes.simplify_cells import FpDivision
+from timetile.passes.cells.contract_cells import FpContract
+from timetile.passes.cells.simplify_cells import FpDivision
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.explain.data import Explanation
 from timetile.runtime.host.arrays import checked_scalar, is_numpy_array

@@ -8,42 +8,42 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
 
-from timetile.lowering.carry_cells import CarryCellsPass
 from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
-from timetile.lowering.expand_division import ExpandDivisionPass
+from timetile.lowering.division.expand_division import ExpandDivisionPass
 from timetile.lowering.lower_tile_to_gpu import LowerTileToGpuPass
-from timetile.lowering.order_threads import OrderThreadsPass
-from timetile.lowering.share_cells import ShareCellsPass
-from timetile.passes.bound_accesses import BoundAccessesPass
-from timetile.passes.carry_halos import CarryHalosPass
-from timetile.passes.choose_schedule import ChooseSchedulePass
-from timetile.passes.common_halos import CommonHalosPass
-from timetile.passes.contract_cells import ContractCellsPass, FpContract
-from timetile.passes.device_tiling import DeviceTilingPass
+from timetile.lowering.threads.carry_cells import CarryCellsPass
+from timetile.lowering.threads.order_threads import OrderThreadsPass
+from timetile.lowering.threads.share_cells import ShareCellsPass
+from timetile.passes.cells.contract_cells import ContractCellsPass, FpContract
+from timetile.passes.cells.expand_cells import ExpandCellsPass
+from timetile.passes.cells.expand_powers import ExpandPowersPass
+from timetile.passes.cells.share_subexpressions import ShareSubexpressionsPass
+from timetile.passes.cells.simplify_cells import FpDivision, SimplifyCellsPass
 from timetile.passes.diagnostics import apply_verified
-from timetile.passes.drop_timers import DropTimersPass
-from timetile.passes.expand_boundaries import ExpandBoundariesPass
-from timetile.passes.expand_cells import ExpandCellsPass
-from timetile.passes.expand_powers import ExpandPowersPass
-from timetile.passes.gather_cells import GatherCellsPass
-from timetile.passes.hoist_invariants import HoistInvariantsPass
-from timetile.passes.index_fields import IndexFieldsPass
-from timetile.passes.inline_calls import InlineCallsPass
-from timetile.passes.inline_values import InlineValuesPass
-from timetile.passes.load_fields import LoadFieldsPass
-from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
-from timetile.passes.peel_boundaries import PeelBoundariesPass
-from timetile.passes.raise_time_loop import RaiseTimeLoopPass
-from timetile.passes.register_streaming import RegisterStreamingPass
-from timetile.passes.roll_returns import RollReturnsPass
-from timetile.passes.select_branches import SelectBranchesPass
-from timetile.passes.share_subexpressions import ShareSubexpressionsPass
-from timetile.passes.simplify_cells import FpDivision, SimplifyCellsPass
-from timetile.passes.split_guards import SplitGuardsPass
-from timetile.passes.split_sums import SplitSumsPass
+from timetile.passes.loops.common_halos import CommonHalosPass
+from timetile.passes.loops.expand_boundaries import ExpandBoundariesPass
+from timetile.passes.loops.hoist_invariants import HoistInvariantsPass
+from timetile.passes.loops.temporal_fusion import TemporalFusionPass
+from timetile.passes.raising.raise_time_loop import RaiseTimeLoopPass
+from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
+from timetile.passes.stencil.bound_accesses import BoundAccessesPass
+from timetile.passes.stencil.drop_timers import DropTimersPass
+from timetile.passes.stencil.gather_cells import GatherCellsPass
+from timetile.passes.stencil.index_fields import IndexFieldsPass
+from timetile.passes.stencil.inline_calls import InlineCallsPass
+from timetile.passes.stencil.inline_values import InlineValuesPass
+from timetile.passes.stencil.load_fields import LoadFieldsPass
+from timetile.passes.stencil.roll_returns import RollReturnsPass
+from timetile.passes.stencil.select_branches import SelectBranchesPass
+from timetile.passes.stencil.split_guards import SplitGuardsPass
 from timetile.passes.target_arch import TargetArchPass
 from timetile.passes.targets.target import DEFAULT_ARCH
-from timetile.passes.temporal_fusion import TemporalFusionPass
+from timetile.passes.tiling.carry_halos import CarryHalosPass
+from timetile.passes.tiling.device_tiling import DeviceTilingPass
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass
+from timetile.passes.tiling.peel_boundaries import PeelBoundariesPass
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass
+from timetile.passes.tiling.split_sums import SplitSumsPass
 
 
 def temporal_passes(

@@ -88,7 +88,7 @@ def raise_sweeps(block: Block, module: ModuleOp, prefix: str, root: Operation) -
         low = -1 if begin is None else updates.order.place[begin]
         high = updates.order.place[end]
         group = [item for item in updates.items if low <= item.at[0] < high]
-        # A loop has cells with one number of axes.
+        # All cells of a loop have an equal number of axes.
         for _, same in groupby(group, lambda item: len(item.box.lb)):
             groups += [(end, part) for part in apart(list(same), updates)]
     made: list[Sweep] = []

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NoReturn, get_args
 
 import timetile
-from timetile.passes.contract_cells import FpContract
-from timetile.passes.simplify_cells import FpDivision
+from timetile.passes.cells.contract_cells import FpContract
+from timetile.passes.cells.simplify_cells import FpDivision
 from timetile.passes.targets.target import NAMES
 from timetile.runtime.cli import emit, example, explain, machine, run
 from timetile.runtime.cli.failures import WRONG_KERNEL, sentence

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from timetile.passes.contract_cells import FpContract
-from timetile.passes.simplify_cells import FpDivision
+from timetile.passes.cells.contract_cells import FpContract
+from timetile.passes.cells.simplify_cells import FpDivision
 from timetile.runtime.cli.terminal import Log
 from timetile.runtime.kernels.of_program import Halos
 from timetile.runtime.program.compiled_program import Executor

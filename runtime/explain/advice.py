@@ -10,8 +10,8 @@ from xdsl.dialects import math as xmath
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
 from timetile.passes.analysis.launches.liveness import rotation_of
-from timetile.passes.candidates import Candidate, candidates
 from timetile.passes.cost.terms import Cost
+from timetile.passes.scheduling.candidates import Candidate, candidates
 from timetile.runtime.executors.numpy_loops import cell_function
 from timetile.runtime.explain.data import Resources
 from timetile.runtime.program.compiled_program import CompiledProgram

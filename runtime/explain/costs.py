@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from timetile.dialects.tile import LANES, KernelOp, TileLevel
 from timetile.dialects.tile.schedule import Schedule
-from timetile.passes.candidates import Candidate, Rejection
 from timetile.passes.cost.terms import Cost
-from timetile.passes.ran_out import Drop
+from timetile.passes.scheduling.candidates import Candidate, Rejection
+from timetile.passes.scheduling.ran_out import Drop
 from timetile.passes.targets.target import Target
 from timetile.runtime.explain.data import Fact, Section
 from timetile.runtime.explain.summary_facts import product

@@ -11,11 +11,11 @@ from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.launches.liveness import written_bounds
-from timetile.passes.candidates import Candidate, Comparison, compare
-from timetile.passes.choose_schedule import fitting
 from timetile.passes.cost.launch import predict
 from timetile.passes.cost.terms import Cost, Limit
-from timetile.passes.ran_out import drop_at
+from timetile.passes.scheduling.candidates import Candidate, Comparison, compare
+from timetile.passes.scheduling.choose_schedule import fitting
+from timetile.passes.scheduling.ran_out import drop_at
 from timetile.runtime.explain.advice import advice
 from timetile.runtime.explain.costs import cost_sections, drop_section, rejection_section
 from timetile.runtime.explain.data import Alternative, Explanation, LoopSummary, Resources, Section

@@ -14,8 +14,8 @@ from timetile.dialects.tile import KernelOp
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.cost.terms import Cost
-from timetile.passes.device_tiling import default_stream
 from timetile.passes.targets.target import Target
+from timetile.passes.tiling.device_tiling import default_stream
 from timetile.runtime.explain.attainable import (
     attainable,
     depth_that_shifts,

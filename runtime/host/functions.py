@@ -23,8 +23,8 @@ from xdsl.utils.hints import isa
 from timetile.dialects.temporal import LoopOp
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.diagnostics import refuse
-from timetile.passes.raise_time_loop import TIME_LOOP
 from timetile.passes.raising.memory import ALIASES, number_behind
+from timetile.passes.raising.raise_time_loop import TIME_LOOP
 from timetile.runtime.arithmetic.cells import evaluate, no_signals
 from timetile.runtime.host.allocations import ALLOCATIONS, FREED, check_allocation
 from timetile.runtime.host.run_record import RunRecord

@@ -17,8 +17,8 @@ from xdsl.utils.hints import isa
 
 from timetile.dialects.syntax import element_type, field_type
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.raise_time_loop import TIME_LOOP
 from timetile.passes.raising.memory import is_alias, number_behind
+from timetile.passes.raising.raise_time_loop import TIME_LOOP
 from timetile.runtime.loading.names import argument_names
 
 ON_HOST = (

@@ -9,7 +9,7 @@ from xdsl.passes import ModulePass
 
 from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
 from timetile.lowering.pipelines import thread_passes, tile_passes
-from timetile.passes.raise_time_loop import RaiseTimeLoopPass
+from timetile.passes.raising.raise_time_loop import RaiseTimeLoopPass
 
 TILE = frozenset(item.name for item in tile_passes())
 

@@ -30,11 +30,11 @@ from timetile.lowering.plan_launches import KernelFacts, kernel_facts
 from timetile.lowering.ptx.functions import nvrtc_version
 from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.passes.analysis.launches.trip_counts import constant_steps, most_steps_at_once
-from timetile.passes.common_halos import CommonHalosPass
-from timetile.passes.contract_cells import FpContract
+from timetile.passes.cells.contract_cells import FpContract
+from timetile.passes.cells.simplify_cells import FpDivision
 from timetile.passes.diagnostics import CompileError, apply_verified, collected_remarks, refuse
+from timetile.passes.loops.common_halos import CommonHalosPass
 from timetile.passes.raising.memory import ANY_MEMORY, written_memory
-from timetile.passes.simplify_cells import FpDivision
 from timetile.passes.targets.target import ARCH_ATTRIBUTE, DEFAULT_ARCH, Target, target_named
 from timetile.runtime.cache.keys import key_of, sources_key
 from timetile.runtime.cache.store import Cache

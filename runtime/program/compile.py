@@ -11,12 +11,12 @@ from xdsl.passes import ModulePass
 
 from timetile.dialects.temporal import MOST_DEPTH
 from timetile.passes.analysis.geometry.limits import check_loop
-from timetile.passes.contract_cells import FpContract
+from timetile.passes.cells.contract_cells import FpContract
+from timetile.passes.cells.simplify_cells import FpDivision
 from timetile.passes.diagnostics import collected_remarks
-from timetile.passes.simplify_cells import FpDivision
+from timetile.passes.loops.temporal_fusion import TemporalFusionPass
 from timetile.passes.target_arch import TargetArchPass
 from timetile.passes.targets.target import NAMES, target_named
-from timetile.passes.temporal_fusion import TemporalFusionPass
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.kernels.of_program import Halos, Options, ProgramKernels, loops_of
 from timetile.runtime.kernels.raising import raised

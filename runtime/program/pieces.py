@@ -16,8 +16,8 @@ from xdsl.irdl import IRDLOperation
 
 from timetile.dialects.temporal import BroadcastOp, LoopOp, ScratchOp
 from timetile.passes.diagnostics import refuse
-from timetile.passes.raise_time_loop import TIME_LOOP
 from timetile.passes.raising.memory import ALIASES, is_memory
+from timetile.passes.raising.raise_time_loop import TIME_LOOP
 from timetile.runtime.host.functions import IGNORED, SCALARS, is_scalar
 from timetile.runtime.program.results import argument_of, begins_with
 

@@ -21,7 +21,7 @@ from support.catalogue import entry
 from support.division import KINDS, Body, guess_off_by, points
 from support.executors import kernel_executors
 from support.programs import program_text
-from timetile.lowering.approximations import Approximation
+from timetile.lowering.division.approximations import Approximation
 from timetile.lowering.emitter import Emitter
 from timetile.passes.analysis.cells.instructions import instructions
 from timetile.runtime.program.compiled_program import Executor

@@ -15,7 +15,7 @@ import pytest
 import timetile
 from support.catalogue import entry
 from support.programs import program_text
-from timetile.passes.temporal_fusion import TemporalFusionPass
+from timetile.passes.loops.temporal_fusion import TemporalFusionPass
 from timetile.runtime.cache.folder import default_directory
 from timetile.runtime.cache.keys import key_of, sources_key
 from timetile.runtime.cache.store import Cache

@@ -12,15 +12,15 @@ from support.catalogue import box, entry, star, sum_program
 from support.programs import program_text
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
-from timetile.passes.candidates import Candidate, Trials, candidates, compare
 from timetile.passes.cost.launch import launch_cost, predict
 from timetile.passes.cost.register_facts import register_facts
 from timetile.passes.cost.registers import registers
 from timetile.passes.cost.setting import Setting
-from timetile.passes.schedule_space import DEEPEST, schedules
+from timetile.passes.scheduling.candidates import Candidate, Trials, candidates, compare
+from timetile.passes.scheduling.schedule_space import DEEPEST, schedules
+from timetile.passes.scheduling.trial_kernels import TrialKernels
 from timetile.passes.targets.hardware import SCHEDULERS
 from timetile.passes.targets.target import target_named
-from timetile.passes.trial_kernels import TrialKernels
 from timetile.runtime.kernels.of_program import Options, loops_of, raise_program
 from timetile.runtime.loading.modules import load
 

@@ -13,7 +13,7 @@ from timetile.lowering.cpu.cells import LOWERINGS
 from timetile.lowering.ptx.module import TABLE
 from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS, FLOATS, FUNCTIONS
 from timetile.passes.analysis.cells.instructions import instructions
-from timetile.passes.expand_cells import PATTERNS
+from timetile.passes.cells.expand_cells import PATTERNS
 from timetile.runtime.arithmetic.cells import MEANINGS, OF_OPERATIONS, dtype_of, evaluate
 
 CASES = list(cases())

@@ -33,9 +33,9 @@ from timetile.dialects.tile import (
 )
 from timetile.dialects.tile.schedule import Schedule as LoopSchedule
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
-from timetile.passes.device_tiling import DeviceTilingPass
-from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
-from timetile.passes.register_streaming import RegisterStreamingPass
+from timetile.passes.tiling.device_tiling import DeviceTilingPass
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass
 from timetile.runtime.kernels.of_program import Halos, Options, loops_of, raise_program
 from timetile.runtime.loading.modules import load
 from timetile.runtime.program.compiled_program import Executor

@@ -28,9 +28,9 @@ from support.schedules import (
 )
 from timetile import CompiledProgram
 from timetile.dialects.tile import Form, Guards, Storage, Sync
-from timetile.passes.common_halos import CommonHalosPass
-from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
-from timetile.passes.register_streaming import RegisterStreamingPass
+from timetile.passes.loops.common_halos import CommonHalosPass
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass
 from timetile.runtime.device.gpu import Device, device
 from timetile.runtime.host.halos import COMPARE_HALOS, WARPS_OF_A_BLOCK, HaloFrame, halos_differ
 from timetile.runtime.kernels.of_program import Halos

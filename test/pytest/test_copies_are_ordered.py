@@ -19,8 +19,8 @@ from support.schedules import Schedule, block_plane
 from timetile.dialects.tile import Sync
 from timetile.passes.analysis.queues import synchronisation
 from timetile.passes.analysis.queues.synchronisation import Order, split_keeps
-from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
-from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.program.compiled_program import Executor
 

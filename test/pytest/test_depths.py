@@ -19,9 +19,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from support.sizes import is_nightly
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.candidates import Candidate, Trials
-from timetile.passes.choose_schedule import CLIFF, fitting
-from timetile.passes.ran_out import drop_between
+from timetile.passes.scheduling.candidates import Candidate, Trials
+from timetile.passes.scheduling.choose_schedule import CLIFF, fitting
+from timetile.passes.scheduling.ran_out import drop_between
 from timetile.passes.targets.target import target_named
 from timetile.runtime.kernels.of_program import Halos, Options, loops_of, raise_program
 from timetile.runtime.loading.modules import load

@@ -19,8 +19,8 @@ from support.description import Program, random_inputs
 from support.programs import program_text
 from timetile.dialects.tile import ScheduleAttr, Sync
 from timetile.dialects.tile.schedule import Schedule
-from timetile.passes.candidates import Candidate, candidates
-from timetile.passes.schedule_space import DEEPEST_VOLUME, DEVICE_SHARES
+from timetile.passes.scheduling.candidates import Candidate, candidates
+from timetile.passes.scheduling.schedule_space import DEEPEST_VOLUME, DEVICE_SHARES
 from timetile.passes.targets.target import target_named
 from timetile.runtime.kernels.of_program import Options, loops_of, raise_program
 from timetile.runtime.loading.modules import load

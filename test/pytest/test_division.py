@@ -25,9 +25,9 @@ from support.division import KINDS, Body, Votes, counted_votes, guess_off_by, po
 from support.executors import kernel_executors
 from support.programs import program_text
 from timetile.dialects import simt
+from timetile.lowering.division.expand_division import MOST_WORDS
+from timetile.lowering.division.newton import Expansion
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.expand_division import MOST_WORDS
-from timetile.lowering.newton import Expansion
 from timetile.passes.analysis.cells.instructions import instructions, is_dividing
 from timetile.passes.analysis.cells.pressure import value_words
 from timetile.runtime.arithmetic.fma import fma

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from timetile.dialects.tile import Published, Sync, TileLevel
-from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.enum_options import enumerations
-from timetile.passes.register_streaming import RegisterStreamingPass
+from timetile.passes.tiling.device_tiling import DeviceTilingPass
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass
 from timetile.runtime.loading.plugins import parsed_passes
 
 

@@ -29,8 +29,8 @@ from timetile.passes.analysis.geometry.field_access import are_cells_tested, is_
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 from timetile.passes.diagnostics import CompileError
-from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
-from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.executors import planes
 from timetile.runtime.executors.homes import PlaneError
 from timetile.runtime.executors.simt.errors import SimtError

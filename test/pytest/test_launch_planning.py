@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from timetile.passes.analysis.launches.launch_planning import Launch, Plan, plan
 from timetile.passes.analysis.launches.rotation import Rotation
-from timetile.passes.temporal_fusion import complete_depths
+from timetile.passes.loops.temporal_fusion import complete_depths
 
 Version = int
 

@@ -22,9 +22,9 @@ from xdsl.universe import Universe
 import timetile
 from support.command_line import HEAT, run
 from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
-from timetile.lowering.order_threads import OrderThreadsPass
 from timetile.lowering.pipelines import TimetilePass, temporal_passes, thread_passes, tile_passes
-from timetile.passes.contract_cells import ContractCellsPass
+from timetile.lowering.threads.order_threads import OrderThreadsPass
+from timetile.passes.cells.contract_cells import ContractCellsPass
 from timetile.passes.diagnostics import CompileError
 from timetile.passes.target_arch import TargetArchPass
 from timetile.runtime.kernels.levels import levels_of

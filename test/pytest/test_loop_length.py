@@ -18,10 +18,10 @@ from support.schedules import Schedule, block_plane, block_row, warp_row
 from timetile.dialects.tile import KernelOp, Storage
 from timetile.passes.analysis.geometry.unrolling import operations_of_step, unrolled_steps
 from timetile.passes.analysis.queues.storage import MOST_STEPS
-from timetile.passes.device_tiling import DeviceTilingPass
-from timetile.passes.loop_length import MOST_OPERATIONS
-from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
-from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
+from timetile.passes.tiling.device_tiling import DeviceTilingPass
+from timetile.passes.tiling.loop_length import MOST_OPERATIONS
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.kernels.of_program import ProgramKernels
 
 FLAT = entry("heat-2d").make((17, 90))

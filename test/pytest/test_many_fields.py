@@ -7,12 +7,12 @@ import pytest
 
 import timetile
 from timetile.dialects.tile import TileLevel
-from timetile.passes.choose_schedule import ChooseSchedulePass
-from timetile.passes.device_tiling import DeviceTilingPass
 from timetile.passes.diagnostics import CompileError
-from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
-from timetile.passes.peel_boundaries import PeelBoundariesPass
-from timetile.passes.temporal_fusion import TemporalFusionPass
+from timetile.passes.loops.temporal_fusion import TemporalFusionPass
+from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
+from timetile.passes.tiling.device_tiling import DeviceTilingPass
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass
+from timetile.passes.tiling.peel_boundaries import PeelBoundariesPass
 
 LARGEST_BLOCK = 232448
 """Allowed bytes of shared memory of a block of sm_90."""

@@ -23,8 +23,8 @@ from support.programs import program_text
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import LoadOp
 from timetile.lowering.pipelines import tile_passes
-from timetile.passes.choose_schedule import ChooseSchedulePass
-from timetile.passes.device_tiling import DeviceTilingPass
+from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
+from timetile.passes.tiling.device_tiling import DeviceTilingPass
 from timetile.runtime.kernels.of_program import loops_of
 
 

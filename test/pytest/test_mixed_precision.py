@@ -14,7 +14,7 @@ import timetile
 from support.executors import kernel_executors
 from support.schedules import Schedule, block_row, warp_row
 from timetile.dialects.tile import Form, Storage
-from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.runtime.program.compiled_program import Executor
 
 pytestmark = pytest.mark.covering

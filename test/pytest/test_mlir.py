@@ -17,8 +17,8 @@ from support.programs import program_text
 from support.schedules import Schedule, block_plane, warp_row
 from support.sizes import spread
 from timetile.dialects.tile import Storage
-from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
-from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
 
 # MLIR's bindings have no types.
 ir: Any = import_module("iree.compiler.ir")

@@ -35,8 +35,8 @@ from timetile.dialects.tile import (
 from timetile.lowering.lower_tile_to_gpu import LowerTileToGpuPass
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.diagnostics import CompileError
-from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
-from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.executors.homes import Cells, PlaneError
 from timetile.runtime.executors.planes import PlanesLaunch
 from timetile.runtime.loading.modules import make_context

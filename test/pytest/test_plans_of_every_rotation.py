@@ -3,7 +3,7 @@ The first law, of launch plans alone: for every rotation of up to five buffers, 
 of up to three updates, and boxes of the updates that are equal, nested, overlapping or disjoint,
 all buffers end like after the unfused program, cell by cell, and buffers without writes are never
 written. No kernel is compiled: a cell holds a number for the way its value was computed, and a
-launch treats the numbers by the rules of kernels in `passes/device_tiling.py`.
+launch treats the numbers by the rules of kernels in `passes/tiling/device_tiling.py`.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ from timetile.dialects import nvvm, simt
 from timetile.dialects.simt import SHARED_SPACE, address_space
 from timetile.dialects.tile import Addressing, Form, Published, Storage, Sync
 from timetile.passes.analysis.cells.constants import integer_constant
-from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
-from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.kernels.assembler import AssemblerError, assemble
 from timetile.runtime.kernels.of_program import Kernel
 

@@ -29,9 +29,9 @@ from support.schedules import (
     warp_row,
 )
 from timetile.dialects.tile import Form, Published, Storage, Sync, TileLevel
-from timetile.passes.contract_cells import FpContract
-from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
-from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
+from timetile.passes.cells.contract_cells import FpContract
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.kernels.of_program import Kernel, ProgramKernels
 

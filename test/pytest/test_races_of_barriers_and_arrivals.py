@@ -31,8 +31,8 @@ from support.schedules import Schedule, block_plane, cluster_plane, warp_row
 from support.sizes import spread
 from timetile.dialects import nvvm, simt
 from timetile.dialects.tile import Addressing, Storage, Sync
-from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
-from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.executors.simt.interpreter import Launch
 from timetile.runtime.executors.simt.memory import Buffer

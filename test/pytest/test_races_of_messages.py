@@ -24,7 +24,7 @@ from support.schedules import Schedule, device_plane, solid
 from timetile.dialects import simt
 from timetile.dialects.syntax import encode_integers
 from timetile.dialects.tile import LaunchOp, Sync, TileLevel
-from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.executors.runners import SimtRunner
 from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.executors.simt.memory import Buffer

@@ -14,8 +14,8 @@ from xdsl.passes import ModulePass
 import timetile
 from timetile.dialects.tile import Addressing, Storage, TileLevel
 from timetile.lowering.pipelines import tile_passes
-from timetile.passes.device_tiling import DeviceTilingPass
-from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
+from timetile.passes.tiling.device_tiling import DeviceTilingPass
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.runtime.program.compiled_program import Executor
 
 PLANE, TEMP = "!stencil.field<[-3,2]x[-3,61]xf64>", "!stencil.temp<?x?xf64>"

@@ -25,8 +25,8 @@ from support.schedules import (
 )
 from timetile.dialects.tile import Addressing, Published, Storage
 from timetile.lowering.tile_to_gpu import thread
-from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
-from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.program.compiled_program import Executor
 
 pytestmark = pytest.mark.covering

@@ -24,7 +24,7 @@ from support.schedules import (
 )
 from timetile.dialects.tile import Addressing, Form, KernelOp, Storage
 from timetile.passes.analysis.geometry.extents import Extent, Needs
-from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.runtime.program.compiled_program import Executor
 
 pytestmark = pytest.mark.covering

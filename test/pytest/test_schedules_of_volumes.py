@@ -19,8 +19,8 @@ from support.schedules import (
     named,
 )
 from timetile.dialects.tile import Addressing, Form, Published, Storage, Sync
-from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
-from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.program.compiled_program import Executor
 
 pytestmark = pytest.mark.covering

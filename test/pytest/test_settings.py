@@ -16,9 +16,9 @@ from timetile.lowering.pipelines import tile_passes
 from timetile.passes.analysis.placed import layout_of
 from timetile.passes.cost.setting import Setting
 from timetile.passes.diagnostics import CompileError
-from timetile.passes.schedule_space import schedules
+from timetile.passes.loops.temporal_fusion import write_depths
+from timetile.passes.scheduling.schedule_space import schedules
 from timetile.passes.targets.target import target_named
-from timetile.passes.temporal_fusion import write_depths
 from timetile.runtime.kernels.of_program import Options, loops_of, raise_program, run_passes
 from timetile.runtime.loading.modules import load
 

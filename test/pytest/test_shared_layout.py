@@ -28,8 +28,8 @@ from timetile.passes.cost.facts import facts_of
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.shared_memory import shared_bytes
 from timetile.passes.diagnostics import CompileError
-from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
-from timetile.passes.register_streaming import RegisterStreamingPass
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass
 from timetile.runtime.kernels.lowered import launch_facts
 from timetile.runtime.program.compiled_program import CompiledProgram
 

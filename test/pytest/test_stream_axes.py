@@ -9,7 +9,7 @@ import pytest
 from support.catalogue import entry
 from support.executors import kernel_executors
 from support.schedules import Schedule, block_plane, check, warp_row
-from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.runtime.program.compiled_program import Executor
 
 pytestmark = pytest.mark.covering

@@ -15,8 +15,8 @@ from support.catalogue import entry, star, sum_program
 from support.programs import program_text
 from timetile.lowering.pipelines import pipeline
 from timetile.lowering.ptx.target import PtxTarget
-from timetile.passes.candidates import candidates
 from timetile.passes.diagnostics import CompileError
+from timetile.passes.scheduling.candidates import candidates
 from timetile.passes.targets.isa import ISAS
 from timetile.passes.targets.parts import PARTS, Part, default_part, part_for
 from timetile.passes.targets.target import NAMES, target_named

@@ -16,8 +16,8 @@ from support.executors import kernel_executors
 from support.expressions import Offset, Tap, weighted_sum
 from support.schedules import FLAGS, GRID, Schedule, check, device_plane, named, solid
 from timetile.dialects.tile import Addressing, Published, Storage, Sync, TileLevel
-from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
-from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.program.compiled_program import Executor
 
 pytestmark = pytest.mark.covering

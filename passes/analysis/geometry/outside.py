@@ -10,8 +10,8 @@ stages that compute them.
 | apply without `else` | computed like cells inside, within the reach of readers |
 
 `else` is the boundary `keep`. Other boundaries became updates before
-(`passes/expand_boundaries.py`). `lowering/tile_to_gpu/halos.py` emits the cells of a thread, and
-`runtime/executors/planes.py` computes the cells of whole planes.
+(`passes/loops/expand_boundaries.py`). `lowering/tile_to_gpu/halos.py` emits the cells of a thread,
+and `runtime/executors/planes.py` computes the cells of whole planes.
 """
 
 from __future__ import annotations

@@ -23,9 +23,9 @@ from support.expressions import (
 from support.generate_fields import with_own_bounds
 from support.schedules import Schedule, block_plane, block_row, warp_row
 from timetile.dialects.tile import Addressing, Form, Published, Storage, Sync
-from timetile.passes.device_tiling import DeviceTilingPass
-from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
-from timetile.passes.register_streaming import RegisterStreamingPass
+from timetile.passes.tiling.device_tiling import DeviceTilingPass
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass
 
 LARGEST: dict[int, Offset] = {1: (97,), 2: (13, 71), 3: (5, 7, 37)}
 """The largest domain by rank: the last axis is wider than one warp's cells."""

@@ -15,9 +15,9 @@ from support.generate import schedules, some_axes
 from support.generate_fields import accesses, with_own_bounds
 from support.schedules import Schedule, cluster_plane, device_plane, solid
 from timetile.dialects.tile import Addressing, Published, Sync, TileLevel
-from timetile.passes.device_tiling import DeviceTilingPass
-from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
-from timetile.passes.register_streaming import RegisterStreamingPass
+from timetile.passes.tiling.device_tiling import DeviceTilingPass
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass
 
 LONGEST: dict[int, Offset] = {1: (90,), 2: (9, 75), 3: (5, 6, 40)}
 """The longest boxes by rank: the last axis is wider than one warp's cells."""

@@ -13,8 +13,8 @@ from support.schedules import (
     warp_row,
 )
 from timetile.dialects.tile import Addressing, Form, Storage, Sync
-from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass as Buffering
-from timetile.passes.register_streaming import RegisterStreamingPass as Streaming
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
 
 ROWS = [
     Schedule("warp", warp_row(), form=Form.ROWS, shown="_rows0"),

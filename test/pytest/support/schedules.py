@@ -20,13 +20,13 @@ from support.programs import program_text
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import Addressing, Form, ScheduleAttr, TileLevel
 from timetile.dialects.tile.schedule import Schedule as LoopSchedule
-from timetile.passes.carry_halos import CarryHalosPass
-from timetile.passes.device_tiling import DeviceTilingPass
-from timetile.passes.multi_queue_buffering import MultiQueueBufferingPass
-from timetile.passes.peel_boundaries import PeelBoundariesPass
-from timetile.passes.register_streaming import RegisterStreamingPass
-from timetile.passes.split_sums import SplitSumsPass
-from timetile.passes.temporal_fusion import TemporalFusionPass
+from timetile.passes.loops.temporal_fusion import TemporalFusionPass
+from timetile.passes.tiling.carry_halos import CarryHalosPass
+from timetile.passes.tiling.device_tiling import DeviceTilingPass
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass
+from timetile.passes.tiling.peel_boundaries import PeelBoundariesPass
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass
+from timetile.passes.tiling.split_sums import SplitSumsPass
 from timetile.runtime.program.compiled_program import Executor
 
 

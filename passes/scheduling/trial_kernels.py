@@ -14,12 +14,12 @@ from timetile.passes.analysis.cells.cell_functions import cell_functions
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.cost.facts import KernelFacts, KnownSharing, facts_of
-from timetile.passes.device_tiling import KernelBuilder, default_stream
-from timetile.passes.exchanges import add_exchanges, publish
-from timetile.passes.kernel_forms import KernelForm
-from timetile.passes.register_streaming import delay_exchanges
-from timetile.passes.schedule_space import reach, shuffles_several_planes
-from timetile.passes.split_sums import split_kernel
+from timetile.passes.scheduling.kernel_forms import KernelForm
+from timetile.passes.scheduling.schedule_space import reach, shuffles_several_planes
+from timetile.passes.tiling.device_tiling import KernelBuilder, default_stream
+from timetile.passes.tiling.exchanges import add_exchanges, publish
+from timetile.passes.tiling.register_streaming import delay_exchanges
+from timetile.passes.tiling.split_sums import split_kernel
 
 
 class TrialKernels:

@@ -44,12 +44,12 @@ from xdsl.passes import ModulePass
 
 from timetile.dialects import simt
 from timetile.dialects.verified import block_of
-from timetile.lowering.approximations import Approximation
+from timetile.lowering.division.approximations import Approximation
+from timetile.lowering.division.guards import guards_of
+from timetile.lowering.division.newton import Expansion, is_expanded
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.guards import guards_of
-from timetile.lowering.newton import Expansion, is_expanded
-from timetile.lowering.order_threads import used_values
-from timetile.lowering.rewriting import functions_of, move_before, replace
+from timetile.lowering.threads.order_threads import used_values
+from timetile.lowering.threads.rewriting import functions_of, move_before, replace
 from timetile.lowering.tile_to_gpu.cells import is_arithmetic
 from timetile.passes.analysis.cells.instructions import is_approximate
 from timetile.passes.analysis.cells.pressure import value_words

@@ -56,7 +56,7 @@ from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.diagnostics import remark
 from timetile.passes.enum_options import EnumOptionsPass
 from timetile.passes.patterns import rewrite_once
-from timetile.passes.sum_parts import (
+from timetile.passes.tiling.sum_parts import (
     Part,
     PartFunction,
     held,

@@ -26,7 +26,7 @@ Place = Callable[[KernelOp, Schedule], None]
 
 
 def is_too_long(steps: int, operations: int) -> bool:
-    """Whether a turn of so many steps, of so many operations each, takes long to compile."""
+    """Whether a turn of several steps, each of several operations, takes long to compile."""
     return steps > 1 and (steps > MOST_STEPS or steps * operations > MOST_OPERATIONS)
 
 

@@ -27,7 +27,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 from timetile.dialects.verified import float_type
 from timetile.passes.analysis.cells.cell_operations import bytes_of
 from timetile.passes.analysis.cells.constants import integer_constant
-from timetile.passes.expansion import Expansion
+from timetile.passes.cells.expansion import Expansion
 from timetile.passes.patterns import Patterns, rewrite_once
 
 Multiply = type[arith.MulfOp] | type[arith.MuliOp]

@@ -35,8 +35,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from timetile.dialects import simt
 from timetile.dialects.verified import float_type
+from timetile.lowering.division.guards import Guards
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.guards import Guards
 from timetile.passes.analysis.cells.bounds import Bounds
 from timetile.passes.analysis.cells.constants import float_constant
 from timetile.passes.analysis.cells.instructions import is_dividing, only_divides

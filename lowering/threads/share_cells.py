@@ -29,7 +29,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
-from timetile.lowering.rewriting import functions_of, replace
+from timetile.lowering.threads.rewriting import functions_of, replace
 from timetile.passes.analysis.cells.sharing import find, is_shared, key_of
 
 

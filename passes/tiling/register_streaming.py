@@ -63,9 +63,9 @@ from timetile.passes.analysis.queues.synchronisation import (
 )
 from timetile.passes.diagnostics import check_options, refuse, remark
 from timetile.passes.enum_options import EnumOptionsPass
-from timetile.passes.exchanges import add_exchanges, publish
-from timetile.passes.loop_length import bounded_period, given_period, place_in_bounds
-from timetile.passes.queue_homes import check_every, place_in_registers
+from timetile.passes.tiling.exchanges import add_exchanges, publish
+from timetile.passes.tiling.loop_length import bounded_period, given_period, place_in_bounds
+from timetile.passes.tiling.queue_homes import check_every, place_in_registers
 
 EDGES_MEET = "use device-tiling tile=device and sync=grid"
 """A way to several steps between two barriers, for edges that are exchanged."""

@@ -32,7 +32,7 @@ tile.kernel @heat_d2(%src, %dst, %A, %B) roles [...] steps 2 stream 0 bounds ...
 
 With `reads=memory` there are only kernels of single steps. Such kernels keep no plane and read
 every tap from memory: any reach is possible. A step that reads its own results beside the cell runs
-in parts (`passes/step_parts.py`), cut at `cuts`, or into as few parts as possible.
+in parts (`passes/tiling/step_parts.py`), cut at `cuts`, or into as few parts as possible.
 
 Options override the loop's schedule. A depth whose overlap leaves no cell of the tile is left out,
 with a remark.
@@ -57,11 +57,11 @@ from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.limits import check_loop
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.analysis.queues.lags import assign_lags
-from timetile.passes.build_kernel import KernelBuilder
 from timetile.passes.diagnostics import check_options, check_verified, refuse, remark
 from timetile.passes.enum_options import EnumOptionsPass
-from timetile.passes.exchanges import add_exchanges, publish
-from timetile.passes.step_parts import memory_schedule, part_kernels
+from timetile.passes.tiling.build_kernel import KernelBuilder
+from timetile.passes.tiling.exchanges import add_exchanges, publish
+from timetile.passes.tiling.step_parts import memory_schedule, part_kernels
 
 
 def default_stream(rank: int) -> int | None:

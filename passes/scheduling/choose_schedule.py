@@ -24,12 +24,12 @@ from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
 from timetile.passes.analysis.boundaries import check_kept
 from timetile.passes.analysis.launches.liveness import live_arguments, written_arguments
 from timetile.passes.analysis.launches.trip_counts import most_steps_at_once
-from timetile.passes.candidates import Candidate, Trials
 from timetile.passes.diagnostics import CompileError, check_options, remark
-from timetile.passes.schedule_space import lean_schedules, schedules
-from timetile.passes.step_parts import memory_schedule
+from timetile.passes.loops.temporal_fusion import complete_depths, write_depths
+from timetile.passes.scheduling.candidates import Candidate, Trials
+from timetile.passes.scheduling.schedule_space import lean_schedules, schedules
 from timetile.passes.targets.target import DEFAULT_ARCH, Target, target_named
-from timetile.passes.temporal_fusion import complete_depths, write_depths
+from timetile.passes.tiling.step_parts import memory_schedule
 
 SPILLED_REGISTERS = 400
 """

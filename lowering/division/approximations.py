@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import f64
 from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects import simt
-from timetile.lowering.newton import FORMATS, SIGN_OFF, Sequences
+from timetile.lowering.division.newton import FORMATS, SIGN_OFF, Sequences
 from timetile.passes.analysis.cells.constants import float_constant
 
 

@@ -19,7 +19,8 @@ from timetile.passes.cost.launch import launch_cost
 from timetile.passes.cost.rim import has_copies, weighs_spills
 from timetile.passes.cost.terms import Cost
 from timetile.passes.cost.turn import period_of, taps_of_step
-from timetile.passes.rules import (
+from timetile.passes.loops.temporal_fusion import complete_depths
+from timetile.passes.scheduling.rules import (
     NO_CELL,
     NO_KERNEL,
     NO_SHARED_MEMORY,
@@ -31,13 +32,18 @@ from timetile.passes.rules import (
     spanning_blocks,
     spills,
 )
-from timetile.passes.schedule_space import DEEPEST, DEEPEST_BOX, DEEPEST_LINE, depths, schedules
+from timetile.passes.scheduling.schedule_space import (
+    DEEPEST,
+    DEEPEST_BOX,
+    DEEPEST_LINE,
+    depths,
+    schedules,
+)
+from timetile.passes.scheduling.trial import Rule, Trial
+from timetile.passes.scheduling.trial_kernels import TrialKernels
 from timetile.passes.targets.hardware import SCHEDULERS
 from timetile.passes.targets.parameters import Worth
 from timetile.passes.targets.target import Target
-from timetile.passes.temporal_fusion import complete_depths
-from timetile.passes.trial import Rule, Trial
-from timetile.passes.trial_kernels import TrialKernels
 
 
 @dataclass(frozen=True)

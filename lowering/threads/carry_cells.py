@@ -41,7 +41,7 @@ from xdsl.passes import ModulePass
 
 from timetile.dialects import simt
 from timetile.dialects.verified import block_of, terminator_of
-from timetile.lowering.rewriting import functions_of, replace
+from timetile.lowering.threads.rewriting import functions_of, replace
 from timetile.lowering.tile_to_gpu.cells import copied
 from timetile.passes.analysis.cells.sharing import find, is_magnitude_use, is_shared, key_of
 

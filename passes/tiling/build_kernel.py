@@ -20,9 +20,9 @@ from timetile.dialects.tile import (
 from timetile.passes.analysis.geometry.outside import is_read_outside
 from timetile.passes.analysis.launches.liveness import overwrites, rotation_of, written_bounds
 from timetile.passes.analysis.queues.lags import assign_lags
-from timetile.passes.kernel_arguments import KernelArguments
 from timetile.passes.raising.narrow_fields import read_field
 from timetile.passes.rewriting import replace_apply
+from timetile.passes.tiling.kernel_arguments import KernelArguments
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Version:
 
 
 class KernelBuilder:
-    """Builds the stages of one kernel of one loop."""
+    """Builds the stages of a kernel of a loop."""
 
     def __init__(self, loop: LoopOp, steps: int, *, store_all: bool):
         self.loop, self.steps, self.store_all = loop, steps, store_all
@@ -168,8 +168,8 @@ class KernelBuilder:
 
 def share_loads(kernel: KernelOp) -> None:
     """
-    Merge loads of one field and halo with one lag: updates of one step share a coefficient. Loads
-    of a field of fewer axes keep no plane, and merge whatever the lag.
+    Merge loads of equal fields, halos and lags: updates of a step share a coefficient. Loads of a
+    field of fewer axes keep no plane, and merge at any lag.
     """
     known: dict[tuple[object, ...], SSAValue] = {}
     for stage in kernel.stages:

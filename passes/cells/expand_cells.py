@@ -34,7 +34,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from timetile.dialects.verified import float_type
 from timetile.passes.analysis.cells.constants import float_constant, integer_constant
-from timetile.passes.expansion import Expansion
+from timetile.passes.cells.expansion import Expansion
 from timetile.passes.patterns import Patterns, rewrite_cells
 
 Quotient = arith.DivSIOp | arith.DivUIOp

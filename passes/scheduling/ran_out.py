@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile.schedule import Schedule
-from timetile.passes.candidates import Candidate, Trials
-from timetile.passes.choose_schedule import CLIFF, fitting
+from timetile.passes.scheduling.candidates import Candidate, Trials
+from timetile.passes.scheduling.choose_schedule import CLIFF, fitting
 from timetile.passes.targets.target import Target
 
 

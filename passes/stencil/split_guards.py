@@ -49,11 +49,11 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 from xdsl.utils.hints import isa
 
 from timetile.dialects.syntax import field_type
-from timetile.passes.gather_cells import joined
 from timetile.passes.patterns import rewrite_once
 from timetile.passes.raising.boxes import above, below
 from timetile.passes.raising.demand import Access, accesses, demand_of, unbuffered
 from timetile.passes.raising.errors import CannotRaiseError
+from timetile.passes.stencil.gather_cells import joined
 
 
 def field_of(access: Access) -> StencilBoundsAttr | None:

@@ -60,13 +60,13 @@ from timetile.passes.analysis.queues.storage import (
 )
 from timetile.passes.diagnostics import check_options, remark
 from timetile.passes.enum_options import EnumOptionsPass
-from timetile.passes.loop_length import (
+from timetile.passes.tiling.loop_length import (
     bounded_period,
     check_step,
     given_period,
     place_in_bounds,
 )
-from timetile.passes.queue_homes import (
+from timetile.passes.tiling.queue_homes import (
     check_every,
     exchange_home,
     place_in_registers,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from timetile.dialects.tile.kinds import Form
 from timetile.passes.analysis.geometry.axis_tiling import ceil_div
-from timetile.passes.trial import Rule, Trial
+from timetile.passes.scheduling.trial import Rule, Trial
 
 NO_KERNEL = "no step reads cells that an earlier step writes, or sums cannot be cut in this form"
 NO_SPAN = "one block spans the axis, or the device does not hold enough blocks"

@@ -15,8 +15,8 @@ from timetile.passes.cost.registers import guard_registers, registers, room, spa
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.shared_memory import shared_bytes
 from timetile.passes.cost.traffic import saturating_ahead
+from timetile.passes.scheduling.trial_kernels import TrialKernels
 from timetile.passes.targets.target import Target
-from timetile.passes.trial_kernels import TrialKernels
 
 
 @dataclass(frozen=True)

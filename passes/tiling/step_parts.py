@@ -43,8 +43,8 @@ from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.cells.pressure import live_words, value_words
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.diagnostics import refuse
-from timetile.passes.kernel_arguments import KernelArguments
 from timetile.passes.raising.narrow_fields import read_field
+from timetile.passes.tiling.kernel_arguments import KernelArguments
 
 LARGE_BODY = 64
 """

@@ -1,0 +1,1 @@
+"""Quotients and roots as sequences of machine operations."""

@@ -1,0 +1,1 @@
+"""Passes on the code of a thread, one pass a file."""

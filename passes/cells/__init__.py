@@ -1,0 +1,1 @@
+"""Passes on cell functions, one pass a file."""

@@ -1,0 +1,1 @@
+"""Passes on time loops, one pass a file."""

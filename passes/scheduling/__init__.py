@@ -1,0 +1,1 @@
+"""The choice of a schedule for each time loop."""

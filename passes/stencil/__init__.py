@@ -1,0 +1,1 @@
+"""Passes on stencil programs ahead of raise-time-loop, one pass a file."""
