@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
-from timetile.frontend.symbols import Assignment, Offset
+from timetile.frontend.operations import Access
+from timetile.frontend.symbols import Assignment
 from timetile.frontend.tracing import Step, walk
 
 Box = tuple[tuple[int, int], ...]
@@ -24,10 +24,9 @@ def margins(step: Step, made: Assignment) -> Margins:
         return ((step.reach, step.reach),) * step.rank
     before, behind = [0] * step.rank, [0] * step.rank
     for value in walk([made.value]):
-        if value.operation != "access":
+        if not isinstance(value.operation, Access):
             continue
-        _, _, offsets = cast("tuple[str, str, Offset]", value.payload)
-        for axis, offset in enumerate(offsets):
+        for axis, offset in enumerate(value.operation.offsets):
             if offset is not None:
                 before[axis] = max(before[axis], -offset)
                 behind[axis] = max(behind[axis], offset)

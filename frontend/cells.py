@@ -23,12 +23,29 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.irdl import IRDLOperation
 
 from timetile.frontend.errors import Place
-from timetile.frontend.operations import COMPARISONS, FLOATS, INTEGERS, LOGIC, Kind
+from timetile.frontend.operations import (
+    COMPARISONS,
+    FLOATS,
+    INTEGERS,
+    LOGIC,
+    Access,
+    Argument,
+    Arithmetic,
+    Choice,
+    Comparison,
+    Computed,
+    Constant,
+    Conversion,
+    Coordinate,
+    Extent,
+    Kind,
+    Logic,
+    Time,
+)
 from timetile.frontend.tracing import walk
 from timetile.frontend.values import Value
 
 FloatType = Float32Type | Float64Type
-Key = tuple[Any, ...]
 
 
 def located(op: Operation, place: Place) -> Operation:
@@ -38,14 +55,31 @@ def located(op: Operation, place: Place) -> Operation:
     return op
 
 
-class Cell:
-    """The body of an apply: operations for values, each once."""
+def compared(name: str, left: SSAValue, right: SSAValue) -> Operation:
+    """A comparison of two integers, or of two floats."""
+    of_floats, of_integers = COMPARISONS[name]
+    if left.type == i64:
+        return arith.CmpiOp(left, right, of_integers)
+    return arith.CmpfOp(left, right, of_floats)
 
-    def __init__(self, block: Block, element: FloatType, shape: Sequence[int]):
+
+class Cell:
+    """
+    The body of an apply: operations for values, each once. The block's arguments are `fields`, by
+    name and time level, and `scalars`, by name.
+    """
+
+    def __init__(
+        self,
+        block: Block,
+        element: FloatType,
+        shape: Sequence[int],
+        fields: Mapping[tuple[str, Time], SSAValue],
+        scalars: Mapping[str, SSAValue],
+    ):
         self.block, self.element, self.shape = block, element, shape
-        self.inputs: dict[Key, SSAValue] = {}
-        """The block's arguments, by field and level, or by the name of a scalar alone."""
-        self.made: dict[Key, SSAValue] = {}
+        self.fields, self.scalars = fields, scalars
+        self.made: dict[tuple[str, Kind, tuple[SSAValue, ...]], SSAValue] = {}
 
     def results(self, values: Sequence[Value]) -> list[SSAValue]:
         """The values, computed in the block."""
@@ -56,53 +90,49 @@ class Cell:
 
     def result(self, value: Value, operands: Sequence[SSAValue]) -> SSAValue:
         """The result of an operation on given operands; an equal earlier operation is reused."""
-        if value.operation == "scalar":
-            return self.inputs[(value.payload,)]
+        if isinstance(value.operation, Argument):
+            return self.scalars[value.operation.name]
         # The text of a number tells -0.0 from 0.0.
-        key: Key = (value.operation, value.kind, repr(value.payload), *map(id, operands))
+        key = repr(value.operation), value.kind, tuple(operands)
         if key not in self.made:
-            self.made[key] = self.computed(value, operands)
+            ops = self.operations(value.operation, value.kind, operands)
+            for op in ops:
+                self.block.add_op(located(op, value.place))
+            self.made[key] = ops[-1].results[0]
         return self.made[key]
 
-    def computed(self, value: Value, operands: Sequence[SSAValue]) -> SSAValue:
-        """The result of an operation on given operands."""
-        ops = self.operations(value, operands)
-        for op in ops:
-            self.block.add_op(located(op, value.place))
-        return ops[-1].results[0]
-
-    def operations(self, value: Value, operands: Sequence[SSAValue]) -> Sequence[Operation]:
+    def operations(
+        self, operation: Computed, kind: Kind, operands: Sequence[SSAValue]
+    ) -> Sequence[Operation]:
         """The operations of a value. The last operation computes the value."""
-        name, payload = value.operation, value.payload
-        if name == "constant":
-            return [self.constant(value)]
-        if name == "extent":
-            assert isinstance(payload, int)
-            return [arith.ConstantOp(IntegerAttr(self.shape[payload], i64))]
-        if name == "access":
-            assert isinstance(payload, tuple)
-            field, level, offsets = payload
-            kept = [axis for axis, offset in enumerate(offsets) if offset is not None]
-            mapping = kept if len(kept) < len(offsets) else None
-            plain = [offsets[axis] for axis in kept]
-            return [stencil.AccessOp(self.inputs[field, level], plain, mapping)]
-        if name == "coordinate":
-            return self.coordinate(payload)
-        if name == "to_float":
-            convert = arith.UIToFPOp if operands[0].type == i1 else arith.SIToFPOp
-            return [convert(operands[0], self.element)]
-        if name in COMPARISONS:
-            of_floats, of_integers = COMPARISONS[name]
-            left, right = operands
-            if left.type == i64:
-                return [arith.CmpiOp(left, right, of_integers)]
-            return [arith.CmpfOp(left, right, of_floats)]
-        if name == "select":
-            return [arith.SelectOp(*operands)]
-        if name in LOGIC:
-            return [LOGIC[name].build(operands=operands, result_types=[i1])]
-        table: Mapping[str, type[IRDLOperation]] = FLOATS if value.kind is Kind.FLOAT else INTEGERS
-        return [self.arithmetic(table[name], operands)]
+        match operation:
+            case Constant(number=number):
+                return [self.constant(number, kind)]
+            case Extent(axis=axis):
+                return [arith.ConstantOp(IntegerAttr(self.shape[axis], i64))]
+            case Access():
+                return [self.access(operation)]
+            case Coordinate(axis=axis):
+                return self.coordinate(axis)
+            case Conversion():
+                convert = arith.UIToFPOp if operands[0].type == i1 else arith.SIToFPOp
+                return [convert(operands[0], self.element)]
+            case Comparison(name=name):
+                return [compared(name, *operands)]
+            case Choice():
+                return [arith.SelectOp(*operands)]
+            case Logic(name=name):
+                return [LOGIC[name].build(operands=operands, result_types=[i1])]
+            case Arithmetic(name=name):
+                table = FLOATS if kind is Kind.FLOAT else INTEGERS
+                return [self.arithmetic(table[name], operands)]
+
+    def access(self, read: Access) -> Operation:
+        """The number of a field at an offset."""
+        kept = [axis for axis, offset in enumerate(read.offsets) if offset is not None]
+        mapping = kept if len(kept) < len(read.offsets) else None
+        plain = [offset for offset in read.offsets if offset is not None]
+        return stencil.AccessOp(self.fields[read.field, read.time], plain, mapping)
 
     def arithmetic(self, kind: type[IRDLOperation], operands: Sequence[SSAValue]) -> Operation:
         """An operation with operands and a result of one type."""
@@ -111,13 +141,11 @@ class Cell:
             fast["fastmath"] = arith.FastMathFlagsAttr("none")
         return kind.create(operands=operands, result_types=[operands[0].type], properties=fast)
 
-    def constant(self, value: Value) -> Operation:
+    def constant(self, number: float | int | bool, kind: Kind) -> Operation:
         """A number."""
-        number = value.payload
-        assert isinstance(number, int | float)
-        if value.kind is Kind.FLOAT:
+        if kind is Kind.FLOAT:
             return arith.ConstantOp(FloatAttr(self.rounded(float(number)), self.element))
-        return arith.ConstantOp(IntegerAttr(int(number), i1 if value.kind is Kind.BOOLEAN else i64))
+        return arith.ConstantOp(IntegerAttr(int(number), i1 if kind is Kind.BOOLEAN else i64))
 
     def rounded(self, number: float) -> float:
         """A Python number in the fields' type: infinite beyond the greatest number, as in NumPy."""
@@ -126,9 +154,8 @@ class Cell:
         with np.errstate(over="ignore"):
             return float(np.float32(number))
 
-    def coordinate(self, axis: object) -> Sequence[Operation]:
+    def coordinate(self, axis: int) -> Sequence[Operation]:
         """The place of the cell along an axis."""
-        assert isinstance(axis, int)
         index = stencil.IndexOp.build(
             result_types=[IndexType()],
             properties={

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from timetile.frontend.errors import error
-from timetile.frontend.operations import Kind
+from timetile.frontend.operations import Coordinate, Extent, Kind
 from timetile.frontend.values import Value, choice
 
 MOST_AXES = 3
@@ -22,7 +22,7 @@ def coordinate(axis: int) -> Value:
     The cell's place along an axis of the arrays, an integer from 0 on: equal to
     `np.indices(u.shape)[axis]`. Raises StencilError for an axis other than 0 to 2.
     """
-    return Value("coordinate", Kind.INTEGER, (), checked_axis(axis))
+    return Value(Coordinate(checked_axis(axis)), Kind.INTEGER)
 
 
 def extent(axis: int) -> Value:
@@ -30,7 +30,7 @@ def extent(axis: int) -> Value:
     The number of cells of the arrays along an axis, an integer: `u.shape[axis]`. Raises
     StencilError for an axis other than 0 to 2.
     """
-    return Value("extent", Kind.INTEGER, (), checked_axis(axis))
+    return Value(Extent(checked_axis(axis)), Kind.INTEGER)
 
 
 def checked_axis(axis: object) -> int:

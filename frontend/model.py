@@ -19,7 +19,7 @@ from timetile.frontend.arrays import (
 )
 from timetile.frontend.boxes import box_of
 from timetile.frontend.module import Buffer, buffers_of, module_of
-from timetile.frontend.symbols import NEXT, NOW, PREV
+from timetile.frontend.operations import Time
 from timetile.frontend.tracing import Step
 from timetile.passes.cells.contract_cells import FpContract
 from timetile.passes.cells.simplify_cells import FpDivision
@@ -243,12 +243,12 @@ class Model:
         result = program(*values, *numbers, steps, stream=stream)
         ended = dict(zip(arrays, (owners[id(value)] for value in result.buffers[: len(values)])))
         # Kernels may still write the other buffers.
-        self._held = [ended[name, NEXT] for name in self.step.written]
+        self._held = [ended[name, Time.NEXT] for name in self.step.written]
         advanced: dict[str, A] = {}
         for name in self.step.fields:
-            advanced[name] = ended[name, NOW] if name in self.step.written else state[name]
+            advanced[name] = ended[name, Time.NOW] if name in self.step.written else state[name]
             if name in self.step.second:
-                advanced[f"{name}.prev"] = ended[name, PREV]
+                advanced[f"{name}.prev"] = ended[name, Time.PREV]
         return advanced
 
     def _check_mapping(self, state: object) -> None:
@@ -324,7 +324,7 @@ class Model:
                 continue
             arrays[name, level] = copy_of(state[name])
             earlier = state.get(f"{name}.prev")
-            if level != PREV or earlier is None:
+            if level is not Time.PREV or earlier is None:
                 continue
             for made in self.step.assignments:
                 if made.field == name:

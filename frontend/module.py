@@ -5,7 +5,6 @@ buffers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from xdsl.dialects import arith, scf, stencil
 from xdsl.dialects.builtin import IndexType, IntAttr, IntegerAttr, ModuleOp
@@ -14,10 +13,11 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from timetile.frontend.boxes import Box, box_of
 from timetile.frontend.cells import Cell, FloatType, located
-from timetile.frontend.symbols import NEXT, NOW, PREV, Assignment, Offset
+from timetile.frontend.operations import Access, Argument, Time
+from timetile.frontend.symbols import Assignment
 from timetile.frontend.tracing import Step, walk
 
-Buffer = tuple[str, str]
+Buffer = tuple[str, Time]
 """A field, and the time level of one of its buffers."""
 
 
@@ -25,11 +25,11 @@ def buffers_of(step: Step) -> list[Buffer]:
     """The arrays taken by the function of a step, in order."""
     buffers: list[Buffer] = []
     for name in step.fields:
-        buffers.append((name, NOW))
+        buffers.append((name, Time.NOW))
         if name in step.written:
-            buffers.append((name, NEXT))
+            buffers.append((name, Time.NEXT))
         if name in step.second:
-            buffers.append((name, PREV))
+            buffers.append((name, Time.PREV))
     return buffers
 
 
@@ -41,7 +41,7 @@ def spelled(name: str) -> str:
 def hint(buffer: Buffer) -> str:
     """The name of a buffer: the field's name, with the time level unless present."""
     name, level = spelled(buffer[0]), buffer[1]
-    return name if level == NOW else f"{name}_{level}"
+    return name if level is Time.NOW else f"{name}_{level}"
 
 
 def shape_of(step: Step, name: str, shape: Sequence[int]) -> tuple[int, ...]:
@@ -53,9 +53,8 @@ def reads_of(made: Sequence[Assignment]) -> list[Buffer]:
     """The buffers read by assignments, each once, in the order of the source."""
     found: dict[Buffer, None] = {}
     for value in walk([item.value for item in made]):
-        if value.operation == "access":
-            name, level, _ = cast("tuple[str, str, Offset]", value.payload)
-            found[name, level] = None
+        if isinstance(value.operation, Access):
+            found[value.operation.field, value.operation.time] = None
     return list(found)
 
 
@@ -69,7 +68,7 @@ def groups_of(step: Step, shape: Sequence[int]) -> list[tuple[Box, list[Assignme
         box = box_of(step, made, shape)
         if groups and groups[-1][0] == box:
             fields = {item.field for item in groups[-1][1]}
-            read = {name for name, level in reads_of([made]) if level == NEXT}
+            read = {name for name, level in reads_of([made]) if level is Time.NEXT}
             if made.field not in fields and not fields & read:
                 groups[-1][1].append(made)
                 continue
@@ -125,7 +124,7 @@ class Builder:
         """The body of the time loop."""
         loaded: dict[Buffer, SSAValue] = {}
         for buffer in reads_of(self.step.assignments):
-            if buffer[1] != NEXT:
+            if buffer[1] is not Time.NEXT:
                 loaded[buffer] = self.load(body, inner[buffer], self.step.assignments[0])
         for box, made in groups_of(self.step, self.shape):
             for buffer in reads_of(made):
@@ -135,15 +134,15 @@ class Builder:
             body.add_op(located(apply, made[0].place))
             for item, result in zip(made, apply.res):
                 bounds = stencil.StencilBoundsAttr.from_bounds(box)
-                store = stencil.StoreOp(result, inner[item.field, NEXT], bounds)
+                store = stencil.StoreOp(result, inner[item.field, Time.NEXT], bounds)
                 body.add_op(located(store, item.place))
         body.add_op(scf.YieldOp(*(inner[self.following(buffer)] for buffer in self.carried)))
 
     def following(self, buffer: Buffer) -> Buffer:
         """The buffer in the place of another after a step."""
         name, level = buffer
-        last = PREV if name in self.step.second else NOW
-        return name, {NOW: NEXT, NEXT: last, PREV: NOW}[level]
+        last = Time.PREV if name in self.step.second else Time.NOW
+        return name, {Time.NOW: Time.NEXT, Time.NEXT: last, Time.PREV: Time.NOW}[level]
 
     def load(self, body: Block, field: SSAValue, near: Assignment) -> SSAValue:
         """A load of a field."""
@@ -155,13 +154,13 @@ class Builder:
         """The apply of a group of assignments."""
         reads = reads_of(made)
         values = [item.value for item in made]
-        used = {value.payload for value in walk(values) if value.operation == "scalar"}
-        scalars = [name for name in self.step.scalars if name in used]
+        used = {value.operation for value in walk(values)}
+        scalars = [name for name in self.step.scalars if Argument(name) in used]
         operands = [loaded[buffer] for buffer in reads] + [self.scalars[name] for name in scalars]
         block = Block(arg_types=[operand.type for operand in operands])
-        cell = Cell(block, self.element, self.shape)
-        cell.inputs.update(zip(reads, block.args))
-        cell.inputs.update(zip(((name,) for name in scalars), block.args[len(reads) :]))
+        fields = dict(zip(reads, block.args))
+        numbers = dict(zip(scalars, block.args[len(reads) :]))
+        cell = Cell(block, self.element, self.shape, fields, numbers)
         for text, argument in zip([*map(hint, reads), *map(spelled, scalars)], block.args):
             argument.name_hint = text
         results = cell.results(values)

@@ -1,8 +1,9 @@
-"""Operations of a cell in a step function: NumPy's names, and the MLIR operations."""
+"""Operations of a cell in a step function, and the MLIR operations of NumPy's names."""
 
 from __future__ import annotations
 
-from enum import Enum, auto
+from dataclasses import dataclass
+from enum import Enum, StrEnum, auto
 
 from xdsl.dialects import arith, math
 from xdsl.irdl import IRDLOperation
@@ -17,6 +18,95 @@ class Kind(Enum):
     FLOAT = auto()
     INTEGER = auto()
     BOOLEAN = auto()
+
+
+class Time(StrEnum):
+    """The time level of a field: at the beginning of the step, a step earlier, or a step later."""
+
+    NOW = "now"
+    PREV = "prev"
+    NEXT = "next"
+
+
+Offset = tuple[int | None, ...]
+"""The distance from the cell along each axis; None along an axis missing in the field."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A number of Python: a float, an integer of 64 bits, or a truth value."""
+
+    number: float | int | bool
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A scalar argument of the step."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Access:
+    """The number of a field at an offset."""
+
+    field: str
+    time: Time
+    offsets: Offset
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """The cell's place along an axis."""
+
+    axis: int
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The cells of the arrays along an axis."""
+
+    axis: int
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """The operand as a float."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The second operand where the first, a condition, holds; else the third."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A truth value: a name of COMPARISONS."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Logic:
+    """An operation of truth values: a name of LOGIC."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """A number: a name of FLOATS or INTEGERS, by the kind of the result."""
+
+    name: str
+
+
+Computed = (
+    Constant | Access | Coordinate | Extent | Conversion | Choice | Comparison | Logic | Arithmetic
+)
+"""Operations that compute a value of a cell from its operands."""
+
+Operation = Argument | Computed
+"""What a value of a cell is."""
 
 
 FLOATS: dict[str, type[IRDLOperation]] = {

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeGuard, cast
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 
 from timetile.frontend.errors import Place, current_place, error
-from timetile.frontend.operations import Kind
+from timetile.frontend.operations import Access, Argument, Kind, Offset, Time
 from timetile.frontend.values import Value, as_float, lifted
 from timetile.frontend.whole_fields import WholeField
 
-Offset = tuple[int | None, ...]
-"""The distance from the cell along each axis; None along an axis missing in the field."""
-
 Index = int | None | tuple[int | None, ...]
 Region = tuple["slice[Any, Any, Any]", ...]
-
-NOW: Final = "now"
-PREV: Final = "prev"
-NEXT: Final = "next"
 
 MOST_AXES = 3
 
@@ -61,7 +54,7 @@ class Recorder:
                 "for each axis, None along a missing axis of a field"
             )
 
-    def read(self, name: str, level: str, index: Index) -> Value:
+    def read(self, name: str, time: Time, index: Index) -> Value:
         """The value of a field at an offset."""
         offsets = index if isinstance(index, tuple) else (index,)
         text = f"{name}[{', '.join(map(shown, offsets))}]"
@@ -76,12 +69,12 @@ class Recorder:
                 f"reach={far}"
             )
         self.check_axes(name, text, plain)
-        if level == PREV:
+        if time is Time.PREV:
             self.previous.add(name)
-        if level == NEXT:
+        if time is Time.NEXT:
             self.check_next(name)
             self.read_next.add(name)
-        return Value("access", Kind.FLOAT, (), (name, level, plain))
+        return Value(Access(name, time, plain), Kind.FLOAT)
 
     def check_axes(self, name: str, text: str, offsets: Offset) -> None:
         """
@@ -172,17 +165,17 @@ def is_plain(part: object) -> bool:
 class Level(WholeField):
     """A field at another time level: `u.prev[0, 0]`."""
 
-    __slots__ = ("_level", "_name", "_recorder")
+    __slots__ = ("_name", "_recorder", "_time")
 
-    def __init__(self, recorder: Recorder, name: str, level: str):
-        self._recorder, self._name, self._level = recorder, name, level
+    def __init__(self, recorder: Recorder, name: str, time: Time):
+        self._recorder, self._name, self._time = recorder, name, time
 
     def __repr__(self) -> str:
-        return f"<timetile field {self._name}.{self._level}>"
+        return f"<timetile field {self._name}.{self._time}>"
 
     def __getitem__(self, offsets: Index) -> Value:
         """The value `offsets` cells away along each axis. Raises StencilError for a wrong index."""
-        return self._recorder.read(self._name, self._level, offsets)
+        return self._recorder.read(self._name, self._time, offsets)
 
 
 class Next(Level):
@@ -221,7 +214,7 @@ class Field(WholeField):
 
     def __getitem__(self, offsets: Index) -> Value:
         """The value at the beginning of the step, `offsets` cells away along each axis."""
-        return self._recorder.read(self._name, NOW, offsets)
+        return self._recorder.read(self._name, Time.NOW, offsets)
 
     def __setitem__(self, offsets: object, value: object) -> None:
         raise error(f"a step assigns new values only; write {self._name}.next = ...")
@@ -229,12 +222,12 @@ class Field(WholeField):
     @property
     def prev(self) -> Level:
         """The field one step earlier, for equations of second order in time."""
-        return Level(self._recorder, self._name, PREV)
+        return Level(self._recorder, self._name, Time.PREV)
 
     @property
     def next(self) -> Next:
         """The new values, after their assignment."""
-        return Next(self._recorder, self._name, NEXT)
+        return Next(self._recorder, self._name, Time.NEXT)
 
     @next.setter
     def next(self, value: Value | float) -> None:
@@ -250,4 +243,4 @@ class Scalar(Value):
     __slots__ = ()
 
     def __init__(self, name: str):
-        super().__init__("scalar", Kind.FLOAT, (), name)
+        super().__init__(Argument(name), Kind.FLOAT)

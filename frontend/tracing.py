@@ -15,6 +15,7 @@ from timetile.frontend.errors import (
     place_of_function,
     place_of_traceback,
 )
+from timetile.frontend.operations import Access, Argument, Coordinate, Extent
 from timetile.frontend.symbols import Assignment, Field, Recorder, Scalar
 from timetile.frontend.values import Value
 
@@ -198,27 +199,34 @@ def check(step: Step, fields: Sequence[str]) -> None:
             step.place,
         )
     for value in walk([made.value for made in step.assignments]):
-        axis = value.payload
-        check_own(step, value)
-        names_axis = value.operation in ("coordinate", "extent")
-        if names_axis and isinstance(axis, int) and axis >= step.rank:
-            raise StencilError(
-                f"{value.operation}({axis}) names axis {axis}, and the last axis of the step is "
-                f"{step.rank - 1}; count from 0",
-                value.place,
-            )
+        match value.operation:
+            case Argument(name=name) | Access(field=name):
+                check_own(step, name, value.place)
+            case Coordinate(axis=axis):
+                check_axis(step, f"coordinate({axis})", axis, value.place)
+            case Extent(axis=axis):
+                check_axis(step, f"extent({axis})", axis, value.place)
+            case _:
+                continue
 
 
-def check_own(step: Step, value: Value) -> None:
+def check_own(step: Step, name: str, place: Place) -> None:
     """
     Raise StencilError for a field or a scalar of another step, brought in by a name around the
     functions.
     """
-    name = value.payload if value.operation == "scalar" else None
-    if value.operation == "access" and isinstance(value.payload, tuple):
-        name = value.payload[0]
-    if name is not None and name not in step.fields and name not in step.scalars:
+    if name not in step.fields and name not in step.scalars:
         raise StencilError(
             f"{name} is an argument of another step; make {name} an argument of {step.name}, too",
-            value.place,
+            place,
+        )
+
+
+def check_axis(step: Step, call: str, axis: int, place: Place) -> None:
+    """Raise StencilError for a call that names an axis missing in the step."""
+    if axis >= step.rank:
+        raise StencilError(
+            f"{call} names axis {axis}, and the last axis of the step is {step.rank - 1}; count "
+            "from 0",
+            place,
         )

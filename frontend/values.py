@@ -16,11 +16,16 @@ from timetile.frontend.operations import (
     LOGIC,
     ONE_OPERAND,
     SAME,
+    Arithmetic,
+    Choice,
+    Comparison,
+    Constant,
+    Conversion,
     Kind,
+    Logic,
+    Operation,
 )
 from timetile.runtime.host.arrays import is_numpy_array
-
-Payload = float | int | str | tuple[Any, ...] | None
 
 NUMPY_FUNCTIONS = sorted({*FLOATS, *SAME} - {"negative"})
 HINTS = {
@@ -52,13 +57,10 @@ class Value:
     chooses.
     """
 
-    __slots__ = ("kind", "operands", "operation", "payload", "place")
+    __slots__ = ("kind", "operands", "operation", "place")
 
-    def __init__(
-        self, operation: str, kind: Kind, operands: Sequence[Value] = (), payload: Payload = None
-    ):
-        self.operation, self.kind = operation, kind
-        self.operands, self.payload = tuple(operands), payload
+    def __init__(self, operation: Operation, kind: Kind, operands: Sequence[Value] = ()):
+        self.operation, self.kind, self.operands = operation, kind, tuple(operands)
         self.place: Place = current_place()
 
     # Operators.
@@ -199,12 +201,12 @@ class Value:
 def constant(value: float | int | bool) -> Value:
     """A number of Python or NumPy as a value."""
     if isinstance(value, bool | np.bool_):
-        return Value("constant", Kind.BOOLEAN, (), bool(value))
+        return Value(Constant(bool(value)), Kind.BOOLEAN)
     if isinstance(value, int | np.integer):
         if not -MOST_INTEGER - 1 <= int(value) <= MOST_INTEGER:
             raise error(f"{value} has more than 64 bits; write a float")
-        return Value("constant", Kind.INTEGER, (), int(value))
-    return Value("constant", Kind.FLOAT, (), float(value))
+        return Value(Constant(int(value)), Kind.INTEGER)
+    return Value(Constant(float(value)), Kind.FLOAT)
 
 
 def lifted(value: object) -> Value:
@@ -233,11 +235,14 @@ def as_float(value: Value) -> Value:
     """A value as a float."""
     if value.kind is Kind.FLOAT:
         return value
-    if value.operation == "constant":
-        number = value.payload
-        assert isinstance(number, int)
-        return constant(float(number))
-    return Value("to_float", Kind.FLOAT, (value,))
+    if isinstance(value.operation, Constant):
+        return constant(float(value.operation.number))
+    return Value(Conversion(), Kind.FLOAT, (value,))
+
+
+def number_of(value: Value) -> float | int | None:
+    """The number of a constant; None for other values."""
+    return value.operation.number if isinstance(value.operation, Constant) else None
 
 
 def made(name: str, *given: object) -> Value:
@@ -247,7 +252,7 @@ def made(name: str, *given: object) -> Value:
     if name in COMPARISONS:
         kinds = {value.kind for value in operands}
         same = operands if kinds == {Kind.INTEGER} else [as_float(value) for value in operands]
-        return Value(name, Kind.BOOLEAN, same)
+        return Value(Comparison(name), Kind.BOOLEAN, same)
     if name in LOGIC or name == "logical_not":
         return logical(name, operands)
     if name in ("floor_divide", "remainder"):
@@ -260,11 +265,11 @@ def made(name: str, *given: object) -> Value:
     if integers and name == "negative":
         return made("subtract", 0, operands[0])
     if integers and name in INTEGERS:
-        return Value(name, Kind.INTEGER, operands)
+        return Value(Arithmetic(name), Kind.INTEGER, operands)
     if name not in FLOATS or (name in ONE_OPERAND) != (len(operands) == 1):
         way_out = HINTS.get(name, f"it with {', '.join(NUMPY_FUNCTIONS)}")
         raise error(f"np.{name} is not supported in a step; write {way_out}")
-    return Value(name, Kind.FLOAT, [as_float(value) for value in operands])
+    return Value(Arithmetic(name), Kind.FLOAT, [as_float(value) for value in operands])
 
 
 def logical(name: str, operands: Sequence[Value]) -> Value:
@@ -274,30 +279,29 @@ def logical(name: str, operands: Sequence[Value]) -> Value:
             "`&`, `|`, `^` and `~` join conditions; write (a < b) & (b < c), in parentheses"
         )
     if name == "logical_not":
-        return Value("bitwise_xor", Kind.BOOLEAN, (operands[0], constant(True)))
-    return Value(name, Kind.BOOLEAN, operands)
+        return Value(Logic("bitwise_xor"), Kind.BOOLEAN, (operands[0], constant(True)))
+    return Value(Logic(name), Kind.BOOLEAN, operands)
 
 
 def whole_division(name: str, operands: Sequence[Value]) -> Value:
     """`//` and `%` of a coordinate by a positive integer, rounded down as in Python."""
     value, divisor = operands
-    number = divisor.payload
-    known = value.kind is Kind.INTEGER and divisor.operation == "constant"
-    if not (known and isinstance(number, int) and number > 0):
+    number = number_of(divisor)
+    if value.kind is not Kind.INTEGER or not isinstance(number, int) or number <= 0:
         raise error(
             "`//` and `%` are of a coordinate and a positive int; write np.floor(a / b) for floats"
         )
-    quotient = Value("floor_divide", Kind.INTEGER, operands)
+    quotient = Value(Arithmetic("floor_divide"), Kind.INTEGER, operands)
     return quotient if name == "floor_divide" else value - quotient * number
 
 
 def power(base: Value, exponent: Value) -> Value:
     """A power: products for a small whole exponent, a root for an exponent of a half."""
-    number = exponent.payload if exponent.operation == "constant" else None
+    number = number_of(exponent)
     if number == 0.5:
         return made("sqrt", base)
-    if not (isinstance(number, int | float) and number in range(1, 9)):
-        return Value("power", Kind.FLOAT, (as_float(base), as_float(exponent)))
+    if number is None or number not in range(1, 9):
+        return Value(Arithmetic("power"), Kind.FLOAT, (as_float(base), as_float(exponent)))
     factors, square = list[Value](), base
     for bit in reversed(f"{int(number):b}"):
         if bit == "1":
@@ -314,4 +318,4 @@ def choice(condition: object, if_true: object, if_false: object) -> Value:
     kinds = {value.kind for value in values}
     if len(kinds) > 1:
         values = [as_float(value) for value in values]
-    return Value("select", values[0].kind, (chosen, *values))
+    return Value(Choice(), values[0].kind, (chosen, *values))
