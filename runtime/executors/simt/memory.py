@@ -158,13 +158,7 @@ class Buffer:
 
     def note_read(self, op: Where, at: Ints, who: Ints, clocks: Clocks) -> None:
         """Record reads; SimtError where another thread's write is not ordered before."""
-        writer = self.writer.take(at)
-        other = (writer != NOBODY) & (writer != who)
-        if other.any():
-            self.check_ordered(
-                op, at, who, clocks, other, writer, self.write_times[at], self.write_syncs[at],
-                self.last_write, "reads what another thread wrote",
-            )  # fmt: skip
+        self.check_writes(op, at, who, clocks, "reads what another thread wrote")
         self.last_read = op
         warp, block = clocks.warps.take(who), clocks.blocks.take(who)
         times = clocks.times(warp)
@@ -209,13 +203,7 @@ class Buffer:
             unique, counts = np.unique(at, return_counts=True)
             if unique.size != at.size:
                 raise SimtError(op, f"two threads write cell {int(unique[counts > 1][0])} at once")
-        writer = self.writer.take(at)
-        other = (writer != NOBODY) & (writer != who)
-        if other.any():
-            self.check_ordered(
-                op, at, who, clocks, other, writer, self.write_times[at], self.write_syncs[at],
-                self.last_write, "overwrites what another thread wrote",
-            )  # fmt: skip
+        self.check_writes(op, at, who, clocks, "overwrites what another thread wrote")
         reader = self.reader.take(at)
         other = (reader != NOBODY) & (reader != who)
         if other.any():
@@ -235,20 +223,21 @@ class Buffer:
         self.write_times[at] = clocks.times(clocks.warps[who])
         self.write_syncs[at] = clocks.warp_syncs[who]
 
-    def check_ordered(
-        self, op: Where, at: Ints, who: Ints, clocks: Clocks, other: Mask, writer: Ints,
-        times: Ints, syncs: Ints, earlier: Where | None, what: str,
-    ) -> None:  # fmt: skip
+    def check_writes(self, op: Where, at: Ints, who: Ints, clocks: Clocks, what: str) -> None:
         """
-        Raise SimtError unless the write by `writer`, at given counts, is ordered before the access
-        by `who`.
+        Raise SimtError, which says `what` the access does, unless writes by others are ordered
+        before the access by `who`.
         """
+        writer = self.writer.take(at)
+        other = (writer != NOBODY) & (writer != who)
+        if not other.any():
+            return
         same_warp = clocks.warps[writer] == clocks.warps[who]
-        ordered = clocks.knows(who, clocks.warps[writer], times)
-        ordered |= same_warp & (syncs < clocks.warp_syncs[who])
+        ordered = clocks.knows(who, clocks.warps[writer], self.write_times[at])
+        ordered |= same_warp & (self.write_syncs[at] < clocks.warp_syncs[who])
         race = other & ~ordered
         if race.any():
-            self.report(op, int(at[race][0]), what, earlier)
+            self.report(op, int(at[race][0]), what, self.last_write)
 
     def check_readers(self, op: Where, at: Ints, who: Ints, clocks: Clocks, other: Mask) -> None:
         """The reads by others are ordered before the write by `who`."""
