@@ -17,7 +17,7 @@ from timetile.passes.analysis.queues.synchronisation import (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Setting:
     """One choice of the parts of a schedule."""
 
@@ -42,13 +42,13 @@ class Setting:
     def of(schedule: Schedule) -> Setting:
         """The setting of a schedule."""
         return Setting(
-            schedule.layout(),
-            schedule.occupancy,
-            schedule.guards,
-            not schedule.columns_alone,
-            schedule.splits,
-            schedule.meets_at_barriers,
-            schedule.steps_between_barriers,
+            layout=schedule.layout(),
+            occupancy=schedule.occupancy,
+            guards=schedule.guards,
+            joins=not schedule.columns_alone,
+            splits=schedule.splits,
+            meets=schedule.meets_at_barriers,
+            every=schedule.steps_between_barriers,
         )
 
     @staticmethod
@@ -56,14 +56,15 @@ class Setting:
         """The setting of a placed kernel with variants."""
         exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
         variants = () if kernel.variants is None else kernel.variants
+        has_interior = any(variant.is_interior for variant in variants)
         return Setting(
-            layout_of(kernel),
-            kernel.blocks_per_multiprocessor,
-            Guards.RIM if any(variant.is_interior for variant in variants) else Guards.ALL,
-            any(variant.joined.data for variant in variants),
-            splits(kernel),
-            meets_at_barriers(exchanges),
-            steps_between_barriers(exchanges),
+            layout=layout_of(kernel),
+            occupancy=kernel.blocks_per_multiprocessor,
+            guards=Guards.RIM if has_interior else Guards.ALL,
+            joins=any(variant.joined.data for variant in variants),
+            splits=splits(kernel),
+            meets=meets_at_barriers(exchanges),
+            every=steps_between_barriers(exchanges),
         )
 
     @property

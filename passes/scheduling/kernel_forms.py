@@ -10,7 +10,7 @@ from timetile.dialects.tile.kinds import Form
 from timetile.dialects.tile.schedule import Schedule
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class KernelForm:
     """
     All parts of a schedule read by `TrialKernels.build`, for a loop that reads `far` cells away
@@ -42,14 +42,14 @@ class KernelForm:
         axes = schedule.layout().axis_layouts
         beside = far[-len(axes) :]
         return KernelForm(
-            depth,
-            schedule.form,
-            schedule.resident,
-            schedule.splits,
-            schedule.steps_between_barriers,
-            schedule.delay,
-            schedule.ahead > 0,
-            tuple(axis.tile_warps > 1 for axis in axes),
-            tuple(reach <= axis.cells * axis.lanes for reach, axis in zip(beside, axes)),
-            any(axis.cells > 1 for axis in axes[:-1]),
+            depth=depth,
+            sums=schedule.form,
+            is_resident=schedule.resident,
+            split=schedule.splits,
+            every=schedule.steps_between_barriers,
+            delay=schedule.delay,
+            copies=schedule.ahead > 0,
+            crossing=tuple(axis.tile_warps > 1 for axis in axes),
+            edges=tuple(reach <= axis.cells * axis.lanes for reach, axis in zip(beside, axes)),
+            tall=any(axis.cells > 1 for axis in axes[:-1]),
         )
