@@ -138,63 +138,93 @@ def star_widths(far: tuple[int, ...], size: int) -> tuple[int, ...]:
 
 def schedules(loop: LoopOp, target: Target) -> Iterator[Schedule]:
     """The considered layouts, by number of axes."""
-    far = reach(loop)
     size = max(CELL_BYTES[element_type(b)] for b in loop.buffers)
-    if len(far) == 1:
-        for row in LANE_BYTES:
-            yield Schedule(cells=(row // size,), occupancy=4, ahead=0)
-    elif len(far) == 2:
-        widths = strip_widths(far, size)
-        shapes: list[tuple[Form, Sequence[int]]] = [(Form.NONE, star_widths(far, size))]
-        if shuffles_several_planes(loop):
-            shapes.append((Form.ROWS, sorted({*SUM_CELLS[size], *widths})))
-            shapes.append((Form.LANES, widths))
-        few = written_cells(loop) < FEW_CELLS
-        strips: list[tuple[Form, int]] = [(f, cells) for f, row in shapes for cells in row]
-        for (form, cells), warps in product(strips, (8, 12, 16)):
-            # One block of all warps shares time evenly. Smaller blocks are tried if tiles may be
-            # few.
-            for pack in (warps, 4) if few else (warps,):
-                occupancy = warps // pack
-                yield Schedule(
-                    cells=(cells,), pack=pack, occupancy=occupancy, form=form, ahead=MOST_AHEAD
-                )
-        if few:
-            yield from resident_schedules(size)
-        yield from device_schedules(DEVICE_PLATES, target)
-    else:
-        sync = Sync.MBARRIER if target.isa.splits_barriers else Sync.BARRIER
-        widths = (1, 2, 4) if size == 4 else (1, 2)
-        forms: tuple[Form, ...] = (Form.NONE,)
-        if shuffles_several_planes(loop):
-            forms = (Form.NONE, Form.ROWS)
-        elif far[0] >= HALVED_RADIUS:
-            forms = (Form.NONE, Form.HALVES)
-        for form, rows, cells, warps in product(forms, (2, 3, 4, 5, 6, 8, 10), widths, (8, 12)):
-            if form is Form.ROWS and rows not in SUM_ROWS:
-                continue
-            block = Schedule(
-                tile=TileLevel.BLOCK, cells=(rows, cells), lanes=(1, LANES), warps=(warps, 1),
-                pack=1, form=form, occupancy=1, ahead=2, sync=sync,
-            )  # fmt: skip
-            yield block
-            if sync is not Sync.BARRIER and (len(forms) > 1 or far[-1] * size >= VECTOR_BYTES):
-                # A split barrier costs one plane of registers at every level of a box, and one slot
-                # of the copies that rows are read from.
-                yield replace(block, sync=Sync.BARRIER)
-            if rows in CLUSTER_ROWS and target.isa.has_clusters:
-                yield replace(block, tile=TileLevel.CLUSTER, blocks=(2, 1))
-            if rows in DEVICE_ROWS and warps == 8 and target.fit.is_measured:
-                # The depth decides how many blocks span the axis: see `spanning_blocks`.
-                for exchange, every in DEVICE_MEETINGS:
-                    yield replace(
-                        block,
-                        tile=TileLevel.DEVICE,
-                        blocks=(target.multiprocessors, 1),
-                        sync=exchange,
-                        every=every,
-                    )
-        yield from device_schedules(DEVICE_VOLUMES, target)
+    match len(reach(loop)):
+        case 1:
+            yield from line_schedules(size)
+        case 2:
+            yield from plate_schedules(loop, size, target)
+        case _:
+            yield from volume_schedules(loop, size, target)
+
+
+def line_schedules(size: int) -> Iterator[Schedule]:
+    """Layouts of one axis, for cells of `size` bytes."""
+    for row in LANE_BYTES:
+        yield Schedule(cells=(row // size,), occupancy=4, ahead=0)
+
+
+def plate_schedules(loop: LoopOp, size: int, target: Target) -> Iterator[Schedule]:
+    """Layouts of two axes: strips, and resident plates."""
+    few = written_cells(loop) < FEW_CELLS
+    for (form, cells), warps in product(strips(loop, size), (8, 12, 16)):
+        # One block of all warps shares time evenly. Smaller blocks are tried if tiles may be few.
+        for pack in (warps, 4) if few else (warps,):
+            yield Schedule(
+                cells=(cells,), pack=pack, occupancy=warps // pack, form=form, ahead=MOST_AHEAD
+            )
+    if few:
+        yield from resident_schedules(size)
+    yield from device_schedules(DEVICE_PLATES, target)
+
+
+def strips(loop: LoopOp, size: int) -> Iterator[tuple[Form, int]]:
+    """The form of sums, and the cells of a lane, of streamed strips of a plate."""
+    far = reach(loop)
+    widths = strip_widths(far, size)
+    yield from ((Form.NONE, cells) for cells in star_widths(far, size))
+    if shuffles_several_planes(loop):
+        yield from ((Form.ROWS, cells) for cells in sorted({*SUM_CELLS[size], *widths}))
+        yield from ((Form.LANES, cells) for cells in widths)
+
+
+def volume_schedules(loop: LoopOp, size: int, target: Target) -> Iterator[Schedule]:
+    """Layouts of three axes: streamed tiles of a block, and resident volumes."""
+    sync = Sync.MBARRIER if target.isa.splits_barriers else Sync.BARRIER
+    widths = (1, 2, 4) if size == 4 else (1, 2)
+    forms = volume_forms(loop)
+    # A split barrier costs one plane of registers at every level of a box, and one slot of the
+    # copies that rows are read from.
+    costly = len(forms) > 1 or reach(loop)[-1] * size >= VECTOR_BYTES
+    for form, rows, cells, warps in product(forms, (2, 3, 4, 5, 6, 8, 10), widths, (8, 12)):
+        if form is Form.ROWS and rows not in SUM_ROWS:
+            continue
+        block = Schedule(
+            tile=TileLevel.BLOCK, cells=(rows, cells), lanes=(1, LANES), warps=(warps, 1),
+            pack=1, form=form, occupancy=1, ahead=2, sync=sync,
+        )  # fmt: skip
+        yield block
+        if sync is not Sync.BARRIER and costly:
+            yield replace(block, sync=Sync.BARRIER)
+        if rows in CLUSTER_ROWS and target.isa.has_clusters:
+            yield replace(block, tile=TileLevel.CLUSTER, blocks=(2, 1))
+        if rows in DEVICE_ROWS and warps == 8 and target.fit.is_measured:
+            yield from spanning_schedules(block, target)
+    yield from device_schedules(DEVICE_VOLUMES, target)
+
+
+def volume_forms(loop: LoopOp) -> tuple[Form, ...]:
+    """The forms of sums for tiles of volumes."""
+    if shuffles_several_planes(loop):
+        return Form.NONE, Form.ROWS
+    if reach(loop)[0] >= HALVED_RADIUS:
+        return Form.NONE, Form.HALVES
+    return (Form.NONE,)
+
+
+def spanning_schedules(block: Schedule, target: Target) -> Iterator[Schedule]:
+    """
+    Streamed tiles of the device, with the blocks of a block tile. The depth decides how many blocks
+    span the axis: see `spanning_blocks`.
+    """
+    for sync, every in DEVICE_MEETINGS:
+        yield replace(
+            block,
+            tile=TileLevel.DEVICE,
+            blocks=(target.multiprocessors, 1),
+            sync=sync,
+            every=every,
+        )
 
 
 def resident_schedules(size: int) -> Iterator[Schedule]:
