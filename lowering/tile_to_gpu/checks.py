@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from timetile.dialects.tile import (
     ApplyOp,
+    AxisLayout,
     ExchangeOp,
     KernelOp,
     Published,
@@ -167,22 +168,14 @@ def check_resident(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
 
 def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
     """Refuse exchanges not possible between the blocks of a tile."""
-    layout = layout_of(kernel)
-    first, *others = layout.axis_layouts
+    first, *others = layout_of(kernel).axis_layouts
     if not others or any(axis.blocks > 1 for axis in others):
         refuse(
             kernel,
             "the blocks of a tile lie along the first of several in-plane axes; give device-tiling "
             "blocks=1 along the other axes, or tile=block for a single axis",
         )
-    edges = any(exchange.what.data is Published.EDGES for exchange in exchanges)
-    if any(axis.warps > 1 for axis in others) and (edges or kernel.stream_axis is not None):
-        refuse(
-            kernel,
-            "the warps of a tile of several blocks lie along the first axis; give the other axes "
-            "cells, or keep the tile resident and exchange whole planes (stream-axis=none, "
-            "what=plane)",
-        )
+    check_warps_of_blocks(kernel, exchanges, others)
     for exchange in exchanges:
         if not exchange.publishes_copies and exchange.edges[0] > first.cells:
             refuse(
@@ -191,6 +184,29 @@ def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
                 f"{first.cells}; give device-tiling {exchange.edges[0]} cells or more along the "
                 "first axis",
             )
+    check_sync_of_blocks(kernel, exchanges)
+
+
+def check_warps_of_blocks(
+    kernel: KernelOp, exchanges: Sequence[ExchangeOp], others: Sequence[AxisLayout]
+) -> None:
+    """
+    Refuse warps of a tile of several blocks along `others`, the axes behind the first, unless the
+    tile is resident and exchanges planes.
+    """
+    edges = any(exchange.what.data is Published.EDGES for exchange in exchanges)
+    if any(axis.warps > 1 for axis in others) and (edges or kernel.stream_axis is not None):
+        refuse(
+            kernel,
+            "the warps of a tile of several blocks lie along the first axis; give the other axes "
+            "cells, or keep the tile resident and exchange whole planes (stream-axis=none, "
+            "what=plane)",
+        )
+
+
+def check_sync_of_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
+    """Refuse ways to wait unknown between blocks, by what the blocks keep and exchange."""
+    layout = layout_of(kernel)
     sent = {e.home.sync.data for e in exchanges if e.home and not e.publishes_copies}
     whole = any(map(is_ring_of_tile, kernel.stages))
     streamed = layout.has_messages and kernel.stream_axis is not None
