@@ -191,6 +191,17 @@ class KernelOp(IRDLOperation):
         return self.roles.data[value.index]
 
     def verify_(self) -> None:
+        self.verify_shape()
+        self.verify_queues()
+        self.verify_stores()
+        for load, needed, field in self.short_fields():
+            raise VerifyException(
+                f"stored cells depend on {needed} of a field, and {load.name} reads a field of "
+                f"{field}"
+            )
+
+    def verify_shape(self) -> None:
+        """The arguments, the steps, the stream and the layout go together."""
         args = self.body.block.args
         if len(args) != len(self.roles):
             raise VerifyException(f"{len(args)} arguments and {len(self.roles)} roles")
@@ -198,6 +209,13 @@ class KernelOp(IRDLOperation):
             raise VerifyException(f"a kernel advances at least one step, got {self.steps.data}")
         if self.stream is not None and not 0 <= self.stream.data < self.rank:
             raise VerifyException(f"stream axis {self.stream.data} of rank {self.rank}")
+        if self.layout is not None and len(self.layout.axes) != len(self.plane_axes):
+            raise VerifyException(
+                f"layout of {len(self.layout.axes)} axes for a plane of {len(self.plane_axes)}"
+            )
+
+    def verify_queues(self) -> None:
+        """The body holds stages with read queues, and every queue has a home, or none has."""
         for op in self.body.block.ops:
             if not isinstance(op, StageOp):
                 raise VerifyException(f"a kernel holds stages only, got {op.name}")
@@ -206,24 +224,19 @@ class KernelOp(IRDLOperation):
         homes = [op.home is not None for op in self.stages if not isinstance(op, StoreOp)]
         if any(homes) and not all(homes):
             raise VerifyException("every queue has a home, or none has")
-        if self.layout is not None and len(self.layout.axes) != len(self.plane_axes):
-            raise VerifyException(
-                f"layout of {len(self.layout.axes)} axes for a plane of {len(self.plane_axes)}"
-            )
+
+    def verify_stores(self) -> None:
+        """A field is stored once, and not loaded as data."""
         loaded = {op.data for op in self.stages if isinstance(op, LoadOp)}
         stored: set[SSAValue] = set()
         for op in self.stages:
-            if isinstance(op, StoreOp):
-                if op.field in loaded:
-                    raise VerifyException("a field is loaded as data and stored in one kernel")
-                if op.field in stored:
-                    raise VerifyException("a field is stored twice in one kernel")
-                stored.add(op.field)
-        for load, needed, field in self.short_fields():
-            raise VerifyException(
-                f"stored cells depend on {needed} of a field, and {load.name} reads a field of "
-                f"{field}"
-            )
+            if not isinstance(op, StoreOp):
+                continue
+            if op.field in loaded:
+                raise VerifyException("a field is loaded as data and stored in one kernel")
+            if op.field in stored:
+                raise VerifyException("a field is stored twice in one kernel")
+            stored.add(op.field)
 
     # Written by hand: the region's arguments are named ahead of the region, and a directive of an
     # assembly format sees one place of the text.
