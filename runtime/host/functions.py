@@ -6,7 +6,7 @@ passes buffers on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import product
 from typing import Any
@@ -203,9 +203,7 @@ class Host:
 
     def run_call(self, op: CallOp, operands: Sequence[Any]) -> Sequence[Any]:
         """A call of a function of the module."""
-        callee = SymbolTable.lookup_symbol(op, op.callee)
-        if not isinstance(callee, FuncOp) or callee.is_declaration:
-            refuse(op, f"{op.callee} has no body; define the function, or leave out the call")
+        callee = callee_of(op)
         buffers = [id(value) for value in operands if not np.isscalar(value)]
         if len(set(buffers)) < len(buffers):
             refuse(op, "the call passes one field twice; give each argument a separate field")
@@ -237,31 +235,48 @@ def check_host(function: FuncOp, known: Sequence[type[Operation]]) -> None:
         llvm.InsertValueOp, scf.YieldOp, scf.ForOp, scf.IfOp, scf.ParallelOp, scf.ReduceOp,
         llvm.LoadOp,
     )  # fmt: skip
-    waiting = [op for block in function.body.blocks for op in block.ops]
-    while waiting:
-        op = waiting.pop(0)
+    for op in host_operations(function):
         if not (isinstance(op, runnable) or type(op) in SCALARS or is_scalar(op)):
             refuse(op, WHY_NOT_RUN)
-        if isinstance(op, memref.LoadOp) and isa(op.res.type, MemRefType[Attribute]):
+        check_operation(op)
+
+
+def host_operations(op: Operation) -> Iterator[Operation]:
+    """The operations inside an operation, in order, without those of raised time loops."""
+    for inner in (o for region in op.regions for block in region.blocks for o in block.ops):
+        yield inner
+        if not isinstance(inner, LoopOp):
+            yield from host_operations(inner)
+
+
+def check_operation(op: Operation) -> None:
+    """CompileError for an operation of a known kind with operands unknown to the host."""
+    match op:
+        case memref.LoadOp() if isa(op.res.type, MemRefType[Attribute]):
             refuse(
                 op,
                 "the function reads the memory to use from memory; make each buffer an argument, "
                 "and carry the buffers in the loop",
             )
-        if isinstance(op, ALLOCATIONS):
-            check_allocation(op)
-        if isinstance(op, llvm.LoadOp) and number_behind(op.ptr) is None:
+        case llvm.LoadOp() if number_behind(op.ptr) is None:
             refuse(
                 op,
                 "the function reads memory through a pointer; give the pointer as a field or a "
                 "memref",
             )
-        if isinstance(op, scf.ForOp) and (stride := integer_constant(op.step)) is not None:
+        case scf.ForOp() if (stride := integer_constant(op.step)) is not None:
             check_stride(op, stride)
-        if isinstance(op, CallOp):
-            callee = SymbolTable.lookup_symbol(op, op.callee)
-            if not isinstance(callee, FuncOp) or callee.is_declaration:
-                refuse(op, f"{op.callee} has no body; define the function, or leave out the call")
-        if not isinstance(op, LoopOp):
-            inner = (region for region in op.regions)
-            waiting = [o for region in inner for b in region.blocks for o in b.ops] + waiting
+        case CallOp():
+            callee_of(op)
+        case _ if isinstance(op, ALLOCATIONS):
+            check_allocation(op)
+        case _:
+            return
+
+
+def callee_of(op: CallOp) -> FuncOp:
+    """The function of the module behind a call. CompileError for a function without a body."""
+    callee = SymbolTable.lookup_symbol(op, op.callee)
+    if not isinstance(callee, FuncOp) or callee.is_declaration:
+        refuse(op, f"{op.callee} has no body; define the function, or leave out the call")
+    return callee
