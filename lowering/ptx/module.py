@@ -74,26 +74,21 @@ def check_launch(function: llvm.FuncOp, facts: LaunchAttr) -> None:
             )
 
 
-def print_kernel(
-    function: llvm.FuncOp, functions: dict[str, tuple[str, int]], *, bound_waits: bool
-) -> str:
-    """The text of a whole kernel. `functions` gets the called library functions."""
-    w = Writer(TABLE)
-    w.functions = functions
-    name = function.sym_name.data
-    block = function.body.block
-    parameters: list[str] = []
-    numbers = [argument for argument in block.args if argument.type in CELL_BYTES]
+def print_parameters(w: Writer, function: llvm.FuncOp) -> list[str]:
+    """Print the loads of a kernel's parameters. Returns their declarations."""
+    args = function.body.block.args
+    numbers = [argument for argument in args if argument.type in CELL_BYTES]
     many = sum(CELL_BYTES[argument.type] // 4 for argument in numbers) > SCALAR_WORDS
-    for k, argument in enumerate(block.args):
-        parameter = f"{symbol(name)}_param_{k}"
+    declared: list[str] = []
+    for k, argument in enumerate(args):
+        parameter = f"{symbol(function.sym_name.data)}_param_{k}"
         pointer = isinstance(argument.type, llvm.LLVMPointerType)
         if argument.type == i1:
-            parameters.append(f"\t.param .u8 {parameter}")
+            declared.append(f"\t.param .u8 {parameter}")
             load_boolean(w, argument, parameter)
             continue
         kind = "u64" if pointer else REGISTERS[argument.type][1].replace("s", "u")
-        parameters.append(f"\t.param .{kind} {parameter}")
+        declared.append(f"\t.param .{kind} {parameter}")
         if many and not pointer:
             w.scalars[argument] = kind, parameter
             continue
@@ -101,30 +96,54 @@ def print_kernel(
         w.line(f"ld.param.{kind} {register}, [{parameter}]")
         if pointer:
             w.line(f"cvta.to.global.u64 {register}, {register}")
-    facts = known_launch_facts(function.parent_op())
-    declared = ""
-    if bound_waits and facts is not None and facts.has_messages:
+    return declared
+
+
+def print_report(w: Writer, function: llvm.FuncOp) -> str:
+    """
+    Let waits in vain be reported, in the words for messages or in a variable of the module. Returns
+    the declaration of the variable.
+    """
+    block, facts = function.body.block, known_launch_facts(function.parent_op())
+    if facts is not None and facts.has_messages:
         w.report = w.use(block.args[MESSAGE_WORDS])
-    elif bound_waits and any(isinstance(op, nvvm.MbarrierTryWaitParityOp) for op in block.walk()):
-        w.report = w.register(i64)
-        w.line(f"mov.u64 {w.report}, {report_symbol(name)}")
-        declared = f".visible .global .align 8 .u64 {report_symbol(name)};\n\n"
-    w.loads_to_set = loads_to_set(function)
-    w.print_block(block)
+        return ""
+    if not any(isinstance(op, nvvm.MbarrierTryWaitParityOp) for op in block.walk()):
+        return ""
+    report = report_symbol(function.sym_name.data)
+    w.report = w.register(i64)
+    w.line(f"mov.u64 {w.report}, {report}")
+    return f".visible .global .align 8 .u64 {report};\n\n"
+
+
+def header_of(function: llvm.FuncOp, parameters: Sequence[str]) -> str:
+    """The name, the declared parameters, and the shape of the launch of a kernel."""
     shape = ", ".join(map(str, numbers_of(function, "nvvm.maxntid")))
     (occupancy,) = numbers_of(function, "nvvm.minctasm")
     grouped = ""
     if clusters := numbers_of(function, "nvvm.cluster_dim"):
         grouped = f".explicitcluster\n.reqnctapercluster {', '.join(map(str, clusters))}\n"
+    return (
+        f".visible .entry {symbol(function.sym_name.data)}(\n" + ",\n".join(parameters) + "\n)\n"
+        f".maxntid {shape}\n.minnctapersm {occupancy}\n{grouped}"
+    )
+
+
+def print_kernel(
+    function: llvm.FuncOp, functions: dict[str, tuple[str, int]], *, bound_waits: bool
+) -> str:
+    """The text of a whole kernel. `functions` gets the called library functions."""
+    w = Writer(TABLE)
+    w.functions = functions
+    parameters = print_parameters(w, function)
+    declared = print_report(w, function) if bound_waits else ""
+    w.loads_to_set = loads_to_set(function)
+    w.print_block(function.body.block)
     registers = "\n".join(
         f"\t.reg .{kind} {prefix}<{w.counts[prefix] + 1}>;" for prefix, kind in DECLARED.items()
     )
-    return (
-        f"{declared}.visible .entry {symbol(name)}(\n" + ",\n".join(parameters) + "\n)\n"
-        f".maxntid {shape}\n.minnctapersm {occupancy}\n{grouped}{{\n{registers}\n"
-        + "\n".join(w.lines)
-        + "\n}\n"
-    )
+    code = "\n".join(w.lines)
+    return f"{declared}{header_of(function, parameters)}{{\n{registers}\n{code}\n}}\n"
 
 
 NEWER = nvvm.MbarrierTryWaitParityOp | nvvm.MapaOp | nvvm.ClusterArriveOp
