@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects import arith, memref, scf, stencil
 from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
@@ -11,7 +12,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from timetile.dialects.syntax import field_type, integer_type
-from timetile.dialects.temporal import GatherOp, LoopOp
+from timetile.dialects.temporal import GatherOp, LoopOp, UpdateOp
 from timetile.dialects.verified import terminator_of
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.raising.errors import CannotRaiseError
@@ -157,6 +158,56 @@ def static_names(loop: scf.ForOp, rotation: Sequence[int]) -> list[SSAValue]:
     return names
 
 
+@dataclass(frozen=True)
+class Fields:
+    """
+    The fields of a loop: `names` of the carried fields with static bounds, as used in the body;
+    `captured` fields of the function that the body writes; `initial` fields of `names`.
+    """
+
+    loop: scf.ForOp
+    names: list[SSAValue]
+    captured: list[SSAValue]
+    initial: list[SSAValue]
+
+    @property
+    def arguments(self) -> list[SSAValue]:
+        """The body's arguments for carried fields."""
+        return list(self.loop.body.block.args[1:])
+
+    @property
+    def buffers(self) -> list[SSAValue]:
+        """The initial values of all buffers of the raised loop."""
+        return [*self.initial, *self.captured]
+
+    @property
+    def casts(self) -> list[Operation]:
+        """New casts of initial fields, in no block so far."""
+        makers = (value.owner for value in self.initial)
+        return [op for op in makers if isinstance(op, Operation) and op.parent is None]
+
+    def renamed(self, raised: LoopOp) -> dict[SSAValue, SSAValue]:
+        """The raised loop's own buffer for each name of a buffer."""
+        inner = raised.body.block.args
+        renamed: dict[SSAValue, SSAValue] = dict(zip(self.captured, inner[len(self.names) :]))
+        own = dict(zip(self.arguments, inner))
+        aliases = [op.results[0] for op in self.loop.body.block.ops if is_alias(op)]
+        for value in (*own, *aliases):
+            if memory_of(value) in own:
+                renamed[value] = own[memory_of(value)]
+        return renamed
+
+
+def fields_of(loop: scf.ForOp, names: list[SSAValue], updates: Updates) -> Fields:
+    """The fields of a loop with these updates. Raises CannotRaiseError for unfit fields."""
+    carried = loop.body.block.args[1:]
+    written = (updates.target(target) for item in updates.items for target in item.targets)
+    captured = list(dict.fromkeys(t for t in written if memory_of(t) not in carried))
+    initial = [casted(init, name) for init, name in zip(loop.iter_args, names)]
+    check_fields([*names, *captured], loop)
+    return Fields(loop, names, captured, initial)
+
+
 def raise_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
     """Replace one loop. On CannotRaiseError the loop is unchanged."""
     name_fields_once(loop)
@@ -166,52 +217,50 @@ def raise_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
     updates = updates_of(list(loop.body.block.ops))
     check_outer_names(loop, updates)
     check_outer_loads(updates, loop.body.block)
-    own: dict[SSAValue, int] = {arg: k for k, arg in enumerate(loop.body.block.args[1:])}
-    targets = [updates.target(target) for item in updates.items for target in item.targets]
-    captured = list(dict.fromkeys(t for t in targets if memory_of(t) not in own))
-    inits = [casted(init, name) for init, name in zip(loop.iter_args, names)]
-    casts = [cast for init, _ in inits if isinstance(cast := init.owner, Operation)]
-    casts = [cast for cast in casts if cast.parent is None]
-    buffers = [*(init for init, _ in inits), *captured]
-    check_fields([*names, *captured], loop)
-    rotation += range(len(names), len(buffers))
+    fields = fields_of(loop, names, updates)
+    rotation += range(len(names), len(fields.buffers))
     count_ops, count = trip_count(loop)
-    raised = LoopOp(count, buffers, rotation)
+    raised = LoopOp(count, fields.buffers, rotation)
     raised.location = loop.location
-    rename: dict[SSAValue, SSAValue] = dict(zip(captured, raised.body.block.args[len(names) :]))
-    for value in aliases_in(loop, own):
-        rename[value] = raised.body.block.args[own[memory_of(value)]]
-    functions, made = build(updates, updates.items, rename, module, prefix)
-    inner = set(raised.body.block.args)
-    sources = list(dict.fromkeys(s for update in made for s in update.sources if s not in inner))
-    check_fields(sources, loop)
-    outer = [*loop.iter_args, *captured]
-    if any(source in loop.iter_args for source in sources):
-        raise CannotRaiseError(
-            loop, "the loop uses a carried field by the outer name; use the loop's argument"
-        )
-    check_aliases(outer, sources, loop)
+    functions, made = build(updates, updates.items, fields.renamed(raised), module, prefix)
+    check_sources(fields, raised, made)
     raised.body.block.add_ops(made)
     verify_updates(made, loop)
-    for (load, _), wide in updates.spread.items():
-        check_spread(wide, load)
-        if memory_of(wide.source) in [memory_of(t) for t in targets] or wide.source in own:
-            raise CannotRaiseError(
-                load, "the loop writes a loaded field of fewer axes; give the field all axes"
-            )
+    check_spread_fields(fields, updates)
     check_ranks(updates, loop)
     for function in functions:
         module.body.block.insert_op_before(function, top_level(loop.body.block, module))
     for op in hoisted:
         op.detach()
-    scratch = list(updates.scratch.values())
-    wide = list(updates.spread.values())
-    new = [*hoisted, *casts, *scratch, *wide, *count_ops, raised]
-    Rewriter.insert_op(new, InsertPoint.before(loop))
+    made_before = [*fields.casts, *updates.scratch.values(), *updates.spread.values(), *count_ops]
+    Rewriter.insert_op([*hoisted, *made_before, raised], InsertPoint.before(loop))
     replace_results(loop, raised)
-    for old, name in zip((*loop.body.block.args[1:], *captured), raised.body.block.args):
+    for old, name in zip((*fields.arguments, *fields.captured), raised.body.block.args):
         name.name_hint = old.name_hint
     Rewriter.erase_op(loop)
+
+
+def check_sources(fields: Fields, raised: LoopOp, made: Sequence[UpdateOp]) -> None:
+    """CannotRaiseError where updates read fields outside the loop that are buffers, too."""
+    inner, loop = set(raised.body.block.args), fields.loop
+    sources = list(dict.fromkeys(s for update in made for s in update.sources if s not in inner))
+    check_fields(sources, loop)
+    if any(source in loop.iter_args for source in sources):
+        raise CannotRaiseError(
+            loop, "the loop uses a carried field by the outer name; use the loop's argument"
+        )
+    check_aliases([*loop.iter_args, *fields.captured], sources, loop)
+
+
+def check_spread_fields(fields: Fields, updates: Updates) -> None:
+    """CannotRaiseError where the loop writes a field of fewer axes that updates spread."""
+    written = [memory_of(updates.target(t)) for item in updates.items for t in item.targets]
+    for (load, _), wide in updates.spread.items():
+        check_spread(wide, load)
+        if memory_of(wide.source) in written or wide.source in fields.arguments:
+            raise CannotRaiseError(
+                load, "the loop writes a loaded field of fewer axes; give the field all axes"
+            )
 
 
 def check_ranks(updates: Updates, loop: scf.ForOp) -> None:
@@ -225,25 +274,19 @@ def check_ranks(updates: Updates, loop: scf.ForOp) -> None:
         )
 
 
-def aliases_in(loop: scf.ForOp, own: dict[SSAValue, int]) -> list[SSAValue]:
-    """The carried fields, and other names of carried fields in the body."""
-    results = [op.results[0] for op in loop.body.block.ops if is_alias(op)]
-    return [*own, *(value for value in results if memory_of(value) in own)]
-
-
 def cast_to(field: SSAValue, kind: stencil.FieldType[Attribute]) -> stencil.CastOp:
     """A field under a type of other bounds."""
     return stencil.CastOp.build(operands=[field], result_types=[kind])
 
 
-def casted(init: SSAValue, name: SSAValue) -> tuple[SSAValue, bool]:
+def casted(init: SSAValue, name: SSAValue) -> SSAValue:
     """The initial field of a loop, cast to the type used in the body."""
     if init.type == name.type:
-        return init, False
+        return init
     memory = memory_of(init)
     if memory.type == name.type:
-        return memory, False
-    return cast_to(init, field_type(name)).result, True
+        return memory
+    return cast_to(init, field_type(name)).result
 
 
 def replace_results(loop: scf.ForOp, raised: LoopOp) -> None:
