@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from timetile.dialects.cell_types import FLOAT_DTYPES
 from timetile.passes.targets.hardware import VECTOR_BYTES
 from timetile.runtime.host.arrays import is_contiguous, is_numpy_array, is_on_device
-
-TYPES = ("float32", "float64")
 
 
 def check_array(name: str, array: object) -> None:
@@ -25,7 +24,7 @@ def check_array(name: str, array: object) -> None:
             f"{name} is a {type(array).__name__}; pass an array of NumPy, CuPy or PyTorch, as "
             "np.asarray(a)"
         )
-    if type_of(array) not in TYPES:
+    if type_of(array) not in FLOAT_DTYPES:
         raise TypeError(
             f"{name} has elements of {type_of(array)}, and fields are of float32 or float64; pass "
             "a.astype(np.float64)"

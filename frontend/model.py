@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypedDict, TypeVar, Unpack
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, f32, f64
+from xdsl.dialects.builtin import ModuleOp
 
+from timetile.dialects.cell_types import FLOAT_DTYPES
 from timetile.frontend.arrays import (
-    TYPES,
     check_array,
     copy_of,
     readable,
@@ -119,11 +119,11 @@ class Model:
                 f"the shape {shape} is not of the {self.step.rank} axes of {self.step.label}; give "
                 "a size for each"
             )
-        if dtype not in TYPES:
+        if dtype not in FLOAT_DTYPES:
             raise ValueError(f"the type is float32 or float64, got {dtype!r}")
         if min(shape) < 1:
             raise ValueError(f"arrays of shape {shape} have no cells; pass some along each axis")
-        return module_of(self.step, shape, f32 if dtype == "float32" else f64)
+        return module_of(self.step, shape, FLOAT_DTYPES[dtype])
 
     def program(self, shape: tuple[int, ...], dtype: DType = "float64") -> CompiledProgram:
         """
@@ -238,7 +238,7 @@ class Model:
         arrays = self._buffers(state, shape)
         values = [seen_by_program(array) for array in arrays.values()]
         owners = dict(zip(map(id, values), arrays.values()))
-        kind = f32 if dtype == "float32" else f64
+        kind = FLOAT_DTYPES[dtype]
         numbers = [checked_scalar(name, scalars[name], kind) for name in self.step.scalars]
         result = program(*values, *numbers, steps, stream=stream)
         ended = dict(zip(arrays, (owners[id(value)] for value in result.buffers[: len(values)])))

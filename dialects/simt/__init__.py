@@ -18,7 +18,6 @@ from timetile.dialects.simt.arrivals import (
     WaitOp,
 )
 from timetile.dialects.simt.buffers import (
-    CELL_BYTES,
     CLUSTER_SPACE,
     GLOBAL_SPACE,
     SHARED_SPACE,
@@ -77,7 +76,6 @@ Simt = Dialect(
 )
 
 __all__ = [
-    "CELL_BYTES",
     "CLUSTER_SPACE",
     "GLOBAL_SPACE",
     "SHARED_SPACE",

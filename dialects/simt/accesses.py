@@ -33,9 +33,9 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.directives import Values
 from timetile.dialects.simt.buffers import (
-    CELL_BYTES,
     GLOBAL_SPACE,
     OrderingEffects,
     address_space,

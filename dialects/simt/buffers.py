@@ -8,9 +8,6 @@ from xdsl.dialects.builtin import (
     IntAttr,
     IntegerAttr,
     MemRefType,
-    f32,
-    f64,
-    i32,
     i64,
 )
 from xdsl.dialects.llvm import LLVMPointerType
@@ -22,9 +19,6 @@ GLOBAL_SPACE, SHARED_SPACE, CLUSTER_SPACE = 1, 3, 7
 """
 NVVM's address spaces: global memory, shared memory of the block, shared memory of the cluster.
 """
-
-CELL_BYTES: dict[Attribute, int] = {f64: 8, f32: 4, i64: 8, i32: 4}
-"""Bytes of a cell, per element type of memory accesses."""
 
 
 def integer(value: int) -> IntegerAttr:

@@ -30,9 +30,9 @@ from xdsl.pattern_rewriter import RewritePattern
 from xdsl.traits import HasCanonicalizationPatternsTrait
 from xdsl.utils.exceptions import VerifyException
 
+from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.directives import OptionalValue, Value, Values
 from timetile.dialects.simt.buffers import (
-    CELL_BYTES,
     GLOBAL_SPACE,
     OrderingEffects,
     address_space,

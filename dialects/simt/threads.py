@@ -31,7 +31,8 @@ from xdsl.irdl import (
 from xdsl.traits import HasFolder, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from timetile.dialects.simt.buffers import CELL_BYTES, OrderingEffects, integer
+from timetile.dialects.cell_types import CELL_BYTES
+from timetile.dialects.simt.buffers import OrderingEffects, integer
 from timetile.dialects.simt.directives import OneType
 
 

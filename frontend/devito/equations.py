@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
 
+from timetile.dialects.cell_types import FLOAT_DTYPES
 from timetile.frontend.devito.cells import check_operations
 from timetile.frontend.devito.library import NotCovered
 
-KINDS = {"float32": "f32", "float64": "f64"}
+KINDS = {dtype: str(kind) for dtype, kind in FLOAT_DTYPES.items()}
 """The types of cells, by the names of NumPy's."""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from timetile.frontend.devito.equations import Equation, Equations, Series, is_sparse
+from timetile.frontend.devito.equations import KINDS, Equation, Equations, Series, is_sparse
 from timetile.frontend.devito.evaluation import Array, evaluate, integer
 from timetile.frontend.devito.functions import Function, Writer
 from timetile.frontend.devito.library import NotCovered
@@ -17,7 +17,7 @@ from timetile.frontend.devito.sparse import Statement, entries_of, statements_of
 from timetile.runtime.program.compile import compile as compile_program
 from timetile.runtime.program.compiled_program import CompiledProgram
 
-TYPES = {"f32": np.float32, "f64": np.float64}
+TYPES = {kind: np.dtype(dtype).type for dtype, kind in KINDS.items()}
 
 
 @dataclass(frozen=True)

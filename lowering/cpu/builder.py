@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType, i1, i32, i64
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType, i1, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from timetile.dialects.cell_types import CELL_TYPES
 from timetile.dialects.comparisons import INTEGER_NUMBERS
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -21,13 +22,9 @@ def llvm_type(kind: Attribute) -> Attribute:
     return i64 if isinstance(kind, IndexType) else kind
 
 
-WIDTHS: dict[Attribute, int] = {i1: 1, i32: 32, i64: 64}
-"""The bits of the integers of cells."""
-
-
 def width(value: SSAValue) -> int:
     """The bits of an integer value."""
-    return WIDTHS[value.type]
+    return CELL_TYPES[value.type].bits
 
 
 LoopBody = Callable[[SSAValue, Sequence[SSAValue]], Sequence[SSAValue]]

@@ -17,13 +17,13 @@ from xdsl.dialects.builtin import (
     f32,
     f64,
     i1,
-    i32,
     i64,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from timetile.dialects.cell_types import CELL_TYPES
 from timetile.dialects.comparisons import FLOAT_PREDICATES
-from timetile.lowering.cpu.builder import WIDTHS, Builder, is_true, llvm_type, width
+from timetile.lowering.cpu.builder import Builder, is_true, llvm_type, width
 from timetile.passes.analysis.cells.library import LIBRARY, PREFIX, library_name
 from timetile.passes.diagnostics import refuse
 
@@ -31,11 +31,8 @@ Operands = Sequence[SSAValue]
 Lowering = Callable[..., SSAValue]
 """Appends an operation on some operands with a builder, and returns the result."""
 
-BITS: dict[Attribute, IntegerType] = {f32: i32, f64: i64}
+BITS = {kind: IntegerType(row.bits) for kind, row in CELL_TYPES.items() if row.is_float}
 """The integers with the bits of a float."""
-
-SUFFIX: dict[Attribute, str] = {f32: "f32", f64: "f64", i1: "i1", i32: "i32", i64: "i64"}
-"""How an intrinsic's name spells a type."""
 
 
 def result_type(op: Operation) -> Attribute:
@@ -67,7 +64,7 @@ def intrinsic(name: str, *flags: int) -> Lowering:
     def lower(build: Builder, op: Operation, operands: Operands) -> SSAValue:
         kind = result_type(op)
         arguments = [*operands, *(build.int(flag, 1) for flag in flags)]
-        return build.intrinsic(f"{name}.{SUFFIX[kind]}", arguments, kind)
+        return build.intrinsic(f"{name}.{CELL_TYPES[kind].llvm}", arguments, kind)
 
     return lower
 
@@ -122,7 +119,7 @@ def ignoring(*, largest: bool) -> Lowering:
 def reciprocal_root(build: Builder, op: Operation, operands: Operands) -> SSAValue:
     """1 / sqrt(a), both rounded."""
     kind = result_type(op)
-    root = build.intrinsic(f"llvm.sqrt.{SUFFIX[kind]}", operands, kind)
+    root = build.intrinsic(f"llvm.sqrt.{CELL_TYPES[kind].llvm}", operands, kind)
     return build.binary(llvm.FDivOp, build.constant(FloatAttr(1.0, float_type(kind)), kind), root)
 
 
@@ -240,7 +237,7 @@ def constant(build: Builder, op: arith.ConstantOp, operands: Operands) -> SSAVal
     assert isinstance(op.value, IntegerAttr), "a cell's constants are integers and floats"
     if kind == i1:
         return build.int(int(is_true(op.value)), 1)
-    return build.int(op.value.value.data, WIDTHS[kind])
+    return build.int(op.value.value.data, CELL_TYPES[kind].bits)
 
 
 def resized(build: Builder, op: Operation, operands: Operands) -> SSAValue:
@@ -259,7 +256,7 @@ def with_width(
     """An integer as an integer of another type."""
     if value.type == kind:
         return value
-    if WIDTHS[kind] < width(value):
+    if CELL_TYPES[kind].bits < width(value):
         return build.add(llvm.TruncOp(value, kind)).res
     return build.add(extend(value, kind)).res
 
@@ -289,7 +286,7 @@ def to_integer(name: str) -> Lowering:
 
     def lower(build: Builder, op: Operation, operands: Operands) -> SSAValue:
         kind = result_type(op)
-        full = f"{name}.{SUFFIX[kind]}.{SUFFIX[operands[0].type]}"
+        full = f"{name}.{CELL_TYPES[kind].llvm}.{CELL_TYPES[operands[0].type].llvm}"
         return build.intrinsic(full, operands, kind)
 
     return lower

@@ -17,8 +17,8 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from timetile.dialects import simt
+from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.simt import (
-    CELL_BYTES,
     SHARED_SPACE,
     address_space,
     buffer_element,

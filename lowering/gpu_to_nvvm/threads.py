@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from timetile.dialects import nvvm, simt
-from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.cell_types import CELL_BYTES
 from timetile.lowering.gpu_to_nvvm.pointers import FunctionValues
 from timetile.passes.diagnostics import refuse
 from timetile.passes.patterns import Patterns

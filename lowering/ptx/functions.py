@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation
 
+from timetile.dialects.cell_types import CELL_TYPES
 from timetile.lowering.ptx.symbols import FUNCTION_PREFIX
 from timetile.lowering.ptx.writer import Writer
 from timetile.passes.analysis.cells.cell_operations import FUNCTIONS
@@ -103,9 +103,9 @@ def print_function(w: Writer, op: Operation) -> None:
             f"is absent; {WAY_OUT}",
         )
     result = op.results[0]
-    kind = "f32" if result.type == f32 else "f64"
+    kind = CELL_TYPES[result.type].llvm
     name = library_name(op)
-    w.functions[name] = ("float" if kind == "f32" else "double", len(op.operands))
+    w.functions[name] = (CELL_TYPES[result.type].c, len(op.operands))
     values = [w.use(operand) for operand in op.operands]
     arguments = [f"argument{k}" for k in range(len(values))]
     w.lines.append("\t{")

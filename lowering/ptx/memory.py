@@ -9,7 +9,8 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects import nvvm, simt
-from timetile.dialects.simt import CELL_BYTES, GLOBAL_SPACE, SHARED_SPACE, address_space
+from timetile.dialects.cell_types import CELL_BYTES
+from timetile.dialects.simt import GLOBAL_SPACE, SHARED_SPACE, address_space
 from timetile.lowering.ptx.symbols import SHARED_SYMBOL
 from timetile.lowering.ptx.text import element_bytes, move_kind, together, zero_literal
 from timetile.lowering.ptx.writer import Writer

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import i1, i32, i64
 from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects import simt
-from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.cell_types import CELL_BYTES
 from timetile.lowering.ptx.memory import address, guard
 from timetile.lowering.ptx.text import move_kind, together
 from timetile.lowering.ptx.waits import begin_wait, end_wait

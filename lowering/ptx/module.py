@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from timetile.dialects import nvvm
-from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.tile import LaunchAttr
 from timetile.lowering.launch_facts import known_launch_facts
 from timetile.lowering.ptx.control import CONTROL

@@ -15,7 +15,8 @@ from xdsl.dialects import llvm
 from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects import simt
-from timetile.dialects.simt import CELL_BYTES, GLOBAL_SPACE, address_space
+from timetile.dialects.cell_types import CELL_BYTES
+from timetile.dialects.simt import GLOBAL_SPACE, address_space
 from timetile.lowering.ptx.text import element_bytes
 
 Place = tuple[SSAValue, SSAValue | None, int]

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32, f64, i1, i32
 from xdsl.ir import Attribute, Operation
 
 from timetile.dialects import nvvm, simt
+from timetile.dialects.cell_types import value_bytes
 from timetile.dialects.comparisons import (
     FLOAT_PREDICATES,
     INTEGER_PREDICATES,
@@ -23,7 +24,7 @@ from timetile.dialects.comparisons import (
 )
 from timetile.lowering.ptx.text import REGISTERS, bits, float_literal, zero_literal
 from timetile.lowering.ptx.writer import Writer
-from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS, bytes_of
+from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS
 from timetile.passes.diagnostics import refuse
 
 MACHINE: dict[type[Operation], str] = {
@@ -86,7 +87,7 @@ def print_shift(w: Writer, op: arith.ShLIOp | arith.ShRUIOp | arith.ShRSIOp) -> 
         w.line(f"cvt.u32.u64 {narrow}, {bounded}")
         amount = narrow
     elif not amount.startswith("%"):
-        width = 8 * bytes_of(op.lhs.type)
+        width = 8 * value_bytes(op.lhs.type)
         amount = str(int(amount) if 0 <= int(amount) <= width else width)
     kind = bits(letter, op.result.type)
     w.line(f"{word}.{kind} {w.define(op.result)}, {w.use(op.lhs)}, {amount}")
@@ -262,7 +263,7 @@ def print_copysign(w: Writer, op: xmath.CopySignOp) -> None:
 
 def print_bitcast(w: Writer, op: arith.BitcastOp) -> None:
     """Print a bitcast."""
-    w.emit(f"mov.b{8 * bytes_of(op.result.type)}", op.result, op.operands)
+    w.emit(f"mov.b{8 * value_bytes(op.result.type)}", op.result, op.operands)
 
 
 def print_split(w: Writer, op: simt.SplitOp) -> None:

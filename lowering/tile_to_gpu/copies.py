@@ -6,7 +6,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, SSAValue
 
 from timetile.dialects import nvvm, simt
-from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.cell_types import CELL_BYTES
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.fields import cells_in_field, fetched_plane, index_of
 from timetile.lowering.tile_to_gpu.ownership import load_masks

@@ -6,7 +6,7 @@ from xdsl.dialects import arith, gpu
 from xdsl.ir import SSAValue
 
 from timetile.dialects import simt
-from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.tile import ApplyOp, ExchangeOp, StageOp, StoreOp
 from timetile.lowering.tile_to_gpu.halos import patch_at_end
 from timetile.lowering.tile_to_gpu.message_buffers import Meeting

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, SSAValue
 
-from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.syntax import element_type
 from timetile.dialects.tile import (
     Addressing,

@@ -24,8 +24,8 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
+from timetile.dialects.cell_types import value_bytes
 from timetile.dialects.verified import float_type
-from timetile.passes.analysis.cells.cell_operations import bytes_of
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.cells.expansion import Expansion
 from timetile.passes.patterns import Patterns, rewrite_once
@@ -71,7 +71,7 @@ def expand_integer(new: Expansion, op: math_dialect.IPowIOp) -> SSAValue:
     # Powers wrap around, and all bits of the exponent count. A negative exponent gives 0, but for a
     # base of 1 or -1.
     result, power = one, base
-    for bit in range(8 * bytes_of(base.type)):
+    for bit in range(8 * value_bytes(base.type)):
         at = new.add(arith.ShRUIOp(op.rhs, new.int(bit, base)))
         is_set = new.compare("ne", new.add(arith.AndIOp(at, one)), zero)
         result = new.select(is_set, new.add(arith.MuliOp(result, power)), result)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
-from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.taps import Tap
 from timetile.dialects.tile import (
     ApplyOp,

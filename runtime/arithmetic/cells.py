@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, f32, f64, i1, i32, i64
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, i32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from timetile.dialects import simt
+from timetile.dialects.cell_types import CELL_TYPES
 from timetile.dialects.comparisons import (
     FLOAT_PREDICATES,
     INTEGER_PREDICATES,
@@ -41,13 +42,9 @@ from timetile.runtime.arithmetic.library_calls import call_library
 Array = NDArray[Any]
 
 DTYPES: dict[Attribute, type[np.generic]] = {
-    f64: np.float64,
-    f32: np.float32,
-    i64: np.int64,
-    i32: np.int32,
-    i1: np.bool_,
-    IndexType(): np.int64,
+    kind: np.dtype(row.dtype).type for kind, row in CELL_TYPES.items()
 }
+"""NumPy's element types, by the types of cells."""
 
 
 def dtype_of(kind: Attribute) -> np.dtype[Any]:

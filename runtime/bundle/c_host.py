@@ -5,19 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from timetile.dialects.cell_types import CELL_TYPES
 from timetile.lowering.ptx.symbols import symbol
 from timetile.lowering.tile_to_gpu.message_buffers import HEADER_WORDS
 from timetile.runtime.bundle.plan import Action, Argument, BundlePlan, KernelEntry
 
-C_TYPES = {
-    "f64": "double",
-    "f32": "float",
-    "i64": "int64_t",
-    "i32": "int32_t",
-    "index": "int64_t",
-    "i1": "uint8_t",
-}
-"""The C type of a number, by the kernel's type; an `i1` is one byte."""
+C_TYPES = {str(kind): row.c for kind, row in CELL_TYPES.items()}
+"""The C type of a number, by the text of the kernel's type; an `i1` is one byte."""
 
 
 def c_name(name: str) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timetile.dialects.boxes import CellBox
-from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import LoopOp
 from timetile.passes.analysis.launches.liveness import rotation_of, written_bounds

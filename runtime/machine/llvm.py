@@ -14,10 +14,12 @@ from importlib.metadata import version
 from threading import Lock
 from typing import Any
 
-from xdsl.dialects.builtin import ModuleOp, f32, f64, i1, i32, i64
+from numpy.ctypeslib import as_ctypes_type
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute
 
+from timetile.dialects.cell_types import CELL_TYPES
 from timetile.passes.analysis.cells.library import BARRIER
 from timetile.runtime.machine.libm import bound_symbols
 from timetile.runtime.machine.teams import barrier_function
@@ -27,11 +29,7 @@ LLVM_LOCK = Lock()
 
 C_TYPES: dict[Attribute, Any] = {
     LLVMPointerType(): ctypes.c_void_p,
-    f64: ctypes.c_double,
-    f32: ctypes.c_float,
-    i64: ctypes.c_int64,
-    i32: ctypes.c_int32,
-    i1: ctypes.c_bool,
+    **{kind: as_ctypes_type(row.dtype) for kind, row in CELL_TYPES.items()},
 }
 """C types of arguments, by MLIR type."""
 

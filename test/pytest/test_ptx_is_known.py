@@ -15,7 +15,8 @@ from xdsl.irdl import IRDLOperation
 from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects import nvvm, simt
-from timetile.dialects.simt import CELL_BYTES, CLUSTER_SPACE, GLOBAL_SPACE, SHARED_SPACE
+from timetile.dialects.cell_types import CELL_BYTES
+from timetile.dialects.simt import CLUSTER_SPACE, GLOBAL_SPACE, SHARED_SPACE
 from timetile.lowering.ptx.functions import CALLS, device_functions
 from timetile.lowering.ptx.module import TABLE
 from timetile.lowering.ptx.symbols import SHARED_SYMBOL

@@ -9,9 +9,7 @@ from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Operation
 
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.analysis.cells.cell_values import CELL_TYPES
 from timetile.passes.diagnostics import CompileError, where
-from timetile.runtime.arithmetic.cells import DTYPES
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.kernels import raising
 from timetile.runtime.kernels.of_program import Options
@@ -120,7 +118,3 @@ def test_programs_with_a_refusal_or_a_remark_are_not_remembered(tmp_path: Path):
     loop = "scf.for %i = %zero to %steps step %one {\n  }\n  func.return"
     raising.raised(HEAT.replace("func.return", loop), Options(), cache)
     assert cache.keys() == []
-
-
-def test_the_executors_compute_with_all_types_of_a_cell():
-    assert set(DTYPES) == set(CELL_TYPES)

@@ -19,7 +19,8 @@ from support.description import Program
 from support.generate import programs, schedules
 from support.programs import program_text
 from support.schedules import Schedule, device_plane
-from timetile.dialects.simt import CELL_BYTES, SHARED_SPACE, SharedOp, buffer_type
+from timetile.dialects.cell_types import CELL_BYTES
+from timetile.dialects.simt import SHARED_SPACE, SharedOp, buffer_type
 from timetile.dialects.tile import AxisLayout, KernelOp, Published, Sync
 from timetile.passes.analysis.block_memory import BlockMemory
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry

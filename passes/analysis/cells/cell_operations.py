@@ -13,19 +13,20 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as xmath
-from xdsl.dialects.builtin import IndexType, f32, f64, i1, i32, i64
+from xdsl.dialects.builtin import IndexType, i1
 from xdsl.ir import Attribute, Operation
+
+from timetile.dialects.cell_types import CELL_BYTES, CELL_TYPES, value_bytes
 
 Types = tuple[Attribute, ...]
 
-FLOATS: Types = (f64, f32)
-WORDS: Types = (i64, i32)
+FLOATS: Types = tuple(kind for kind, row in CELL_TYPES.items() if row.is_float)
+WORDS: Types = tuple(kind for kind in CELL_BYTES if kind not in FLOATS)
 INTEGERS: Types = (*WORDS, IndexType())
 BOOLEANS: Types = (i1,)
 BITS: Types = (*INTEGERS, *BOOLEANS)
 NUMBERS: Types = (*FLOATS, *INTEGERS)
-CELL_TYPES: Types = (*NUMBERS, *BOOLEANS)
-"""The types of values in a cell."""
+ALL: Types = tuple(CELL_TYPES)
 
 Work = tuple[int, int]
 """Instructions of one cell: on the floating-point pipe, and beside the pipe."""
@@ -100,9 +101,7 @@ ONE_INTEGER: tuple[Types, ...] = (INTEGERS,)
 TWO_INTEGERS: tuple[Types, ...] = (INTEGERS, INTEGERS)
 
 ARITHMETIC: dict[type[Operation], CellOperation] = {
-    arith.ConstantOp: CellOperation(
-        (), CELL_TYPES, "constant", work={8: (0, 0), 4: (0, 0), 1: (0, 0)}
-    ),
+    arith.ConstantOp: CellOperation((), ALL, "constant", work={8: (0, 0), 4: (0, 0), 1: (0, 0)}),
     # Floats.
     arith.AddfOp: CellOperation(
         TWO_FLOATS, FLOATS, "add", "add.rn.{t}", flops=1, commutes=2, fold=float.__add__
@@ -181,7 +180,7 @@ ARITHMETIC: dict[type[Operation], CellOperation] = {
     xmath.FPowIOp: expanded((FLOATS, INTEGERS), FLOATS),
     xmath.IPowIOp: expanded(TWO_INTEGERS, INTEGERS),
     # Operations on any type, and conversions.
-    arith.SelectOp: CellOperation((BOOLEANS, CELL_TYPES, CELL_TYPES), CELL_TYPES, "select"),
+    arith.SelectOp: CellOperation((BOOLEANS, ALL, ALL), ALL, "select"),
     arith.BitcastOp: CellOperation(((*FLOATS, *WORDS),), (*FLOATS, *WORDS), "bitcast"),
     arith.IndexCastOp: CellOperation(ONE_INTEGER, INTEGERS, "convert"),
     arith.ExtSIOp: CellOperation((WORDS,), WORDS, "convert"),
@@ -231,14 +230,9 @@ CELL_OPERATIONS: dict[type[Operation], CellOperation] = ARITHMETIC | FUNCTIONS
 """All operations of cells."""
 
 
-def bytes_of(kind: Attribute) -> int:
-    """The bytes of a value of a cell's type; 1 for a boolean."""
-    return 1 if kind == i1 else 4 if kind in (f32, i32) else 8
-
-
 def work_of(op: Operation) -> Work:
     """Instructions of an operation of the table, for any operands; (1, 0) for other operations."""
     known = CELL_OPERATIONS.get(type(op))
     if known is None:
         return 1, 0
-    return known.work.get(bytes_of(op.results[0].type), (1, 0))
+    return known.work.get(value_bytes(op.results[0].type), (1, 0))

@@ -7,10 +7,9 @@ from xdsl.dialects.builtin import i1
 from xdsl.dialects.func import CallOp
 from xdsl.ir import Operation
 
+from timetile.dialects.cell_types import CELL_TYPES, value_bytes
 from timetile.passes.analysis.cells.calls import why_not_inlined
-from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS, CELL_TYPES, bytes_of
-
-__all__ = ["CELL_TYPES", "why_not_in_cell"]
+from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS
 
 
 def why_not_in_cell(op: Operation) -> str | None:
@@ -28,7 +27,7 @@ def why_not_in_cell(op: Operation) -> str | None:
     if isinstance(op, arith.CmpiOp | arith.CmpfOp) and op.lhs.type != op.rhs.type:
         return f"it compares {op.lhs.type} with {op.rhs.type}; cast one to the other's type"
     if isinstance(op, arith.ExtFOp | arith.TruncFOp):
-        wider, narrower = bytes_of(op.result.type), bytes_of(op.input.type)
+        wider, narrower = value_bytes(op.result.type), value_bytes(op.input.type)
         if isinstance(op, arith.TruncFOp):
             wider, narrower = narrower, wider
         if wider <= narrower:

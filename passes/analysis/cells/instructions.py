@@ -12,10 +12,10 @@ from xdsl.dialects.func import ReturnOp
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Operation, SSAValue
 
-from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.cell_types import CELL_BYTES, value_bytes
 from timetile.dialects.tile import ApplyOp
 from timetile.passes.analysis.cells.cell_functions import cell_function
-from timetile.passes.analysis.cells.cell_operations import bytes_of, work_of
+from timetile.passes.analysis.cells.cell_operations import work_of
 from timetile.passes.analysis.cells.constants import float_constant
 
 DIVIDING = (arith.DivfOp, xmath.SqrtOp, xmath.RsqrtOp)
@@ -86,7 +86,7 @@ def instructions(op: Operation) -> tuple[int, int]:
         return 0, 0
     if not isinstance(op, DIVIDING):
         return work_of(op)
-    size = bytes_of(op.result.type)
+    size = value_bytes(op.result.type)
     approximate = is_approximate(op)
     pipe, beside = APPROXIMATIONS[type(op)][size] if approximate else work_of(op)
     if isinstance(op, arith.DivfOp):

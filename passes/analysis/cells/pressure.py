@@ -6,7 +6,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import OpResult, SSAValue
 
-from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.cell_types import CELL_BYTES
 
 
 def value_words(value: SSAValue) -> int:

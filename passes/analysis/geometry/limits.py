@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from xdsl.ir import Operation, SSAValue
 
-from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import ExchangeOp, KernelOp, LoadOp, StageOp

@@ -15,7 +15,7 @@ from math import gcd, prod
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import Attribute, SSAValue
 
-from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.tile import (
     ApplyOp,

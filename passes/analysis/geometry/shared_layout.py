@@ -13,7 +13,7 @@ from math import prod
 
 from xdsl.ir import Attribute
 
-from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.tile import LANES, AxisLayout, LayoutAttr
 from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.targets.hardware import SLICE_ALIGNMENT, VECTOR_BYTES

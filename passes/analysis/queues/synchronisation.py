@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute, SSAValue
 
-from timetile.dialects.simt import CELL_BYTES
+from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.taps import Tap
 from timetile.dialects.tile import (
     Addressing,

@@ -6,6 +6,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from timetile.dialects import simt
+from timetile.dialects.cell_types import CELL_BYTES
 from timetile.runtime.arithmetic.cells import dtype_of
 from timetile.runtime.executors.simt.machine import Handler, Machine, Strand, Waiter
 from timetile.runtime.executors.simt.memory import Buffer, Ints, Mask
@@ -75,7 +76,7 @@ def run_take(m: Machine, op: simt.TakeOp, active: Mask) -> Strand:
     messages, who = messages_in(m, op), m.clocks.threads[active]
     number = m.spread(op.number)[active]
     places = [message_words(m, op, k, active) for k in range(len(op.cells))]
-    words = simt.CELL_BYTES[op.cell_types[0]] // 4
+    words = CELL_BYTES[op.cell_types[0]] // 4
     yield from m.wait_until(
         lambda: all(messages.have_come(op, at, number, words) for at in places),
         op,
