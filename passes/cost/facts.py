@@ -38,6 +38,7 @@ from timetile.passes.analysis.cells.pressure import live_words, value_words
 from timetile.passes.analysis.cells.sharing import SharedCells
 from timetile.passes.analysis.geometry.extents import Needs
 from timetile.passes.analysis.geometry.plane_geometry import moved_by
+from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.analysis.queues.lags import keeps_sums, oldest_age
 from timetile.passes.analysis.queues.storage import ReadAges, kept_queues, natural_period
 from timetile.passes.cost.taps import TapFacts, Taps, span, spans
@@ -169,13 +170,10 @@ class KernelFacts:
         """Time steps of a launch."""
         return self.kernel.steps.data
 
-    @property
-    def streams(self) -> bool:
-        """
-        Whether tiles advance along a streaming axis; otherwise tiles stay in registers for all
-        steps.
-        """
-        return self.kernel.stream_axis is not None
+    @cached_property
+    def shape(self) -> TileShape:
+        """The shape of a tile."""
+        return TileShape.of(self.kernel)
 
     @cached_property
     def taps(self) -> list[TapFacts]:

@@ -38,7 +38,7 @@ def launch_seconds(facts: KernelFacts, target: Target, cycles: StepCycles) -> fl
     Seconds of a launch beside its steps: more for long code of several levels in a block tile.
     """
     waiting = target.parameters.waiting
-    if not (facts.streams and facts.exchanges and facts.steps > 1):
+    if not (facts.shape.streams and facts.exchanges and facts.steps > 1):
         return waiting.launch
     more = max(0.0, cycles.issue * SCHEDULERS - waiting.long_step)
     return waiting.launch + waiting.long_step_instruction * more
@@ -63,7 +63,7 @@ def launch_cost(
     slower = 1 + spills / (cycles.issue * SCHEDULERS)
     # A resident tile fetches nothing ahead; with two blocks, a block computes while the other
     # waits.
-    overlaps = facts.streams or setting.occupancy > 1
+    overlaps = facts.shape.streams or setting.occupancy > 1
     return Cost(
         registers=needed,
         shared_bytes=shared_bytes(facts, setting, geometry, ahead),

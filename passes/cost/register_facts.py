@@ -7,7 +7,9 @@ parameters of registers are refitted without the compiler.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
+from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.analysis.queues.storage import power_of_two
 from timetile.passes.cost.facts import KernelFacts, StageSpans
 from timetile.passes.cost.setting import Setting
@@ -86,20 +88,10 @@ class RegisterFacts:
     stages: tuple[StageTaps, ...]
     """The stages, each kind once."""
 
-    @property
-    def is_strip(self) -> bool:
-        """Planes of one axis are streamed."""
-        return self.streams and self.axes == 1
-
-    @property
-    def is_resident_plate(self) -> bool:
-        """Nothing is streamed, and tiles have two axes: a thread holds rows."""
-        return not self.streams and self.axes == 2
-
-    @property
-    def is_resident_volume(self) -> bool:
-        """Nothing is streamed, and tiles have three axes: a thread holds planes."""
-        return not self.streams and self.axes == 3
+    @cached_property
+    def shape(self) -> TileShape:
+        """The shape of a tile."""
+        return TileShape((self.streams, self.axes))
 
 
 def register_facts(facts: KernelFacts, setting: Setting) -> RegisterFacts:
@@ -107,8 +99,8 @@ def register_facts(facts: KernelFacts, setting: Setting) -> RegisterFacts:
     rings = [slots_of_copies(e, setting, 1) for e in facts.exchanges if e.copies]
     edges = [exchange.edges[0] for exchange in facts.exchanges]
     return RegisterFacts(
-        streams=facts.streams,
-        axes=len(setting.axes),
+        streams=facts.shape.streams,
+        axes=facts.shape.axes,
         threads=setting.layout.threads * setting.occupancy,
         steps=facts.steps,
         words=facts.words,
@@ -152,6 +144,6 @@ def body_words(facts: KernelFacts, setting: Setting) -> int:
     for cells in [stage.sharing for stage in facts.stages if stage.sharing is not None]:
         plane = cells.words((1, *setting.patch))
         most = max(most, plane)
-        if facts.streams:
+        if facts.shape.streams:
             kept += cells.words((1 + facts.natural_period, *setting.patch)) - plane
     return max(facts.live_words, most + kept)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from math import ceil, floor
 
+from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.cost.register_facts import RegisterFacts
 from timetile.passes.targets.isa import Isa
 from timetile.passes.targets.parameters import Parameters, Registers
@@ -28,7 +29,7 @@ def quotient_registers(facts: RegisterFacts, parameters: Registers) -> int:
     if facts.dividing:
         each = parameters.dividing_cell[4 * facts.words]
         most += facts.cells * each * facts.dividing + parameters.dividing
-    if facts.approximates and facts.is_strip:
+    if facts.approximates and facts.shape is TileShape.STRIP:
         most += parameters.approximating * facts.words * facts.cells
     return most
 
@@ -50,7 +51,7 @@ def resident_registers(facts: RegisterFacts, parameters: Registers) -> int:
 def kept_plane_registers(facts: RegisterFacts, parameters: Registers) -> int:
     """Registers of a thread's kept planes, with the needs of stages for each cell."""
     planes = facts.words_per_cell * facts.cells
-    if facts.streams:
+    if facts.shape.streams:
         planes = ceil(planes * parameters.per_word)
     if facts.sums_early:
         # The newest plane is in registers beside the sums that the plane enters.
@@ -63,10 +64,10 @@ def kept_plane_registers(facts: RegisterFacts, parameters: Registers) -> int:
 def level_registers(facts: RegisterFacts, parameters: Registers) -> int:
     """Registers of levels beside planes: guards, and places of shifted slots."""
     levels = facts.words * facts.steps // 2 + facts.words * facts.boxed
-    if facts.axes == 2:
+    if facts.shape is TileShape.PENCIL:
         sums, level = parameters.sum_level * facts.words, parameters.level[4 * facts.words]
         levels += (sums if facts.sums_early else level) * max(0, facts.steps - 2)
-    elif facts.is_strip and facts.words == 1 and not facts.sums_early:
+    elif facts.shape is TileShape.STRIP and facts.words == 1 and not facts.sums_early:
         levels += parameters.reach * max(0, facts.row_reach - 1)
     return levels + facts.odd_slots
 
@@ -78,7 +79,7 @@ def neighbour_registers(facts: RegisterFacts, parameters: Registers) -> int:
     planes entering sums on arrival.
     """
     most = 0
-    if facts.sums_early and facts.axes == 2:
+    if facts.sums_early and facts.shape is TileShape.PENCIL:
         most = facts.words * facts.around
     for stage in facts.stages:
         if stage.read > parameters.many_taps:
@@ -90,10 +91,10 @@ def neighbour_registers(facts: RegisterFacts, parameters: Registers) -> int:
 
 def registers(facts: RegisterFacts, parameters: Registers) -> int:
     """Registers of a thread: planes, arriving cells, neighbours, and other needs of levels."""
-    if facts.is_resident_plate:
+    if facts.shape is TileShape.PLATE:
         return resident_registers(facts, parameters)
     arriving = facts.words * facts.cells + parameters.load
-    others = facts.loads - 1 if facts.loads and facts.streams else 0
+    others = facts.loads - 1 if facts.loads and facts.shape.streams else 0
     total = (
         parameters.fixed
         + kept_plane_registers(facts, parameters)
@@ -103,26 +104,27 @@ def registers(facts: RegisterFacts, parameters: Registers) -> int:
         + body_registers(facts, parameters)
         + facts.fixed_words
     )
-    return ceil(parameters.volume * total) if facts.is_resident_volume else total
+    return ceil(parameters.volume * total) if facts.shape is TileShape.VOLUME else total
 
 
 def guard_registers(facts: RegisterFacts, parameters: Parameters) -> int:
     """Registers of guarded code beside `registers`: each kept level has guards."""
     spare = parameters.spare
-    if facts.is_resident_plate:
+    if facts.shape is TileShape.PLATE:
         return spare.resident if facts.words_per_cell > 2 * facts.words else 0
-    if facts.is_resident_volume:
+    if facts.shape is TileShape.VOLUME:
         return 0
     if facts.dividing:
         return spare.dividing
-    one_level = facts.steps <= 2 and facts.axes == 2 and facts.words == 2
+    is_pencil = facts.shape is TileShape.PENCIL
+    one_level = is_pencil and facts.steps <= 2 and facts.words == 2
     return spare.one_level if one_level else spare.guards[4 * facts.words]
 
 
 def spare_registers(facts: RegisterFacts, parameters: Parameters) -> int:
     """Registers to spare for the copies with guards, below which a schedule is left out."""
     spare, guards = parameters.spare, guard_registers(facts, parameters)
-    if facts.is_strip:
+    if facts.shape is TileShape.STRIP:
         # In 1D no plane is kept in registers; in 3D up to a third of the tiles may be guarded.
         return min(guards, spare.tight)
     # Early sums need more spare registers than other kernels in FP32, and fewer in FP64.

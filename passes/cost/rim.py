@@ -5,6 +5,7 @@ from __future__ import annotations
 from timetile.dialects.tile.kinds import Guards
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import is_word
+from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.targets.parameters import Rim
 
 
@@ -35,7 +36,8 @@ def weighs_spills(geometry: Geometry, planes: int) -> bool:
     (The weight for halos apart includes spills, too: j2d9pt is fastest at six levels, with half a
     kilobyte of spills.)
     """
-    return len(geometry.axes) == 1 and planes > 2 and not is_word(geometry.stored_fields[0])
+    has_rows = TileShape.of(geometry.kernel).has_rows
+    return not has_rows and planes > 2 and not is_word(geometry.stored_fields[0])
 
 
 def edge_weight(
@@ -47,14 +49,18 @@ def edge_weight(
     """
     if not has_copies(geometry, guards):
         return None
-    if geometry.kernel.stream_axis is None:
+    shape = TileShape.of(geometry.kernel)
+    if not shape.streams:
         return 1.0
-    axes = len(geometry.axes)
     if geometry.reads_halos:
-        return weights.halos[axes]
+        return weights.halos[shape.axes]
     if weighs_spills(geometry, planes):
         return weights.wide
     words = is_word(geometry.stored_fields[0])
-    if sums and axes == 1 and words and not geometry.has_narrow_accesses:
+    if sums and shape is TileShape.STRIP and words and not geometry.has_narrow_accesses:
         return weights.word_sums
-    return weights.sums if sums and axes == 2 and not words else weights.guards[axes]
+    return (
+        weights.sums
+        if sums and shape is TileShape.PENCIL and not words
+        else weights.guards[shape.axes]
+    )

@@ -55,12 +55,12 @@ def shared_bytes(facts: KernelFacts, setting: Setting, geometry: Geometry, ahead
     all exchanges are alike.
     """
     # The words that warps arrive at take a slice of shared memory.
-    arrives = setting.arrives and facts.streams and bool(facts.exchanges)
+    arrives = setting.arrives and facts.shape.streams and bool(facts.exchanges)
     total = SLICE_ALIGNMENT if arrives else 0
     rows = StagedRows.of(setting.layout).cells
     dealt = [field for field in facts.stored if geometry.is_dealt(field)]
     total += sum(slice_bytes(rows, field_bytes(field)) for field in dealt)
-    if ahead and facts.streams:
+    if ahead and facts.shape.streams:
         ring = PrefetchLayout.of(setting.layout, ahead).cells
         own = [load for load in facts.loads if load.result not in facts.published]
         total += sum(slice_bytes(ring, cell_bytes(load.result)) for load in own)
@@ -73,4 +73,4 @@ def shared_bytes(facts: KernelFacts, setting: Setting, geometry: Geometry, ahead
         exchange_bytes(each, setting, facts) for each in facts.exchanges if not each.copies
     ]
     # The exchanges of a resident tile alternate between two slices.
-    return total + (sum(exchanged) if facts.streams else sum(sorted(exchanged)[-2:]))
+    return total + (sum(exchanged) if facts.shape.streams else sum(sorted(exchanged)[-2:]))

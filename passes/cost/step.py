@@ -64,7 +64,7 @@ def loads_and_edges(facts: KernelFacts, setting: Setting) -> Moves:
     for load in facts.loads:
         size = cell_bytes(load.result)
         moves = moves.and_also(Moves(2 * cells * size / VECTOR_BYTES, 2 * wavefronts(cells, size)))
-    if len(setting.axes) == 1:
+    if not facts.shape.has_rows:
         return moves
     for exchange in facts.exchanges:
         if not exchange.copies:
@@ -85,7 +85,7 @@ def moves_of_step(facts: KernelFacts, setting: Setting, target: Target) -> Moves
     fixed = Moves(float(computing.fixed_instructions), 0.0)
     moves = fixed.and_also(fetches(facts, setting)).and_also(loads_and_edges(facts, setting))
     more = sum(cells * field_bytes(field) / VECTOR_BYTES for field in facts.stored)
-    if facts.long_constants > computing.constants_at_hand and len(setting.axes) == 1:
+    if facts.long_constants > computing.constants_at_hand and not facts.shape.has_rows:
         more += 2 * facts.long_constants
     period = period_of(facts, setting)
     if period < facts.natural_period:

@@ -6,6 +6,7 @@ from math import ceil, log2, prod
 
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.residency import Residency
+from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.cost.facts import KernelFacts, cell_bytes, field_bytes
 from timetile.passes.cost.rim import has_copies
 from timetile.passes.cost.setting import Setting
@@ -72,15 +73,15 @@ def moving_seconds(
     moving = target.parameters.moving
     residency = Residency.of_layout(setting.layout, setting.occupancy, target)
     active = min(1.0, tiles / residency.tiles)
-    planes = len(setting.axes) == 2
-    slow = planes and any(
+    is_pencil = facts.shape is TileShape.PENCIL
+    slow = is_pencil and any(
         geometry.is_dealt(load.data) for load in facts.loads if load.data is not None
     )
     speed = moving.dealt if slow else 1.0
-    if facts.kernel.rank == 1:
+    if facts.shape is TileShape.LINE:
         vectors = setting.row_cells * 4 * facts.words / VECTOR_BYTES
         speed *= moving.two_vectors ** log2(vectors)
-    if planes and ahead == 1:
+    if is_pencil and ahead == 1:
         speed *= moving.one_ahead
     if is_in_l2(facts, setting, geometry, target):
         speed *= moving.l2
@@ -101,5 +102,5 @@ def saturating_ahead(
     on_their_way = target.parameters.waiting.latency * memory_share(facts, setting, target)
     # Planes of tiles with two axes are large: stores keep the memory busy as well (measured for a
     # box in 3D: 162 GCells/s with 1 plane ahead, 153 with 2 planes).
-    step = loaded if len(setting.axes) == 1 else loaded + stored
+    step = loaded + stored if facts.shape.has_rows else loaded
     return max(1, ceil(on_their_way / step))

@@ -7,6 +7,7 @@ from __future__ import annotations
 from math import prod
 
 from timetile.dialects.tile import Sync
+from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.analysis.queues.synchronisation import words_of_cell
 from timetile.passes.cost.facts import KernelFacts
 from timetile.passes.cost.setting import Setting
@@ -15,8 +16,7 @@ from timetile.passes.targets.target import Target
 
 def is_resident_in_a_block(facts: KernelFacts, setting: Setting) -> bool:
     """The tile is a plate in the registers of one block."""
-    is_plate = not facts.streams and len(setting.axes) == 2
-    return is_plate and not setting.has_messages
+    return facts.shape is TileShape.PLATE and not setting.has_messages
 
 
 def message_seconds(setting: Setting, target: Target) -> float:
@@ -66,7 +66,7 @@ def waiting_seconds(facts: KernelFacts, setting: Setting, target: Target) -> flo
     if not facts.exchanges or is_resident_in_a_block(facts, setting):
         return 0.0
     between = message_seconds(setting, target)
-    if not facts.streams:
+    if not facts.shape.streams:
         between += message_bytes(facts, setting) / waiting.message_bytes_per_second
         return len(facts.exchanges) * (waiting.barrier + between)
     inside = barriers_of_step(facts, setting) * waiting.barrier
@@ -81,6 +81,6 @@ def exposed_seconds(facts: KernelFacts, target: Target, ahead: int) -> float:
     Seconds of a step's wait for planes fetched `ahead` steps early. A resident tile has all planes
     at once.
     """
-    late = facts.streams and bool(facts.loads) and ahead == 0
+    late = facts.shape.streams and bool(facts.loads) and ahead == 0
     waiting = target.parameters.waiting
     return waiting.exposed_latency * waiting.latency if late else 0.0

@@ -13,6 +13,7 @@ from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile.kinds import Form, Guards, TileLevel
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.analysis.launches.liveness import rotation_of
 from timetile.passes.analysis.launches.trip_counts import most_steps_at_once
 from timetile.passes.cost.launch import launch_cost
@@ -32,13 +33,7 @@ from timetile.passes.scheduling.rules import (
     spanning_blocks,
     spills,
 )
-from timetile.passes.scheduling.schedule_space import (
-    DEEPEST,
-    DEEPEST_BOX,
-    DEEPEST_LINE,
-    depths,
-    schedules,
-)
+from timetile.passes.scheduling.schedule_space import depths, schedules
 from timetile.passes.scheduling.trial import Rule, Trial
 from timetile.passes.scheduling.trial_kernels import TrialKernels
 from timetile.passes.targets.hardware import SCHEDULERS
@@ -106,7 +101,8 @@ def turns_twice(trial: Trial) -> bool:
     Whether two steps of a loop with sums of one axis fit the registers side by side, in short code.
     """
     facts, setting, schedule = trial.facts, trial.setting, trial.schedule
-    if trial.kernels.rank != 2 or schedule.form is not Form.ROWS or period_of(facts, setting) > 1:
+    keeps_sums = trial.shape is TileShape.STRIP and schedule.form is Form.ROWS
+    if not keeps_sums or period_of(facts, setting) > 1:
         return False
     parameters = trial.target.parameters
     if facts.long_constants > parameters.computing.constants_at_hand:
@@ -152,7 +148,7 @@ def with_guards(trial: Trial, geometry: Geometry, ahead: int) -> tuple[Trial, Co
     alike = has_copies(geometry, Guards.ALL) == has_copies(geometry, Guards.RIM)
     # If registers are scarce, the guarded copy spills: only tiles on the rim should run the copy.
     scarce = rim_cost.registers > trial.room(trial.target.parameters.spare.tight)
-    if alike or scarce or trial.kernels.rank == 2 or trial.setting.layout.blocks > 1:
+    if alike or scarce or trial.shape is TileShape.STRIP or trial.setting.layout.blocks > 1:
         return rim, rim_cost
     every, every_cost = asked(on_all)
     return (every, every_cost) if every_cost.seconds < rim_cost.seconds else (rim, rim_cost)
@@ -182,14 +178,12 @@ class Trials:
         equals the candidate with fewer registers. Deeper kernels of a left-out schedule are not
         tried.
         """
-        deepest = DEEPEST_LINE if self.kernels.rank == 1 else DEEPEST
-        if self.kernels.rank == 3 and self.kernels.several_planes:
-            deepest = DEEPEST_BOX
-        most = most_steps_at_once(self.loop)
+        most, several_planes = most_steps_at_once(self.loop), self.kernels.several_planes
         found: list[Candidate] = []
         rejected: list[Rejection] = []
         for schedule in considered:
-            for tried in depths(schedule, deepest, depth):
+            shape = self.kernels.shape(schedule)
+            for tried in depths(schedule, shape, depth, several_planes=several_planes):
                 if most is not None and tried > most:
                     break
                 candidate = self.attempt(schedule, tried)

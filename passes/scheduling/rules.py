@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from timetile.dialects.tile.kinds import Form
 from timetile.passes.analysis.geometry.axis_tiling import ceil_div
+from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.scheduling.trial import Rule, Trial
 
 NO_KERNEL = "no step reads cells that an earlier step writes, or sums cannot be cut in this form"
@@ -29,7 +30,7 @@ def divides_in_place(trial: Trial) -> str | None:
 def looks_beyond_the_next(trial: Trial) -> str | None:
     """Leaves out threads with fewer rows than the radius: taps would reach beyond the next warp."""
     cells, far = trial.schedule.cells, trial.kernels.far
-    if len(cells) >= 2 and trial.depth > 1 and cells[0] < far[-len(cells)]:
+    if trial.shape.has_rows and trial.depth > 1 and cells[0] < far[-trial.shape.axes]:
         return "a step looks beyond the rows of the next warp"
     return None
 
@@ -40,10 +41,10 @@ def exchanges_three_planes(trial: Trial) -> str | None:
     rows exchange a single plane.
     """
     schedule, kernels = trial.schedule, trial.kernels
-    if len(schedule.cells) != 2 or trial.depth == 1 or schedule.form is not Form.NONE:
+    if trial.depth == 1 or schedule.form is not Form.NONE:
         return None
-    boxes = kernels.rank == 3 and kernels.several_planes
-    if boxes and kernels.facts(trial.depth, replace(schedule, form="rows")) is not None:
+    is_box = trial.shape is TileShape.PENCIL and kernels.several_planes
+    if is_box and kernels.facts(trial.depth, replace(schedule, form=Form.ROWS)) is not None:
         return "sums by rows exchange fewer planes"
     return None
 

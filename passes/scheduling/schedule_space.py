@@ -12,15 +12,23 @@ from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import LANES
 from timetile.dialects.tile.kinds import Form, Sync, TileLevel
 from timetile.dialects.tile.schedule import Schedule
+from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.analysis.launches.liveness import written_bounds, written_cells
 from timetile.passes.targets.hardware import VECTOR_BYTES
 from timetile.passes.targets.target import Target
 
-DEEPEST = 16
-"""The deepest kernel considered in two and three dimensions."""
-
-DEEPEST_LINE = 32
-"""The deepest kernel considered in one dimension: a level costs no register and little overlap."""
+DEEPEST = {
+    TileShape.LINE: 32,
+    TileShape.STRIP: 16,
+    TileShape.PENCIL: 16,
+    TileShape.PLATE: 12,
+    TileShape.VOLUME: 4,
+}
+"""
+The deepest kernel considered for each shape of a tile. A level of a line costs no register and
+little overlap. All levels of a plate are written out, and code run once is fetched at each run.
+Messages between the blocks of a volume, and waits for messages, grow with every level.
+"""
 
 FEW_CELLS = 1 << 24
 """Cells of a plate from which tiles always fill blocks of all warps."""
@@ -29,7 +37,7 @@ MOST_AHEAD = 7
 """Most planes fetched ahead of their use in two dimensions."""
 
 DEEPEST_BOX = 6
-"""Most levels of a box in 3D: four levels are the most ever found fastest."""
+"""Most levels of a box in pencils: four levels are the most ever found fastest."""
 
 CLUSTER_ROWS = (4, 6)
 """Rows of a thread for tiles of two blocks: edges weigh little, and registers suffice."""
@@ -66,21 +74,9 @@ Cells of a thread, and warps of a block, with which volumes stay in the register
 Warps lie along the second axis, and the blocks along the first.
 """
 
-DEEPEST_VOLUME = 4
-"""
-The deepest kernel of resident volumes: messages between blocks, and waits for them, grow with every
-level.
-"""
-
 DEVICE_SHARES = (1, 2, 3)
 """
 Resident tiles held by the device at once: more tiles overlap more, and leave fewer blocks idle.
-"""
-
-DEEPEST_RESIDENT = 12
-"""
-The deepest kernel of resident plates: all levels are written out, and code run once is fetched at
-each run.
 """
 
 LANE_BYTES = (16, 32, 64)
@@ -276,16 +272,19 @@ def lean_schedules(loop: LoopOp) -> Iterator[Schedule]:
             )  # fmt: skip
 
 
-def depths(schedule: Schedule, deepest: int, given: int | None) -> range:
+def depths(
+    schedule: Schedule, shape: TileShape, given: int | None, *, several_planes: bool
+) -> range:
     """
     The considered depths, or the given depth: from two on if blocks exchange or plates are
-    resident, and of resident plates every other depth.
+    resident, and of resident plates every other depth. `several_planes`: neighbours in a plane are
+    read from several planes.
     """
     least = 2 if schedule.resident or schedule.tile is TileLevel.DEVICE else 1
-    is_volume = len(schedule.cells) == 3
-    most = DEEPEST_VOLUME if is_volume else DEEPEST_RESIDENT if schedule.resident else deepest
+    is_box = several_planes and shape is TileShape.PENCIL
+    most = DEEPEST_BOX if is_box else DEEPEST[shape]
     if given is None:
-        return range(least, most + 1, 2 if schedule.resident and not is_volume else 1)
+        return range(least, most + 1, 2 if shape is TileShape.PLATE else 1)
     # A streamed kernel accepts any depth that is asked for.
     if given < least or (schedule.resident and given > most):
         return range(0)

@@ -9,6 +9,7 @@ from functools import cached_property
 from timetile.dialects.tile.kinds import Form
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.cost.facts import KernelFacts
 from timetile.passes.cost.register_facts import RegisterFacts, register_facts
 from timetile.passes.cost.registers import guard_registers, registers, room, spare_registers
@@ -32,6 +33,11 @@ class Trial:
     def with_schedule(self, schedule: Schedule) -> Trial:
         """The trial of another schedule of the kernel's form."""
         return replace(self, schedule=schedule)
+
+    @property
+    def shape(self) -> TileShape:
+        """The shape of a tile."""
+        return self.facts.shape
 
     @cached_property
     def setting(self) -> Setting:
@@ -65,7 +71,7 @@ class Trial:
     @cached_property
     def is_scarce(self) -> bool:
         """Whether a strip that keeps sums has too few registers for chunks with joined planes."""
-        if self.kernels.rank != 2 or self.schedule.form is not Form.ROWS:
+        if self.shape is not TileShape.STRIP or self.schedule.form is not Form.ROWS:
             return False
         parameters = self.target.parameters
         return self.registers > self.room(parameters.spare.tight + parameters.registers.joining)
@@ -94,7 +100,7 @@ class Trial:
         within the schedule's `ahead` and the shared memory. None if no number fits.
         """
         wanted = saturating_ahead(self.facts, self.setting, geometry, self.target)
-        if self.kernels.rank == 3 and self.depth > 1:
+        if self.shape is TileShape.PENCIL and self.depth > 1:
             wanted = max(wanted, self.target.parameters.worth.least_ahead)
         wanted = min(self.schedule.ahead, wanted)
         early = range(wanted, min(wanted, 1) - 1, -1)

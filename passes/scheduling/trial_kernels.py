@@ -11,6 +11,7 @@ from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import Form, LayoutAttr
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.cells.cell_functions import cell_functions
+from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.cost.facts import KernelFacts, KnownSharing, facts_of
@@ -36,6 +37,15 @@ class TrialKernels:
         self.sharing: KnownSharing = {}
         """The sharing of whole cells, equal at all depths."""
 
+    def stream(self, *, resident: bool) -> int | None:
+        """The streaming axis of resident or of other tiles; None without a stream."""
+        return None if resident else default_stream(self.rank)
+
+    def shape(self, schedule: Schedule) -> TileShape:
+        """The shape of a schedule's tile."""
+        streams = self.stream(resident=schedule.resident) is not None
+        return TileShape((streams, len(schedule.cells)))
+
     def facts(self, depth: int, schedule: Schedule) -> KernelFacts | None:
         """
         The facts of a kernel for layouts of the schedule's form. None if no step reads cells of an
@@ -48,10 +58,9 @@ class TrialKernels:
 
     def build(self, form: KernelForm, layout: LayoutAttr) -> KernelFacts | None:
         """The facts of a kernel of a form; `layout` is any layout of the form."""
-        stream = None if form.is_resident else default_stream(self.rank)
         builder = KernelBuilder(self.loop, form.depth, store_all=form.depth == 1)
         builder.single_steps = form.depth == 1
-        kernel = builder.build("trial", stream)
+        kernel = builder.build("trial", self.stream(resident=form.is_resident))
         if not kernel.stages:
             return None
         # The trial has a scratch module: splitting sums adds cell functions.

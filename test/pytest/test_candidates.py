@@ -12,6 +12,7 @@ from support.catalogue import box, entry, star, sum_program
 from support.programs import program_text
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
+from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.cost.launch import launch_cost, predict
 from timetile.passes.cost.register_facts import register_facts
 from timetile.passes.cost.registers import registers
@@ -277,7 +278,7 @@ def test_long_lines_are_deeper_than_planes():
     text = program_text(entry("heat-1d").make((10_000_000,)))
     module = raise_program(load(text), Options(halos="common"))
     (loop,) = loops_of(module)
-    assert candidates(loop, module, target_named("sm_90"), None)[0].depth > DEEPEST
+    assert candidates(loop, module, target_named("sm_90"), None)[0].depth > DEEPEST[TileShape.STRIP]
 
 
 def test_every_schedule_is_compared_or_left_out_with_a_reason():

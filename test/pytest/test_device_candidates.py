@@ -19,8 +19,9 @@ from support.description import Program, random_inputs
 from support.programs import program_text
 from timetile.dialects.tile import ScheduleAttr, Sync
 from timetile.dialects.tile.schedule import Schedule
+from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.scheduling.candidates import Candidate, candidates
-from timetile.passes.scheduling.schedule_space import DEEPEST_VOLUME, DEVICE_SHARES
+from timetile.passes.scheduling.schedule_space import DEEPEST, DEVICE_SHARES
 from timetile.passes.targets.target import target_named
 from timetile.runtime.kernels.of_program import Options, loops_of, raise_program
 from timetile.runtime.loading.modules import load
@@ -76,7 +77,7 @@ def test_volumes_that_stay_pass_fewer_bytes_at_barriers():
     """
     found = of_device(compared("star-3d", (512, 512, 512)), resident=True)
     assert {c.schedule.sync for c in found} == {"flags", "grid"}
-    assert {c.depth for c in found} == set(range(2, DEEPEST_VOLUME + 1))
+    assert {c.depth for c in found} == set(range(2, DEEPEST[TileShape.VOLUME] + 1))
     assert found[0].schedule.sync == "grid"
     assert all(len(c.schedule.blocks) == 3 for c in found)
 

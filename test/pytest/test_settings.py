@@ -13,11 +13,13 @@ from support.programs import program_text
 from timetile.dialects.tile import KernelOp, ScheduleAttr
 from timetile.dialects.tile.schedule import Schedule
 from timetile.lowering.pipelines import tile_passes
+from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.analysis.placed import layout_of
 from timetile.passes.cost.setting import Setting
 from timetile.passes.diagnostics import CompileError
 from timetile.passes.loops.temporal_fusion import write_depths
 from timetile.passes.scheduling.schedule_space import schedules
+from timetile.passes.scheduling.trial_kernels import TrialKernels
 from timetile.passes.targets.target import target_named
 from timetile.runtime.kernels.of_program import Options, loops_of, raise_program, run_passes
 from timetile.runtime.loading.modules import load
@@ -65,3 +67,25 @@ def test_a_schedule_has_the_setting_of_the_kernel_placed_by_it(
         # A single warp waits for nobody, however the schedule says it would.
         foreseen = replace(foreseen, splits=False)
     assert replace(foreseen, guards=found.guards, joins=found.joins) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "domain", "shapes"),
+    [
+        ("heat-1d", (10_000,), {TileShape.LINE}),
+        ("heat-2d", (300, 410), {TileShape.STRIP, TileShape.PLATE}),
+        ("heat-3d", (40, 70, 130), {TileShape.PENCIL, TileShape.VOLUME}),
+    ],
+)
+def test_a_schedule_has_the_shape_of_its_kernel(
+    name: str, domain: tuple[int, ...], shapes: set[TileShape]
+):
+    module = raise_program(load(program_text(entry(name).make(domain))), Options(halos="common"))
+    (loop,) = loops_of(module)
+    kernels, found = TrialKernels(loop, module), set[TileShape]()
+    for schedule in considered(name, domain):
+        facts = kernels.facts(2, schedule)
+        assert facts is not None
+        assert kernels.shape(schedule) is facts.shape
+        found.add(facts.shape)
+    assert found == shapes

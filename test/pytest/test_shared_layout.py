@@ -142,4 +142,4 @@ def counts_as_laid_out(compiled: CompiledProgram) -> None:
         geometry, facts = Geometry(kernel), facts_of(kernel, tiled)
         counted = shared_bytes(facts, Setting.of_kernel(kernel), geometry, geometry.ahead)
         taken = BlockMemory.of(geometry).bytes
-        assert counted == taken if facts.streams else counted >= taken
+        assert counted == taken if facts.shape.streams else counted >= taken

@@ -10,6 +10,7 @@ from math import prod
 
 from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, StoreOp
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.tile_shape import TileShape
 
 FILLING_LOOPS = 2
 """Most loops ahead of the steady loop. Each loop makes more levels than the loop before."""
@@ -38,8 +39,8 @@ def may_fill(kernel: KernelOp) -> bool:
     Whether stages may be left out: in strips streamed by one warp alone, without another warp
     waiting for an exchange.
     """
-    strip = kernel.stream_axis is not None and len(kernel.plane_axes) == 1
-    return strip and not any(isinstance(stage, ExchangeOp) for stage in kernel.stages)
+    is_strip = TileShape.of(kernel) is TileShape.STRIP
+    return is_strip and not any(isinstance(stage, ExchangeOp) for stage in kernel.stages)
 
 
 def filling_loops(geometry: Geometry) -> tuple[int, ...]:
