@@ -24,6 +24,7 @@ from measure import run_on
 from rows import Terms, scheduled, source
 
 import timetile
+from timetile.dialects.tile.kinds import Addressing, Form, Storage, Sync, TileLevel
 from timetile.lowering.pipelines import tile_passes
 from timetile.runtime.device.gpu import device
 from timetile.runtime.kernels.of_program import Halos
@@ -49,13 +50,24 @@ class Case:
     """The planned number of multiprocessors: small enough for joined columns on small domains."""
 
 
-CLUSTER = {"tile": "cluster", "blocks": (2, 1), "sync": "mbarrier"}
+Changes = dict[str, Any]
+"""Decisions of a schedule, by name."""
 
-DEVICE = {"tile": "device", "sync": "flags", "cells": (4, 2), "warps": (8, 1)}
-BATCHES = {"sync": "grid", "every": 2, "ahead": 1}
-RINGS = {"storage": "shared", "addressing": "computed", "cells": (2, 2)}
-STILL = {"stream": "none", "lanes": (1, 32), "pack": 1, "form": "none", "occupancy": 1}
-SOLID = DEVICE | STILL | {"lanes": (1, 1, 32), "cells": (2, 2, 2), "blocks": (4, 1, 1)}
+CLUSTER: Changes = {"tile": TileLevel.CLUSTER, "blocks": (2, 1), "sync": Sync.MBARRIER}
+
+BLOCK: Changes = {"tile": TileLevel.BLOCK}
+DEVICE: Changes = {
+    "tile": TileLevel.DEVICE, "sync": Sync.FLAGS, "cells": (4, 2), "warps": (8, 1),
+}  # fmt: skip
+GRID: Changes = {"sync": Sync.GRID}
+BATCHES: Changes = GRID | {"every": 2, "ahead": 1}
+RINGS: Changes = {
+    "storage": Storage.SHARED, "addressing": Addressing.COMPUTED, "cells": (2, 2),
+}  # fmt: skip
+STILL: Changes = {
+    "resident": True, "lanes": (1, 32), "pack": 1, "form": Form.NONE, "occupancy": 1,
+}  # fmt: skip
+SOLID: Changes = DEVICE | STILL | {"lanes": (1, 1, 32), "cells": (2, 2, 2), "blocks": (4, 1, 1)}
 
 SMALL = (
     Case("j1d3pt", (1000,), "f64", 13, 4),
@@ -78,7 +90,7 @@ SMALL = (
     Case("j3d7pt", (20, 141, 67), "f64", 9, 4, CLUSTER | {"cells": (4, 2), "warps": (8, 1)}),
     Case("star3d2r", (17, 90, 66), "f32", 5, 2, CLUSTER | {"cells": (4, 2), "warps": (4, 1)}),
     Case("j3d7pt", (20, 141, 67), "f64", 9, 4, DEVICE | {"blocks": (5, 1)}),
-    Case("star3d2r", (17, 90, 66), "f32", 5, 2, DEVICE | {"blocks": (3, 1), "sync": "grid"}),
+    Case("star3d2r", (17, 90, 66), "f32", 5, 2, DEVICE | GRID | {"blocks": (3, 1)}),
     Case("j3d7pt", (20, 141, 67), "f32", 9, 3, DEVICE | BATCHES | {"blocks": (5, 1)}),
     Case("j3d7pt", (20, 141, 67), "f64", 7, 2, DEVICE | BATCHES | RINGS | {"blocks": (5, 1)}),
     Case("j3d7pt", (9, 77, 67), "f32", 7, 3, DEVICE | {"blocks": (3, 1)}, bound_waits=True),
@@ -89,7 +101,7 @@ SMALL = (
         "f64",
         27,
         12,
-        STILL | {"tile": "block", "cells": (10, 2), "warps": (8, 1)},
+        STILL | BLOCK | {"cells": (10, 2), "warps": (8, 1)},
     ),
     Case(
         "wave1",
@@ -97,17 +109,17 @@ SMALL = (
         "f64",
         9,
         4,
-        STILL | {"tile": "block", "cells": (4, 4), "warps": (8, 1)},
+        STILL | BLOCK | {"cells": (4, 4), "warps": (8, 1)},
     ),
     Case("j2d9pt-gol", (256, 256), "f32", 25, None),
     Case("box3d1r", (13, 21, 97), "f64", 7, 2, SOLID | {"warps": (2, 5, 1)}),
-    Case("j3d7pt", (21, 31, 70), "f32", 7, 3, SOLID | {"warps": (1, 6, 2), "sync": "grid"}),
+    Case("j3d7pt", (21, 31, 70), "f32", 7, 3, SOLID | GRID | {"warps": (1, 6, 2)}),
     Case("layers", (13, 21, 97), "f64", 7, 2, SOLID | {"warps": (2, 5, 1)}),
     Case("j2d9pt-gol", (391, 2300), "f32", 9, 4, multiprocessors=8),
     Case("star2d3r", (391, 1300), "f64", 6, 2, multiprocessors=8),
     Case("j2d5pt", (389, 1230), "f64", 17, 8, multiprocessors=7),
-    Case("star3d2r", (17, 30, 66), "f64", 4, 2, {"form": "halves"}),
-    Case("j2d25pt-columns", (391, 2300), "f64", 7, 2, {"form": "lanes"}, multiprocessors=8),
+    Case("star3d2r", (17, 30, 66), "f64", 4, 2, {"form": Form.HALVES}),
+    Case("j2d25pt-columns", (391, 2300), "f64", 7, 2, {"form": Form.LANES}, multiprocessors=8),
 )
 """Few blocks and steps each, as `compute-sanitizer` takes a hundred times as long."""
 
