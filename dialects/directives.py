@@ -8,7 +8,7 @@ wants the type written or inferred from the constraints of the operation.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Generic, TypeVar, cast
 
 from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Attribute, SSAValue
@@ -59,48 +59,24 @@ def parse_values(
         kind.set(state, types_of(parser, operands))
 
 
-@irdl_custom_directive
-class Value(CustomDirective):
-    """`%v`: a value defined above."""
-
-    value: OperandVariable
-    kind: TypeDirective
-
-    def parse(self, parser: Parser, state: ParsingState) -> None:
-        parse_value(parser, state, self.value, self.kind)
-
-    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
-        self.value.print(printer, state, op)
+Variable = TypeVar(
+    "Variable", bound=OperandVariable | OptionalOperandVariable | VariadicOperandVariable
+)
 
 
-@irdl_custom_directive
-class OptionalValue(CustomDirective):
-    """`%v`, or nothing: a value defined above."""
+class ValueText(CustomDirective, Generic[Variable]):
+    """Base of directives printed as values, without types."""
 
-    value: OptionalOperandVariable
-    kind: TypeDirective
-
-    def parse(self, parser: Parser, state: ParsingState) -> None:
-        operand = parser.parse_optional_unresolved_operand()
-        self.value.set(state, operand)
-        self.kind.set(state, [] if operand is None else types_of(parser, [operand]))
+    value: Variable
 
     def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
         self.value.print(printer, state, op)
 
 
-@irdl_custom_directive
-class AnchoredValue(CustomDirective):
-    """`%v`: a value defined above; stands for an optional group."""
+class AnchoredText(ValueText[Variable]):
+    """Base of directives for values that stand for an optional group."""
 
-    value: OptionalOperandVariable
     kind: TypeDirective
-
-    def parse(self, parser: Parser, state: ParsingState) -> None:
-        parse_value(parser, state, self.value, self.kind)
-
-    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
-        self.value.print(printer, state, op)
 
     def set_empty(self, state: ParsingState) -> None:
         self.value.set_empty(state)
@@ -111,6 +87,41 @@ class AnchoredValue(CustomDirective):
 
     def is_anchorable(self) -> bool:
         return True
+
+
+@irdl_custom_directive
+class Value(ValueText[OperandVariable]):
+    """`%v`: a value defined above."""
+
+    value: OperandVariable
+    kind: TypeDirective
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        parse_value(parser, state, self.value, self.kind)
+
+
+@irdl_custom_directive
+class OptionalValue(ValueText[OptionalOperandVariable]):
+    """`%v`, or nothing: a value defined above."""
+
+    value: OptionalOperandVariable
+    kind: TypeDirective
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        operand = parser.parse_optional_unresolved_operand()
+        self.value.set(state, operand)
+        self.kind.set(state, [] if operand is None else types_of(parser, [operand]))
+
+
+@irdl_custom_directive
+class AnchoredValue(AnchoredText[OptionalOperandVariable]):
+    """`%v`: a value defined above; stands for an optional group."""
+
+    value: OptionalOperandVariable
+    kind: TypeDirective
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        parse_value(parser, state, self.value, self.kind)
 
 
 @irdl_custom_directive
@@ -136,27 +147,14 @@ class Number(CustomDirective):
 
 
 @irdl_custom_directive
-class Values(CustomDirective):
-    """`%v, %w`: one or more values defined above."""
+class Values(AnchoredText[VariadicOperandVariable]):
+    """`%v, %w`: one or more values defined above; stand for an optional group."""
 
-    values: VariadicOperandVariable
-    kinds: TypeDirective
+    value: VariadicOperandVariable
+    kind: TypeDirective
 
     def parse(self, parser: Parser, state: ParsingState) -> None:
-        parse_values(parser, state, self.values, self.kinds)
-
-    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
-        self.values.print(printer, state, op)
-
-    def set_empty(self, state: ParsingState) -> None:
-        self.values.set_empty(state)
-        self.kinds.set_empty(state)
-
-    def is_present(self, op: IRDLOperation) -> bool:
-        return self.values.is_present(op)
-
-    def is_anchorable(self) -> bool:
-        return True
+        parse_values(parser, state, self.value, self.kind)
 
 
 @irdl_custom_directive

@@ -14,6 +14,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
+from timetile.dialects.nvvm.ordering import OrderingOp
 from timetile.dialects.simt import OrderingEffects
 
 
@@ -87,7 +88,7 @@ class MapaOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ClusterArriveOp(IRDLOperation):
+class ClusterArriveOp(OrderingOp):
     """
     Arrive at the barrier of the cluster, with release semantics.
 
@@ -95,14 +96,10 @@ class ClusterArriveOp(IRDLOperation):
     """
 
     name = "nvvm.cluster.arrive"
-    traits = traits_def(OrderingEffects())
-
-    def __init__(self):
-        super().__init__()
 
 
 @irdl_op_definition
-class ClusterWaitOp(IRDLOperation):
+class ClusterWaitOp(OrderingOp):
     """
     Wait at the barrier of the cluster, with acquire semantics.
 
@@ -110,14 +107,10 @@ class ClusterWaitOp(IRDLOperation):
     """
 
     name = "nvvm.cluster.wait"
-    traits = traits_def(OrderingEffects())
-
-    def __init__(self):
-        super().__init__()
 
 
 @irdl_op_definition
-class FenceMbarrierInitOp(IRDLOperation):
+class FenceMbarrierInitOp(OrderingOp):
     """
     Let the other blocks of the cluster see initialised mbarriers.
 
@@ -125,10 +118,6 @@ class FenceMbarrierInitOp(IRDLOperation):
     """
 
     name = "nvvm.fence.mbarrier.init"
-    traits = traits_def(OrderingEffects())
-
-    def __init__(self):
-        super().__init__()
 
 
 @irdl_op_definition

@@ -16,6 +16,7 @@ from xdsl.irdl import (
 )
 
 from timetile.dialects.nvvm.keywords import KeywordAttr
+from timetile.dialects.nvvm.ordering import OrderingOp
 from timetile.dialects.simt import OrderingEffects
 
 
@@ -60,7 +61,7 @@ class CpAsyncOp(IRDLOperation):
 
 
 @irdl_op_definition
-class CpAsyncCommitGroupOp(IRDLOperation):
+class CpAsyncCommitGroupOp(OrderingOp):
     """
     Close a group: all copies started since the previous group was closed.
 
@@ -68,10 +69,6 @@ class CpAsyncCommitGroupOp(IRDLOperation):
     """
 
     name = "nvvm.cp.async.commit.group"
-    traits = traits_def(OrderingEffects())
-
-    def __init__(self):
-        super().__init__()
 
 
 @irdl_op_definition

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects.builtin import StringAttr, f32, i1, i32
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AnyOf,
     AttrSizedOperandSegments,
@@ -119,6 +121,15 @@ class ShflSyncOp(IRDLOperation):
         )
 
 
+class CombiningOp(IRDLOperation):
+    """Base of the operations that combine a value over the lanes of a warp."""
+
+    traits = traits_def(Pure())
+
+    def __init__(self, operands: Sequence[SSAValue], kind: KeywordAttr, result: Attribute):
+        super().__init__(operands=operands, properties={"kind": kind}, result_types=[result])
+
+
 @irdl_attr_definition
 class ReduxKindAttr(KeywordAttr):
     """How the lanes' values are combined. Example: `#nvvm.reduction_kind<min>`"""
@@ -131,7 +142,7 @@ class ReduxKindAttr(KeywordAttr):
 
 
 @irdl_op_definition
-class ReduxSyncOp(IRDLOperation):
+class ReduxSyncOp(CombiningOp):
     """
     Combine an integer over the lanes of a warp; all get the result.
 
@@ -144,14 +155,9 @@ class ReduxSyncOp(IRDLOperation):
     mask_and_clamp = operand_def(i32)
     kind = prop_def(ReduxKindAttr)
     res = result_def(i32)
-    traits = traits_def(Pure())
 
     def __init__(self, value: SSAValue, mask: SSAValue, kind: str):
-        super().__init__(
-            operands=[value, mask],
-            properties={"kind": ReduxKindAttr(kind)},
-            result_types=[i32],
-        )
+        super().__init__([value, mask], ReduxKindAttr(kind), i32)
 
 
 @irdl_attr_definition
@@ -166,7 +172,7 @@ class VoteKindAttr(KeywordAttr):
 
 
 @irdl_op_definition
-class VoteSyncOp(IRDLOperation):
+class VoteSyncOp(CombiningOp):
     """
     Combine a predicate over the lanes of a warp; all get the result.
 
@@ -179,11 +185,6 @@ class VoteSyncOp(IRDLOperation):
     pred = operand_def(i1)
     kind = prop_def(VoteKindAttr)
     res = result_def(i1)
-    traits = traits_def(Pure())
 
     def __init__(self, mask: SSAValue, predicate: SSAValue, kind: str):
-        super().__init__(
-            operands=[mask, predicate],
-            properties={"kind": VoteKindAttr(kind)},
-            result_types=[i1],
-        )
+        super().__init__([mask, predicate], VoteKindAttr(kind), i1)

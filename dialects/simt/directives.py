@@ -21,7 +21,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.hints import isa
 
-from timetile.dialects.directives import parse_value, parse_values, types_of
+from timetile.dialects.directives import ValueText, parse_value, parse_values, types_of
 from timetile.dialects.simt.buffers import integer
 from timetile.dialects.syntax import Integers, decode_integers, encode_integers
 
@@ -106,18 +106,15 @@ class Places(CustomDirective):
 
 
 @irdl_custom_directive
-class Cells(CustomDirective):
+class Cells(ValueText[VariadicOperandVariable]):
     """`%a, %b`: cells defined above, with results of their types."""
 
-    cells: VariadicOperandVariable
-    kinds: TypeDirective
+    value: VariadicOperandVariable
+    kind: TypeDirective
     results: TypeDirective
 
     def parse(self, parser: Parser, state: ParsingState) -> None:
-        parse_values(parser, state, self.cells, self.kinds, self.results)
-
-    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
-        self.cells.print(printer, state, op)
+        parse_values(parser, state, self.value, self.kind, self.results)
 
 
 @irdl_custom_directive
