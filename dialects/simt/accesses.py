@@ -63,6 +63,16 @@ class WriteEffects(MemoryEffect):
         return {EffectInstance(MemoryEffectKind.WRITE, op.buffer)}
 
 
+class AccessCanonicalization(HasCanonicalizationPatternsTrait):
+    """Accesses with a known mask or place."""
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from timetile.dialects.simt.canonicalize import SimplifyAccess
+
+        return (SimplifyAccess(),)
+
+
 class AccessOp(IRDLOperation):
     """
     Base of the accesses to consecutive cells of a buffer, beginning at `index + offset` (cells),
@@ -101,16 +111,6 @@ class AccessOp(IRDLOperation):
             raise VerifyException(f"cells of {types[0]} in a buffer of {element}")
 
 
-class LoadCanonicalization(HasCanonicalizationPatternsTrait):
-    """Loads with a known mask or place."""
-
-    @classmethod
-    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from timetile.dialects.simt.canonicalize import SimplifyLoad
-
-        return (SimplifyLoad(),)
-
-
 @irdl_op_definition
 class LoadOp(AccessOp):
     """
@@ -122,7 +122,7 @@ class LoadOp(AccessOp):
     name = "simt.load"
 
     cells = var_result_def()
-    traits = traits_def(ReadEffects(), LoadCanonicalization())
+    traits = traits_def(ReadEffects(), AccessCanonicalization())
 
     assembly_format = f"{AccessOp.PLACE} attr-dict `:` type($cells)"
 
@@ -159,16 +159,6 @@ class WriteOp(AccessOp):
         return tuple(self.cells.types)
 
 
-class StoreCanonicalization(HasCanonicalizationPatternsTrait):
-    """Stores with a known mask or place."""
-
-    @classmethod
-    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from timetile.dialects.simt.canonicalize import SimplifyStore
-
-        return (SimplifyStore(),)
-
-
 @irdl_op_definition
 class StoreOp(WriteOp):
     """
@@ -179,7 +169,7 @@ class StoreOp(WriteOp):
 
     name = "simt.store"
 
-    traits = traits_def(WriteEffects(), StoreCanonicalization())
+    traits = traits_def(WriteEffects(), AccessCanonicalization())
 
     assembly_format = f"{WriteOp.WRITTEN} attr-dict"
 
@@ -196,16 +186,6 @@ class StoreOp(WriteOp):
         )
 
 
-class OverrideCanonicalization(HasCanonicalizationPatternsTrait):
-    """Overrides with a known mask or place."""
-
-    @classmethod
-    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from timetile.dialects.simt.canonicalize import SimplifyOverride
-
-        return (SimplifyOverride(),)
-
-
 @irdl_op_definition
 class OverrideOp(AccessOp):
     """
@@ -219,7 +199,7 @@ class OverrideOp(AccessOp):
 
     cells = var_operand_def()
     res = var_result_def()
-    traits = traits_def(ReadEffects(), OverrideCanonicalization())
+    traits = traits_def(ReadEffects(), AccessCanonicalization())
 
     assembly_format = (
         f"custom<Cells>($cells, type($cells), type($res)) `from` {AccessOp.PLACE} attr-dict"
@@ -249,16 +229,6 @@ class OverrideOp(AccessOp):
             raise VerifyException("an override has a mask")
 
 
-class PrefetchCanonicalization(HasCanonicalizationPatternsTrait):
-    """Prefetches with a known mask or place."""
-
-    @classmethod
-    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from timetile.dialects.simt.canonicalize import SimplifyPrefetch
-
-        return (SimplifyPrefetch(),)
-
-
 @irdl_op_definition
 class PrefetchOp(AccessOp):
     """
@@ -270,7 +240,7 @@ class PrefetchOp(AccessOp):
     name = "simt.prefetch"
 
     cell = prop_def(Attribute)
-    traits = traits_def(OrderingEffects(), PrefetchCanonicalization())
+    traits = traits_def(OrderingEffects(), AccessCanonicalization())
 
     assembly_format = f"{AccessOp.PLACE} attr-dict `:` $cell"
 

@@ -23,12 +23,11 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
-from xdsl.pattern_rewriter import RewritePattern
-from xdsl.traits import HasCanonicalizationPatternsTrait, Pure
+from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.directives import Value, Values
-from timetile.dialects.simt.accesses import WriteEffects, WriteOp
+from timetile.dialects.simt.accesses import AccessCanonicalization, WriteEffects, WriteOp
 from timetile.dialects.simt.buffers import (
     CLUSTER_SPACE,
     SHARED_SPACE,
@@ -169,16 +168,6 @@ class PeerOp(IRDLOperation):
             raise VerifyException("a block's buffer, space 3, has a peer in the cluster, space 7")
 
 
-class SendCanonicalization(HasCanonicalizationPatternsTrait):
-    """Sends with a known mask or place."""
-
-    @classmethod
-    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from timetile.dialects.simt.canonicalize import SimplifySend
-
-        return (SimplifySend(),)
-
-
 @irdl_op_definition
 class SendOp(WriteOp):
     """
@@ -193,7 +182,7 @@ class SendOp(WriteOp):
 
     arrivals = operand_def(MemRefType | LLVMPointerType)
     phase = operand_def(i32)
-    traits = traits_def(WriteEffects(), SendCanonicalization())
+    traits = traits_def(WriteEffects(), AccessCanonicalization())
 
     custom_directives = (Place, Value, Values)
     assembly_format = (

@@ -7,7 +7,7 @@ is a part of the offset.
 from __future__ import annotations
 
 from xdsl.dialects.builtin import IntegerAttr
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 from xdsl.transforms.canonicalization_patterns.utils import const_evaluate_operand
 
@@ -43,81 +43,51 @@ def left_mask(op: AccessOp) -> SSAValue | None:
     return None if known_mask(op.mask) else op.mask
 
 
-def left_of_write(
-    op: AccessOp, rewriter: PatternRewriter
-) -> tuple[SSAValue | None, int, SSAValue | None] | None:
-    """
-    The simplified index, offset and mask of an access without results. None for an access without
-    a change, and for an access erased because of a mask that is off.
-    """
-    if is_plain(op):
-        return None
-    if known_mask(op.mask) is False:
-        rewriter.erase(op)
-        return None
-    return *place(op.index, op.offset), left_mask(op)
+Access = LoadOp | OverrideOp | StoreOp | PrefetchOp | SendOp
+"""The accesses to consecutive cells of a buffer."""
 
 
-class SimplifyLoad(RewritePattern):
-    """Loads. Cells under a mask that is off are unset."""
+def masked_off(op: Access, rewriter: PatternRewriter) -> None:
+    """Replace an access under a mask that is off: loaded cells are unset, overridden cells stay."""
+    match op:
+        case LoadOp():
+            unset = [UnsetOp(kind) for kind in op.cells.types]
+            rewriter.replace(op, unset, [cell.result for cell in unset])
+        case OverrideOp():
+            rewriter.replace(op, [], list(op.cells))
+        case StoreOp() | PrefetchOp() | SendOp():
+            rewriter.erase(op)
+
+
+def moved(op: Access, index: SSAValue | None, offset: int, mask: SSAValue | None) -> Operation:
+    """The access at another index and offset, under another mask. A sure override is a load."""
+    match op:
+        case LoadOp():
+            return LoadOp(op.buffer, index, offset, list(op.cells.types), mask)
+        case OverrideOp():
+            if mask is None:
+                return LoadOp(op.buffer, index, offset, list(op.cells.types))
+            return OverrideOp(list(op.cells), op.buffer, index, offset, mask)
+        case StoreOp():
+            return StoreOp(list(op.cells), op.buffer, index, offset, mask)
+        case PrefetchOp():
+            return PrefetchOp(op.buffer, index, offset, op.cell, mask)
+        case SendOp():
+            cells = list(op.cells)
+            return SendOp(cells, op.buffer, index, offset, mask, op.arrivals, op.phase)
+
+
+class SimplifyAccess(RewritePattern):
+    """Accesses with a known mask or place."""
 
     @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: LoadOp, rewriter: PatternRewriter, /) -> None:
+    def match_and_rewrite(self, op: Access, rewriter: PatternRewriter, /) -> None:
         if is_plain(op):
             return
-        types = list(op.cells.types)
         if known_mask(op.mask) is False:
-            unset = [UnsetOp(kind) for kind in types]
-            rewriter.replace(op, unset, [cell.result for cell in unset])
-            return
-        index, offset = place(op.index, op.offset)
-        rewriter.replace(op, LoadOp(op.buffer, index, offset, types, left_mask(op)))
-
-
-class SimplifyStore(RewritePattern):
-    """Stores."""
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: StoreOp, rewriter: PatternRewriter, /) -> None:
-        if (left := left_of_write(op, rewriter)) is not None:
-            rewriter.replace(op, StoreOp(list(op.cells), op.buffer, *left))
-
-
-class SimplifyOverride(RewritePattern):
-    """Overrides: a load where the mask is on, the given cells where it is off."""
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: OverrideOp, rewriter: PatternRewriter, /) -> None:
-        if is_plain(op) or op.mask is None:
-            return
-        index, offset = place(op.index, op.offset)
-        cells, known = list(op.cells), known_mask(op.mask)
-        if known is False:
-            rewriter.replace(op, [], cells)
-        elif known:
-            rewriter.replace(op, LoadOp(op.buffer, index, offset, [c.type for c in cells]))
+            masked_off(op, rewriter)
         else:
-            rewriter.replace(op, OverrideOp(cells, op.buffer, index, offset, op.mask))
-
-
-class SimplifyPrefetch(RewritePattern):
-    """Prefetches."""
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: PrefetchOp, rewriter: PatternRewriter, /) -> None:
-        if (left := left_of_write(op, rewriter)) is not None:
-            index, offset, mask = left
-            rewriter.replace(op, PrefetchOp(op.buffer, index, offset, op.cell, mask))
-
-
-class SimplifySend(RewritePattern):
-    """Sends."""
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: SendOp, rewriter: PatternRewriter, /) -> None:
-        if (left := left_of_write(op, rewriter)) is not None:
-            new = SendOp(list(op.cells), op.buffer, *left, op.arrivals, op.phase)
-            rewriter.replace(op, new)
+            rewriter.replace(op, moved(op, *place(op.index, op.offset), left_mask(op)))
 
 
 class SimplifyCopy(RewritePattern):
@@ -137,23 +107,17 @@ class SimplifyCopy(RewritePattern):
         rewriter.replace(op, new)
 
 
-class SimplifyPost(RewritePattern):
-    """Posts at a constant place."""
+class SimplifyMessage(RewritePattern):
+    """Messages at a constant place."""
 
     @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: PostOp, rewriter: PatternRewriter, /) -> None:
+    def match_and_rewrite(self, op: PostOp | TakeOp, rewriter: PatternRewriter, /) -> None:
         known = None if op.index is None else const_evaluate_operand(op.index)
-        if known is not None:
-            places = [known + offset for offset in op.places]
+        if known is None:
+            return
+        places = [known + offset for offset in op.places]
+        if isinstance(op, PostOp):
             rewriter.replace(op, PostOp(list(op.cells), op.buffer, None, places, op.number))
-
-
-class SimplifyTake(RewritePattern):
-    """Takes at a constant place."""
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: TakeOp, rewriter: PatternRewriter, /) -> None:
-        known = None if op.index is None else const_evaluate_operand(op.index)
-        if known is not None:
-            places, types = [known + offset for offset in op.places], list(op.cells.types)
+        else:
+            types = list(op.cells.types)
             rewriter.replace(op, TakeOp(op.buffer, None, places, op.number, types))

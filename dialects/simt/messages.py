@@ -47,6 +47,16 @@ from timetile.dialects.syntax import (
 )
 
 
+class MessageCanonicalization(HasCanonicalizationPatternsTrait):
+    """Messages at a known place."""
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from timetile.dialects.simt.canonicalize import SimplifyMessage
+
+        return (SimplifyMessage(),)
+
+
 class MessageOp(IRDLOperation):
     """
     Base of messages between threads of different blocks, in global memory. Cells lie at `index +
@@ -64,7 +74,7 @@ class MessageOp(IRDLOperation):
     offsets = prop_def(INTEGERS)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(OrderingEffects())
+    traits = traits_def(OrderingEffects(), MessageCanonicalization())
     custom_directives = (Places, Values)
 
     PLACE: ClassVar[str] = (
@@ -95,16 +105,6 @@ class MessageOp(IRDLOperation):
             raise VerifyException("messages are kept in 64-bit words")
 
 
-class PostCanonicalization(HasCanonicalizationPatternsTrait):
-    """Posts with a known place."""
-
-    @classmethod
-    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from timetile.dialects.simt.canonicalize import SimplifyPost
-
-        return (SimplifyPost(),)
-
-
 @irdl_op_definition
 class PostOp(MessageOp):
     """
@@ -117,8 +117,6 @@ class PostOp(MessageOp):
     name = "simt.post"
 
     cells = var_operand_def()
-    traits = traits_def(OrderingEffects(), PostCanonicalization())
-
     assembly_format = f"custom<Values>($cells, type($cells)) `to` {MessageOp.PLACE} attr-dict"
 
     def __init__(
@@ -139,16 +137,6 @@ class PostOp(MessageOp):
         return tuple(self.cells.types)
 
 
-class TakeCanonicalization(HasCanonicalizationPatternsTrait):
-    """Takes with a known place."""
-
-    @classmethod
-    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from timetile.dialects.simt.canonicalize import SimplifyTake
-
-        return (SimplifyTake(),)
-
-
 @irdl_op_definition
 class TakeOp(MessageOp):
     """
@@ -161,8 +149,6 @@ class TakeOp(MessageOp):
     name = "simt.take"
 
     cells = var_result_def()
-    traits = traits_def(OrderingEffects(), TakeCanonicalization())
-
     assembly_format = f"{MessageOp.PLACE} attr-dict `:` type($cells)"
 
     def __init__(
