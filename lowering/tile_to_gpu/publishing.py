@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from xdsl.dialects import scf
 from xdsl.ir import Block, SSAValue
 
@@ -58,7 +60,7 @@ def publish(step: StepScope, number: int, exchange: ExchangePlan) -> None:
             plane, slot = step.planes(source)[exchange.hold], step.slot(published.ring, 0)
             index = add_offsets(step.emit, published.own, slot.index)
             write = publish_rows if published.edges.along_rows else publish_cells
-            write(step, number, published, plane, index, slot.offset)
+            write(step, number, plane, EdgeSlot(published, index, slot.offset))
 
 
 def edge_rows(step: StepScope, rim: Rim | None) -> list[Row]:
@@ -75,16 +77,19 @@ def send_rows(step: StepScope, rim: Rim | None, plane: Plane) -> None:
             write_message(step, rim.slots, plane, row, target)
 
 
-def publish_rows(
-    step: StepScope,
-    number: int,
-    buffer: EdgeBuffer,
-    plane: Plane,
-    index: SSAValue | None,
-    offset: int,
-) -> None:
+@dataclass(frozen=True)
+class EdgeSlot:
+    """A step's slot of an edge buffer: `index + offset` is the warp's first edge cell."""
+
+    buffer: EdgeBuffer
+    index: SSAValue | None
+    offset: int
+
+
+def publish_rows(step: StepScope, number: int, plane: Plane, slot: EdgeSlot) -> None:
     """The first and the last rows of the warp, all lanes."""
-    rows, width = step.code.rows, vector_cells(step.code.cells, buffer.element)
+    buffer, rows = slot.buffer, step.code.rows
+    width = vector_cells(step.code.cells, buffer.element)
     edge = range(buffer.edges.width)
     slots = [(k, k) for k in edge]
     slots += [(len(rows) - buffer.edges.width + k, buffer.edges.width + k) for k in edge]
@@ -95,11 +100,11 @@ def publish_rows(
             write_message(step, buffer.slots, plane, row, target)
         for start in range(0, step.code.cells, width):
             cells = [plane[*row, start + k] for k in range(width)]
-            at = offset + target * buffer.edges.row_cells + start
-            step.emit.add(simt.StoreOp(cells, buffer.ring.buffer, index, at))
+            at = slot.offset + target * buffer.edges.row_cells + start
+            step.emit.add(simt.StoreOp(cells, buffer.ring.buffer, slot.index, at))
             for beside, peer in buffer.peers:
                 if (target < buffer.edges.width) == (beside.side < 0):
-                    message = EdgeMessage(beside, peer, cells, index, at + beside.shift)
+                    message = EdgeMessage(beside, peer, cells, slot.index, at + beside.shift)
                     step.outgoing.setdefault(beside.side, []).append(message)
 
 
@@ -120,17 +125,11 @@ def send_outgoing(step: StreamStep) -> None:
     step.outgoing.clear()
 
 
-def publish_cells(
-    step: StepScope,
-    number: int,
-    buffer: EdgeBuffer,
-    plane: Plane,
-    index: SSAValue | None,
-    offset: int,
-) -> None:
+def publish_cells(step: StepScope, number: int, plane: Plane, slot: EdgeSlot) -> None:
     """Publish the warp's first and last cells, each by the lane with the cell."""
+    buffer = slot.buffer
     step.mark(number, 0)
-    moved = add_offsets(step.emit, index, buffer.lane_position)
+    moved = add_offsets(step.emit, slot.index, buffer.lane_position)
     warp_cells = step.code.cells * LANES
     for cell in range(step.code.cells):
         for low, high, target in (
@@ -143,7 +142,7 @@ def publish_cells(
         ):
             mask = lane_between(step, buffer.lane_position, cell, low, high)
             if mask is not None:
-                cells, to = [plane[(cell,)]], offset + target
+                cells, to = [plane[(cell,)]], slot.offset + target
                 step.emit.add(simt.StoreOp(cells, buffer.ring.buffer, moved, to, mask))
 
 
