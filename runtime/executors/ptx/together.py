@@ -73,34 +73,16 @@ def other_lane(mode: str, lane: Ints, by: Ints, bound: Ints) -> Ints:
     return np.where(other <= last, other, lane)
 
 
-def votes(join: Callable[..., Mask]) -> Special:
-    """A predicate of the whole warp. Lanes with an unset predicate vote, too, as on a GPU."""
-
-    def bind(c: Context, instruction: Instruction) -> Step:
-        text = instruction.text
-        target, value, members = instruction.operands
-        result = register(c, target, "pred", text)
-        get, _ = source(c, value, "pred", text)
-        named, _ = source(c, members, "b32", text)
-
-        def step(s: Strand, mask: Mask | None) -> None:
-            s.whole_warps(mask, text)
-            check_all_named(named, s, text)
-            each = np.broadcast_to(get(s), s.at.shape).reshape(-1, LANES)
-            s.write(result, np.repeat(join(each, axis=1), LANES), mask)
-
-        return step
-
-    return bind
-
-
 def agree(each: Mask, axis: int) -> Mask:
     """Whether all or none have a true predicate."""
     return np.equal(each.all(axis=axis), each.any(axis=axis))
 
 
-def reduces(join: Callable[..., Array], kind: str) -> Special:
-    """A number of the whole warp."""
+def joined(join: Callable[..., Array], kind: str, *, reads_unset: bool) -> Special:
+    """
+    A predicate or a number of the whole warp, made from those of its lanes. `reads_unset`: lanes
+    with an unset operand take part, as on a GPU; otherwise an unset operand is an error.
+    """
 
     def bind(c: Context, instruction: Instruction) -> Step:
         text = instruction.text
@@ -112,7 +94,8 @@ def reduces(join: Callable[..., Array], kind: str) -> Special:
         def step(s: Strand, mask: Mask | None) -> None:
             s.whole_warps(mask, text)
             check_all_named(named, s, text)
-            s.check_set(names, mask, text, "it")
+            if not reads_unset:
+                s.check_set(names, mask, text, "it")
             each = np.broadcast_to(get(s), s.at.shape).reshape(-1, LANES)
             s.write(result, np.repeat(join(each, axis=1), LANES), mask)
 
@@ -273,9 +256,9 @@ SEND = "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes"
 
 TOGETHER: dict[str, Special] = {
     **{f"shfl.sync.{mode}.b32": shuffles(mode) for mode in ("up", "down", "bfly", "idx")},
-    "vote.sync.all.pred": votes(np.all),
-    "vote.sync.any.pred": votes(np.any),
-    "vote.sync.uni.pred": votes(agree),
+    "vote.sync.all.pred": joined(np.all, "pred", reads_unset=True),
+    "vote.sync.any.pred": joined(np.any, "pred", reads_unset=True),
+    "vote.sync.uni.pred": joined(agree, "pred", reads_unset=True),
     "bar.warp.sync": warp_sync,
     "bar.sync": block_barrier,
     "barrier.cluster.arrive.aligned": cluster_arrive,
@@ -292,4 +275,4 @@ TOGETHER: dict[str, Special] = {
 
 for word, (join, kinds) in REDUCTIONS.items():
     for kind in kinds:
-        TOGETHER[f"redux.sync.{word}.{kind}"] = reduces(join, kind)
+        TOGETHER[f"redux.sync.{word}.{kind}"] = joined(join, kind, reads_unset=False)
