@@ -83,28 +83,24 @@ def gpus() -> Iterator[Finding]:
         yield Finding("GPU", False, "the driver knows none; programs run on the CPU")
 
 
+def component(subject: str, title: str, version: str | None, without: str) -> Finding:
+    """A part of CUDA from an extra package named like the subject, and what is so without it."""
+    if version is None:
+        text = f'{title} is not installed, so {without}; pip install "timetile[{subject}]"'
+        return Finding(subject, False, text)
+    return Finding(subject, True, f"{title} {version}")
+
+
 def assembler() -> Finding:
     """The assembler, for PTX to machine code ahead of time."""
-    found = assembler_version()
-    if found is None:
-        text = (
-            "nvJitLink is not installed, so the driver assembles PTX at the first launch; "
-            'pip install "timetile[assembler]"'
-        )
-        return Finding("assembler", False, text)
-    return Finding("assembler", True, f"nvJitLink {found}")
+    without = "the driver assembles PTX at the first launch"
+    return component("assembler", "nvJitLink", assembler_version(), without)
 
 
 def functions() -> Finding:
     """The compiler of CUDA's exp, sin and the like, for kernels with calls of them."""
-    found = nvrtc_version()
-    if found is None:
-        text = (
-            "NVRTC is not installed, so there are no kernels with exp, sin and the like; "
-            'pip install "timetile[functions]"'
-        )
-        return Finding("functions", False, text)
-    return Finding("functions", True, f"NVRTC {found}")
+    without = "there are no kernels with exp, sin and the like"
+    return component("functions", "NVRTC", nvrtc_version(), without)
 
 
 def cache() -> Finding:
