@@ -80,7 +80,7 @@ class BroadcastOp(IRDLOperation):
     field = result_def(FieldType)
     axes = prop_def(INTEGERS)
 
-    traits = traits_def(AllocatesResult())
+    traits = traits_def(AllocatesResult(), MemoryReadEffect())
 
     assembly_format = "$source `axes` $axes attr-dict `:` type($source) `to` type($field)"
 

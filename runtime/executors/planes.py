@@ -296,12 +296,16 @@ class PlanesLaunch:
         )
         for axis, low, high in zip(axes, bounds.lb, bounds.ub, strict=True):
             moved = 0 if stage.offset is None else stage.offset[axis]
-            taken[axis], spans[axis] = slice(None), (low - moved, high - moved)
             if axis == self.stream:
                 far = plane + moved - low
                 if not 0 <= far < high - low:
                     return cells
                 taken[axis] = slice(far, far + 1)
+                continue
+            # The field may have cells beyond the frame.
+            first, last = spans[axis]
+            first, last = max(first, low - moved), min(last, high - moved)
+            taken[axis], spans[axis] = slice(first + moved - low, last + moved - low), (first, last)
         to = self.places(StencilBoundsAttr.from_bounds(spans))
         cells.data[to], cells.known[to] = source.data[tuple(taken)], source.known[tuple(taken)]
         return cells

@@ -57,6 +57,36 @@ def test_loaded_cells_are_read(executor: Executor, before: str):
     assert a.tobytes() == right.tobytes() and w.tobytes() == line.tobytes()
 
 
+AHEAD = """%ahead = stencil.load %w : !line -> !values
+  FADE
+  scf.for"""
+
+
+@pytest.mark.parametrize("executor", ["cpu", "numpy", "planes", "ptx"])
+def test_cells_stored_ahead_of_the_loop_are_read(executor: Executor):
+    ahead = AHEAD.replace("FADE", FADE.replace("= %d", "= %ahead"))
+    text = WRITTEN.replace("BEFORE", "").replace("scf.for", ahead)
+    program = timetile.compile(text, executor=executor, cache=False)
+    a, w = np.full((6, 8), 2.0), np.arange(8.0)
+    right = a * (w / 2) ** 3
+    program(a, w, 3)
+    assert a.tobytes() == right.tobytes() and w.tolist() == list(np.arange(8.0) / 2)
+
+
+@pytest.mark.parametrize(("axis", "access"), [(0, "1, _"), (1, "_, 1")])
+@pytest.mark.parametrize("executor", ["cpu", "numpy", "planes", "simt", "ptx"])
+def test_a_field_may_have_more_cells_than_the_domain(executor: Executor, axis: int, access: str):
+    text = WRITTEN.replace("BEFORE", "").replace("_, 0", access)
+    text = text.replace("!line = !stencil.field<[0,8]", "!line = !stencil.field<[-30,40]")
+    program = timetile.compile(text, executor=executor, cache=False)
+    rng = np.random.default_rng(4)
+    a, w = rng.random((6, 8)), rng.random(70)
+    read = w[31:37][:, None] if axis == 0 else w[31:39]
+    right = a * read * read
+    program(a, w, 2)
+    assert a.tobytes() == right.tobytes()
+
+
 @pytest.mark.parametrize(("before", "is_view"), [("", True), (FADE, False)])
 def test_a_field_that_nothing_writes_is_not_copied(before: str, is_view: bool):
     module = timetile.compile(WRITTEN.replace("BEFORE", before), executor="cpu", cache=False).module
