@@ -1,8 +1,8 @@
 """Operations of a cell in the llvm dialect: a table, with the bits of every executor.
 
 No operation carries fast-math flags: LLVM neither contracts nor reorders. Where LLVM leaves a
-result open (a shift by the width, a quotient by 0, a float without an integer) the lowering selects
-it.
+result open (a shift by the width, a float without an integer) the lowering selects it; divisors
+without a result were replaced by expand-cells.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from timetile.dialects.cell_types import CELL_TYPES
 from timetile.dialects.comparisons import FLOAT_PREDICATES
 from timetile.lowering.cpu.builder import Builder, is_true, llvm_type, width
 from timetile.passes.analysis.cells.library import LIBRARY, PREFIX, library_name
+from timetile.passes.analysis.cells.quotients import check_quotient
 from timetile.passes.diagnostics import refuse
 
 Operands = Sequence[SSAValue]
@@ -146,47 +147,14 @@ def library_call(build: Builder, op: Operation, operands: Operands) -> SSAValue:
 # Integers.
 
 
-def safe_divisor(build: Builder, b: SSAValue, *, signed: bool) -> tuple[SSAValue, SSAValue]:
-    """A divisor safe on every processor, and whether the given divisor is 0."""
-    none = build.compare("eq", b, build.like(0, b))
-    unsafe = none
-    if signed:
-        # The least integer divided by -1 overflows.
-        unsafe = build.either(none, build.compare("eq", b, build.like(-1, b)))
-    return build.select(unsafe, build.like(1, b), b), none
+def divided(kind: type[llvm.ArithmeticBinOperation | llvm.ArithmeticBinOpExact]) -> Lowering:
+    """A quotient or a remainder; CompileError if the divisor may have no result on a processor."""
 
+    def lower(build: Builder, op: Operation, operands: Operands) -> SSAValue:
+        check_quotient(op)
+        return build.binary(kind, operands[0], operands[1])
 
-def signed_quotient(build: Builder, op: Operation, operands: Operands) -> SSAValue:
-    """The quotient rounded towards zero, wrapped around; 0 if the divisor is 0."""
-    a, b = operands
-    safe, none = safe_divisor(build, b, signed=True)
-    quotient = build.binary(llvm.SDivOp, a, safe)
-    zero = build.like(0, a)
-    by_minus_one = build.compare("eq", b, build.like(-1, b))
-    quotient = build.select(by_minus_one, build.binary(llvm.SubOp, zero, a), quotient)
-    return build.select(none, zero, quotient)
-
-
-def signed_remainder(build: Builder, op: Operation, operands: Operands) -> SSAValue:
-    """The remainder of the signed quotient, with the sign of `a`; 0 if the divisor is 0."""
-    a, b = operands
-    # The safe divisor is 1 for a divisor of 0 or -1, and the remainder is 0.
-    safe, _ = safe_divisor(build, b, signed=True)
-    return build.binary(llvm.SRemOp, a, safe)
-
-
-def unsigned_quotient(build: Builder, op: Operation, operands: Operands) -> SSAValue:
-    """The quotient of integers without a sign, 0 where the divisor is 0."""
-    a, b = operands
-    safe, none = safe_divisor(build, b, signed=False)
-    return build.select(none, build.like(0, a), build.binary(llvm.UDivOp, a, safe))
-
-
-def unsigned_remainder(build: Builder, op: Operation, operands: Operands) -> SSAValue:
-    """The remainder of the unsigned quotient; 0 if the divisor is 0."""
-    a, b = operands
-    safe, _ = safe_divisor(build, b, signed=False)
-    return build.binary(llvm.URemOp, a, safe)
+    return lower
 
 
 def shifted(kind: type[llvm.ArithmeticBinOpOverflow | llvm.ArithmeticBinOpExact]) -> Lowering:
@@ -335,10 +303,10 @@ LOWERINGS: dict[type[Operation], Lowering] = {
     arith.AddiOp: plain(llvm.AddOp),
     arith.SubiOp: plain(llvm.SubOp),
     arith.MuliOp: plain(llvm.MulOp),
-    arith.DivSIOp: signed_quotient,
-    arith.RemSIOp: signed_remainder,
-    arith.DivUIOp: unsigned_quotient,
-    arith.RemUIOp: unsigned_remainder,
+    arith.DivSIOp: divided(llvm.SDivOp),
+    arith.RemSIOp: divided(llvm.SRemOp),
+    arith.DivUIOp: divided(llvm.UDivOp),
+    arith.RemUIOp: divided(llvm.URemOp),
     arith.MaxSIOp: chosen("sgt"),
     arith.MinSIOp: chosen("slt"),
     arith.MaxUIOp: chosen("ugt"),

@@ -22,6 +22,8 @@ llvm.func @loop0.steps(%A: !llvm.ptr, %B: !llvm.ptr, %k: f64, %n: i64, %depth: i
    function makes a pass for every `%depth` steps, in one phase or two, waits for the other threads
    after each phase, and rotates pointers.
 
+`expand-cells` runs before: a quotient with a divisor that may be 0 is refused.
+
 The runtime chooses the depth and the sizes of blocks (`runtime/native/blocking.py`), and passes
 both as arguments. The loops stay: the host function runs time loops of all executors.
 """

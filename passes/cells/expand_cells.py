@@ -34,11 +34,9 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from timetile.dialects.verified import float_type
 from timetile.passes.analysis.cells.constants import float_constant, integer_constant
+from timetile.passes.analysis.cells.quotients import Quotient, Remainder, is_rare, is_signed
 from timetile.passes.cells.expansion import Expansion
 from timetile.passes.patterns import Patterns, rewrite_cells
-
-Quotient = arith.DivSIOp | arith.DivUIOp
-Remainder = arith.RemSIOp | arith.RemUIOp
 
 NAN_BITS: dict[Attribute, IntegerAttr] = {
     f64: IntegerAttr(0x7FF8 << 48, i64),
@@ -56,7 +54,7 @@ class Division(Expansion):
         true.
         """
         known = integer_constant(b)
-        if known is not None and known != 0 and not (signed and known == -1):
+        if known is not None and not is_rare(known, signed=signed):
             return b, None
         one = self.int(1, b)
         if signed:
@@ -83,7 +81,7 @@ class ExpandQuotient(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: Quotient, rewriter: PatternRewriter, /) -> None:
-        new, signed = Division(op, rewriter), isinstance(op, arith.DivSIOp)
+        new, signed = Division(op, rewriter), is_signed(op)
         safe, rare = new.safe_divisor(op.rhs, signed=signed)
         if rare is None:
             return
@@ -96,7 +94,7 @@ class ExpandRemainder(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: Remainder, rewriter: PatternRewriter, /) -> None:
-        new, signed = Division(op, rewriter), isinstance(op, arith.RemSIOp)
+        new, signed = Division(op, rewriter), is_signed(op)
         safe, rare = new.safe_divisor(op.rhs, signed=signed)
         if rare is not None:
             new.finish(new.add(type(op)(op.lhs, safe)))

@@ -22,8 +22,9 @@ temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
 ```
 1. A value of a cell is constant in time if computed from constants, scalars, coordinates, and taps
    of fields not written by the loop.
-2. Of the values made with a library function (`exp`, `sin`, `pow`), the last constant ones are
-   computed by a sweep before the loop, each into a scratch field over the update's box.
+2. Of the floats made with a library function (`exp`, `sin`, `pow`), the last constant ones are
+   computed by a sweep before the loop, each into a scratch field over the update's box. Integers
+   and conditions made of such floats are computed in every step.
 3. Taps without another reader are removed: a coefficient gives its place to the value computed from
    the coefficient.
 
@@ -51,7 +52,7 @@ from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import LoopOp, ScratchOp, UpdateOp
 from timetile.dialects.verified import block_of
 from timetile.passes.analysis.cells.cell_functions import cell_function
-from timetile.passes.analysis.cells.cell_operations import FUNCTIONS
+from timetile.passes.analysis.cells.cell_operations import FLOATS, FUNCTIONS
 from timetile.passes.analysis.cells.constants import integer_constant
 
 MOST_FIELDS = 4
@@ -73,20 +74,26 @@ def invariants(update: UpdateOp, function: FuncOp, loop: LoopOp) -> list[SSAValu
         fixed |= set(op.results)
         if isinstance(op, tuple(FUNCTIONS)) or any(v in costly for v in op.operands):
             costly |= set(op.results)
+    last = costly & needed_in_steps(block, fixed)
     return [
         value
         for op in block.ops
         for value in op.results
-        if value in costly and is_last(value, fixed) and depends_on_place(value)
+        if value in last and value.type in FLOATS and depends_on_place(value)
     ]
 
 
-def is_last(value: SSAValue, fixed: set[SSAValue]) -> bool:
-    """Whether the cell's result, or a value changing in time, uses the value."""
-    return any(
-        isinstance(use.operation, ReturnOp) or not set(use.operation.results) <= fixed
-        for use in value.uses
-    )
+def needed_in_steps(block: Block, fixed: set[SSAValue]) -> set[SSAValue]:
+    """
+    The values read by the cell's result, by values changing in time, and by integers and conditions
+    needed in every step.
+    """
+    needed: set[SSAValue] = set()
+    for op in reversed(block.ops):
+        kept = any(value in needed and value.type not in FLOATS for value in op.results)
+        if kept or isinstance(op, ReturnOp) or not set(op.results) <= fixed:
+            needed |= set(op.operands)
+    return needed
 
 
 def depends_on_place(value: SSAValue) -> bool:

@@ -29,6 +29,7 @@ from timetile.lowering.pipelines import (
 from timetile.lowering.plan_launches import KernelFacts, kernel_facts
 from timetile.lowering.ptx.functions import nvrtc_version
 from timetile.lowering.ptx.module import kernels_of, print_module
+from timetile.passes.analysis.cells.quotients import check_quotients
 from timetile.passes.analysis.launches.trip_counts import constant_steps, most_steps_at_once
 from timetile.passes.cells.contract_cells import FpContract
 from timetile.passes.cells.simplify_cells import FpDivision
@@ -394,5 +395,6 @@ def raise_program(module: ModuleOp, options: Options) -> ModuleOp:
             "in scf.for loops over rotated fields or outside them; name another function, or store "
             "a result"
         )
+    check_quotients(module)
     check_host(function, HOST_OPERATIONS)
     return module

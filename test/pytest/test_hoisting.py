@@ -71,3 +71,35 @@ def test_a_hoisted_function_gives_the_result_of_numpy():
     found = left("cpu")
     latest = found[STEPS % 2]
     np.testing.assert_allclose(latest, a, rtol=1e-13)
+
+
+DIVIDED = """
+!cells = !stencil.field<[0,8]xi32>
+!phase = !stencil.field<[0,8]xf64>
+func.func private @divided(%u: i32, %k: f64) -> i32 {
+  %e = math.exp %k : f64
+  %d = arith.fptosi %e : f64 to i32
+  %q = arith.divsi %u, %d : i32
+  func.return %q : i32
+}
+func.func @run(%A: !cells, %B: !cells, %K: !phase, %n: index) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    temporal.update %b = @divided(%a[0], %K[0]) in <[0], [8]>
+  } : !cells, !cells
+  func.return
+}
+"""
+
+
+@pytest.mark.parametrize("executor", ["numpy", "cpu", "planes", "simt"])
+def test_a_quotient_keeps_the_test_of_a_divisor_constant_in_time(executor: Executor):
+    cells, result = np.arange(-4, 4, dtype=np.int32) * 100, np.zeros(8, np.int32)
+    divisors = np.array([0, 1, 2, 3, 0, 5, 6, 7])
+    phase = np.where(divisors == 0, -9.0, np.log(np.maximum(divisors, 1) + 0.5))
+    timetile.compile(DIVIDED, executor=executor, cache=False)(cells, result, phase, 1)
+    assert result.tolist() == [0, -300, -100, -33, 0, 20, 33, 42]
+
+
+def test_given_passes_without_expand_cells_are_refused():
+    with pytest.raises(timetile.CompileError, match="run expand-cells before"):
+        timetile.compile(DIVIDED, executor="numpy", passes="raise-time-loop", cache=False)

@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
+from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Attribute, Block, SSAValue
 
 from support.cell_operations import Case, arguments, cases
@@ -31,6 +32,9 @@ from timetile.lowering.cpu.builder import Builder, llvm_type
 from timetile.lowering.cpu.cells import LOWERINGS, lower_operation
 from timetile.lowering.cpu.elementwise import argument_kinds, elementwise_functions
 from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS, FUNCTIONS
+from timetile.passes.analysis.cells.quotients import Quotient, Remainder
+from timetile.passes.cells.expand_cells import PATTERNS
+from timetile.passes.patterns import rewrite_once
 from timetile.runtime.arithmetic.cells import dtype_of, evaluate
 from timetile.runtime.machine.libm import address_of
 from timetile.runtime.machine.llvm import Code, object_code
@@ -47,10 +51,20 @@ def test_every_operation_of_the_table_has_a_lowering():
 
 
 def one_by_one(case: Case, number: int) -> list[llvm.FuncOp]:
-    """A function that computes a case for each element of arrays."""
+    """A function that computes a case for each element of arrays, with expanded quotients."""
 
     def compute(build: Builder, values: Sequence[SSAValue]) -> SSAValue:
-        return lower_operation(build, case.create(Block(arg_types=case.operands)), values)
+        block = Block(arg_types=case.operands)
+        op = case.create(block)
+        block.add_ops([op, last := ReturnOp(*op.results)])
+        if isinstance(op, Quotient | Remainder):
+            rewrite_once([op], PATTERNS)
+        lowered: dict[SSAValue, SSAValue] = dict(zip(block.args, values))
+        for made in block.ops:
+            if made is not last:
+                operands = [lowered[value] for value in made.operands]
+                lowered[made.results[0]] = lower_operation(build, made, operands)
+        return lowered[last.operands[0]]
 
     kinds = [llvm_type(kind) for kind in case.operands]
     return elementwise_functions(f"case{number}", kinds, llvm_type(case.result), compute)

@@ -62,3 +62,31 @@ func.func @sweeps(%one: index, %A: !stencil.field<[-1,9]xf64>, %T: !stencil.fiel
   } : !stencil.field<[-1,9]xf64>
   func.return
 }
+
+// -----
+
+// No field has conditions as cells: the sine is hoisted, and the comparison stays.
+
+func.func private @where(%u: f64, %t: f64) -> f64 {
+  %zero = arith.constant 0.000000e+00 : f64
+  %s = math.sin %t : f64
+  %c = arith.cmpf olt, %s, %zero : f64
+  %r = arith.select %c, %zero, %u : f64
+  func.return %r : f64
+}
+
+// CHECK-LABEL: func.func private @where_once(%0: f64) -> f64 {
+// CHECK-NEXT:    %{{.*}} = math.sin %0 : f64
+// CHECK-NEXT:    func.return
+// CHECK-LABEL: func.func private @where(%u: f64, %{{.*}}: f64) -> f64 {
+// CHECK:         %[[c:.*]] = arith.cmpf olt, %{{.*}}, %zero : f64
+// CHECK-NEXT:    %{{.*}} = arith.select %[[c]], %zero, %u : f64
+// CHECK-LABEL: func.func @chooses
+// CHECK:         temporal.scratch : !stencil.field<[0,8]xf64>
+// CHECK-NOT:     temporal.scratch
+func.func @chooses(%n: index, %A: !stencil.field<[-1,9]xf64>, %B: !stencil.field<[-1,9]xf64>, %T: !stencil.field<[0,9]xf64>) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    temporal.update %b = @where(%a[0], %T[1]) in <[0], [8]>
+  } : !stencil.field<[-1,9]xf64>, !stencil.field<[-1,9]xf64>
+  func.return
+}
