@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from math import ceil
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -21,20 +22,18 @@ from timetile.passes.cost.rim import has_copies, weighs_spills
 from timetile.passes.cost.terms import Cost
 from timetile.passes.cost.turn import period_of, taps_of_step
 from timetile.passes.loops.temporal_fusion import complete_depths
+from timetile.passes.scheduling.reasons import NO_CELL, NO_KERNEL, NO_SPAN, TOO_LONG, Reason
 from timetile.passes.scheduling.rules import (
-    NO_CELL,
-    NO_KERNEL,
-    NO_SHARED_MEMORY,
-    NO_SPAN,
-    PLACED_RULES,
     SHAPE_RULES,
-    TOO_LONG,
+    Rule,
+    exceeds_shared_memory,
     is_short_of_addresses,
     spanning_blocks,
     spills,
+    waits_within_a_step,
 )
 from timetile.passes.scheduling.schedule_space import depths, schedules
-from timetile.passes.scheduling.trial import Rule, Trial
+from timetile.passes.scheduling.trial import Trial
 from timetile.passes.scheduling.trial_kernels import TrialKernels
 from timetile.passes.targets.hardware import SCHEDULERS
 from timetile.passes.targets.parameters import Worth
@@ -66,7 +65,7 @@ class Rejection:
 
     schedule: Schedule
     depth: int
-    reason: str
+    reason: Reason
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def worth_of(schedule: Schedule, depth: int, cost: Cost, factors: Worth, *, tigh
     return speed * (factors.tight if tight else 1.0)
 
 
-def first_reason(rules: Iterable[Rule], trial: Trial) -> str | None:
+def first_reason(rules: Iterable[Rule], trial: Trial) -> Reason | None:
     """The reason of the first rule with a reason; None if all rules pass."""
     return next((reason for rule in rules if (reason := rule(trial)) is not None), None)
 
@@ -172,57 +171,62 @@ class Trials:
         facts = self.kernels.facts(depth, schedule)
         return None if facts is None else Trial(self.kernels, self.target, schedule, depth, facts)
 
+    def depths(self, schedule: Schedule, given: int | None) -> range:
+        """The considered depths of a schedule: the given depth, if considered, or all depths."""
+        kernels = self.kernels
+        shape = kernels.shape(schedule)
+        return depths(schedule, shape, given, several_planes=kernels.several_planes)
+
     def compared(self, depth: int | None, considered: Iterable[Schedule]) -> Comparison:
         """
         The fitting candidates, at one depth or at every depth, the best by the model first; of
         equals the candidate with fewer registers. Deeper kernels of a left-out schedule are not
         tried.
         """
-        most, several_planes = most_steps_at_once(self.loop), self.kernels.several_planes
+        most = most_steps_at_once(self.loop)
         found: list[Candidate] = []
         rejected: list[Rejection] = []
         for schedule in considered:
-            shape = self.kernels.shape(schedule)
-            for tried in depths(schedule, shape, depth, several_planes=several_planes):
+            for tried in self.depths(schedule, depth):
                 if most is not None and tried > most:
                     break
                 candidate = self.attempt(schedule, tried)
-                if isinstance(candidate, str):
+                if isinstance(candidate, Reason):
                     rejected.append(Rejection(schedule, tried, candidate))
                     break
                 found.append(candidate)
         found.sort(key=lambda candidate: (-candidate.worth, candidate.cost.registers))
         return Comparison(found, rejected)
 
-    def attempt(self, schedule: Schedule, depth: int) -> Candidate | str:
+    def attempt(self, schedule: Schedule, depth: int) -> Candidate | Reason:
         """The candidate at a depth, fetching as early as fits, or the reason for none."""
         trial = self.trial(schedule, depth)
         if trial is None:
-            return NO_KERNEL
+            return Reason(NO_KERNEL)
         if (reason := first_reason(SHAPE_RULES, trial)) is not None:
             return reason
         if schedule.tile is TileLevel.DEVICE:
             blocks = spanning_blocks(trial)
             if blocks is None:
-                return NO_SPAN
+                return Reason(NO_SPAN)
             trial = trial.with_schedule(replace(schedule, blocks=(blocks, *schedule.blocks[1:])))
-        if (reason := first_reason(PLACED_RULES, trial)) is not None:
-            return reason
-        if not self.may_spill and (reason := spills(trial)) is not None:
+        if (reason := waits_within_a_step(trial)) is not None:
             return reason
         geometry = trial.geometry
         if geometry is None:
-            return NO_CELL
+            return Reason(NO_CELL)
+        if not self.may_spill and (reason := spills(trial)) is not None:
+            return reason
         ahead = trial.fitting_ahead(geometry)
         if ahead is None:
-            return NO_SHARED_MEMORY
+            return exceeds_shared_memory(trial, geometry)
         if (reason := is_short_of_addresses(trial)) is not None:
             return reason
         if trial.is_scarce:
             trial = trial.with_schedule(replace(trial.schedule, columns_alone=True))
         return self.finished(trial, geometry, ahead)
 
-    def finished(self, trial: Trial, geometry: Geometry, ahead: int) -> Candidate | str:
+    def finished(self, trial: Trial, geometry: Geometry, ahead: int) -> Candidate | Reason:
         """The candidate of a fitting trial, or the reason for too long code."""
         parameters = self.target.parameters
         twice = turns_twice(trial)
@@ -230,11 +234,9 @@ class Trials:
             ahead = fetched_evenly(trial, geometry, ahead)
         trial, cost = with_guards(trial, geometry, ahead)
         schedule = trial.schedule
-        if (
-            schedule.resident
-            and cost.cycles.issue * SCHEDULERS > parameters.worth.resident_instructions
-        ):
-            return TOO_LONG
+        length, most = cost.cycles.issue * SCHEDULERS, parameters.worth.resident_instructions
+        if schedule.resident and length > most:
+            return Reason(TOO_LONG, ceil(length), most)
         if twice:
             # `turns_twice` counted the registers of the second step: a guarded copy of two steps
             # spills no more than a copy of one step.

@@ -2,40 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from timetile.dialects.tile.kinds import Form
 from timetile.passes.analysis.geometry.axis_tiling import ceil_div
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.tile_shape import TileShape
-from timetile.passes.scheduling.trial import Rule, Trial
+from timetile.passes.scheduling.reasons import (
+    DIVIDES_IN_PLACE,
+    EXCHANGES_PLANES,
+    LOOKS_BEYOND,
+    NO_ADDRESSES,
+    NO_REGISTERS,
+    NO_SHARED_MEMORY,
+    WAITS_WITHIN,
+    Reason,
+)
+from timetile.passes.scheduling.trial import Trial
 
-NO_KERNEL = "no step reads cells that an earlier step writes, or sums cannot be cut in this form"
-NO_SPAN = "one block spans the axis, or the device does not hold enough blocks"
-NO_CELL = "the overlap leaves no cell of a tile"
-NO_SHARED_MEMORY = "planes and edges do not fit the shared memory"
+Rule = Callable[[Trial], Reason | None]
+"""A rule gives the reason for leaving out a schedule at a depth; None if the schedule passes."""
 
 
-def divides_in_place(trial: Trial) -> str | None:
+def divides_in_place(trial: Trial) -> Reason | None:
     """
     Leaves out resident tiles with quotients or roots: their registers are unknown (two similar
     kernels took 150 and 255, assembled).
     """
     if trial.schedule.resident and trial.facts.dividing:
-        return (
-            "cells divide or take roots, and resident tiles with such cells have unknown registers"
-        )
+        return Reason(DIVIDES_IN_PLACE)
     return None
 
 
-def looks_beyond_the_next(trial: Trial) -> str | None:
+def looks_beyond_the_next(trial: Trial) -> Reason | None:
     """Leaves out threads with fewer rows than the radius: taps would reach beyond the next warp."""
     cells, far = trial.schedule.cells, trial.kernels.far
     if trial.shape.has_rows and trial.depth > 1 and cells[0] < far[-trial.shape.axes]:
-        return "a step looks beyond the rows of the next warp"
+        return Reason(LOOKS_BEYOND)
     return None
 
 
-def exchanges_three_planes(trial: Trial) -> str | None:
+def exchanges_three_planes(trial: Trial) -> Reason | None:
     """
     Leaves out whole sums over boxes: whole sums exchange three planes of every level, and sums by
     rows exchange a single plane.
@@ -45,7 +53,7 @@ def exchanges_three_planes(trial: Trial) -> str | None:
         return None
     is_box = trial.shape is TileShape.PENCIL and kernels.several_planes
     if is_box and kernels.facts(trial.depth, replace(schedule, form=Form.ROWS)) is not None:
-        return "sums by rows exchange fewer planes"
+        return Reason(EXCHANGES_PLANES)
     return None
 
 
@@ -69,42 +77,37 @@ def spanning_blocks(trial: Trial) -> int | None:
     return blocks if 1 < blocks <= most else None
 
 
-def waits_within_a_step(trial: Trial) -> str | None:
+def waits_within_a_step(trial: Trial) -> Reason | None:
     """
     Leaves out tiles of several blocks with an exchange of delay 0: a delay would raise the lag.
     """
     late = trial.schedule.resident or all(exchange.delay for exchange in trial.facts.exchanges)
     if trial.schedule.blocks and not late:
-        return "blocks would wait for each other within a step"
+        return Reason(WAITS_WITHIN)
     return None
 
 
-def leaves_no_cell(trial: Trial) -> str | None:
-    """Leaves out tiles without a stored cell: the overlap is as wide as the tile."""
-    return NO_CELL if trial.geometry is None else None
-
-
-def spills(trial: Trial) -> str | None:
+def spills(trial: Trial) -> Reason | None:
     """Leaves out planes that need, with guards, more registers than a thread has."""
-    if trial.registers > trial.room(trial.spare):
-        return "planes do not fit the registers of a thread"
-    return None
+    room = trial.room(trial.spare)
+    return Reason(NO_REGISTERS, trial.registers, room) if trial.registers > room else None
 
 
-def is_short_of_addresses(trial: Trial) -> str | None:
+def exceeds_shared_memory(trial: Trial, geometry: Geometry) -> Reason:
+    """The reason for leaving out planes and edges larger than the shared memory."""
+    least = trial.shared_bytes(geometry, min(trial.schedule.ahead, 1))
+    return Reason(NO_SHARED_MEMORY, least, trial.shared_room)
+
+
+def is_short_of_addresses(trial: Trial) -> Reason | None:
     """
     Leaves out rows of narrow accesses with few registers left: more accesses have more addresses
     and masks, and the steady loop would spill.
     """
     if trial.is_scarce and trial.geometry is not None and trial.geometry.has_narrow_accesses:
-        return "rows begin between vectors, and registers are scarce"
+        return Reason(NO_ADDRESSES)
     return None
 
 
-TOO_LONG = "all levels written out do not fit the instruction cache"
-
 SHAPE_RULES: tuple[Rule, ...] = (divides_in_place, looks_beyond_the_next, exchanges_three_planes)
 """Rules about the shape of a thread's cells; tried first."""
-
-PLACED_RULES: tuple[Rule, ...] = (waits_within_a_step, leaves_no_cell)
-"""Rules tried after the number of blocks is known."""

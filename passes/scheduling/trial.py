@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -84,15 +83,20 @@ class Trial:
         except ValueError:
             return None
 
+    @property
+    def shared_room(self) -> int:
+        """Bytes of shared memory for each of the schedule's `occupancy` blocks."""
+        isa = self.target.isa
+        share = isa.shared_per_multiprocessor // self.schedule.occupancy - isa.shared_overhead
+        return min(isa.shared_per_block, share)
+
     def shared_bytes(self, geometry: Geometry, ahead: int) -> int:
         """Bytes of shared memory of a block whose planes are fetched `ahead` stream steps early."""
         return shared_bytes(self.facts, self.setting, geometry, ahead)
 
     def fits_shared(self, geometry: Geometry, ahead: int) -> bool:
         """Whether the schedule's `occupancy` blocks fit the shared memory of a multiprocessor."""
-        isa = self.target.isa
-        share = isa.shared_per_multiprocessor // self.schedule.occupancy - isa.shared_overhead
-        return self.shared_bytes(geometry, ahead) <= min(isa.shared_per_block, share)
+        return self.shared_bytes(geometry, ahead) <= self.shared_room
 
     def fitting_ahead(self, geometry: Geometry) -> int | None:
         """
@@ -105,7 +109,3 @@ class Trial:
         wanted = min(self.schedule.ahead, wanted)
         early = range(wanted, min(wanted, 1) - 1, -1)
         return next((ahead for ahead in early if self.fits_shared(geometry, ahead)), None)
-
-
-Rule = Callable[[Trial], str | None]
-"""A rule gives the reason for leaving out a schedule at a depth; None if the schedule passes."""

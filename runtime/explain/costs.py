@@ -113,7 +113,7 @@ def rejection_section(rejected: Sequence[Rejection]) -> Section:
     """Reasons for leaving schedules out, each with the number of schedules and the depths."""
     depths: dict[str, list[int]] = {}
     for rejection in rejected:
-        depths.setdefault(rejection.reason, []).append(rejection.depth)
+        depths.setdefault(rejection.reason.kind.text, []).append(rejection.depth)
     rows = tuple(
         (str(len(found)), span_of(found), reason)
         for reason, found in sorted(depths.items(), key=lambda item: -len(item[1]))

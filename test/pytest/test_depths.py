@@ -22,6 +22,7 @@ from timetile.dialects.temporal import LoopOp
 from timetile.passes.scheduling.candidates import Candidate, Trials
 from timetile.passes.scheduling.choose_schedule import CLIFF, fitting
 from timetile.passes.scheduling.ran_out import drop_between
+from timetile.passes.scheduling.reasons import Resource
 from timetile.passes.targets.target import target_named
 from timetile.runtime.kernels.of_program import Halos, Options, loops_of, raise_program
 from timetile.runtime.loading.modules import load
@@ -82,7 +83,7 @@ def check_reason(name: str, element: str, halos: Halos, depth: int) -> None:
         assert drop is None
         return
     assert drop is not None
-    assert drop.why.split(":")[0] in {"registers", "shared memory", "cells", "code"}, drop.why
+    assert drop.why.partition(":")[0] in set(Resource), drop.why
 
 
 @given(row=st.sampled_from(ROWS), depth=st.integers(2, DEEPEST))
