@@ -105,7 +105,7 @@ def parsed(text: str, name: str) -> ModuleOp:
     parser = LocatingParser(make_context(), text, name)
     try:
         module = parser.parse_module()
-        symbols_to_arguments(module)
+        symbols_to_arguments(module, parser.names)
         keep_names(module, parser.names)
         modern_structure(module)
         module.verify()

@@ -19,8 +19,8 @@ ARGUMENT_NAMES = "timetile.argument_names"
 
 def keep_names(module: ModuleOp, written: Mapping[SSAValue, str]) -> None:
     """Note the names of arguments at functions whose arguments have lost parts of their names."""
-    for function in [op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration]:
-        arguments = function.body.block.args
+    for function in [op for op in module.walk() if isinstance(op, FuncOp) and op.body.blocks]:
+        arguments = function.args
         hints = [argument.name_hint or "" for argument in arguments]
         names = [written.get(a, hint) if hint else "" for a, hint in zip(arguments, hints)]
         if names != hints:

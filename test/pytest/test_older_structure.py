@@ -186,3 +186,37 @@ def test_a_number_read_under_two_types_is_refused():
         "devito.load_symbolic in @Kernel (<program>:14): it reads 'dt' as f32, and an earlier "
         "operation as f64; read one type, and convert it with arith"
     )
+
+
+def test_numbers_read_by_name_keep_numbered_names():
+    """xDSL drops `_1` of a name, and numbers equal names when printing."""
+    text = NAMED.replace('"first"', '"t_1"').replace('"last"', '"t"')
+    program = timetile.compile(text, executor="cpu", cache=False)
+    assert [p.name for p in program.parameters] == ["A", "t_1", "t", "dt"]
+
+
+def test_numbers_are_read_by_name_in_inner_modules():
+    types, function = NAMED.split("func.func")
+    text = f"{types}builtin.module {{\nbuiltin.module {{\nfunc.func{function}}}\n}}"
+    program = timetile.compile(text, executor="cpu", cache=False)
+    assert [p.name for p in program.parameters] == ["A", "first", "last", "dt"]
+
+
+@pytest.mark.parametrize(
+    ("symbol", "reason"),
+    [
+        (
+            "A",
+            "it reads 'A', and an argument of the function has the name, too; rename the argument",
+        ),
+        ("1x", "'1x' is no name of an argument; use letters, digits and _"),
+    ],
+)
+def test_a_number_without_a_name_of_its_own_is_refused(symbol: str, reason: str):
+    with pytest.raises(CompileError) as caught:
+        load_text(NAMED.replace('"first"', f'"{symbol}"'))
+    assert str(caught.value) == f"devito.load_symbolic in @Kernel (<program>:5): {reason}"
+
+
+def test_a_function_of_several_blocks_is_a_valid_program():
+    load_text('func.func @f(%n: index) {\n  "cf.br"() [^bb1] : () -> ()\n^bb1:\n  return\n}')
