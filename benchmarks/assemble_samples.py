@@ -149,7 +149,7 @@ def raised(program: str, options: Options) -> ModuleOp:
 def near_the_limit(candidate: Candidate, isa: Isa) -> bool:
     """The predicted registers are near the available ones."""
     threads = candidate.schedule.layout().threads * candidate.schedule.occupancy
-    most = min(isa.registers_per_thread, isa.registers_per_multiprocessor // threads)
+    most = isa.registers_for(threads)
     return LEAST * most <= candidate.cost.registers <= MOST * most
 
 

@@ -38,7 +38,7 @@ from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.cost.facts import KernelFacts
 from timetile.passes.cost.launch import launch_cost
 from timetile.passes.cost.register_facts import register_facts
-from timetile.passes.cost.registers import guard_registers, room
+from timetile.passes.cost.registers import guard_registers
 from timetile.passes.cost.rim import weighs_spills
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.terms import Cost
@@ -100,7 +100,7 @@ class Prepared:
         if schedule.columns_alone:
             spare -= parameters.registers.joining
         weighed = weighs_spills(self.geometry, self.facts.natural_period)
-        tight = not weighed and cost.registers > room(counted, target.isa) - spare
+        tight = not weighed and cost.registers > target.isa.registers_for(counted.threads) - spare
         return worth_of(schedule, self.sample.depth, cost, parameters.worth, tight=tight)
 
 

@@ -18,7 +18,7 @@ from math import sqrt
 from named_parameters import changed, paths, value_of
 from register_samples import NEVER, RegisterSample
 
-from timetile.passes.cost.registers import guard_registers, registers, room, spare_registers
+from timetile.passes.cost.registers import guard_registers, registers, spare_registers
 from timetile.passes.targets.isa import Isa
 from timetile.passes.targets.parameters import Parameters
 
@@ -96,7 +96,7 @@ class Confusion:
 
 def inside_fits(samples: Sequence[RegisterSample], parameters: Parameters, isa: Isa) -> Confusion:
     """Whether code inside the bounds fits the available registers."""
-    rooms = [(sample, room(sample.facts, isa)) for sample in samples]
+    rooms = [(sample, isa.registers_for(sample.facts.threads)) for sample in samples]
     return Confusion.of((needed(s, parameters) <= most, s.needed <= most) for s, most in rooms)
 
 
@@ -104,7 +104,8 @@ def kernel_fits(samples: Sequence[RegisterSample], parameters: Parameters, isa: 
     """Whether a whole kernel fits the available registers, guards included."""
     return Confusion.of(
         (
-            needed(s, parameters) + guard_registers(s.facts, parameters) <= room(s.facts, isa),
+            needed(s, parameters) + guard_registers(s.facts, parameters)
+            <= isa.registers_for(s.facts.threads),
             not s.spill_bytes,
         )
         for s in samples
@@ -113,7 +114,7 @@ def kernel_fits(samples: Sequence[RegisterSample], parameters: Parameters, isa: 
 
 def is_considered(samples: Sequence[RegisterSample], parameters: Parameters, isa: Isa) -> Confusion:
     """Whether the considered schedules have code inside the bounds that fits."""
-    rooms = [(sample, room(sample.facts, isa)) for sample in samples]
+    rooms = [(sample, isa.registers_for(sample.facts.threads)) for sample in samples]
     return Confusion.of(
         (
             needed(s, parameters) + spare_registers(s.facts, parameters) <= most,

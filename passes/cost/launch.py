@@ -21,7 +21,7 @@ from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.residency import Residency
 from timetile.passes.cost.facts import KernelFacts, facts_of
 from timetile.passes.cost.register_facts import register_facts
-from timetile.passes.cost.registers import registers, room
+from timetile.passes.cost.registers import registers
 from timetile.passes.cost.rim import edge_weight
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.shared_memory import shared_bytes
@@ -58,7 +58,7 @@ def launch_cost(
     cycles = step_cycles(facts, setting, target)
     counted = register_facts(facts, setting)
     needed = registers(counted, parameters.registers)
-    missing = max(0, needed - room(counted, target.isa))
+    missing = max(0, needed - target.isa.registers_for(counted.threads))
     spills = parameters.computing.spill_instructions * missing
     slower = 1 + spills / (cycles.issue * SCHEDULERS)
     # A resident tile fetches nothing ahead; with two blocks, a block computes while the other

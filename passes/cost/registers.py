@@ -1,5 +1,5 @@
-"""Registers of a thread: the need of a kernel, the additional need of guards, and the supply of a
-multiprocessor. `benchmarks/fit.py --registers` compares the functions with assembled kernels.
+"""Registers of a thread: the need of a kernel, and the additional need of guards. The supply is
+`Isa.registers_for`. `benchmarks/fit.py --registers` compares the functions with assembled kernels.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from math import ceil, floor
 
 from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.cost.register_facts import RegisterFacts
-from timetile.passes.targets.isa import Isa
 from timetile.passes.targets.parameters import Parameters, Registers
 
 
@@ -129,8 +128,3 @@ def spare_registers(facts: RegisterFacts, parameters: Parameters) -> int:
         return min(guards, spare.tight)
     # Early sums need more spare registers than other kernels in FP32, and fewer in FP64.
     return spare.sums if facts.sums_early else guards
-
-
-def room(facts: RegisterFacts, isa: Isa) -> int:
-    """Registers available to a thread."""
-    return min(isa.registers_per_thread, isa.registers_per_multiprocessor // facts.threads)

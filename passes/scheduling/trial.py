@@ -11,7 +11,7 @@ from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.cost.facts import KernelFacts
 from timetile.passes.cost.register_facts import RegisterFacts, register_facts
-from timetile.passes.cost.registers import guard_registers, registers, room, spare_registers
+from timetile.passes.cost.registers import guard_registers, registers, spare_registers
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.shared_memory import shared_bytes
 from timetile.passes.cost.traffic import saturating_ahead
@@ -60,7 +60,7 @@ class Trial:
 
     def room(self, spare: int = 0) -> int:
         """Registers of a thread, less `spare` registers."""
-        return room(self.counted, self.target.isa) - spare
+        return self.target.isa.registers_for(self.counted.threads) - spare
 
     @cached_property
     def spare(self) -> int:

@@ -49,6 +49,20 @@ class Isa:
         """Major and minor version: (9, 0) of `sm_90`."""
         return version_of(self.name)
 
+    def registers_for(self, threads: int) -> int:
+        """
+        Registers available to a thread of a multiprocessor with `threads` threads. No whole number
+        of `register_unit`, unlike `taken_registers`: the cost model was fitted without the unit.
+        """
+        return min(self.registers_per_thread, self.registers_per_multiprocessor // threads)
+
+    def taken_registers(self, registers: int) -> int:
+        """
+        Registers taken by a thread with `registers` assembled registers: a whole number of
+        `register_unit`, unlike `registers_for`, as the hardware gives registers by the unit.
+        """
+        return -(-registers // self.register_unit) * self.register_unit
+
 
 ISAS: dict[str, Isa] = {
     isa.name: isa

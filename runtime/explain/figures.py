@@ -163,8 +163,7 @@ class Occupancy:
 def occupancy(kernel: Kernel, target: Target) -> Occupancy:
     """How many blocks of an assembled kernel fit a multiprocessor."""
     warps = kernel.block // LANES
-    unit = target.isa.register_unit
-    registers = -(-kernel.registers // unit) * unit * LANES * warps
+    registers = target.isa.taken_registers(kernel.registers) * LANES * warps
     candidates = {
         "registers": target.isa.registers_per_multiprocessor // registers,
         "shared memory": target.isa.shared_per_multiprocessor

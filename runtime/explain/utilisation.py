@@ -105,6 +105,4 @@ def registers(depth: int, radius: int, cell_bytes: int) -> int:
 
 def fits(depth: int, radius: int, cell_bytes: int, threads: int, target: Target) -> bool:
     """Whether the configuration is kept: a block of threads has enough registers."""
-    needed = registers(depth, radius, cell_bytes)
-    enough = needed * threads <= target.isa.registers_per_multiprocessor
-    return needed <= target.isa.registers_per_thread and enough
+    return registers(depth, radius, cell_bytes) <= target.isa.registers_for(threads)

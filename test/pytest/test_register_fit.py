@@ -12,7 +12,7 @@ import pytest
 
 from support.benchmark_scripts import BENCHMARKS, scripts
 from timetile.passes.cost.register_facts import RegisterFacts, StageTaps
-from timetile.passes.cost.registers import registers, room
+from timetile.passes.cost.registers import registers
 from timetile.passes.targets.isa import ISAS
 from timetile.passes.targets.parameters import Parameters
 from timetile.passes.targets.target import Target, target_named
@@ -127,7 +127,7 @@ def test_kernels_are_counted_by_whether_they_fit_as_predicted(
     register_fit: ModuleType, register_samples: ModuleType
 ):
     small, large = strip(4, 2), strip(6, 12)
-    assert registers(small, PARAMETERS.registers) < room(small, SM_90)
+    assert registers(small, PARAMETERS.registers) < SM_90.registers_for(small.threads)
     made = [
         *[sample(register_samples, "p", small, 64)] * 4,
         *[sample(register_samples, "p", large, register_samples.NEVER)] * 3,
