@@ -37,7 +37,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp, RoleAttr, RoleKind, ScratchOp
 from timetile.lowering.launch_facts import known_launch_facts
-from timetile.passes.analysis.launches.launch_planning import Launch, Plan, plan
+from timetile.passes.analysis.launches.launch_planning import Plan, PlannedLaunch, plan
 from timetile.passes.analysis.launches.liveness import rotation_of
 from timetile.passes.analysis.launches.plans_in_place import plan_in_place
 from timetile.passes.analysis.launches.rotation import Rotation
@@ -48,7 +48,7 @@ from timetile.passes.raising.narrow_fields import read_field
 
 
 @dataclass(frozen=True)
-class KernelFacts:
+class PlannedKernel:
     """The facts of a kernel needed by a plan."""
 
     name: str
@@ -56,28 +56,28 @@ class KernelFacts:
     roles: tuple[RoleAttr, ...]
 
 
-def kernel_facts(module: ModuleOp) -> dict[str, KernelFacts]:
+def kernel_facts(module: ModuleOp) -> dict[str, PlannedKernel]:
     """The kernels of a module, lowered or not, by name."""
-    facts: dict[str, KernelFacts] = {}
+    facts: dict[str, PlannedKernel] = {}
     for op in module.ops:
         match op:
             case KernelOp():
                 name = op.sym_name.data
-                facts[name] = KernelFacts(name, op.steps.data, tuple(op.roles))
+                facts[name] = PlannedKernel(name, op.steps.data, tuple(op.roles))
             case gpu.ModuleOp() if (launch := known_launch_facts(op)) is not None:
                 name = op.sym_name.data
-                facts[name] = KernelFacts(name, launch.steps.data, launch.roles.data)
+                facts[name] = PlannedKernel(name, launch.steps.data, launch.roles.data)
             case _:
                 pass
     return facts
 
 
-def parts_of_step(kernels: Sequence[KernelFacts]) -> tuple[KernelFacts, ...]:
+def parts_of_step(kernels: Sequence[PlannedKernel]) -> tuple[PlannedKernel, ...]:
     """The kernels that together advance a single step and store all results, in launch order."""
     return tuple(kernel for kernel in kernels if kernel.steps == 1)
 
 
-def plan_kernels(rotation: Rotation, kernels: Sequence[KernelFacts], steps: int) -> Plan:
+def plan_kernels(rotation: Rotation, kernels: Sequence[PlannedKernel], steps: int) -> Plan:
     """
     The plan of a loop with these kernels. Kernels without halo arguments read halos around their
     sources, on the program's own buffers, as do all kernels of a step in parts.
@@ -91,7 +91,7 @@ def plan_kernels(rotation: Rotation, kernels: Sequence[KernelFacts], steps: int)
 class LoopPlanner:
     """Makes the launches of one time loop, with single steps last."""
 
-    def __init__(self, loop: LoopOp, kernels: Sequence[KernelFacts]):
+    def __init__(self, loop: LoopOp, kernels: Sequence[PlannedKernel]):
         self.loop = loop
         self.rotation = rotation_of(loop)
         self.kernels, self.parts = kernels, parts_of_step(kernels)
@@ -128,7 +128,9 @@ class LoopPlanner:
         )
         return [*before, low, high, step, scf.ForOp(low, high, step, [], body), *after]
 
-    def launched(self, launches: Sequence[Launch], buffers: list[SSAValue]) -> list[Operation]:
+    def launched(
+        self, launches: Sequence[PlannedLaunch], buffers: list[SSAValue]
+    ) -> list[Operation]:
         """Some of a plan's launches as operations: one for each part of a single step."""
         return [
             self.launch(kernel, launch, buffers)
@@ -136,7 +138,9 @@ class LoopPlanner:
             for kernel in (self.parts if launch.final else (self.fused[launch.steps],))
         ]
 
-    def launch(self, kernel: KernelFacts, launch: Launch, buffers: list[SSAValue]) -> LaunchOp:
+    def launch(
+        self, kernel: PlannedKernel, launch: PlannedLaunch, buffers: list[SSAValue]
+    ) -> LaunchOp:
         """One launch, with operands by role."""
         operands: list[SSAValue] = []
         for role in kernel.roles:
@@ -162,7 +166,7 @@ class LaunchKernels(RewritePattern):
     for the number that the program states.
     """
 
-    kernels: dict[str, KernelFacts]
+    kernels: dict[str, PlannedKernel]
     steps: int | None
 
     @op_type_rewrite_pattern

@@ -46,7 +46,7 @@ from timetile.dialects import simt
 from timetile.dialects.verified import block_of
 from timetile.lowering.division.approximations import Approximation
 from timetile.lowering.division.guards import guards_of
-from timetile.lowering.division.newton import Expansion, is_expanded
+from timetile.lowering.division.newton import DivisionExpansion, is_expanded
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.threads.order_threads import used_values
 from timetile.lowering.threads.rewriting import functions_of, move_before, replace
@@ -126,7 +126,7 @@ def expand_members(members: Sequence[Operation], before: Operation, setup: Emitt
     if not taken:
         return
     block, scratch = block_of(before), Block()
-    expansion = Expansion(setup.into(scratch))
+    expansion = DivisionExpansion(setup.into(scratch))
     quick: dict[SSAValue, SSAValue] = {}
     for op in members:
         operands = [quick.get(value, value) for value in op.operands]

@@ -16,14 +16,14 @@ from xdsl.ir import Block, Operation, SSAValue
 from timetile.dialects import simt
 from timetile.lowering.tile_to_gpu.cells import is_arithmetic
 
-Guards = tuple[SSAValue, ...]
+LaneGuards = tuple[SSAValue, ...]
 """Masks, each once: a value is needed at most where one of the masks is on."""
 
 MOST_GUARDS = 8
 """Most masks of a value: each costs an instruction."""
 
 
-def guards_of(value: SSAValue, block: Block) -> Guards | None:
+def guards_of(value: SSAValue, block: Block) -> LaneGuards | None:
     """
     The masks of a value made in a block, if each path from the value ends at a store or a selection
     under a mask made outside the block; otherwise None: the value may be needed by every lane.

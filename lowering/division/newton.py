@@ -35,7 +35,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from timetile.dialects import simt
 from timetile.dialects.verified import float_type
-from timetile.lowering.division.guards import Guards
+from timetile.lowering.division.guards import LaneGuards
 from timetile.lowering.emitter import Emitter
 from timetile.passes.analysis.cells.bounds import Bounds
 from timetile.passes.analysis.cells.constants import float_constant
@@ -179,21 +179,21 @@ class Sequences:
         return self.fma(weight, self.multiply(guess, error), guess)
 
 
-def either(one: Guards | None, other: Guards | None) -> Guards | None:
+def either(one: LaneGuards | None, other: LaneGuards | None) -> LaneGuards | None:
     """Where one of two results is needed."""
     return None if one is None or other is None else tuple(dict.fromkeys((*one, *other)))
 
 
-class Expansion(Sequences):
+class DivisionExpansion(Sequences):
     """Writes correctly rounded sequences, and collects their conditions."""
 
     def __init__(self, emit: Emitter):
         super().__init__(emit)
         self.bounds = Bounds()
         self.conditions: dict[tuple[SSAValue, Requirement], SSAValue] = {}
-        self.guards: dict[tuple[SSAValue, Requirement], Guards | None] = {}
+        self.guards: dict[tuple[SSAValue, Requirement], LaneGuards | None] = {}
         """Where each condition must hold: under some of the masks, or, for None, in every lane."""
-        self.needed: Guards | None = None
+        self.needed: LaneGuards | None = None
         """Where the result of the present operation is needed."""
         self.roots: dict[SSAValue, SSAValue] = {}
         """
@@ -329,7 +329,7 @@ class Expansion(Sequences):
         return result
 
     def expand(
-        self, op: Operation, operands: Sequence[SSAValue], needed: Guards | None = None
+        self, op: Operation, operands: Sequence[SSAValue], needed: LaneGuards | None = None
     ) -> SSAValue:
         """
         The quick result of a quotient or a root. `needed`: where the result is needed; by default

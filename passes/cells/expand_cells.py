@@ -35,7 +35,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 from timetile.dialects.verified import float_type
 from timetile.passes.analysis.cells.constants import float_constant, integer_constant
 from timetile.passes.analysis.cells.quotients import Quotient, Remainder, is_rare, is_signed
-from timetile.passes.cells.expansion import Expansion
+from timetile.passes.cells.expansion import CellExpansion
 from timetile.passes.patterns import Patterns, rewrite_cells
 
 NAN_BITS: dict[Attribute, IntegerAttr] = {
@@ -45,7 +45,7 @@ NAN_BITS: dict[Attribute, IntegerAttr] = {
 """The integer standing for every NaN, by type."""
 
 
-class Division(Expansion):
+class Division(CellExpansion):
     """The operations replacing a quotient of integers."""
 
     def safe_divisor(self, b: SSAValue, *, signed: bool) -> tuple[SSAValue, SSAValue | None]:
@@ -133,7 +133,7 @@ class ExpandCopySign(RewritePattern):
     def match_and_rewrite(self, op: math_dialect.CopySignOp, rewriter: PatternRewriter, /) -> None:
         if float_constant(op.rhs) is not None:
             return
-        new, kind = Expansion(op, rewriter), float_type(op.rhs.type)
+        new, kind = CellExpansion(op, rewriter), float_type(op.rhs.type)
         one = new.add(arith.ConstantOp(FloatAttr(1.0, kind)))
         sign = new.select(new.is_nan(op.rhs), one, op.rhs)
         new.finish(new.add(math_dialect.CopySignOp(op.lhs, sign, op.fastmath)))
@@ -147,7 +147,7 @@ class ExpandBitcast(RewritePattern):
         bits = NAN_BITS.get(op.input.type)
         if bits is None or op.result.type != bits.type:
             return
-        new = Expansion(op, rewriter)
+        new = CellExpansion(op, rewriter)
         nan = new.is_nan(op.input)
         copy = new.add(arith.BitcastOp(op.input, op.result.type))
         new.finish(new.select(nan, new.add(arith.ConstantOp(bits)), copy))

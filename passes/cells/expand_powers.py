@@ -27,13 +27,13 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 from timetile.dialects.cell_types import value_bytes
 from timetile.dialects.verified import float_type
 from timetile.passes.analysis.cells.constants import integer_constant
-from timetile.passes.cells.expansion import Expansion
+from timetile.passes.cells.expansion import CellExpansion
 from timetile.passes.patterns import Patterns, rewrite_once
 
 Multiply = type[arith.MulfOp] | type[arith.MuliOp]
 
 
-def known_power(new: Expansion, base: SSAValue, exponent: int, multiply: Multiply) -> SSAValue:
+def known_power(new: CellExpansion, base: SSAValue, exponent: int, multiply: Multiply) -> SSAValue:
     """A power by products, from the highest bit of a positive exponent down."""
     result = base
     for bit in bin(exponent)[3:]:
@@ -43,7 +43,7 @@ def known_power(new: Expansion, base: SSAValue, exponent: int, multiply: Multipl
     return result
 
 
-def expand_float(new: Expansion, op: math_dialect.FPowIOp) -> SSAValue:
+def expand_float(new: CellExpansion, op: math_dialect.FPowIOp) -> SSAValue:
     """A power of a float."""
     kind, exponent = float_type(op.result.type), integer_constant(op.rhs)
     if exponent is None:
@@ -60,7 +60,7 @@ def expand_float(new: Expansion, op: math_dialect.FPowIOp) -> SSAValue:
     return new.add(arith.DivfOp(one, positive))
 
 
-def expand_integer(new: Expansion, op: math_dialect.IPowIOp) -> SSAValue:
+def expand_integer(new: CellExpansion, op: math_dialect.IPowIOp) -> SSAValue:
     """A power of an integer."""
     base, exponent = op.lhs, integer_constant(op.rhs)
     if exponent is not None and exponent > 0:
@@ -88,7 +88,7 @@ class ExpandFloatPower(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: math_dialect.FPowIOp, rewriter: PatternRewriter, /) -> None:
-        new = Expansion(op, rewriter)
+        new = CellExpansion(op, rewriter)
         new.finish(expand_float(new, op))
 
 
@@ -97,7 +97,7 @@ class ExpandIntegerPower(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: math_dialect.IPowIOp, rewriter: PatternRewriter, /) -> None:
-        new = Expansion(op, rewriter)
+        new = CellExpansion(op, rewriter)
         new.finish(expand_integer(new, op))
 
 

@@ -11,7 +11,7 @@ from timetile.dialects.syntax import integer_type
 from timetile.passes.patterns import erase_unread
 
 
-class Expansion:
+class CellExpansion:
     """The operations replacing an operation that a pattern matched."""
 
     def __init__(self, op: Operation, rewriter: PatternRewriter):

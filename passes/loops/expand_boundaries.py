@@ -54,7 +54,7 @@ from timetile.passes.patterns import rewrite_once
 from timetile.passes.rewriting import name_function
 
 
-class Expansion:
+class BoundaryExpansion:
     """Rewrites one loop."""
 
     def __init__(self, loop: LoopOp, module: ModuleOp, rewriter: PatternRewriter):
@@ -170,7 +170,7 @@ class ExpandLoop(RewritePattern):
                 "schedule and kernels belong to a step without boundaries; run "
                 "expand-boundaries before choose-schedule",
             )
-        Expansion(op, self.module, rewriter).run()
+        BoundaryExpansion(op, self.module, rewriter).run()
 
 
 class ExpandBoundariesPass(ModulePass):

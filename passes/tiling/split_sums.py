@@ -57,8 +57,8 @@ from timetile.passes.diagnostics import remark
 from timetile.passes.enum_options import EnumOptionsPass
 from timetile.passes.patterns import rewrite_once
 from timetile.passes.tiling.sum_parts import (
-    Part,
-    PartFunction,
+    SumFunction,
+    SumPart,
     held,
     latest_plane,
     part_function,
@@ -119,7 +119,7 @@ def can_split(apply: ApplyOp, form: Form) -> bool:
     return len(set(places_of(apply, form))) > 1
 
 
-Cuts = dict[tuple[str, Form, tuple[int, ...]], list[PartFunction]]
+Cuts = dict[tuple[str, Form, tuple[int, ...]], list[SumFunction]]
 """The parts of a cell function, by the cuts of taps: all levels share the parts, made once."""
 
 
@@ -155,7 +155,7 @@ class Splitter:
         rewriter.replace(apply, stages)
         return True
 
-    def functions(self, parts: Sequence[Part], offsets: Sequence[int]) -> list[PartFunction]:
+    def functions(self, parts: Sequence[SumPart], offsets: Sequence[int]) -> list[SumFunction]:
         """The functions of the parts, made once for all stages with equal cuts."""
         name = self.function.sym_name.data
         cut = (name, self.form, tuple(offsets))
@@ -171,8 +171,8 @@ class Splitter:
 
     def stage(
         self,
-        part: Part,
-        function: PartFunction,
+        part: SumPart,
+        function: SumFunction,
         partial: Sequence[SSAValue],
         moved: int,
         travelled: int,

@@ -59,7 +59,7 @@ flight.
 """
 
 
-class Part:
+class StepPart:
     """Consecutive updates of a step, for one kernel."""
 
     def __init__(self, first: UpdateOp):
@@ -111,14 +111,14 @@ def largest_parts(loop: LoopOp) -> tuple[int, ...]:
     but the first.
     """
     cuts: list[int] = []
-    part: Part | None = None
+    part: StepPart | None = None
     for number, update in enumerate(loop.updates):
         if part is not None and part.takes(update):
             part.updates.append(update)
             continue
         if part is not None:
             cuts.append(number)
-        part = Part(update)
+        part = StepPart(update)
     return tuple(cuts)
 
 
@@ -144,7 +144,7 @@ def has_large_bodies(loop: LoopOp) -> bool:
     return max(live, default=0) + scalars > LARGE_BODY
 
 
-def parts_of(loop: LoopOp, cuts: Sequence[int]) -> list[Part]:
+def parts_of(loop: LoopOp, cuts: Sequence[int]) -> list[StepPart]:
     """
     The parts of a step cut before the updates of these numbers. Refuses a part impossible as a
     kernel.
@@ -156,10 +156,10 @@ def parts_of(loop: LoopOp, cuts: Sequence[int]) -> list[Part]:
             f"a step of {count} updates is cut before updates 1 to {count - 1}, got {list(cuts)}; "
             "give device-tiling other cuts",
         )
-    parts: list[Part] = []
+    parts: list[StepPart] = []
     for number, update in enumerate(loop.updates):
         if number == 0 or number in cuts:
-            parts.append(Part(update))
+            parts.append(StepPart(update))
         elif parts[-1].takes(update):
             parts[-1].updates.append(update)
         else:
@@ -186,7 +186,7 @@ def part_kernels(loop: LoopOp, schedule: Schedule, name: str) -> list[KernelOp]:
 class PartBuilder:
     """Builds the kernel of one part of a loop's step."""
 
-    def __init__(self, loop: LoopOp, part: Part):
+    def __init__(self, loop: LoopOp, part: StepPart):
         self.loop, self.part = loop, part
         self.rank = len(part.box.lb)
         self.block = Block()

@@ -25,7 +25,7 @@ for values independent of taps.
 
 
 @dataclass
-class Part:
+class SumPart:
     """
     The operations of the body needing the taps up to one plane, or column, and are not in earlier
     parts.
@@ -40,7 +40,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class PartFunction:
+class SumFunction:
     """
     A function of a part, by name, and the numbers of the whole function's scalars and coordinates
     taken by the part.
@@ -84,7 +84,7 @@ def crossing_values(block: Block, latest: Latest, plane: int) -> list[SSAValue]:
     return crossing
 
 
-def split_body(function: FuncOp, offsets: Sequence[int]) -> list[Part] | None:
+def split_body(function: FuncOp, offsets: Sequence[int]) -> list[SumPart] | None:
     """
     The body in parts, the oldest plane first. None if more values pass from a part to the next than
     the body has results, or a value of a type that no queue holds.
@@ -92,7 +92,7 @@ def split_body(function: FuncOp, offsets: Sequence[int]) -> list[Part] | None:
     block = function.body.block
     latest = latest_plane(function, offsets)
     planes = sorted(set(offsets))
-    parts = [Part(o, [k for k, x in enumerate(offsets) if x == o], [], [], []) for o in planes]
+    parts = [SumPart(o, [k for k, x in enumerate(offsets) if x == o], [], [], []) for o in planes]
     for op in block.ops:
         at = latest[op.results[0]] if op.results else None
         if at is not None:
@@ -110,8 +110,8 @@ def split_body(function: FuncOp, offsets: Sequence[int]) -> list[Part] | None:
 
 
 def part_function(
-    module: ModuleOp, function: FuncOp, part: Part, name: str, latest: Latest
-) -> PartFunction:
+    module: ModuleOp, function: FuncOp, part: SumPart, name: str, latest: Latest
+) -> SumFunction:
     """
     The function of one part: of incoming partial sums, taps, and the needed scalars and
     coordinates. Operations independent of taps are copied.
@@ -138,7 +138,7 @@ def part_function(
     made = FuncOp(name, (block.arg_types, kinds), Region(block), visibility="private")
     first = others[0] if others else 0
     kept = tuple(k - first for n, k in enumerate(others) if n not in unread)
-    return PartFunction(held(module, function, made), kept)
+    return SumFunction(held(module, function, made), kept)
 
 
 def held(module: ModuleOp, function: FuncOp, part: FuncOp) -> str:

@@ -21,7 +21,7 @@ from timetile.runtime.arithmetic.cells import Array, dtype_of
 from timetile.runtime.executors.homes import Cells
 from timetile.runtime.executors.numpy_loops import Progress, run_loop
 from timetile.runtime.executors.planes import PlanesLaunch
-from timetile.runtime.executors.simt.interpreter import Launch
+from timetile.runtime.executors.simt.interpreter import SimtLaunch
 from timetile.runtime.executors.simt.machine import Code
 from timetile.runtime.executors.simt.memory import Buffer
 from timetile.runtime.host.functions import Handler, Host, Values, check_stride
@@ -296,13 +296,13 @@ class SimtRunner(PlannedRunner):
         facts = launch_facts(module)
         grid, block, blocks = facts.grid.data, facts.block.data, facts.blocks_per_tile.data
         if not facts.has_messages:
-            Launch(function, grid, block, operands, facts.cluster.data, code=self.code).run()
+            SimtLaunch(function, grid, block, operands, facts.cluster.data, code=self.code).run()
             return []
         together = resident_tiles(grid, blocks)
         words = launch_words(together, facts.message_words.data)
         buffers = Buffer(np.zeros(words, dtype=np.int64), unset=True)
         given = [*operands, buffers, together]
-        Launch(function, together * blocks, block, given, 1, blocks, self.code).run()
+        SimtLaunch(function, together * blocks, block, given, 1, blocks, self.code).run()
         return []
 
     def scratch(self, op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:

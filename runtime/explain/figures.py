@@ -14,7 +14,7 @@ from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.tile import LANES, KernelOp, LoadOp, StoreOp
-from timetile.lowering.plan_launches import KernelFacts, parts_of_step, plan_kernels
+from timetile.lowering.plan_launches import PlannedKernel, parts_of_step, plan_kernels
 from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.launches.liveness import rotation_of
@@ -183,7 +183,7 @@ class LaunchCounts:
     copies: int
 
 
-def launch_counts(loop: LoopOp, kernels: Sequence[KernelFacts], steps: int) -> LaunchCounts:
+def launch_counts(loop: LoopOp, kernels: Sequence[PlannedKernel], steps: int) -> LaunchCounts:
     """
     The counted plan of a loop for a number of steps. `kernels` are the loop's own, with single
     steps last.

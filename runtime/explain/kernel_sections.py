@@ -18,7 +18,7 @@ from timetile.dialects.tile import (
     queue_lag,
 )
 from timetile.dialects.tile.schedule import Schedule, entry_text
-from timetile.lowering.plan_launches import KernelFacts
+from timetile.lowering.plan_launches import PlannedKernel
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.launches.liveness import rotation_of
 from timetile.passes.analysis.launches.trip_counts import constant_steps
@@ -186,7 +186,9 @@ def queue_section(deepest: KernelOp, loop: LoopOp) -> Section:
     return Section(f"Queues of @{deepest.sym_name.data}", (), columns, rows, notes)
 
 
-def launch_facts(loop: LoopOp, kernels: Sequence[KernelFacts], given: int | None) -> Iterator[Fact]:
+def launch_facts(
+    loop: LoopOp, kernels: Sequence[PlannedKernel], given: int | None
+) -> Iterator[Fact]:
     """The launches of a number of steps, if known."""
     steps = constant_steps(loop) if given is None else given
     if steps is None:
@@ -200,6 +202,6 @@ def launch_facts(loop: LoopOp, kernels: Sequence[KernelFacts], given: int | None
         yield Fact("halos", "each buffer's own; if they are equal, see --halos common")
 
 
-def launch_section(loop: LoopOp, kernels: Sequence[KernelFacts], given: int | None) -> Section:
+def launch_section(loop: LoopOp, kernels: Sequence[PlannedKernel], given: int | None) -> Section:
     """The plan for a number of steps."""
     return Section("Launches", tuple(launch_facts(loop, kernels, given)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from timetile.dialects.tile import RoleAttr, RoleKind
-from timetile.lowering.plan_launches import KernelFacts
+from timetile.lowering.plan_launches import PlannedKernel
 
 Parts = Mapping[str, bytes]
 """Of an entry of the disk cache, by name."""
@@ -77,7 +77,7 @@ def decode_kernel(parts: Parts) -> Kernel:
     return Kernel(ptx=parts["kernel.ptx"].decode(), cubin=parts.get("kernel.cubin"), **facts)
 
 
-def encode_facts(facts: list[list[KernelFacts]]) -> Parts:
+def encode_facts(facts: list[list[PlannedKernel]]) -> Parts:
     """The facts about kernels needed by launch plans, as parts of an entry."""
     rows = [
         [[k.name, k.steps, [[r.kind.data.value, r.index.data] for r in k.roles]] for k in loop]
@@ -86,7 +86,7 @@ def encode_facts(facts: list[list[KernelFacts]]) -> Parts:
     return {"facts.json": json.dumps(rows).encode()}
 
 
-def decode_facts(parts: Parts) -> list[list[KernelFacts]]:
+def decode_facts(parts: Parts) -> list[list[PlannedKernel]]:
     """
     The facts encoded by `encode_facts`. Raises ValueError, TypeError or LookupError for other
     parts.
@@ -98,7 +98,7 @@ def decode_facts(parts: Parts) -> list[list[KernelFacts]]:
         raise ValueError("a kernel has no name or no steps")
     return [
         [
-            KernelFacts(
+            PlannedKernel(
                 name, steps, tuple(RoleAttr(RoleKind(kind), index) for kind, index in roles)
             )
             for name, steps, roles in loop

@@ -26,7 +26,7 @@ from timetile.lowering.pipelines import (
     thread_passes,
     tile_passes,
 )
-from timetile.lowering.plan_launches import KernelFacts, kernel_facts
+from timetile.lowering.plan_launches import PlannedKernel, kernel_facts
 from timetile.lowering.ptx.functions import nvrtc_version
 from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.passes.analysis.cells.quotients import check_quotients
@@ -200,7 +200,7 @@ class ProgramKernels:
         self.remarks.update(dict.fromkeys(map(str, remarks)))
 
     @property
-    def facts(self) -> list[list[KernelFacts]]:
+    def facts(self) -> list[list[PlannedKernel]]:
         """
         The facts about kernels needed by launch plans: for each time loop of the source, its
         kernels, the final kernel last. The facts are cached, so that a program with cached kernels
@@ -210,7 +210,7 @@ class ProgramKernels:
             return self.facts_once
 
     @cached_property
-    def facts_once(self) -> list[list[KernelFacts]]:
+    def facts_once(self) -> list[list[PlannedKernel]]:
         """The facts, found by one thread."""
         key = key_of(self.key, "launch facts")
         kept = None if self.cache is None else self.cache.decoded(key, decode_facts)
@@ -293,7 +293,7 @@ class ProgramKernels:
             return self, loop
         return self.uncounted, self.uncounted.loops[self.loops.index(loop)]
 
-    def facts_of(self, loop: LoopOp) -> list[KernelFacts]:
+    def facts_of(self, loop: LoopOp) -> list[PlannedKernel]:
         """The kernels of a time loop of the source module, the final one last."""
         return self.facts[self.loops.index(loop)]
 

@@ -10,10 +10,10 @@ from xdsl.ir import Block, Region, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
 from timetile.dialects.temporal import LoopOp
-from timetile.lowering.plan_launches import KernelFacts, LoopPlanner
+from timetile.lowering.plan_launches import LoopPlanner, PlannedKernel
 
 
-def planned_function(loop: LoopOp, kernels: Sequence[KernelFacts], steps: int) -> FuncOp:
+def planned_function(loop: LoopOp, kernels: Sequence[PlannedKernel], steps: int) -> FuncOp:
     """
     A host function that runs `steps` steps of the loop. Arguments are the loop's buffers, captured
     fields and scalars, in this order; the function returns the loop's results.

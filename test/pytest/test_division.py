@@ -26,7 +26,7 @@ from support.executors import kernel_executors
 from support.programs import program_text
 from timetile.dialects import simt
 from timetile.lowering.division.expand_division import MOST_WORDS
-from timetile.lowering.division.newton import Expansion
+from timetile.lowering.division.newton import DivisionExpansion
 from timetile.lowering.emitter import Emitter
 from timetile.passes.analysis.cells.instructions import instructions, is_dividing
 from timetile.passes.analysis.cells.pressure import value_words
@@ -363,7 +363,7 @@ def test_the_model_counts_the_operations_of_exact_quotients(kind: type[Operation
         result_types=[type_],
         properties={"fastmath": arith.FastMathFlagsAttr("none")},
     )
-    Expansion(Emitter(block)).expand(op, list(block.args))
+    DivisionExpansion(Emitter(block)).expand(op, list(block.args))
     made = list(block.ops)
     pipe, _ = instructions(op)
     assert sum(isinstance(inner, PIPE) for inner in made) == pipe

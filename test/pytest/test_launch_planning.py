@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from timetile.passes.analysis.launches.launch_planning import Launch, Plan, plan
+from timetile.passes.analysis.launches.launch_planning import Plan, PlannedLaunch, plan
 from timetile.passes.analysis.launches.rotation import Rotation
 from timetile.passes.loops.temporal_fusion import complete_depths
 
@@ -95,7 +95,7 @@ def written_buffers(step: Step, steps: int) -> set[int]:
     return buffers
 
 
-def launches_of(found: Plan) -> Iterator[Launch]:
+def launches_of(found: Plan) -> Iterator[PlannedLaunch]:
     """The launches in running order."""
     end = found.first + found.length
     repeated = found.launches[found.first : end] * found.repeats

@@ -19,7 +19,7 @@ import pytest
 from numpy.typing import NDArray
 
 from support.sizes import is_nightly, spread
-from timetile.passes.analysis.launches.launch_planning import Launch, Plan, plan
+from timetile.passes.analysis.launches.launch_planning import Plan, PlannedLaunch, plan
 from timetile.passes.analysis.launches.liveness import Access, live_roles
 from timetile.passes.analysis.launches.rotation import Rotation
 
@@ -175,14 +175,14 @@ def unfused(alike: Alike) -> list[Cells]:
     return left
 
 
-def launches_of(found: Plan) -> Iterator[Launch]:
+def launches_of(found: Plan) -> Iterator[PlannedLaunch]:
     """The launches in running order."""
     end = found.first + found.length
     repeated = found.launches[found.first : end] * found.repeats
     return chain(found.launches[: found.first], repeated, found.launches[end:])
 
 
-def halo_of(rotation: Rotation, role: int, launch: Launch, *, single_steps: bool) -> int:
+def halo_of(rotation: Rotation, role: int, launch: PlannedLaunch, *, single_steps: bool) -> int:
     """The buffer from which a kernel takes the cells around a role's data."""
     alike = rotation.cycle_of(role) if rotation.common_halos else ()
     for other in (role, *alike):

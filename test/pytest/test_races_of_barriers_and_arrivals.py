@@ -34,7 +34,7 @@ from timetile.dialects.tile import Addressing, Storage, Sync
 from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.executors.simt.errors import SimtError
-from timetile.runtime.executors.simt.interpreter import Launch
+from timetile.runtime.executors.simt.interpreter import SimtLaunch
 from timetile.runtime.executors.simt.memory import Buffer
 from timetile.runtime.kernels.lowered import launch_facts
 
@@ -327,7 +327,7 @@ def test_every_synchronisation_of_a_generated_kernel_is_needed(schedule: Schedul
         u, v = (Buffer(array) for array in random_inputs(program, seed=1).arrays.values())
         facts = launch_facts(module)
         counts = facts.grid.data, facts.block.data
-        Launch(function, *counts, [u, v, u, v], facts.cluster.data).run()
+        SimtLaunch(function, *counts, [u, v, u, v], facts.cluster.data).run()
 
     run(without=None)
     count = sum(is_synchronisation(op) for op in threads.walk())

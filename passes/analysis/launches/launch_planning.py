@@ -42,7 +42,7 @@ in pairs.
 
 
 @dataclass(frozen=True)
-class Launch:
+class PlannedLaunch:
     """
     One launch: a kernel advancing `steps` steps from `time` on, with the buffers by role. `final`:
     the kernel stores all results of its single step. Numbers from the count of roles on are scratch
@@ -64,7 +64,7 @@ class Plan:
     """
 
     copies: tuple[tuple[int, int], ...]
-    launches: tuple[Launch, ...]
+    launches: tuple[PlannedLaunch, ...]
     scratch_like: tuple[int, ...]
     """For each scratch buffer, a role with a buffer of equal type."""
     first: int = 0
@@ -257,13 +257,13 @@ class Search:
                 read, stored = own.states[launch], own.targets[launch]
                 sources[launch] |= {cycle[role]: numbers[b] for role, b in read.items()}
                 targets[launch] |= {cycle[role]: numbers[b] for role, b in stored.items()}
-        launches: list[Launch] = []
+        launches: list[PlannedLaunch] = []
         time = 0
         for (steps, final), read, stored in zip(segments, sources, targets):
             for role, live in enumerate(self.rotation.live):
                 if live and role not in read:
                     read[role] = self.rotation.own(role, time)
-            launches.append(Launch(steps, final, time, read, stored))
+            launches.append(PlannedLaunch(steps, final, time, read, stored))
             time += steps
         if not repeats:
             return Plan(tuple(copies), tuple(launches), tuple(scratch_like))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from timetile.passes.analysis.launches.launch_planning import Launch, Plan
+from timetile.passes.analysis.launches.launch_planning import Plan, PlannedLaunch
 from timetile.passes.analysis.launches.rotation import Rotation
 
 
@@ -14,10 +14,10 @@ def plan_in_place(rotation: Rotation, steps: int) -> Plan:
     period, roles = rotation.order, range(len(rotation.rotate))
     repeats, rest = divmod(steps, period)
 
-    def launch(time: int) -> Launch:
+    def launch(time: int) -> PlannedLaunch:
         sources = {role: rotation.own(role, time) for role in roles}
         targets = {role: rotation.own(role, time + 1) for role in roles}
-        return Launch(1, True, time, sources, targets)
+        return PlannedLaunch(1, True, time, sources, targets)
 
     if repeats < 2:
         return Plan((), tuple(map(launch, range(steps))), ())

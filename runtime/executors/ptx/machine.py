@@ -19,7 +19,7 @@ BLOCKS = ("bar.sync", "barrier.cluster.wait.aligned")
 """Instructions after which lanes may have to wait."""
 
 
-class Launch:
+class PtxLaunch:
     """
     All threads of a launch of `grid` blocks of `block` threads. `cluster` blocks reach each other's
     shared memory; `blocks_per_tile` blocks hold a tile and exchange through global memory. Warps

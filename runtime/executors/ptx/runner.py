@@ -16,7 +16,7 @@ from timetile.lowering.tile_to_gpu.message_buffers import launch_words
 from timetile.runtime.executors.numpy_loops import Progress
 from timetile.runtime.executors.ptx.accesses import PARAMETERS
 from timetile.runtime.executors.ptx.arithmetic import Array
-from timetile.runtime.executors.ptx.machine import Launch
+from timetile.runtime.executors.ptx.machine import PtxLaunch
 from timetile.runtime.executors.ptx.memory import words_of
 from timetile.runtime.executors.ptx.parse import parse_module
 from timetile.runtime.executors.ptx.program import Program
@@ -71,7 +71,7 @@ class FieldMemory(FarMemory):
         entry = parse_module(gather_text(frame.cell_bytes, scatter=scatter))[name]
         fields = [target, source, *frame.places(places)]
         numbers = [np.asarray(number).astype(np.uint64) for number in frame.numbers()]
-        Launch(Program(entry), frame.blocks, THREADS, 0, [*fields, *numbers]).run()
+        PtxLaunch(Program(entry), frame.blocks, THREADS, 0, [*fields, *numbers]).run()
 
     def new(self, op: Operation, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         return Field(super().new(op, shape, dtype), unset=True)
@@ -117,7 +117,7 @@ class PtxRunner(PlannedRunner):
             for value, (kind, _) in zip(given, program.entry.parameters)
         ]
         threads, shared = kernel.block, kernel.shared_bytes
-        launch = Launch(
+        launch = PtxLaunch(
             program, grid, threads, shared, arguments, kernel.cluster, kernel.blocks_per_tile
         )
         launch.memory.messages = messages

@@ -26,7 +26,7 @@ WAITING = CONTROL_THAT_WAIT | BARRIERS_THAT_WAIT | ARRIVALS_THAT_WAIT | POSTING_
 """Operations that may let other threads go on first."""
 
 
-class Launch(Machine):
+class SimtLaunch(Machine):
     """A launch, with the handlers that run operations."""
 
     def run_of(self, op: Operation) -> Run:

@@ -14,7 +14,7 @@ from xdsl.parser import Parser
 
 from support.description import Array
 from timetile.runtime.executors.simt.errors import SimtError
-from timetile.runtime.executors.simt.interpreter import Launch
+from timetile.runtime.executors.simt.interpreter import SimtLaunch
 from timetile.runtime.executors.simt.memory import Buffer
 from timetile.runtime.loading.modules import make_context
 
@@ -72,7 +72,7 @@ def launch(
     function = next(op for op in module.walk() if isinstance(op, gpu.FuncOp))
     field = Buffer(np.arange(float(CELLS)))
     words = Buffer(np.zeros(MESSAGE_WORDS, dtype=np.int64))
-    Launch(function, grid, block, [field, words], cluster, blocks_per_tile).run()
+    SimtLaunch(function, grid, block, [field, words], cluster, blocks_per_tile).run()
     return field.data
 
 
