@@ -37,9 +37,6 @@ from samples import Sample, read_samples
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.cost.facts import KernelFacts
 from timetile.passes.cost.launch import launch_cost
-from timetile.passes.cost.register_facts import register_facts
-from timetile.passes.cost.registers import guard_registers
-from timetile.passes.cost.rim import weighs_spills
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.terms import Cost
 from timetile.passes.scheduling.candidates import worth_of
@@ -93,15 +90,8 @@ class Prepared:
 
     def worth(self, target: Target) -> float:
         """The measure by which the model compares candidates."""
-        parameters, schedule = target.parameters, self.sample.whole_schedule
-        cost = self.cost(target)
-        counted = register_facts(self.facts, self.setting)
-        spare = guard_registers(counted, parameters)
-        if schedule.columns_alone:
-            spare -= parameters.registers.joining
-        weighed = weighs_spills(self.geometry, self.facts.natural_period)
-        tight = not weighed and cost.registers > target.isa.registers_for(counted.threads) - spare
-        return worth_of(schedule, self.sample.depth, cost, parameters.worth, tight=tight)
+        factors, sample = target.parameters.worth, self.sample
+        return worth_of(sample.whole_schedule, sample.depth, self.cost(target), factors)
 
 
 def prepared(row: str, samples: Sequence[Sample]) -> Iterator[Prepared]:

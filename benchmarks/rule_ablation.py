@@ -25,7 +25,6 @@ from timetile.passes.targets.target import Target
 RULES: Mapping[str, Mapping[str, float | str]] = {
     "spills weighed at the rim (weighs_spills)": {"rim.wide": "rim.guards.1"},
     "wide sums": {"worth.wide_sums": 1.0},
-    "spilling guards": {"worth.tight": 1.0},
     "two turns": {"worth.turns": 1.0},
     "worth of a level": {"worth.level": 1.0},
     "tiles of the device": {"worth.resident_device": 1.0},
@@ -35,7 +34,6 @@ RULES: Mapping[str, Mapping[str, float | str]] = {
     "one cell of a row": {"computing.one_cell_speed": 1.0},
     "three warps a scheduler": {"computing.many_warps_speed": 1.0},
     "several blocks": {"computing.several_blocks": 1.0},
-    "long loops": {"computing.long_loop_factor": 1.0},
     "chains of quotients": {"computing.dividing_power": 0.0},
     "guards of sums": {"computing.sum_guard_instructions": "computing.guard_instructions"},
     "spilled registers": {"computing.spill_instructions": 0},

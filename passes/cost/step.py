@@ -123,15 +123,10 @@ def step_cycles(facts: KernelFacts, setting: Setting, target: Target) -> StepCyc
         pipe += operations * LANES / target.isa.fma_per_cycle[stage.cell_bytes]
     moved, shared = moves_of_step(facts, setting, target)
     issued = work + beside + moved
-    narrow = 4 * facts.words * setting.row_cells <= VECTOR_BYTES and not facts.exchanges
-    long = issued * period_of(facts, setting) > computing.long_loop
-    warps = Residency.of_layout(setting.layout, setting.occupancy, target).warps
-    fetched_slowly = narrow and long and warps <= computing.few_warps
-    factor = computing.long_loop_factor if fetched_slowly else 1.0
     guards = guard_instructions(facts, setting, target)
     return StepCycles(
         pipe,
-        factor * issued / SCHEDULERS,
+        issued / SCHEDULERS,
         shared,
         (computing.overhead_share * moved + guards) / SCHEDULERS,
     )

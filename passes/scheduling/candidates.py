@@ -18,7 +18,7 @@ from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.analysis.launches.liveness import rotation_of
 from timetile.passes.analysis.launches.trip_counts import most_steps_at_once
 from timetile.passes.cost.launch import launch_cost
-from timetile.passes.cost.rim import has_copies, weighs_spills
+from timetile.passes.cost.rim import has_copies
 from timetile.passes.cost.terms import Cost
 from timetile.passes.cost.turn import period_of, taps_of_step
 from timetile.passes.loops.temporal_fusion import complete_depths
@@ -52,11 +52,6 @@ class Candidate:
     The measure for comparing candidates: the predicted speed (GCells/s), reduced where predictions
     are less certain.
     """
-    tight: bool = False
-    """
-    Whether registers may suffice for the interior code, but not for guarded code, which then
-    spills.
-    """
 
 
 @dataclass(frozen=True)
@@ -76,10 +71,10 @@ class Comparison:
     rejected: list[Rejection]
 
 
-def worth_of(schedule: Schedule, depth: int, cost: Cost, factors: Worth, *, tight: bool) -> float:
+def worth_of(schedule: Schedule, depth: int, cost: Cost, factors: Worth) -> float:
     """
-    The predicted speed (GCells/s), reduced for depth, for spills, and for kinds of kernels known to
-    fall short of predictions.
+    The predicted speed (GCells/s), reduced for depth, and for kinds of kernels known to fall short
+    of predictions.
     """
     speed = cost.gcells_per_second * factors.level**depth
     if schedule.resident and schedule.tile is TileLevel.DEVICE:
@@ -87,7 +82,7 @@ def worth_of(schedule: Schedule, depth: int, cost: Cost, factors: Worth, *, tigh
     wide = schedule.form is Form.ROWS and schedule.cells[-1] >= factors.wide_sum_cells
     if wide and depth > 1:
         speed *= factors.wide_sums
-    return speed * (factors.tight if tight else 1.0)
+    return speed
 
 
 def first_reason(rules: Iterable[Rule], trial: Trial) -> Reason | None:
@@ -242,16 +237,9 @@ class Trials:
             # spills no more than a copy of one step.
             schedule = replace(schedule, period=2)
             cost = replace(cost, compute_seconds=cost.compute_seconds / parameters.worth.turns)
-        # Heights of chunks account for spills if `weighs_spills`. With columns alone, few tiles run
-        # the spilling code: fewer registers to spare are enough.
-        spare = trial.guard_registers
-        if schedule.columns_alone:
-            spare -= parameters.registers.joining
-        weighed = weighs_spills(geometry, trial.facts.natural_period)
-        tight = not weighed and cost.registers > trial.room(spare)
         schedule = replace(schedule, ahead=ahead)
-        worth = worth_of(schedule, trial.depth, cost, parameters.worth, tight=tight)
-        return Candidate(schedule, trial.depth, cost, worth, tight)
+        worth = worth_of(schedule, trial.depth, cost, parameters.worth)
+        return Candidate(schedule, trial.depth, cost, worth)
 
     def lowers(self, candidate: Candidate) -> bool:
         """

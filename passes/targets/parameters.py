@@ -117,14 +117,7 @@ class Computing:
     resident_efficiency: float
     """Share of the floating-point pipe reached by plates resident in a block, waits included."""
     few_warps: int
-    """Warps of a multiprocessor up to which fetching the instructions of a long loop shows."""
-    long_loop: int
-    """
-    Instructions of a turn of the loop from which fetching is the limit, for lanes of 16 bytes in
-    tiles of one warp.
-    """
-    long_loop_factor: float
-    """Factor on the issue slots of a long loop."""
+    """Warps of a multiprocessor with the speed of tiles of one warp."""
     fixed_instructions: int
     """Instructions for addresses, slots, masks and the loop."""
     overhead_share: float
@@ -242,8 +235,6 @@ class Worth:
     Factor for each level: the rest of a run is done by shallower kernels, and longer loops are
     assembled longer.
     """
-    tight: float
-    """Factor for spilling guarded code not counted in the rim's weight."""
     wide_sum_cells: int
     """Cells of a lane from which several levels of sums are slower than predicted."""
     wide_sums: float

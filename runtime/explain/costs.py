@@ -136,7 +136,6 @@ def span_of(numbers: Sequence[int]) -> str:
 def candidate_row(candidate: Candidate) -> tuple[str, ...]:
     """A considered schedule, with its limit."""
     schedule, cost = candidate.schedule, candidate.cost
-    registers = f"{cost.registers}, tight" if candidate.tight else str(cost.registers)
     return (
         str(candidate.depth),
         product(schedule.cells),
@@ -147,7 +146,7 @@ def candidate_row(candidate: Candidate) -> tuple[str, ...]:
         schedule.guards,
         f"{cost.gcells_per_second:.0f}",
         f"{candidate.worth:.0f}",
-        registers,
+        str(cost.registers),
         cost.limit,
     )
 

@@ -56,9 +56,7 @@ PARAMETERS = Parameters(
         many_warps_speed=1.07,  # schedules in 3D: speed of three warps a scheduler relative to two
         several_blocks=0.94,  # the last block alone cannot fill the pipes
         resident_efficiency=0.69,  # 430 schedules of nine small plates
-        few_warps=8,  # two a scheduler; three hide the fetching of instructions (FP32)
-        long_loop=1100,  # stars in 2D, FP32
-        long_loop_factor=1.08,
+        few_warps=8,  # two a scheduler
         fixed_instructions=20,
         overhead_share=0.3,  # boxes
         guard_instructions=1.4,  # 3D; nothing hides the instructions
@@ -108,7 +106,6 @@ PARAMETERS = Parameters(
     ),
     worth=Worth(
         level=0.995,
-        tight=0.96,
         wide_sum_cells=12,
         wide_sums=0.96,  # five kernels of 9, 25 and 49 points reach 4 to 6% less than predicted
         resident_device=0.6,  # some of 21 tiles are half as fast as predicted
@@ -132,7 +129,6 @@ FIT = Fit(
     unfitted=(
         "registers.scalars",
         "spare.turns",
-        "computing.long_loop",
         "computing.constants_at_hand",
         "waiting.latency",
         "waiting.exposed_latency",
