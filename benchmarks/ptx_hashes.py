@@ -27,7 +27,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from rows import read_schedule, source
+from xdsl.utils.str_enum import StrEnum
 
+from timetile.dialects.tile.schedule import PARTS
 from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.passes.cells.simplify_cells import FpDivision
 from timetile.passes.loops.temporal_fusion import write_depths
@@ -43,17 +45,8 @@ from timetile.runtime.loading.modules import load
 RESULTS = Path(__file__).parent / "results"
 HASHES = RESULTS / "ptx-hashes.json"
 
-KINDS = (
-    "tile",
-    "form",
-    "storage",
-    "addressing",
-    "sync",
-    "resident",
-    "columns_alone",
-    "guards",
-)
-"""Parts of a schedule covered by a sample."""
+KINDS = tuple(name for name, usual in PARTS.items() if isinstance(usual, StrEnum | bool))
+"""Parts of a schedule covered by a sample: words, and decisions made or not."""
 
 
 @dataclass(frozen=True)

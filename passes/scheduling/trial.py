@@ -11,7 +11,7 @@ from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.cost.facts import KernelFacts
 from timetile.passes.cost.register_facts import RegisterFacts, register_facts
-from timetile.passes.cost.registers import guard_registers, registers, spare_registers
+from timetile.passes.cost.registers import registers, spare_registers
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.shared_memory import shared_bytes
 from timetile.passes.cost.traffic import saturating_ahead
@@ -52,11 +52,6 @@ class Trial:
     def registers(self) -> int:
         """Registers of a thread."""
         return registers(self.counted, self.target.parameters.registers)
-
-    @cached_property
-    def guard_registers(self) -> int:
-        """Registers of guarded code beside the registers of a thread."""
-        return guard_registers(self.counted, self.target.parameters)
 
     def room(self, spare: int = 0) -> int:
         """Registers of a thread, less `spare` registers."""

@@ -3,12 +3,12 @@
 // What the schedule attribute refuses: parts and words that do not exist, parts out of order, and values that no
 // kernel can have.
 
-// CHECK: a schedule has tile, cells, lanes, warps, blocks, pack, form, storage, addressing, ahead, period, delay, every, sync, occupancy, guards, resident, columns_alone, reads_memory, cuts, got storge
+// CHECK: a schedule has tile, cells, {{.*}}, got storge
 "test.op"() {schedule = #tile.schedule<storge shared>} : () -> ()
 
 // -----
 
-// CHECK: parts of a schedule come once, in the order tile, cells, lanes, warps, blocks, pack, form, storage, addressing, ahead, period, delay, every, sync, occupancy, guards, resident, columns_alone, reads_memory, cuts, got cells after ahead
+// CHECK: parts of a schedule come once, in the order tile, cells, {{.*}}, got cells after ahead
 "test.op"() {schedule = #tile.schedule<ahead 1, cells [2]>} : () -> ()
 
 // -----
