@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.irdl import IRDLOperation
 
-from timetile.frontend.errors import Place
+from timetile.frontend.errors import SourcePlace
 from timetile.frontend.operations import (
     COMPARISONS,
     FLOATS,
@@ -48,7 +48,7 @@ from timetile.frontend.values import Value
 FloatType = Float32Type | Float64Type
 
 
-def located(op: Operation, place: Place) -> Operation:
+def located(op: Operation, place: SourcePlace) -> Operation:
     """The operation, marked with its place in the source."""
     column = IntAttr(max(place.column, 0) + 1)
     op.location = FileLineColLoc(StringAttr(place.file), IntAttr(place.line), column)

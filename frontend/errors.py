@@ -16,7 +16,7 @@ OWN = Path(__file__).parent
 
 
 @dataclass(frozen=True)
-class Place:
+class SourcePlace:
     """An expression in a file: lines from 1, and columns from 0; -1 if unknown."""
 
     file: str
@@ -53,7 +53,7 @@ class StencilError(CompileError):
     place. The message adds the line of source with the expression underlined.
     """
 
-    def __init__(self, reason: str, place: Place):
+    def __init__(self, reason: str, place: SourcePlace):
         super().__init__(
             f"{place.file}:{place.line}: {reason}{place.underlined()}",
             reason=reason,
@@ -62,14 +62,14 @@ class StencilError(CompileError):
         )
 
 
-def place_in(code: CodeType, instruction: int, line: int | None) -> Place:
+def place_in(code: CodeType, instruction: int, line: int | None) -> SourcePlace:
     """The expression of an instruction, given by its offset in bytes."""
     found = next(islice(code.co_positions(), max(instruction, 0) // 2, None), None)
     first, last, start, end = found or (None, None, None, None)
     known = first or line or code.co_firstlineno
     if last is None or start is None or end is None:
-        return Place(code.co_filename, known)
-    return Place(code.co_filename, known, last, start, end)
+        return SourcePlace(code.co_filename, known)
+    return SourcePlace(code.co_filename, known, last, start, end)
 
 
 def is_own(frame: FrameType) -> bool:
@@ -85,7 +85,7 @@ def frames() -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-def current_place() -> Place:
+def current_place() -> SourcePlace:
     """The evaluated expression of the user's code."""
     frame = next(frame for frame in frames() if not is_own(frame))
     return place_in(frame.f_code, frame.f_lasti, frame.f_lineno)
@@ -96,7 +96,7 @@ def error(reason: str) -> StencilError:
     return StencilError(reason, current_place())
 
 
-def place_of_traceback(traceback: TracebackType | None) -> Place | None:
+def place_of_traceback(traceback: TracebackType | None) -> SourcePlace | None:
     """
     The expression of the user's code behind an exception; None for an exception in other code.
     """
@@ -108,6 +108,6 @@ def place_of_traceback(traceback: TracebackType | None) -> Place | None:
     return place_in(last.tb_frame.f_code, last.tb_lasti, last.tb_lineno)
 
 
-def place_of_function(code: CodeType) -> Place:
+def place_of_function(code: CodeType) -> SourcePlace:
     """The first line of a function."""
-    return Place(code.co_filename, code.co_firstlineno)
+    return SourcePlace(code.co_filename, code.co_firstlineno)

@@ -7,7 +7,7 @@ from typing import Any, TypeGuard, cast
 
 import numpy as np
 
-from timetile.frontend.errors import Place, current_place, error
+from timetile.frontend.errors import SourcePlace, current_place, error
 from timetile.frontend.operations import Access, Argument, Kind, Offset, Time
 from timetile.frontend.values import Value, as_float, lifted
 from timetile.frontend.whole_fields import WholeField
@@ -25,7 +25,7 @@ class Assignment:
     field: str
     region: Region | None
     value: Value
-    place: Place
+    place: SourcePlace
 
 
 @dataclass

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from timetile.frontend.errors import (
-    Place,
+    SourcePlace,
     StencilError,
     error,
     place_of_function,
@@ -34,7 +34,7 @@ class Step:
     """
 
     name: str
-    place: Place
+    place: SourcePlace
     rank: int
     fields: dict[str, tuple[int, ...]]
     scalars: tuple[str, ...]
@@ -83,7 +83,7 @@ def signature_of(function: Callable[..., object]) -> inspect.Signature:
 
 
 def arguments_of(
-    function: Callable[..., object], recorder: Recorder, place: Place
+    function: Callable[..., object], recorder: Recorder, place: SourcePlace
 ) -> dict[str, Field | Scalar]:
     """The symbols for the arguments of a step function."""
     symbols: dict[str, Field | Scalar] = {}
@@ -112,7 +112,7 @@ def arguments_of(
 
 
 def called(
-    function: Callable[..., object], symbols: dict[str, Field | Scalar], place: Place
+    function: Callable[..., object], symbols: dict[str, Field | Scalar], place: SourcePlace
 ) -> None:
     """Call the step function. Wrong names and types in the function become a StencilError."""
     try:
@@ -210,7 +210,7 @@ def check(step: Step, fields: Sequence[str]) -> None:
                 continue
 
 
-def check_own(step: Step, name: str, place: Place) -> None:
+def check_own(step: Step, name: str, place: SourcePlace) -> None:
     """
     Raise StencilError for a field or a scalar of another step, brought in by a name around the
     functions.
@@ -222,7 +222,7 @@ def check_own(step: Step, name: str, place: Place) -> None:
         )
 
 
-def check_axis(step: Step, call: str, axis: int, place: Place) -> None:
+def check_axis(step: Step, call: str, axis: int, place: SourcePlace) -> None:
     """Raise StencilError for a call that names an axis missing in the step."""
     if axis >= step.rank:
         raise StencilError(

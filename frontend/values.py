@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from timetile.frontend.errors import Place, current_place, error
+from timetile.frontend.errors import SourcePlace, current_place, error
 from timetile.frontend.operations import (
     COMPARISONS,
     FLOATS,
@@ -61,7 +61,7 @@ class Value:
 
     def __init__(self, operation: Operation, kind: Kind, operands: Sequence[Value] = ()):
         self.operation, self.kind, self.operands = operation, kind, tuple(operands)
-        self.place: Place = current_place()
+        self.place: SourcePlace = current_place()
 
     # Operators.
 

@@ -37,7 +37,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp, RoleAttr, RoleKind, ScratchOp
 from timetile.lowering.launch_facts import known_launch_facts
-from timetile.passes.analysis.launches.launch_planning import Plan, PlannedLaunch, plan
+from timetile.passes.analysis.launches.launch_planning import LaunchPlan, PlannedLaunch, plan
 from timetile.passes.analysis.launches.liveness import rotation_of
 from timetile.passes.analysis.launches.plans_in_place import plan_in_place
 from timetile.passes.analysis.launches.rotation import Rotation
@@ -77,7 +77,7 @@ def parts_of_step(kernels: Sequence[PlannedKernel]) -> tuple[PlannedKernel, ...]
     return tuple(kernel for kernel in kernels if kernel.steps == 1)
 
 
-def plan_kernels(rotation: Rotation, kernels: Sequence[PlannedKernel], steps: int) -> Plan:
+def plan_kernels(rotation: Rotation, kernels: Sequence[PlannedKernel], steps: int) -> LaunchPlan:
     """
     The plan of a loop with these kernels. Kernels without halo arguments read halos around their
     sources, on the program's own buffers, as do all kernels of a step in parts.
@@ -113,7 +113,7 @@ class LoopPlanner:
         rewriter.insert(ops)
         rewriter.replace(self.loop, [], left)
 
-    def launches(self, found: Plan, buffers: list[SSAValue]) -> list[Operation]:
+    def launches(self, found: LaunchPlan, buffers: list[SSAValue]) -> list[Operation]:
         """The launches, with repeated ones as a loop."""
         end = found.first + found.length
         before = self.launched(found.launches[: found.first], buffers)

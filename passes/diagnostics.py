@@ -46,7 +46,7 @@ class CompileError(PassFailedException):
 
 
 @dataclass(frozen=True)
-class Place:
+class OperationPlace:
     """
     The place of an operation, valid after the operation is gone: as text `stencil.apply in @step
     (heat.mlir:12)`.
@@ -66,7 +66,7 @@ class Place:
 class Remark:
     """An operation left unchanged, and the reason."""
 
-    place: Place
+    place: OperationPlace
     reason: str
 
     def __str__(self) -> str:
@@ -84,7 +84,7 @@ class Remark:
         )
 
 
-def place_of(op: Operation) -> Place:
+def place_of(op: Operation) -> OperationPlace:
     """Where an operation stands."""
     symbol: str | None = None
     parent: Operation | None = op
@@ -94,8 +94,8 @@ def place_of(op: Operation) -> Place:
         symbol = None if name is None else name.data
         parent = parent.parent_op()
     if not isinstance(op.location, FileLineColLoc):
-        return Place(op.name, symbol, None, None)
-    return Place(op.name, symbol, op.location.filename.data, op.location.line.data)
+        return OperationPlace(op.name, symbol, None, None)
+    return OperationPlace(op.name, symbol, op.location.filename.data, op.location.line.data)
 
 
 def where(op: Operation) -> str:
@@ -125,7 +125,7 @@ def remark(op: Operation, text: str) -> None:
     remark_at(place_of(op), text)
 
 
-def remark_at(place: Place, text: str) -> None:
+def remark_at(place: OperationPlace, text: str) -> None:
     """
     Say something about an operation that may be gone. `place_of` gives the place of an existing
     operation.

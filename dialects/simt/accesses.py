@@ -42,7 +42,7 @@ from timetile.dialects.simt.buffers import (
     buffer_element,
     integer,
 )
-from timetile.dialects.simt.directives import Cells, Place
+from timetile.dialects.simt.directives import BufferPlace, Cells
 
 
 class ReadEffects(MemoryEffect):
@@ -86,10 +86,11 @@ class AccessOp(IRDLOperation):
     offset = prop_def(IntegerAttr)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    custom_directives = (Cells, Place, Values)
+    custom_directives = (Cells, BufferPlace, Values)
 
     PLACE: ClassVar[str] = (
-        "custom<Place>($buffer, type($buffer), $index, type($index), $offset) (`mask` $mask^)?"
+        "custom<BufferPlace>($buffer, type($buffer), $index, type($index), $offset) "
+        "(`mask` $mask^)?"
     )
     """The format of the place of an access, with its mask."""
 

@@ -38,7 +38,7 @@ from timetile.dialects.simt.buffers import (
     cell_count,
     integer,
 )
-from timetile.dialects.simt.directives import Place
+from timetile.dialects.simt.directives import BufferPlace
 
 
 class ArrivalsOp(IRDLOperation):
@@ -184,7 +184,7 @@ class SendOp(WriteOp):
     phase = operand_def(i32)
     traits = traits_def(WriteEffects(), AccessCanonicalization())
 
-    custom_directives = (Place, Value, Values)
+    custom_directives = (BufferPlace, Value, Values)
     assembly_format = (
         f"{WriteOp.WRITTEN} `arrivals` custom<Value>($arrivals, type($arrivals)) "
         "`phase` $phase attr-dict"

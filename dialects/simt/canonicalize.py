@@ -43,11 +43,11 @@ def left_mask(op: AccessOp) -> SSAValue | None:
     return None if known_mask(op.mask) else op.mask
 
 
-Access = LoadOp | OverrideOp | StoreOp | PrefetchOp | SendOp
+AnyAccess = LoadOp | OverrideOp | StoreOp | PrefetchOp | SendOp
 """The accesses to consecutive cells of a buffer."""
 
 
-def masked_off(op: Access, rewriter: PatternRewriter) -> None:
+def masked_off(op: AnyAccess, rewriter: PatternRewriter) -> None:
     """Replace an access under a mask that is off: loaded cells are unset, overridden cells stay."""
     match op:
         case LoadOp():
@@ -59,7 +59,7 @@ def masked_off(op: Access, rewriter: PatternRewriter) -> None:
             rewriter.erase(op)
 
 
-def moved(op: Access, index: SSAValue | None, offset: int, mask: SSAValue | None) -> Operation:
+def moved(op: AnyAccess, index: SSAValue | None, offset: int, mask: SSAValue | None) -> Operation:
     """The access at another index and offset, under another mask. A sure override is a load."""
     match op:
         case LoadOp():
@@ -81,7 +81,7 @@ class SimplifyAccess(RewritePattern):
     """Accesses with a known mask or place."""
 
     @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: Access, rewriter: PatternRewriter, /) -> None:
+    def match_and_rewrite(self, op: AnyAccess, rewriter: PatternRewriter, /) -> None:
         if is_plain(op):
             return
         if known_mask(op.mask) is False:

@@ -32,7 +32,7 @@ from timetile.dialects.simt.buffers import (
     address_space,
     integer,
 )
-from timetile.dialects.simt.directives import Place
+from timetile.dialects.simt.directives import BufferPlace
 
 
 class CopyCanonicalization(HasCanonicalizationPatternsTrait):
@@ -70,11 +70,13 @@ class CopyAsyncOp(IRDLOperation):
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(OrderingEffects(), CopyCanonicalization())
 
-    custom_directives = (Place,)
+    custom_directives = (BufferPlace,)
     assembly_format = (
-        "custom<Place>($target, type($target), $target_index, type($target_index), $target_offset) "
+        "custom<BufferPlace>($target, type($target), $target_index, type($target_index), "
+        "$target_offset) "
         "`,` "
-        "custom<Place>($source, type($source), $source_index, type($source_index), $source_offset) "
+        "custom<BufferPlace>($source, type($source), $source_index, type($source_index), "
+        "$source_offset) "
         "`bytes` $bytes (`mask` $mask^)? attr-dict"
     )
 

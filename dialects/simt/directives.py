@@ -61,7 +61,7 @@ def print_cells(
 
 
 @irdl_custom_directive
-class Place(CustomDirective):
+class BufferPlace(CustomDirective):
     """`%buffer[%i + 2]`: a cell of a buffer, counted from an index, or from the buffer's first."""
 
     buffer: OperandVariable

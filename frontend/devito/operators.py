@@ -8,7 +8,7 @@ from typing import Any
 
 from timetile.frontend.devito.equations import equations_of
 from timetile.frontend.devito.library import NotCovered, module
-from timetile.frontend.devito.runs import Plan, call_of, run
+from timetile.frontend.devito.runs import OperatorPlan, call_of, run
 from timetile.passes.diagnostics import CompileError
 
 LANGUAGE = "timetile"
@@ -56,7 +56,9 @@ def language_operator(stock: Any, options: dict[str, Any]) -> Any:
         try:
             if kwargs["options"].get("mpi"):
                 raise NotCovered("the operator uses MPI; run it on one process")
-            plan = Plan(equations_of(lowered(expressions, kwargs)), direction_of(operator), options)
+            plan = OperatorPlan(
+                equations_of(lowered(expressions, kwargs)), direction_of(operator), options
+            )
             operator._timetile = plan
         except NotCovered as reason:
             warn(reason)
@@ -64,7 +66,7 @@ def language_operator(stock: Any, options: dict[str, Any]) -> Any:
 
     def c_function(operator: Any) -> Callable[..., Any]:
         # A pickled operator has no plan.
-        plan: Plan | None = getattr(operator, "_timetile", None)
+        plan: OperatorPlan | None = getattr(operator, "_timetile", None)
         if plan is None:
             return stock.cfunction.fget(operator)
 

@@ -21,7 +21,7 @@ TYPES = {kind: np.dtype(dtype).type for dtype, kind in KINDS.items()}
 
 
 @dataclass(frozen=True)
-class Segment:
+class StepSegment:
     """Steps running equal equations: the first value of time, and the number of steps."""
 
     start: int
@@ -59,7 +59,7 @@ def is_integer(value: Any) -> bool:
 
 
 @dataclass
-class Plan:
+class OperatorPlan:
     """
     A translated operator, which `prepare`s its calls. `direction` is 1 for growing time, -1 for
     falling time, 0 without time; `options` are options of `timetile.compile`.
@@ -76,7 +76,7 @@ class Plan:
     def __post_init__(self) -> None:
         self.statements = statements_of(self.equations.items)
 
-    def segments(self, call: Call) -> list[Segment]:
+    def segments(self, call: Call) -> list[StepSegment]:
         """
         The steps of a call, joined if they run equal equations and a kernel may take several at
         once.
@@ -87,17 +87,17 @@ class Plan:
             e.number for e in items if not e.in_time and (not timed or e.number < timed[0].number)
         ]
         last = [e.number for e in items if not e.in_time and e.number not in first]
-        found = [Segment(0, 0, tuple(first))] if first else []
+        found = [StepSegment(0, 0, tuple(first))] if first else []
         if timed:
             found += self.timed_segments(timed, call)
-        return [*found, Segment(0, 0, tuple(last))] if last else found
+        return [*found, StepSegment(0, 0, tuple(last))] if last else found
 
-    def timed_segments(self, timed: Sequence[Equation], call: Call) -> list[Segment]:
+    def timed_segments(self, timed: Sequence[Equation], call: Call) -> list[StepSegment]:
         """The segments of the loop over time."""
         name = self.equations.time.name
         low, high = int(call.numbers[f"{name}_m"]), int(call.numbers[f"{name}_M"])
         times = range(low, high + 1)[:: self.direction]
-        found: list[Segment] = []
+        found: list[StepSegment] = []
         for now in times:
             values = {**call.numbers, name: now}
             active = tuple(
@@ -105,9 +105,9 @@ class Plan:
             )
             before = found[-1] if found else None
             if before is not None and before.active == active and not self.has_series(active):
-                found[-1] = Segment(before.start, before.steps + 1, active)
+                found[-1] = StepSegment(before.start, before.steps + 1, active)
             else:
-                found.append(Segment(now, 1, active))
+                found.append(StepSegment(now, 1, active))
         return [segment for segment in found if segment.active]
 
     def has_series(self, active: Sequence[int]) -> bool:
@@ -121,7 +121,7 @@ class Plan:
                     return True
         return False
 
-    def program(self, segment: Segment, call: Call) -> tuple[Function, CompiledProgram]:
+    def program(self, segment: StepSegment, call: Call) -> tuple[Function, CompiledProgram]:
         """The program of a segment, compiled if new."""
         time_name = self.equations.time.name if self.equations.time is not None else "time"
         left_out = (f"{time_name}_m", f"{time_name}_M")
@@ -167,7 +167,7 @@ class Plan:
         self,
         argument: Argument,
         function: Function,
-        segment: Segment,
+        segment: StepSegment,
         call: Call,
         entries: Sequence[Sequence[Any]],
     ) -> Any:
@@ -193,7 +193,7 @@ class Plan:
             case Meaning.FIELD:
                 return self.array(of, segment, call)
 
-    def array(self, role: Any, segment: Segment, call: Call) -> Array:
+    def array(self, role: Any, segment: StepSegment, call: Call) -> Array:
         """The array of a role at the first step of a segment."""
         found = call.arrays[role.function]
         if role.series is Series.ONE:

@@ -61,7 +61,7 @@ quotients of six cells of shallow water took 59 registers more, and spilled.
 """
 
 
-class Run:
+class DivisionRun:
     """
     Quotients and roots of a block, up to an operation that is not arithmetic, and dependent
     arithmetic, by generations with a branch each. A value computed from a quotient or a root, and
@@ -163,7 +163,7 @@ def expand_approximations(block: Block, setup: Emitter) -> None:
 def expand_block(block: Block, setup: Emitter) -> None:
     """Expand the quotients and roots of one block. `setup` takes constants."""
     expand_approximations(block, setup)
-    run = Run()
+    run = DivisionRun()
     for op in list(block.ops):
         for region in op.regions:
             for inner in region.blocks:
@@ -171,12 +171,12 @@ def expand_block(block: Block, setup: Emitter) -> None:
         member, depends = is_expanded(op), run.depends(op)
         if member and run.words_with(op) > MOST_WORDS:
             run.expand(op, setup)
-            run = Run()
+            run = DivisionRun()
         if member or (depends and is_arithmetic(op)):
             run.add(op, member=member)
         elif depends:
             run.expand(op, setup)
-            run = Run()
+            run = DivisionRun()
     if block.last_op is not None:
         run.expand(block.last_op, setup)
 

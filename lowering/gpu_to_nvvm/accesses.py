@@ -12,7 +12,7 @@ from timetile.dialects import nvvm, simt
 from timetile.lowering.gpu_to_nvvm.pointers import FunctionValues, moved, nearer
 from timetile.passes.patterns import Patterns
 
-Access = simt.LoadOp | simt.StoreOp | simt.OverrideOp | simt.PrefetchOp
+MaskedAccess = simt.LoadOp | simt.StoreOp | simt.OverrideOp | simt.PrefetchOp
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class AccessPattern(RewritePattern):
 
     values: FunctionValues
 
-    def place(self, op: Access, rewriter: PatternRewriter) -> tuple[SSAValue, int]:
+    def place(self, op: MaskedAccess, rewriter: PatternRewriter) -> tuple[SSAValue, int]:
         """The pointer of an access, and the offset from the pointer in cells."""
         pointer = self.values.pointer(op, op.buffer, op.index, rewriter)
         element = self.values.elements[op.buffer]

@@ -19,11 +19,11 @@ from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.simt import GLOBAL_SPACE, address_space
 from timetile.lowering.ptx.text import element_bytes
 
-Place = tuple[SSAValue, SSAValue | None, int]
+LoadedPlace = tuple[SSAValue, SSAValue | None, int]
 """A pointer, an index added to the pointer, and a constant distance in bytes."""
 
 
-def place_of(load: simt.LoadOp) -> Place:
+def place_of(load: simt.LoadOp) -> LoadedPlace:
     """The address of a load's first cell."""
     pointer, total = load.buffer, load.offset.value.data * CELL_BYTES[load.cell_types[0]]
     while isinstance(gep := pointer.owner, llvm.GEPOp):
@@ -37,7 +37,7 @@ def place_of(load: simt.LoadOp) -> Place:
 
 def loads_to_set(function: Operation) -> set[Operation]:
     """The loads of fields, under a mask, whose registers are set before the load."""
-    loads: defaultdict[Place, list[simt.LoadOp]] = defaultdict(list)
+    loads: defaultdict[LoadedPlace, list[simt.LoadOp]] = defaultdict(list)
     for op in function.walk():
         if isinstance(op, simt.LoadOp) and address_space(op.buffer) == GLOBAL_SPACE:
             loads[place_of(op)].append(op)

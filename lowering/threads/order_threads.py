@@ -75,14 +75,14 @@ class Mark:
     inner: bool
 
 
-Step = list[tuple[Operation, Mark]]
+MarkedStep = list[tuple[Operation, Mark]]
 """The operations of one copy of the body, in order."""
 
 
-def marked(block: Block) -> Iterator[tuple[int, Step]]:
+def marked(block: Block) -> Iterator[tuple[int, MarkedStep]]:
     """The operations of each copy of the body, with marks, in order."""
     step, mark = -1, Mark(0, 0, False)
-    group: Step = []
+    group: MarkedStep = []
     for op in block.ops:
         if isinstance(op, simt.MarkOp):
             if op.step.value.data != step:
@@ -95,7 +95,7 @@ def marked(block: Block) -> Iterator[tuple[int, Step]]:
     yield step, group
 
 
-def late_operations(group: Step) -> set[Operation]:
+def late_operations(group: MarkedStep) -> set[Operation]:
     """The operations with a fixed place, and dependent operations."""
     late: set[Operation] = set()
     for op, _ in group:
@@ -104,7 +104,7 @@ def late_operations(group: Step) -> set[Operation]:
     return late
 
 
-def early_operations(group: Step, late: set[Operation]) -> list[tuple[Operation, Mark]]:
+def early_operations(group: MarkedStep, late: set[Operation]) -> list[tuple[Operation, Mark]]:
     """All other operations, by the largest stage that needs them, descending."""
     members = {op for op, _ in group}
     needed_by: dict[Operation, int] = {}
@@ -121,7 +121,7 @@ def early_operations(group: Step, late: set[Operation]) -> list[tuple[Operation,
     return early
 
 
-def order_step(group: Step) -> list[Operation]:
+def order_step(group: MarkedStep) -> list[Operation]:
     """
     Early operations from the last stage down, then late operations in the old order. If warps
     arrive and wait, first all operations of rows shared with other warps, up to the arrival; then

@@ -44,14 +44,16 @@ class Stretch:
     """1 where the columns lie inside the rim, else 0."""
 
 
-Place = Callable[[SSAValue, int, VariantAttr], tuple[SSAValue, ...]]
+TileValues = Callable[[SSAValue, int, VariantAttr], tuple[SSAValue, ...]]
 """
 Values that describe a tile, from the tile's number in a variant, the number of columns of the
 variant's kind in earlier variants, and the variant.
 """
 
 
-def by_variant(emit: Emitter, geometry: Geometry, tile: SSAValue, place: Place) -> list[SSAValue]:
+def by_variant(
+    emit: Emitter, geometry: Geometry, tile: SSAValue, place: TileValues
+) -> list[SSAValue]:
     """
     The values of `place` for a tile. Tiles of the kernel's variants follow each other, and so do
     the columns of each kind: on the rim, and inside the rim.

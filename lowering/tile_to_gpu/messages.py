@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from timetile.dialects import simt
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.message_buffers import Message, MessageBuffers, MessageSlots
-from timetile.lowering.tile_to_gpu.queues import ExchangePlan, Plane, ReceivedEdge, Rim
+from timetile.lowering.tile_to_gpu.queues import ExchangePlan, Plane, ReceivedEdge, RimPlanes
 from timetile.lowering.tile_to_gpu.rings import Address, add_offsets
 from timetile.lowering.tile_to_gpu.scopes import (
     StepScope,
@@ -155,7 +155,7 @@ def take_messages(step: StepScope, exchanges: Iterable[ExchangePlan]) -> None:
         there = block_edge(step.variant, side, edge_warp(step, side))
         step.emit.add(scf.IfOp(there, [], [block]))
     received = [exchange.received for exchange in exchanges]
-    if any(edge is not None and isinstance(edge.place, Rim) for edge in received):
+    if any(edge is not None and isinstance(edge.place, RimPlanes) for edge in received):
         # In rows around a plane, lanes read cells written by other lanes of the warp or block.
         if step.code.takes_for_others:
             step.emit.add(gpu.BarrierOp())
@@ -180,7 +180,7 @@ def expected_edges(step: StepScope, exchanges: Iterable[ExchangePlan]) -> Expect
 
 
 def put_around(
-    step: StepScope, emit: Emitter, rim: Rim, side: int, cells: Iterator[SSAValue]
+    step: StepScope, emit: Emitter, rim: RimPlanes, side: int, cells: Iterator[SSAValue]
 ) -> None:
     """Write received rows around the block's plane."""
     plane = rim.plane
@@ -199,7 +199,7 @@ def put_beside(
 ) -> None:
     """Write a received edge to the place of the edge of the warp beside."""
     buffer = edge.received.place
-    if isinstance(buffer, Rim):
+    if isinstance(buffer, RimPlanes):
         put_around(step, emit, buffer, side, cells)
         return
     slot = step.slot(buffer.ring, edge.exchange.delay)

@@ -31,7 +31,7 @@ from timetile.lowering.tile_to_gpu.prefetch import (
     row_staging,
     tile_ring,
 )
-from timetile.lowering.tile_to_gpu.queues import BlockEdge, EdgeBuffer, Rim, SharedPlane
+from timetile.lowering.tile_to_gpu.queues import BlockEdge, EdgeBuffer, RimPlanes, SharedPlane
 from timetile.lowering.tile_to_gpu.rings import Ring, SharedMemory
 from timetile.lowering.tile_to_gpu.thread import Thread, block_beside
 from timetile.passes.analysis.block_memory import (
@@ -43,7 +43,7 @@ from timetile.passes.analysis.block_memory import (
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.queues.lags import oldest_age
 from timetile.passes.analysis.queues.synchronisation import (
-    Order,
+    AccessOrder,
     collect_orders,
     lives_in_ring,
 )
@@ -54,14 +54,14 @@ class Placement:
     """The place of every queue of one kernel."""
 
     one_warp: bool
-    orders: Sequence[Order]
+    orders: Sequence[AccessOrder]
     """The required orders of accesses to shared memory by the tile's warps."""
-    warp_orders: Sequence[Order]
+    warp_orders: Sequence[AccessOrder]
     """The required orders of accesses to shared memory by the lanes of a warp."""
     depths: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     shared: dict[SSAValue, SharedPlane] = field(default_factory=dict[SSAValue, SharedPlane])
     edge_buffers: dict[SSAValue, EdgeBuffer] = field(default_factory=dict[SSAValue, EdgeBuffer])
-    rims: dict[SSAValue, Rim] = field(default_factory=dict[SSAValue, Rim])
+    rims: dict[SSAValue, RimPlanes] = field(default_factory=dict[SSAValue, RimPlanes])
     prefetches: list[PrefetchRing] = field(default_factory=list[PrefetchRing])
     staging: dict[SSAValue, Staging] = field(default_factory=dict[SSAValue, Staging])
     arrivals: SSAValue | None = None
@@ -102,10 +102,10 @@ def place(
     arguments: dict[SSAValue, SSAValue],
 ) -> Placement:
     """Allocate the shared memory of a kernel, in the slices of `memory`."""
-    return Placer(emit, geometry, memory, thread, arguments).place()
+    return QueuePlacer(emit, geometry, memory, thread, arguments).place()
 
 
-class Placer:
+class QueuePlacer:
     """Finds the place of every queue of a kernel."""
 
     def __init__(
@@ -195,7 +195,7 @@ class Placer:
         """The rim of an exchanged plane, if other blocks send cells. Planes arrive at an age."""
         if self.placement.message_buffers is not None and stage.edges[0]:
             slots = self.placement.message_buffers.slots(self.kernel, stage)
-            self.placement.rims[stage.result] = Rim(plane, slots, stage.edges[0], age)
+            self.placement.rims[stage.result] = RimPlanes(plane, slots, stage.edges[0], age)
 
     def place_arrivals(self, part: Slice) -> None:
         """The words for arrivals of warps, in the own block and in the blocks beside."""

@@ -19,7 +19,7 @@ from timetile.lowering.tile_to_gpu.queues import (
     Plane,
     PublishedPlane,
     PublishedRing,
-    Rim,
+    RimPlanes,
     SharedPlane,
 )
 from timetile.lowering.tile_to_gpu.reading import rows_of
@@ -63,14 +63,14 @@ def publish(step: StepScope, number: int, exchange: ExchangePlan) -> None:
             write(step, number, plane, EdgeSlot(published, index, slot.offset))
 
 
-def edge_rows(step: StepScope, rim: Rim | None) -> list[Row]:
+def edge_rows(step: StepScope, rim: RimPlanes | None) -> list[Row]:
     """The warp's first and last rows read by the blocks beside, rows for the block before first."""
     if rim is None:
         return []
     return [*step.code.rows[: rim.slots.rows], *step.code.rows[-rim.slots.rows :]]
 
 
-def send_rows(step: StepScope, rim: Rim | None, plane: Plane) -> None:
+def send_rows(step: StepScope, rim: RimPlanes | None, plane: Plane) -> None:
     """Add the edge rows of a plane to the messages for the blocks beside."""
     if rim is not None:
         for target, row in enumerate(edge_rows(step, rim)):

@@ -95,7 +95,7 @@ class EdgeBuffer:
 
 
 @dataclass(frozen=True)
-class Rim:
+class RimPlanes:
     """
     The cells around a block's plane in shared memory, `width` along the first axis on either side,
     sent by the blocks beside in a tile held by the device. Planes of `age` steps arrive in the rim.
@@ -121,7 +121,7 @@ class PublishedPlane:
     """A whole plane, written for the readers, with rows of other blocks in a rim."""
 
     plane: SharedPlane
-    rim: Rim | None
+    rim: RimPlanes | None
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class PublishedRing:
     """The ring of the published queue itself, with rows of other blocks in a rim."""
 
     plane: SharedPlane
-    rim: Rim | None
+    rim: RimPlanes | None
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class ReceivedEdge:
     """The slots of an exchange's messages from the blocks beside, and the place of the edges."""
 
     slots: MessageSlots
-    place: EdgeBuffer | Rim
+    place: EdgeBuffer | RimPlanes
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ class ExchangePlan(QueuePlan):
         match self.published:
             case EdgeBuffer(slots=MessageSlots() as slots) as buffer:
                 return ReceivedEdge(slots, buffer)
-            case PublishedPlane(rim=Rim() as rim) | PublishedRing(rim=Rim() as rim):
+            case PublishedPlane(rim=RimPlanes() as rim) | PublishedRing(rim=RimPlanes() as rim):
                 return ReceivedEdge(rim.slots, rim)
             case _:
                 return None

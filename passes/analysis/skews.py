@@ -58,7 +58,7 @@ class Lags:
 
 
 @dataclass(frozen=True)
-class Access:
+class BufferAccess:
     """
     An access of an update to a buffer: a write at offset 0, or reads at offsets from `low` to
     `high`.
@@ -70,11 +70,11 @@ class Access:
     writes: bool
 
 
-Accesses = Sequence[Sequence[Access]]
+Accesses = Sequence[Sequence[BufferAccess]]
 """The accesses of a step, for each argument of the loop's body."""
 
 
-def access_of(update: UpdateOp, number: int, field: SSAValue, axis: int) -> Access | None:
+def access_of(update: UpdateOp, number: int, field: SSAValue, axis: int) -> BufferAccess | None:
     """
     The access of an update to a field, along an axis. An update reads a field written by the same
     update at offset 0 only.
@@ -82,8 +82,8 @@ def access_of(update: UpdateOp, number: int, field: SSAValue, axis: int) -> Acce
     taps = (tap for tap in update.tap_list if update.sources[tap.operand] is field)
     offsets = [tap.offset[axis] if axis < update.rank else 0 for tap in taps]
     if field in update.targets:
-        return Access(number, 0, 0, True)
-    return Access(number, min(offsets), max(offsets), False) if offsets else None
+        return BufferAccess(number, 0, 0, True)
+    return BufferAccess(number, min(offsets), max(offsets), False) if offsets else None
 
 
 def accesses_of(loop: LoopOp, axis: int, updates: Sequence[UpdateOp]) -> Accesses:
@@ -95,7 +95,9 @@ def accesses_of(loop: LoopOp, axis: int, updates: Sequence[UpdateOp]) -> Accesse
     return [[access for access in row if access is not None] for row in found]
 
 
-def conflicts(accesses: Accesses, names: Sequence[int]) -> Iterator[tuple[Access, Access]]:
+def conflicts(
+    accesses: Accesses, names: Sequence[int]
+) -> Iterator[tuple[BufferAccess, BufferAccess]]:
     """
     Pairs of an access of a step and an access of a later step to the same buffer, with at least one
     write. Argument k of the later step names the buffer of argument `names[k]` of the earlier step.
@@ -132,7 +134,7 @@ def needed_lags(rotation: Sequence[int], accesses: Accesses, count: int) -> Lags
 def turned(accesses: Accesses) -> Accesses:
     """The accesses along the axis turned around: (1) for the result is (2) for the accesses."""
     return [
-        [Access(access.update, -access.high, -access.low, access.writes) for access in row]
+        [BufferAccess(access.update, -access.high, -access.low, access.writes) for access in row]
         for row in accesses
     ]
 

@@ -6,7 +6,7 @@ from timetile.dialects.tile.kinds import Guards
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import is_word
 from timetile.passes.analysis.geometry.tile_shape import TileShape
-from timetile.passes.targets.parameters import Rim
+from timetile.passes.targets.parameters import RimParameters
 
 
 def why_guards_are_fixed(geometry: Geometry) -> str | None:
@@ -41,7 +41,7 @@ def weighs_spills(geometry: Geometry, planes: int) -> bool:
 
 
 def edge_weight(
-    geometry: Geometry, guards: Guards, weights: Rim, *, sums: bool, planes: int
+    geometry: Geometry, guards: Guards, weights: RimParameters, *, sums: bool, planes: int
 ) -> float | None:
     """
     The cost of a guarded step relative to a step inside the bounds. `sums`: the kernel keeps sums.

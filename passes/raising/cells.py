@@ -14,13 +14,13 @@ from xdsl.ir import Block, Region, SSAValue
 from timetile.dialects.syntax import element_type
 from timetile.dialects.taps import Tap
 from timetile.passes.analysis.cells.cell_values import why_not_in_cell
-from timetile.passes.raising.demand import Access, accesses
+from timetile.passes.raising.demand import ApplyRead, accesses
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.rewriting import erase_unused
 
 STORES_NOTHING = "it stores nothing; return a value on every path"
 
-SourceOf = Callable[[Access], SSAValue]
+SourceOf = Callable[[ApplyRead], SSAValue]
 """The field read by an access of an apply."""
 
 

@@ -20,7 +20,7 @@ from timetile.passes.raising.errors import CannotRaiseError
 
 
 @dataclass(frozen=True)
-class Access:
+class ApplyRead:
     """A read of an operand of an apply, with the offset along all axes of the domain."""
 
     op: stencil.AccessOp
@@ -30,7 +30,7 @@ class Access:
     """The axes of the domain present in the operand."""
 
 
-def accesses(apply: stencil.ApplyOp) -> Iterator[Access]:
+def accesses(apply: stencil.ApplyOp) -> Iterator[ApplyRead]:
     """The reads of an apply, in order. An axis missing in an operand has offset 0."""
     rank, block = apply.get_rank(), apply.region.block
     for op in block.walk():
@@ -42,7 +42,7 @@ def accesses(apply: stencil.ApplyOp) -> Iterator[Access]:
         offset = [0] * rank
         for axis, shift in zip(axes, op.offset):
             offset[axis] = shift
-        yield Access(op, apply.args[block.args.index(op.temp)], tuple(offset), axes)
+        yield ApplyRead(op, apply.args[block.args.index(op.temp)], tuple(offset), axes)
 
 
 def extents(
@@ -151,7 +151,7 @@ class Demand:
     )
     """For each value of fewer axes, with the axes in a domain, the reading cells."""
 
-    def need_of(self, access: Access, box: StencilBoundsAttr) -> None:
+    def need_of(self, access: ApplyRead, box: StencilBoundsAttr) -> None:
         """An apply over a box reads by an access."""
         around = moved(box, access.offset)
         if len(access.axes) < len(box.lb):

@@ -24,14 +24,14 @@ from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects.syntax import field_type
 from timetile.passes.raising.boxes import covers, moved, overlap
-from timetile.passes.raising.demand import Access, Demand, accesses, pieces, unbuffered
+from timetile.passes.raising.demand import ApplyRead, Demand, accesses, pieces, unbuffered
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.memory import may_be_one, memory_of, written_memory
 
-Position = tuple[int, int]
+BlockPosition = tuple[int, int]
 """A point in a block: the operation's place, and the number of the piece."""
 
-BEFORE: Position = (-1, 0)
+BEFORE: BlockPosition = (-1, 0)
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ Target = SSAValue | Scratch
 class Write:
     """Cells changed at a position. None as a box or a memory stands for any."""
 
-    at: Position
+    at: BlockPosition
     memory: SSAValue | None
     box: StencilBoundsAttr | None
     op: Operation
@@ -58,7 +58,7 @@ class Write:
 class Item:
     """An update to make: results of an apply, or a copy of a value, over a box, to targets."""
 
-    at: Position
+    at: BlockPosition
     op: Operation
     """The operation behind the update: a store, an apply, a load or a combine."""
     source: stencil.ApplyOp | SSAValue
@@ -66,7 +66,7 @@ class Item:
     targets: list[Target]
     box: StencilBoundsAttr
 
-    def reads(self) -> Iterator[tuple[SSAValue, tuple[int, ...], Access | None]]:
+    def reads(self) -> Iterator[tuple[SSAValue, tuple[int, ...], ApplyRead | None]]:
         """The values read by the update, with offsets."""
         if isinstance(self.source, SSAValue):
             yield self.source, (0,) * len(self.box.lb), None
@@ -76,7 +76,7 @@ class Item:
 
 
 @dataclass
-class Order:
+class UpdateOrder:
     """The updates of a block, in order."""
 
     ops: Sequence[Operation]
@@ -229,7 +229,7 @@ class Order:
                 return write
         return None
 
-    def since(self, value: SSAValue, item: Item) -> tuple[Position, SSAValue] | None:
+    def since(self, value: SSAValue, item: Item) -> tuple[BlockPosition, SSAValue] | None:
         """
         The field from which an update reads a value, and the position of the load; None for scratch
         fields.
@@ -276,7 +276,7 @@ class Order:
         return apply if broken.at > (self.place[apply], 0) else None
 
 
-def merged(items: Sequence[Item], order: Order) -> list[Item]:
+def merged(items: Sequence[Item], order: UpdateOrder) -> list[Item]:
     """Join neighbouring stores of results of one apply over one box into one update."""
     joined: list[Item] = []
     for item in items:
@@ -290,7 +290,7 @@ def merged(items: Sequence[Item], order: Order) -> list[Item]:
     return joined
 
 
-def are_one(last: Item, item: Item, order: Order) -> bool:
+def are_one(last: Item, item: Item, order: UpdateOrder) -> bool:
     """Whether two updates can be one: no operation in between reads or writes their memory."""
     if not (isinstance(last.op, stencil.StoreOp) and isinstance(item.op, stencil.StoreOp)):
         return False

@@ -21,10 +21,10 @@ from timetile.dialects.verified import temp_element
 from timetile.passes.diagnostics import remark
 from timetile.passes.raising.boxes import box_of
 from timetile.passes.raising.cells import Cell, copying_cell, outline
-from timetile.passes.raising.demand import Access, demand_of, unbuffered
+from timetile.passes.raising.demand import ApplyRead, demand_of, unbuffered
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.memory import memory_of
-from timetile.passes.raising.order import Item, Order, Scratch, Target
+from timetile.passes.raising.order import Item, Scratch, Target, UpdateOrder
 from timetile.passes.raising.recurrences import remark_recurrences
 
 Spread = tuple[stencil.LoadOp, tuple[int, ...]]
@@ -35,7 +35,7 @@ Spread = tuple[stencil.LoadOp, tuple[int, ...]]
 class Updates:
     """The updates of a block, in order, and the fields made for them."""
 
-    order: Order
+    order: UpdateOrder
     items: list[Item]
     scratch: dict[SSAValue, ScratchOp] = field(default_factory=dict[SSAValue, ScratchOp])
     spread: dict[Spread, BroadcastOp] = field(default_factory=dict[Spread, BroadcastOp])
@@ -84,7 +84,7 @@ class Updates:
         if isinstance(item.source, SSAValue):
             return copying_cell(self.source(item.source, tuple(range(rank)), rank), rank)
 
-        def source_of(access: Access) -> SSAValue:
+        def source_of(access: ApplyRead) -> SSAValue:
             return self.source(access.operand, access.axes, rank)
 
         return outline(item.source, source_of)
@@ -100,7 +100,7 @@ def updates_of(ops: Sequence[Operation]) -> Updates:
     for op in ops:
         if isinstance(op, stencil.ApplyOp) and not demand.boxes(op):
             remark(op, "no store needs the results; the operation is left out")
-    order = Order(ops, demand)
+    order = UpdateOrder(ops, demand)
     items = order.items()
     remark_recurrences(ops)
     updates = Updates(order, items)

@@ -51,12 +51,12 @@ from xdsl.utils.hints import isa
 from timetile.dialects.syntax import field_type
 from timetile.passes.patterns import rewrite_once
 from timetile.passes.raising.boxes import above, below
-from timetile.passes.raising.demand import Access, accesses, demand_of, unbuffered
+from timetile.passes.raising.demand import ApplyRead, accesses, demand_of, unbuffered
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.stencil.gather_cells import joined
 
 
-def field_of(access: Access) -> StencilBoundsAttr | None:
+def field_of(access: ApplyRead) -> StencilBoundsAttr | None:
     """
     The bounds of the field read by an access in a branch. None for an access outside of branches,
     of another apply, or of unknown bounds.
@@ -68,7 +68,7 @@ def field_of(access: Access) -> StencilBoundsAttr | None:
     return bounds if isinstance(bounds, StencilBoundsAttr) else None
 
 
-def inside(access: Access, bounds: StencilBoundsAttr) -> list[tuple[int, int, int]]:
+def inside(access: ApplyRead, bounds: StencilBoundsAttr) -> list[tuple[int, int, int]]:
     """
     For each axis of the field: the axis, and the first and the end of cells with reads inside.
     """
@@ -93,7 +93,7 @@ class Parting:
     """The parts of one apply."""
 
     apply: stencil.ApplyOp
-    guarded: list[tuple[Access, list[tuple[int, int, int]]]]
+    guarded: list[tuple[ApplyRead, list[tuple[int, int, int]]]]
     rewriter: PatternRewriter
     made: list[Operation] = field(default_factory=list[Operation])
     variants: dict[frozenset[Operation], list[SSAValue]] = field(

@@ -203,7 +203,7 @@ class Moving:
 
 
 @dataclass(frozen=True)
-class Rim:
+class RimParameters:
     """
     The cost of a guarded step relative to a step inside the bounds; mappings are by axes of a
     plane.
@@ -263,5 +263,5 @@ class Parameters:
     computing: Computing
     waiting: Waiting
     moving: Moving
-    rim: Rim
+    rim: RimParameters
     worth: Worth

@@ -21,7 +21,7 @@ from timetile.passes.diagnostics import remark
 MOST_OPERATIONS = 8_000
 """Most taps and operations of a thread in a turn: compiling takes about 10 s (measured)."""
 
-Place = Callable[[KernelOp, Schedule], None]
+GiveHomes = Callable[[KernelOp, Schedule], None]
 """Gives every queue of a kernel a home, by a schedule."""
 
 
@@ -51,7 +51,9 @@ def bounded_period(kernel: KernelOp, module: ModuleOp, schedule: Schedule) -> Sc
     return replace(schedule, period=None)
 
 
-def place_in_bounds(kernel: KernelOp, module: ModuleOp, schedule: Schedule, place: Place) -> None:
+def place_in_bounds(
+    kernel: KernelOp, module: ModuleOp, schedule: Schedule, place: GiveHomes
+) -> None:
     """
     Place the queues of a kernel; with a remark and slots that are shifted if slots at fixed places
     make the loop too long.

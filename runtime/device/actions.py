@@ -62,7 +62,7 @@ Action = Repeated | Copied
 
 
 @dataclass(eq=False)
-class Run:
+class GraphRun:
     """
     The actions of a whole run, as a graph for frequent runs, and the places of the results among
     the run's buffers.

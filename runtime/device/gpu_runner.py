@@ -18,9 +18,9 @@ from timetile.runtime.device.actions import (
     LAUNCHES_OF_A_GRAPH,
     Action,
     Copied,
+    GraphRun,
     Prepared,
     Repeated,
-    Run,
     arguments_of,
 )
 from timetile.runtime.device.cells import DeviceBuffer, DeviceMemory
@@ -52,7 +52,7 @@ class GpuRunner(PlannedRunner):
         """An event after the last run, if any."""
         self.repeated: dict[tuple[Any, ...], Any] = {}
         """Graphs of repeated launches, by launches, the graph used last at the end."""
-        self.runs: dict[tuple[Any, ...], Run] = {}
+        self.runs: dict[tuple[Any, ...], GraphRun] = {}
         """Runs, by loop, steps and operands, the run made last at the end."""
         self.actions: list[Action] = []
         """The actions of the present run so far."""
@@ -206,11 +206,11 @@ class GpuRunner(PlannedRunner):
         places = [k for result in results for k, each in enumerate(buffers) if each is result]
         if len(places) != len(results):
             return
-        oldest = keep(self.runs, key, Run(self.actions, tuple(places)))
+        oldest = keep(self.runs, key, GraphRun(self.actions, tuple(places)))
         if oldest is not None:
             self.forget(oldest)
 
-    def run_again(self, run: Run) -> None:
+    def run_again(self, run: GraphRun) -> None:
         """Repeat the actions of a run, as a graph if one pays."""
         run.again += 1
         if run.graph is None and run.launches is not None and run.is_due:
@@ -225,7 +225,7 @@ class GpuRunner(PlannedRunner):
         """A graph of launches, one after the other."""
         return self.device.graph([(each.kernel, each.arguments) for each in launches])
 
-    def forget(self, known: Run) -> None:
+    def forget(self, known: GraphRun) -> None:
         """Free the graph of a run, if any."""
         if known.graph is not None:
             self.device.free_graph(known.graph)

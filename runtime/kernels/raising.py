@@ -51,18 +51,18 @@ def is_raised(module: ModuleOp) -> bool:
     return not any(op.name.startswith(("stencil.", "scf.")) for op in module.walk())
 
 
-Place = tuple[int, int] | tuple[int, int, str] | None
+TextPlace = tuple[int, int] | tuple[int, int, str] | None
 """
 Line and column of an operation, and the file if different from the program's; None if unknown.
 """
 
 
-def places_of(module: ModuleOp, name: str) -> list[Place]:
+def places_of(module: ModuleOp, name: str) -> list[TextPlace]:
     """The places of all operations of a module loaded by a name, in order."""
     return [place_of(op.location, name) for op in module.walk()]
 
 
-def place_of(location: Attribute | None, name: str) -> Place:
+def place_of(location: Attribute | None, name: str) -> TextPlace:
     """The place of an operation of a module loaded by a name."""
     if not isinstance(location, FileLineColLoc):
         return None

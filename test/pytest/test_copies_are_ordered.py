@@ -18,7 +18,7 @@ from support.programs import program_text
 from support.schedules import Schedule, block_plane
 from timetile.dialects.tile import Sync
 from timetile.passes.analysis.queues import synchronisation
-from timetile.passes.analysis.queues.synchronisation import Order, split_keeps
+from timetile.passes.analysis.queues.synchronisation import AccessOrder, split_keeps
 from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.executors.simt.errors import SimtError
@@ -79,7 +79,7 @@ def test_either_order_of_a_copy_is_needed(
     """
     every = synchronisation.copy_orders
 
-    def without(*arguments: Any, **named: Any) -> list[Order]:
+    def without(*arguments: Any, **named: Any) -> list[AccessOrder]:
         orders = every(*arguments, **named)
         return [orders[1 - order]]
 
@@ -95,4 +95,4 @@ def test_either_order_of_a_copy_is_needed(
 )
 def test_split_barriers_release_inner_rows_a_step_later(distance: int, inner: bool, kept: bool):
     """Reads of a warp after its arrival are ordered by the arrival of the next step."""
-    assert split_keeps([Order(0, 1, 3), Order(1, 0, distance, inner)]) == kept
+    assert split_keeps([AccessOrder(0, 1, 3), AccessOrder(1, 0, distance, inner)]) == kept

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from timetile.passes.analysis.launches.launch_planning import Plan, PlannedLaunch, plan
+from timetile.passes.analysis.launches.launch_planning import LaunchPlan, PlannedLaunch, plan
 from timetile.passes.analysis.launches.rotation import Rotation
 from timetile.passes.loops.temporal_fusion import complete_depths
 
@@ -95,7 +95,7 @@ def written_buffers(step: Step, steps: int) -> set[int]:
     return buffers
 
 
-def launches_of(found: Plan) -> Iterator[PlannedLaunch]:
+def launches_of(found: LaunchPlan) -> Iterator[PlannedLaunch]:
     """The launches in running order."""
     end = found.first + found.length
     repeated = found.launches[found.first : end] * found.repeats
@@ -104,7 +104,7 @@ def launches_of(found: Plan) -> Iterator[PlannedLaunch]:
 
 def run_plan(
     step: Step,
-    found: Plan,
+    found: LaunchPlan,
     depths: tuple[int, ...],
     steps: int,
     versions: Versions,
@@ -146,7 +146,7 @@ def run_plan(
     return memory[: len(step.rotate)]
 
 
-def check(step: Step, deepest: tuple[int, ...], steps: int, *, common: bool = False) -> Plan:
+def check(step: Step, deepest: tuple[int, ...], steps: int, *, common: bool = False) -> LaunchPlan:
     """The plan for given depths, with the depths added by `temporal-fusion`, is right."""
     rotation = replace(step.rotation, common_halos=common)
     depths = complete_depths(deepest, rotation.home_cycles)
@@ -255,7 +255,7 @@ def test_a_rotation_names_the_buffers_that_take_turns(
 
 
 def test_no_steps_need_no_launch():
-    assert plan(WAVE.rotation, (4, 2), 0) == Plan((), (), ())
+    assert plan(WAVE.rotation, (4, 2), 0) == LaunchPlan((), (), ())
 
 
 def test_a_wave_of_three_buffers_needs_one_more():

@@ -19,8 +19,8 @@ import pytest
 from numpy.typing import NDArray
 
 from support.sizes import is_nightly, spread
-from timetile.passes.analysis.launches.launch_planning import Plan, PlannedLaunch, plan
-from timetile.passes.analysis.launches.liveness import Access, live_roles
+from timetile.passes.analysis.launches.launch_planning import LaunchPlan, PlannedLaunch, plan
+from timetile.passes.analysis.launches.liveness import RoleAccess, live_roles
 from timetile.passes.analysis.launches.rotation import Rotation
 
 Cells = NDArray[np.uint64]
@@ -82,7 +82,7 @@ def rotation_of(rotate: tuple[int, ...], step: Step, *, common: bool = False) ->
     """The planner's input for a step."""
     hull = (min(u.box[0] for u in step), max(u.box[1] for u in step))
     accesses = [
-        Access(() if u.source == CAPTURED else (u.source,), (u.target,), u.box == hull)
+        RoleAccess(() if u.source == CAPTURED else (u.source,), (u.target,), u.box == hull)
         for u in step
     ]
     written = tuple(any(u.target == role for u in step) for role in range(len(rotate)))
@@ -175,7 +175,7 @@ def unfused(alike: Alike) -> list[Cells]:
     return left
 
 
-def launches_of(found: Plan) -> Iterator[PlannedLaunch]:
+def launches_of(found: LaunchPlan) -> Iterator[PlannedLaunch]:
     """The launches in running order."""
     end = found.first + found.length
     repeated = found.launches[found.first : end] * found.repeats
@@ -191,7 +191,7 @@ def halo_of(rotation: Rotation, role: int, launch: PlannedLaunch, *, single_step
     return rotation.own(role, launch.time)
 
 
-def run_plan(alike: Alike, found: Plan, *, single_steps: bool) -> Cells:
+def run_plan(alike: Alike, found: LaunchPlan, *, single_steps: bool) -> Cells:
     """The program's buffers after the plan; AssertionError for a wrong launch."""
     rotation, hull = alike.rotation, alike.hull
     count = len(rotation.rotate)

@@ -23,9 +23,9 @@ from math import gcd, lcm
 
 from timetile.passes.analysis.launches.placements import (
     Course,
+    LaunchSegment,
     Placed,
-    Placer,
-    Segment,
+    VersionPlacer,
     least_scratch,
     placements,
 )
@@ -57,7 +57,7 @@ class PlannedLaunch:
 
 
 @dataclass(frozen=True)
-class Plan:
+class LaunchPlan:
     """
     A plan: the copies `(from, to)`, then the launches, with `[first, first + length)` run `repeats`
     times.
@@ -78,7 +78,7 @@ def splits(depth: int, depths: Sequence[int]) -> Iterator[tuple[int, int]]:
     yield from sorted(pairs, key=lambda pair: pair[0] - pair[1])
 
 
-def sequences(total: int, tail: int, depths: Sequence[int]) -> Iterator[list[Segment]]:
+def sequences(total: int, tail: int, depths: Sequence[int]) -> Iterator[list[LaunchSegment]]:
     """Launches advancing `total` steps, the last `tail` steps one at a time."""
     rest = total - tail
     if rest < 0:
@@ -89,17 +89,17 @@ def sequences(total: int, tail: int, depths: Sequence[int]) -> Iterator[list[Seg
         rest %= depth
     if rest:
         return
-    final = [Segment(1, True)] * tail
-    yield [Segment(d, False) for d in fused] + final
+    final = [LaunchSegment(1, True)] * tail
+    yield [LaunchSegment(d, False) for d in fused] + final
     for k in range(len(fused) - 1, -1, -1):
         if k + 1 < len(fused) and fused[k] == fused[k + 1]:
             continue
         for pair in splits(fused[k], depths):
             changed = [*fused[:k], *fused[k + 1 :], *pair]
-            yield [Segment(d, False) for d in sorted(changed, reverse=True)] + final
+            yield [LaunchSegment(d, False) for d in sorted(changed, reverse=True)] + final
 
 
-def courses(total: int, longest: int, depths: Sequence[int]) -> Iterator[list[Segment]]:
+def courses(total: int, longest: int, depths: Sequence[int]) -> Iterator[list[LaunchSegment]]:
     """
     Sequences of launches advancing `total` steps and ending with single steps: only sequences with
     launches of several steps.
@@ -126,7 +126,7 @@ class Steady:
         """The launch after the first period."""
         return self.first + self.period
 
-    def repeats_in(self, segments: Sequence[Segment], placed: Placed) -> bool:
+    def repeats_in(self, segments: Sequence[LaunchSegment], placed: Placed) -> bool:
         """The first period of a course may be repeated."""
         period = segments[: self.end]
         if len(period) < self.end or any(segment.steps != self.depth for segment in period):
@@ -142,7 +142,7 @@ def steady(parts: Sequence[Rotation], order: int, depth: int, *, fused: bool) ->
     first, period = 1, lcm(2, order // gcd(order, depth))
     paired: set[Rotation] = set()
     for part in dict.fromkeys(parts):
-        segments = (Segment(depth, depth == 1),) * (MOST_ROUNDS * len(part.rotate))
+        segments = (LaunchSegment(depth, depth == 1),) * (MOST_ROUNDS * len(part.rotate))
         found = repetition(Course(part, segments, fused, endless=True))
         if found is None:
             paired.add(part)
@@ -160,7 +160,7 @@ def repetition(course: Course) -> tuple[int, int] | None:
     """
     first, period = 0, 1
     for copied in dict.fromkeys((frozenset[int](), frozenset(course.live))):
-        placer = Placer(course, copied)
+        placer = VersionPlacer(course, copied)
         known: dict[tuple[object, ...], int] = {}
         for launch in range(len(course.segments)):
             state = tuple(sorted(placer.placed.states[-1].items()))
@@ -186,7 +186,7 @@ class Search:
         self.parts = [rotation.part(cycle) for cycle in self.cycles]
         self.longest = max((len(cycle) for cycle in self.cycles), default=1)
 
-    def plan(self) -> Plan:
+    def plan(self) -> LaunchPlan:
         """The best plan, with launches of several steps if possible."""
         if self.fused and (found := self.plan_with(self.fused)) is not None:
             return found
@@ -194,7 +194,7 @@ class Search:
         assert found is not None, "launches of single steps have placements"
         return found
 
-    def plan_with(self, fused: Sequence[int]) -> Plan | None:
+    def plan_with(self, fused: Sequence[int]) -> LaunchPlan | None:
         """
         The cheapest plan with launches of depths `fused` and, in the end, of single steps; None if
         no placement exists.
@@ -207,10 +207,10 @@ class Search:
         repeats = max(0, (self.steps - keep) // (deepest * known.period))
         short = self.steps - repeats * deepest * known.period
         if not fused:
-            found: Iterator[list[Segment]] = iter([[Segment(1, True)] * short])
+            found: Iterator[list[LaunchSegment]] = iter([[LaunchSegment(1, True)] * short])
         else:
             found = islice(courses(short, self.longest, fused), MOST_SEQUENCES)
-        chosen: tuple[list[Segment], list[Placed]] | None = None
+        chosen: tuple[list[LaunchSegment], list[Placed]] | None = None
         least: tuple[int, int] | None = None
         for segments in found:
             along = [
@@ -241,8 +241,12 @@ class Search:
         return None
 
     def assembled(
-        self, segments: Sequence[Segment], placed: Sequence[Placed], known: Steady, repeats: int
-    ) -> Plan:
+        self,
+        segments: Sequence[LaunchSegment],
+        placed: Sequence[Placed],
+        known: Steady,
+        repeats: int,
+    ) -> LaunchPlan:
         """The placements of all cycles as one plan, in numbers of the program's buffers."""
         scratch_like: list[int] = []
         copies: list[tuple[int, int]] = []
@@ -266,8 +270,8 @@ class Search:
             launches.append(PlannedLaunch(steps, final, time, read, stored))
             time += steps
         if not repeats:
-            return Plan(tuple(copies), tuple(launches), tuple(scratch_like))
-        return Plan(
+            return LaunchPlan(tuple(copies), tuple(launches), tuple(scratch_like))
+        return LaunchPlan(
             tuple(copies),
             tuple(launches),
             tuple(scratch_like),
@@ -277,14 +281,14 @@ class Search:
         )
 
 
-def plan(rotation: Rotation, depths: Sequence[int], steps: int) -> Plan:
+def plan(rotation: Rotation, depths: Sequence[int], steps: int) -> LaunchPlan:
     """
     The launches that run `steps` steps with kernels of `depths` and the final kernel. Plans are
     compared by: launches of several steps, then fewest scratch buffers, then fewest copies of live
     data, then fewest launches of a single step.
     """
     if steps == 0:
-        return Plan((), (), ())
+        return LaunchPlan((), (), ())
     return Search(rotation, depths, steps).plan()
 
 
@@ -295,7 +299,7 @@ def deepest_launch(rotation: Rotation, steps: int) -> int:
     """
     search = Search(rotation, (max(steps, 2),), steps)
     for tail in range(min(steps - 1, search.longest + 4)):
-        segments = (Segment(steps - tail, False), *(Segment(1, True),) * tail)
+        segments = (LaunchSegment(steps - tail, False), *(LaunchSegment(1, True),) * tail)
         courses = (Course(part, segments, fused=True) for part in search.parts)
         if all(placements(course) for course in courses):
             return steps - tail

@@ -31,7 +31,7 @@ def overwrites(update: UpdateOp, bounds: StencilBoundsAttr) -> bool:
 
 
 @dataclass(frozen=True)
-class Access:
+class RoleAccess:
     """
     The roles read and written by an update. `whole`: the update writes every cell of its targets
     inside the written bounds.
@@ -42,7 +42,7 @@ class Access:
     whole: bool
 
 
-def live_roles(rotate: Sequence[int], updates: Sequence[Access]) -> tuple[bool, ...]:
+def live_roles(rotate: Sequence[int], updates: Sequence[RoleAccess]) -> tuple[bool, ...]:
     """
     For each role, whether this or a later step reads the data of the role's buffer before an
     overwrite. An update other than `whole` leaves a part of its target, and counts as a reader.
@@ -68,7 +68,7 @@ def live_arguments(loop: LoopOp) -> tuple[bool, ...]:
     bounds = written_bounds(loop)
     positions: dict[SSAValue, int] = {arg: k for k, arg in enumerate(loop.body.block.args)}
     updates = [
-        Access(
+        RoleAccess(
             tuple(positions[source] for source in update.sources if source in positions),
             tuple(positions[target] for target in update.targets),
             overwrites(update, bounds),

@@ -26,14 +26,14 @@ from typing import NamedTuple
 
 from timetile.passes.analysis.launches.rotation import Rotation
 
-Placement = dict[int, int]
+VersionPlaces = dict[int, int]
 """
 For each live role, the buffer of its version. Numbers from the count of roles on are scratch
 buffers.
 """
 
 
-class Segment(NamedTuple):
+class LaunchSegment(NamedTuple):
     """A launch as its number of steps. A final launch stores all results of its single step."""
 
     steps: int
@@ -50,7 +50,7 @@ class Course:
     """
 
     cycle: Rotation
-    segments: tuple[Segment, ...]
+    segments: tuple[LaunchSegment, ...]
     fused: bool
     endless: bool = False
     paired: bool = False
@@ -166,8 +166,8 @@ class Placed:
     `copies`: pairs `(from, to)` before the first launch, of which `copied` are of live versions.
     """
 
-    states: list[Placement]
-    targets: list[Placement] = field(default_factory=list[Placement])
+    states: list[VersionPlaces]
+    targets: list[VersionPlaces] = field(default_factory=list[VersionPlaces])
     scratch: list[int] = field(default_factory=list[int])
     copies: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     copied: int = 0
@@ -202,14 +202,14 @@ def choose_buffers(wanted: Sequence[Sequence[int]]) -> list[int | None]:
     return [chosen.get(entry) for entry in range(len(wanted))]
 
 
-class Placer:
+class VersionPlacer:
     """Places the versions of a course, launch by launch."""
 
     def __init__(self, course: Course, copied: frozenset[int]):
         self.course, self.cycle = course, course.cycle
         self.count = len(self.cycle.rotate)
         self.placed = Placed([], copied=len(copied))
-        start: Placement = {}
+        start: VersionPlaces = {}
         for role in course.live:
             start[role] = self.add_scratch(role) if role in copied else role
         self.placed.states.append(start)
@@ -226,7 +226,7 @@ class Placer:
         stored, after = self.stored(launch, state)
         time, taken = self.course.times[launch + 1], set(state.values())
         wanted = [self.allowed(launch, role, taken) for role in stored]
-        targets: Placement = {}
+        targets: VersionPlaces = {}
         for role, buffer in zip(stored, choose_buffers(wanted)):
             own = self.cycle.own(role, time)
             targets[role] = self.add_scratch(own) if buffer is None else buffer
@@ -234,7 +234,7 @@ class Placer:
         self.placed.targets.append(targets)
         self.placed.states.append(after)
 
-    def stored(self, launch: int, state: Placement) -> tuple[list[int], Placement]:
+    def stored(self, launch: int, state: VersionPlaces) -> tuple[list[int], VersionPlaces]:
         """
         The roles with versions stored by a launch, and the places of the versions left by a final
         launch.
@@ -242,7 +242,7 @@ class Placer:
         if not self.course.segments[launch].final:
             return list(self.course.live), {}
         stored: list[int] = []
-        kept: Placement = {}
+        kept: VersionPlaces = {}
         for role, before in enumerate(self.cycle.rotate):
             if self.cycle.written[before]:
                 stored.append(role)
@@ -295,7 +295,7 @@ def place(course: Course, copied: frozenset[int]) -> Placed | None:
     """
     if course.last_stores is None or not course.conflicts <= copied:
         return None
-    placer = Placer(course, copied)
+    placer = VersionPlacer(course, copied)
     for launch in range(len(course.segments)):
         placer.advance(launch)
     return placer.finish()

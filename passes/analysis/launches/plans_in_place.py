@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from timetile.passes.analysis.launches.launch_planning import Plan, PlannedLaunch
+from timetile.passes.analysis.launches.launch_planning import LaunchPlan, PlannedLaunch
 from timetile.passes.analysis.launches.rotation import Rotation
 
 
-def plan_in_place(rotation: Rotation, steps: int) -> Plan:
+def plan_in_place(rotation: Rotation, steps: int) -> LaunchPlan:
     """
     The plan of single steps on the buffers of the unfused program. The caller guarantees: no thread
     of a step's kernel reads a cell stored by another thread of the kernel.
@@ -20,6 +20,6 @@ def plan_in_place(rotation: Rotation, steps: int) -> Plan:
         return PlannedLaunch(1, True, time, sources, targets)
 
     if repeats < 2:
-        return Plan((), tuple(map(launch, range(steps))), ())
+        return LaunchPlan((), tuple(map(launch, range(steps))), ())
     launches = tuple(map(launch, range(period + rest)))
-    return Plan((), launches, (), 0, period, repeats)
+    return LaunchPlan((), launches, (), 0, period, repeats)

@@ -41,7 +41,7 @@ from timetile.passes.analysis.queues.storage import ring_window
 
 
 @dataclass(frozen=True)
-class Order:
+class AccessOrder:
     """Stage `before` in some step must be separated from stage `after`, `distance` steps later."""
 
     before: int
@@ -61,7 +61,7 @@ class Order:
         return True
 
 
-def place_barriers(orders: Sequence[Order]) -> tuple[int, ...]:
+def place_barriers(orders: Sequence[AccessOrder]) -> tuple[int, ...]:
     """
     The places, as numbers of stages, of the fewest barriers a step keeping all orders. Orders
     within a step come first, each barrier as late as possible. A barrier at the start of the step
@@ -127,7 +127,7 @@ def words_of_cell(element: Attribute, *, meets: bool) -> int:
     return 1 if meets else CELL_BYTES[element] // MESSAGE_BYTES
 
 
-def batches_keep(orders: Sequence[Order], every: int) -> bool:
+def batches_keep(orders: Sequence[AccessOrder], every: int) -> bool:
     """
     Whether barriers at the start of one step in `every` keep all orders: every order spans `every`
     steps or more.
@@ -135,12 +135,12 @@ def batches_keep(orders: Sequence[Order], every: int) -> bool:
     return all(order.distance >= every for order in orders)
 
 
-def split_keeps(orders: Sequence[Order]) -> bool:
+def split_keeps(orders: Sequence[AccessOrder]) -> bool:
     """Whether one split barrier a step keeps all orders."""
     return all(order.distance >= (2 if order.inner else 1) for order in orders)
 
 
-def collect_orders(kernel: KernelOp, *, within_warps: bool = False) -> list[Order]:
+def collect_orders(kernel: KernelOp, *, within_warps: bool = False) -> list[AccessOrder]:
     """
     The pairs of accesses to shared planes to be separated by a barrier, by the numbers of stages.
     With `within_warps`, the pairs of accesses for which the lanes of a warp must wait for each
@@ -151,7 +151,7 @@ def collect_orders(kernel: KernelOp, *, within_warps: bool = False) -> list[Orde
     position: dict[SSAValue, int] = {
         result: n for n, stage in enumerate(stages) for result in stage.results
     }
-    orders: list[Order] = []
+    orders: list[AccessOrder] = []
     for reader, stage in enumerate(stages):
         if isinstance(stage, ApplyOp):
             for tap in stage.tap_list:
@@ -173,11 +173,11 @@ def collect_orders(kernel: KernelOp, *, within_warps: bool = False) -> list[Orde
                     if lives_in_ring(exchange.queue):
                         # Readers read the ring, with the rows sent by neighbouring blocks around.
                         distance, queue = distance + exchange.hold, exchange.queue
-                orders.append(Order(position[queue], reader, distance))
+                orders.append(AccessOrder(position[queue], reader, distance))
                 if stream is None:
                     continue
                 writer, slots = next_writer(queue, position, stream)
-                orders.append(Order(reader, writer, slots - distance, inner))
+                orders.append(AccessOrder(reader, writer, slots - distance, inner))
     return orders
 
 
@@ -235,7 +235,7 @@ def copy_orders(
     distance: int,
     *,
     inner: bool,
-) -> list[Order]:
+) -> list[AccessOrder]:
     """
     The orders of a ring of copies: a plane arrives before a reader reads the plane, and the reader
     is done before a later plane is copied to the slot.
@@ -243,7 +243,7 @@ def copy_orders(
     load = maker_of(exchange.queue, LoadOp)
     copier = position[load.result]
     until = home_of(exchange).slots.data - load.planes_ahead - distance
-    return [Order(copier, reader, distance), Order(reader, copier, until, inner)]
+    return [AccessOrder(copier, reader, distance), AccessOrder(reader, copier, until, inner)]
 
 
 def next_writer(queue: SSAValue, position: dict[SSAValue, int], stream: int) -> tuple[int, int]:

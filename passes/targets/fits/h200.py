@@ -12,7 +12,7 @@ from timetile.passes.targets.parameters import (
     Moving,
     Parameters,
     Registers,
-    Rim,
+    RimParameters,
     Spare,
     Waiting,
     Worth,
@@ -94,7 +94,7 @@ PARAMETERS = Parameters(
         l2=2.5,
         l2_share=0.75,  # two fields of 1500^2 in FP64 stay
     ),
-    rim=Rim(
+    rim=RimParameters(
         halos={
             1: 2.25,
             2: 1.5,

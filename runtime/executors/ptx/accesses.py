@@ -13,8 +13,8 @@ from timetile.runtime.executors.ptx.arithmetic import FLOATS, KINDS
 from timetile.runtime.executors.ptx.memory import WORD_BYTES, Words
 from timetile.runtime.executors.ptx.operands import (
     Context,
+    LaneAction,
     Source,
-    Step,
     address,
     register,
     source,
@@ -24,7 +24,7 @@ from timetile.runtime.executors.ptx.strand import Strand
 from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.executors.simt.memory import Ints, Mask
 
-Special = Callable[[Context, Instruction], Step]
+Special = Callable[[Context, Instruction], LaneAction]
 
 VECTORS = {"": 1, ".v2": 2, ".v4": 4}
 
@@ -45,7 +45,7 @@ def place_kind(space: str) -> str:
 def load_parameter(kind: str) -> Special:
     """Load a parameter of the kernel, or the result of a function."""
 
-    def bind(c: Context, instruction: Instruction) -> Step:
+    def bind(c: Context, instruction: Instruction) -> LaneAction:
         target, place = instruction.operands
         assert isinstance(place, Address)
         result = register(c, target, "u32" if kind == "u8" else kind, instruction.text)
@@ -64,7 +64,7 @@ def load_parameter(kind: str) -> Special:
 def argument(kind: str) -> Special:
     """Set an argument of the next call."""
 
-    def bind(c: Context, instruction: Instruction) -> Step:
+    def bind(c: Context, instruction: Instruction) -> LaneAction:
         place, value = instruction.operands
         assert isinstance(place, Address)
         get, names = source(c, value, kind, instruction.text)
@@ -73,7 +73,7 @@ def argument(kind: str) -> Special:
     return bind
 
 
-def calls(c: Context, instruction: Instruction) -> Step:
+def calls(c: Context, instruction: Instruction) -> LaneAction:
     """
     Call a function of the mathematical library: the processor's, with last bits possibly other than
     the GPU's.
@@ -93,7 +93,7 @@ def calls(c: Context, instruction: Instruction) -> Step:
 def loads(space: str, count: int, kind: str, *, weak: bool = True) -> Special:
     """Registers from memory."""
 
-    def bind(c: Context, instruction: Instruction) -> Step:
+    def bind(c: Context, instruction: Instruction) -> LaneAction:
         text = instruction.text
         targets, place = instruction.operands
         results = [register(c, target, kind, text) for target in registers(targets)]
@@ -143,7 +143,7 @@ def cells(sources: list[Source], names: list[tuple[str, ...]], s: Strand) -> tup
 def stores(space: str, count: int, kind: str, *, weak: bool = True) -> Special:
     """Memory from registers."""
 
-    def bind(c: Context, instruction: Instruction) -> Step:
+    def bind(c: Context, instruction: Instruction) -> LaneAction:
         text = instruction.text
         place, values = instruction.operands
         where, names = address(c, place, place_kind(space), text)
@@ -163,7 +163,7 @@ def stores(space: str, count: int, kind: str, *, weak: bool = True) -> Special:
     return bind
 
 
-def prefetch(c: Context, instruction: Instruction) -> Step:
+def prefetch(c: Context, instruction: Instruction) -> LaneAction:
     """Prefetch: nothing changes, but the place must exist."""
     text = instruction.text
     where, names = address(c, instruction.operands[0], "u64", text)
@@ -177,7 +177,7 @@ def prefetch(c: Context, instruction: Instruction) -> Step:
     return step
 
 
-def add_released(c: Context, instruction: Instruction) -> Step:
+def add_released(c: Context, instruction: Instruction) -> LaneAction:
     """Add to a word of global memory, and release earlier accesses with the word."""
     text = instruction.text
     where, names = address(c, instruction.operands[0], "u64", text)
@@ -200,7 +200,7 @@ def add_released(c: Context, instruction: Instruction) -> Step:
 # Asynchronous copies.
 
 
-def copies(c: Context, instruction: Instruction) -> Step:
+def copies(c: Context, instruction: Instruction) -> LaneAction:
     """Start a copy from global to shared memory."""
     text = instruction.text
     target, place, size, *rest = instruction.operands
@@ -219,7 +219,7 @@ def copies(c: Context, instruction: Instruction) -> Step:
     return step
 
 
-def commit_group(c: Context, instruction: Instruction) -> Step:
+def commit_group(c: Context, instruction: Instruction) -> LaneAction:
     """Close the group of the copies so far."""
 
     def step(s: Strand, mask: Mask | None) -> None:
@@ -228,7 +228,7 @@ def commit_group(c: Context, instruction: Instruction) -> Step:
     return step
 
 
-def wait_group(c: Context, instruction: Instruction) -> Step:
+def wait_group(c: Context, instruction: Instruction) -> LaneAction:
     """Let copies arrive, except for those of the last groups."""
     pending = instruction.operands[0]
     assert isinstance(pending, str)

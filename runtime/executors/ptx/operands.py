@@ -14,7 +14,7 @@ from timetile.runtime.executors.ptx.strand import Strand
 from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.executors.simt.memory import Ints, Mask
 
-Step = Callable[[Strand, Mask | None], None]
+LaneAction = Callable[[Strand, Mask | None], None]
 """The action of an instruction in the lanes of a mask, or in all lanes."""
 
 Source = Callable[[Strand], Array]
@@ -90,7 +90,7 @@ def address(
     return get, names
 
 
-def computes(context: Context, instruction: Instruction, rule: Rule) -> Step:
+def computes(context: Context, instruction: Instruction, rule: Rule) -> LaneAction:
     """A step that computes a register from others."""
     text = instruction.text
     target, *operands = instruction.operands
@@ -117,7 +117,7 @@ def computes(context: Context, instruction: Instruction, rule: Rule) -> Step:
 def selects(
     result: str, gets: list[Source], names: tuple[str, ...], chooser: tuple[str, ...],
     sides: list[tuple[str, ...]],
-) -> Step:  # fmt: skip
+) -> LaneAction:  # fmt: skip
     """A selection: unset if the predicate or the selected value is."""
     first, second, which = gets
 
@@ -135,7 +135,7 @@ def selects(
     return step
 
 
-def splits(context: Context, targets: tuple[str, ...], operand: Operand, text: str) -> Step:
+def splits(context: Context, targets: tuple[str, ...], operand: Operand, text: str) -> LaneAction:
     """A 64-bit register as two of 32 bits, the lower one first."""
     get, names = source(context, operand, "b64", text)
     low, high = (register(context, target, "b32", text) for target in targets)
@@ -148,7 +148,7 @@ def splits(context: Context, targets: tuple[str, ...], operand: Operand, text: s
     return step
 
 
-def joins(context: Context, target: Operand, parts: tuple[str, ...], text: str) -> Step:
+def joins(context: Context, target: Operand, parts: tuple[str, ...], text: str) -> LaneAction:
     """Two 32-bit registers as one of 64 bits."""
     result = register(context, target, "b64", text)
     (low, names), (high, more) = (source(context, part, "b32", text) for part in parts)

@@ -8,7 +8,7 @@ from timetile.lowering.ptx.symbols import SHARED_SYMBOL
 from timetile.runtime.executors.ptx.accesses import ACCESSES
 from timetile.runtime.executors.ptx.arithmetic import RULES, Array
 from timetile.runtime.executors.ptx.memory import Memory
-from timetile.runtime.executors.ptx.operands import Context, Step, computes
+from timetile.runtime.executors.ptx.operands import Context, LaneAction, computes
 from timetile.runtime.executors.ptx.parse import Entry, Instruction
 from timetile.runtime.executors.ptx.together import TOGETHER
 from timetile.runtime.executors.simt.errors import SimtError
@@ -45,7 +45,7 @@ class Program:
         self.looks = [self.looks_again(place) for place in range(len(entry.code))]
         """Whether the instruction goes back to a look for actions of other lanes."""
 
-    def step(self, instruction: Instruction) -> Step | None:
+    def step(self, instruction: Instruction) -> LaneAction | None:
         """
         The step of an instruction; None for a jump. Raises SimtError for an unknown instruction.
         """

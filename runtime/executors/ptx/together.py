@@ -14,8 +14,8 @@ from timetile.runtime.executors.ptx.accesses import MOVED, VECTORS, Special, cel
 from timetile.runtime.executors.ptx.arithmetic import Array
 from timetile.runtime.executors.ptx.operands import (
     Context,
+    LaneAction,
     Source,
-    Step,
     address,
     bits_of,
     register,
@@ -38,7 +38,7 @@ def check_all_named(get: Source, s: Strand, text: str) -> None:
 def shuffles(mode: str) -> Special:
     """A shuffle: a lane takes the register of another lane, or its own if no other exists."""
 
-    def bind(c: Context, instruction: Instruction) -> Step:
+    def bind(c: Context, instruction: Instruction) -> LaneAction:
         text = instruction.text
         target, value, by, clamp, members = instruction.operands
         result = register(c, target, "b32", text)
@@ -84,7 +84,7 @@ def joined(join: Callable[..., Array], kind: str, *, reads_unset: bool) -> Speci
     with an unset operand take part, as on a GPU; otherwise an unset operand is an error.
     """
 
-    def bind(c: Context, instruction: Instruction) -> Step:
+    def bind(c: Context, instruction: Instruction) -> LaneAction:
         text = instruction.text
         target, value, members = instruction.operands
         result = register(c, target, kind, text)
@@ -104,7 +104,7 @@ def joined(join: Callable[..., Array], kind: str, *, reads_unset: bool) -> Speci
     return bind
 
 
-def warp_sync(c: Context, instruction: Instruction) -> Step:
+def warp_sync(c: Context, instruction: Instruction) -> LaneAction:
     """Synchronise warps: all lanes see earlier accesses of all lanes."""
     text = instruction.text
     named, _ = source(c, instruction.operands[0], "b32", text)
@@ -120,24 +120,24 @@ def warp_sync(c: Context, instruction: Instruction) -> Step:
 # Blocks, clusters, arrivals.
 
 
-def block_barrier(c: Context, instruction: Instruction) -> Step:
+def block_barrier(c: Context, instruction: Instruction) -> LaneAction:
     """A barrier of a block."""
     if instruction.operands != ("0",):
         raise SimtError(instruction.text, "barrier 0 is the only one")
     return lambda s, mask: s.launch.barriers.meet_block(s, mask)
 
 
-def cluster_arrive(c: Context, instruction: Instruction) -> Step:
+def cluster_arrive(c: Context, instruction: Instruction) -> LaneAction:
     """An arrival at the barrier of a cluster."""
     return lambda s, mask: s.launch.barriers.arrive_cluster(s, mask, instruction.text)
 
 
-def cluster_wait(c: Context, instruction: Instruction) -> Step:
+def cluster_wait(c: Context, instruction: Instruction) -> LaneAction:
     """A wait at the barrier of a cluster."""
     return lambda s, mask: s.launch.barriers.meet_cluster(s, mask, instruction.text)
 
 
-def nothing(c: Context, instruction: Instruction) -> Step:
+def nothing(c: Context, instruction: Instruction) -> LaneAction:
     """Memory here is always in order."""
     return lambda s, mask: None
 
@@ -149,7 +149,7 @@ def counter_of(s: Strand, lanes: Ints, at: Ints, text: str) -> tuple[Ints, Ints]
     return words // cells, words % cells
 
 
-def make_mbarrier(c: Context, instruction: Instruction) -> Step:
+def make_mbarrier(c: Context, instruction: Instruction) -> LaneAction:
     """Initialise an mbarrier."""
     text = instruction.text
     where, names = address(c, instruction.operands[0], "u32", text)
@@ -165,7 +165,7 @@ def make_mbarrier(c: Context, instruction: Instruction) -> Step:
     return step
 
 
-def arrive(c: Context, instruction: Instruction) -> Step:
+def arrive(c: Context, instruction: Instruction) -> LaneAction:
     """Lanes arrive, and may say how many bytes are to come as well."""
     text = instruction.text
     _, place, *rest = instruction.operands
@@ -182,7 +182,7 @@ def arrive(c: Context, instruction: Instruction) -> Step:
     return step
 
 
-def try_wait(c: Context, instruction: Instruction) -> Step:
+def try_wait(c: Context, instruction: Instruction) -> LaneAction:
     """Whether the phase of a parity is complete."""
     text = instruction.text
     target, place, phase = instruction.operands
@@ -203,7 +203,7 @@ def try_wait(c: Context, instruction: Instruction) -> Step:
     return step
 
 
-def map_shared(c: Context, instruction: Instruction) -> Step:
+def map_shared(c: Context, instruction: Instruction) -> LaneAction:
     """The address of the same place in another block of the cluster."""
     text = instruction.text
     target, place, rank = instruction.operands
@@ -220,7 +220,7 @@ def map_shared(c: Context, instruction: Instruction) -> Step:
 def sends(count: int, kind: str) -> Special:
     """Send cells to another block, counted there on arrival."""
 
-    def bind(c: Context, instruction: Instruction) -> Step:
+    def bind(c: Context, instruction: Instruction) -> LaneAction:
         text = instruction.text
         place, values, counter = instruction.operands
         where, names = address(c, place, "u32", text)

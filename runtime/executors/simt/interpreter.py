@@ -13,7 +13,7 @@ from timetile.runtime.executors.simt.barriers import BARRIERS, BARRIERS_THAT_WAI
 from timetile.runtime.executors.simt.control import CONTROL_THAT_WAIT
 from timetile.runtime.executors.simt.copies import COPIES
 from timetile.runtime.executors.simt.errors import SimtError
-from timetile.runtime.executors.simt.machine import Machine, Run
+from timetile.runtime.executors.simt.machine import Machine, RunOperation
 from timetile.runtime.executors.simt.memory import Buffer
 from timetile.runtime.executors.simt.posting import POSTING, POSTING_THAT_WAIT
 from timetile.runtime.executors.simt.values import VALUES, arithmetic
@@ -29,9 +29,9 @@ WAITING = CONTROL_THAT_WAIT | BARRIERS_THAT_WAIT | ARRIVALS_THAT_WAIT | POSTING_
 class SimtLaunch(Machine):
     """A launch, with the handlers that run operations."""
 
-    def run_of(self, op: Operation) -> Run:
+    def run_of(self, op: Operation) -> RunOperation:
         """How an operation runs. Raises CompileError for an unknown operation."""
-        known: Run | None = WAITING.get(type(op)) or HANDLERS.get(type(op))
+        known: RunOperation | None = WAITING.get(type(op)) or HANDLERS.get(type(op))
         if known is not None:
             return known
         if is_arithmetic(op):

@@ -30,15 +30,15 @@ Handler = Callable[..., None]
 Waiter = Callable[..., Strand]
 """A handler of an operation at which threads may wait for others."""
 
-Run = Callable[..., Strand | None]
+RunOperation = Callable[..., Strand | None]
 """A handler or a waiter: called with a machine, an operation and the mask of active threads."""
 
-Code = dict[Block, list[tuple[Operation, Run]]]
+Code = dict[Block, list[tuple[Operation, RunOperation]]]
 """How the operations of each block run, found once: loops run blocks many times."""
 
 
 @dataclass(frozen=True)
-class Access:
+class ThreadAccess:
     """
     The fixed parts of an access to a buffer: cells counted from an index, and the mask of threads.
     """
@@ -52,11 +52,11 @@ class Access:
     """Consecutive cells."""
 
     @staticmethod
-    def of(op: simt.LoadOp | simt.StoreOp | simt.OverrideOp) -> Access:
+    def of(op: simt.LoadOp | simt.StoreOp | simt.OverrideOp) -> ThreadAccess:
         """An operation's."""
         shared = address_space(op.buffer) == SHARED_SPACE
         width = len(op.cell_types)
-        return Access(op.buffer, shared, op.index, op.offset.value.data, op.mask, width)
+        return ThreadAccess(op.buffer, shared, op.index, op.offset.value.data, op.mask, width)
 
 
 class Machine(ABC):
@@ -90,7 +90,7 @@ class Machine(ABC):
         self.values: dict[SSAValue, Any] = {}
         self.unset: dict[SSAValue, Mask | None] = {}
         self.code: Code = {} if code is None else code
-        self.accesses: dict[Operation, Access] = {}
+        self.accesses: dict[Operation, ThreadAccess] = {}
         """The fixed parts of accesses, kept as loops run operations many times."""
         self.events = 0
         """The number of events, so far, for which a thread may have waited."""
@@ -120,7 +120,7 @@ class Machine(ABC):
         return list(last.operands) if isinstance(last, scf.YieldOp) else []
 
     @abstractmethod
-    def run_of(self, op: Operation) -> Run:
+    def run_of(self, op: Operation) -> RunOperation:
         """How an operation runs. Raises CompileError for an unknown operation."""
 
     def spread(self, value: SSAValue) -> Values:
@@ -164,10 +164,10 @@ class Machine(ABC):
             )
         return np.where(mask, new[0], old[0]), unset
 
-    def access_of(self, op: simt.LoadOp | simt.StoreOp | simt.OverrideOp) -> Access:
+    def access_of(self, op: simt.LoadOp | simt.StoreOp | simt.OverrideOp) -> ThreadAccess:
         """The fixed parts of an access."""
         if op not in self.accesses:
-            self.accesses[op] = Access.of(op)
+            self.accesses[op] = ThreadAccess.of(op)
         return self.accesses[op]
 
     def addresses(
