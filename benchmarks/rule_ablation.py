@@ -23,7 +23,7 @@ from timetile.passes.targets.parameters import Parameters
 from timetile.passes.targets.target import Target
 
 RULES: Mapping[str, Mapping[str, float | str]] = {
-    "spills weighed at the rim (weighs_spills)": {"rim.wide": "rim.guards.1"},
+    "spills weighed at the rim (rim_counts_spills)": {"rim.wide": "rim.guards.1"},
     "wide sums": {"worth.wide_sums": 1.0},
     "two turns": {"worth.turns": 1.0},
     "worth of a level": {"worth.level": 1.0},

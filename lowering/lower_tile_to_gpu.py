@@ -55,10 +55,10 @@ from timetile.lowering.tile_to_gpu.chunks import (
 from timetile.lowering.tile_to_gpu.code import KernelCode
 from timetile.lowering.tile_to_gpu.loops import emit_variant
 from timetile.lowering.tile_to_gpu.message_buffers import launch_words, messages, tile_words
-from timetile.lowering.tile_to_gpu.placement import place
+from timetile.lowering.tile_to_gpu.placement import place_queues
 from timetile.lowering.tile_to_gpu.shared_memory import check_shared_memory
 from timetile.lowering.tile_to_gpu.thread import (
-    Seat,
+    ThreadSeat,
     Turn,
     chunk_steps,
     is_interior,
@@ -135,7 +135,7 @@ def emit_kernel(entry: Block, geometry: Geometry, memory: BlockMemory, module: M
     else:
         chunk = place_chunk(emit, geometry, seat.tile)
     thread = place_thread(emit, geometry, seat, chunk)
-    placement = place(emit, geometry, memory, thread, arguments)
+    placement = place_queues(emit, geometry, memory, thread, arguments)
     functions = functions_of(kernel, module)
     emit_variants(KernelCode.of(geometry, thread, arguments, functions, placement), emit)
     if thread.steps_before is not None:
@@ -154,13 +154,15 @@ def next_tiles(
     """
     layout = geometry.layout
     loop = Block(arg_types=[i32, i32])
-    held = tile_of_block(emit, layout)
-    emit.add(scf.ForOp(held, emit.int(geometry.tiles), together, [emit.int(0)], loop))
+    first_tile = tile_of_block(emit, layout)
+    emit.add(scf.ForOp(first_tile, emit.int(geometry.tiles), together, [emit.int(0)], loop))
     tile, steps_before = loop.args
-    return emit.into(loop), Turn(held, tile, steps_before, buffer)
+    return emit.into(loop), Turn(first_tile, tile, steps_before, buffer)
 
 
-def next_columns(emit: Emitter, geometry: Geometry, seat: Seat) -> tuple[Emitter, Seat, Chunk]:
+def next_columns(
+    emit: Emitter, geometry: Geometry, seat: ThreadSeat
+) -> tuple[Emitter, ThreadSeat, Chunk]:
     """A loop over the columns of a tile's stretch. A chunk begins anew in each column."""
     stretch, loop = place_stretch(emit, geometry, seat.tile), Block(arg_types=[i32])
     end = stretch.columns_end

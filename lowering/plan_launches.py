@@ -38,7 +38,7 @@ from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp, RoleAttr, RoleKind, ScratchOp
 from timetile.lowering.launch_facts import known_launch_facts
 from timetile.passes.analysis.launches.launch_planning import LaunchPlan, PlannedLaunch, plan
-from timetile.passes.analysis.launches.liveness import rotation_of
+from timetile.passes.analysis.launches.liveness import loop_rotation
 from timetile.passes.analysis.launches.plans_in_place import plan_in_place
 from timetile.passes.analysis.launches.rotation import Rotation
 from timetile.passes.analysis.launches.trip_counts import constant_steps
@@ -93,7 +93,7 @@ class LoopPlanner:
 
     def __init__(self, loop: LoopOp, kernels: Sequence[PlannedKernel]):
         self.loop = loop
-        self.rotation = rotation_of(loop)
+        self.rotation = loop_rotation(loop)
         self.kernels, self.parts = kernels, parts_of_step(kernels)
         self.fused = {kernel.steps: kernel for kernel in kernels if kernel.steps > 1}
 

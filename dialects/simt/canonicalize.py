@@ -26,7 +26,7 @@ def known_mask(mask: SSAValue | None) -> bool | None:
     return None if value is None else bool(value)
 
 
-def place(index: SSAValue | None, offset: IntegerAttr) -> tuple[SSAValue | None, int]:
+def folded_place(index: SSAValue | None, offset: IntegerAttr) -> tuple[SSAValue | None, int]:
     """The index and the offset of an access, with a constant index as a part of the offset."""
     known = None if index is None else const_evaluate_operand(index)
     return (index, offset.value.data) if known is None else (None, offset.value.data + known)
@@ -35,7 +35,7 @@ def place(index: SSAValue | None, offset: IntegerAttr) -> tuple[SSAValue | None,
 def is_plain(op: AccessOp) -> bool:
     """The access has neither a known mask nor a constant index to simplify."""
     mask_known = op.mask is not None and known_mask(op.mask) is not None
-    return not mask_known and place(op.index, op.offset)[0] is op.index
+    return not mask_known and folded_place(op.index, op.offset)[0] is op.index
 
 
 def left_mask(op: AccessOp) -> SSAValue | None:
@@ -87,7 +87,7 @@ class SimplifyAccess(RewritePattern):
         if known_mask(op.mask) is False:
             masked_off(op, rewriter)
         else:
-            rewriter.replace(op, moved(op, *place(op.index, op.offset), left_mask(op)))
+            rewriter.replace(op, moved(op, *folded_place(op.index, op.offset), left_mask(op)))
 
 
 class SimplifyCopy(RewritePattern):
@@ -95,8 +95,8 @@ class SimplifyCopy(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: CopyAsyncOp, rewriter: PatternRewriter, /) -> None:
-        target, target_offset = place(op.target_index, op.target_offset)
-        source, source_offset = place(op.source_index, op.source_offset)
+        target, target_offset = folded_place(op.target_index, op.target_offset)
+        source, source_offset = folded_place(op.source_index, op.source_offset)
         mask = None if known_mask(op.mask) else op.mask
         if (target, source, mask) == (op.target_index, op.source_index, op.mask):
             return

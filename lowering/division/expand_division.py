@@ -49,7 +49,7 @@ from timetile.lowering.division.guards import guards_of
 from timetile.lowering.division.newton import DivisionExpansion, is_expanded
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.threads.order_threads import used_values
-from timetile.lowering.threads.rewriting import functions_of, move_before, replace
+from timetile.lowering.threads.rewriting import functions_of, move_before, replace_results
 from timetile.lowering.tile_to_gpu.cells import is_arithmetic
 from timetile.passes.analysis.cells.instructions import is_approximate
 from timetile.passes.analysis.cells.pressure import value_words
@@ -157,7 +157,7 @@ def expand_approximations(block: Block, setup: Emitter) -> None:
     for op in [inner for inner in block.ops if is_approximate(inner)]:
         result = approximation.expand(op, op.operands)
         move_before(list(scratch.ops), op)
-        replace(op, result)
+        replace_results(op, result)
 
 
 def expand_block(block: Block, setup: Emitter) -> None:

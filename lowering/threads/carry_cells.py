@@ -41,7 +41,7 @@ from xdsl.passes import ModulePass
 
 from timetile.dialects import simt
 from timetile.dialects.verified import block_of, terminator_of
-from timetile.lowering.threads.rewriting import functions_of, replace
+from timetile.lowering.threads.rewriting import functions_of, replace_results
 from timetile.lowering.tile_to_gpu.cells import copied
 from timetile.passes.analysis.cells.sharing import find, is_magnitude_use, is_shared, key_of
 
@@ -139,13 +139,13 @@ class CarryingLoop:
         """
         place = self.places[operand]
         for after in self.after(operand):
-            replace(after, self.loop.results[place])
+            replace_results(after, self.loop.results[place])
         self.loop.operands[FIRST_CARRIED + place] = self.first(op)
         self.terminator.operands[place] = later.results[0]
         readers = [use.operation for use in op.results[0].uses]
         for known in (op, *readers):
             self.forget(known)
-        replace(op, operand)
+        replace_results(op, operand)
         for reader in readers:
             self.know(reader)
 

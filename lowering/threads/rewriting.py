@@ -16,7 +16,7 @@ def functions_of(module: ModuleOp) -> list[gpu.FuncOp]:
     return [op for op in module.walk() if isinstance(op, gpu.FuncOp)]
 
 
-def replace(op: Operation, *values: SSAValue) -> None:
+def replace_results(op: Operation, *values: SSAValue) -> None:
     """Replace an operation's results by values, and erase the operation."""
     for old, new in zip(op.results, values, strict=True):
         old.replace_all_uses_with(new)

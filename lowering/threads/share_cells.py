@@ -29,7 +29,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
-from timetile.lowering.threads.rewriting import functions_of, replace
+from timetile.lowering.threads.rewriting import functions_of, replace_results
 from timetile.passes.analysis.cells.sharing import find, is_shared, key_of
 
 
@@ -46,7 +46,7 @@ def share_block(block: Block) -> None:
         if first is None:
             seen[key_of(op, op.operands)] = op
             continue
-        replace(op, *first.results)
+        replace_results(op, *first.results)
 
 
 class ShareCellsPass(ModulePass):

@@ -121,7 +121,7 @@ class KernelCode:
     def synchronises(self) -> bool:
         """The lanes of a warp wait for each other in every step."""
         in_every_step = bool(self.barriers) and self.barrier_steps == 1
-        return in_every_step or any(ring.is_dealt for ring in self.placement.prefetches)
+        return in_every_step or any(ring.changes_lanes for ring in self.placement.prefetches)
 
     @property
     def takes_for_others(self) -> bool:

@@ -109,7 +109,7 @@ def take_prefetched(step: StreamStep, number: int, ring: PrefetchRing) -> Plane:
     placement = step.code.placement
     if ring.waits:
         step.emit.add(nvvm.CpAsyncWaitGroupOp(placement.pending_groups))
-        if any(other.is_dealt for other in placement.prefetches):
+        if any(other.changes_lanes for other in placement.prefetches):
             # Lanes read cells that other lanes copied, and overwrite cells that other lanes have
             # read.
             step.synchronise_warp()

@@ -52,7 +52,7 @@ def blocks_meet(kernel: KernelOp) -> bool:
 
 def lane_words(kernel: KernelOp, element: Attribute) -> int:
     """64-bit words of a cell."""
-    return words_of_cell(element, meets=blocks_meet(kernel))
+    return words_of_cell(element, at_grid_barriers=blocks_meet(kernel))
 
 
 def slots_of_tile(kernel: KernelOp) -> int:
@@ -217,7 +217,7 @@ def place_message_buffers(
     layout = layout_of(kernel)
     buffers = MessageBuffers(turn)
     words = buffer_words(kernel)
-    tile = emit.add_int(emit.mul_int(turn.held, tile_words(kernel)), HEADER_WORDS)
+    tile = emit.add_int(emit.mul_int(turn.first_tile, tile_words(kernel)), HEADER_WORDS)
     own = emit.add_int(tile, emit.mul_int(thread.rank, 2 * words))
     if blocks_meet(kernel):
         counter = emit.add_int(tile, all_buffer_words(kernel))

@@ -94,7 +94,7 @@ class Placement:
         return next((p for p in self.prefetches if p.load is load), None)
 
 
-def place(
+def place_queues(
     emit: Emitter,
     geometry: Geometry,
     memory: BlockMemory,

@@ -76,7 +76,7 @@ class PrefetchRing:
         return bool(self.pads)
 
     @property
-    def is_dealt(self) -> bool:
+    def changes_lanes(self) -> bool:
         """Lanes read what other lanes of the warp copied."""
         return self.copied_from is not self.read_from
 
@@ -114,7 +114,7 @@ def lane_ring(
     warp = emit.mul_int(thread.warp_in_block, planes.warp_cells)
     copied_from = read_from = emit.add_int(warp, emit.mul_int(thread.lane, width))
     view = thread
-    if geometry.is_dealt(load.field):
+    if geometry.deals_rows(load.field):
         view = dealt(emit, thread, width)
         read_from = emit.add_int(warp, emit.mul_int(thread.lane, cells))
         copies = row_vectors(rows, cells, width, cells * LANES, width * LANES)
@@ -142,7 +142,7 @@ def tile_ring(
     width, cells = geometry.access_width(load.field), geometry.axes[-1].layout.cells
     rows, shape = geometry.thread_rows, FieldShape.of(load.field)
     view, copied_from, stride = thread, plane.own, width
-    if geometry.is_dealt(load.field):
+    if geometry.deals_rows(load.field):
         view, stride = dealt(emit, thread, width), width * LANES
         copied_from = emit.add_int(plane.own, emit.mul_int(thread.lane, width - cells))
     copies = row_vectors(rows, cells, width, plane.layout.pitch, stride)

@@ -39,11 +39,11 @@ class ThreadAxis:
 class Turn:
     """
     The present tile of a block, if the blocks of a tile exchange messages, and take one tile after
-    the other: `held` is the number of the block's first tile, `tile` the number of the present
+    the other: `first_tile` and `tile` are the numbers of the block's first tile and of the present
     tile, and `steps_before` counts the stream steps of earlier tiles.
     """
 
-    held: SSAValue
+    first_tile: SSAValue
     tile: SSAValue
     steps_before: SSAValue
     buffer: SSAValue
@@ -51,7 +51,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Seat:
+class ThreadSeat:
     """A thread's place in the block, and the block's tile."""
 
     lane: SSAValue
@@ -88,7 +88,7 @@ class Thread:
         return None if self.turn is None else self.turn.steps_before
 
 
-def take_seat(emit: Emitter, geometry: Geometry, turn: Turn | None = None) -> Seat:
+def take_seat(emit: Emitter, geometry: Geometry, turn: Turn | None = None) -> ThreadSeat:
     """
     Compute a thread's tile from block and thread numbers, or from the turn of blocks with several
     tiles.
@@ -107,10 +107,10 @@ def take_seat(emit: Emitter, geometry: Geometry, turn: Turn | None = None) -> Se
         tile = turn.tile
     if pack > 1:
         tile = emit.add_int(emit.mul_int(block, pack), warp)
-    return Seat(lane, warp, tile, rank, turn, is_tile(emit, geometry, tile))
+    return ThreadSeat(lane, warp, tile, rank, turn, is_tile(emit, geometry, tile))
 
 
-def place_thread(emit: Emitter, geometry: Geometry, seat: Seat, chunk: Chunk) -> Thread:
+def place_thread(emit: Emitter, geometry: Geometry, seat: ThreadSeat, chunk: Chunk) -> Thread:
     """
     Compute a thread's own cells in the column of its tile. Of tiles that share a block, each has a
     single warp.

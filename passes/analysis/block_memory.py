@@ -182,7 +182,7 @@ class Allocator:
                     part = self.exchanged.allocate(stage, element, cells)
                     ring = EdgeRing(part, edges, home.slots.data, home.addressing.data)
                     memory.edges[stage.result] = ring
-            case StoreOp() if self.geometry.is_dealt(stage.field):
+            case StoreOp() if self.geometry.deals_rows(stage.field):
                 cells = StagedRows.of(self.layout).cells
                 memory.staged[stage.field] = memory.allocate(element_type(stage.field), cells)
             case _:

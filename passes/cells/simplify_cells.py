@@ -123,7 +123,7 @@ def by_reciprocal_root(op: arith.DivfOp) -> list[Operation]:
     return [made, arith.MulfOp(op.lhs, made.result, op.fastmath)]
 
 
-def replace(op: Operation, new: Sequence[Operation], rewriter: PatternRewriter) -> None:
+def replace_with_last(op: Operation, new: Sequence[Operation], rewriter: PatternRewriter) -> None:
     """Replace an operation, and erase constants and roots needed for the operation only."""
     operands, last = list(op.operands), new[-1]
     # Only the last new operation takes the name of the old result.
@@ -137,7 +137,7 @@ class FoldConstants(RewritePattern):
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         if (known := folded(op)) is not None:
-            replace(op, [known], rewriter)
+            replace_with_last(op, [known], rewriter)
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class MultiplyByReciprocal(RewritePattern):
     def match_and_rewrite(self, op: arith.DivfOp, rewriter: PatternRewriter, /) -> None:
         if (factor := reciprocal(op, self.everywhere)) is not None:
             product = arith.MulfOp(op.lhs, factor.result, op.fastmath)
-            replace(op, [factor, product], rewriter)
+            replace_with_last(op, [factor, product], rewriter)
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ class Approximate(RewritePattern):
             op.fastmath = arith.FastMathFlagsAttr({*op.fastmath.data, APPROXIMATE})
             rewriter.notify_op_modified(op)
         if isinstance(op, arith.DivfOp) and (new := by_reciprocal_root(op)):
-            replace(op, new, rewriter)
+            replace_with_last(op, new, rewriter)
 
 
 def all_patterns(fp_division: FpDivision) -> Patterns:

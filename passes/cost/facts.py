@@ -219,7 +219,7 @@ class KernelFacts:
         return max((abs(tap.offset[-1]) for tap in self.taps), default=0)
 
 
-def cell_bytes(queue: SSAValue) -> int:
+def queue_bytes(queue: SSAValue) -> int:
     """Bytes of a queue's cells."""
     return CELL_BYTES[queue_type(queue).element]
 
@@ -255,7 +255,7 @@ def plane_words(kernel: KernelOp, words: int) -> int:
     if kernel.stream_axis is None:
         return words * most_alive(kernel)
     return words + sum(
-        cell_bytes(queue) // 4 * oldest_age(queue, kernel.stream_axis)
+        queue_bytes(queue) // 4 * oldest_age(queue, kernel.stream_axis)
         for queue in kept_queues(kernel)
     )
 
@@ -324,7 +324,7 @@ def fixed_cells(load: LoadOp, kernel: KernelOp) -> FixedCells:
     taps = () if kernel.stream_axis in axes else taps_of(load.result)
     moved = (kernel.in_plane(tap.offset) for _, tap in taps)
     offsets = frozenset(tuple(offset[k] for k in inside) for offset in moved)
-    return FixedCells(cell_bytes(load.result) // 4, inside, offsets)
+    return FixedCells(queue_bytes(load.result) // 4, inside, offsets)
 
 
 def exchange_facts(kernel: KernelOp, exchange: ExchangeOp) -> ExchangeFacts:
@@ -359,7 +359,7 @@ def facts_of(kernel: KernelOp, module: ModuleOp, known: KnownSharing | None = No
     loads = [stage for stage in kernel.stages if isinstance(stage, LoadOp)]
     known = {} if known is None else known
     stages = tuple(stage_facts(stage, kernel, module, known) for stage in applies)
-    words = max(cell_bytes(queue) // 4 for stage in kernel.stages for queue in stage.results)
+    words = max(queue_bytes(queue) // 4 for stage in kernel.stages for queue in stage.results)
     scalars = dict.fromkeys(scalar for stage in applies for scalar in stage.scalars)
     replaced = (stage for stage in applies if stage.replaces_cells)
     return KernelFacts(

@@ -30,7 +30,7 @@ def has_copies(geometry: Geometry, guards: Guards) -> bool:
     return unstreamed and not geometry.kernel.reads_memory
 
 
-def weighs_spills(geometry: Geometry, planes: int) -> bool:
+def rim_counts_spills(geometry: Geometry, planes: int) -> bool:
     """
     Whether the weight of the rim's steps includes spills, because levels keep many planes of FP64.
     (The weight for halos apart includes spills, too: j2d9pt is fastest at six levels, with half a
@@ -54,7 +54,7 @@ def edge_weight(
         return 1.0
     if geometry.reads_halos:
         return weights.halos[shape.axes]
-    if weighs_spills(geometry, planes):
+    if rim_counts_spills(geometry, planes):
         return weights.wide
     words = is_word(geometry.stored_fields[0])
     if sums and shape is TileShape.STRIP and words and not geometry.has_narrow_accesses:

@@ -30,7 +30,7 @@ class Setting:
     """Whether planes of a column may be joined with planes of other columns."""
     splits: bool
     """Threads announce the end of a stream step, and wait later."""
-    meets: bool
+    at_grid_barriers: bool
     """
     The blocks of a tile wait for each other at barriers of the grid, and not for each other's
     words.
@@ -47,7 +47,7 @@ class Setting:
             guards=schedule.guards,
             joins=not schedule.columns_alone,
             splits=schedule.splits,
-            meets=schedule.meets_at_barriers,
+            at_grid_barriers=schedule.meets_at_barriers,
             every=schedule.steps_between_barriers,
         )
 
@@ -63,14 +63,14 @@ class Setting:
             guards=Guards.RIM if has_interior else Guards.ALL,
             joins=any(variant.joined.data for variant in variants),
             splits=splits(kernel),
-            meets=meets_at_barriers(exchanges),
+            at_grid_barriers=meets_at_barriers(exchanges),
             every=steps_between_barriers(exchanges),
         )
 
     @property
     def arrives(self) -> bool:
         """Warps arrive at words in shared memory, and wait later."""
-        return self.splits and not self.meets
+        return self.splits and not self.at_grid_barriers
 
     @cached_property
     def axes(self) -> tuple[AxisLayout, ...]:

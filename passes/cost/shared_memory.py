@@ -11,7 +11,7 @@ from timetile.passes.analysis.geometry.shared_layout import (
     slice_bytes,
 )
 from timetile.passes.analysis.queues.storage import copies_slots, exchanged_slots, fixed_slots
-from timetile.passes.cost.facts import ExchangeFacts, KernelFacts, cell_bytes, field_bytes
+from timetile.passes.cost.facts import ExchangeFacts, KernelFacts, field_bytes, queue_bytes
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.turn import period_of
 from timetile.passes.targets.hardware import SLICE_ALIGNMENT
@@ -37,7 +37,7 @@ def padded_plane_cells(exchange: ExchangeFacts, setting: Setting) -> int:
 
 def exchange_bytes(exchange: ExchangeFacts, setting: Setting, facts: KernelFacts) -> int:
     """Bytes of the slots of an exchange: of edges, or of whole planes with surrounding cells."""
-    flags = setting.has_messages and not setting.meets
+    flags = setting.has_messages and not setting.at_grid_barriers
     slots = exchanged_slots(exchange.ages, flags=flags, every=setting.every)
     slots = fixed_slots(slots, period=period_of(facts, setting), every=setting.every)
     if exchange.whole:
@@ -58,12 +58,12 @@ def shared_bytes(facts: KernelFacts, setting: Setting, geometry: Geometry, ahead
     arrives = setting.arrives and facts.shape.streams and bool(facts.exchanges)
     total = SLICE_ALIGNMENT if arrives else 0
     rows = StagedRows.of(setting.layout).cells
-    dealt = [field for field in facts.stored if geometry.is_dealt(field)]
+    dealt = [field for field in facts.stored if geometry.deals_rows(field)]
     total += sum(slice_bytes(rows, field_bytes(field)) for field in dealt)
     if ahead and facts.shape.streams:
         ring = PrefetchLayout.of(setting.layout, ahead).cells
         own = [load for load in facts.loads if load.result not in facts.published]
-        total += sum(slice_bytes(ring, cell_bytes(load.result)) for load in own)
+        total += sum(slice_bytes(ring, queue_bytes(load.result)) for load in own)
     for exchange in facts.exchanges:
         if exchange.copies:
             cells = padded_plane_cells(exchange, setting)

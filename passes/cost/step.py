@@ -9,7 +9,7 @@ from typing import NamedTuple
 from timetile.dialects.tile import Guards, queue_type
 from timetile.passes.analysis.geometry.plane_geometry import vector_cells
 from timetile.passes.analysis.geometry.residency import Residency
-from timetile.passes.cost.facts import KernelFacts, StageFacts, cell_bytes, field_bytes
+from timetile.passes.cost.facts import KernelFacts, StageFacts, field_bytes, queue_bytes
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.taps import neighbours, wavefronts
 from timetile.passes.cost.terms import StepCycles
@@ -50,7 +50,7 @@ def fetches(facts: KernelFacts, setting: Setting) -> Moves:
     """Shuffled words, and aligned vectors from shared memory, for all queues tapped by a thread."""
     moves = Moves(0.0, 0.0)
     for queue, taps in facts.tapped:
-        size = cell_bytes(queue)
+        size = queue_bytes(queue)
         group = vector_cells(setting.row_cells, queue_type(queue).element)
         shuffled, vectors = neighbours(taps, setting.patch, group)
         words = shuffled * (size // 4)
@@ -62,7 +62,7 @@ def loads_and_edges(facts: KernelFacts, setting: Setting) -> Moves:
     """Copies arriving in shared memory and read again, and published edges."""
     moves, cells = Moves(0.0, 0.0), setting.thread_cells
     for load in facts.loads:
-        size = cell_bytes(load.result)
+        size = queue_bytes(load.result)
         moves = moves.and_also(Moves(2 * cells * size / VECTOR_BYTES, 2 * wavefronts(cells, size)))
     if not facts.shape.has_rows:
         return moves

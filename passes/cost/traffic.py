@@ -7,7 +7,7 @@ from math import ceil, log2, prod
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.residency import Residency
 from timetile.passes.analysis.geometry.tile_shape import TileShape
-from timetile.passes.cost.facts import KernelFacts, cell_bytes, field_bytes
+from timetile.passes.cost.facts import KernelFacts, field_bytes, queue_bytes
 from timetile.passes.cost.rim import has_copies
 from timetile.passes.cost.setting import Setting
 from timetile.passes.targets.hardware import VECTOR_BYTES
@@ -34,7 +34,7 @@ def moved_bytes(
     loaded = 0.0
     for load in facts.loads:
         cells = around if load.result in facts.published else held
-        loaded += (cells - found * (cells - useful)) * cell_bytes(load.result)
+        loaded += (cells - found * (cells - useful)) * queue_bytes(load.result)
     stored = sum(useful * field_bytes(field) for field in facts.stored)
     return loaded * tiles, float(stored * tiles)
 
@@ -56,7 +56,7 @@ def is_in_l2(facts: KernelFacts, setting: Setting, geometry: Geometry, target: T
     Whether a launch's fields stay in L2 from the launch before. (False for blocks exchanging
     messages: their costs were fitted without.)
     """
-    sizes = [cell_bytes(load.result) for load in facts.loads]
+    sizes = [queue_bytes(load.result) for load in facts.loads]
     sizes += [field_bytes(field) for field in facts.stored]
     fields = sum(sizes) * prod(high - low for low, high in zip(geometry.lower, geometry.upper))
     room = target.parameters.moving.l2_share * target.part.l2_bytes
@@ -75,7 +75,7 @@ def moving_seconds(
     active = min(1.0, tiles / residency.tiles)
     is_pencil = facts.shape is TileShape.PENCIL
     slow = is_pencil and any(
-        geometry.is_dealt(load.data) for load in facts.loads if load.data is not None
+        geometry.deals_rows(load.data) for load in facts.loads if load.data is not None
     )
     speed = moving.dealt if slow else 1.0
     if facts.shape is TileShape.LINE:

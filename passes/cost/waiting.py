@@ -23,7 +23,7 @@ def message_seconds(setting: Setting, target: Target) -> float:
     """Seconds of a step's wait for other blocks of a tile, except in a cluster."""
     if not setting.has_messages:
         return 0.0
-    sync = Sync.GRID if setting.meets else Sync.FLAGS
+    sync = Sync.GRID if setting.at_grid_barriers else Sync.FLAGS
     return target.parameters.waiting.message[sync] / setting.every
 
 
@@ -36,7 +36,12 @@ def message_bytes(facts: KernelFacts, setting: Setting) -> float:
         return 0.0
     layer = prod(axis.block_extent for axis in setting.axes[1:])
     return max(
-        2 * 2 * e.edges[0] * layer * 8 * words_of_cell(e.element, meets=setting.meets)
+        2
+        * 2
+        * e.edges[0]
+        * layer
+        * 8
+        * words_of_cell(e.element, at_grid_barriers=setting.at_grid_barriers)
         for e in facts.exchanges
     )
 

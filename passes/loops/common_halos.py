@@ -27,7 +27,7 @@ from xdsl.passes import ModulePass
 
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.analysis.launches.liveness import rotation_of, written_bounds
+from timetile.passes.analysis.launches.liveness import loop_rotation, written_bounds
 from timetile.passes.diagnostics import remark
 from timetile.passes.raising.memory import memory_of
 
@@ -37,7 +37,7 @@ def fields_of(buffer: SSAValue) -> set[SSAValue] | None:
     memory = memory_of(buffer)
     owner = memory.owner
     if isinstance(owner, LoopOp):
-        cycle = rotation_of(owner).cycle_of(owner.res.index(memory))
+        cycle = loop_rotation(owner).cycle_of(owner.res.index(memory))
         found: set[SSAValue] = set()
         for role in cycle:
             fields = fields_of(owner.buffers[role])
@@ -56,8 +56,8 @@ def writes_around(other: LoopOp, loop: LoopOp) -> bool:
     """
     Whether a time loop may write rotating buffers of another loop outside the other loop's bounds.
     """
-    bounds, rotation = CellBox.of(written_bounds(loop)), rotation_of(other)
-    turns = [loop.buffers[role] for cycle in rotation_of(loop).turns for role in cycle]
+    bounds, rotation = CellBox.of(written_bounds(loop)), loop_rotation(other)
+    turns = [loop.buffers[role] for cycle in loop_rotation(loop).turns for role in cycle]
     read = [fields_of(buffer) for buffer in turns]
     args = other.body.block.args
     for update in other.updates:

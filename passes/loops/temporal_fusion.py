@@ -23,7 +23,7 @@ from xdsl.passes import ModulePass
 
 from timetile.dialects.syntax import encode_integers
 from timetile.dialects.temporal import MOST_DEPTH, LoopOp
-from timetile.passes.analysis.launches.liveness import rotation_of
+from timetile.passes.analysis.launches.liveness import loop_rotation
 from timetile.passes.analysis.launches.trip_counts import (
     constant_steps,
     depths_taken,
@@ -54,7 +54,7 @@ def write_depths(loop: LoopOp, depths: Sequence[int]) -> None:
     Write the depths on a loop, completed by smaller ones. If the program states the number of
     steps, only depths of the loop's plan are written, none deeper than a launch of the plan can be.
     """
-    home_cycles = rotation_of(loop).home_cycles if loop.updates else ()
+    home_cycles = loop_rotation(loop).home_cycles if loop.updates else ()
     most = most_steps_at_once(loop)
     wanted = depths if most is None else [min(depth, most) for depth in depths]
     loop.depths = encode_integers(depths_taken(loop, complete_depths(wanted, home_cycles)))

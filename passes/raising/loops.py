@@ -34,7 +34,7 @@ from timetile.passes.raising.sequence import (
 from timetile.passes.raising.sweeps import RAISED, check_outer_loads, check_spread, top_level
 
 
-def rotation_of(loop: scf.ForOp) -> list[int]:
+def carried_rotation(loop: scf.ForOp) -> list[int]:
     """
     For each argument, the argument whose buffer the argument names after one iteration. Raises
     CannotRaiseError if the loop carries other values than fields, or does not yield a permutation.
@@ -211,7 +211,7 @@ def fields_of(loop: scf.ForOp, names: list[SSAValue], updates: Updates) -> Field
 def raise_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
     """Replace one loop. On CannotRaiseError the loop is unchanged."""
     name_fields_once(loop)
-    rotation = rotation_of(loop)
+    rotation = carried_rotation(loop)
     hoisted = invariants(loop)
     names = static_names(loop, rotation)
     updates = updates_of(list(loop.body.block.ops))

@@ -15,12 +15,12 @@ from timetile.dialects.tile.kinds import Form, Guards, TileLevel
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.tile_shape import TileShape
-from timetile.passes.analysis.launches.liveness import rotation_of
+from timetile.passes.analysis.launches.liveness import loop_rotation
 from timetile.passes.analysis.launches.trip_counts import most_steps_at_once
 from timetile.passes.cost.launch import launch_cost
 from timetile.passes.cost.rim import has_copies
 from timetile.passes.cost.terms import Cost
-from timetile.passes.cost.turn import period_of, taps_of_step
+from timetile.passes.cost.turn import period_of, queue_taps_of_step
 from timetile.passes.loops.temporal_fusion import complete_depths
 from timetile.passes.scheduling.reasons import NO_CELL, NO_KERNEL, NO_SPAN, TOO_LONG, Reason
 from timetile.passes.scheduling.rules import (
@@ -108,7 +108,10 @@ def turns_twice(trial: Trial) -> bool:
     if not schedule.columns_alone:
         more += parameters.registers.turns
     fits = trial.registers + more <= trial.room(parameters.spare.turns)
-    return fits and 2 * taps_of_step(facts, setting) <= parameters.worth.turns_taps[4 * facts.words]
+    return (
+        fits
+        and 2 * queue_taps_of_step(facts, setting) <= parameters.worth.turns_taps[4 * facts.words]
+    )
 
 
 def fetched_evenly(trial: Trial, geometry: Geometry, ahead: int) -> int:
@@ -246,7 +249,7 @@ class Trials:
         Whether a kernel of a single step, and those of smaller depths needed for a plan, fit the
         tile and the shared memory with the candidate's schedule, too.
         """
-        home_cycles = rotation_of(self.loop).home_cycles
+        home_cycles = loop_rotation(self.loop).home_cycles
         return all(
             self.holds(candidate.schedule, depth)
             for depth in complete_depths((candidate.depth,), home_cycles)

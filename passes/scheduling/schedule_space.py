@@ -94,7 +94,7 @@ element.
 """
 
 
-def reach(loop: LoopOp) -> tuple[int, ...]:
+def radii_of_step(loop: LoopOp) -> tuple[int, ...]:
     """The largest distance of one step's reads along each axis, in cells."""
     rank = len(written_bounds(loop).lb)
     far = [0] * rank
@@ -135,7 +135,7 @@ def star_widths(far: tuple[int, ...], size: int) -> tuple[int, ...]:
 def schedules(loop: LoopOp, target: Target) -> Iterator[Schedule]:
     """The considered layouts, by number of axes."""
     size = max(CELL_BYTES[element_type(b)] for b in loop.buffers)
-    match len(reach(loop)):
+    match len(radii_of_step(loop)):
         case 1:
             yield from line_schedules(size)
         case 2:
@@ -166,7 +166,7 @@ def plate_schedules(loop: LoopOp, size: int, target: Target) -> Iterator[Schedul
 
 def strips(loop: LoopOp, size: int) -> Iterator[tuple[Form, int]]:
     """The form of sums, and the cells of a lane, of streamed strips of a plate."""
-    far = reach(loop)
+    far = radii_of_step(loop)
     widths = strip_widths(far, size)
     yield from ((Form.NONE, cells) for cells in star_widths(far, size))
     if shuffles_several_planes(loop):
@@ -181,7 +181,7 @@ def volume_schedules(loop: LoopOp, size: int, target: Target) -> Iterator[Schedu
     forms = volume_forms(loop)
     # A split barrier costs one plane of registers at every level of a box, and one slot of the
     # copies that rows are read from.
-    costly = len(forms) > 1 or reach(loop)[-1] * size >= VECTOR_BYTES
+    costly = len(forms) > 1 or radii_of_step(loop)[-1] * size >= VECTOR_BYTES
     for form, rows, cells, warps in product(forms, (2, 3, 4, 5, 6, 8, 10), widths, (8, 12)):
         if form is Form.ROWS and rows not in SUM_ROWS:
             continue
@@ -203,7 +203,7 @@ def volume_forms(loop: LoopOp) -> tuple[Form, ...]:
     """The forms of sums for tiles of volumes."""
     if shuffles_several_planes(loop):
         return Form.NONE, Form.ROWS
-    if reach(loop)[0] >= HALVED_RADIUS:
+    if radii_of_step(loop)[0] >= HALVED_RADIUS:
         return Form.NONE, Form.HALVES
     return (Form.NONE,)
 
@@ -261,7 +261,7 @@ def device_schedules(
 
 def lean_schedules(loop: LoopOp) -> Iterator[Schedule]:
     """Layouts of few warps, for kernels with too many fields for the shared memory otherwise."""
-    far = reach(loop)
+    far = radii_of_step(loop)
     for warps in (4, 2, 1):
         if len(far) == 2:
             yield Schedule(cells=(strip_widths(far, 8)[0],), pack=warps, occupancy=1, ahead=1)

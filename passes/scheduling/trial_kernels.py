@@ -16,7 +16,7 @@ from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.cost.facts import KernelFacts, KnownSharing, facts_of
 from timetile.passes.scheduling.kernel_forms import KernelForm
-from timetile.passes.scheduling.schedule_space import reach, shuffles_several_planes
+from timetile.passes.scheduling.schedule_space import radii_of_step, shuffles_several_planes
 from timetile.passes.tiling.device_tiling import KernelBuilder, default_stream
 from timetile.passes.tiling.exchanges import add_exchanges, publish
 from timetile.passes.tiling.register_streaming import delay_exchanges
@@ -30,7 +30,7 @@ class TrialKernels:
         """`module` has the cell functions of the loop."""
         self.loop, self.module = loop, module
         self.rank = len(written_bounds(loop).lb)
-        self.far = reach(loop)
+        self.far = radii_of_step(loop)
         """Largest distance, in cells, of a read of one step along each axis."""
         self.several_planes = shuffles_several_planes(loop)
         self.known: dict[KernelForm, KernelFacts | None] = {}

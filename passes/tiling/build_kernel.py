@@ -18,7 +18,7 @@ from timetile.dialects.tile import (
     StoreOp,
 )
 from timetile.passes.analysis.geometry.outside import is_read_outside
-from timetile.passes.analysis.launches.liveness import overwrites, rotation_of, written_bounds
+from timetile.passes.analysis.launches.liveness import loop_rotation, overwrites, written_bounds
 from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.raising.narrow_fields import read_field
 from timetile.passes.rewriting import replace_apply
@@ -41,7 +41,7 @@ class KernelBuilder:
         self.loop, self.steps, self.store_all = loop, steps, store_all
         self.bounds = written_bounds(loop)
         self.rank = len(self.bounds.lb)
-        self.moves = rotation_of(loop)
+        self.moves = loop_rotation(loop)
         self.single_steps = loop.depths is not None and loop.depth_list == (1,)
         """Whether all kernels of the loop advance one step."""
         self.block = Block()

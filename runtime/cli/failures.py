@@ -49,14 +49,14 @@ def sentence(error: BaseException) -> tuple[str, int]:
         case _:
             text = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".: ")
             return (
-                f"an internal error, please report it: {text} ({place(error.__traceback__)}); "
+                f"an internal error, please report it: {text} ({raised_at(error.__traceback__)}); "
                 "--verbose shows "
                 "the traceback",
                 WRONG_KERNEL,
             )
 
 
-def place(trace: TracebackType | None) -> str:
+def raised_at(trace: TracebackType | None) -> str:
     """The file and line where an exception was raised."""
     frames = traceback.extract_tb(trace)
     return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "at an unknown place"

@@ -20,7 +20,7 @@ from timetile.runtime.explain.advice import advice
 from timetile.runtime.explain.costs import cost_sections, drop_section, rejection_section
 from timetile.runtime.explain.data import Alternative, Explanation, LoopSummary, Resources, Section
 from timetile.runtime.explain.figures import (
-    cell_bytes,
+    bytes_of_cells,
     copy_bound,
     loop_flops,
     loop_radius,
@@ -164,8 +164,8 @@ class LoopReport:
             cells=tuple(high - low for low, high in zip(bounds.lb, bounds.ub)),
             element=self.element(),
             radius=loop_radius(self.loop),
-            bytes_read=cell_bytes(read_fields(self.loop)),
-            bytes_written=cell_bytes(written_fields(self.loop)),
+            bytes_read=bytes_of_cells(read_fields(self.loop)),
+            bytes_written=bytes_of_cells(written_fields(self.loop)),
             flops=loop_flops(self.loop),
             target=target.title,
             kernel=kernel.name,

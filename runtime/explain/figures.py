@@ -17,7 +17,7 @@ from timetile.dialects.tile import LANES, KernelOp, LoadOp, StoreOp
 from timetile.lowering.plan_launches import PlannedKernel, parts_of_step, plan_kernels
 from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
-from timetile.passes.analysis.launches.liveness import rotation_of
+from timetile.passes.analysis.launches.liveness import loop_rotation
 from timetile.passes.raising.narrow_fields import read_field
 from timetile.passes.targets.target import Target
 from timetile.runtime.executors.numpy_loops import cell_function
@@ -58,7 +58,7 @@ def loop_flops(loop: LoopOp) -> int:
     return sum(flops(cell_function(update)) for update in loop.updates)
 
 
-def reach(updates: Sequence[UpdateOp]) -> list[tuple[int, int]]:
+def offset_ranges(updates: Sequence[UpdateOp]) -> list[tuple[int, int]]:
     """How far the updates look along each axis: the least and the greatest offset."""
     offsets = [tap.offset for update in updates for tap in update.tap_list]
     return [(min(0, *column), max(0, *column)) for column in zip(*offsets)] if offsets else []
@@ -66,7 +66,7 @@ def reach(updates: Sequence[UpdateOp]) -> list[tuple[int, int]]:
 
 def loop_radius(loop: LoopOp) -> int:
     """The largest distance, in cells along an axis, of a step's reads from the own cell."""
-    return max((max(-low, high) for low, high in reach(loop.updates)), default=0)
+    return max((max(-low, high) for low, high in offset_ranges(loop.updates)), default=0)
 
 
 def read_fields(loop: LoopOp) -> list[SSAValue]:
@@ -88,14 +88,18 @@ def written_fields(loop: LoopOp) -> list[SSAValue]:
     return list(dict.fromkeys(t for update in loop.updates for t in update.targets))
 
 
-def cell_bytes(fields: Sequence[SSAValue]) -> int:
+def bytes_of_cells(fields: Sequence[SSAValue]) -> int:
     """Bytes of one cell of all fields together."""
     return sum(CELL_BYTES[element_type(field)] for field in fields)
 
 
 def copy_bound(loop: LoopOp, target: Target) -> float:
     """GCells/s of one step per launch, bound by memory alone."""
-    return target.part.copy_tb_per_s * 1e3 / cell_bytes([*read_fields(loop), *written_fields(loop)])
+    return (
+        target.part.copy_tb_per_s
+        * 1e3
+        / bytes_of_cells([*read_fields(loop), *written_fields(loop)])
+    )
 
 
 def traffic(kernel: KernelOp) -> float:
@@ -106,7 +110,7 @@ def traffic(kernel: KernelOp) -> float:
     loads = [stage for stage in kernel.stages if isinstance(stage, LoadOp)]
     loaded = {load.data for load in loads if load.data is not None and load.axes is None}
     stored = {stage.field for stage in kernel.stages if isinstance(stage, StoreOp)}
-    return cell_bytes([*loaded, *stored]) / kernel.steps.data
+    return bytes_of_cells([*loaded, *stored]) / kernel.steps.data
 
 
 @dataclass(frozen=True)
@@ -189,7 +193,7 @@ def launch_counts(loop: LoopOp, kernels: Sequence[PlannedKernel], steps: int) ->
     steps last.
     """
     parts = parts_of_step(kernels)
-    found = plan_kernels(rotation_of(loop), kernels, steps)
+    found = plan_kernels(loop_rotation(loop), kernels, steps)
     counts: Counter[str] = Counter()
     for position, launch in enumerate(found.launches):
         repeated = found.first <= position < found.first + found.length

@@ -15,12 +15,12 @@ from timetile.runtime.executors.numpy_loops import cell_function
 from timetile.runtime.explain.data import Fact, Section
 from timetile.runtime.explain.figures import (
     arithmetic,
-    cell_bytes,
+    bytes_of_cells,
     copy_bound,
     flops,
     loop_alu_utilisation,
     loop_flops,
-    reach,
+    offset_ranges,
     read_fields,
     written_fields,
 )
@@ -87,9 +87,9 @@ def loop_facts(loop: LoopOp, target: Target) -> Iterator[Fact]:
     yield Fact("scalars", names(loop.scalars))
     for update in loop.updates:
         yield Fact("update", update_text(update))
-    axes = " x ".join(f"[{low:+}, {high:+}]" for low, high in reach(loop.updates))
+    axes = " x ".join(f"[{low:+}, {high:+}]" for low, high in offset_ranges(loop.updates))
     yield Fact("offsets that are read", axes or "none")
-    loaded, stored = cell_bytes(read_fields(loop)), cell_bytes(written_fields(loop))
+    loaded, stored = bytes_of_cells(read_fields(loop)), bytes_of_cells(written_fields(loop))
     work = loop_flops(loop)
     yield Fact(
         "a cell and step",

@@ -10,7 +10,7 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.analysis.launches.liveness import rotation_of, written_bounds
+from timetile.passes.analysis.launches.liveness import loop_rotation, written_bounds
 from timetile.passes.diagnostics import remark
 from timetile.passes.raising.memory import memory_of
 from timetile.runtime.host.halos import compared_in_turn, halos_differ
@@ -49,7 +49,7 @@ class HaloNotice:
         if not self.wanted or not reads_around(loop):
             return
         self.wanted = False
-        turns = next(turn for turn in rotation_of(loop).turns if len(turn) > 1)
+        turns = next(turn for turn in loop_rotation(loop).turns if len(turn) > 1)
         names = " and ".join(name_of(loop.buffers[role]) for role in turns)
         bounds = written_bounds(loop)
         box = " x ".join(f"[{low}, {high})" for low, high in zip(bounds.lb, bounds.ub))

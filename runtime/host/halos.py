@@ -16,7 +16,7 @@ from timetile.dialects.boxes import CellBox
 from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.analysis.launches.liveness import rotation_of, written_bounds
+from timetile.passes.analysis.launches.liveness import loop_rotation, written_bounds
 
 WARPS_OF_A_BLOCK = 8
 """Warps of a block of the comparing kernel."""
@@ -83,7 +83,7 @@ def compared_in_turn(loop: LoopOp) -> list[tuple[HaloFrame, int, int]]:
     """
     return [
         (HaloFrame.of(loop, first), first, other)
-        for first, *others in rotation_of(loop).turns
+        for first, *others in loop_rotation(loop).turns
         for other in others
     ]
 

@@ -50,7 +50,7 @@ def turned_roles(loop: LoopOp) -> list[int]:
     return [role for role, known in enumerate(found) if known]
 
 
-def rotation_of(loop: LoopOp | scf.ForOp) -> list[int]:
+def successors_of(loop: LoopOp | scf.ForOp) -> list[int]:
     """For each carried value of a loop: the number of the successor after a step."""
     if isinstance(loop, LoopOp):
         return list(loop.rotation)
@@ -66,7 +66,7 @@ def partners_of(function: FuncOp) -> dict[int, set[int]]:
     for loop in function.body.block.ops:
         if not isinstance(loop, LoopOp | scf.ForOp):
             continue
-        rotation, begin = rotation_of(loop), begins_with(loop)
+        rotation, begin = successors_of(loop), begins_with(loop)
         for role in range(len(rotation)):
             cycle, place = {role}, rotation[role]
             while place not in cycle:

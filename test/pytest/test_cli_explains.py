@@ -14,7 +14,13 @@ from support.programs import program_text
 from timetile.dialects.tile import LaunchOp
 from timetile.passes.targets.target import target_named
 from timetile.runtime.cli import compiled, main
-from timetile.runtime.explain.figures import launch_counts, loop_flops, occupancy, reach, redundancy
+from timetile.runtime.explain.figures import (
+    launch_counts,
+    loop_flops,
+    occupancy,
+    offset_ranges,
+    redundancy,
+)
 from timetile.runtime.kernels.assembler import assembler_version
 from timetile.runtime.kernels.of_program import Kernel, loops_of
 from timetile.runtime.kernels.planning import planned_function
@@ -183,7 +189,7 @@ def test_explain_counts_the_operations_and_the_reach_of_a_step():
     program = timetile.compile(HEAT, executor="cpu", depth=3, cache=False)
     (loop,) = loops_of(program.module)
     assert loop_flops(loop) == 5
-    assert reach(loop.updates) == [(-1, 0), (-1, 1)]
+    assert offset_ranges(loop.updates) == [(-1, 0), (-1, 1)]
 
 
 def test_more_overlap_is_more_redundancy():

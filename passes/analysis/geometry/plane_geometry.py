@@ -302,7 +302,7 @@ class PlaneGeometry:
         fits = high - low >= tiling.layout.block_extent + 2 * pad
         return range(low, high) if fits else range(low, low)
 
-    def is_dealt(self, field: SSAValue) -> bool:
+    def deals_rows(self, field: SSAValue) -> bool:
         """
         Whether rows of a field are dealt to the lanes vector by vector, because one access is
         narrower than a thread's row. A warp then reads and writes consecutive vectors, in rows of

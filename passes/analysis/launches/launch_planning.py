@@ -72,7 +72,7 @@ class LaunchPlan:
     repeats: int = 1
 
 
-def splits(depth: int, depths: Sequence[int]) -> Iterator[tuple[int, int]]:
+def as_two_launches(depth: int, depths: Sequence[int]) -> Iterator[tuple[int, int]]:
     """The ways to replace one launch by two launches of known depths, the most even pair first."""
     pairs = [(a, depth - a) for a in depths if depth - a in depths and a >= depth - a]
     yield from sorted(pairs, key=lambda pair: pair[0] - pair[1])
@@ -94,7 +94,7 @@ def sequences(total: int, tail: int, depths: Sequence[int]) -> Iterator[list[Lau
     for k in range(len(fused) - 1, -1, -1):
         if k + 1 < len(fused) and fused[k] == fused[k + 1]:
             continue
-        for pair in splits(fused[k], depths):
+        for pair in as_two_launches(fused[k], depths):
             changed = [*fused[:k], *fused[k + 1 :], *pair]
             yield [LaunchSegment(d, False) for d in sorted(changed, reverse=True)] + final
 

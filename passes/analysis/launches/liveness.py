@@ -90,7 +90,7 @@ def written_cells(loop: LoopOp) -> int:
     return prod(high - low for low, high in zip(bounds.lb, bounds.ub))
 
 
-def rotation_of(loop: LoopOp) -> Rotation:
+def loop_rotation(loop: LoopOp) -> Rotation:
     """The rotation of a loop's buffers, with live and written roles."""
     common = loop.common_halos is not None
     return Rotation(loop.rotation, live_arguments(loop), written_arguments(loop), common)

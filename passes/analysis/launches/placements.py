@@ -288,7 +288,7 @@ class VersionPlacer:
 
 
 @lru_cache(maxsize=1024)
-def place(course: Course, copied: frozenset[int]) -> Placed | None:
+def place_versions(course: Course, copied: frozenset[int]) -> Placed | None:
     """
     The placements along a course in which the first versions of the roles `copied` are copied to
     scratch buffers; None if no placement exists.
@@ -308,7 +308,7 @@ def placements(course: Course) -> list[Placed]:
     """
     live = frozenset(course.live)
     choices = dict.fromkeys((course.conflicts, live))
-    found = [placed for copied in choices if (placed := place(course, copied)) is not None]
+    found = [placed for copied in choices if (placed := place_versions(course, copied)) is not None]
     return sorted(found, key=lambda placed: placed.cost)
 
 

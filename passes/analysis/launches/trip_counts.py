@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from timetile.dialects.temporal import LoopOp
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.analysis.launches.launch_planning import deepest_launch, plan
-from timetile.passes.analysis.launches.liveness import rotation_of
+from timetile.passes.analysis.launches.liveness import loop_rotation
 
 FOLDED: dict[type[Operation], Callable[[int, int], int]] = {
     arith.AddiOp: lambda a, b: a + b,
@@ -57,7 +57,7 @@ def most_steps_at_once(loop: LoopOp) -> int | None:
     steps = constant_steps(loop)
     if steps is None or not loop.updates:
         return None
-    return deepest_launch(rotation_of(loop), steps)
+    return deepest_launch(loop_rotation(loop), steps)
 
 
 def depths_taken(loop: LoopOp, depths: Sequence[int]) -> tuple[int, ...]:
@@ -68,6 +68,6 @@ def depths_taken(loop: LoopOp, depths: Sequence[int]) -> tuple[int, ...]:
     steps = constant_steps(loop)
     if steps is None or not loop.updates:
         return tuple(depths)
-    found = plan(rotation_of(loop), depths, steps)
+    found = plan(loop_rotation(loop), depths, steps)
     taken = {launch.steps for launch in found.launches} | {1}
     return tuple(depth for depth in depths if depth in taken)

@@ -119,12 +119,12 @@ MESSAGE_BYTES = 4
 """Bytes of a cell in a 64-bit word of a message, beside the message's number."""
 
 
-def words_of_cell(element: Attribute, *, meets: bool) -> int:
+def words_of_cell(element: Attribute, *, at_grid_barriers: bool) -> int:
     """
     64-bit words taken by a cell on the way to another block: one, without a number, if blocks meet
     at barriers.
     """
-    return 1 if meets else CELL_BYTES[element] // MESSAGE_BYTES
+    return 1 if at_grid_barriers else CELL_BYTES[element] // MESSAGE_BYTES
 
 
 def batches_keep(orders: Sequence[AccessOrder], every: int) -> bool:

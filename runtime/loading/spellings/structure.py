@@ -82,17 +82,17 @@ def isolate(apply: stencil.ApplyOp) -> None:
         attributes=apply.attributes,
         regions=[apply.detach_region(apply.region)],
     )
-    replace(apply, made)
+    put_in_place(apply, made)
 
 
 def end_with_reduce(loop: scf.ParallelOp) -> None:
     """Let a parallel loop without results end with `scf.reduce`."""
     end = loop.body.block.last_op
     if isinstance(end, scf.YieldOp) and not end.operands:
-        replace(end, scf.ReduceOp())
+        put_in_place(end, scf.ReduceOp())
 
 
-def replace(old: Operation, new: Operation) -> None:
+def put_in_place(old: Operation, new: Operation) -> None:
     """Put an operation in another's place: results, names and location."""
     new.location = old.location
     block_of(old).insert_ops_before([new], old)
