@@ -33,6 +33,7 @@ from timetile.dialects.tile import (
 )
 from timetile.dialects.tile.schedule import Schedule as LoopSchedule
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.cost.setting import Setting
 from timetile.passes.tiling.device_tiling import DeviceTilingPass
 from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.tiling.register_streaming import RegisterStreamingPass
@@ -238,6 +239,7 @@ def test_any_planes_may_be_joined_or_none(
 
 @pytest.mark.parametrize("alone", [False, True])
 def test_chunks_keep_to_a_column_by_the_schedules_option(alone: bool):
+    """The kernel and the cost model follow the schedule."""
     text = program_text(entry("heat-2d").make((8352, 8352)))
     module = raise_program(load(text), Options(halos="common"))
     (loop,) = loops_of(module)
@@ -245,6 +247,7 @@ def test_chunks_keep_to_a_column_by_the_schedules_option(alone: bool):
     loop.schedule = ScheduleAttr(schedule)
     compiled = timetile.compile(module, executor="simt", depth=10, halos="common", cache=False)
     assert Geometry(deepest(compiled.kernels.tiled, 10)).joins_columns != alone
+    assert Setting.of(schedule).joins != alone
 
 
 @pytest.mark.parametrize("executor", THREADS)
