@@ -48,7 +48,9 @@ def frame_of(kernel: KernelOp, boxes: dict[ApplyOp, StencilBoundsAttr]) -> Stenc
     loads = [stage for stage in kernel.stages if isinstance(stage, LoadOp)]
     narrow = {load.data for load in loads if load.axes is not None}
     for argument in kernel.body.block.args:
-        if isinstance(argument.type, FieldType) and argument not in narrow:
+        if argument in narrow or argument.first_use is None:
+            continue
+        if isinstance(argument.type, FieldType):
             frame |= field_bounds(argument)
     for stage, box in boxes.items():
         frame |= box

@@ -87,6 +87,47 @@ def test_a_field_may_have_more_cells_than_the_domain(executor: Executor, axis: i
     assert a.tobytes() == right.tobytes()
 
 
+FORGOTTEN = """
+!field = !stencil.field<[0,6]x[0,8]xf64>
+!temp = !stencil.temp<?x?xf64>
+!line = !stencil.field<[0,8]xf64>
+!values = !stencil.temp<?xf64>
+func.func @forgotten(%A: !field, %B: !field, %C: !field, %D: !field, %w: !line, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:4 = scf.for %t = %c0 to %n step %c1 iter_args(%a = %A, %b = %B, %c = %C, %d = %D)
+      -> (!field, !field, !field, !field) {
+    %u = stencil.load %a : !field -> !temp
+    %e = stencil.load %w : !line -> !values
+    %v = stencil.apply(%x = %u : !temp) -> (!temp) {
+      %l = stencil.access %x[0, 0] : !temp
+      %m = arith.addf %l, %l : f64
+      stencil.return %m : f64
+    }
+    stencil.store %v to %b(<[0, 0], [6, 8]>) : !temp to !field
+    %s = stencil.apply(%y = %e : !values) -> (!temp) {
+      %k = stencil.access %y[_, 0] : !values
+      stencil.return %k : f64
+    }
+    stencil.store %s to %d(<[0, 0], [6, 8]>) : !temp to !field
+    scf.yield %b, %a, %d, %c : !field, !field, !field, !field
+  }
+  return
+}
+"""
+"""Launches of several steps store no result that reads the profile: the next step overwrites it."""
+
+
+@pytest.mark.parametrize("executor", ["planes", "simt", "ptx"])
+def test_a_kernel_may_read_no_cell_of_a_field_of_fewer_axes(executor: Executor):
+    program = timetile.compile(FORGOTTEN, executor=executor, depth=2, cache=False)
+    fields = [np.ones((6, 8)) for _ in range(4)]
+    w = np.arange(8.0)
+    program(*fields, w, 4)
+    assert fields[0].tolist() == np.full((6, 8), 16.0).tolist()
+    assert all(field.tolist() == [list(w)] * 6 for field in fields[2:])
+
+
 @pytest.mark.parametrize(("before", "is_view"), [("", True), (FADE, False)])
 def test_a_field_that_nothing_writes_is_not_copied(before: str, is_view: bool):
     module = timetile.compile(WRITTEN.replace("BEFORE", before), executor="cpu", cache=False).module
