@@ -8,11 +8,13 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import timetile
+from support.candidates import considered
 from support.catalogue import box, entry, star, sum_program
 from support.programs import program_text
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
 from timetile.passes.analysis.geometry.tile_shape import TileShape
+from timetile.passes.cells.simplify_cells import FpDivision
 from timetile.passes.cost.launch import launch_cost, predict
 from timetile.passes.cost.register_facts import register_facts
 from timetile.passes.cost.registers import registers
@@ -24,13 +26,6 @@ from timetile.passes.targets.hardware import SCHEDULERS
 from timetile.passes.targets.target import target_named
 from timetile.runtime.kernels.of_program import Options, loops_of, raise_program
 from timetile.runtime.loading.modules import load
-
-
-def considered(text: str, depth: int | None = None) -> list[Candidate]:
-    """The candidates of a program with common halos, the best first."""
-    module = raise_program(load(text), Options(halos="common"))
-    (loop,) = loops_of(module)
-    return candidates(loop, module, target_named("sm_90"), depth)
 
 
 def test_blocks_that_wait_for_each_other_are_all_guarded():
@@ -121,56 +116,41 @@ def test_rows_that_begin_anywhere_have_no_schedule_without_registers_to_spare():
     assert not any(candidate.schedule.columns_alone for candidate in nine_points(8783))
 
 
-@pytest.mark.parametrize(("radius", "cells"), [(1, {4, 6, 8}), (2, {4, 6})])
-def test_rows_of_eight_words_are_for_neighbours_one_cell_away(radius: int, cells: set[int]):
-    text = program_text(sum_program("f32", list(star(2, radius)))((8192, 8192)))
-    found = considered(text)
-    assert {c.schedule.cells[-1] for c in found if c.schedule.tile == "warp"} == cells
-
-
-@pytest.mark.parametrize(("radius", "depth"), [(1, 12), (2, 7), (3, 4), (4, 3)])
-def test_neighbours_farther_away_take_registers(radius: int, depth: int):
-    """
-    The deepest considered FP32 stars in strips of eight warps: a further level spills (assembled).
-    """
-    text = program_text(sum_program("f32", list(star(2, radius)))((16384, 16384)))
-    cells = 8 if radius == 1 else 6
-    strips = [c for c in considered(text) if c.schedule.cells == (cells,) and c.schedule.pack == 8]
-    assert max(c.depth for c in strips) == depth
-
-
 @pytest.mark.parametrize(
-    ("name", "domain", "fast", "counted"),
+    ("name", "domain", "takes"),
     [
-        ("roots-2d", (8192, 8192), True, True),
-        ("roots-2d", (8192, 8192), False, False),
-        ("heat-3d", (128, 128, 128), True, False),
-        ("heat-1d", (10_000_000,), True, False),
+        ("roots-2d", (8192, 8192), True),
+        ("heat-3d", (128, 128, 128), False),
+        ("heat-1d", (10_000_000,), False),
     ],
 )
 def test_approximate_quotients_take_registers_in_strips(
-    name: str, domain: tuple[int, ...], fast: bool, counted: bool
+    name: str, domain: tuple[int, ...], takes: bool
 ):
     """
     Quotients of a lane's cells are in flight at once; lines and blocks take no more registers for
     quotients.
     """
-    text = program_text(entry(name).make(domain))
-    division = "fast" if fast else "exact"
-    module = raise_program(load(text), Options(halos="common", fp_division=division))
+    module = raise_program(load(program_text(entry(name).make(domain))), Options(halos="common"))
     (loop,) = loops_of(module)
     target = target_named("sm_90")
     schedule = next(schedules(loop, target))
     facts = TrialKernels(loop, module).facts(2, schedule)
     assert facts is not None
-    if name == "roots-2d":
-        assert facts.approximates == fast
     numbers, parameters = register_facts(facts, Setting.of(schedule)), target.parameters.registers
     exact, approximate = (
         registers(replace(numbers, approximates=said), parameters) for said in (False, True)
     )
-    each = parameters.approximating * schedule.cells[0] * facts.words
-    assert (approximate - exact if fast else 0) == (each if counted else 0)
+    assert exact < approximate if takes else exact == approximate
+
+
+@pytest.mark.parametrize(("division", "approximates"), [("fast", True), ("exact", False)])
+def test_quotients_of_fast_division_are_approximate(division: FpDivision, approximates: bool):
+    text = program_text(entry("roots-2d").make((8192, 8192)))
+    module = raise_program(load(text), Options(halos="common", fp_division=division))
+    (loop,) = loops_of(module)
+    facts = TrialKernels(loop, module).facts(2, next(schedules(loop, target_named("sm_90"))))
+    assert facts is not None and facts.approximates == approximates
 
 
 def star_text(radius: int) -> str:
@@ -257,13 +237,24 @@ def test_lanes_of_plates_that_stay_hold_16_bytes_of_a_row():
     assert cells == {("block", 2), ("device", 4)}
 
 
-def test_plates_that_stay_are_no_longer_than_the_instruction_cache():
+def lengths_of_plates(most: int) -> set[float]:
+    """Instructions of a thread with a resident plate, where `most` stay in the cache."""
     module, loop = raised_heat(512)
-    found = candidates(loop, module, target_named("sm_90"), None)
+    target = target_named("sm_90")
+    worth = replace(target.parameters.worth, resident_instructions=most)
+    fit = replace(target.fit, parameters=replace(target.parameters, worth=worth))
+    found = candidates(loop, module, replace(target, fit=fit), None)
     resident = [c for c in found if c.schedule.resident and c.schedule.tile == "block"]
-    lengths = [c.cost.cycles.issue * SCHEDULERS for c in resident]
-    most = target_named("sm_90").parameters.worth.resident_instructions
-    assert most / 2 < max(lengths) <= most
+    return {c.cost.cycles.issue * SCHEDULERS for c in resident}
+
+
+def test_plates_that_stay_are_no_longer_than_the_instruction_cache():
+    """Plates longer than the middle one are left out of a cache that holds the middle one."""
+    every = sorted(lengths_of_plates(1 << 30))
+    middle = int(every[len(every) // 2]) + 1
+    short = lengths_of_plates(middle)
+    assert short == {length for length in every if length <= middle}
+    assert max(short) < max(every)
 
 
 @pytest.mark.parametrize(("depth", "row_bytes"), [(1, 16), (3, 16), (16, 64)])

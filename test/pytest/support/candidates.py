@@ -1,0 +1,15 @@
+"""The schedules compared for a program."""
+
+from __future__ import annotations
+
+from timetile.passes.scheduling.candidates import Candidate, candidates
+from timetile.passes.targets.target import target_named
+from timetile.runtime.kernels.of_program import Options, loops_of, raise_program
+from timetile.runtime.loading.modules import load
+
+
+def considered(text: str, depth: int | None = None) -> list[Candidate]:
+    """The candidates of a program with common halos, the best first."""
+    module = raise_program(load(text), Options(halos="common"))
+    (loop,) = loops_of(module)
+    return candidates(loop, module, target_named("sm_90"), depth)
