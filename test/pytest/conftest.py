@@ -3,7 +3,7 @@ The share of the tests that runs. Profiles: `ci` (the default) draws few example
 `check` draws fewer; `pytest --hypothesis-profile=nightly` draws many, always different. A test
 marked `covering` runs few rows of the product of its parameters, except in the nightly profile.
 
-Fixtures for tests of the command line: a disk cache for each test, and a program as a file.
+Fixtures: disk caches for a test or a file of tests, a driver that counts, and a program as a file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,11 @@ from hypothesis import HealthCheck, settings
 
 from support.command_line import HEAT
 from support.covering import covering, numbered, row_of
+from support.driver import BookKeeper
+from support.gpu_programs import book_keeper, cache_in
 from support.sizes import EXAMPLES, is_nightly
+from timetile.runtime.cache import store
+from timetile.runtime.cache.store import Cache
 from timetile.runtime.machine import llvm
 
 # The first example of a process pays for imports and caches: time says nothing about an example.
@@ -109,6 +113,35 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty disk cache."""
     monkeypatch.setenv("TIMETILE_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Cache:
+    """An empty disk cache as an object."""
+    return Cache(tmp_path / "cache")
+
+
+@pytest.fixture
+def new_process() -> Iterator[None]:
+    """Disk caches as in a new process: nothing was written, and no warning was given."""
+    store.SAID.clear()
+    store.WRITTEN.clear()
+    yield
+    store.SAID.clear()
+
+
+@pytest.fixture(scope="module")
+def cache_of_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A disk cache for all tests of a file."""
+    with cache_in(tmp_path_factory.mktemp("cache")):
+        yield
+
+
+@pytest.fixture
+def driver() -> Iterator[BookKeeper]:
+    """A driver that counts what programs take, in place of the machine's driver."""
+    with book_keeper() as books:
+        yield books
 
 
 @pytest.fixture

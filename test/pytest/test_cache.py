@@ -26,11 +26,6 @@ from timetile.runtime.loading.modules import load
 TEXT = program_text(entry("heat-1d").make((37,)))
 
 
-@pytest.fixture
-def cache(tmp_path: Path) -> Cache:
-    return Cache(tmp_path / "cache")
-
-
 def kernels(cache: Cache, text: str = TEXT, options: Options | None = None) -> ProgramKernels:
     """The kernels of a program in a new process."""
     options = options or Options(depth=2)

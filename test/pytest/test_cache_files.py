@@ -21,22 +21,10 @@ from timetile.runtime.cache.folder import MARK, TAG
 from timetile.runtime.cache.keys import key_of
 from timetile.runtime.cache.store import Cache
 
+pytestmark = pytest.mark.usefixtures("new_process")
+
 FILES = {"kernel.ptx": b"ld.global\n\n", "kernel.cubin": bytes(range(256)), "nothing": b""}
 KEY = key_of("a", "kernel")
-
-
-@pytest.fixture
-def cache(tmp_path: Path) -> Cache:
-    return Cache(tmp_path / "cache")
-
-
-@pytest.fixture(autouse=True)
-def nothing_said() -> Iterator[None]:
-    """The cache of a new process."""
-    store.SAID.clear()
-    store.WRITTEN.clear()
-    yield
-    store.SAID.clear()
 
 
 def test_a_written_entry_is_read(cache: Cache):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,22 +12,10 @@ from timetile.runtime.cache import store
 from timetile.runtime.cache.keys import key_of
 from timetile.runtime.cache.store import Cache
 
+pytestmark = pytest.mark.usefixtures("new_process")
+
 FILES = {"kernel.ptx": b"ld.global"}
 KEY = key_of("a", "kernel")
-
-
-@pytest.fixture
-def cache(tmp_path: Path) -> Cache:
-    return Cache(tmp_path / "cache")
-
-
-@pytest.fixture(autouse=True)
-def nothing_said() -> Iterator[None]:
-    """The cache of a new process."""
-    store.SAID.clear()
-    store.WRITTEN.clear()
-    yield
-    store.SAID.clear()
 
 
 def bytes_of(cache: Cache) -> int:

@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import given, note, reject
 from hypothesis import strategies as st
-from xdsl.passes import ModulePass
 
 import timetile
-from support.compare import assert_as_unfused
-from support.description import Box, Buffer, Program, Store, Update, random_inputs
+from support.compare import check_compiled
+from support.description import Box, Buffer, Program, Store, Update
 from support.executors import executors, kernel_executors
 from support.expressions import Expression, Tap
 from support.generate_bounds import programs_of_bounds, schedules_of_bounds
@@ -184,35 +183,13 @@ PROGRAMS: tuple[Callable[[], Program], ...] = (
 )
 
 
-def run(
-    program: Program,
-    executor: Executor,
-    depth: int,
-    steps: int,
-    passes: tuple[ModulePass, ...] | None = None,
-    *,
-    common: bool = False,
-) -> None:
-    """A run ends like the unfused program."""
-    compiled = timetile.compile(
-        program_text(program),
-        executor=executor,
-        depth=depth,
-        passes=passes,
-        fp_contract="off",
-        cache=False,
-    )
-    inputs = random_inputs(program, seed=steps, common_halos=common)
-    assert_as_unfused(compiled, program, inputs, steps, executor)
-
-
 @pytest.mark.parametrize("executor", executors())
 @pytest.mark.parametrize("depth", [1, 3])
 @pytest.mark.parametrize("make", PROGRAMS)
 def test_fields_with_separate_bounds_keep_their_bits(
     make: Callable[[], Program], depth: int, executor: Executor
 ):
-    run(make(), executor, depth, 2 * depth + 1)
+    check_compiled(make(), executor, depth, 2 * depth + 1)
 
 
 ROWS = (
@@ -259,7 +236,7 @@ CASES = [(make, schedule) for make in PROGRAMS for schedule in schedules_of(make
 def test_fields_with_separate_bounds_keep_their_bits_in_schedules_by_hand(
     make: Callable[[], Program], schedule: Schedule, executor: Executor
 ):
-    run(make(), executor, 2, 5, schedule.passes(2))
+    check_compiled(make(), executor, 2, 5, schedule.passes(2))
 
 
 @given(
@@ -273,7 +250,7 @@ def test_drawn_fields_of_any_bounds_keep_their_bits(
 ):
     note(program_text(program))
     for executor in executors():
-        run(program, executor, depth, steps, common=common)
+        check_compiled(program, executor, depth, steps, common=common)
 
 
 @given(data=st.data(), depth=st.integers(1, 2), steps=st.integers(1, 5), common=st.booleans())
@@ -285,7 +262,7 @@ def test_drawn_fields_of_any_bounds_keep_their_bits_in_any_schedule(
     note(program_text(program))
     for executor in kernel_executors():
         try:
-            run(program, executor, depth, steps, schedule.passes(depth), common=common)
+            check_compiled(program, executor, depth, steps, schedule.passes(depth), common=common)
         except CompileError as error:
             # Small tiles may leave no room for the taps; nothing else may be refused.
             refused = ("leaves no cell of a tile", "reach further than the tile is wide")
@@ -353,13 +330,13 @@ def test_planes_reports_a_plane_that_a_field_has_not(monkeypatch: pytest.MonkeyP
     with pytest.raises(
         PlaneError, match=r"it accesses plane -1 of a field that has \[0, 24\), untested"
     ):
-        run(behind_the_first_plane(), "planes", 3, 7, WHOLE.passes(3))
+        check_compiled(behind_the_first_plane(), "planes", 3, 7, WHOLE.passes(3))
 
 
 def test_simt_reports_an_access_to_a_plane_that_a_field_has_not(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(fields, "is_plane_tested", untested)
     with pytest.raises(SimtError, match=r"accesses cell -\d+ of a buffer"):
-        run(behind_the_first_plane(), "simt", 3, 7, WHOLE.passes(3))
+        check_compiled(behind_the_first_plane(), "simt", 3, 7, WHOLE.passes(3))
 
 
 def test_the_halo_of_a_field_without_some_written_cells_is_compared():

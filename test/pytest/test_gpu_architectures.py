@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from support.driver import BookKeeper
-from support.gpu_programs import book_keeper, cache_in, program, run_a_lot
+from support.gpu_programs import program, run_a_lot
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.cli import doctor
 from timetile.runtime.device import gpu
@@ -16,17 +14,7 @@ from timetile.runtime.kernels.assembler import assembler_version
 from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.program.targets import arch_for
 
-
-@pytest.fixture
-def driver() -> Iterator[BookKeeper]:
-    with book_keeper() as books:
-        yield books
-
-
-@pytest.fixture(scope="module", autouse=True)
-def made_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with cache_in(tmp_path_factory.mktemp("cache")):
-        yield
+pytestmark = pytest.mark.usefixtures("cache_of_file")
 
 
 # Architectures.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gc
 import logging
-from collections.abc import Iterator
 from dataclasses import dataclass
 from threading import Barrier, Thread
 from typing import Any
@@ -16,9 +15,11 @@ import numpy as np
 import pytest
 
 from support.driver import BookKeeper
-from support.gpu_programs import SHAPE, GpuArray, book_keeper, cache_in, fields, program, run_a_lot
+from support.gpu_programs import SHAPE, GpuArray, fields, program, run_a_lot
 from timetile.runtime.device import gpu, runners
 from timetile.runtime.device.runners import MOST_STREAMS
+
+pytestmark = pytest.mark.usefixtures("cache_of_file")
 
 
 @dataclass(frozen=True)
@@ -26,18 +27,6 @@ class Numbered:
     """A device in CuPy's notation."""
 
     id: int
-
-
-@pytest.fixture
-def driver() -> Iterator[BookKeeper]:
-    with book_keeper() as books:
-        yield books
-
-
-@pytest.fixture(scope="module", autouse=True)
-def made_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with cache_in(tmp_path_factory.mktemp("cache")):
-        yield
 
 
 # Giving back.

@@ -8,39 +8,15 @@ from __future__ import annotations
 
 from hypothesis import given, note, reject
 from hypothesis import strategies as st
-from xdsl.passes import ModulePass
 
-import timetile
-from support.compare import assert_as_unfused
-from support.description import Program, random_inputs
+from support.compare import check_compiled
+from support.description import Program
 from support.executors import executors, kernel_executors
 from support.generate import programs, schedules, travelling_sums
 from support.programs import program_text
 from support.schedules import Schedule
 from support.sizes import taking_turns
 from timetile.passes.diagnostics import CompileError
-from timetile.runtime.program.compiled_program import CompiledProgram, Executor
-
-
-def check(
-    program: Program,
-    steps: int,
-    executor: Executor,
-    depth: int,
-    passes: tuple[ModulePass, ...] | None,
-    common_halos: bool,
-) -> CompiledProgram:
-    compiled = timetile.compile(
-        program_text(program),
-        executor=executor,
-        depth=depth,
-        passes=passes,
-        fp_contract="off",
-        cache=False,
-    )
-    inputs = random_inputs(program, seed=steps, common_halos=common_halos)
-    assert_as_unfused(compiled, program, inputs, steps, executor)
-    return compiled
 
 
 @given(program=programs(), depth=st.integers(1, 4), steps=st.integers(0, 9), common=st.booleans())
@@ -49,7 +25,7 @@ def test_drawn_programs_keep_their_bits_with_the_default_schedule(
 ):
     note(program_text(program))
     for executor in taking_turns(executors(), steps):
-        check(program, steps, executor, depth, None, common)
+        check_compiled(program, executor, depth, steps, common=common)
 
 
 @given(data=st.data(), depth=st.integers(1, 4), steps=st.integers(0, 9), common=st.booleans())
@@ -61,7 +37,7 @@ def test_drawn_programs_keep_their_bits_with_any_schedule(
     note(program_text(program))
     for executor in taking_turns(kernel_executors(), steps):
         try:
-            check(program, steps, executor, depth, schedule.passes(depth), common)
+            check_compiled(program, executor, depth, steps, schedule.passes(depth), common=common)
         except CompileError as error:
             # Small tiles may leave no room for the taps; nothing else may be refused.
             assert "taps reach further than the tile is wide" in str(error)
@@ -78,7 +54,9 @@ def test_drawn_sums_from_lane_to_lane_keep_their_bits(
     note(program_text(program))
     for executor in taking_turns(kernel_executors(), steps):
         try:
-            found = check(program, steps, executor, depth, schedule.passes(depth), common)
+            found = check_compiled(
+                program, executor, depth, steps, schedule.passes(depth), common=common
+            )
         except CompileError as error:
             assert "taps reach further than the tile is wide" in str(error)
             reject()

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from xdsl.passes import ModulePass
 
+import timetile
 from support import reference
-from support.description import Array, Inputs, Program
+from support.description import Array, Inputs, Program, random_inputs
+from support.programs import program_text
+from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 
 
 def bits_of(array: Array) -> Array:
@@ -43,6 +47,29 @@ def assert_as_unfused(
     reference.run(program, expected, steps)
     compiled(*found.arguments(program, steps))
     assert_same_bits(program, expected, found, f"{what}, {steps} steps")
+
+
+def check_compiled(
+    program: Program,
+    executor: Executor,
+    depth: int,
+    steps: int,
+    passes: tuple[ModulePass, ...] | None = None,
+    *,
+    common: bool = False,
+) -> CompiledProgram:
+    """The compiled program, after a run that ends like the unfused program."""
+    compiled = timetile.compile(
+        program_text(program),
+        executor=executor,
+        depth=depth,
+        passes=passes,
+        fp_contract="off",
+        cache=False,
+    )
+    inputs = random_inputs(program, seed=steps, common_halos=common)
+    assert_as_unfused(compiled, program, inputs, steps, executor)
+    return compiled
 
 
 def assert_close(program: Program, expected: Inputs, found: Inputs, ulps: int, what: str) -> None:
