@@ -14,7 +14,6 @@ from timetile.runtime.executors.ptx.memory import WORD_BYTES, Words
 from timetile.runtime.executors.ptx.operands import (
     Context,
     LaneAction,
-    Source,
     address,
     register,
     source,
@@ -127,17 +126,29 @@ def learn(s: Strand, lanes: Ints, at: Ints) -> None:
         s.launch.barriers.learn(s, lanes[at[lanes] == place], place)
 
 
-def cells(sources: list[Source], names: list[tuple[str, ...]], s: Strand) -> tuple[Words, Mask]:
-    """The words of some registers side by side, a row for each lane, and which words are unset."""
-    data: list[Words] = []
-    unset: list[Mask] = []
-    for get, name in zip(sources, names):
-        value = np.ascontiguousarray(np.broadcast_to(get(s), s.at.shape))
-        data.append(value.reshape(-1, 1).view(np.uint32))
-        missing = s.any_unset(name)
-        missing = np.zeros(s.lanes, dtype=bool) if missing is None else missing
-        unset.append(np.repeat(missing[:, None], data[-1].shape[1], axis=1))
-    return np.concatenate(data, axis=1), np.concatenate(unset, axis=1)
+def cells(
+    c: Context, values: Operand, kind: str, count: int, text: str
+) -> Callable[[Strand], tuple[Words, Mask]]:
+    """
+    Reads the words of `count` registers side by side, a row for each lane, and which words are
+    unset. Raises SimtError for another number of registers.
+    """
+    found = [source(c, value, kind, text) for value in registers(values)]
+    if len(found) != count:
+        raise SimtError(text, f"takes {count} registers")
+
+    def read(s: Strand) -> tuple[Words, Mask]:
+        data: list[Words] = []
+        unset: list[Mask] = []
+        for get, names in found:
+            value = np.ascontiguousarray(np.broadcast_to(get(s), s.at.shape))
+            data.append(value.reshape(-1, 1).view(np.uint32))
+            missing = s.any_unset(names)
+            missing = np.zeros(s.lanes, dtype=bool) if missing is None else missing
+            unset.append(np.repeat(missing[:, None], data[-1].shape[1], axis=1))
+        return np.concatenate(data, axis=1), np.concatenate(unset, axis=1)
+
+    return read
 
 
 def stores(space: str, count: int, kind: str, *, weak: bool = True) -> Special:
@@ -147,15 +158,12 @@ def stores(space: str, count: int, kind: str, *, weak: bool = True) -> Special:
         text = instruction.text
         place, values = instruction.operands
         where, names = address(c, place, place_kind(space), text)
-        found = [source(c, value, kind, text) for value in registers(values)]
-        if len(found) != count:
-            raise SimtError(text, f"takes {count} registers")
-        gets, read = [get for get, _ in found], [each for _, each in found]
+        read = cells(c, values, kind, count, text)
 
         def step(s: Strand, mask: Mask | None) -> None:
             s.check_set(names, mask, text, "its address")
             lanes = s.taking(mask)
-            data, unset = cells(gets, read, s)
+            data, unset = read(s)
             s.launch.memory.store(text, space, s, lanes, where(s)[lanes], data, unset, weak=weak)
 
         return step

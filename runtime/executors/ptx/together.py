@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from timetile.dialects.tile import LANES
-from timetile.runtime.executors.ptx.accesses import MOVED, VECTORS, Special, cells, registers
+from timetile.runtime.executors.ptx.accesses import MOVED, VECTORS, Special, cells
 from timetile.runtime.executors.ptx.arithmetic import Array
 from timetile.runtime.executors.ptx.operands import (
     Context,
@@ -225,14 +225,13 @@ def sends(count: int, kind: str) -> Special:
         place, values, counter = instruction.operands
         where, names = address(c, place, "u32", text)
         there, more = address(c, counter, "u32", text)
-        found = [source(c, value, kind, text) for value in registers(values)]
-        gets, read = [get for get, _ in found], [each for _, each in found]
+        read = cells(c, values, kind, count, text)
         size = bits_of(kind) // 8 * count
 
         def step(s: Strand, mask: Mask | None) -> None:
             s.check_set(names + more, mask, text, "its address")
             lanes = s.taking(mask)
-            data, unset = cells(gets, read, s)
+            data, unset = read(s)
             words = s.launch.memory.shared_words(text, s, lanes, where(s)[lanes], size)
             counts = counter_of(s, lanes, there(s), text)
             to = (s.launch.memory.shared, words)
