@@ -11,7 +11,6 @@ bound is the time of a device copy with one read and one write of each array a s
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from reports import write_report
 from rich.console import Console
 from rich.table import Table
 from timing import copy_bandwidth
@@ -192,8 +192,7 @@ def main() -> None:
             "command": "python benchmarks/devito_operators.py",
             "commit": options.commit,
         }
-        text = json.dumps({**about, "rows": [asdict(row) for row in rows]}, indent=1)
-        options.out.write_text(text + "\n")
+        write_report(options.out, about, map(asdict, rows))
 
 
 if __name__ == "__main__":

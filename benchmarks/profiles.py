@@ -12,10 +12,8 @@ writes the state once a step; several time steps a launch may beat it.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from itertools import combinations
 from math import prod
 from pathlib import Path
@@ -23,6 +21,7 @@ from pathlib import Path
 import numpy as np
 from check_python import ways
 from python_examples import seconds
+from reports import write_report
 from rich.console import Console
 from rich.table import Table
 from timing import copy_bandwidth
@@ -128,10 +127,8 @@ def main() -> None:
             "device": gpu.name,
             "copy_tb_per_s": bandwidth,
             "commit": chosen.commit,
-            **{package: version(package) for package in ("xdsl", "numpy", "cuda-bindings")},
         }
-        text = json.dumps({**about, "rows": [asdict(row) for row in rows]}, indent=1)
-        chosen.out.write_text(text + "\n")
+        write_report(chosen.out, about, map(asdict, rows))
 
 
 if __name__ == "__main__":

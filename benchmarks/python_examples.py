@@ -13,19 +13,18 @@ several time steps a launch may beat the bound.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib import import_module
-from importlib.metadata import version
 from math import prod
 from pathlib import Path
 
 import numpy as np
 from check_python import EXAMPLES, ways
+from reports import write_report
 from rich.console import Console
 from rich.table import Table
 from timing import copy_bandwidth
@@ -131,10 +130,8 @@ def main() -> None:
             "copy_tb_per_s": bandwidth,
             "processor_threads": len(os.sched_getaffinity(0)),
             "commit": chosen.commit,
-            **{package: version(package) for package in ("xdsl", "numpy", "cuda-bindings")},
         }
-        text = json.dumps({**about, "rows": [asdict(row) for row in rows]}, indent=1)
-        chosen.out.write_text(text + "\n")
+        write_report(chosen.out, about, map(asdict, rows))
 
 
 if __name__ == "__main__":
