@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from fields import Fields
 
-from timetile.runtime.device.arguments import Arguments
+from timetile.runtime.device.arguments import KernelArguments
 from timetile.runtime.device.gpu import Device
 from timetile.runtime.kernels.of_program import Kernel
 from timetile.runtime.machine.driver import checked
@@ -48,7 +48,9 @@ def copy_bandwidth(gpu: Device, size: int = 2 << 30) -> float:
     return 2 * size / (float(np.median(times)) * 1e-3) / 1e12
 
 
-def launch_of(compiled: CompiledProgram, facts: Any, fields: Fields) -> tuple[Kernel, Arguments]:
+def launch_of(
+    compiled: CompiledProgram, facts: Any, fields: Fields
+) -> tuple[Kernel, KernelArguments]:
     """
     A kernel and the arguments of a launch: sources are the first fields, captures the last fields,
     targets the fields between and as many new fields as needed; all are different. Halos are the
@@ -72,7 +74,7 @@ def launch_of(compiled: CompiledProgram, facts: Any, fields: Fields) -> tuple[Ke
             case kind:
                 raise ValueError(f"the benchmarks have no arguments of the kind {kind}")
     pointers = [fields.pointer(place) for place in places]
-    arguments = Arguments(pointers, (ctypes.c_void_p,) * len(pointers))
+    arguments = KernelArguments(pointers, (ctypes.c_void_p,) * len(pointers))
     return compiled.kernels.kernel(facts.name), arguments
 
 

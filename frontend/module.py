@@ -76,7 +76,7 @@ def groups_of(step: Step, shape: Sequence[int]) -> list[tuple[Box, list[Assignme
     return groups
 
 
-class Builder:
+class StepBuilder:
     """Builds the function of a step for arrays of one shape and type."""
 
     def __init__(self, step: Step, shape: Sequence[int], element: FloatType):
@@ -174,4 +174,4 @@ def module_of(step: Step, shape: Sequence[int], element: FloatType) -> ModuleOp:
     """
     The stencil program of a step for arrays of a shape. Raises ValueError for too small arrays.
     """
-    return Builder(step, shape, element).module()
+    return StepBuilder(step, shape, element).module()

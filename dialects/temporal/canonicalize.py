@@ -98,7 +98,7 @@ def loop_of(op: UpdateOp) -> LoopOp | None:
     return loop if isinstance(loop, LoopOp) and not is_settled(loop) else None
 
 
-class EraseSelfCopy(RewritePattern):
+class EraseSelfUpdate(RewritePattern):
     """Erases an update that copies each cell onto itself."""
 
     @op_type_rewrite_pattern

@@ -78,12 +78,12 @@ class UpdateCanonicalization(HasCanonicalizationPatternsTrait):
     def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
         from timetile.dialects.temporal.canonicalize import (
             EraseOverwritten,
-            EraseSelfCopy,
+            EraseSelfUpdate,
             EraseUnread,
             SimplifyBoundary,
         )
 
-        return SimplifyBoundary(), EraseSelfCopy(), EraseOverwritten(), EraseUnread()
+        return SimplifyBoundary(), EraseSelfUpdate(), EraseOverwritten(), EraseUnread()
 
 
 @irdl_op_definition

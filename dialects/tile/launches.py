@@ -65,7 +65,7 @@ class CopyEffects(MemoryEffect):
         }
 
 
-class CopyCanonicalization(HasCanonicalizationPatternsTrait):
+class FieldCopyCanonicalization(HasCanonicalizationPatternsTrait):
     """Copies without effect."""
 
     @classmethod
@@ -89,7 +89,7 @@ class CopyOp(IRDLOperation):
     target = operand_def(FieldType)
 
     assembly_format = "$source `to` $target attr-dict `:` type($source) `,` type($target)"
-    traits = traits_def(CopyEffects(), CopyCanonicalization())
+    traits = traits_def(CopyEffects(), FieldCopyCanonicalization())
 
     def __init__(self, source: SSAValue, target: SSAValue):
         super().__init__(operands=[source, target])

@@ -14,8 +14,6 @@ from timetile.dialects.verified import terminator_of
 from timetile.lowering.emitter import Emitter
 from timetile.passes.analysis.cells.instructions import is_dividing
 
-Copy = Callable[[Emitter, dict[SSAValue, SSAValue]], None]
-
 Late = Callable[[], SSAValue]
 """
 Makes an argument of a cell function at its first use: an earlier load would hold a register until

@@ -166,7 +166,7 @@ class Message:
     places: list[int] = field(default_factory=list[int])
 
 
-Messages = dict[tuple[int, Attribute, int, SSAValue | None], Message]
+MessagesOfKernel = dict[tuple[int, Attribute, int, SSAValue | None], Message]
 """Messages by side, type, words of a cell, and the slot's index (None for a constant place)."""
 
 

@@ -19,7 +19,7 @@ from xdsl.ir import Attribute, SSAValue
 from timetile.dialects import nvvm, simt
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.code import KernelCode
-from timetile.lowering.tile_to_gpu.message_buffers import Messages
+from timetile.lowering.tile_to_gpu.message_buffers import MessagesOfKernel
 from timetile.lowering.tile_to_gpu.queues import (
     EdgeMessage,
     ExchangePlan,
@@ -106,7 +106,7 @@ class StepScope(ABC):
         """Newest planes, patched ahead of the step's end."""
         self.outgoing: dict[int, list[EdgeMessage]] = {}
         """Cells for the blocks before (-1) and after (1) of the cluster."""
-        self.messages: Messages = {}
+        self.messages: MessagesOfKernel = {}
         """Cells for the blocks beside, in a tile held by the device."""
         self.arriving: list[ExchangePlan] = []
         """Exchanges with messages posted and not yet taken, in a tile without a stream."""
@@ -186,17 +186,17 @@ CopyingStep = StreamStep | EarlyStep
 """A step that starts copies of planes, counted from the arriving plane."""
 
 ScopeT = TypeVar("ScopeT", bound=VariantScope | LoopScope | StepScope)
-Parameters = ParamSpec("Parameters")
+StepParameters = ParamSpec("StepParameters")
 Made = TypeVar("Made")
 
 
 def once(
-    make: Callable[Concatenate[ScopeT, Parameters], Made],
-) -> Callable[Concatenate[ScopeT, Parameters], Made]:
+    make: Callable[Concatenate[ScopeT, StepParameters], Made],
+) -> Callable[Concatenate[ScopeT, StepParameters], Made]:
     """Make a value once in the life of a scope, for each combination of the other arguments."""
 
     @wraps(make)
-    def found(scope: ScopeT, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Made:
+    def found(scope: ScopeT, *args: StepParameters.args, **kwargs: StepParameters.kwargs) -> Made:
         key = (make, *args, *kwargs.items())
         if key not in scope.memo:
             scope.memo[key] = make(scope, *args, **kwargs)

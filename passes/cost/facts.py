@@ -41,7 +41,7 @@ from timetile.passes.analysis.geometry.plane_geometry import moved_by
 from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.analysis.queues.lags import keeps_sums, oldest_age
 from timetile.passes.analysis.queues.storage import ReadAges, kept_queues, natural_period
-from timetile.passes.cost.taps import TapFacts, Taps, span, spans
+from timetile.passes.cost.taps import TapFacts, TapSet, span, spans
 
 KnownSharing = dict[Hashable, SharedCells | None]
 """The work shared by cells, by cell function and taps."""
@@ -138,7 +138,7 @@ class KernelFacts:
     loads: tuple[LoadOp, ...]
     stored: tuple[SSAValue, ...]
     """Fields."""
-    tapped: tuple[tuple[SSAValue, Taps], ...]
+    tapped: tuple[tuple[SSAValue, TapSet], ...]
     """Every tapped queue, with all of its taps."""
     words: int
     """32-bit words of the widest cell."""
@@ -341,7 +341,7 @@ def exchange_facts(kernel: KernelOp, exchange: ExchangeOp) -> ExchangeFacts:
     )
 
 
-def taps_by_queue(stages: Sequence[StageFacts]) -> tuple[tuple[SSAValue, Taps], ...]:
+def taps_by_queue(stages: Sequence[StageFacts]) -> tuple[tuple[SSAValue, TapSet], ...]:
     """Every tapped queue, with the taps of all stages."""
     taps: dict[SSAValue, set[TapFacts]] = {}
     for stage in stages:

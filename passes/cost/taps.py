@@ -27,7 +27,7 @@ class TapFacts:
     """Whether an exchange has whole planes in shared memory, for taps beside own cells."""
 
 
-Taps = frozenset[TapFacts]
+TapSet = frozenset[TapFacts]
 
 REMEMBERED = 4096
 """Most answers of `neighbours` kept: schedules of one loop ask for few, and ask often."""
@@ -56,7 +56,7 @@ def cells_beside(patch: tuple[int, ...], far: tuple[int, ...]) -> int:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def neighbours(taps: Taps, patch: tuple[int, ...], group: int) -> tuple[int, int]:
+def neighbours(taps: TapSet, patch: tuple[int, ...], group: int) -> tuple[int, int]:
     """
     Cells of a queue fetched by a thread with a patch of cells, each once: the number of shuffled
     cells, and of aligned vectors of `group` cells from shared memory. Rows of other warps come from

@@ -25,7 +25,7 @@ SourceOf = Callable[[ApplyRead], SSAValue]
 
 
 @dataclass
-class Cell:
+class OutlinedCell:
     """An outlined apply: the body of the function, and the meaning of each argument."""
 
     block: Block = field(default_factory=Block)
@@ -51,17 +51,17 @@ class Cell:
         return FuncOp(name, (block.arg_types, kinds), Region(block), visibility="private")
 
 
-def copying_cell(source: SSAValue, rank: int) -> Cell:
+def copying_cell(source: SSAValue, rank: int) -> OutlinedCell:
     """A cell function that returns its only tap."""
-    cell = Cell(sources=[source], taps=[Tap(0, (0,) * rank)])
+    cell = OutlinedCell(sources=[source], taps=[Tap(0, (0,) * rank)])
     argument = cell.block.insert_arg(element_type(source), 0)
     cell.results = [argument]
     return cell
 
 
-def outline(apply: stencil.ApplyOp, source_of: SourceOf) -> Cell:
+def outline(apply: stencil.ApplyOp, source_of: SourceOf) -> OutlinedCell:
     """The scalar function of an apply. `source_of` gives the field of each access."""
-    cell, body = Cell(), apply.region.block
+    cell, body = OutlinedCell(), apply.region.block
     mapping: dict[SSAValue, SSAValue] = {}
     add_taps(apply, cell, mapping, source_of)
     for argument, operand in zip(body.args, apply.args):
@@ -80,7 +80,10 @@ def outline(apply: stencil.ApplyOp, source_of: SourceOf) -> Cell:
 
 
 def add_taps(
-    apply: stencil.ApplyOp, cell: Cell, mapping: dict[SSAValue, SSAValue], source_of: SourceOf
+    apply: stencil.ApplyOp,
+    cell: OutlinedCell,
+    mapping: dict[SSAValue, SSAValue],
+    source_of: SourceOf,
 ) -> None:
     """Add one argument for each place of a field read by the apply, in the order of first reads."""
     known: dict[Tap, SSAValue] = {}
@@ -95,7 +98,9 @@ def add_taps(
         mapping[access.op.res] = known[tap]
 
 
-def add_coordinates(apply: stencil.ApplyOp, cell: Cell, mapping: dict[SSAValue, SSAValue]) -> None:
+def add_coordinates(
+    apply: stencil.ApplyOp, cell: OutlinedCell, mapping: dict[SSAValue, SSAValue]
+) -> None:
     """
     Add one argument for each coordinate axis read by the apply, and a sum for a moved coordinate.
     """
@@ -122,7 +127,7 @@ def add_coordinates(apply: stencil.ApplyOp, cell: Cell, mapping: dict[SSAValue, 
             mapping[read.idx] = moved.result
 
 
-def clone_body(body: Block, cell: Cell, mapping: dict[SSAValue, SSAValue]) -> None:
+def clone_body(body: Block, cell: OutlinedCell, mapping: dict[SSAValue, SSAValue]) -> None:
     """Copy the arithmetic of an apply into the cell function."""
     for op in body.ops:
         match op:

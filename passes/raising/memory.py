@@ -42,11 +42,11 @@ def memory_of(field: SSAValue) -> SSAValue:
     return field
 
 
-Choice = tuple[object, SSAValue | None]
+MemoryChoice = tuple[object, SSAValue | None]
 """What a name may be of, None for any memory, and the condition for that."""
 
 
-def choices(field: SSAValue) -> list[Choice]:
+def choices(field: SSAValue) -> list[MemoryChoice]:
     """
     The possible memory of a name, each with a condition: one for a plain name, two for a field
     picked by a condition, the fields at the start of a loop for a result or an argument of the

@@ -41,7 +41,7 @@ class Scratch:
     value: SSAValue
 
 
-Target = SSAValue | Scratch
+UpdateTarget = SSAValue | Scratch
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Item:
     """The operation behind the update: a store, an apply, a load or a combine."""
     source: stencil.ApplyOp | SSAValue
     results: list[int]
-    targets: list[Target]
+    targets: list[UpdateTarget]
     box: StencilBoundsAttr
 
     def reads(self) -> Iterator[tuple[SSAValue, tuple[int, ...], ApplyRead | None]]:
@@ -146,7 +146,7 @@ class UpdateOrder:
             whole = whole | box
         around = [whole] if whole in boxes or not early else list(dict.fromkeys(boxes))
         for number, box in enumerate(around):
-            targets: list[Target] = [Scratch(apply.res[k]) for k in held]
+            targets: list[UpdateTarget] = [Scratch(apply.res[k]) for k in held]
             yield Item((at, number), apply, apply, held, targets, box)
 
     def is_used(self, result: SSAValue) -> bool:
@@ -154,7 +154,7 @@ class UpdateOrder:
         return result.first_use is not None
 
     def stored(
-        self, op: Operation, value: SSAValue, target: Target, box: StencilBoundsAttr
+        self, op: Operation, value: SSAValue, target: UpdateTarget, box: StencilBoundsAttr
     ) -> Iterator[Item]:
         """The updates of a store, or of a combine held in a scratch field."""
         for number, piece in enumerate(pieces(value, box, op)):

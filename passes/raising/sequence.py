@@ -20,11 +20,11 @@ from timetile.dialects.temporal import BroadcastOp, ScratchOp, UpdateOp
 from timetile.dialects.verified import temp_element
 from timetile.passes.diagnostics import remark
 from timetile.passes.raising.boxes import box_of
-from timetile.passes.raising.cells import Cell, copying_cell, outline
+from timetile.passes.raising.cells import OutlinedCell, copying_cell, outline
 from timetile.passes.raising.demand import ApplyRead, demand_of, unbuffered
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.memory import memory_of
-from timetile.passes.raising.order import Item, Scratch, Target, UpdateOrder
+from timetile.passes.raising.order import Item, Scratch, UpdateOrder, UpdateTarget
 from timetile.passes.raising.recurrences import remark_recurrences
 
 Spread = tuple[stencil.LoadOp, tuple[int, ...]]
@@ -43,7 +43,7 @@ class Updates:
     Broadcasts, by loaded value and axes, placed at the load by the function emitting the updates.
     """
 
-    def target(self, target: Target) -> SSAValue:
+    def target(self, target: UpdateTarget) -> SSAValue:
         """The field written by an update."""
         return self.scratch[target.value].field if isinstance(target, Scratch) else target
 
@@ -78,7 +78,7 @@ class Updates:
             self.spread[key] = BroadcastOp(held, axes, kind)
         return self.spread[key].field
 
-    def cell(self, item: Item) -> Cell:
+    def cell(self, item: Item) -> OutlinedCell:
         """The cell function of an update."""
         rank = len(item.box.lb)
         if isinstance(item.source, SSAValue):

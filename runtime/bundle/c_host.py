@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from timetile.dialects.cell_types import CELL_TYPES
 from timetile.lowering.ptx.symbols import symbol
 from timetile.lowering.tile_to_gpu.message_buffers import HEADER_WORDS
-from timetile.runtime.bundle.plan import Action, Argument, BundlePlan, KernelEntry
+from timetile.runtime.bundle.plan import Argument, BundleAction, BundlePlan, KernelEntry
 
 C_TYPES = {str(kind): row.c for kind, row in CELL_TYPES.items()}
 """The C type of a number, by the text of the kernel's type; an `i1` is one byte."""
@@ -232,7 +232,7 @@ def kernel_line(kernel: KernelEntry) -> str:
     )
 
 
-def lines(plan: BundlePlan, actions: Sequence[Action], indent: str) -> list[str]:
+def lines(plan: BundlePlan, actions: Sequence[BundleAction], indent: str) -> list[str]:
     """The statements of actions."""
     found: list[str] = []
     for action in actions:
@@ -257,7 +257,7 @@ def bytes_of(plan: BundlePlan, buffer: int) -> int:
     return sizes[buffer]
 
 
-def launch_lines(plan: BundlePlan, action: Action, indent: str) -> list[str]:
+def launch_lines(plan: BundlePlan, action: BundleAction, indent: str) -> list[str]:
     """The statement of a launch: parameters by address."""
     names = [kernel.name for kernel in plan.kernels]
     place = names.index(action["launch"])

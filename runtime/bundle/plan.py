@@ -30,7 +30,7 @@ from timetile.runtime.program.compiled_program import CompiledProgram
 VERSION = 1
 """Of the plan's form; a reader refuses others."""
 
-Action = dict[str, Any]
+BundleAction = dict[str, Any]
 """
 `{"launch": kernel, "operands": [...]}`, `{"copy": [from, to]}` or `{"repeat": n, "actions":
 [...]}`.
@@ -75,7 +75,7 @@ class BundlePlan:
     scratch: list[int] = field(default_factory=list[int])
     """The bytes of each scratch buffer."""
     kernels: list[KernelEntry] = field(default_factory=list[KernelEntry])
-    actions: list[Action] = field(default_factory=list[Action])
+    actions: list[BundleAction] = field(default_factory=list[BundleAction])
     latest: list[int] = field(default_factory=list[int])
     """The buffers written last by the last time loop."""
 
@@ -91,7 +91,7 @@ class Planner:
         self.program, self.function = program, program.function
         self.steps = steps
         self.buffers: dict[SSAValue, int] = {}
-        self.operands: dict[SSAValue, Action] = {}
+        self.operands: dict[SSAValue, BundleAction] = {}
         kernels = program.kernels
         arguments = [self.argument(k) for k in range(len(program.parameters))]
         self.plan = BundlePlan(
@@ -176,7 +176,7 @@ class Planner:
         facts = self.program.kernels.facts_of(loop)
         planned = planned_function(loop, facts, steps)
         outside = [loop.steps, *loop.buffers, *loop.captures, *loop.scalars]
-        known: dict[SSAValue, Action] = {}
+        known: dict[SSAValue, BundleAction] = {}
         for value, inner in zip(outside, planned.body.block.args):
             if value is not loop.steps:
                 known[inner] = self.operand(value, loop)
@@ -189,7 +189,7 @@ class Planner:
             self.plan.latest = [places[role] for role in latest]
             self.plan.steps = steps
 
-    def operand(self, value: SSAValue, loop: LoopOp) -> Action:
+    def operand(self, value: SSAValue, loop: LoopOp) -> BundleAction:
         """How a launch finds a buffer or a number."""
         if value in self.buffers:
             return {"buffer": self.buffers[value]}
@@ -204,10 +204,10 @@ class Planner:
         refuse(loop, f"the host computes {name}; pass it as an argument")
 
     def actions(
-        self, planned: FuncOp, ops: Sequence[Operation], known: dict[SSAValue, Action]
-    ) -> list[Action]:
+        self, planned: FuncOp, ops: Sequence[Operation], known: dict[SSAValue, BundleAction]
+    ) -> list[BundleAction]:
         """Launches and copies, with repeated ones as a group."""
-        found: list[Action] = []
+        found: list[BundleAction] = []
         for op in ops:
             match op:
                 case LikeOp():
@@ -257,7 +257,7 @@ def parameter_kind(argument: BlockArgument) -> str:
     return "buffer" if isinstance(argument.type, FieldType) else str(argument.type)
 
 
-def names_in(actions: Sequence[Action]) -> list[str]:
+def names_in(actions: Sequence[BundleAction]) -> list[str]:
     """The kernels launched by actions, in the order of first launches."""
     found: dict[str, None] = {}
     for action in actions:

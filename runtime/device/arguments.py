@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 
-class Arguments:
+class KernelArguments:
     """
     The values of a kernel's parameters, by C type, and their places for the driver. Values are
     packed once: packing at every launch takes the driver's bindings longer than a launch.
@@ -26,6 +26,6 @@ class Arguments:
         """
         return ctypes.addressof(self.places)
 
-    def followed_by(self, values: Sequence[Any], types: Sequence[Any]) -> Arguments:
+    def followed_by(self, values: Sequence[Any], types: Sequence[Any]) -> KernelArguments:
         """The arguments, followed by further values."""
-        return Arguments((*self.values, *values), (*self.types, *types))
+        return KernelArguments((*self.values, *values), (*self.types, *types))

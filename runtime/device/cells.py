@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 from timetile.dialects.temporal import GatherOp
 from timetile.runtime.arithmetic.cells import Array
 from timetile.runtime.device.gpu import Device
-from timetile.runtime.host.cell_nests import FarMemory, Places
+from timetile.runtime.host.cell_nests import FarMemory, NestPlaces
 from timetile.runtime.kernels.gathering import GatherFrame
 
 MOST_PLACES = 32
@@ -45,7 +45,7 @@ class DeviceMemory(FarMemory):
     def is_far(self, buffer: Any) -> bool:
         return isinstance(buffer, DeviceBuffer)
 
-    def fetch(self, buffer: Any, places: Places, dtype: np.dtype[Any]) -> Array:
+    def fetch(self, buffer: Any, places: NestPlaces, dtype: np.dtype[Any]) -> Array:
         cells = np.empty(len(places), dtype)
         if len(places) == 1:
             self.device.synchronize(self.stream)
@@ -59,7 +59,7 @@ class DeviceMemory(FarMemory):
         self.device.download(cells, near.pointer)
         return cells
 
-    def put(self, buffer: Any, places: Places, cells: Array) -> None:
+    def put(self, buffer: Any, places: NestPlaces, cells: Array) -> None:
         # Work given to the stream may still read the cells, or copy the cells.
         self.device.synchronize(self.stream)
         if len(places) == 1:
@@ -71,7 +71,7 @@ class DeviceMemory(FarMemory):
         pointers = [buffer.pointer, near.pointer, *frame.places([at.pointer])]
         self.device.gather(frame, pointers, self.stream, scatter=True)
 
-    def placed(self, places: Places) -> DeviceBuffer:
+    def placed(self, places: NestPlaces) -> DeviceBuffer:
         """Places on the device."""
         key = places.tobytes()
         kept = self.places.pop(key, None)

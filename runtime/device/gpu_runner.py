@@ -26,7 +26,7 @@ from timetile.runtime.device.actions import (
 from timetile.runtime.device.cells import DeviceBuffer, DeviceMemory
 from timetile.runtime.device.gpu import Device
 from timetile.runtime.executors.runners import PlannedRunner
-from timetile.runtime.host.functions import Values
+from timetile.runtime.host.functions import HostValues
 from timetile.runtime.host.halos import HaloFrame
 from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.kernels.of_program import ProgramKernels
@@ -72,7 +72,7 @@ class GpuRunner(PlannedRunner):
         with self.one_run:
             return super().__call__(loop, steps, buffers, outside)
 
-    def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+    def launch(self, op: LaunchOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """Make a launch."""
         self.act(Repeated([self.prepare(op, operands)], 1))
         return []
@@ -112,7 +112,7 @@ class GpuRunner(PlannedRunner):
         for launch in launches:
             self.device.launch(launch.kernel, launch.arguments, self.stream)
 
-    def repeat(self, op: scf.ForOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+    def repeat(self, op: scf.ForOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """The launches of a loop."""
         launches = [
             self.prepare(inner, [values[operand] for operand in inner.operands])
@@ -230,7 +230,7 @@ class GpuRunner(PlannedRunner):
         if known.graph is not None:
             self.device.free_graph(known.graph)
 
-    def scratch(self, op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+    def scratch(self, op: ScratchOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """Scratch buffers are kept from call to call."""
         size = operands[0].bytes
         key = (self.scratch_count, size)
@@ -239,7 +239,7 @@ class GpuRunner(PlannedRunner):
             self.scratches[key] = DeviceBuffer(self.device.allocate(size), size)
         return [self.scratches[key]]
 
-    def copy(self, op: CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+    def copy(self, op: CopyOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """Copy a field."""
         self.act(Copied(*operands))
         return []

@@ -37,7 +37,7 @@ class PlaneError(Exception):
 
 
 @dataclass
-class Cells:
+class MarkedCells:
     """
     The cells of a field, or of a plane (one cell thick along the stream), with marks for set cells.
     """
@@ -46,26 +46,26 @@ class Cells:
     known: NDArray[np.bool_]
 
     @staticmethod
-    def of(data: Array, *, known: bool) -> Cells:
+    def of(data: Array, *, known: bool) -> MarkedCells:
         """Cells from an array, all set or all unset."""
-        return Cells(data, np.full(data.shape, known))
+        return MarkedCells(data, np.full(data.shape, known))
 
     @staticmethod
-    def copy_of(data: Array) -> Cells:
+    def copy_of(data: Array) -> MarkedCells:
         """A copy of a field, all cells set."""
-        return Cells.of(data.copy(), known=True)
+        return MarkedCells.of(data.copy(), known=True)
 
-    def copy(self) -> Cells:
+    def copy(self) -> MarkedCells:
         """A copy of the cells and marks."""
-        return Cells(self.data.copy(), self.known.copy())
+        return MarkedCells(self.data.copy(), self.known.copy())
 
 
-Slots = list[tuple[SSAValue, int, Cells] | None]
+Slots = list[tuple[SSAValue, int, MarkedCells] | None]
 """A ring of planes, each with its queue and its step."""
 
 
 @dataclass
-class Home:
+class QueueHome:
     """
     The planes kept by a queue, one slot a step. The circular multi-queue is one ring for all
     queues.
@@ -75,11 +75,11 @@ class Home:
     slots: Slots
     base: int = 0
 
-    def keep(self, step: int, plane: Cells) -> None:
+    def keep(self, step: int, plane: MarkedCells) -> None:
         """Keep the plane of a step."""
         self.slots[(step + self.base) % len(self.slots)] = self.queue, step, plane
 
-    def plane(self, reader: StageOp, age: int, step: int, first: int) -> Cells:
+    def plane(self, reader: StageOp, age: int, step: int, first: int) -> MarkedCells:
         """The plane made `age` steps before a step. Raises PlaneError for a missing plane."""
         kept = self.slots[(step - age + self.base) % len(self.slots)]
         if kept is not None and kept[0] is self.queue and kept[1] == step - age:
@@ -96,15 +96,15 @@ class Home:
         raise PlaneError(reader, text)
 
 
-def make_homes(kernel: KernelOp) -> dict[SSAValue, Home]:
+def make_homes(kernel: KernelOp) -> dict[SSAValue, QueueHome]:
     """Empty homes for the queues of a kernel, except queues read from memory again."""
-    homes: dict[SSAValue, Home] = {}
+    homes: dict[SSAValue, QueueHome] = {}
     rings: dict[Attribute, Slots] = {}
     for stage in kernel.stages:
         for number, queue in enumerate(stage.results):
             match stage.home:
                 case RegistersAttr() as home:
-                    homes[queue] = Home(queue, [None] * (home.depth.data + 1))
+                    homes[queue] = QueueHome(queue, [None] * (home.depth.data + 1))
                 case SharedAttr() as home if home.addressing.data is Addressing.COMPUTED:
                     count, element = home.slots.data, queue_type(queue).element
                     ring = rings.setdefault(element, [None] * count)
@@ -115,14 +115,14 @@ def make_homes(kernel: KernelOp) -> dict[SSAValue, Home]:
                     # Windows of the results follow each other in the ring.
                     earlier = stage.results[:number]
                     before = sum(ring_window(q, kernel.stream_axis) for q in earlier)
-                    homes[queue] = Home(queue, ring, home.base.data - before)
+                    homes[queue] = QueueHome(queue, ring, home.base.data - before)
                 case SharedAttr() as home:
-                    homes[queue] = Home(queue, [None] * home.slots.data)
+                    homes[queue] = QueueHome(queue, [None] * home.slots.data)
                 case ExchangeBufferAttr() as home:
                     count = home.slots.data - planes_on_their_way(stage)
                     if count < 1:
                         raise PlaneError(stage, "its slots hold no plane that has arrived")
-                    homes[queue] = Home(queue, [None] * count)
+                    homes[queue] = QueueHome(queue, [None] * count)
                 case MemoryAttr():
                     pass
                 case None:

@@ -38,7 +38,7 @@ from timetile.passes.analysis.geometry.limits import checked_geometry
 from timetile.passes.analysis.geometry.outside import computed_boxes, guarding_field
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 from timetile.runtime.arithmetic.cells import Array, call, dtype_of
-from timetile.runtime.executors.homes import Cells, PlaneError, make_homes
+from timetile.runtime.executors.homes import MarkedCells, PlaneError, make_homes
 from timetile.runtime.executors.numpy_loops import box_slices, cell_function, coordinates
 
 
@@ -160,10 +160,10 @@ class PlanesLaunch:
         at = plane - tuple(bounds.lb)[self.stream]
         return (*places[: self.stream], slice(at, at + 1), *places[self.stream + 1 :])
 
-    def unset(self, queue: SSAValue) -> Cells:
+    def unset(self, queue: SSAValue) -> MarkedCells:
         """A plane without a set cell."""
         shape = [high - low for low, high in zip(self.frame.lb, self.frame.ub)]
-        return Cells.of(np.zeros(shape, dtype_of(queue_type(queue).element)), known=False)
+        return MarkedCells.of(np.zeros(shape, dtype_of(queue_type(queue).element)), known=False)
 
     def is_needed(self, stage: StageOp, plane: int) -> bool:
         """Some stored cell depends on a plane of the stage's results."""
@@ -200,7 +200,7 @@ class PlanesLaunch:
             if queue in self.homes:
                 self.homes[queue].keep(step, cells)
 
-    def read(self, reader: StageOp, queue: SSAValue, age: int, step: int) -> Cells:
+    def read(self, reader: StageOp, queue: SSAValue, age: int, step: int) -> MarkedCells:
         """
         The plane of a queue with an age: kept by the queue's home or, from memory, read again.
         """
@@ -259,7 +259,7 @@ class PlanesLaunch:
                 f"it accesses plane {step - lag} of a field that has [{low}, {high}), untested",
             )
 
-    def load(self, stage: LoadOp, plane: int) -> Cells:
+    def load(self, stage: LoadOp, plane: int) -> MarkedCells:
         """A plane of a load's fields: data inside the bounds, halo outside if loaded."""
         if stage.data is not None and stage.axes is not None:
             return self.load_along(stage, stage.data, stage.axes, plane)
@@ -271,13 +271,15 @@ class PlanesLaunch:
             inside[self.places(self.bounds)] = True
         for field, where in ((stage.data, inside), (stage.halo, ~inside)):
             if field is not None and self.holds(box := field_bounds(field), plane):
-                source: Cells = self.values[field]
+                source: MarkedCells = self.values[field]
                 at, to = self.in_field(field, box, plane), self.places(box)
                 np.copyto(cells.data[to], source.data[at], where=where[to])
                 np.copyto(cells.known[to], source.known[at], where=where[to])
         return cells
 
-    def load_at(self, stage: LoadOp, field: SSAValue, offset: tuple[int, ...], plane: int) -> Cells:
+    def load_at(
+        self, stage: LoadOp, field: SSAValue, offset: tuple[int, ...], plane: int
+    ) -> MarkedCells:
         """A plane with the cells of a field at a distance."""
         cells, source = self.unset(stage.result), self.values[field]
         far = plane if self.stream is None else plane + offset[self.stream]
@@ -289,7 +291,7 @@ class PlanesLaunch:
 
     def load_along(
         self, stage: LoadOp, field: SSAValue, axes: tuple[int, ...], plane: int
-    ) -> Cells:
+    ) -> MarkedCells:
         """A plane with the cells of a field of fewer axes, for all coordinates along the others."""
         cells, source, bounds = self.unset(stage.result), self.values[field], field_bounds(field)
         spans, taken = (
@@ -312,7 +314,7 @@ class PlanesLaunch:
         cells.data[to], cells.known[to] = source.data[tuple(taken)], source.known[tuple(taken)]
         return cells
 
-    def apply(self, stage: ApplyOp, plane: int, step: int) -> list[Cells]:
+    def apply(self, stage: ApplyOp, plane: int, step: int) -> list[MarkedCells]:
         """
         A plane of each result: computed in the stage's box; outside the plane of `else`, or unset.
         """

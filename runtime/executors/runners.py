@@ -18,13 +18,13 @@ from timetile.lowering.plan_launches import parts_of_step
 from timetile.lowering.tile_to_gpu.message_buffers import launch_words
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.arithmetic.cells import Array, dtype_of
-from timetile.runtime.executors.homes import Cells
+from timetile.runtime.executors.homes import MarkedCells
 from timetile.runtime.executors.numpy_loops import Progress, run_loop
 from timetile.runtime.executors.planes import PlanesLaunch
 from timetile.runtime.executors.simt.interpreter import SimtLaunch
-from timetile.runtime.executors.simt.machine import Code
+from timetile.runtime.executors.simt.machine import BlockCode
 from timetile.runtime.executors.simt.memory import Buffer
-from timetile.runtime.host.functions import Handler, Host, Values, check_stride
+from timetile.runtime.host.functions import Host, HostHandler, HostValues, check_stride
 from timetile.runtime.host.halo_notice import HaloNotice
 from timetile.runtime.host.halos import HaloFrame, compared_in_turn, halos_differ
 from timetile.runtime.host.loop_facts import KnownLoops, LoopFacts
@@ -161,7 +161,7 @@ class PlannedRunner:
         return self.host.run(self.plans[loop, steps], [steps, *buffers, *around])
 
     def counted_launch(
-        self, op: LaunchOp, operands: Sequence[Any], values: Values
+        self, op: LaunchOp, operands: Sequence[Any], values: HostValues
     ) -> Sequence[Any]:
         """Run a launch, and count its steps."""
         results = self.launch(op, operands, values)
@@ -180,15 +180,15 @@ class PlannedRunner:
         """Two buffers have the same cells around the frame's box."""
         return not halos_differ(frame, first.data, other.data)
 
-    def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+    def launch(self, op: LaunchOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """Run a launch."""
         raise NotImplementedError
 
-    def scratch(self, op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+    def scratch(self, op: ScratchOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """Make a scratch buffer."""
         raise NotImplementedError
 
-    def copy(self, op: CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+    def copy(self, op: CopyOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """Copy a buffer."""
         raise NotImplementedError
 
@@ -201,7 +201,7 @@ class PlanesRunner(PlannedRunner):
         self.memory = CellsMemory()
         self.tiled: dict[str, KernelOp] = {}
 
-    def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+    def launch(self, op: LaunchOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """Run a launch plane by plane."""
         name = op.kernel.string_value()
         if name not in self.tiled:
@@ -210,11 +210,11 @@ class PlanesRunner(PlannedRunner):
         PlanesLaunch(self.tiled[name], operands).run()
         return []
 
-    def scratch(self, op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+    def scratch(self, op: ScratchOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """Make a scratch buffer of unset cells."""
-        return [Cells.of(np.zeros_like(operands[0].data), known=False)]
+        return [MarkedCells.of(np.zeros_like(operands[0].data), known=False)]
 
-    def copy(self, op: CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+    def copy(self, op: CopyOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """Copy a buffer, with its marks."""
         source, target = operands
         target.data[:] = source.data
@@ -229,18 +229,20 @@ class CellsMemory(ArrayMemory):
 
     def read(self, buffer: Any, place: int, dtype: np.dtype[Any]) -> Any:
         """A cell of a buffer, read by the host."""
-        return super().read(buffer.data if isinstance(buffer, Cells) else buffer, place, dtype)
+        return super().read(
+            buffer.data if isinstance(buffer, MarkedCells) else buffer, place, dtype
+        )
 
     def write(self, buffer: Any, place: int, value: Any) -> None:
         """Write a cell of a buffer, and mark the cell as set."""
-        if isinstance(buffer, Cells):
+        if isinstance(buffer, MarkedCells):
             super().write(buffer.known, place, True)
             buffer = buffer.data
         super().write(buffer, place, value)
 
     def new(self, op: Operation, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         """A new buffer of unset cells."""
-        return Cells.of(super().new(op, shape, dtype), known=False)
+        return MarkedCells.of(super().new(op, shape, dtype), known=False)
 
     def contents(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """The cells of a buffer as an array."""
@@ -286,9 +288,9 @@ class SimtRunner(PlannedRunner):
     def __init__(self, kernels: ProgramKernels, progress: Progress | None = None):
         super().__init__(kernels, progress)
         self.memory = BufferMemory()
-        self.code: Code = {}
+        self.code: BlockCode = {}
 
-    def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+    def launch(self, op: LaunchOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """Run a launch thread by thread."""
         module = self.kernels.threads(op.kernel.string_value())
         function = module.body.block.first_op
@@ -305,11 +307,11 @@ class SimtRunner(PlannedRunner):
         SimtLaunch(function, together * blocks, block, given, 1, blocks, self.code).run()
         return []
 
-    def scratch(self, op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+    def scratch(self, op: ScratchOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """Make a scratch buffer of unset cells."""
         return [Buffer(np.zeros_like(operands[0].data), unset=True)]
 
-    def copy(self, op: CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+    def copy(self, op: CopyOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """Copy a buffer, with its marks."""
         source, target = operands
         target.data[:] = source.data
@@ -326,7 +328,7 @@ def read_and_written(
     return both if loop.sweep is not None and len(loop.updates) == len(both) == 1 else []
 
 
-def check_loop(loop: LoopOp, buffers: Sequence[Any], values: Values, facts: LoopFacts) -> None:
+def check_loop(loop: LoopOp, buffers: Sequence[Any], values: HostValues, facts: LoopFacts) -> None:
     """Raise CompileError if a loop cannot run on these buffers."""
     for stride in facts.strides:
         check_stride(loop, values[stride])
@@ -358,12 +360,12 @@ def loaded_before(
 
 def loop_handler(
     runner: LoopRunner, steps: int | None, record: RunRecord, loops: KnownLoops
-) -> dict[type[Operation], Handler]:
+) -> dict[type[Operation], HostHandler]:
     """
     The host handler for time loops and sweeps. `steps` replaces the trip counts of time loops.
     """
 
-    def run(loop: LoopOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+    def run(loop: LoopOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         count, *buffers = operands
         is_sweep = loop.sweep is not None
         total = max(int(count) if steps is None or is_sweep else steps, 0)
@@ -382,6 +384,6 @@ def loop_handler(
 
 def handlers_of(
     runner: LoopRunner, steps: int | None, record: RunRecord, loops: KnownLoops
-) -> dict[type[Operation], Handler]:
+) -> dict[type[Operation], HostHandler]:
     """The handlers needed by a host function for its loops and its own accesses to memory."""
     return {**loop_handler(runner, steps, record, loops), **memory_handlers(runner.memory)}

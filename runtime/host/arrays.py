@@ -172,7 +172,7 @@ def from_cuda_array_interface(argument: Argument, array: Any) -> DeviceArray:
     return DeviceArray(int(pointer), shape, dtype, known, array, interface.get("stream"))
 
 
-class Home(Protocol):
+class ArrayHome(Protocol):
     """A GPU, as far as arrays on the GPU are concerned."""
 
     number: int
@@ -182,7 +182,7 @@ class Home(Protocol):
         ...
 
 
-def check_home(argument: Argument, array: DeviceArray, home: Home) -> None:
+def check_home(argument: Argument, array: DeviceArray, home: ArrayHome) -> None:
     """
     Raise ValueError unless an array lies on the program's GPU. The driver is asked if the array
     does not say.

@@ -20,11 +20,11 @@ from xdsl.ir import Operation, SSAValue
 
 from timetile.passes.raising.memory import ALIASES, memory_of
 from timetile.runtime.arithmetic.cells import dtype_of
-from timetile.runtime.host.functions import Values, is_scalar
+from timetile.runtime.host.functions import HostValues, is_scalar
 from timetile.runtime.host.memory import ArrayMemory
 
 Array = NDArray[Any]
-Places = NDArray[np.int64]
+NestPlaces = NDArray[np.int64]
 
 ACCESSES = (memref.LoadOp, memref.StoreOp, memref.AtomicRMWOp)
 OF_NESTS = (
@@ -54,7 +54,7 @@ def cell_of(access: memref.LoadOp | memref.StoreOp | memref.AtomicRMWOp) -> np.d
 
 
 @dataclass
-class Cells:
+class NestCells:
     """The cells of one buffer at hand for a nest, by place, and the nest's writes."""
 
     kind: np.dtype[Any]
@@ -74,7 +74,7 @@ class FarMemory(ArrayMemory):
         self.expected: dict[Operation, dict[SSAValue, list[int]]] = {}
         """For each nest, the places read in the last run, by outer names of buffers."""
         self.names: dict[Operation, dict[SSAValue, np.dtype[Any]]] = {}
-        self.at_hand: dict[Any, Cells] | None = None
+        self.at_hand: dict[Any, NestCells] | None = None
         """The cells of each buffer at hand for the running nest."""
 
     # Questions to a kind of memory.
@@ -83,11 +83,11 @@ class FarMemory(ArrayMemory):
         """The buffer is a field, not an array of the host."""
         raise NotImplementedError
 
-    def fetch(self, buffer: Any, places: Places, dtype: np.dtype[Any]) -> Array:
+    def fetch(self, buffer: Any, places: NestPlaces, dtype: np.dtype[Any]) -> Array:
         """The cells at places."""
         raise NotImplementedError
 
-    def put(self, buffer: Any, places: Places, cells: Array) -> None:
+    def put(self, buffer: Any, places: NestPlaces, cells: Array) -> None:
         """Set the cells at places, without a place twice."""
         raise NotImplementedError
 
@@ -98,7 +98,7 @@ class FarMemory(ArrayMemory):
             return super().read(buffer, place, dtype)
         if self.at_hand is None:
             return self.fetch(buffer, np.array([place]), dtype)[0]
-        cells = self.at_hand.setdefault(buffer, Cells(dtype))
+        cells = self.at_hand.setdefault(buffer, NestCells(dtype))
         if place not in cells.values:
             cells.values[place] = self.fetch(buffer, np.array([place]), dtype)[0]
         cells.touched[place] = None
@@ -110,14 +110,14 @@ class FarMemory(ArrayMemory):
         elif self.at_hand is None:
             self.put(buffer, np.array([place]), np.asarray([value]))
         else:
-            cells = self.at_hand.setdefault(buffer, Cells(np.asarray(value).dtype))
+            cells = self.at_hand.setdefault(buffer, NestCells(np.asarray(value).dtype))
             cells.values[place] = value
             cells.written[place] = None
 
     # Nests.
 
     @contextmanager
-    def nest(self, op: Operation, values: Values) -> Generator[None]:
+    def nest(self, op: Operation, values: HostValues) -> Generator[None]:
         """
         Run a loop of the host: cells are fetched before and put back after, for a loop of cells
         alone.
@@ -145,21 +145,21 @@ class FarMemory(ArrayMemory):
             self.names[op] = {memory_of(access.memref): cell_of(access) for access in whole}
         return self.names[op]
 
-    def fetched(self, op: Operation, values: Values) -> dict[Any, Cells]:
+    def fetched(self, op: Operation, values: HostValues) -> dict[Any, NestCells]:
         """The cells expected to be touched by a nest."""
-        at_hand: dict[Any, Cells] = {}
+        at_hand: dict[Any, NestCells] = {}
         for name, places in self.expected.get(op, {}).items():
             buffer = values.get(name)
             if not self.is_far(buffer) or not places:
                 continue
-            cells = at_hand.setdefault(buffer, Cells(self.names_in(op)[name]))
+            cells = at_hand.setdefault(buffer, NestCells(self.names_in(op)[name]))
             wanted = [place for place in places if place not in cells.values]
             if wanted:
                 found = self.fetch(buffer, np.array(wanted), cells.kind)
                 cells.values.update(zip(wanted, found))
         return at_hand
 
-    def remember(self, op: Operation, values: Values, at_hand: dict[Any, Cells]) -> None:
+    def remember(self, op: Operation, values: HostValues, at_hand: dict[Any, NestCells]) -> None:
         """Note the cells read by a nest, for its next run."""
         self.expected[op] = {
             name: list(cells.touched)

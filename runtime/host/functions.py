@@ -29,19 +29,19 @@ from timetile.runtime.arithmetic.cells import evaluate, no_signals
 from timetile.runtime.host.allocations import ALLOCATIONS, FREED, check_allocation
 from timetile.runtime.host.run_record import RunRecord
 
-Values = dict[SSAValue, Any]
+HostValues = dict[SSAValue, Any]
 
-Handler = Callable[[Any, Sequence[Any], Values], Sequence[Any]]
+HostHandler = Callable[[Any, Sequence[Any], HostValues], Sequence[Any]]
 """Runs one operation on its operands, with all values so far, and returns the results."""
 
-Around = Callable[[Operation, Values], AbstractContextManager[None]]
+Around = Callable[[Operation, HostValues], AbstractContextManager[None]]
 """The context of a loop of the host, with all values so far."""
 
-Listed = tuple[Operation, tuple[SSAValue, ...], Handler | None]
+Listed = tuple[Operation, tuple[SSAValue, ...], HostHandler | None]
 """An operation, its operands, and its handler."""
 
 
-def nothing_around(op: Operation, values: Values) -> AbstractContextManager[None]:
+def nothing_around(op: Operation, values: HostValues) -> AbstractContextManager[None]:
     """Run a loop without a context."""
     return nullcontext()
 
@@ -81,7 +81,7 @@ class Host:
 
     def __init__(
         self,
-        handlers: dict[type[Operation], Handler],
+        handlers: dict[type[Operation], HostHandler],
         steps: int | None = None,
         record: RunRecord | None = None,
         first: int = 0,
@@ -95,10 +95,10 @@ class Host:
 
     def run(self, function: FuncOp, arguments: Sequence[Any]) -> list[Any]:
         """Run a function, and return the results."""
-        values: Values = dict(zip(function.body.block.args, arguments))
+        values: HostValues = dict(zip(function.body.block.args, arguments))
         return self.run_block(function.body.block, values)
 
-    def run_block(self, block: Block, values: Values) -> list[Any]:
+    def run_block(self, block: Block, values: HostValues) -> list[Any]:
         """
         Run the operations of a block up to its terminator, and return the terminator's operands.
         """
@@ -120,7 +120,7 @@ class Host:
         return []
 
     def run_operation(
-        self, op: Operation, operands: Sequence[Any], values: Values
+        self, op: Operation, operands: Sequence[Any], values: HostValues
     ) -> Sequence[Any]:
         """
         Run an operation without a handler. Raises CompileError for an operation without a meaning
@@ -166,7 +166,7 @@ class Host:
             case _:
                 refuse(op, WHY_NOT_RUN)
 
-    def run_for(self, op: scf.ForOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+    def run_for(self, op: scf.ForOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """A counted loop of the host."""
         low, high, step, *carried = operands
         check_stride(op, step)
@@ -186,7 +186,7 @@ class Host:
         return carried
 
     def run_parallel(
-        self, op: scf.ParallelOp, operands: Sequence[Any], values: Values
+        self, op: scf.ParallelOp, operands: Sequence[Any], values: HostValues
     ) -> Sequence[Any]:
         """A loop nest of the host without reductions, in row-major order."""
         rank = len(op.lowerBound)

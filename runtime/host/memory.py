@@ -28,7 +28,7 @@ from timetile.passes.raising.narrow_fields import is_read_in_place
 from timetile.runtime.arithmetic.cells import dtype_of
 from timetile.runtime.host.allocations import ALLOCATIONS, allocated
 from timetile.runtime.host.arrays import is_numpy_array
-from timetile.runtime.host.functions import Handler, Values
+from timetile.runtime.host.functions import HostHandler, HostValues
 
 Array = NDArray[Any]
 
@@ -83,7 +83,7 @@ class Memory(Protocol):
         """A field of more axes with the cells of another, or the other field if read in place."""
         ...
 
-    def nest(self, op: Operation, values: Values) -> AbstractContextManager[None]:
+    def nest(self, op: Operation, values: HostValues) -> AbstractContextManager[None]:
         """The context of a loop of the host, for loops touching many cells."""
         ...
 
@@ -141,7 +141,7 @@ class ArrayMemory:
             self.in_place[op] = is_read_in_place(op)
         return self.in_place[op]
 
-    def nest(self, op: Operation, values: Values) -> AbstractContextManager[None]:
+    def nest(self, op: Operation, values: HostValues) -> AbstractContextManager[None]:
         return nullcontext()
 
 
@@ -252,26 +252,28 @@ def copy_memory(memory: Memory, name: SSAValue, source: Any, target: Any) -> Non
         memory.fill(target, cells)
 
 
-def memory_handlers(memory: Memory) -> dict[type[Operation], Handler]:
+def memory_handlers(memory: Memory) -> dict[type[Operation], HostHandler]:
     """The host handlers of operations that read, write or make memory."""
     return handlers_of_cells(memory) | handlers_of_fields(memory)
 
 
-def handlers_of_cells(memory: Memory) -> dict[type[Operation], Handler]:
+def handlers_of_cells(memory: Memory) -> dict[type[Operation], HostHandler]:
     """The host handlers of operations that read or write one cell."""
 
-    def load(op: memref.LoadOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+    def load(op: memref.LoadOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         buffer, *indices = operands
         place = place_of(op, op.memref, buffer, indices)
         return [memory.read(buffer, place, dtype_of(op.res.type))]
 
-    def store(op: memref.StoreOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+    def store(op: memref.StoreOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         value, buffer, *indices = operands
         place = place_of(op, op.memref, buffer, indices)
         memory.write(buffer, place, dtype_of(op.value.type).type(value))
         return []
 
-    def change(op: memref.AtomicRMWOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+    def change(
+        op: memref.AtomicRMWOp, operands: Sequence[Any], values: HostValues
+    ) -> Sequence[Any]:
         value, buffer, *indices = operands
         kind = op.kind.value.data
         if kind not in ATOMIC_KINDS:
@@ -286,34 +288,34 @@ def handlers_of_cells(memory: Memory) -> dict[type[Operation], Handler]:
     return {memref.LoadOp: load, memref.StoreOp: store, memref.AtomicRMWOp: change}
 
 
-def handlers_of_fields(memory: Memory) -> dict[type[Operation], Handler]:
+def handlers_of_fields(memory: Memory) -> dict[type[Operation], HostHandler]:
     """The host handlers of operations that make, copy or measure whole buffers."""
 
-    def allocate(op: Operation, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+    def allocate(op: Operation, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         return [memory.new(op, *allocated(op))]
 
-    def scratch(op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+    def scratch(op: ScratchOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         shape = shape_of(field_bounds(op.field))
         return [memory.new(op, shape, dtype_of(element_type(op.field)))]
 
-    def broadcast(op: BroadcastOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+    def broadcast(op: BroadcastOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         return [memory.spread(op, operands[0])]
 
-    def copy(op: memref.CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+    def copy(op: memref.CopyOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         copy_memory(memory, op.source, *operands)
         return []
 
-    def transfer(op: gpu.MemcpyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+    def transfer(op: gpu.MemcpyOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         target, source = operands[-2:]
         copy_memory(memory, op.src, source, target)
         return [None for _ in op.results]
 
-    def gather(op: GatherOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+    def gather(op: GatherOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         target, source, *places = operands
         memory.gather(op, target, source, places)
         return []
 
-    def dim(op: memref.DimOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+    def dim(op: memref.DimOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         buffer, axis = operands
         return [memref_shape(op.source, buffer)[int(axis)]]
 

@@ -16,9 +16,9 @@ from timetile.passes.diagnostics import CompileError
 from timetile.runtime.device.cells import DeviceBuffer
 from timetile.runtime.device.gpu_runner import GpuRunner
 from timetile.runtime.device.runners import Runners
-from timetile.runtime.executors.homes import Cells
+from timetile.runtime.executors.homes import MarkedCells
 from timetile.runtime.executors.numpy_loops import Progress
-from timetile.runtime.executors.ptx.runner import Field, PtxRunner
+from timetile.runtime.executors.ptx.runner import FieldOfPtx, PtxRunner
 from timetile.runtime.executors.runners import (
     LoopRunner,
     NoticingRunner,
@@ -34,7 +34,7 @@ from timetile.runtime.host.arrays import (
     check_home,
     is_numpy_array,
 )
-from timetile.runtime.host.functions import Host, Values
+from timetile.runtime.host.functions import Host, HostValues
 from timetile.runtime.host.loop_facts import KnownLoops
 from timetile.runtime.host.parameters import bound, parameters_of
 from timetile.runtime.host.run_record import RunRecord
@@ -53,7 +53,7 @@ Executor = Literal["gpu", "cpu", "numpy", "planes", "simt", "ptx"]
 
 
 @dataclass
-class Call:
+class HostCall:
     """
     A run of the host function: the values for the arguments, the record, the values after the run,
     the returned values, and the seconds taken (0 without a wait).
@@ -61,7 +61,7 @@ class Call:
 
     values: Sequence[Any]
     record: RunRecord
-    made: Values
+    made: HostValues
     returned: list[Any]
     seconds: float = 0.0
 
@@ -224,7 +224,7 @@ class CompiledProgram:
 
     def run_on_arrays(
         self, values: Sequence[Any], span: Span, stream: int, progress: Progress | None
-    ) -> Call:
+    ) -> HostCall:
         """Run on NumPy arrays."""
         match self.executor:
             case "cpu":
@@ -236,37 +236,39 @@ class CompiledProgram:
             case "planes":
                 # The planes executor finds wrong lags and homes.
                 runner = PlanesRunner(self.kernels, progress)
-                return self.run_checked(Cells.copy_of, runner, values, span)
+                return self.run_checked(MarkedCells.copy_of, runner, values, span)
             case "simt":
                 # The SIMT interpreter finds races and wild accesses.
                 runner = SimtRunner(self.kernels, progress)
                 return self.run_checked(Buffer.copy_of, runner, values, span)
             case "ptx":
                 # The PTX interpreter finds faults of the text for the GPU.
-                return self.run_checked(Field.of, PtxRunner(self.kernels, progress), values, span)
+                return self.run_checked(
+                    FieldOfPtx.of, PtxRunner(self.kernels, progress), values, span
+                )
             case "gpu":
                 return self.run_gpu(values, span, stream)
 
-    def run_host(self, runner: LoopRunner, values: Sequence[Any], span: Span) -> Call:
+    def run_host(self, runner: LoopRunner, values: Sequence[Any], span: Span) -> HostCall:
         """Run the host function with a runner of time loops."""
         record, block = RunRecord(), self.function.body.block
         handlers = handlers_of(runner, span.steps, record, self.loops)
-        made: Values = dict(zip(block.args, values))
+        made: HostValues = dict(zip(block.args, values))
         start = time.perf_counter()
         host = Host(handlers, span.steps, record, span.first, runner.memory.nest)
         try:
             returned = host.run_block(block, made)
         except CompileError as error:
             raise record.with_what_ran(error) from error
-        return Call(values, record, made, returned, time.perf_counter() - start)
+        return HostCall(values, record, made, returned, time.perf_counter() - start)
 
     def run_checked(
         self,
-        copy: Callable[[NDArray[Any]], Cells | Buffer],
+        copy: Callable[[NDArray[Any]], MarkedCells | Buffer],
         runner: LoopRunner,
         values: Sequence[Any],
         span: Span,
-    ) -> Call:
+    ) -> HostCall:
         """Run with a slow executor on copies of the fields with marks for written cells."""
         copies: list[Any] = [
             copy(value) if is_numpy_array(value) and parameter.is_field else value
@@ -274,11 +276,11 @@ class CompiledProgram:
         ]
         call = self.run_host(runner, copies, span)
         for made, value in zip(copies, values):
-            if isinstance(made, Cells | Buffer):
+            if isinstance(made, MarkedCells | Buffer):
                 value[...] = made.data.view(value.dtype).reshape(value.shape)
         return call
 
-    def run_gpu(self, values: Sequence[Any], span: Span, stream: int) -> Call:
+    def run_gpu(self, values: Sequence[Any], span: Span, stream: int) -> HostCall:
         """Copy NumPy arrays to the device, run, and copy the arrays back."""
         with self.runners.lent(stream) as runner, runner.device.current():
             gpu, placed = runner.device, list[Any]()
@@ -306,7 +308,7 @@ class CompiledProgram:
                         gpu.free(buffer.pointer)
         return call
 
-    def run_on_device_arrays(self, values: Sequence[Any], span: Span, stream: int) -> Call:
+    def run_on_device_arrays(self, values: Sequence[Any], span: Span, stream: int) -> HostCall:
         """Run on the caller's device memory, asynchronously on the caller's stream."""
         if self.executor != "gpu":
             raise TypeError(
@@ -328,7 +330,7 @@ class CompiledProgram:
         call.seconds = 0.0
         return call
 
-    def result(self, call: Call, given: Sequence[Any]) -> RunResult:
+    def result(self, call: HostCall, given: Sequence[Any]) -> RunResult:
         """Describe a run on the given arguments."""
 
         def places(buffer: Any) -> tuple[int, ...]:

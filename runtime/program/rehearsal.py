@@ -13,7 +13,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from timetile.dialects.temporal import LoopOp
 from timetile.passes.raising.memory import ALIASES
 from timetile.runtime.executors.runners import check_loop
-from timetile.runtime.host.functions import SCALARS, Host, Values, is_scalar
+from timetile.runtime.host.functions import SCALARS, Host, HostValues, is_scalar
 from timetile.runtime.host.loop_facts import KnownLoops
 from timetile.runtime.native.loops import rotated
 
@@ -39,7 +39,7 @@ def rehearse(function: FuncOp, values: Sequence[Any], steps: int | None, loops: 
     happens.
     """
 
-    def turn(loop: LoopOp, operands: Sequence[Any], made: Values) -> Sequence[Any]:
+    def turn(loop: LoopOp, operands: Sequence[Any], made: HostValues) -> Sequence[Any]:
         count, *buffers = operands
         total = max(int(count) if steps is None or loop.sweep is not None else steps, 0)
         check_loop(loop, buffers, made, loops.of(loop))

@@ -18,7 +18,7 @@ import timetile
 from support.command_line import run
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.bundle.files import write_bundle
-from timetile.runtime.bundle.plan import Action
+from timetile.runtime.bundle.plan import BundleAction
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples"
@@ -83,9 +83,9 @@ int main(void) {{
 """
 
 
-def flat(actions: list[Action]) -> list[Action]:
+def flat(actions: list[BundleAction]) -> list[BundleAction]:
     """Launches and copies in order, with repetitions."""
-    found: list[Action] = []
+    found: list[BundleAction] = []
     for action in actions:
         found += flat(action["actions"]) * action["repeat"] if "repeat" in action else [action]
     return found

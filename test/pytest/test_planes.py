@@ -37,7 +37,7 @@ from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.diagnostics import CompileError
 from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
-from timetile.runtime.executors.homes import Cells, PlaneError
+from timetile.runtime.executors.homes import MarkedCells, PlaneError
 from timetile.runtime.executors.planes import PlanesLaunch
 from timetile.runtime.loading.modules import make_context
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
@@ -271,9 +271,10 @@ def test_cells_unset_by_a_launch_are_not_stored():
     """A scratch buffer holds nothing: dependent results may not be stored."""
     kernel = deep_kernel(REGISTERS)
     u, v = (
-        Cells.of(a, known=True) for a in random_inputs(program_of(REGISTERS), 1).arrays.values()
+        MarkedCells.of(a, known=True)
+        for a in random_inputs(program_of(REGISTERS), 1).arrays.values()
     )
-    scratch = Cells.of(np.zeros_like(u.data), known=False)
+    scratch = MarkedCells.of(np.zeros_like(u.data), known=False)
     with pytest.raises(PlaneError, match=r"stores a value that was never set to cell \[0, 0\]"):
         PlanesLaunch(kernel, [scratch, v, u, v]).run()
     PlanesLaunch(kernel, [u, v, u, v]).run()
@@ -282,7 +283,8 @@ def test_cells_unset_by_a_launch_are_not_stored():
 def test_a_buffer_is_not_loaded_and_stored_in_one_launch():
     kernel = deep_kernel(REGISTERS)
     u, v = (
-        Cells.of(a, known=True) for a in random_inputs(program_of(REGISTERS), 1).arrays.values()
+        MarkedCells.of(a, known=True)
+        for a in random_inputs(program_of(REGISTERS), 1).arrays.values()
     )
     with pytest.raises(PlaneError, match="its buffer is loaded or stored by another stage, too"):
         PlanesLaunch(kernel, [u, u, u, v]).run()
@@ -298,7 +300,8 @@ def test_a_queue_without_a_home_is_refused():
     load = next(op for op in kernel.walk() if isinstance(op, LoadOp))
     del load.properties["home"]
     u, v = (
-        Cells.of(a, known=True) for a in random_inputs(program_of(REGISTERS), 1).arrays.values()
+        MarkedCells.of(a, known=True)
+        for a in random_inputs(program_of(REGISTERS), 1).arrays.values()
     )
     with pytest.raises(CompileError, match="its queue has no home; run multi-queue-buffering"):
         PlanesLaunch(kernel, [u, v, u, v])

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import AnyFloat, Float32Type, Float64Type, IndexType,
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue, Use
 
-from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS
+from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS, Work
 from timetile.passes.analysis.cells.instructions import instructions
 from timetile.passes.analysis.cells.pressure import value_words
 
@@ -26,9 +26,6 @@ T = TypeVar("T")
 FLOATS = get_args(AnyFloat)
 
 index = IndexType()
-
-Work = tuple[int, int]
-"""Instructions: on the floating-point pipe, and beside the pipe."""
 
 
 def is_shared(op: Operation) -> bool:

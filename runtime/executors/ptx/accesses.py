@@ -18,7 +18,7 @@ from timetile.runtime.executors.ptx.operands import (
     register,
     source,
 )
-from timetile.runtime.executors.ptx.parse import Address, Instruction, Operand
+from timetile.runtime.executors.ptx.parse import Instruction, Operand, PtxAddress
 from timetile.runtime.executors.ptx.strand import Strand
 from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.executors.simt.memory import Ints, Mask
@@ -46,7 +46,7 @@ def load_parameter(kind: str) -> Special:
 
     def bind(c: Context, instruction: Instruction) -> LaneAction:
         target, place = instruction.operands
-        assert isinstance(place, Address)
+        assert isinstance(place, PtxAddress)
         result = register(c, target, "u32" if kind == "u8" else kind, instruction.text)
         name, dtype = place.base, PARAMETERS[kind]
 
@@ -65,7 +65,7 @@ def argument(kind: str) -> Special:
 
     def bind(c: Context, instruction: Instruction) -> LaneAction:
         place, value = instruction.operands
-        assert isinstance(place, Address)
+        assert isinstance(place, PtxAddress)
         get, names = source(c, value, kind, instruction.text)
         return lambda s, mask: s.write(place.base, get(s), mask, s.any_unset(names))
 

@@ -17,7 +17,7 @@ from timetile.runtime.arithmetic.fma import fma, fma_up
 from timetile.runtime.arithmetic.integers import leading_zeros, saturated
 
 Array = NDArray[Any]
-Function = Callable[..., Array]
+LaneFunction = Callable[..., Array]
 
 KINDS: dict[str, np.dtype[Any]] = {
     "f64": np.dtype(np.float64),
@@ -40,20 +40,22 @@ NANS = {"f32": 0x7FFFFFFF, "f64": 0x7FF8000000000000}
 
 
 @dataclass(frozen=True)
-class Rule:
+class InstructionRule:
     """The type of a result, the types of the operands, and the function."""
 
     result: str
     operands: tuple[str, ...]
-    function: Function
+    function: LaneFunction
 
 
-def same(words: str, kinds: tuple[str, ...], count: int, function: Function) -> dict[str, Rule]:
+def same(
+    words: str, kinds: tuple[str, ...], count: int, function: LaneFunction
+) -> dict[str, InstructionRule]:
     """An instruction with operands of the result's type."""
-    return {f"{words}.{kind}": Rule(kind, (kind,) * count, function) for kind in kinds}
+    return {f"{words}.{kind}": InstructionRule(kind, (kind,) * count, function) for kind in kinds}
 
 
-def made(kind: str, function: Function) -> Function:
+def made(kind: str, function: LaneFunction) -> LaneFunction:
     """An operation on floats with the hardware's NaN as result, for any NaN operands."""
     nan = np.array(NANS[kind], dtype=f"u{KINDS[kind].itemsize}").view(KINDS[kind])[()]
 
@@ -65,10 +67,12 @@ def made(kind: str, function: Function) -> Function:
     return apply
 
 
-def floats(words: str, count: int, function: Function, *kinds: str) -> dict[str, Rule]:
+def floats(
+    words: str, count: int, function: LaneFunction, *kinds: str
+) -> dict[str, InstructionRule]:
     """An operation on floats."""
     return {
-        f"{words}.{kind}": Rule(kind, (kind,) * count, made(kind, function))
+        f"{words}.{kind}": InstructionRule(kind, (kind,) * count, made(kind, function))
         for kind in kinds or FLOATS
     }
 
@@ -98,7 +102,7 @@ def shift_right(a: Array, by: Array) -> Array:
     return np.where(by < width, a >> np.minimum(by, width - 1).astype(a.dtype), 0).astype(a.dtype)
 
 
-def cut_off(to: str, of: str) -> Function:
+def cut_off(to: str, of: str) -> LaneFunction:
     """
     A float as the nearest integer in range. NaN becomes 0 from 32 bits to 32, otherwise the highest
     bit alone.
@@ -130,12 +134,12 @@ def reverse(a: Array) -> Array:
     return result
 
 
-def bits_of(function: Function, kind: str) -> Rule:
+def bits_of(function: LaneFunction, kind: str) -> InstructionRule:
     """An operation on bits."""
-    return Rule(kind, (kind, kind), function)
+    return InstructionRule(kind, (kind, kind), function)
 
 
-COMPARISONS: dict[str, Function] = {
+COMPARISONS: dict[str, LaneFunction] = {
     "eq": np.equal,
     "ne": np.not_equal,
     "lt": np.less,
@@ -145,7 +149,7 @@ COMPARISONS: dict[str, Function] = {
 }
 
 
-def ordered(function: Function) -> Function:
+def ordered(function: LaneFunction) -> LaneFunction:
     """A comparison, false if an operand is NaN."""
 
     def apply(a: Array, b: Array) -> Array:
@@ -154,7 +158,7 @@ def ordered(function: Function) -> Function:
     return apply
 
 
-def unordered(function: Function) -> Function:
+def unordered(function: LaneFunction) -> LaneFunction:
     """A comparison, true if an operand is NaN."""
 
     def apply(a: Array, b: Array) -> Array:
@@ -163,7 +167,7 @@ def unordered(function: Function) -> Function:
     return apply
 
 
-def joint(function: Function, join: Function) -> Function:
+def joint(function: LaneFunction, join: LaneFunction) -> LaneFunction:
     """A comparison, and a predicate."""
 
     def apply(a: Array, b: Array, p: Array) -> Array:
@@ -182,7 +186,7 @@ def not_numbers(a: Array, b: Array) -> Array:
     return ~numbers(a, b)
 
 
-def cast(kind: str) -> Function:
+def cast(kind: str) -> LaneFunction:
     """A number as one of another type."""
 
     def apply(a: Array) -> Array:
@@ -196,7 +200,7 @@ def multiply_add(a: Array, b: Array, c: Array) -> Array:
     return a * b + c
 
 
-def multiply_wide(kind: str) -> Function:
+def multiply_wide(kind: str) -> LaneFunction:
     """A product of twice as many bits."""
 
     def apply(a: Array, b: Array) -> Array:
@@ -205,7 +209,7 @@ def multiply_wide(kind: str) -> Function:
     return apply
 
 
-def multiply_add_wide(kind: str) -> Function:
+def multiply_add_wide(kind: str) -> LaneFunction:
     """A product of twice as many bits, and a number of as many."""
     multiply = multiply_wide(kind)
 
@@ -225,31 +229,33 @@ def select(a: Array, b: Array, p: Array) -> Array:
     return np.where(p, a, b)
 
 
-def comparisons() -> dict[str, Rule]:
+def comparisons() -> dict[str, InstructionRule]:
     """setp, of numbers and of numbers and a predicate."""
-    rules: dict[str, Rule] = {}
+    rules: dict[str, InstructionRule] = {}
     for word, function in COMPARISONS.items():
         for kind in (*SIGNED, *UNSIGNED, *(BITS if word in ("eq", "ne") else ())):
             pair = (kind, kind)
-            rules[f"setp.{word}.{kind}"] = Rule("pred", pair, function)
+            rules[f"setp.{word}.{kind}"] = InstructionRule("pred", pair, function)
             for name, join in (("and", np.logical_and), ("or", np.logical_or)):
-                rule = Rule("pred", (*pair, "pred"), joint(function, join))
+                rule = InstructionRule("pred", (*pair, "pred"), joint(function, join))
                 rules[f"setp.{word}.{name}.{kind}"] = rule
         for kind in FLOATS:
-            rules[f"setp.{word}.{kind}"] = Rule("pred", (kind, kind), ordered(function))
-            rules[f"setp.{word}u.{kind}"] = Rule("pred", (kind, kind), unordered(function))
+            rules[f"setp.{word}.{kind}"] = InstructionRule("pred", (kind, kind), ordered(function))
+            rules[f"setp.{word}u.{kind}"] = InstructionRule(
+                "pred", (kind, kind), unordered(function)
+            )
     for kind in FLOATS:
-        rules[f"setp.num.{kind}"] = Rule("pred", (kind, kind), numbers)
-        rules[f"setp.nan.{kind}"] = Rule("pred", (kind, kind), not_numbers)
+        rules[f"setp.num.{kind}"] = InstructionRule("pred", (kind, kind), numbers)
+        rules[f"setp.nan.{kind}"] = InstructionRule("pred", (kind, kind), not_numbers)
     return rules
 
 
-def conversions() -> dict[str, Rule]:
+def conversions() -> dict[str, InstructionRule]:
     """cvt: `cvt.to.of` between integers, with a rounding where a float is at one end."""
-    rules: dict[str, Rule] = {}
+    rules: dict[str, InstructionRule] = {}
 
-    def convert(name: str, to: str, of: str, function: Function | None = None) -> None:
-        rules[f"cvt{name}.{to}.{of}"] = Rule(to, (of,), function or cast(to))
+    def convert(name: str, to: str, of: str, function: LaneFunction | None = None) -> None:
+        rules[f"cvt{name}.{to}.{of}"] = InstructionRule(to, (of,), function or cast(to))
 
     integers = (*SIGNED, *UNSIGNED)
     for to in integers:
@@ -267,7 +273,7 @@ def conversions() -> dict[str, Rule]:
     return rules
 
 
-ROUNDINGS: dict[str, Function] = {
+ROUNDINGS: dict[str, LaneFunction] = {
     ".rni": np.rint,
     ".rzi": np.trunc,
     ".rmi": np.floor,
@@ -276,9 +282,9 @@ ROUNDINGS: dict[str, Function] = {
 """Floats rounded to whole numbers: to the nearest, ties to even; towards zero; down; up."""
 
 
-def integers() -> dict[str, Rule]:
+def integers() -> dict[str, InstructionRule]:
     """Arithmetic of integers, with wrapping."""
-    rules: dict[str, Rule] = {}
+    rules: dict[str, InstructionRule] = {}
     both = (*SIGNED, *UNSIGNED)
     for word, function in (("add", np.add), ("sub", np.subtract), ("mul.lo", np.multiply)):
         rules |= same(word, both, 2, function)
@@ -288,26 +294,26 @@ def integers() -> dict[str, Rule]:
     rules |= same("div", SIGNED, 2, divide) | same("rem", SIGNED, 2, remainder)
     rules |= same("div", UNSIGNED, 2, np.floor_divide) | same("rem", UNSIGNED, 2, np.remainder)
     for of, to in (("s32", "s64"), ("u32", "u64")):
-        rules[f"mul.wide.{of}"] = Rule(to, (of, of), multiply_wide(to))
-        rules[f"mad.wide.{of}"] = Rule(to, (of, of, to), multiply_add_wide(to))
+        rules[f"mul.wide.{of}"] = InstructionRule(to, (of, of), multiply_wide(to))
+        rules[f"mad.wide.{of}"] = InstructionRule(to, (of, of, to), multiply_add_wide(to))
     for kind in (*BITS, "pred"):
         for word, function in (("and", np.bitwise_and), ("or", np.bitwise_or)):
             rules[f"{word}.{kind}"] = bits_of(function, kind)
         rules[f"xor.{kind}"] = bits_of(np.bitwise_xor, kind)
-        rules[f"not.{kind}"] = Rule(kind, (kind,), np.invert)
+        rules[f"not.{kind}"] = InstructionRule(kind, (kind,), np.invert)
     for kind in BITS:
-        rules[f"shl.{kind}"] = Rule(kind, (kind, "u32"), shift_left)
-        rules[f"brev.{kind}"] = Rule(kind, (kind,), reverse)
-        rules[f"popc.{kind}"] = Rule("u32", (kind,), count_bits)
-        rules[f"clz.{kind}"] = Rule("u32", (kind,), count_leading)
+        rules[f"shl.{kind}"] = InstructionRule(kind, (kind, "u32"), shift_left)
+        rules[f"brev.{kind}"] = InstructionRule(kind, (kind,), reverse)
+        rules[f"popc.{kind}"] = InstructionRule("u32", (kind,), count_bits)
+        rules[f"clz.{kind}"] = InstructionRule("u32", (kind,), count_leading)
     for kind in both:
-        rules[f"shr.{kind}"] = Rule(kind, (kind, "u32"), shift_right)
+        rules[f"shr.{kind}"] = InstructionRule(kind, (kind, "u32"), shift_right)
     return rules
 
 
-def floating() -> dict[str, Rule]:
+def floating() -> dict[str, InstructionRule]:
     """Arithmetic of floats, rounded to the nearest unless a name says otherwise."""
-    rules: dict[str, Rule] = {}
+    rules: dict[str, InstructionRule] = {}
     for word, function in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply)):
         rules |= floats(f"{word}.rn", 2, function)
     rules |= floats("div.rn", 2, np.divide) | floats("sqrt.rn", 1, np.sqrt)
@@ -324,17 +330,19 @@ def floating() -> dict[str, Rule]:
     return rules
 
 
-def moves() -> dict[str, Rule]:
+def moves() -> dict[str, InstructionRule]:
     """Moves and selections of bits."""
-    rules: dict[str, Rule] = {}
+    rules: dict[str, InstructionRule] = {}
     for kind in KINDS:
         rules |= same("mov", (kind,), 1, np.asarray)
         if kind != "pred":
-            rules[f"selp.{kind}"] = Rule(kind, (kind, kind, "pred"), select)
+            rules[f"selp.{kind}"] = InstructionRule(kind, (kind, kind, "pred"), select)
     # Generic addresses of global memory equal global addresses in the interpreter.
     rules |= same("cvta.to.global", ("u64",), 1, np.asarray)
     return rules
 
 
-RULES: dict[str, Rule] = integers() | floating() | comparisons() | conversions() | moves()
+RULES: dict[str, InstructionRule] = (
+    integers() | floating() | comparisons() | conversions() | moves()
+)
 """Every instruction that computes a register from others."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from timetile.dialects.tile import LANES
 from timetile.runtime.executors.ptx.arithmetic import Array
-from timetile.runtime.executors.ptx.memory import WORD_BYTES, Memory
+from timetile.runtime.executors.ptx.memory import WORD_BYTES, PtxMemory
 from timetile.runtime.executors.ptx.program import Program
 from timetile.runtime.executors.ptx.strand import Strand
 from timetile.runtime.executors.ptx.waiting import Barriers
@@ -38,11 +38,11 @@ class PtxLaunch:
         for (_, name), argument in zip(program.entry.parameters, arguments):
             value = argument
             if isinstance(argument, Buffer):
-                value = np.array(Memory.address_of(len(self.fields)), dtype=np.uint64)
+                value = np.array(PtxMemory.address_of(len(self.fields)), dtype=np.uint64)
                 self.fields.append(argument)
             self.parameters[name] = np.asarray(value)
         words = np.zeros(grid * (shared_bytes // WORD_BYTES), dtype=np.uint32)
-        self.memory = Memory(self.fields, Buffer(words, grid, unset=True), self.clocks, cluster)
+        self.memory = PtxMemory(self.fields, Buffer(words, grid, unset=True), self.clocks, cluster)
         team, warps = max(cluster, blocks_per_tile), block // LANES
         self.strands = [
             Strand(self, number, number % warps, np.arange(number // warps, grid, team), block)

@@ -48,7 +48,7 @@ class Copy:
     group: Ints
 
 
-class Memory:
+class PtxMemory:
     """The memory of a launch: fields by number, and the shared memory of all blocks."""
 
     def __init__(self, fields: Sequence[Buffer], shared: Buffer, clocks: Clocks, cluster: int):

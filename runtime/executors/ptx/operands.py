@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from timetile.runtime.executors.ptx.arithmetic import KINDS, Array, Rule
-from timetile.runtime.executors.ptx.parse import Address, Entry, Instruction, Operand
+from timetile.runtime.executors.ptx.arithmetic import KINDS, Array, InstructionRule
+from timetile.runtime.executors.ptx.parse import Entry, Instruction, Operand, PtxAddress
 from timetile.runtime.executors.ptx.strand import Strand
 from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.executors.simt.memory import Ints, Mask
@@ -79,7 +79,7 @@ def address(
     context: Context, operand: Operand, kind: str, text: str
 ) -> tuple[Callable[[Strand], Ints], tuple[str, ...]]:
     """A function computing a place in memory for all lanes, and the register read, if any."""
-    if not isinstance(operand, Address):
+    if not isinstance(operand, PtxAddress):
         raise SimtError(text, f"{operand} is no place in memory")
     base, names = source(context, operand.base, kind, text)
     offset = operand.offset
@@ -90,7 +90,7 @@ def address(
     return get, names
 
 
-def computes(context: Context, instruction: Instruction, rule: Rule) -> LaneAction:
+def computes(context: Context, instruction: Instruction, rule: InstructionRule) -> LaneAction:
     """A step that computes a register from others."""
     text = instruction.text
     target, *operands = instruction.operands

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Address:
+class PtxAddress:
     """A place in memory: a register, parameter or variable, and an offset in bytes."""
 
     base: str
     offset: int
 
 
-Operand = str | Address | tuple[str, ...]
+Operand = str | PtxAddress | tuple[str, ...]
 """A register, a literal or a name; a place in memory; several registers between braces."""
 
 
@@ -67,7 +67,7 @@ def parse_operand(text: str) -> Operand:
     if not text.startswith("["):
         return text
     base, _, offset = text[1:-1].partition("+")
-    return Address(base, int(offset or "0", 0))
+    return PtxAddress(base, int(offset or "0", 0))
 
 
 def parse_entry(name: str, parameters: str, body: str, variables: list[str]) -> Entry:

@@ -7,7 +7,7 @@ import numpy as np
 from timetile.lowering.ptx.symbols import SHARED_SYMBOL
 from timetile.runtime.executors.ptx.accesses import ACCESSES
 from timetile.runtime.executors.ptx.arithmetic import RULES, Array
-from timetile.runtime.executors.ptx.memory import Memory
+from timetile.runtime.executors.ptx.memory import PtxMemory
 from timetile.runtime.executors.ptx.operands import Context, LaneAction, computes
 from timetile.runtime.executors.ptx.parse import Entry, Instruction
 from timetile.runtime.executors.ptx.together import TOGETHER
@@ -36,7 +36,7 @@ class Program:
         self.entry = entry
         names: dict[str, Array] = {SHARED_SYMBOL: np.array(0, dtype=np.uint32)}
         for k, name in enumerate(entry.variables):
-            names[name] = np.array(Memory.address_of(k), dtype=np.uint64)
+            names[name] = np.array(PtxMemory.address_of(k), dtype=np.uint64)
         self.context = Context(entry, names)
         self.steps = [self.step(instruction) for instruction in entry.code]
         """The step of each instruction; None for jumps."""

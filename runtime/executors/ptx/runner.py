@@ -22,13 +22,13 @@ from timetile.runtime.executors.ptx.parse import parse_module
 from timetile.runtime.executors.ptx.program import Program
 from timetile.runtime.executors.runners import PlannedRunner, resident_tiles
 from timetile.runtime.executors.simt.memory import Buffer
-from timetile.runtime.host.cell_nests import FarMemory, Places
-from timetile.runtime.host.functions import Values
+from timetile.runtime.host.cell_nests import FarMemory, NestPlaces
+from timetile.runtime.host.functions import HostValues
 from timetile.runtime.kernels.gathering import THREADS, GatherFrame, gather_name, gather_text
 from timetile.runtime.kernels.of_program import Kernel, ProgramKernels
 
 
-class Field(Buffer):
+class FieldOfPtx(Buffer):
     """A field as words, with the type of its cells."""
 
     def __init__(self, cells: NDArray[Any], *, unset: bool = False):
@@ -38,24 +38,24 @@ class Field(Buffer):
     @staticmethod
     def of(data: NDArray[Any]) -> Buffer:
         """A field with a copy of an array, all cells set."""
-        return Field(data)
+        return FieldOfPtx(data)
 
 
 class FieldMemory(FarMemory):
     """Fields as words, with cells moved by a GPU's kernels; memory of the host alone is arrays."""
 
     def is_far(self, buffer: Any) -> bool:
-        return isinstance(buffer, Field)
+        return isinstance(buffer, FieldOfPtx)
 
-    def fetch(self, buffer: Any, places: Places, dtype: np.dtype[Any]) -> Array:
-        near, at = Field(np.zeros(len(places), dtype)), Field(places)
+    def fetch(self, buffer: Any, places: NestPlaces, dtype: np.dtype[Any]) -> Array:
+        near, at = FieldOfPtx(np.zeros(len(places), dtype)), FieldOfPtx(places)
         frame = GatherFrame.flat(len(places), buffer.data.nbytes, dtype.itemsize)
         self.launch(frame, near, buffer, [at])
         return near.data.view(dtype)
 
-    def put(self, buffer: Any, places: Places, cells: Array) -> None:
+    def put(self, buffer: Any, places: NestPlaces, cells: Array) -> None:
         frame = GatherFrame.flat(len(places), buffer.data.nbytes, cells.itemsize)
-        self.launch(frame, buffer, Field(cells), [Field(places)], scatter=True)
+        self.launch(frame, buffer, FieldOfPtx(cells), [FieldOfPtx(places)], scatter=True)
 
     @staticmethod
     def launch(
@@ -74,7 +74,7 @@ class FieldMemory(FarMemory):
         PtxLaunch(Program(entry), frame.blocks, THREADS, 0, [*fields, *numbers]).run()
 
     def new(self, op: Operation, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-        return Field(super().new(op, shape, dtype), unset=True)
+        return FieldOfPtx(super().new(op, shape, dtype), unset=True)
 
     def contents(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         return buffer.data.view(dtype).reshape(shape)
@@ -101,7 +101,7 @@ class PtxRunner(PlannedRunner):
             self.programs[kernel.name] = Program(parse_module(kernel.ptx)[symbol(kernel.name)])
         return self.programs[kernel.name]
 
-    def launch(self, op: LaunchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+    def launch(self, op: LaunchOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """Run a launch of a kernel."""
         kernel = self.kernels.kernel(op.kernel.string_value())
         program = self.program(kernel)
@@ -124,12 +124,12 @@ class PtxRunner(PlannedRunner):
         launch.run()
         return []
 
-    def scratch(self, op: ScratchOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+    def scratch(self, op: ScratchOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """Make a scratch buffer, with all cells unset."""
         source = operands[0]
-        return [Field(np.zeros_like(source.data.view(source.cell)), unset=True)]
+        return [FieldOfPtx(np.zeros_like(source.data.view(source.cell)), unset=True)]
 
-    def copy(self, op: CopyOp, operands: Sequence[Any], values: Values) -> Sequence[Any]:
+    def copy(self, op: CopyOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """Copy a buffer, with its unset cells."""
         source, target = operands
         target.data[:] = source.data

@@ -15,7 +15,7 @@ from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.executors.simt.memory import Ints, Mask
 
 if TYPE_CHECKING:
-    from timetile.runtime.executors.ptx.memory import Memory
+    from timetile.runtime.executors.ptx.memory import PtxMemory
     from timetile.runtime.executors.ptx.waiting import Barriers
 
 
@@ -23,7 +23,7 @@ class Surroundings(Protocol):
     """The parts of a launch shared by all lanes."""
 
     parameters: dict[str, Array]
-    memory: Memory
+    memory: PtxMemory
     barriers: Barriers
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from timetile.dialects.tile import LANES
-from timetile.runtime.executors.ptx.memory import WORD_BYTES, Memory, Words
+from timetile.runtime.executors.ptx.memory import WORD_BYTES, PtxMemory, Words
 from timetile.runtime.executors.ptx.strand import Strand
 from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.executors.simt.memory import Buffer, Clocks, Ints, Mask
@@ -55,7 +55,7 @@ class Mbarrier:
 class Barriers:
     """The barriers of a launch."""
 
-    def __init__(self, strands: Sequence[Strand], memory: Memory, clocks: Clocks, cluster: int):
+    def __init__(self, strands: Sequence[Strand], memory: PtxMemory, clocks: Clocks, cluster: int):
         self.strands, self.memory, self.clocks, self.cluster = strands, memory, clocks, cluster
         self.at_block: Counter[int] = Counter()
         """Lanes waiting at each block's barrier."""

@@ -9,7 +9,7 @@ from timetile.dialects import simt
 from timetile.dialects.verified import memref_type
 from timetile.runtime.arithmetic.cells import dtype_of
 from timetile.runtime.executors.simt.errors import SimtError
-from timetile.runtime.executors.simt.machine import Handler, Machine
+from timetile.runtime.executors.simt.machine import Machine, SimtHandler
 from timetile.runtime.executors.simt.memory import Buffer, Ints, Mask, Values
 
 
@@ -107,7 +107,7 @@ def run_shared(m: Machine, op: simt.SharedOp, active: Mask) -> None:
     m.values[op.result] = Buffer(data, m.grid, unset=True)
 
 
-ACCESSES: dict[type[Operation], Handler] = {
+ACCESSES: dict[type[Operation], SimtHandler] = {
     simt.LoadOp: run_load,
     simt.OverrideOp: run_override,
     simt.PrefetchOp: run_prefetch,

@@ -12,7 +12,7 @@ from timetile.dialects import simt
 from timetile.dialects.tile import LANES
 from timetile.runtime.executors.simt.accesses import write
 from timetile.runtime.executors.simt.errors import SimtError
-from timetile.runtime.executors.simt.machine import Handler, Machine, Strand, Waiter
+from timetile.runtime.executors.simt.machine import Machine, SimtHandler, ThreadStrand, Waiter
 from timetile.runtime.executors.simt.memory import Buffer, Ints, Mask
 
 
@@ -62,7 +62,7 @@ def run_arrive(m: Machine, op: simt.ArriveOp, active: Mask) -> None:
         m.phases.arrive(warp // m.clocks.block_warps, number, count, m.clocks.known[warp])
 
 
-def run_wait_arrivals(m: Machine, op: simt.WaitOp, active: Mask) -> Strand:
+def run_wait_arrivals(m: Machine, op: simt.WaitOp, active: Mask) -> ThreadStrand:
     """Let warps wait for the end of a phase."""
     warps = m.whole_warps(op, active)
     numbers = m.spread(op.phase)[warps * LANES]
@@ -107,7 +107,7 @@ def run_send(m: Machine, op: simt.SendOp, active: Mask) -> None:
         m.phases.receive(int(block[thread]), int(phase[thread]), count * size, known)
 
 
-ARRIVALS: dict[type[Operation], Handler] = {
+ARRIVALS: dict[type[Operation], SimtHandler] = {
     simt.ExpectOp: run_expect,
     simt.ArriveOp: run_arrive,
     simt.PeerOp: run_peer,

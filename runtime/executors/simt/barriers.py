@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 from timetile.dialects import simt
 from timetile.dialects.tile import LANES
 from timetile.runtime.executors.simt.errors import SimtError
-from timetile.runtime.executors.simt.machine import Handler, Machine, Strand, Waiter
+from timetile.runtime.executors.simt.machine import Machine, SimtHandler, ThreadStrand, Waiter
 from timetile.runtime.executors.simt.memory import Mask
 
 
@@ -24,13 +24,13 @@ def run_barrier(m: Machine, op: Operation, active: Mask) -> None:
     m.clocks.warp_syncs[active] += 1
 
 
-def run_cluster_barrier(m: Machine, op: Operation, active: Mask) -> Strand:
+def run_cluster_barrier(m: Machine, op: Operation, active: Mask) -> ThreadStrand:
     """Run a barrier of a cluster."""
     yield from gather(m, op, active, "only some threads of a cluster reach it")
     return []
 
 
-def gather(m: Machine, op: Operation, active: Mask, missing: str) -> Strand:
+def gather(m: Machine, op: Operation, active: Mask, missing: str) -> ThreadStrand:
     """
     Let the active warps wait for the other warps of their teams, which may come to the barrier
     elsewhere.
@@ -55,7 +55,7 @@ def all_gathered(m: Machine, key: tuple[int, int]) -> bool:
     return m.gathered[key] >= m.clocks.team_warps
 
 
-def run_tile_barrier(m: Machine, op: simt.TileBarrierOp, active: Mask) -> Strand:
+def run_tile_barrier(m: Machine, op: simt.TileBarrierOp, active: Mask) -> ThreadStrand:
     """
     Run a barrier of the blocks of a tile: all blocks come to each barrier, in the order of numbers.
     """
@@ -69,7 +69,7 @@ def run_tile_barrier(m: Machine, op: simt.TileBarrierOp, active: Mask) -> Strand
     return []
 
 
-BARRIERS: dict[type[Operation], Handler] = {
+BARRIERS: dict[type[Operation], SimtHandler] = {
     gpu.BarrierOp: run_barrier,
 }
 

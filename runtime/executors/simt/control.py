@@ -9,11 +9,11 @@ import numpy as np
 from xdsl.dialects import scf
 from xdsl.ir import Operation
 
-from timetile.runtime.executors.simt.machine import Machine, Strand, Waiter
+from timetile.runtime.executors.simt.machine import Machine, ThreadStrand, Waiter
 from timetile.runtime.executors.simt.memory import Mask
 
 
-def run_for(m: Machine, op: scf.ForOp, active: Mask) -> Strand:
+def run_for(m: Machine, op: scf.ForOp, active: Mask) -> ThreadStrand:
     """Run a loop."""
     index, *carried = op.body.block.args
     position = m.spread(op.lb).copy()
@@ -37,7 +37,7 @@ def run_for(m: Machine, op: scf.ForOp, active: Mask) -> Strand:
     return []
 
 
-def run_if(m: Machine, op: scf.IfOp, active: Mask) -> Strand:
+def run_if(m: Machine, op: scf.IfOp, active: Mask) -> ThreadStrand:
     """Both sides, in turns where one waits for the other."""
     condition = m.spread(op.cond)
     sides = {True: op.true_region.blocks, False: op.false_region.blocks}
@@ -57,7 +57,7 @@ def run_if(m: Machine, op: scf.IfOp, active: Mask) -> Strand:
 
 
 def run_strands(
-    m: Machine, strands: dict[bool, Strand]
+    m: Machine, strands: dict[bool, ThreadStrand]
 ) -> Generator[None, None, dict[bool, list[Any]]]:
     """Run strands in turns until all are done; yields where none can go on."""
     results: dict[bool, list[Any]] = {}

@@ -6,7 +6,7 @@ from xdsl.ir import Operation
 
 from timetile.dialects import nvvm, simt
 from timetile.runtime.executors.simt.errors import SimtError
-from timetile.runtime.executors.simt.machine import Handler, Machine
+from timetile.runtime.executors.simt.machine import Machine, SimtHandler
 from timetile.runtime.executors.simt.memory import Buffer, Mask, PendingCopy
 
 
@@ -79,7 +79,7 @@ def run_wait(m: Machine, op: nvvm.CpAsyncWaitGroupOp, active: Mask) -> None:
     m.pending = left
 
 
-COPIES: dict[type[Operation], Handler] = {
+COPIES: dict[type[Operation], SimtHandler] = {
     simt.CopyAsyncOp: run_copy,
     nvvm.CpAsyncCommitGroupOp: run_commit,
     nvvm.CpAsyncWaitGroupOp: run_wait,

@@ -21,19 +21,19 @@ from timetile.runtime.executors.simt.memory import Buffer, Clocks, Ints, Mask, P
 from timetile.runtime.executors.simt.messages import Messages
 from timetile.runtime.executors.simt.phases import Phases
 
-Strand = Generator[None, None, list[Any]]
+ThreadStrand = Generator[None, None, list[Any]]
 """Threads running equal code at a time, until a wait for others."""
 
-Handler = Callable[..., None]
+SimtHandler = Callable[..., None]
 """Runs an operation for the active threads of a machine."""
 
-Waiter = Callable[..., Strand]
+Waiter = Callable[..., ThreadStrand]
 """A handler of an operation at which threads may wait for others."""
 
-RunOperation = Callable[..., Strand | None]
+RunOperation = Callable[..., ThreadStrand | None]
 """A handler or a waiter: called with a machine, an operation and the mask of active threads."""
 
-Code = dict[Block, list[tuple[Operation, RunOperation]]]
+BlockCode = dict[Block, list[tuple[Operation, RunOperation]]]
 """How the operations of each block run, found once: loops run blocks many times."""
 
 
@@ -74,7 +74,7 @@ class Machine(ABC):
         arguments: Sequence[Any],
         cluster: int = 1,
         blocks_per_tile: int = 1,
-        code: Code | None = None,
+        code: BlockCode | None = None,
     ):
         """`code`: the decoded blocks of the function, for launches of a function again."""
         self.function, self.grid, self.block, self.cluster = function, grid, block, cluster
@@ -89,7 +89,7 @@ class Machine(ABC):
         self.phases = Phases(grid, self.clocks.team_warps)
         self.values: dict[SSAValue, Any] = {}
         self.unset: dict[SSAValue, Mask | None] = {}
-        self.code: Code = {} if code is None else code
+        self.code: BlockCode = {} if code is None else code
         self.accesses: dict[Operation, ThreadAccess] = {}
         """The fixed parts of accesses, kept as loops run operations many times."""
         self.events = 0
@@ -104,7 +104,7 @@ class Machine(ABC):
             else:
                 self.values[argument] = np.asarray(value).astype(dtype_of(argument.type))
 
-    def run_block(self, block: Block, active: Mask) -> Strand:
+    def run_block(self, block: Block, active: Mask) -> ThreadStrand:
         """
         Run the operations of a block for the active threads, and return the terminator's operands.
         Yields when all active threads wait for other threads.
@@ -210,7 +210,7 @@ class Machine(ABC):
         self.check_whole_warps(op, active)
         return np.flatnonzero(active.reshape(-1, LANES)[:, 0])
 
-    def wait_until(self, ready: Callable[[], bool], op: Operation, missing: str) -> Strand:
+    def wait_until(self, ready: Callable[[], bool], op: Operation, missing: str) -> ThreadStrand:
         """Let other threads go on until the awaited event."""
         while not ready():
             self.missing = op, missing

@@ -8,7 +8,7 @@ from xdsl.ir import Operation
 from timetile.dialects import simt
 from timetile.dialects.cell_types import CELL_BYTES
 from timetile.runtime.arithmetic.cells import dtype_of
-from timetile.runtime.executors.simt.machine import Handler, Machine, Strand, Waiter
+from timetile.runtime.executors.simt.machine import Machine, SimtHandler, ThreadStrand, Waiter
 from timetile.runtime.executors.simt.memory import Buffer, Ints, Mask
 from timetile.runtime.executors.simt.messages import Messages
 
@@ -67,7 +67,7 @@ def take_plainly(m: Machine, op: simt.TakeOp, active: Mask) -> None:
         m.define(result, *m.spread_over(active, cells, buffer.unset[at]))
 
 
-def run_take(m: Machine, op: simt.TakeOp, active: Mask) -> Strand:
+def run_take(m: Machine, op: simt.TakeOp, active: Mask) -> ThreadStrand:
     """Take a message."""
     m.check_whole_warps(op, active)
     if op.number is None:
@@ -89,7 +89,7 @@ def run_take(m: Machine, op: simt.TakeOp, active: Mask) -> Strand:
     return []
 
 
-POSTING: dict[type[Operation], Handler] = {
+POSTING: dict[type[Operation], SimtHandler] = {
     simt.PostOp: run_post,
 }
 

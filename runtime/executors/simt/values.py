@@ -8,11 +8,11 @@ from xdsl.ir import Operation
 
 from timetile.dialects import simt
 from timetile.runtime.arithmetic.cells import dtype_of, join, meaning_of, split
-from timetile.runtime.executors.simt.machine import Handler, Machine
+from timetile.runtime.executors.simt.machine import Machine, SimtHandler
 from timetile.runtime.executors.simt.memory import Mask
 
 
-def arithmetic(op: Operation) -> Handler:
+def arithmetic(op: Operation) -> SimtHandler:
     """How an operation of arithmetic runs: the meaning and the operands are looked up once."""
     operands, result = tuple(op.operands), op.results[0]
     meaning = meaning_of(op)
@@ -82,7 +82,7 @@ def ignore(m: Machine, op: Operation, active: Mask) -> None:
     """Nothing happens."""
 
 
-VALUES: dict[type[Operation], Handler] = {
+VALUES: dict[type[Operation], SimtHandler] = {
     simt.ReciprocalOp: run_arithmetic,
     simt.ReciprocalRootOp: run_arithmetic,
     simt.FmaUpOp: run_arithmetic,

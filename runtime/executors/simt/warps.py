@@ -8,7 +8,7 @@ from xdsl.ir import Operation
 from timetile.dialects import nvvm, simt
 from timetile.dialects.tile import LANES
 from timetile.runtime.executors.simt.errors import SimtError
-from timetile.runtime.executors.simt.machine import Handler, Machine
+from timetile.runtime.executors.simt.machine import Machine, SimtHandler
 from timetile.runtime.executors.simt.memory import Mask
 
 
@@ -49,7 +49,7 @@ def run_warp_sync(m: Machine, op: Operation, active: Mask) -> None:
     m.clocks.warp_syncs[active] += 1
 
 
-WARPS: dict[type[Operation], Handler] = {
+WARPS: dict[type[Operation], SimtHandler] = {
     simt.ShuffleOp: run_shuffle,
     simt.UniformOp: run_uniform,
     simt.AllOp: run_all,
