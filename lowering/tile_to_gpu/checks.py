@@ -19,6 +19,7 @@ from timetile.dialects.tile import (
 from timetile.lowering.tile_to_gpu.message_buffers import messages
 from timetile.passes.analysis.geometry.limits import check_fields, checked_geometry
 from timetile.passes.analysis.geometry.outside import guarding_field, is_read_outside
+from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.analysis.placed import layout_of, refuse_unplaced, variants_of
 from timetile.passes.analysis.queues.kept_planes import check_kept_planes
 from timetile.passes.analysis.queues.synchronisation import (
@@ -150,7 +151,8 @@ def check_resident(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
             "a resident tile fetches nothing ahead, and copies serve fetched planes only; use "
             "what=plane",
         )
-    if len(kernel.plane_axes) > 2 and any(e.what.data is Published.EDGES for e in exchanges):
+    is_volume = TileShape.of(kernel) is TileShape.VOLUME
+    if is_volume and any(e.what.data is Published.EDGES for e in exchanges):
         refuse(kernel, "the edges of a volume are planes; use what=plane")
     if layout.has_cluster:
         refuse(

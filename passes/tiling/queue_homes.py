@@ -19,6 +19,7 @@ from timetile.dialects.tile import (
     Sync,
 )
 from timetile.dialects.tile.schedule import Schedule
+from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.analysis.placed import layout_of
 from timetile.passes.analysis.queues.lags import oldest_age
 from timetile.passes.analysis.queues.storage import (
@@ -38,7 +39,7 @@ def check_every(kernel: KernelOp, asked: int | None, schedule: Schedule, way_out
     a streamed tile.
     """
     if asked is not None and schedule.steps_between_barriers != asked:
-        possible = kernel.stream_axis is not None and len(kernel.plane_axes) > 1
+        possible = TileShape.of(kernel) is TileShape.PENCIL
         refuse(
             kernel,
             f"every={asked} was asked for, and only blocks of a streamed tile that meet at "
