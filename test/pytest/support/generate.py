@@ -232,10 +232,10 @@ def programs(draw: st.DrawFn) -> Program:
         fields.append((names[0], names[1]))
         readable += [Readable(names[0]), *(Readable(name) for name in names[2:])]
     buffers = [Buffer(name, bounds, element) for name in carried]
-    if draw(st.booleans()):
+    for name in ("coefficient", "profile")[: draw(st.integers(0, 2))]:
         kind: Element = draw(st.sampled_from(("f32", element)))
-        buffers.append(Buffer("coefficient", bounds, kind, draw(some_axes(rank))))
-        readable.append(Readable("coefficient"))
+        buffers.append(Buffer(name, bounds, kind, draw(some_axes(rank))))
+        readable.append(Readable(name))
 
     targets = [target for _, target in fields]
     updates = draw(updates_of(targets, readable, reach, scalars, whole))
