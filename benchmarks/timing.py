@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from fields import Fields
 
-from timetile.runtime.device.arguments import KernelArguments
+from timetile.runtime.device.arguments import LaunchArguments
 from timetile.runtime.device.gpu import Device
 from timetile.runtime.kernels.of_program import Kernel
 from timetile.runtime.machine.driver import checked
@@ -50,7 +50,7 @@ def copy_bandwidth(gpu: Device, size: int = 2 << 30) -> float:
 
 def launch_of(
     compiled: CompiledProgram, facts: Any, fields: Fields
-) -> tuple[Kernel, KernelArguments]:
+) -> tuple[Kernel, LaunchArguments]:
     """
     A kernel and the arguments of a launch: sources are the first fields, captures the last fields,
     targets the fields between and as many new fields as needed; all are different. Halos are the
@@ -74,7 +74,7 @@ def launch_of(
             case kind:
                 raise ValueError(f"the benchmarks have no arguments of the kind {kind}")
     pointers = [fields.pointer(place) for place in places]
-    arguments = KernelArguments(pointers, (ctypes.c_void_p,) * len(pointers))
+    arguments = LaunchArguments(pointers, (ctypes.c_void_p,) * len(pointers))
     return compiled.kernels.kernel(facts.name), arguments
 
 

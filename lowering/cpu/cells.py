@@ -14,7 +14,6 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntegerAttr,
     IntegerType,
-    f32,
     f64,
     i1,
     i64,
@@ -23,6 +22,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from timetile.dialects.cell_types import CELL_TYPES
 from timetile.dialects.comparisons import FLOAT_PREDICATES
+from timetile.dialects.verified import float_type
 from timetile.lowering.cpu.builder import Builder, is_true, llvm_type, width
 from timetile.passes.analysis.cells.library import LIBRARY, PREFIX, library_name
 from timetile.passes.analysis.cells.quotients import check_quotient
@@ -122,11 +122,6 @@ def reciprocal_root(build: Builder, op: Operation, operands: Operands) -> SSAVal
     kind = result_type(op)
     root = build.intrinsic(f"llvm.sqrt.{CELL_TYPES[kind].llvm}", operands, kind)
     return build.binary(llvm.FDivOp, build.constant(FloatAttr(1.0, float_type(kind)), kind), root)
-
-
-def float_type(kind: Attribute):
-    """The float type f32 or f64."""
-    return f32 if kind == f32 else f64
 
 
 def fused(build: Builder, op: Operation, operands: Operands) -> SSAValue:

@@ -34,7 +34,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from timetile.dialects.verified import float_type
 from timetile.passes.analysis.cells.constants import float_constant, integer_constant
-from timetile.passes.analysis.cells.quotients import Quotient, Remainder, is_rare, is_signed
+from timetile.passes.analysis.cells.quotients import Quotient, Remainder, has_sign, is_rare
 from timetile.passes.cells.expansion import CellExpansion
 from timetile.passes.patterns import Patterns, rewrite_cells
 
@@ -81,7 +81,7 @@ class ExpandQuotient(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: Quotient, rewriter: PatternRewriter, /) -> None:
-        new, signed = Division(op, rewriter), is_signed(op)
+        new, signed = Division(op, rewriter), has_sign(op)
         safe, rare = new.safe_divisor(op.rhs, signed=signed)
         if rare is None:
             return
@@ -94,7 +94,7 @@ class ExpandRemainder(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: Remainder, rewriter: PatternRewriter, /) -> None:
-        new, signed = Division(op, rewriter), is_signed(op)
+        new, signed = Division(op, rewriter), has_sign(op)
         safe, rare = new.safe_divisor(op.rhs, signed=signed)
         if rare is not None:
             new.finish(new.add(type(op)(op.lhs, safe)))

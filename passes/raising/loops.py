@@ -234,7 +234,7 @@ def raise_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
         op.detach()
     made_before = [*fields.casts, *updates.scratch.values(), *updates.spread.values(), *count_ops]
     Rewriter.insert_op([*hoisted, *made_before, raised], InsertPoint.before(loop))
-    replace_results(loop, raised)
+    use_raised_results(loop, raised)
     for old, name in zip((*fields.arguments, *fields.captured), raised.body.block.args):
         name.name_hint = old.name_hint
     Rewriter.erase_op(loop)
@@ -289,7 +289,7 @@ def casted(init: SSAValue, name: SSAValue) -> SSAValue:
     return cast_to(init, field_type(name)).result
 
 
-def replace_results(loop: scf.ForOp, raised: LoopOp) -> None:
+def use_raised_results(loop: scf.ForOp, raised: LoopOp) -> None:
     """Users of the old loop's results use the new loop's, cast back where types differ."""
     for old, new in zip(loop.results, raised.results):
         new.name_hint = old.name_hint

@@ -11,7 +11,7 @@ from typing import Any
 from xdsl.dialects.builtin import f32
 
 from timetile.dialects.tile import LaunchOp
-from timetile.runtime.device.arguments import KernelArguments
+from timetile.runtime.device.arguments import LaunchArguments
 from timetile.runtime.device.cells import DeviceBuffer
 from timetile.runtime.kernels.kernel import Kernel
 
@@ -34,7 +34,7 @@ class Prepared:
 
     given: tuple[DeviceBuffer | bytes, ...]
     kernel: Kernel
-    arguments: KernelArguments
+    arguments: LaunchArguments
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ class GraphRun:
         return self.again > (len(self.launches) >= FEWEST_LAUNCHES)
 
 
-def arguments_of(op: LaunchOp, operands: Sequence[Any]) -> KernelArguments:
+def arguments_of(op: LaunchOp, operands: Sequence[Any]) -> LaunchArguments:
     """The arguments of a launch, in the types declared by the kernel."""
     values: list[Any] = []
     types: list[Any] = []
@@ -115,4 +115,4 @@ def arguments_of(op: LaunchOp, operands: Sequence[Any]) -> KernelArguments:
             types.append(ctypes.c_float if value.type == f32 else ctypes.c_double)
         else:
             types.append(ctypes.c_int32 if wide is not None and wide.data == 32 else ctypes.c_int64)
-    return KernelArguments(values, types)
+    return LaunchArguments(values, types)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 
-class KernelArguments:
+class LaunchArguments:
     """
     The values of a kernel's parameters, by C type, and their places for the driver. Values are
     packed once: packing at every launch takes the driver's bindings longer than a launch.
@@ -26,6 +26,6 @@ class KernelArguments:
         """
         return ctypes.addressof(self.places)
 
-    def followed_by(self, values: Sequence[Any], types: Sequence[Any]) -> KernelArguments:
+    def followed_by(self, values: Sequence[Any], types: Sequence[Any]) -> LaunchArguments:
         """The arguments, followed by further values."""
-        return KernelArguments((*self.values, *values), (*self.types, *types))
+        return LaunchArguments((*self.values, *values), (*self.types, *types))

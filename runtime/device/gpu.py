@@ -14,7 +14,7 @@ from timetile.lowering.ptx.symbols import report_symbol
 from timetile.lowering.tile_to_gpu.message_buffers import launch_words
 from timetile.passes.diagnostics import CompileError
 from timetile.passes.targets.isa import version_of
-from timetile.runtime.device.arguments import KernelArguments
+from timetile.runtime.device.arguments import LaunchArguments
 from timetile.runtime.device.gpu_memory import GpuMemory
 from timetile.runtime.host.halos import COMPARE_HALOS, WARPS_OF_A_BLOCK, HaloFrame
 from timetile.runtime.kernels.gathering import THREADS, GatherFrame, gather_name, gather_text
@@ -134,7 +134,7 @@ class Device(GpuMemory):
         if function is not None:
             checked(self.cuda.cuModuleUnload(checked(self.cuda.cuFuncGetModule(function))))
 
-    def launch(self, kernel: Kernel, arguments: KernelArguments, stream: int) -> None:
+    def launch(self, kernel: Kernel, arguments: LaunchArguments, stream: int) -> None:
         """
         Launch a kernel. Where the blocks of a tile wait for each other, as many tiles as the device
         holds at once; CompileError where it does not hold one.
@@ -158,7 +158,7 @@ class Device(GpuMemory):
             self.launch_grid(kernel, arguments, stream)
             self.check_waits(kernel, report, stream)
 
-    def launch_grid(self, kernel: Kernel, arguments: KernelArguments, stream: int) -> None:
+    def launch_grid(self, kernel: Kernel, arguments: LaunchArguments, stream: int) -> None:
         """Launch all blocks of a kernel without waits between blocks, except in a cluster."""
         checked(
             self.cuda.cuLaunchKernel(
@@ -167,7 +167,7 @@ class Device(GpuMemory):
             )
         )  # fmt: skip
 
-    def graph(self, launches: Sequence[tuple[Kernel, KernelArguments]]) -> Any:
+    def graph(self, launches: Sequence[tuple[Kernel, LaunchArguments]]) -> Any:
         """
         A graph of consecutive launches, for `launch_graph`: of kernels without bounded waits, and
         without waits between blocks, except in a cluster.
@@ -207,7 +207,7 @@ class Device(GpuMemory):
         address, _ = checked(self.cuda.cuModuleGetGlobal(module, symbol.encode()))
         return int(address)
 
-    def launch_tiles(self, kernel: Kernel, arguments: KernelArguments, stream: int) -> None:
+    def launch_tiles(self, kernel: Kernel, arguments: LaunchArguments, stream: int) -> None:
         """
         Make a cooperative launch. Messages are numbered from 1 in every launch: their words are set
         to 0 before, also after an aborted launch.
@@ -258,7 +258,7 @@ class Device(GpuMemory):
                 self.comparing = compare, *self.word_of_host()
             function, answer, place = self.comparing
             answer.value = 0
-            arguments = KernelArguments(
+            arguments = LaunchArguments(
                 (first, other, place, *chain.from_iterable(frame.words()), frame.segments),
                 (ctypes.c_void_p,) * 3 + (ctypes.c_uint32,) * 10,
             )
@@ -285,7 +285,7 @@ class Device(GpuMemory):
                 self.gathering[name] = self.function(text.encode() + b"\0", name)
         numbers = frame.numbers()
         types = (ctypes.c_void_p,) * len(pointers) + (ctypes.c_int64,) * len(numbers)
-        arguments = KernelArguments((*pointers, *numbers), types)
+        arguments = LaunchArguments((*pointers, *numbers), types)
         checked(
             self.cuda.cuLaunchKernel(
                 self.gathering[name], frame.blocks, 1, 1, THREADS, 1, 1,

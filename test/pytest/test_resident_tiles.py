@@ -14,7 +14,7 @@ from support.fake_driver import FIELDS, KERNEL, FakeDriver
 from timetile.lowering.tile_to_gpu.message_buffers import HEADER_WORDS
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.device import gpu_memory
-from timetile.runtime.device.arguments import KernelArguments
+from timetile.runtime.device.arguments import LaunchArguments
 from timetile.runtime.device.gpu import Device
 from timetile.runtime.host.halos import HaloFrame
 
@@ -76,7 +76,7 @@ def test_a_comparison_of_halos_is_waited_for_each_time(fake: FakeDriver):
 def test_launches_of_a_graph_run_one_after_the_other(fake: FakeDriver):
     """Each launch of a graph has separate arguments."""
     device, alone = Device(), replace(KERNEL, blocks_per_tile=1, message_words=0)
-    others = KernelArguments((2, 1), (ctypes.c_void_p, ctypes.c_void_p))
+    others = LaunchArguments((2, 1), (ctypes.c_void_p, ctypes.c_void_p))
     graph = device.graph([(alone, FIELDS), (alone, others)])
     device.launch_graph(graph, 7)
     device.free_graph(graph)

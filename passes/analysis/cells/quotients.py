@@ -20,7 +20,7 @@ Quotient = arith.DivSIOp | arith.DivUIOp
 Remainder = arith.RemSIOp | arith.RemUIOp
 
 
-def is_signed(op: Quotient | Remainder) -> bool:
+def has_sign(op: Quotient | Remainder) -> bool:
     """Whether the operands have a sign."""
     return isinstance(op, arith.DivSIOp | arith.RemSIOp)
 
@@ -34,11 +34,11 @@ def has_safe_divisor(op: Quotient | Remainder) -> bool:
     """The divisor is a constant that is not rare, or the select made by `expand-cells`."""
     known = integer_constant(op.rhs)
     if known is not None:
-        return not is_rare(known, signed=is_signed(op))
+        return not is_rare(known, signed=has_sign(op))
     select = op.rhs.owner
     if not isinstance(select, arith.SelectOp) or integer_constant(select.lhs) != 1:
         return False
-    return tests_rare(select.cond, select.rhs, signed=is_signed(op))
+    return tests_rare(select.cond, select.rhs, signed=has_sign(op))
 
 
 def tests_rare(condition: SSAValue, divisor: SSAValue, *, signed: bool) -> bool:
@@ -61,7 +61,7 @@ def tests_rare(condition: SSAValue, divisor: SSAValue, *, signed: bool) -> bool:
 def check_quotient(op: Operation) -> None:
     """Refuse a quotient or a remainder with a divisor that may be rare."""
     if isinstance(op, Quotient | Remainder) and not has_safe_divisor(op):
-        rare = "0 or -1" if is_signed(op) else "0"
+        rare = "0 or -1" if has_sign(op) else "0"
         refuse(
             op,
             f"its divisor may be {rare}, and processors and GPUs differ in the result; run "

@@ -8,7 +8,7 @@ from enum import Enum
 from types import SimpleNamespace
 from typing import Any
 
-from timetile.runtime.device.arguments import KernelArguments
+from timetile.runtime.device.arguments import LaunchArguments
 from timetile.runtime.kernels.of_program import Kernel
 
 MULTIPROCESSORS = 10
@@ -209,4 +209,4 @@ KERNEL = Kernel(
 """Five tiles of four blocks."""
 
 
-FIELDS = KernelArguments((1, 2), (ctypes.c_void_p, ctypes.c_void_p))
+FIELDS = LaunchArguments((1, 2), (ctypes.c_void_p, ctypes.c_void_p))

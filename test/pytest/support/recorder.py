@@ -11,7 +11,7 @@ from typing import Any
 import timetile
 from support.catalogue import entry
 from support.programs import program_text
-from timetile.runtime.device.arguments import KernelArguments
+from timetile.runtime.device.arguments import LaunchArguments
 from timetile.runtime.device.cells import DeviceBuffer
 from timetile.runtime.device.gpu import Device
 from timetile.runtime.device.gpu_runner import GpuRunner
@@ -49,12 +49,12 @@ class Recorder(Device):
         self.marks: list[str] = []
         self.cuda = self
 
-    def launch(self, kernel: Kernel, arguments: KernelArguments, stream: int) -> None:
+    def launch(self, kernel: Kernel, arguments: LaunchArguments, stream: int) -> None:
         self.launched.append((kernel.name, arguments.values))
         self.done.append(self.launched[-1])
         self.at_launch()
 
-    def graph(self, launches: Sequence[tuple[Kernel, KernelArguments]]) -> Graph:
+    def graph(self, launches: Sequence[tuple[Kernel, LaunchArguments]]) -> Graph:
         recorded = [(kernel.name, arguments.values) for kernel, arguments in launches]
         self.graphs.append(Graph(recorded))
         return self.graphs[-1]
