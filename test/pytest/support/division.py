@@ -84,7 +84,7 @@ def counted_votes(monkeypatch: pytest.MonkeyPatch) -> Votes:
     counted = Votes()
     original = interpreter.HANDLERS[simt.AllOp]
 
-    def count(launch: interpreter.Launch, op: simt.AllOp, active: Array) -> None:
+    def count(launch: interpreter.SimtLaunch, op: simt.AllOp, active: Array) -> None:
         original(launch, op, active)
         sides = launch.spread(op.result)[active][::LANES]
         counted.quick += int(sides.sum())
