@@ -347,7 +347,7 @@ def main() -> None:
         text = replace(text, "table tiles", table(TILES, map(tile_cells, tiles)))
     if cpu := rows_of("cpu.json"):
         text = replace(text, "table cpu", cpu_section(cpu))
-    examples = RESULTS / "h100-examples.json"
+    examples = RESULTS / "h200-examples.json"
     if examples.exists():
         text = replace(text, "table examples", examples_section(json.loads(examples.read_text())))
     profiles = RESULTS / "h200-profiles.json"
