@@ -46,6 +46,10 @@ class KernelBuilder:
         """Whether all kernels of the loop advance one step."""
         self.block = Block()
         self.arguments = KernelArguments(self.block)
+        self.captured = [read_field(value) for value in loop.captures]
+        """The fields in memory behind the captured fields."""
+        self.narrow: dict[int, SSAValue] = {}
+        """The loaded queues of captured fields of fewer axes, by number."""
         buffers = loop.body.block.args
         sources = [k for k in range(len(buffers)) if self.moves.live[k]]
         for k in sources:
@@ -54,8 +58,8 @@ class KernelBuilder:
             self.arguments.of(RoleKind.TARGET, k, buffers[k])
         for k in range(len(buffers)):
             self.arguments.of(RoleKind.HALO, k, buffers[k])
-        for k, value in enumerate(loop.captures):
-            self.arguments.of(RoleKind.CAPTURE, k, read_field(value).field)
+        for k, memory in enumerate(self.captured):
+            self.arguments.of(RoleKind.CAPTURE, k, memory.field)
         for k, value in enumerate(loop.scalars):
             self.arguments.of(RoleKind.SCALAR, k, value)
 
@@ -112,6 +116,19 @@ class KernelBuilder:
             version.queue = self.load(source, None if halo is source else halo)
         return version.queue
 
+    def coefficient(self, number: int) -> SSAValue:
+        """
+        The queue of a captured field. Loads of a field of fewer axes keep no plane: one load serves
+        all steps.
+        """
+        memory = self.captured[number]
+        field = self.arguments.of(RoleKind.CAPTURE, number, memory.field)
+        if memory.axes is None:
+            return self.load(field, None)
+        if number not in self.narrow:
+            self.narrow[number] = self.load(field, None, memory.axes)
+        return self.narrow[number]
+
     def apply(self, update: UpdateOp, versions: list[Version]) -> None:
         """Add the stage of one update. The results become the targets' versions."""
         own = self.loop.body.block.args
@@ -120,9 +137,7 @@ class KernelBuilder:
             if source in own:
                 queues.append(self.current(versions[own.index(source)]))
             else:
-                memory, index = read_field(source), self.loop.captures.index(source)
-                field = self.arguments.of(RoleKind.CAPTURE, index, memory.field)
-                queues.append(self.load(field, None, memory.axes))
+                queues.append(self.coefficient(self.loop.captures.index(source)))
         targets = [versions[own.index(target)] for target in update.targets]
         whole = overwrites(update, self.bounds)
         outside: list[SSAValue] = []
@@ -168,19 +183,18 @@ class KernelBuilder:
 
 def share_loads(kernel: KernelOp) -> None:
     """
-    Merge loads of equal fields, halos and lags: updates of a step share a coefficient. Loads of a
-    field of fewer axes keep no plane, and merge at any lag.
+    Merge loads of equal fields, halos and lags: updates of a step share a coefficient. No lag
+    changes.
     """
     known: dict[tuple[object, ...], SSAValue] = {}
     for stage in kernel.stages:
         if not isinstance(stage, LoadOp):
             continue
-        key = (stage.data, stage.halo, None if stage.is_read_at_use else stage.lag)
+        key = (stage.data, stage.halo, stage.lag)
         first = known.setdefault(key, stage.result)
         if first is not stage.result:
             stage.result.replace_all_uses_with(first)
             Rewriter.erase_op(stage)
-    assign_lags(kernel)
 
 
 def erase_idle_stages(kernel: KernelOp) -> None:

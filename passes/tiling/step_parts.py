@@ -194,6 +194,8 @@ class PartBuilder:
         self.versions: dict[SSAValue, SSAValue] = {}
         """The queues of versions made by the part, by the loop's argument."""
         self.loads: dict[tuple[SSAValue, tuple[int, ...]], SSAValue] = {}
+        self.captured = {value: read_field(value) for value in loop.captures}
+        """The fields in memory behind the captured fields."""
 
     def field(self, source: SSAValue) -> SSAValue:
         """The kernel's argument for a field read by an update."""
@@ -201,14 +203,14 @@ class PartBuilder:
         if source in own:
             return self.arguments.of(RoleKind.SOURCE, own.index(source), source)
         index = self.loop.captures.index(source)
-        return self.arguments.of(RoleKind.CAPTURE, index, read_field(source).field)
+        return self.arguments.of(RoleKind.CAPTURE, index, self.captured[source].field)
 
     def tapped(self, source: SSAValue, offset: tuple[int, ...]) -> SSAValue:
         """The queue with a field's cells at a distance, to be tapped at the own cell."""
         if source in self.versions:
             return self.versions[source]
         if (source, offset) not in self.loads:
-            axes = read_field(source).axes
+            axes = self.captured[source].axes if source in self.captured else None
             self.block.add_op(load := LoadOp(self.field(source), None, 0, offset, axes))
             self.loads[source, offset] = load.result
         return self.loads[source, offset]
