@@ -40,7 +40,12 @@ from timetile.passes.analysis.geometry.extents import Needs
 from timetile.passes.analysis.geometry.plane_geometry import moved_by
 from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.analysis.queues.lags import keeps_sums, oldest_age
-from timetile.passes.analysis.queues.storage import ReadAges, kept_queues, natural_period
+from timetile.passes.analysis.queues.storage import (
+    ReadAges,
+    kept_queues,
+    natural_period,
+    taps_of_cell,
+)
 from timetile.passes.cost.taps import TapFacts, TapSet, span, spans
 
 KnownSharing = dict[Hashable, SharedCells | None]
@@ -144,6 +149,8 @@ class KernelFacts:
     """32-bit words of the widest cell."""
     words_per_cell: int
     """32-bit registers of the planes of all queues, for each cell of a thread."""
+    cell_taps: int
+    """Taps of all stages for a cell of a thread."""
     natural_period: int
     """Stream steps of a turn of the loop in which planes age by renaming alone."""
     long_constants: int
@@ -377,6 +384,7 @@ def facts_of(kernel: KernelOp, module: ModuleOp, known: KnownSharing | None = No
         tapped=taps_by_queue(stages),
         words=words,
         words_per_cell=plane_words(kernel, words),
+        cell_taps=taps_of_cell(kernel),
         natural_period=natural_period(kernel),
         long_constants=long_constants(module, applies),
         live_words=max((live_words(cell_function(module, s)) for s in applies), default=0),

@@ -20,7 +20,7 @@ from timetile.passes.analysis.launches.trip_counts import most_steps_at_once
 from timetile.passes.cost.launch import launch_cost
 from timetile.passes.cost.rim import has_copies
 from timetile.passes.cost.terms import Cost
-from timetile.passes.cost.turn import period_of, queue_taps_of_step
+from timetile.passes.cost.turn import period_of, taps_of_thread
 from timetile.passes.loops.temporal_fusion import complete_depths
 from timetile.passes.scheduling.reasons import NO_CELL, NO_KERNEL, NO_SPAN, TOO_LONG, Reason
 from timetile.passes.scheduling.rules import (
@@ -109,8 +109,7 @@ def turns_twice(trial: Trial) -> bool:
         more += parameters.registers.turns
     fits = trial.registers + more <= trial.room(parameters.spare.turns)
     return (
-        fits
-        and 2 * queue_taps_of_step(facts, setting) <= parameters.worth.turns_taps[4 * facts.words]
+        fits and 2 * taps_of_thread(facts, setting) <= parameters.worth.turns_taps[4 * facts.words]
     )
 
 

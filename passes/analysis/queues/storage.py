@@ -61,10 +61,14 @@ def natural_period(kernel: KernelOp) -> int:
     return max((oldest_age(queue, stream) for queue in kept_queues(kernel)), default=1) or 1
 
 
+def taps_of_cell(kernel: KernelOp) -> int:
+    """Taps made in one stream step for a cell of a thread."""
+    return sum(len(stage.tap_list) for stage in kernel.stages if isinstance(stage, ApplyOp))
+
+
 def taps_of_step(kernel: KernelOp) -> int:
     """Taps made in one stream step by a thread of a kernel with a layout."""
-    cells = prod(axis.cells for axis in layout_of(kernel).axis_layouts)
-    return cells * sum(len(s.tap_list) for s in kernel.stages if isinstance(s, ApplyOp))
+    return prod(axis.cells for axis in layout_of(kernel).axis_layouts) * taps_of_cell(kernel)
 
 
 def chosen_period(kernel: KernelOp) -> int:
