@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Self, get_args, get_type_hints
 
 from xdsl.passes import ModulePass
@@ -33,6 +34,7 @@ class EnumOptionsPass(ModulePass):
         return super().from_spec(ArgSpec(spec.name, parameters))
 
 
+@cache
 def enumerations(item: type[ModulePass]) -> dict[str, type[StrEnum]]:
     """The options of a pass that are members of enumerations, such as `TileLevel | None`."""
     found: dict[str, type[StrEnum]] = {}

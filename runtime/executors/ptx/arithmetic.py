@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timetile.dialects import simt
-from timetile.runtime.arithmetic.cells import MACHINE, maximum, maxnum, minimum, minnum
+from timetile.runtime.arithmetic.cells import MACHINE, RELATIONS, maximum, maxnum, minimum, minnum
 from timetile.runtime.arithmetic.fma import fma, fma_up
 from timetile.runtime.arithmetic.integers import leading_zeros, saturated
 
@@ -139,16 +139,6 @@ def bits_of(function: LaneFunction, kind: str) -> InstructionRule:
     return InstructionRule(kind, (kind, kind), function)
 
 
-COMPARISONS: dict[str, LaneFunction] = {
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-}
-
-
 def ordered(function: LaneFunction) -> LaneFunction:
     """A comparison, false if an operand is NaN."""
 
@@ -232,7 +222,7 @@ def select(a: Array, b: Array, p: Array) -> Array:
 def comparisons() -> dict[str, InstructionRule]:
     """setp, of numbers and of numbers and a predicate."""
     rules: dict[str, InstructionRule] = {}
-    for word, function in COMPARISONS.items():
+    for word, function in RELATIONS.items():
         for kind in (*SIGNED, *UNSIGNED, *(BITS if word in ("eq", "ne") else ())):
             pair = (kind, kind)
             rules[f"setp.{word}.{kind}"] = InstructionRule("pred", pair, function)

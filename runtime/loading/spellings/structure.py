@@ -37,7 +37,7 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, Region, SSAValue
 
-from timetile.dialects.verified import block_of
+from timetile.passes.rewriting import replace_with
 
 
 def values_from_outside(region: Region) -> list[SSAValue]:
@@ -95,12 +95,7 @@ def end_with_reduce(loop: scf.ParallelOp) -> None:
 def put_in_place(old: Operation, new: Operation) -> None:
     """Put an operation in another's place: results, names and location."""
     new.location = old.location
-    block_of(old).insert_ops_before([new], old)
-    for before, after in zip(old.results, new.results):
-        after.name_hint = before.name_hint
-        before.replace_all_uses_with(after)
-    old.detach()
-    old.erase()
+    replace_with(old, [new])
 
 
 def modern_structure(module: ModuleOp) -> None:
