@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from timetile.dialects.temporal.boundary import Kind
 from timetile.frontend.operations import Access
 from timetile.frontend.symbols import Assignment
 from timetile.frontend.tracing import Step, walk
@@ -17,19 +18,26 @@ Margins = tuple[tuple[int, int], ...]
 
 def margins(step: Step, made: Assignment) -> Margins:
     """
-    The distances, before and behind a cell on each axis, of an assignment's reads, or the distances
-    declared by the step.
+    The distances, before and behind a cell on each axis, of an assignment's reads of kept fields,
+    or the distances declared by the step.
     """
-    if step.reach is not None and made.region is None:
-        return ((step.reach, step.reach),) * step.rank
-    before, behind = [0] * step.rank, [0] * step.rank
+    kept = ((Kind.KEEP, Kind.KEEP),) * step.rank
+    declared = step.reach if made.region is None else None
+    own = step.edges.get(made.field, kept)
+    before = [(declared or 0) if below is Kind.KEEP else 0 for below, _ in own]
+    behind = [(declared or 0) if above is Kind.KEEP else 0 for _, above in own]
     for value in walk([made.value]):
         if not isinstance(value.operation, Access):
             continue
+        edges = step.edges.get(value.operation.field, kept)
         for axis, offset in enumerate(value.operation.offsets):
-            if offset is not None:
-                before[axis] = max(before[axis], -offset)
-                behind[axis] = max(behind[axis], offset)
+            if offset is None:
+                continue
+            below, above = edges[axis]
+            if below is Kind.KEEP:
+                before[axis] = max(before[axis], -offset if declared is None else declared)
+            if above is Kind.KEEP:
+                behind[axis] = max(behind[axis], offset if declared is None else declared)
     return tuple(zip(before, behind))
 
 

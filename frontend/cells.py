@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.irdl import IRDLOperation
 
+from timetile.frontend.boundaries import FieldEdges, names_scalar
 from timetile.frontend.errors import SourcePlace
 from timetile.frontend.operations import (
     COMPARISONS,
@@ -66,7 +67,8 @@ def compared(name: str, left: SSAValue, right: SSAValue) -> Operation:
 class Cell:
     """
     The body of an apply: operations for values, each once. The block's arguments are `fields`, by
-    name and time level, and `scalars`, by name.
+    name and time level, and `scalars`, by name. `edges` are the sides of fields that go on beyond
+    their arrays.
     """
 
     def __init__(
@@ -76,7 +78,9 @@ class Cell:
         shape: Sequence[int],
         fields: Mapping[tuple[str, Time], SSAValue],
         scalars: Mapping[str, SSAValue],
+        edges: Mapping[str, FieldEdges],
     ):
+        self.edges = edges
         self.block, self.element, self.shape = block, element, shape
         self.fields, self.scalars = fields, scalars
         self.made: dict[tuple[str, Kind, tuple[SSAValue, ...]], SSAValue] = {}
@@ -111,7 +115,7 @@ class Cell:
             case Extent(axis=axis):
                 return [arith.ConstantOp(IntegerAttr(self.shape[axis], i64))]
             case Access():
-                return [self.access(operation)]
+                return self.access(operation)
             case Coordinate(axis=axis):
                 return self.coordinate(axis)
             case Conversion():
@@ -127,12 +131,35 @@ class Cell:
                 table = FLOATS if kind is Kind.FLOAT else INTEGERS
                 return [self.arithmetic(table[name], operands)]
 
-    def access(self, read: Access) -> Operation:
-        """The number of a field at an offset."""
+    def access(self, read: Access) -> Sequence[Operation]:
+        """The number of a field at an offset; beyond the array perhaps a scalar."""
         kept = [axis for axis, offset in enumerate(read.offsets) if offset is not None]
         mapping = kept if len(kept) < len(read.offsets) else None
         plain = [offset for offset in read.offsets if offset is not None]
-        return stencil.AccessOp(self.fields[read.field, read.time], plain, mapping)
+        ops: list[Operation] = [
+            stencil.AccessOp(self.fields[read.field, read.time], plain, mapping)
+        ]
+        # The last axis outside the array decides about a corner.
+        for axis, sides in enumerate(self.edges.get(read.field, ())):
+            offset = read.offsets[axis]
+            for number, side in enumerate(sides):
+                beyond = offset is not None and (offset < 0 if number == 0 else offset > 0)
+                if offset is None or not beyond or not names_scalar(side):
+                    continue
+                if abs(offset) > self.shape[axis]:
+                    raise ValueError(
+                        f"{read.field} is read {abs(offset)} cells away along axis {axis} of size "
+                        f"{self.shape[axis]}, and beyond the array has a scalar's value; pass "
+                        "larger arrays"
+                    )
+                end = self.shape[axis] - offset if number else -offset
+                index, place = self.coordinate(axis)
+                edge = arith.ConstantOp(IntegerAttr(end, i64))
+                test = arith.CmpiOp(place.results[0], edge, "sge" if number else "slt")
+                scalar = self.scalars[str(side)]
+                ops += [index, place, edge, test]
+                ops.append(arith.SelectOp(test, scalar, ops[-5].results[0]))
+        return ops
 
     def arithmetic(self, kind: type[IRDLOperation], operands: Sequence[SSAValue]) -> Operation:
         """An operation with operands and a result of one type."""

@@ -11,11 +11,13 @@ from xdsl.dialects.builtin import IndexType, IntAttr, IntegerAttr, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from timetile.frontend.boundaries import boundary_attribute
 from timetile.frontend.boxes import Box, box_of
 from timetile.frontend.cells import Cell, FloatType, located
 from timetile.frontend.operations import Access, Argument, Time
 from timetile.frontend.symbols import Assignment
 from timetile.frontend.tracing import Step, walk
+from timetile.passes.raising.cells import BOUNDARY
 
 Buffer = tuple[str, Time]
 """A field, and the time level of one of its buffers."""
@@ -125,11 +127,11 @@ class StepBuilder:
         loaded: dict[Buffer, SSAValue] = {}
         for buffer in reads_of(self.step.assignments):
             if buffer[1] is not Time.NEXT:
-                loaded[buffer] = self.load(body, inner[buffer], self.step.assignments[0])
+                loaded[buffer] = self.load(body, inner, buffer, self.step.assignments[0])
         for box, made in groups_of(self.step, self.shape):
             for buffer in reads_of(made):
                 if buffer not in loaded:
-                    loaded[buffer] = self.load(body, inner[buffer], made[0])
+                    loaded[buffer] = self.load(body, inner, buffer, made[0])
             apply = self.apply(made, loaded)
             body.add_op(located(apply, made[0].place))
             for item, result in zip(made, apply.res):
@@ -144,9 +146,13 @@ class StepBuilder:
         last = Time.PREV if name in self.step.second else Time.NOW
         return name, {Time.NOW: Time.NEXT, Time.NEXT: last, Time.PREV: Time.NOW}[level]
 
-    def load(self, body: Block, field: SSAValue, near: Assignment) -> SSAValue:
-        """A load of a field."""
-        load = stencil.LoadOp(field)
+    def load(
+        self, body: Block, inner: dict[Buffer, SSAValue], buffer: Buffer, near: Assignment
+    ) -> SSAValue:
+        """A load of a buffer."""
+        load = stencil.LoadOp(inner[buffer])
+        if buffer[0] in self.step.edges:
+            load.attributes[BOUNDARY] = boundary_attribute(self.step.edges[buffer[0]])
         body.add_op(located(load, near.place))
         return load.res
 
@@ -155,12 +161,14 @@ class StepBuilder:
         reads = reads_of(made)
         values = [item.value for item in made]
         used = {value.operation for value in walk(values)}
-        scalars = [name for name in self.step.scalars if Argument(name) in used]
+        edges = self.step.edges
+        beyond = {side for name, _ in reads for sides in edges.get(name, ()) for side in sides}
+        scalars = [name for name in self.step.scalars if Argument(name) in used or name in beyond]
         operands = [loaded[buffer] for buffer in reads] + [self.scalars[name] for name in scalars]
         block = Block(arg_types=[operand.type for operand in operands])
         fields = dict(zip(reads, block.args))
         numbers = dict(zip(scalars, block.args[len(reads) :]))
-        cell = Cell(block, self.element, self.shape, fields, numbers)
+        cell = Cell(block, self.element, self.shape, fields, numbers, edges)
         for text, argument in zip([*map(hint, reads), *map(spelled, scalars)], block.args):
             argument.name_hint = text
         results = cell.results(values)

@@ -5,29 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import overload
 
-from timetile.dialects.temporal.boundary import Kind
+from timetile.frontend.boundaries import Boundary, check_boundary
 from timetile.frontend.errors import StencilError, error
 from timetile.frontend.model import Model
 from timetile.frontend.tracing import traced
-
-BUILT: tuple[str, ...] = ("keep",)
-"""The boundaries of Python."""
-
-OF_THE_IR = ("value", *(str(kind) for kind in Kind if kind not in BUILT))
-"""The boundaries of `temporal.update` only, written by hand."""
 
 StepFunction = Callable[..., None]
 
 
 def check_options(boundary: object, reach: object) -> None:
     """Raise StencilError for an unknown boundary, or a reach that is no number of cells."""
-    if boundary in OF_THE_IR:
-        raise error(
-            f"the boundary {boundary!r} exists only in temporal IR, written by hand; use 'keep', "
-            "and give cells at the rim values by regions, as u.next[0:1, :] = u[1, 0]"
-        )
-    if boundary not in BUILT:
-        raise error(f"unknown boundary {boundary!r}; use 'keep'")
+    check_boundary(boundary)
     known = reach is None or (isinstance(reach, int) and not isinstance(reach, bool) and reach >= 0)
     if not known:
         raise error(
@@ -41,7 +29,7 @@ def stencil(function: StepFunction, /) -> Model: ...
 
 @overload
 def stencil(
-    *, boundary: str = "keep", reach: int | None = None
+    *, boundary: Boundary = "keep", reach: int | None = None
 ) -> Callable[[StepFunction], Model]: ...
 
 
@@ -49,7 +37,7 @@ def stencil(
     function: StepFunction | None = None,
     /,
     *,
-    boundary: str = "keep",
+    boundary: Boundary = "keep",
     reach: int | None = None,
 ) -> Model | Callable[[StepFunction], Model]:
     """
@@ -69,25 +57,29 @@ def stencil(
     the value a step earlier, `u.next = value` the cell's new value, and `u.next[-1, 0]` reads a new
     value assigned before. `u.next[0:1, :] = value` assigns to a region of the array.
 
-    `boundary` decides about cells with reads outside the arrays: with `keep` such cells keep their
+    `boundary` decides about reads outside the arrays. `"keep"`: cells with such reads keep their
+    values. `"periodic"`: reads go on at the other end. `"mirror"` and `"reflect"`: reads come back,
+    about the face of the last cell and about the last cell. `timetile.value(x)`: reads give a
+    number, or the scalar argument named `x`. A tuple has a boundary for each axis, in it a pair for
+    two sides; a dict has boundaries by field. Along an axis without `"keep"` all cells get new
     values. `reach` is the largest distance, in cells, of a read; with `reach`, a rim of this width
-    is kept on all sides.
+    is kept on all kept sides.
 
     Raises StencilError, a CompileError with file, line and the underlined expression, for a
     function that is no step.
     """
     check_options(boundary, reach)
     if function is None:
-        return lambda step: model_of(step, reach)
-    return model_of(function, reach)
+        return lambda step: model_of(step, reach, boundary)
+    return model_of(function, reach, boundary)
 
 
-def model_of(function: StepFunction, reach: int | None) -> Model:
+def model_of(function: StepFunction, reach: int | None, boundary: Boundary) -> Model:
     """
     The model of a function. The traceback of an error ends here, as the message has the place in
     the function.
     """
     try:
-        return Model(traced(function, reach), function.__doc__)
+        return Model(traced(function, reach, boundary), function.__doc__)
     except StencilError as problem:
         raise problem.with_traceback(None) from None

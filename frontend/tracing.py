@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from timetile.frontend.boundaries import Boundary, FieldEdges, edges_of
 from timetile.frontend.errors import (
     SourcePlace,
     StencilError,
@@ -41,6 +42,8 @@ class Step:
     assignments: tuple[Assignment, ...]
     second: frozenset[str]
     reach: int | None
+    edges: dict[str, FieldEdges] = field(default_factory=dict[str, FieldEdges])
+    """The sides of the fields that go on beyond their arrays."""
 
     @property
     def written(self) -> tuple[str, ...]:
@@ -151,7 +154,7 @@ def advice_on(problem: Exception) -> str:
     return "write it with the operators and functions of single numbers"
 
 
-def traced(function: Callable[..., object], reach: int | None) -> Step:
+def traced(function: Callable[..., object], reach: int | None, boundary: Boundary = "keep") -> Step:
     """The step described by a function. Raises StencilError if the function is no step."""
     if not inspect.isfunction(function):
         raise error(f"stencil takes a function of one time step, got {function!r}")
@@ -164,15 +167,21 @@ def traced(function: Callable[..., object], reach: int | None) -> Step:
         raise StencilError("the step assigns no new values; write u.next = ...", place)
     for made in recorder.assignments:
         recorder.axes.setdefault(made.field, tuple(range(recorder.rank)))
+    scalars = tuple(name for name, symbol in symbols.items() if isinstance(symbol, Scalar))
+    try:
+        edges = edges_of(boundary, recorder.rank, fields, scalars)
+    except ValueError as problem:
+        raise StencilError(str(problem), place) from None
     step = Step(
         function.__name__,
         place,
         recorder.rank,
         {name: recorder.axes[name] for name in fields if name in recorder.axes},
-        tuple(name for name, symbol in symbols.items() if isinstance(symbol, Scalar)),
+        scalars,
         tuple(recorder.assignments),
         frozenset(recorder.previous),
         reach,
+        edges,
     )
     check(step, fields)
     return step

@@ -23,6 +23,7 @@ from timetile.passes.diagnostics import apply_verified
 from timetile.passes.loops.common_halos import CommonHalosPass
 from timetile.passes.loops.expand_boundaries import ExpandBoundariesPass
 from timetile.passes.loops.hoist_invariants import HoistInvariantsPass
+from timetile.passes.loops.split_edges import SplitEdgesPass
 from timetile.passes.loops.temporal_fusion import TemporalFusionPass
 from timetile.passes.raising.raise_time_loop import RaiseTimeLoopPass
 from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
@@ -89,6 +90,8 @@ def temporal_passes(
         # Contraction comes before schedules: all schedules then compute equal bits.
         ContractCellsPass(fp_contract),
         ShareSubexpressionsPass(),
+        # Splitting comes after contraction: cells at the edge have the arithmetic of other cells.
+        SplitEdgesPass(),
         *((CommonHalosPass(),) if common_halos else ()),
     )
 

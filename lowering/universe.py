@@ -37,6 +37,7 @@ PASSES = {
     "inline-calls": lazy("passes.stencil.inline_calls", "InlineCallsPass"),
     "raise-time-loop": lazy("passes.raising.raise_time_loop", "RaiseTimeLoopPass"),
     "expand-boundaries": lazy("passes.loops.expand_boundaries", "ExpandBoundariesPass"),
+    "split-edges": lazy("passes.loops.split_edges", "SplitEdgesPass"),
     "hoist-invariants": lazy("passes.loops.hoist_invariants", "HoistInvariantsPass"),
     "expand-powers": lazy("passes.cells.expand_powers", "ExpandPowersPass"),
     "expand-cells": lazy("passes.cells.expand_cells", "ExpandCellsPass"),

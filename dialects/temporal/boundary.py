@@ -119,6 +119,30 @@ class BoundaryAttr(ParametrizedAttribute):
         printer.print_string(f"<{', '.join(shown)}>")
 
 
+def image(place: int, low: int, high: int, sides: tuple[Side, Side]) -> int | float:
+    """
+    The cell inside [low, high), or the constant, read for a place along an axis by the kinds below
+    and above. Far places go back and forth by the kind of their side, as in `numpy.pad`. ValueError
+    for a place outside a kept side.
+    """
+    if low <= place < high:
+        return place
+    kind, size = sides[0] if place < low else sides[1], high - low
+    if not isinstance(kind, Kind):
+        return kind
+    match kind:
+        case Kind.KEEP:
+            raise ValueError(f"place {place} lies outside [{low}, {high})")
+        case Kind.PERIODIC:
+            return low + (place - low) % size
+        case Kind.MIRROR:
+            there = (place - low) % (2 * size)
+            return low + min(there, 2 * size - 1 - there)
+        case Kind.REFLECT:
+            there = (place - low) % (2 * (size - 1))
+            return low + min(there, 2 * (size - 1) - there)
+
+
 @dataclass(frozen=True)
 class Layer:
     """Cells outside a box with a common source: the cell at `offset`, or a constant."""

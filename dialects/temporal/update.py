@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     FlatSymbolRefAttr,
     FlatSymbolRefAttrConstr,
     FunctionType,
@@ -50,7 +51,7 @@ from timetile.dialects.taps import (
     encode_taps,
     verify_taps,
 )
-from timetile.dialects.temporal.boundary import BoundaryAttr, layers
+from timetile.dialects.temporal.boundary import BoundaryAttr, Kind, layers
 
 
 def in_loop() -> HasParent:
@@ -93,6 +94,9 @@ class UpdateOp(IRDLOperation):
     are read before any is written. Cells outside the box stay as they are; with `outside` the
     update writes cells outside the box last, from cells inside.
 
+    A tap stays inside its field. With `beyond`, a boundary for each source, a tap outside the cells
+    of the field reads the field as continued by the boundary; a corner takes the last axis first.
+
     The cell function is a private `func.func` on scalars. The function's arguments are the taps in
     order, then the scalars, then an `index` per axis in `indices`.
 
@@ -113,6 +117,7 @@ class UpdateOp(IRDLOperation):
     indices = opt_prop_def(INTEGERS)
     box = prop_def(StencilBoundsAttr)
     outside = opt_prop_def(BoundaryAttr)
+    beyond = opt_prop_def(ArrayAttr[BoundaryAttr])
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = lazy_traits_def(lambda: (in_loop(), UpdateEffects(), UpdateCanonicalization()))
@@ -122,7 +127,7 @@ class UpdateOp(IRDLOperation):
         "custom<Values>($targets, type($targets)) `=` $cell "
         "custom<Taps>($sources, type($sources), $taps) "
         "(`scalars` `(` custom<Values>($scalars, type($scalars))^ `)`)? (`indices` $indices^)? "
-        "`in` $box (`outside` qualified($outside)^)? attr-dict-with-keyword"
+        "`in` $box (`outside` qualified($outside)^)? (`beyond` $beyond^)? attr-dict-with-keyword"
     )
 
     def __init__(
@@ -135,6 +140,7 @@ class UpdateOp(IRDLOperation):
         scalars: Sequence[SSAValue] = (),
         indices: Sequence[int] = (),
         outside: BoundaryAttr | None = None,
+        beyond: Sequence[BoundaryAttr] = (),
     ):
         super().__init__(
             operands=[targets, sources, scalars],
@@ -144,6 +150,7 @@ class UpdateOp(IRDLOperation):
                 "indices": encode_integers(indices) if indices else None,
                 "box": box,
                 "outside": outside,
+                "beyond": ArrayAttr(beyond) if beyond else None,
             },
         )
 
@@ -162,8 +169,16 @@ class UpdateOp(IRDLOperation):
         """The axes of the coordinates among the cell function's arguments, in order."""
         return decode_integers(self.indices)
 
+    @property
+    def continued(self) -> tuple[BoundaryAttr, ...]:
+        """For each source, the boundary that continues the field beyond its cells."""
+        if self.beyond is None:
+            return (BoundaryAttr(Kind.KEEP),) * len(self.sources)
+        return self.beyond.data
+
     def verify_(self) -> None:
         verify_taps(self.taps, self.rank, len(self.sources))
+        self.verify_beyond()
         for value in (*self.sources, *self.targets):
             bounds = field_bounds(value)
             if len(bounds.lb) != self.rank:
@@ -176,12 +191,19 @@ class UpdateOp(IRDLOperation):
             if not 0 <= axis < self.rank:
                 raise VerifyException(f"index axis {axis} of a domain of rank {self.rank}")
         zero = (0,) * self.rank
-        reads = [(self.sources[tap.operand], tap.offset) for tap in self.tap_list]
-        for value, offset in [*reads, *((t, zero) for t in self.targets)]:
+        keep = BoundaryAttr(Kind.KEEP)
+        continued = self.continued
+        reads = [
+            (self.sources[tap.operand], tap.offset, continued[tap.operand]) for tap in self.tap_list
+        ]
+        for value, offset, boundary in [*reads, *((t, zero, keep) for t in self.targets)]:
             bounds = field_bounds(value)
             for axis, shift in enumerate(offset):
                 low, high = tuple(self.box.lb)[axis] + shift, tuple(self.box.ub)[axis] + shift
-                if low < tuple(bounds.lb)[axis] or high > tuple(bounds.ub)[axis]:
+                below, above = (side is Kind.KEEP for side in boundary.of_axis(axis))
+                if (below and low < tuple(bounds.lb)[axis]) or (
+                    above and high > tuple(bounds.ub)[axis]
+                ):
                     raise VerifyException(
                         f"box and offset {list(offset)} reach [{low}, {high}) along axis {axis}, "
                         f"outside the field's [{tuple(bounds.lb)[axis]}, {tuple(bounds.ub)[axis]})"
@@ -192,6 +214,29 @@ class UpdateOp(IRDLOperation):
                 )
         self.verify_outside()
         self.verify_cell()
+
+    def verify_beyond(self) -> None:
+        """
+        VerifyException unless each source has a boundary with a kind for each side, and a reflected
+        field has two cells.
+        """
+        if self.beyond is None:
+            return
+        if len(self.beyond.data) != len(self.sources):
+            raise VerifyException(
+                f"{len(self.beyond.data)} boundaries for {len(self.sources)} sources"
+            )
+        for source, boundary in zip(self.sources, self.beyond.data):
+            if len(boundary.kinds) not in (1, 2 * self.rank):
+                raise VerifyException(
+                    f"a boundary of {len(boundary.kinds)} sides for a field of rank {self.rank}"
+                )
+            bounds = field_bounds(source)
+            for axis, (low, high) in enumerate(zip(bounds.lb, bounds.ub)):
+                if high - low < 2 and Kind.REFLECT in boundary.of_axis(axis):
+                    raise VerifyException(
+                        f"{Kind.REFLECT} needs two cells along axis {axis}, and the field has one"
+                    )
 
     def verify_outside(self) -> None:
         """

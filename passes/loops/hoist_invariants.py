@@ -50,6 +50,7 @@ from xdsl.traits import SymbolTable
 
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import LoopOp, ScratchOp, UpdateOp
+from timetile.dialects.temporal.boundary import BoundaryAttr, Kind
 from timetile.dialects.verified import block_of
 from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.cells.cell_operations import FLOATS, FUNCTIONS
@@ -143,10 +144,16 @@ def parts(update: UpdateOp, places: Sequence[int]) -> tuple[list[Tap], list[SSAV
     )
 
 
-def compact(sources: Sequence[SSAValue], taps: Sequence[Tap]) -> tuple[list[SSAValue], list[Tap]]:
-    """The sources of the remaining taps, and the taps by new positions of sources."""
+def compact(
+    sources: Sequence[SSAValue], taps: Sequence[Tap], continued: Sequence[BoundaryAttr]
+) -> tuple[list[SSAValue], list[Tap], list[BoundaryAttr]]:
+    """
+    The sources of the remaining taps, the taps by new positions of sources, and the boundaries of
+    the sources, if any.
+    """
     used = list(dict.fromkeys(tap.operand for tap in taps))
-    return [sources[k] for k in used], [Tap(used.index(t.operand), t.offset) for t in taps]
+    left = [Tap(used.index(tap.operand), tap.offset) for tap in taps]
+    return [sources[k] for k in used], left, [continued[k] for k in used] if continued else []
 
 
 def unique(module: ModuleOp, name: str) -> str:
@@ -184,11 +191,12 @@ class Hoist:
         scratch = ScratchOp(FieldType(update.box, value.type))
         scratch.field.name_hint = value.name_hint
         taps, scalars, axes = parts(update, places)
-        sources, taps = compact(update.sources, taps)
+        continued = update.continued if update.beyond is not None else ()
+        sources, taps, continued = compact(update.sources, taps, continued)
         one = arith.ConstantOp(IntegerAttr(1, IndexType()))
         sweep = LoopOp(one.result, [scratch.field], [0], sweep=True)
         target = sweep.body.block.args[0]
-        once = UpdateOp([target], name, sources, taps, update.box, scalars, axes)
+        once = UpdateOp([target], name, sources, taps, update.box, scalars, axes, beyond=continued)
         once.location = sweep.location = update.location
         sweep.body.block.add_op(once)
         Rewriter.insert_op([scratch, one, sweep], InsertPoint.before(self.loop))
@@ -218,12 +226,15 @@ class Hoist:
         for k in reversed(range(len(taps))):
             if k not in kept:
                 block.erase_arg(block.args[k])
-        sources, taps = compact(sources, [taps[k] for k in kept])
+        continued: Sequence[BoundaryAttr] = ()
+        if update.beyond is not None:
+            continued = [*update.beyond.data, *(BoundaryAttr(Kind.KEEP) for _ in fields)]
+        sources, taps, continued = compact(sources, [taps[k] for k in kept], continued)
         outputs = function.function_type.outputs.data
         function.function_type = function.function_type.from_lists(block.arg_types, outputs)
         new = UpdateOp(
             list(update.targets), update.cell, sources, taps, update.box,
-            list(update.scalars), update.index_axes, update.outside,
+            list(update.scalars), update.index_axes, update.outside, continued,
         )  # fmt: skip
         new.location = update.location
         Rewriter.replace_op(update, new)

@@ -13,12 +13,18 @@ from xdsl.ir import Block, Region, SSAValue
 
 from timetile.dialects.syntax import element_type
 from timetile.dialects.taps import Tap
+from timetile.dialects.temporal.boundary import BoundaryAttr, Kind
 from timetile.passes.analysis.cells.cell_values import why_not_in_cell
-from timetile.passes.raising.demand import ApplyRead, accesses
+from timetile.passes.raising.demand import ApplyRead, accesses, unbuffered
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.rewriting import erase_unused
 
 STORES_NOTHING = "it stores nothing; return a value on every path"
+
+KEPT = BoundaryAttr(Kind.KEEP)
+
+BOUNDARY = "boundary"
+"""The attribute of a `stencil.load` with the boundary that continues the field."""
 
 SourceOf = Callable[[ApplyRead], SSAValue]
 """The field read by an access of an apply."""
@@ -28,12 +34,14 @@ SourceOf = Callable[[ApplyRead], SSAValue]
 class OutlinedCell:
     """An outlined apply: the body of the function, and the meaning of each argument."""
 
-    block: Block = field(default_factory=Block)
     sources: list[SSAValue] = field(default_factory=list[SSAValue])
+    beyond: list[BoundaryAttr] = field(default_factory=list[BoundaryAttr])
+    """For each source, the boundary that continues the field."""
     taps: list[Tap] = field(default_factory=list[Tap])
     scalars: list[SSAValue] = field(default_factory=list[SSAValue])
     indices: list[int] = field(default_factory=list[int])
     results: list[SSAValue] = field(default_factory=list[SSAValue])
+    block: Block = field(default_factory=Block)
 
     def function(self, name: str, results: list[int]) -> FuncOp:
         """
@@ -51,9 +59,22 @@ class OutlinedCell:
         return FuncOp(name, (block.arg_types, kinds), Region(block), visibility="private")
 
 
+def boundary_of(value: SSAValue) -> BoundaryAttr:
+    """The boundary that continues a value beyond its field; `keep` unless its load has another."""
+    load = unbuffered(value).owner
+    if not isinstance(load, stencil.LoadOp) or BOUNDARY not in load.attributes:
+        return KEPT
+    given = load.attributes[BOUNDARY]
+    if not isinstance(given, BoundaryAttr):
+        raise CannotRaiseError(
+            load, f"{BOUNDARY} is a #temporal.boundary, got {given}; write one, or none"
+        )
+    return given
+
+
 def copying_cell(source: SSAValue, rank: int) -> OutlinedCell:
     """A cell function that returns its only tap."""
-    cell = OutlinedCell(sources=[source], taps=[Tap(0, (0,) * rank)])
+    cell = OutlinedCell([source], [KEPT], [Tap(0, (0,) * rank)])
     argument = cell.block.insert_arg(element_type(source), 0)
     cell.results = [argument]
     return cell
@@ -88,9 +109,14 @@ def add_taps(
     """Add one argument for each place of a field read by the apply, in the order of first reads."""
     known: dict[Tap, SSAValue] = {}
     for access in accesses(apply):
-        source = source_of(access)
+        source, boundary = source_of(access), boundary_of(access.operand)
         if source not in cell.sources:
             cell.sources.append(source)
+            cell.beyond.append(boundary)
+        elif cell.beyond[cell.sources.index(source)] != boundary:
+            raise CannotRaiseError(
+                apply, "it reads a field with two boundaries; load the field with one"
+            )
         tap = Tap(cell.sources.index(source), access.offset)
         if tap not in known:
             known[tap] = cell.block.insert_arg(element_type(source), len(cell.block.args))

@@ -20,7 +20,7 @@ from timetile.dialects.temporal import BroadcastOp, ScratchOp, UpdateOp
 from timetile.dialects.verified import temp_element
 from timetile.passes.diagnostics import remark
 from timetile.passes.raising.boxes import box_of
-from timetile.passes.raising.cells import OutlinedCell, copying_cell, outline
+from timetile.passes.raising.cells import KEPT, OutlinedCell, copying_cell, outline
 from timetile.passes.raising.demand import ApplyRead, demand_of, unbuffered
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.memory import memory_of
@@ -181,6 +181,7 @@ def build(
                 item.box,
                 cell.scalars,
                 cell.indices,
+                beyond=[] if all(each == KEPT for each in cell.beyond) else cell.beyond,
             )
         )
         where = item.source if isinstance(item.source, stencil.ApplyOp) else item.op

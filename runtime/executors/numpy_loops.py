@@ -15,7 +15,9 @@ from xdsl.ir import SSAValue
 from xdsl.traits import SymbolTable
 
 from timetile.dialects.syntax import field_bounds
+from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import LoopOp, UpdateOp
+from timetile.dialects.temporal.boundary import image
 from timetile.dialects.tile import ApplyOp
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.arithmetic.cells import Array, call
@@ -64,6 +66,31 @@ def slabs(box: StencilBoundsAttr) -> Iterator[StencilBoundsAttr]:
         yield StencilBoundsAttr.from_bounds([(start, min(start + planes, high)), *others])
 
 
+def tapped(
+    update: UpdateOp, tap: Tap, box: StencilBoundsAttr, buffers: dict[SSAValue, Array]
+) -> Array:
+    """The cells read by a tap from a box, by the field's boundary beyond its cells."""
+    source = update.sources[tap.operand]
+    array, bounds = buffers[source], field_bounds(source)
+    if update.beyond is None:
+        return array[box_slices(bounds, box, tap.offset)]
+    places: list[list[int]] = []
+    constants: list[tuple[int, list[float | None]]] = []
+    for axis, (low, high, first, last) in enumerate(zip(box.lb, box.ub, bounds.lb, bounds.ub)):
+        sides = update.beyond.data[tap.operand].of_axis(axis)
+        shift = tap.offset[axis]
+        seen = [image(place + shift, first, last, sides) for place in range(low, high)]
+        places.append([0 if isinstance(place, float) else place - first for place in seen])
+        constants.append((axis, [place if isinstance(place, float) else None for place in seen]))
+    cells = array[np.ix_(*places)]
+    # The last axis outside the field decides about a corner.
+    for axis, along in constants:
+        for place, constant in enumerate(along):
+            if constant is not None:
+                cells[(slice(None),) * axis + (place,)] = constant
+    return cells
+
+
 def run_update(
     update: UpdateOp, function: FuncOp, buffers: dict[SSAValue, Array], scalars: dict[SSAValue, Any]
 ) -> None:
@@ -83,10 +110,7 @@ def run_slab(
     scalars: dict[SSAValue, Any],
 ) -> None:
     """Apply one update to the cells of a box, independent of other boxes."""
-    arguments: list[Array] = []
-    for tap in update.tap_list:
-        source = update.sources[tap.operand]
-        arguments.append(buffers[source][box_slices(field_bounds(source), box, tap.offset)])
+    arguments = [tapped(update, tap, box, buffers) for tap in update.tap_list]
     shape = tuple(high - low for low, high in zip(box.lb, box.ub))
     arguments += [np.broadcast_to(np.asarray(scalars[s]), shape) for s in update.scalars]
     arguments += [coordinates(box, axis) for axis in update.index_axes]

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from timetile import devito as devito
+    from timetile.frontend.boundaries import value as value
     from timetile.frontend.errors import StencilError as StencilError
     from timetile.frontend.functions import coordinate as coordinate
     from timetile.frontend.functions import extent as extent
@@ -56,6 +57,7 @@ __all__ = [
     "extent",
     "pipeline",
     "stencil",
+    "value",
     "where",
 ]
 
@@ -75,6 +77,7 @@ _HOME = {
     "extent": "timetile.frontend.functions",
     "pipeline": "timetile.lowering.pipelines",
     "stencil": "timetile.frontend.stencil",
+    "value": "timetile.frontend.boundaries",
     "where": "timetile.frontend.functions",
 }
 

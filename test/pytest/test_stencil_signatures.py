@@ -57,15 +57,11 @@ def test_a_wrong_function_is_refused_with_its_line(tmp_path: Path, text: str, re
 
 
 WRONG_OPTIONS: list[tuple[str, str]] = [
-    *(
-        (
-            f"boundary={name!r}",
-            f"the boundary {name!r} exists only in temporal IR, written by hand; use 'keep', and "
-            "give cells at the rim values by regions, as u.next[0:1, :] = u[1, 0]",
-        )
-        for name in ("periodic", "mirror", "reflect", "value")
+    (
+        "boundary='wrap'",
+        "unknown boundary 'wrap'; use 'keep', 'periodic', 'mirror', 'reflect', timetile.value(0), "
+        "a tuple with one for each axis, in it a pair for the two sides, or a dict by field",
     ),
-    ("boundary='wrap'", "unknown boundary 'wrap'; use 'keep'"),
     ("reach=-1", "the reach is a number of cells, got -1; write reach=1, or leave it out"),
     ("reach=0.5", "the reach is a number of cells, got 0.5; write reach=1, or leave it out"),
     ("reach=1", "u[-2] reads 2 cells away, and the step declares reach=1; declare reach=2"),

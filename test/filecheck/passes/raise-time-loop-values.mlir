@@ -255,3 +255,24 @@ func.func @forgets(%n: index, %A: !field) {
   }
   return
 }
+
+// -----
+
+// The boundary of a load continues the field for the reads of the loaded value.
+
+// CHECK-LABEL: func.func @continued
+// CHECK:         temporal.update %b = @continued_cell0(%a[-1]) in <[0], [8]> beyond [#temporal.boundary<periodic>]
+func.func @continued(%A: !stencil.field<[0,8]xf64>, %B: !stencil.field<[0,8]xf64>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:2 = scf.for %t = %c0 to %n step %c1 iter_args(%a = %A, %b = %B) -> (!stencil.field<[0,8]xf64>, !stencil.field<[0,8]xf64>) {
+    %u = stencil.load %a attributes {boundary = #temporal.boundary<periodic>} : !stencil.field<[0,8]xf64> -> !stencil.temp<?xf64>
+    %v = stencil.apply(%x = %u : !stencil.temp<?xf64>) -> (!stencil.temp<?xf64>) {
+      %l = stencil.access %x[-1] : !stencil.temp<?xf64>
+      stencil.return %l : f64
+    }
+    stencil.store %v to %b(<[0], [8]>) : !stencil.temp<?xf64> to !stencil.field<[0,8]xf64>
+    scf.yield %b, %a : !stencil.field<[0,8]xf64>, !stencil.field<[0,8]xf64>
+  }
+  func.return
+}

@@ -308,6 +308,46 @@ func.func @more_cells_outside_than_inside(%n: index, %A: !stencil.field<[-2,9]xf
 
 // -----
 
+func.func @a_kept_side_is_read(%n: index, %A: !stencil.field<[0,8]xf64>, %B: !stencil.field<[0,8]xf64>) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    // CHECK: box and offset [1] reach [1, 9) along axis 0, outside the field's [0, 8)
+    temporal.update %b = @average(%a[-1], %a[1]) in <[0], [8]> beyond [#temporal.boundary<mirror, keep>]
+  } : !stencil.field<[0,8]xf64>, !stencil.field<[0,8]xf64>
+  func.return
+}
+
+// -----
+
+func.func @boundaries_of_two_sources(%n: index, %A: !stencil.field<[0,8]xf64>, %B: !stencil.field<[0,8]xf64>) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    // CHECK: 2 boundaries for 1 sources
+    temporal.update %b = @average(%a[-1], %a[1]) in <[0], [8]> beyond [#temporal.boundary<mirror>, #temporal.boundary<mirror>]
+  } : !stencil.field<[0,8]xf64>, !stencil.field<[0,8]xf64>
+  func.return
+}
+
+// -----
+
+func.func @sides_of_another_rank(%n: index, %A: !stencil.field<[0,8]xf64>, %B: !stencil.field<[0,8]xf64>) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    // CHECK: a boundary of 4 sides for a field of rank 1
+    temporal.update %b = @average(%a[-1], %a[1]) in <[0], [8]> beyond [#temporal.boundary<keep, keep, mirror, mirror>]
+  } : !stencil.field<[0,8]xf64>, !stencil.field<[0,8]xf64>
+  func.return
+}
+
+// -----
+
+func.func @one_cell_is_not_reflected(%n: index, %A: !stencil.field<[0,1]xf64>, %B: !stencil.field<[0,1]xf64>) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    // CHECK: reflect needs two cells along axis 0, and the field has one
+    temporal.update %b = @average(%a[-1], %a[1]) in <[0], [1]> beyond [#temporal.boundary<reflect>]
+  } : !stencil.field<[0,1]xf64>, !stencil.field<[0,1]xf64>
+  func.return
+}
+
+// -----
+
 // CHECK: a schedule is written #tile.schedule<occupancy 1>, with the parts that differ from the default ones, got {storage = "shared"}
 func.func @schedule_of_words(%n: index, %A: !stencil.field<[-1,9]xf64>, %B: !stencil.field<[-1,9]xf64>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] schedule {storage = "shared"} {

@@ -49,6 +49,16 @@ func.func @everything(%n: index, %dt: f64, %K: !stencil.field<[0,8]x[0,8]xf64>,
   func.return
 }
 
+// A boundary for each source continues the field beyond its cells.
+// CHECK-LABEL: func.func @continued
+// CHECK:         temporal.update %b = @average(%a[-1], %a[1]) in <[0], [64]> beyond [#temporal.boundary<mirror, value 1.0>]
+func.func @continued(%n: index, %A: !stencil.field<[0,64]xf64>, %B: !stencil.field<[0,64]xf64>) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    temporal.update %b = @average(%a[-1], %a[1]) in <[0], [64]> beyond [#temporal.boundary<mirror, value 1.0>]
+  } : !stencil.field<[0,64]xf64>, !stencil.field<[0,64]xf64>
+  func.return
+}
+
 // A kind of a boundary is an attribute, too.
 // CHECK-LABEL: func.func private @kinds
 // CHECK-SAME:    kinds = [#temporal<boundary_kind keep>, #temporal<boundary_kind periodic>, #temporal<boundary_kind mirror>, #temporal<boundary_kind reflect>]
