@@ -152,7 +152,8 @@ class ApplyOp(IRDLOperation):
             return
         computed = reduce(CellBox.__or__, parts)
         if self.outside:
-            computed &= CellBox.of(self.kernel.bounds if self.box is None else self.box)
+            bounds = CellBox.of(self.kernel.bounds if self.box is None else self.box)
+            computed &= self.kernel.continued(computed, bounds)
         for tap in () if computed.is_empty else self.tap_list:
             yield self.queues[tap.operand], computed.moved(tap.offset)
         for queue, result in zip(self.outside, self.res):

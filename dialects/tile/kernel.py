@@ -35,6 +35,7 @@ from timetile.dialects.syntax import (
     field_bounds,
     parse_bounds,
 )
+from timetile.dialects.temporal.boundary import BoundaryAttr, Kind
 from timetile.dialects.tile.apply import ApplyOp
 from timetile.dialects.tile.exchange import ExchangeOp
 from timetile.dialects.tile.layouts import LayoutAttr
@@ -58,9 +59,10 @@ class KernelOp(IRDLOperation):
 
     `roles`: the role of each argument in the time loop. `steps`: time steps of a launch. `stream`:
     the streaming axis; without a streaming axis the whole tile is a plane. `bounds`: the cells
-    written, in the program's coordinates. `layout`: the threads of a tile. `variants`: the lowered
-    copies of the stages. `occupancy`: blocks per multiprocessor. `schedule`: the schedule of the
-    kernel's loop, with decisions of passes to come.
+    written, in the program's coordinates. `beyond`: the boundary by which fields and levels go on
+    outside the bounds, along axes without a kept side. `layout`: the threads of a tile. `variants`:
+    the lowered copies of the stages. `occupancy`: blocks per multiprocessor. `schedule`: the
+    schedule of the kernel's loop, with decisions of passes to come.
 
     Example:
     ```
@@ -81,6 +83,7 @@ class KernelOp(IRDLOperation):
     steps = prop_def(IntAttr)
     stream = opt_prop_def(IntAttr)
     bounds = prop_def(StencilBoundsAttr)
+    beyond = opt_prop_def(BoundaryAttr)
     layout = opt_prop_def(LayoutAttr)
     variants = opt_prop_def(ArrayAttr[VariantAttr])
     occupancy = opt_prop_def(IntAttr)
@@ -118,6 +121,42 @@ class KernelOp(IRDLOperation):
     def stream_axis(self) -> int | None:
         """The streaming axis, if any."""
         return None if self.stream is None else self.stream.data
+
+    @property
+    def continued_axes(self) -> tuple[int, ...]:
+        """The axes along which fields and levels go on outside the bounds."""
+        if self.beyond is None:
+            return ()
+        sides = (self.beyond.of_axis(axis) for axis in range(self.rank))
+        return tuple(axis for axis, pair in enumerate(sides) if Kind.KEEP not in pair)
+
+    def continued(self, cells: CellBox, bounds: CellBox) -> CellBox:
+        """The bounds, as wide as the cells along axes that go on."""
+        axes = self.continued_axes
+        return CellBox(
+            tuple(
+                min(a, b) if k in axes else b
+                for k, (a, b) in enumerate(zip(cells.lower, bounds.lower))
+            ),
+            tuple(
+                max(a, b) if k in axes else b
+                for k, (a, b) in enumerate(zip(cells.upper, bounds.upper))
+            ),
+        )
+
+    def seen(self, cells: CellBox) -> CellBox:
+        """The cells, without cells outside the bounds along axes that go on: those have images."""
+        axes, bounds = self.continued_axes, CellBox.of(self.bounds)
+        return CellBox(
+            tuple(
+                max(a, b) if k in axes else a
+                for k, (a, b) in enumerate(zip(cells.lower, bounds.lower))
+            ),
+            tuple(
+                min(a, b) if k in axes else a
+                for k, (a, b) in enumerate(zip(cells.upper, bounds.upper))
+            ),
+        )
 
     @property
     def plane_axes(self) -> tuple[int, ...]:
@@ -181,7 +220,13 @@ class KernelOp(IRDLOperation):
             field = CellBox.of(field_bounds(load.field))
             if load.result not in needed:
                 continue
-            read = load.cells_read(needed[load.result])
+            read = self.seen(
+                needed[load.result]
+                if load.offset is None
+                else needed[load.result].moved(load.offset)
+            )
+            if load.axes is not None:
+                read = read.along(load.axes)
             if read not in field:
                 yield load, read, field
 
@@ -192,6 +237,7 @@ class KernelOp(IRDLOperation):
 
     def verify_(self) -> None:
         self.verify_shape()
+        self.verify_beyond()
         self.verify_queues()
         self.verify_stores()
         for load, needed, field in self.short_fields():
@@ -213,6 +259,21 @@ class KernelOp(IRDLOperation):
             raise VerifyException(
                 f"layout of {len(self.layout.axes)} axes for a plane of {len(self.plane_axes)}"
             )
+
+    def verify_beyond(self) -> None:
+        """Both sides of an axis are kept, or both go on."""
+        if self.beyond is None:
+            return
+        if len(self.beyond.kinds) not in (1, 2 * self.rank):
+            raise VerifyException(
+                f"a boundary of {len(self.beyond.kinds)} sides for bounds of rank {self.rank}"
+            )
+        for axis in range(self.rank):
+            below, above = self.beyond.of_axis(axis)
+            if (below is Kind.KEEP) != (above is Kind.KEEP):
+                raise VerifyException(
+                    f"an axis goes on at both sides or at none, got {below} and {above}"
+                )
 
     def verify_queues(self) -> None:
         """The body holds stages with read queues, and every queue has a home, or none has."""
@@ -253,6 +314,9 @@ class KernelOp(IRDLOperation):
             printer.print_string(f" stream {self.stream.data}")
         printer.print_string(" bounds ")
         self.bounds.print_parameters(printer)
+        if self.beyond is not None:
+            printer.print_string(" beyond ")
+            printer.print_attribute(self.beyond)
         if self.layout is not None:
             printer.print_string(" layout ")
             printer.print_attribute(self.layout)
@@ -282,7 +346,7 @@ class KernelOp(IRDLOperation):
         parser.parse_keyword("bounds")
         bounds = parse_bounds(parser)
         optional: dict[str, Attribute] = {}
-        for keyword in ("layout", "variants"):
+        for keyword in ("beyond", "layout", "variants"):
             if parser.parse_optional_keyword(keyword):
                 optional[keyword] = parser.parse_attribute()
         if parser.parse_optional_keyword("occupancy"):

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from xdsl.dialects import scf
 from xdsl.ir import Block, SSAValue
 
 from timetile.dialects import nvvm, simt
 from timetile.dialects.cell_types import CELL_BYTES
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.tile_to_gpu.fields import cells_in_field, fetched_plane, index_of
+from timetile.lowering.tile_to_gpu.fields import (
+    cells_in_field,
+    copied_plane_at,
+    fetched_plane,
+    index_of,
+)
+from timetile.lowering.tile_to_gpu.images import image_view, reverses_rows, seen
 from timetile.lowering.tile_to_gpu.ownership import load_masks
 from timetile.lowering.tile_to_gpu.prefetch import PadCopy, PrefetchRing
-from timetile.lowering.tile_to_gpu.queues import Plane, cells_between
+from timetile.lowering.tile_to_gpu.queues import Plane, Position, cells_between
 from timetile.lowering.tile_to_gpu.rings import Address, add_offsets
 from timetile.lowering.tile_to_gpu.scopes import (
     CopyingStep,
@@ -20,6 +28,7 @@ from timetile.lowering.tile_to_gpu.scopes import (
     VariantScope,
     once,
 )
+from timetile.lowering.tile_to_gpu.thread import Thread
 
 
 def start_prefetch(variant: VariantScope, axis: int, ring: PrefetchRing) -> None:
@@ -40,7 +49,8 @@ def copy_plane(
     Planes outside the bounds with readers of neighbours come from the halo.
     """
     shift = step.turn + ahead - ring.load.lag
-    if ring.halo is None or step.is_steady:
+    goes_on = step.axis in step.variant.code.kernel.continued_axes
+    if ring.halo is None or step.is_steady or goes_on:
         copy_cells(step, emit, ring, ring.source, slot, shift)
         return
     stored = step.variant.code.geometry.stored_planes
@@ -70,30 +80,76 @@ def copy_cells(
     """
     variant, shape = step.variant, ring.shape
     code = variant.code
-    buffer, plane = ring.ring.buffer, shift * shape.strides[step.axis]
-    size = ring.copies[0].width * CELL_BYTES[ring.element]
+    buffer, lag = ring.ring.buffer, step.turn - shift
+    vectors = ring.copies
+    width = vectors[0].width
+    if reverses_rows(variant):
+        vectors, width = [cell for vector in vectors for cell in vector.cells], 1
+    size = width * CELL_BYTES[ring.element]
     target = add_offsets(emit, ring.copied_from, slot.index)
-    index = index_of(step, shape, ring.view)
-    for vector in ring.copies:
+    places: dict[Thread, tuple[SSAValue, int]] = {}
+    first, _ = seen(variant, ring.view, (0,) * len(code.geometry.axes))
+    places[first] = copied_plane_at(step, shape, lag, first)
+    for vector in vectors:
         masks = load_masks(variant, ring.load, vector.at, ring.view)
-        mask = emit.all_of([*masks, fetched_plane(step, emit, shape, step.turn - shift)])
+        mask = emit.all_of([*masks, fetched_plane(step, emit, shape, lag)])
         to = slot.offset + vector.place
-        offset = plane + cells_between(code.geometry, shape, vector.at)
+        view, at = seen(variant, ring.view, vector.at)
+        if view not in places:
+            places[view] = copied_plane_at(step, shape, lag, view)
+        index, plane = places[view]
+        offset = plane + cells_between(code.geometry, shape, at)
         emit.add(simt.CopyAsyncOp(buffer, target, to, source, index, offset, size, mask))
-    if ring.pads:
-        index = index_of(step, shape, code.thread)
+    copy_pads(step, emit, ring, source, slot, lag)
+
+
+def copy_pads(
+    step: CopyingStep,
+    emit: Emitter,
+    ring: PrefetchRing,
+    source: SSAValue,
+    slot: Address,
+    lag: int,
+) -> None:
+    """Start copying the thread's share of the cells around the tile, of the plane `lag` back."""
+    variant, shape = step.variant, ring.shape
+    buffer, width = ring.ring.buffer, ring.copies[0].width
+    single = reverses_rows(variant)
+    size = (1 if single else width) * CELL_BYTES[ring.element]
+    images = variant.guarded and variant.code.geometry.continues_in_plane
+    if not ring.pads:
+        return
+    index, plane = copied_plane_at(step, shape, lag, variant.code.thread)
     for number, pad in enumerate(ring.pads):
         # A thread with nothing to copy must not fill cells that another thread copies.
         part = emit if pad.valid is None else emit.into(Block())
         target = add_offsets(part, pad.slot_offset, slot.index)
-        moved = part.add_int(index, pad.distance)
-        lies_in = pad_mask(variant, ring, number, pad)
-        mask = part.all_of([lies_in, fetched_plane(step, part, shape, step.turn - shift)])
-        copy = simt.CopyAsyncOp(buffer, target, slot.offset, source, moved, plane, size, mask)
-        part.add(copy)
+        for cell in range(width if single else 1):
+            if images:
+                view = image_view(variant, pad_view(variant, pad), in_last_axis(variant, cell))
+                moved, plane = copied_plane_at(step, shape, lag, view)
+            else:
+                moved = part.add_int(index, pad.distance)
+            lies_in = pad_mask(variant, ring, number, pad)
+            mask = part.all_of([lies_in, fetched_plane(step, part, shape, lag)])
+            to = slot.offset + cell
+            part.add(simt.CopyAsyncOp(buffer, target, to, source, moved, plane, size, mask))
         if pad.valid is not None:
             part.add(scf.YieldOp())
             emit.add(scf.IfOp(pad.valid, [], [part.block]))
+
+
+def in_last_axis(variant: VariantScope, cell: int) -> Position:
+    """A position some cells along the last axis from a first cell."""
+    return (*(0 for _ in variant.code.geometry.axes[1:]), cell)
+
+
+@once
+def pad_view(variant: VariantScope, pad: PadCopy) -> Thread:
+    """A thread's copy around the tile, seen as the thread's first own cell."""
+    thread = variant.code.thread
+    axes = zip(thread.axes, pad.coordinates, strict=True)
+    return replace(thread, axes=tuple(replace(axis, coordinate=place) for axis, place in axes))
 
 
 @once

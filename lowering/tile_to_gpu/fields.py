@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import SSAValue
 
 from timetile.lowering.emitter import Emitter, integer_type
+from timetile.lowering.tile_to_gpu.images import asks_for_images, image_plane, seen
 from timetile.lowering.tile_to_gpu.queues import Position, cells_between
 from timetile.lowering.tile_to_gpu.scopes import (
     CopyingStep,
@@ -75,7 +76,42 @@ def index_of(step: StepScope | EarlyStep, shape: FieldShape, view: Thread) -> SS
     return base
 
 
+@once
+def index_of_image(step: StreamStep, shape: FieldShape, lag: int, view: Thread) -> SSAValue:
+    """The first own cell of a thread's view in the image of the plane `lag` steps back."""
+    base, stride = base_of(step.variant, shape, view), shape.strides[step.axis]
+    return moved_to(step.variant, step.emit, base, stride, image_plane(step, step.turn - lag))
+
+
+def copied_plane_at(
+    step: CopyingStep, shape: FieldShape, lag: int, view: Thread
+) -> tuple[SSAValue, int]:
+    """
+    The first copied cell of a thread's view in the plane `lag` steps back, or in the plane's image:
+    an index, and cells from the index.
+    """
+    stride = shape.strides[step.axis]
+    if not asks_for_images(step, shape, lag):
+        return index_of(step, shape, view), (step.turn - lag) * stride
+    if isinstance(step, StreamStep):
+        return index_of_image(step, shape, lag, view), 0
+    base, plane = base_of(step.variant, shape, view), image_plane(step, step.turn - lag)
+    return moved_to(step.variant, step.variant.emit, base, stride, plane), 0
+
+
 def plane_at(step: StepScope, shape: FieldShape, lag: int, view: Thread) -> tuple[SSAValue, int]:
+    """
+    The first own cell of a thread's view in the plane `lag` steps back, or in the plane's image: an
+    index, and cells from the index.
+    """
+    if isinstance(step, StreamStep) and asks_for_images(step, shape, lag):
+        return index_of_image(step, shape, lag, view), 0
+    return own_plane_at(step, shape, lag, view)
+
+
+def own_plane_at(
+    step: StepScope, shape: FieldShape, lag: int, view: Thread
+) -> tuple[SSAValue, int]:
     """
     The first own cell of a thread's view in the plane `lag` steps back: an index, and cells from
     the index. Far planes have a separate index, as offsets of accesses have few bits.
@@ -92,7 +128,10 @@ def plane_at(step: StepScope, shape: FieldShape, lag: int, view: Thread) -> tupl
 def cell_at(
     step: StepScope, shape: FieldShape, lag: int, at: Position, view: Thread
 ) -> tuple[SSAValue, int]:
-    """A position in the plane `lag` steps back: an index, and cells from the index."""
+    """
+    A position in the plane `lag` steps back, or its image: an index, and cells from the index.
+    """
+    view, at = seen(step.variant, view, at)
     index, distance = plane_at(step, shape, lag, view)
     return index, distance + cells_between(step.code.geometry, shape, at)
 

@@ -19,6 +19,7 @@ from timetile.lowering.tile_to_gpu.fields import (
     within,
 )
 from timetile.lowering.tile_to_gpu.halo_plans import Guard, OlderLevel, Reach, Sides
+from timetile.lowering.tile_to_gpu.images import reverses_rows, seen
 from timetile.lowering.tile_to_gpu.queues import (
     CopiedPlane,
     EdgeBuffer,
@@ -26,7 +27,6 @@ from timetile.lowering.tile_to_gpu.queues import (
     Plane,
     Position,
     QueuePlan,
-    cells_between,
 )
 from timetile.lowering.tile_to_gpu.scopes import (
     StepScope,
@@ -91,7 +91,8 @@ def outside(
         for side, halo in zip((below, above), halo_spans(geometry, shape, axis)):
             if side and halo:
                 beyond.append(within(variant, place, shift, halo.start, halo.stop))
-        if several or not (below or above):
+        goes_on = axis in geometry.kernel.continued_axes
+        if (several or not (below or above)) and not goes_on:
             low, high = shape.lower[axis], shape.upper[axis]
             inside_field.append(within(variant, place, shift, low, high))
     return emit.all_of([emit.any_of(beyond), *inside_field]) if beyond else None
@@ -311,14 +312,15 @@ def along_stream(step: StepScope, number: int, queue: QueuePlan, plane: Plane) -
     beyond = step.emit.any_of(
         [plane_between(step, queue.lag, span.start, span.stop) for span in spans]
     )
-    width = geometry.access_width(guard.field)
-    index, distance = plane_at(step, shape, queue.lag, step.code.thread)
+    width = 1 if reverses_rows(step.variant) else geometry.access_width(guard.field)
+    view, _ = seen(step.variant, step.code.thread, (0,) * len(geometry.axes))
+    plane_at(step, shape, queue.lag, view)
     replacing: Plane = {}
     for line, row in enumerate(step.code.rows):
         step.mark(number, line)
         for start in range(0, step.code.cells, width):
             group = [(*row, start + k) for k in range(width)]
-            offset = distance + cells_between(geometry, shape, group[0])
+            index, offset = cell_at(step, shape, queue.lag, group[0], step.code.thread)
             has = in_field(step.variant, shape, group[0], step.code.thread)
             mask = step.emit.value_of(step.emit.all_of([beyond, has]))
             own = [plane[at] for at in group]

@@ -100,6 +100,7 @@ def has_three_loops(variant: VariantScope) -> bool:
     divides = any(function.divides for function in code.functions.values())
     long = taps_of_step(code.kernel) > LONGEST_TRIPLE or (divides and variant.guarded)
     guards = any(halo.guard is not None for halo in code.halos.values())
+    guards |= code.stream in code.kernel.continued_axes
     return guards and not long
 
 

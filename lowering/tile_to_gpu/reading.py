@@ -8,6 +8,7 @@ from xdsl.ir import SSAValue
 
 from timetile.dialects import simt
 from timetile.dialects.tile import LANES
+from timetile.lowering.tile_to_gpu.beyond import read_with_value
 from timetile.lowering.tile_to_gpu.halo_plans import Reach
 from timetile.lowering.tile_to_gpu.halos import as_read
 from timetile.lowering.tile_to_gpu.queues import (
@@ -31,7 +32,8 @@ def read(step: StepScope, queue: QueuePlan, age: int, at: Position, reach: Reach
     The cell at a position of the plane of some age, right outside the bounds, too, as far as the
     reader looks: `reach` is the distance from a cell inside the bounds.
     """
-    return as_read(step, queue, age, at, reach, raw(step, queue, age, at))
+    cell = read_with_value(step, queue, age, at, raw(step, queue, age, at))
+    return as_read(step, queue, age, at, reach, cell)
 
 
 def raw(step: StepScope, queue: QueuePlan, age: int, at: Position) -> SSAValue:

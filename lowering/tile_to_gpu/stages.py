@@ -14,6 +14,12 @@ from xdsl.ir import SSAValue
 from timetile.dialects import simt
 from timetile.dialects.syntax import element_type
 from timetile.dialects.tile import ApplyOp, ExchangeOp, LoadOp, MemoryAttr, StageOp, StoreOp
+from timetile.lowering.tile_to_gpu.beyond import (
+    has_values,
+    loaded_with_values,
+    turned_arguments,
+    with_values,
+)
 from timetile.lowering.tile_to_gpu.cells import Cut, Late
 from timetile.lowering.tile_to_gpu.copies import take_prefetched
 from timetile.lowering.tile_to_gpu.fields import (
@@ -28,6 +34,7 @@ from timetile.lowering.tile_to_gpu.fields import (
 )
 from timetile.lowering.tile_to_gpu.halo_plans import Reach, reach_of_tap
 from timetile.lowering.tile_to_gpu.halos import along_stream, guard_of, park, patch_at_birth
+from timetile.lowering.tile_to_gpu.images import has_images, image_plane, reverses_rows, seen
 from timetile.lowering.tile_to_gpu.messages import post_messages
 from timetile.lowering.tile_to_gpu.ownership import load_masks
 from timetile.lowering.tile_to_gpu.publishing import publish, write_plane
@@ -75,7 +82,7 @@ def run_stage(step: StepScope, number: int, stage: StageOp) -> None:
 
 def finish(step: StepScope, number: int, queue: QueuePlan, plane: Plane) -> None:
     """Finish a new plane: halos along the stream, the place in shared memory, age 0."""
-    plane = along_stream(step, number, queue, plane)
+    plane = along_stream(step, number, queue, loaded_with_values(step, queue, plane))
     planes = step.planes(queue)
     if queue.shared is not None:
         write_plane(step, queue.shared, plane, queue.shared.base)
@@ -96,15 +103,18 @@ def load(step: StepScope, number: int, stage: LoadOp) -> Plane:
         return take_prefetched(step, number, prefetch)
     shape, field = FieldShape.of(stage.field), code.arguments[stage.field]
     width = code.geometry.access_width(stage.field, inside=not step.variant.guarded)
+    if reverses_rows(step.variant):
+        width = 1
     element = element_type(stage.field)
-    index, distance = plane_at(step, shape, stage.lag, code.thread)
+    view, _ = seen(step.variant, code.thread, (0,) * len(code.geometry.axes))
+    plane_at(step, shape, stage.lag, view)
     plane: Plane = {}
     for row in code.rows:
         for start in range(0, code.cells, width):
             at = (*row, start)
             masks = load_masks(step.variant, stage, at, code.thread)
             mask = step.emit.all_of([*masks, fetched_plane(step, step.emit, shape, stage.lag)])
-            offset = distance + cells_between(code.geometry, shape, at)
+            index, offset = cell_at(step, shape, stage.lag, at, code.thread)
             op = simt.LoadOp(field, index, offset, [element] * width, mask)
             for k, value in enumerate(step.emit.add(op).cells):
                 plane[*row, start + k] = value
@@ -128,7 +138,11 @@ def cell_in_memory(
         for axis, cell in zip(code.kernel.plane_axes, moved_by(at, beside), strict=True)
     )
     if code.stream is not None and code.stream in shape.missing:
-        return fixed_cell(step.variant, load, shape, place)
+        cell = fixed_cell(step.variant, load, shape, place)
+        if has_values(step):
+            kind = element_type(load.field)
+            return with_values(step, behind, place, kind, cell, shape.missing)
+        return cell
     key = (load.result, behind, place)
     if key in step.fetched:
         return step.fetched[key]
@@ -145,8 +159,12 @@ def cell_in_memory(
         mask = step.emit.all_of([inside, plane_in_field(step, shape, behind)])
     field = code.arguments[load.field]
     op = simt.LoadOp(field, index, distance, [element_type(load.field)], mask)
-    (step.fetched[key],) = step.emit.add(op).cells
-    return step.fetched[key]
+    (cell,) = step.emit.add(op).cells
+    if has_values(step):
+        kind = element_type(load.field)
+        cell = with_values(step, behind, place, kind, cell, shape.missing)
+    step.fetched[key] = cell
+    return cell
 
 
 @once
@@ -157,8 +175,9 @@ def fixed_cell(variant: VariantScope, load: LoadOp, shape: FieldShape, place: Po
         min(cell, 0) + max(cell - tiling.layout.cells + 1, 0)
         for cell, tiling in zip(place, code.geometry.axes, strict=True)
     )
-    index = base_of(variant, shape, code.thread)
-    distance = cells_between(code.geometry, shape, place)
+    view, at = seen(variant, code.thread, place)
+    index = base_of(variant, shape, view)
+    distance = cells_between(code.geometry, shape, at)
     mask = in_field(variant, shape, place, code.thread, beside=beside)
     kind = element_type(load.field)
     op = simt.LoadOp(code.arguments[load.field], index, distance, [kind], mask)
@@ -198,8 +217,13 @@ def apply(step: StepScope, stage: ApplyOp, at: Position) -> list[SSAValue]:
     """One cell of a stage."""
     code = step.code
     function = code.functions[stage.cell.string_value()]
-    arguments = arguments_of(step, stage, at)
+    arguments = turned_arguments(step, stage, at, arguments_of(step, stage, at))
     results = function.inline(step.emit, arguments, parking(step, stage, at))
+    if has_values(step):
+        kinds = [code.queues[result].element for result in stage.res]
+        results = [
+            with_values(step, stage.lag, at, kind, cell) for kind, cell in zip(kinds, results)
+        ]
     if stage.box is None:
         return results
     inside = inside_box(step, stage.box, stage.lag, at)
@@ -257,7 +281,13 @@ def inside_box(step: StepScope, box: StencilBoundsAttr, lag: int, at: Position) 
 def coordinate(step: StepScope, axis: int, lag: int, at: Position) -> SSAValue:
     """The program's coordinate of a cell along an axis, as an index."""
     emit = step.emit
+    kernel = step.code.kernel
     if isinstance(step, StreamStep) and axis == step.axis:
+        if axis in kernel.continued_axes and not step.is_steady:
+            return as_index(emit, image_plane(step, step.turn - lag))
         return as_index(emit, emit.add_int(step.arriving_plane, step.turn - lag))
-    k = step.code.kernel.plane_axes.index(axis)
+    k = kernel.plane_axes.index(axis)
+    if has_images(step.variant, k):
+        view, rest = seen(step.variant, step.code.thread, at)
+        return as_index(emit, emit.add_int(view.axes[k].coordinate, rest[k]))
     return as_index(emit, emit.add_int(step.code.thread.axes[k].coordinate, at[k]))

@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 
 from timetile.dialects import simt
 from timetile.dialects.tile import StoreOp
-from timetile.lowering.tile_to_gpu.fields import in_field, next_cell, plane_at, stored_plane
+from timetile.lowering.tile_to_gpu.fields import in_field, next_cell, own_plane_at, stored_plane
 from timetile.lowering.tile_to_gpu.ownership import owned, stored_along
 from timetile.lowering.tile_to_gpu.prefetch import Staging
 from timetile.lowering.tile_to_gpu.queues import Position, cells_between
@@ -116,7 +116,7 @@ def write(
     masks = [mask, in_field(step.variant, shape, at, view, stores=True)]
     if isinstance(step, StreamStep):
         masks += [chunk_mask(step, queue.lag), stored_plane(step, shape, queue.lag)]
-    index, distance = plane_at(step, shape, queue.lag, view)
+    index, distance = own_plane_at(step, shape, queue.lag, view)
     if is_next is not None:
         index = next_cell(step, index, is_next)
     offset, mask = distance + cells_between(step.code.geometry, shape, at), step.emit.all_of(masks)

@@ -15,6 +15,8 @@ def why_guards_are_fixed(geometry: Geometry) -> str | None:
         return "threads of cells that are not stored read for others, and all code has guards"
     if geometry.kernel.stream_axis is None:
         return "nothing is streamed, and tiles inside the bounds have code of their own"
+    if geometry.continues_in_plane:
+        return "fields go on outside the bounds, and tiles inside have code of their own"
     if geometry.reads_halos:
         return "halos differ between buffers, and tiles inside the bounds have code of their own"
     if not geometry.replaces_cells:
@@ -27,6 +29,7 @@ def has_copies(geometry: Geometry, guards: Guards) -> bool:
     if why_guards_are_fixed(geometry) is None:
         return guards is Guards.RIM
     unstreamed = geometry.kernel.stream_axis is None or geometry.reads_halos
+    unstreamed |= geometry.continues_in_plane
     return unstreamed and not geometry.kernel.reads_memory
 
 

@@ -130,7 +130,7 @@ class ChooseSchedulePass(ModulePass):
         for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
             if not loop.updates or loop.schedule is not None:
                 continue
-            check_kept(loop)
+            check_kept(loop, images=True)
             given = max(loop.depth_list) if loop.depths is not None else self.depth
             most = most_steps_at_once(loop)
             if given is not None and most is not None:

@@ -9,6 +9,7 @@ from xdsl.rewriter import Rewriter
 
 from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import LoopOp, ScratchOp, UpdateOp
+from timetile.dialects.temporal.boundary import Kind
 from timetile.dialects.tile import (
     ApplyOp,
     KernelOp,
@@ -17,6 +18,7 @@ from timetile.dialects.tile import (
     RoleKind,
     StoreOp,
 )
+from timetile.passes.analysis.edges import loop_boundary
 from timetile.passes.analysis.geometry.outside import is_read_outside
 from timetile.passes.analysis.launches.liveness import loop_rotation, overwrites, written_bounds
 from timetile.passes.analysis.queues.lags import assign_lags
@@ -42,6 +44,10 @@ class KernelBuilder:
         self.bounds = written_bounds(loop)
         self.rank = len(self.bounds.lb)
         self.moves = loop_rotation(loop)
+        self.beyond = loop_boundary(loop)
+        """The boundary by which kernels continue fields."""
+        self.goes_on = self.beyond is not None and Kind.KEEP not in self.beyond.kinds
+        """Whether fields go on along all axes: no cell of a halo is read."""
         self.single_steps = loop.depths is not None and loop.depth_list == (1,)
         """Whether all kernels of the loop advance one step."""
         self.block = Block()
@@ -111,7 +117,7 @@ class KernelBuilder:
         """The queue of a version, loaded if no step of the kernel has made the version."""
         if version.queue is None:
             source = self.arguments.get(RoleKind.SOURCE, version.origin)
-            halo = self.halo(version.origin)
+            halo = source if self.goes_on else self.halo(version.origin)
             # A source at home is stored with a halo around the inner cells.
             version.queue = self.load(source, None if halo is source else halo)
         return version.queue
@@ -142,6 +148,8 @@ class KernelBuilder:
         whole = overwrites(update, self.bounds)
         outside: list[SSAValue] = []
         for target in targets:
+            if self.goes_on:
+                continue
             if whole:
                 outside.append(self.load(None, self.halo(target.origin)))
             else:
@@ -175,6 +183,7 @@ class KernelBuilder:
             target = self.arguments.of(RoleKind.TARGET, k, self.loop.body.block.args[k])
             self.block.add_op(StoreOp(self.current(versions[k]), target))
         kernel = KernelOp(name, self.arguments.roles, self.steps, stream, self.bounds, self.block)
+        kernel.beyond = self.beyond
         erase_idle_stages(kernel)
         assign_lags(kernel)
         share_loads(kernel)

@@ -49,6 +49,7 @@ from xdsl.ir import Block, Region, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from timetile.dialects.taps import Tap
+from timetile.dialects.temporal.boundary import Kind
 from timetile.dialects.tile import ApplyOp, KernelOp, QueueType, queue_type
 from timetile.dialects.tile.kinds import Form
 from timetile.passes.analysis.cells.cell_functions import cell_function
@@ -86,6 +87,12 @@ def one_warp_holds_rows(kernel: KernelOp) -> bool:
 
 def why_none(kernel: KernelOp, form: Form) -> str | None:
     """Why no sum of a kernel can be split; None where some may be."""
+    beyond = kernel.beyond
+    if beyond is not None and not {Kind.KEEP, Kind.PERIODIC}.issuperset(beyond.kinds):
+        return (
+            "cells outside the bounds are mirrored or a value, and parts of a sum are not; its "
+            "sums stay whole"
+        )
     if kernel.stream_axis is None:
         return (
             "nothing is streamed, and planes do not arrive one after the other; its sums stay whole"

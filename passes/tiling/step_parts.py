@@ -41,6 +41,7 @@ from timetile.dialects.tile import (
 )
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.cells.pressure import live_words, value_words
+from timetile.passes.analysis.edges import loop_boundary
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.diagnostics import refuse
 from timetile.passes.raising.narrow_fields import read_field
@@ -249,4 +250,6 @@ class PartBuilder:
                 self.block.add_op(
                     StoreOp(queue, self.arguments.of(RoleKind.TARGET, role, own[before]))
                 )
-        return KernelOp(name, self.arguments.roles, 1, None, self.part.box, self.block)
+        kernel = KernelOp(name, self.arguments.roles, 1, None, self.part.box, self.block)
+        kernel.beyond = loop_boundary(self.loop)
+        return kernel

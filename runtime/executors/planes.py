@@ -40,6 +40,7 @@ from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 from timetile.runtime.arithmetic.cells import Array, call, dtype_of
 from timetile.runtime.executors.homes import MarkedCells, PlaneError, make_homes
 from timetile.runtime.executors.numpy_loops import box_slices, cell_function, coordinates
+from timetile.runtime.executors.plane_images import PlaneImages
 
 
 def frame_of(kernel: KernelOp, boxes: dict[ApplyOp, StencilBoundsAttr]) -> StencilBoundsAttr:
@@ -85,6 +86,7 @@ class PlanesLaunch:
     """
 
     def __init__(self, kernel: KernelOp, arguments: Sequence[Any]):
+        self.images = None if kernel.beyond is None else PlaneImages(kernel, kernel.beyond)
         self.stages, self.stream, self.bounds = kernel.stages, kernel.stream_axis, kernel.bounds
         self.rank = kernel.rank
         self.values: dict[SSAValue, Any] = dict(zip(kernel.body.block.args, arguments))
@@ -261,6 +263,9 @@ class PlanesLaunch:
 
     def load(self, stage: LoadOp, plane: int) -> MarkedCells:
         """A plane of a load's fields: data inside the bounds, halo outside if loaded."""
+        if self.images is not None:
+            cells, section = self.unset(stage.result), self.section(self.frame, plane)
+            return self.images.load(stage, section, self.values, cells)
         if stage.data is not None and stage.axes is not None:
             return self.load_along(stage, stage.data, stage.axes, plane)
         if stage.data is not None and stage.offset is not None:
@@ -334,9 +339,16 @@ class PlanesLaunch:
         for scalar in stage.scalars:
             value = np.asarray(self.values[scalar], dtype_of(scalar.type))
             arguments.append(np.broadcast_to(value, known.shape))
-        arguments += [coordinates(self.section(box, plane), axis) for axis in stage.index_axes]
+        section = self.section(box, plane)
+        placed = coordinates if self.images is None else self.images.coordinates
+        if self.images is not None:
+            taps = len(stage.tap_list)
+            arguments[:taps] = self.images.turned(stage, section, arguments[:taps])
+        arguments += [placed(section, axis) for axis in stage.index_axes]
         for cells, result in zip(made, call(self.functions[stage], arguments)):
             cells.data[to], cells.known[to] = result, known
+            if self.images is not None:
+                self.images.set_values(cells, section, to)
         return made
 
     def store(self, stage: StoreOp, step: int) -> None:

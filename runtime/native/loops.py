@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
@@ -16,6 +17,7 @@ from timetile.dialects.temporal import LoopOp
 from timetile.lowering.cpu.convert_temporal_to_llvm import TEAM, functions_of
 from timetile.lowering.cpu.given import Given, steps_name
 from timetile.passes.analysis.skews import extent_of
+from timetile.passes.loops.split_edges import SplitEdgesPass
 from timetile.runtime.cache.keys import key_of, sources_key
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.executors.numpy_loops import Progress
@@ -41,10 +43,19 @@ def code_of(module: ModuleOp, cache: Cache | None) -> bytes:
     kept = None if cache is None else cache.decoded(key, lambda parts: parts["loops.o"])
     if kept is not None:
         return kept
-    code = object_code(ModuleOp(functions_of(loops_of(module))))
+    code = object_code(ModuleOp(functions_of(loops_of(split_edges(module)))))
     if cache is not None:
         cache.write(key, {"loops.o": code})
     return code
+
+
+def split_edges(module: ModuleOp) -> ModuleOp:
+    """The module, or a copy whose updates read inside their fields."""
+    if all(update.beyond is None for loop in loops_of(module) for update in loop.updates):
+        return module
+    split = module.clone()
+    SplitEdgesPass(everywhere=True).apply(Context(), split)
+    return split
 
 
 def rotated(names: Sequence[Any], rotation: Sequence[int], steps: int) -> list[Any]:
@@ -67,10 +78,11 @@ def updated_cells(loop: LoopOp) -> list[int]:
 
 
 class LoopCode:
-    """The machine code of one time loop."""
+    """The machine code of one time loop; `run` is the loop with updates that read inside fields."""
 
-    def __init__(self, loop: LoopOp, number: int, code: Code):
+    def __init__(self, loop: LoopOp, run: LoopOp, number: int, code: Code):
         self.given = Given.of(loop)
+        loop = run
         self.steps = code.function(steps_name(number), [*self.given.kinds, *TEAM])
         self.rotation = loop.rotation
         cells = updated_cells(loop)
@@ -131,8 +143,11 @@ class NativeProgram:
 
     def __init__(self, module: ModuleOp, cache: Cache | None):
         code = Code(code_of(module, cache))
-        loops = loops_of(module)
-        self.loops = {loop: LoopCode(loop, number, code) for number, loop in enumerate(loops)}
+        loops, split = loops_of(module), loops_of(split_edges(module))
+        self.loops = {
+            loop: LoopCode(loop, run, number, code)
+            for number, (loop, run) in enumerate(zip(loops, split, strict=True))
+        }
         self.code = code
 
 

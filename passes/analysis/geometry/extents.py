@@ -8,6 +8,7 @@ outside the bounds from its `else` operand reads taps inside the bounds only.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -37,6 +38,13 @@ class Extent:
         return Extent(
             tuple(a - d for a, d in zip(self.low, offset)),
             tuple(b + d for b, d in zip(self.high, offset)),
+        )
+
+    def along(self, axes: Sequence[int]) -> Extent:
+        """The extent along some axes, and nothing along others."""
+        return Extent(
+            tuple(n if k in axes else 0 for k, n in enumerate(self.low)),
+            tuple(n if k in axes else 0 for k, n in enumerate(self.high)),
         )
 
     def union(self, other: Extent) -> Extent:
@@ -104,8 +112,12 @@ def stage_extent(stage: ApplyOp, needed: dict[SSAValue, Extent], zero: Extent) -
 def tapped_from(
     stage: ApplyOp, needed: dict[SSAValue, Extent], zero: Extent, *, outside: bool
 ) -> Extent:
-    """The extent of cells computed by a stage, and of the reads at each tap."""
-    return zero if outside and stage.outside else stage_extent(stage, needed, zero)
+    """
+    The extent of cells computed by a stage, and of the reads at each tap; outside the bounds a
+    stage with `else` computes along axes that go on.
+    """
+    extent = stage_extent(stage, needed, zero)
+    return extent.along(stage.kernel.continued_axes) if outside and stage.outside else extent
 
 
 def served_by_copies(kernel: KernelOp) -> list[ExchangeOp]:

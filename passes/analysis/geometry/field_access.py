@@ -18,6 +18,8 @@ Stores keep to the bounds and to the planes of the chunk.
 
 from __future__ import annotations
 
+from timetile.dialects.temporal.boundary import Kind
+from timetile.dialects.tile import ApplyOp, KernelOp
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 
@@ -27,9 +29,23 @@ def steady_steps(geometry: Geometry) -> range:
     The stream steps, named by the arriving plane, in which a steady loop may run: no queue's newest
     plane lies outside the bounds along the stream.
     """
-    planes = geometry.stored_planes
+    planes, oldest = geometry.stored_planes, oldest_value(geometry.kernel)
     after = geometry.period - 1 + geometry.ahead - min(geometry.smallest_lag, 0)
-    return range(planes.start + geometry.largest_lag, planes.stop - after)
+    return range(planes.start + geometry.largest_lag + oldest, planes.stop - after)
+
+
+def oldest_value(kernel: KernelOp) -> int:
+    """
+    The largest age of a plane whose reader must know whether the plane is a value: in kernels with
+    a value beyond the first or the last plane. Otherwise 0.
+    """
+    stream, beyond = kernel.stream_axis, kernel.beyond
+    if stream is None or beyond is None:
+        return 0
+    if all(isinstance(side, Kind) for side in beyond.of_axis(stream)):
+        return 0
+    stages = [stage for stage in kernel.stages if isinstance(stage, ApplyOp)]
+    return max((stage.age(tap) for stage in stages for tap in stage.tap_list), default=0)
 
 
 def steady_planes(geometry: Geometry, lag: int) -> range:
@@ -51,6 +67,19 @@ def bounds_along(geometry: Geometry, axis: int) -> range:
     return range(geometry.lower[axis], geometry.upper[axis])
 
 
+def has_plane_images(geometry: Geometry, shape: FieldShape, lag: int, *, steady: bool) -> bool:
+    """
+    Whether an access `lag` steps back may ask for the image of a plane outside the bounds.
+    `steady`: in a steady loop.
+    """
+    stream = geometry.kernel.stream_axis
+    if stream is None or stream in shape.missing:
+        return False
+    if stream not in geometry.kernel.continued_axes:
+        return False
+    return not (steady and covers(shape, stream, steady_planes(geometry, lag)))
+
+
 def is_plane_tested(
     geometry: Geometry, shape: FieldShape, lag: int, *, steady: bool, stores: bool = False
 ) -> bool:
@@ -60,6 +89,8 @@ def is_plane_tested(
     """
     stream = geometry.kernel.stream_axis
     if stream is None or stream in shape.missing:
+        return False
+    if not stores and stream in geometry.kernel.continued_axes:
         return False
     if stores and covers(shape, stream, bounds_along(geometry, stream)):
         return False
@@ -82,6 +113,8 @@ def are_cells_tested(
     """
     axis = geometry.axes[number].axis
     if axis in shape.missing:
+        return False
+    if not stores and axis in geometry.kernel.continued_axes:
         return False
     if stores and covers(shape, axis, bounds_along(geometry, axis)):
         return False

@@ -42,7 +42,7 @@ def check_fields(op: Operation, fields: Iterable[SSAValue]) -> None:
 
 def check_loop(loop: LoopOp) -> None:
     """Refuse a time loop over impossible fields, or with boundaries not yet turned into updates."""
-    check_kept(loop)
+    check_kept(loop, images=True)
     check_fields(loop, (*loop.buffers, *loop.captures))
 
 

@@ -8,8 +8,9 @@ stages that compute them.
 | load of a halo | cells of the halo; there are no others |
 | apply with `else` | cells of the `else` queue, outside the box or else the bounds |
 | apply without `else` | computed like cells inside, within the reach of readers |
+| any, along axes that go on (`beyond`) | the image of a cell inside: loaded there, or computed |
 
-`else` is the boundary `keep`. Other boundaries became updates before
+`else` is the boundary `keep`. Other boundaries of updates became updates before
 (`passes/loops/expand_boundaries.py`). `lowering/tile_to_gpu/halos.py` emits the cells of a thread,
 and `runtime/executors/planes.py` computes the cells of whole planes.
 """
@@ -94,9 +95,10 @@ def computed_boxes(kernel: KernelOp) -> dict[ApplyOp, StencilBoundsAttr]:
         if not isinstance(stage, ApplyOp):
             continue
         box = boxes[stage] = kernel.bounds if stage.box is None else stage.box
+        found = [beyond[result] for result in stage.res if result in beyond]
         if stage.outside:
-            continue
-        for extent in [beyond[result] for result in stage.res if result in beyond]:
+            found = [extent.along(kernel.continued_axes) for extent in found]
+        for extent in found:
             spans = zip(box.lb, box.ub, extent.low, extent.high)
             grown = [(low - max(a, 0), high + max(b, 0)) for low, high, a, b in spans]
             boxes[stage] |= StencilBoundsAttr.from_bounds(grown)

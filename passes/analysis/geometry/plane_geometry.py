@@ -27,6 +27,7 @@ from timetile.dialects.tile import (
     StoreOp,
     queue_type,
 )
+from timetile.passes.analysis.edges import mirrored_axes
 from timetile.passes.analysis.geometry.axis_tiling import AxisTiling, ceil_div, tiles_beyond_first
 from timetile.passes.analysis.geometry.extents import Needs, served_by_copies
 from timetile.passes.analysis.placed import layout_of
@@ -107,6 +108,19 @@ def is_word(stored: SSAValue) -> bool:
     return CELL_BYTES[element_type(stored)] == 4
 
 
+def check_images(kernel: KernelOp, needs: Needs) -> None:
+    """ValueError if a cell outside mirrored bounds is an image of another image."""
+    mirrored = () if kernel.beyond is None else mirrored_axes(kernel.beyond, kernel.rank)
+    for axis in mirrored:
+        low, high = tuple(kernel.bounds.lb)[axis], tuple(kernel.bounds.ub)[axis]
+        farthest = max(needs.outside.low[axis], needs.outside.high[axis])
+        if farthest >= high - low:
+            raise ValueError(
+                f"kernel @{kernel.sym_name.data} reads {farthest} cells beyond the {high - low} "
+                f"mirrored cells along axis {axis}; use a smaller depth"
+            )
+
+
 TILES_FOR_ONE = 12
 """
 For 8-byte cells to be stored alone, one tile of at least this many must be saved along the axis
@@ -131,6 +145,7 @@ class PlaneGeometry:
         self.lower, self.upper = tuple(kernel.bounds.lb), tuple(kernel.bounds.ub)
         needs = Needs.of(kernel) if known is None else known
         self.extents, self.overlap, self.outside = needs.around, needs.overlap, needs.outside
+        check_images(kernel, needs)
         self.axes = tuple(
             self.tile_axis(axis, layout, pad)
             for axis, layout, pad in zip(kernel.plane_axes, chosen.axis_layouts, self.margins)
@@ -160,6 +175,22 @@ class PlaneGeometry:
         return self.reads_halos or any(
             isinstance(stage, ApplyOp) and stage.replaces_cells for stage in self.kernel.stages
         )
+
+    @cached_property
+    def continues_in_plane(self) -> bool:
+        """Whether fields go on outside the bounds along an in-plane axis."""
+        return bool(set(self.kernel.plane_axes) & set(self.kernel.continued_axes))
+
+    def cuts_threads(self, number: int) -> bool:
+        """
+        Whether the cells of a thread along an in-plane axis may lie on both sides of a bound, or of
+        an image of a bound.
+        """
+        tiling = self.axes[number]
+        low, high = self.lower[tiling.axis], self.upper[tiling.axis]
+        cells = tiling.layout.cells
+        places = {tiling.useful * tile for tile in range(tiling.count)} | {high - low}
+        return any((low - tiling.origin - place) % cells for place in places)
 
     @cached_property
     def copies(self) -> list[ExchangeOp]:
@@ -346,7 +377,7 @@ class PlaneGeometry:
         and finds position `position` of a thread outside the bounds. Sizes are static: positions
         which the bounds never separate are known.
         """
-        if moved == 0:
+        if moved == 0 or self.axes[number].axis in self.kernel.continued_axes:
             return False
         tiling, pad = self.axes[number], self.margins[number]
         low, high = self.lower[tiling.axis], self.upper[tiling.axis]

@@ -191,3 +191,33 @@ tile.kernel @of_two(%src: !field, %dst: !field, %other: !field, %k: f64, %j: f64
   tile.store %v to %dst : !tile.queue<f64, lag 0>, !field
   tile.store %w to %other : !tile.queue<f64, lag 0>, !field
 }
+
+// -----
+
+// Behind a mirror a cell taps to the other side: a sum stays whole. Around a ring it does not matter.
+
+!field = !stencil.field<[0,64]x[0,64]xf64>
+
+func.func private @column(%l: f64, %r: f64) -> f64 {
+  %s = arith.addf %l, %r : f64
+  func.return %s : f64
+}
+
+// CHECK:       tile.kernel in @mirrored{{.*}}: cells outside the bounds are mirrored or a value, and parts of a sum are not; its sums stay whole
+// CHECK-LABEL: tile.kernel @mirrored
+// CHECK:         tile.apply @column(%
+tile.kernel @mirrored(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile.role<target 0>]
+    steps 1 stream 0 bounds <[0, 0], [64, 64]> beyond #temporal.boundary<mirror> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  %v = tile.apply @column(%u[-1, 0], %u[1, 0]) : !tile.queue<f64, lag 1>
+  tile.store %v to %dst : !tile.queue<f64, lag 1>, !field
+}
+
+// CHECK-LABEL: tile.kernel @ring
+// CHECK:         tile.apply @column_rows0(
+tile.kernel @ring(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile.role<target 0>]
+    steps 1 stream 0 bounds <[0, 0], [64, 64]> beyond #temporal.boundary<periodic> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  %v = tile.apply @column(%u[-1, 0], %u[1, 0]) : !tile.queue<f64, lag 1>
+  tile.store %v to %dst : !tile.queue<f64, lag 1>, !field
+}

@@ -452,3 +452,15 @@ func.func @roles_of_a_launch(%A: !stencil.field<[0,8]xf64>) {
     grid 1, block 32, shared_bytes 0, occupancy 1> : !stencil.field<[0,8]xf64>
   func.return
 }
+
+// -----
+
+// CHECK: a boundary of 2 sides for bounds of rank 2
+tile.kernel @sides_of_another_rank() roles [] steps 1 stream 0 bounds <[0, 0], [8, 8]> beyond #temporal.boundary<mirror, mirror> {
+}
+
+// -----
+
+// CHECK: an axis goes on at both sides or at none, got keep and mirror
+tile.kernel @one_side_goes_on() roles [] steps 1 bounds <[0], [8]> beyond #temporal.boundary<keep, mirror> {
+}

@@ -128,3 +128,14 @@ tile.kernel @narrow(%w: !stencil.field<[-1,9]xf64>, %dst: !field)
   %v = tile.apply @cell(%n[0, -1]) home #tile.registers<depth 0, period 1> : !queue
   tile.store %v to %dst : !queue, !field
 }
+
+// Fields and levels go on outside the bounds: nothing but the bounds is read.
+// CHECK-LABEL: tile.kernel @ring
+// CHECK-SAME:    steps 1 stream 0 bounds <[0, 0], [8, 8]> beyond #temporal.boundary<periodic> {
+
+tile.kernel @ring(%src: !stencil.field<[0,8]x[0,8]xf64>, %dst: !stencil.field<[0,8]x[0,8]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]> beyond #temporal.boundary<periodic> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  %v = tile.apply @cell(%u[-1, 5]) : !tile.queue<f64, lag 1>
+  tile.store %v to %dst : !tile.queue<f64, lag 1>, !stencil.field<[0,8]x[0,8]xf64>
+}

@@ -1,0 +1,145 @@
+"""
+Cells of planes outside the bounds along axes that go on: images are loaded, computed from images
+with taps to the other side behind a mirror, or a number beyond a side with a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.stencil import StencilBoundsAttr
+from xdsl.ir import SSAValue
+
+from timetile.dialects.syntax import field_bounds
+from timetile.dialects.temporal.boundary import BoundaryAttr, Kind, Side, image
+from timetile.dialects.tile import ApplyOp, KernelOp, LoadOp
+from timetile.passes.analysis.edges import MIRRORS, turned_tap
+from timetile.runtime.arithmetic.cells import Array
+from timetile.runtime.executors.homes import MarkedCells
+from timetile.runtime.executors.numpy_loops import coordinates
+
+
+def axis_shape(axis: int, rank: int) -> tuple[int, ...]:
+    """The shape of numbers along one axis of a domain."""
+    return tuple(-1 if k == axis else 1 for k in range(rank))
+
+
+def place_along(axis: int, place: Any) -> tuple[Any, ...]:
+    """The index of a place along an axis, and of all places along the axes before."""
+    return (*(slice(None) for _ in range(axis)), place)
+
+
+class PlaneImages:
+    """The images of a kernel with a boundary. Boxes are one plane thick."""
+
+    def __init__(self, kernel: KernelOp, beyond: BoundaryAttr):
+        self.kernel, self.beyond, self.rank = kernel, beyond, kernel.rank
+        self.bounds = list(zip(kernel.bounds.lb, kernel.bounds.ub))
+
+    def images(self, axis: int, places: Sequence[int]) -> list[int | float]:
+        """The image of each place along an axis that goes on."""
+        return [image(p, *self.bounds[axis], self.beyond.of_axis(axis)) for p in places]
+
+    def load(
+        self,
+        stage: LoadOp,
+        box: StencilBoundsAttr,
+        values: Mapping[SSAValue, Any],
+        cells: MarkedCells,
+    ) -> MarkedCells:
+        """
+        Fill the unset cells of a box from a load's fields: images outside the bounds along some
+        axes, data or halo elsewhere.
+        """
+        offset = stage.offset or (0,) * self.rank
+        places = [list(range(a + d, b + d)) for a, b, d in zip(box.lb, box.ub, offset)]
+        constants: list[tuple[int, int, float]] = []
+        for axis in self.kernel.continued_axes:
+            found = self.images(axis, places[axis])
+            for k, place in enumerate(found):
+                if isinstance(place, float):
+                    constants.append((axis, k, place))
+            first = self.bounds[axis][0]
+            places[axis] = [first if isinstance(place, float) else place for place in found]
+        inside = np.full(cells.data.shape, stage.halo is None)
+        if stage.halo is not None:
+            spans = zip(places, self.bounds)
+            inside[np.ix_(*([a <= p < b for p in along] for along, (a, b) in spans))] = True
+        for field, where in ((stage.data, inside), (stage.halo, ~inside)):
+            if field is not None:
+                self.copy(values[field], field, stage.axes, places, where, cells)
+        for axis, k, constant in constants:
+            if stage.axes is None or axis in stage.axes:
+                at = place_along(axis, k)
+                cells.data[at], cells.known[at] = constant, True
+        return cells
+
+    def copy(
+        self,
+        source: MarkedCells,
+        field: SSAValue,
+        axes: Sequence[int] | None,
+        places: Sequence[Sequence[int]],
+        where: Array,
+        cells: MarkedCells,
+    ) -> None:
+        """Copy the cells of a field at some places along each axis, where a mask is on."""
+        own = range(self.rank) if axes is None else axes
+        bounds = field_bounds(field)
+        spans = dict(zip(own, zip(bounds.lb, bounds.ub)))
+        has = [
+            [k not in spans or spans[k][0] <= p < spans[k][1] for p in along]
+            for k, along in enumerate(places)
+        ]
+        at = np.ix_(*([p - spans[k][0] for p, held in zip(places[k], has[k]) if held] for k in own))
+        shape = [sum(has[k]) if k in spans else 1 for k in range(self.rank)]
+        to = np.ix_(*has)
+        for mine, given in ((cells.data, source.data), (cells.known, source.known)):
+            mine[to] = np.where(where[to], given[at].reshape(shape), mine[to])
+
+    def coordinates(self, box: StencilBoundsAttr, axis: int) -> Array:
+        """The coordinate along an axis of each cell, or of the cell's image."""
+        own = coordinates(box, axis)
+        if axis not in self.kernel.continued_axes:
+            return own
+        found = self.images(axis, self.places(box, axis))
+        first = self.bounds[axis][0]
+        along = np.array([first if isinstance(place, float) else place for place in found])
+        return np.broadcast_to(along.reshape(axis_shape(axis, self.rank)), own.shape)
+
+    def places(self, box: StencilBoundsAttr, axis: int) -> range:
+        """The coordinates of the cells of a box along an axis."""
+        return range(tuple(box.lb)[axis], tuple(box.ub)[axis])
+
+    def beyond_sides(self, box: StencilBoundsAttr, axis: int) -> Iterator[tuple[Side, list[bool]]]:
+        """Both sides of an axis that goes on, and the places of a box beyond each."""
+        (low, high), (below, above) = self.bounds[axis], self.beyond.of_axis(axis)
+        places = self.places(box, axis)
+        yield below, [place < low for place in places]
+        yield above, [place >= high for place in places]
+
+    def turned(
+        self, stage: ApplyOp, box: StencilBoundsAttr, arguments: Sequence[Array]
+    ) -> list[Array]:
+        """The taps of a box, with taps to the other side for cells behind a mirror."""
+        taps, found = stage.tap_list, list(arguments)
+        for axis in self.kernel.continued_axes:
+            moved = [k for k, tap in enumerate(taps) if tap.offset[axis]]
+            for side, beyond in self.beyond_sides(box, axis):
+                if side not in MIRRORS or not any(beyond):
+                    continue
+                mask, before = np.reshape(beyond, axis_shape(axis, self.rank)), list(found)
+                for k in moved:
+                    other = before[taps.index(turned_tap(taps[k], (axis,)))]
+                    found[k] = np.where(mask, other, before[k])
+        return found
+
+    def set_values(self, cells: MarkedCells, box: StencilBoundsAttr, to: tuple[slice, ...]) -> None:
+        """Set the cells of a box beyond sides with a value; the last axis decides about corners."""
+        for axis in self.kernel.continued_axes:
+            for side, beyond in self.beyond_sides(box, axis):
+                if not isinstance(side, Kind):
+                    at = place_along(axis, np.array(beyond))
+                    cells.data[to][at], cells.known[to][at] = side, True

@@ -1,0 +1,193 @@
+"""
+Kernels continue fields themselves: at every depth, and under schedules of every kind, steps with
+boundaries have the bits of `numpy.pad`, level by level.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import timetile
+from support.executors import kernel_executors
+from support.padded import EdgeCase, padded
+from support.schedules import (
+    Schedule,
+    block_plane,
+    block_row,
+    cluster_plane,
+    device_plane,
+    named,
+    solid,
+    warp_row,
+)
+from support.steps import noise
+from timetile import Field, coordinate, value
+from timetile.dialects.temporal.boundary import Kind
+from timetile.dialects.tile import Form, Published, Storage, Sync, TileLevel
+from timetile.frontend.boundaries import Boundary
+from timetile.passes.tiling.device_tiling import DeviceTilingPass
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
+from timetile.runtime.program.compiled_program import Executor
+
+P, M, R, K = Kind.PERIODIC, Kind.MIRROR, Kind.REFLECT, Kind.KEEP
+
+ROWS = [
+    Schedule("warps", warp_row()),
+    Schedule("fetched-ahead", warp_row(), Buffering(ahead=3)),
+    Schedule("lanes", warp_row(), form=Form.LANES),
+    Schedule("sums", warp_row(), form=Form.ROWS),
+    Schedule("chunks-chosen", warp_row(), planes=None),
+    Schedule("shared", warp_row(), Buffering(storage=Storage.SHARED), streaming=None),
+    Schedule("exchanged-plane", block_row(), streaming=Streaming(what=Published.PLANE)),
+    Schedule("columns", DeviceTilingPass(stream_axis=1, cells=(2,), warps=(1,), pack=2)),
+    Schedule("resident", DeviceTilingPass(
+        tile=TileLevel.BLOCK, cells=(4, 2), lanes=(1, 32), warps=(4, 1), pack=1,
+        stream_axis="none"), planes=None),
+    Schedule("memory", DeviceTilingPass(reads="memory"), planes=None),
+]  # fmt: skip
+
+PLANES = [
+    Schedule("block", block_plane((3, 2), (4, 1)), planes=5),
+    Schedule("copies", block_plane((3, 2), (4, 1)), Buffering(ahead=2),
+             streaming=Streaming(what=Published.COPIES), planes=5),
+    Schedule("rows", block_plane((3, 2), (4, 1)), form=Form.ROWS, planes=5),
+    Schedule("cluster", cluster_plane((3, 2), 2, 2), streaming=Streaming(sync=Sync.MBARRIER),
+             planes=5),
+    Schedule("device", device_plane((4, 1), 2, 2), streaming=Streaming(period=1), planes=5),
+    Schedule("volume", solid(TileLevel.BLOCK, (5, 2, 2), (1, 6, 1)), planes=None),
+]  # fmt: skip
+
+BOUNDARIES = {
+    2: [
+        EdgeCase("periodic", ((P, P), (P, P))),
+        EdgeCase((("mirror", "reflect"), ("reflect", value(2))), ((M, R), (R, 2.0))),
+        EdgeCase((value(0.5), ("reflect", "mirror")), ((0.5, 0.5), (R, M))),
+    ],
+    3: [
+        EdgeCase("periodic", ((P, P), (P, P), (P, P))),
+        EdgeCase((value(1), ("mirror", "reflect"), "mirror"), ((1.0, 1.0), (M, R), (M, M))),
+    ],
+}
+
+SHAPES = {2: (23, 157), 3: (9, 19, 71)}
+
+
+def check(case: EdgeCase, schedule: Schedule, executor: Executor, dtype: str) -> None:
+    """Launches of two steps, and one of a single step, end like the model with numpy.pad."""
+    start, depth = noise(*SHAPES[case.rank]).astype(dtype), 2
+    module = case.even().model().module(start.shape, "float32" if dtype == "f4" else "float64")
+    program = timetile.compile(
+        module, executor=executor, passes=schedule.passes(depth), fp_contract="off", cache=False,
+        halos="common",
+    )  # fmt: skip
+    tiled = str(program.kernels.tiled)
+    assert " beyond #temporal.boundary" in tiled, "the fields go on in updates"
+    arrays, factor = [start.copy(), start.copy()], start.dtype.type(0.3)
+    program(*arrays, factor, 2 * depth + 1)
+    assert np.array_equal(arrays[1], case.even().expected(start, 2 * depth + 1, factor))
+
+
+@pytest.mark.covering
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("executor", (*kernel_executors(), "ptx"))
+@pytest.mark.parametrize("schedule", ROWS, ids=named)
+@pytest.mark.parametrize("case", BOUNDARIES[2], ids=lambda case: str(case.boundary))
+def test_plates_go_on(case: EdgeCase, schedule: Schedule, executor: Executor, dtype: str):
+    check(case, schedule, executor, dtype)
+
+
+@pytest.mark.covering
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("executor", (*kernel_executors(), "ptx"))
+@pytest.mark.parametrize("schedule", PLANES, ids=named)
+@pytest.mark.parametrize("case", BOUNDARIES[3], ids=lambda case: str(case.boundary))
+def test_volumes_go_on(case: EdgeCase, schedule: Schedule, executor: Executor, dtype: str):
+    check(case, schedule, executor, dtype)
+
+
+WAVES: list[tuple[Boundary, tuple[Any, Any]]] = [
+    ("periodic", ((P, P), (P, P))),
+    (("keep", "periodic"), ((K, K), (P, P))),
+    (("periodic", "keep"), ((P, P), (K, K))),
+    (("keep", "mirror"), ((K, K), (M, M))),
+    (("reflect", "keep"), ((R, R), (K, K))),
+    ((value(0.5), "keep"), ((0.5, 0.5), (K, K))),
+]
+
+
+@pytest.mark.covering
+@pytest.mark.parametrize("shape", [(11, 21), (33, 150)], ids=str)
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize(("boundary", "edges"), WAVES, ids=lambda each: str(each))
+def test_a_wave_goes_on_beside_kept_axes(
+    boundary: Boundary, edges: tuple[Any, Any], executor: Executor, shape: tuple[int, int]
+):
+    """Two levels, a coefficient, a row of another field, coordinates; kernels of four steps."""
+
+    @timetile.stencil(boundary=boundary)
+    def wave(u: Field, c: Field, w: Field):
+        around = 0.7 * u[-1, 0] + 1.1 * u[1, 0] + 0.9 * u[0, -1] + 1.2 * u[0, 1] - 4 * u[0, 0]
+        place = 0.001 * coordinate(0) * coordinate(1)
+        u.next = 1.9 * u[0, 0] - 0.9 * u.prev[0, 0] + c[0, 0] * around * w[None, 0] + place
+
+    c, u, before = noise(3, *shape) * 0.1
+    row = noise(shape[1])
+    model = wave.on(executor=executor, depth=4, fp_contract="off", cache=False)
+    state = {"u": u, "c": c, "w": row, "u.prev": before}
+    found = model.advance(state, steps=9)["u"]
+    kernels = model.program(shape).kernels
+    assert max(fact.steps for fact in kernels.facts[0]) == 4
+    assert " beyond #temporal.boundary" in str(kernels.tiled)
+
+    inside = tuple(slice(1, -1) if K in sides else slice(None) for sides in edges)
+    place, old = 0.001 * np.indices(shape)[0] * np.indices(shape)[1], u.copy()
+    old[inside] = before[inside]
+    for _ in range(9):
+        p = padded(u, [(M, M) if K in sides else sides for sides in edges], 1, {})
+        around = 0.7 * p[:-2, 1:-1] + 1.1 * p[2:, 1:-1] + 0.9 * p[1:-1, :-2]
+        around = around + 1.2 * p[1:-1, 2:] - 4 * u
+        new = u.copy()
+        new[inside] = (1.9 * u - 0.9 * old + c * around * row + place)[inside]
+        u, old = new, u
+    assert np.array_equal(found, u)
+
+
+@st.composite
+def edge_cases(draw: st.DrawFn) -> tuple[EdgeCase, tuple[int, ...], int]:
+    """A boundary of one to three axes, small sizes, and a depth."""
+    rank = draw(st.integers(1, 3))
+    names: list[Any] = []
+    edges: list[Any] = []
+    for _ in range(rank):
+        if draw(st.booleans()):
+            names.append("periodic")
+            edges.append((P, P))
+            continue
+        sides = [draw(st.sampled_from(["mirror", "reflect", 0.5, -2.0])) for _ in "ab"]
+        names.append(tuple(side if isinstance(side, str) else value(side) for side in sides))
+        edges.append(tuple(Kind(side) if isinstance(side, str) else side for side in sides))
+    shape = tuple(draw(st.integers(2, 40 if rank < 3 else 9)) for _ in range(rank))
+    reach = draw(st.integers(1, 2))
+    return EdgeCase(tuple(names), tuple(edges), reach), shape, draw(st.integers(1, 4))
+
+
+@given(edge_cases(), st.booleans())
+def test_drawn_boundaries_of_drawn_sizes(drawn: tuple[EdgeCase, tuple[int, ...], int], even: bool):
+    """Steps without symmetric reads run, too: in boxes, if kernels cannot continue the fields."""
+    case, shape, depth = drawn
+    case = case.even() if even else case
+    start, steps = noise(*shape), 2 * depth + 1
+    executors: tuple[Executor, ...] = ("planes", "cpu", "numpy")
+    if np.prod(shape) < 500:
+        executors = (*executors, "simt")
+    for executor in executors:
+        chosen = None if executor in ("cpu", "numpy") else depth
+        model = case.model().on(executor=executor, depth=chosen, fp_contract="off", cache=False)
+        found = model.advance({"u": start}, steps=steps, k=0.3)["u"]
+        assert np.array_equal(found, case.expected(start, steps, 0.3)), executor
