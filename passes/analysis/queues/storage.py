@@ -20,6 +20,7 @@ from timetile.dialects.tile import (
     taps_of,
 )
 from timetile.passes.analysis.placed import layout_of
+from timetile.passes.analysis.queues.held_planes import holds_oldest_plane
 from timetile.passes.analysis.queues.lags import oldest_age
 
 MOST_STEPS = 32
@@ -55,10 +56,20 @@ def natural_period(kernel: KernelOp) -> int:
     """
     The unrolling, in stream steps a turn, with which planes age by renaming alone: the most planes
     kept by a queue. `order-threads` reads the oldest plane before the newest arrives: one register
-    a plane is enough.
+    a plane is enough. A queue whose oldest plane meets the newest in an operation has one plane
+    more.
     """
     stream = kernel.stream_axis
-    return max((oldest_age(queue, stream) for queue in kept_queues(kernel)), default=1) or 1
+    return (
+        max(
+            (
+                oldest_age(queue, stream) + holds_oldest_plane(kernel, queue)
+                for queue in kept_queues(kernel)
+            ),
+            default=1,
+        )
+        or 1
+    )
 
 
 def taps_of_cell(kernel: KernelOp) -> int:
