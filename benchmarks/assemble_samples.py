@@ -48,13 +48,9 @@ from timetile.passes.scheduling.trial_kernels import TrialKernels
 from timetile.passes.targets.isa import ISAS, Isa
 from timetile.passes.targets.target import target_named
 from timetile.runtime.kernels.assembler import assemble, assembler_version
-from timetile.runtime.kernels.of_program import (
-    Options,
-    ProgramKernels,
-    loops_of,
-    raise_program,
-    run_passes,
-)
+from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.kernels.of_program import ProgramKernels, raise_program
+from timetile.runtime.kernels.options import Options, run_passes
 from timetile.runtime.loading.modules import load
 
 PLATES = (

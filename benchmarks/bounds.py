@@ -12,7 +12,7 @@ from timetile.passes.analysis.cells.constants import float_constant
 from timetile.passes.analysis.cells.instructions import instructions, is_approximate
 from timetile.runtime.executors.numpy_loops import cell_function
 from timetile.runtime.explain.figures import flops_of
-from timetile.runtime.kernels.of_program import loops_of
+from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.program.compiled_program import CompiledProgram
 
 ROUNDED: dict[type[Operation], dict[str, int]] = {

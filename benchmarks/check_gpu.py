@@ -27,7 +27,7 @@ import timetile
 from timetile.dialects.tile.kinds import Addressing, Form, Storage, Sync, TileLevel
 from timetile.lowering.pipelines import tile_passes
 from timetile.runtime.device.gpu import device
-from timetile.runtime.kernels.of_program import Halos
+from timetile.runtime.kernels.options import Halos
 
 HALOS: tuple[Halos, ...] = ("apart", "common")
 

@@ -29,18 +29,22 @@ from rich.console import Console
 from rows import described, parsed, source
 from timing import copy_bandwidth, events
 from xdsl.dialects import stencil
-from xdsl.dialects.builtin import Float32Type, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
 
 import timetile
+from timetile.dialects.syntax import element_type, field_type
 from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
+from timetile.frontend.model import DType
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.device.gpu import Device, device
+from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.kernels.machine_code import steady_loop
-from timetile.runtime.kernels.of_program import loops_of, run_passes
+from timetile.runtime.kernels.options import run_passes
 from timetile.runtime.program.compiled_program import CompiledProgram
 
-DTYPES = {"f64": "float64", "f32": "float32"}
+DTYPES: dict[str, DType] = {"f64": "float64", "f32": "float32"}
 
 PLATE, CUBE = (8192, 8192), (512, 512, 512)
 """The domains by the number of axes."""
@@ -149,31 +153,35 @@ def describe(program: CompiledProgram, answer: Answer) -> None:
         answer.steady_spill_words = steady.spill_words
 
 
+def is_field(kind: Attribute) -> bool:
+    """Whether an argument is a field."""
+    return kind.name == stencil.FieldType.name
+
+
+def takes(function: FuncOp) -> bool:
+    """Whether a function has a body, and takes fields."""
+    return bool(function.body.blocks) and any(map(is_field, function.body.block.arg_types))
+
+
 class Arrays:
     """The arguments of a program's function: arrays in GPU memory, and numbers."""
 
     def __init__(self, program: CompiledProgram, question: Question):
         self.cupy: Any = import_module("cupy")
-        (function,) = (
-            op
-            for op in program.module.walk()
-            if isinstance(op, FuncOp)
-            and op.body.blocks
-            and any(isinstance(a.type, stencil.FieldType) for a in op.body.block.args)
-        )
+        (function,) = (op for op in program.module.walk() if isinstance(op, FuncOp) and takes(op))
         numbers = dict(MODELS[question.program].numbers) if question.program in MODELS else {}
         made: dict[str, Any] = {}
         self.values: list[Any] = []
         for argument in function.body.block.args:
             hint = argument.name_hint or ""
-            if not isinstance(argument.type, stencil.FieldType):
+            if not is_field(argument.type):
                 self.values.append(numbers.get(hint, 1))
                 continue
             base = hint.removesuffix("_next").removesuffix("_prev")
-            shape = argument.type.get_shape()
-            dtype = "float32" if isinstance(argument.type.element_type, Float32Type) else "float64"
+            shape = field_type(argument).get_shape()
+            dtype = DTYPES[str(element_type(argument))]
             if base not in made or question.program not in MODELS:
-                made[base] = self.cupy.asarray(start(base, tuple(shape), dtype))
+                made[base] = self.cupy.asarray(start(base, shape, dtype))
             self.values.append(made[base].copy())
 
 
@@ -205,7 +213,7 @@ def questions(
         element, *given = rest.split(":")
         for each in (element,) if element else tuple(DTYPES):
             if given:
-                own = [tuple((*entry.split("/"), ""))[:2] for entry in given]
+                own = [(*entry.split("/"), "")[:2] for entry in given]
                 yield from (Question(name, each, int(d) or None, more) for d, more in own)
                 continue
             yield Question(name, each, None, changes)

@@ -14,6 +14,7 @@ import numpy as np
 import timetile
 from timetile import Field, Scalar
 from timetile.frontend.model import Model
+from timetile.frontend.values import Value
 
 
 @dataclass(frozen=True)
@@ -24,12 +25,12 @@ class UserModel:
     numbers: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
-def around(u):
+def around(u: Field) -> Value:
     """The sum of the four neighbours of a cell, less four times the cell."""
     return u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0]
 
 
-def around_in_3d(u):
+def around_in_3d(u: Field) -> Value:
     """The sum of the six neighbours of a cell, less six times the cell."""
     faces = u[-1, 0, 0] + u[1, 0, 0] + u[0, -1, 0] + u[0, 1, 0] + u[0, 0, -1] + u[0, 0, 1]
     return faces - 6 * u[0, 0, 0]

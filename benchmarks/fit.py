@@ -42,7 +42,9 @@ from timetile.passes.cost.terms import Cost
 from timetile.passes.scheduling.candidates import worth_of
 from timetile.passes.scheduling.trial_kernels import TrialKernels
 from timetile.passes.targets.target import NAMES, Target, target_named
-from timetile.runtime.kernels.of_program import Options, loops_of, raise_program
+from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.kernels.of_program import raise_program
+from timetile.runtime.kernels.options import Options
 from timetile.runtime.loading.modules import load
 
 FEWEST = 5

@@ -47,7 +47,7 @@ from timetile.runtime.device.gpu import Device, device
 from timetile.runtime.explain.figures import copy_bound, occupancy
 from timetile.runtime.kernels.assembler import assembler_version
 from timetile.runtime.kernels.kernel import Kernel
-from timetile.runtime.kernels.of_program import loops_of
+from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.machine.driver import checked
 from timetile.runtime.program.compiled_program import CompiledProgram
 

@@ -33,13 +33,9 @@ from timetile.dialects.tile.schedule import PARTS
 from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.passes.cells.simplify_cells import FpDivision
 from timetile.passes.loops.temporal_fusion import write_depths
-from timetile.runtime.kernels.of_program import (
-    Halos,
-    Options,
-    ProgramKernels,
-    loops_of,
-    raise_program,
-)
+from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.kernels.of_program import ProgramKernels, raise_program
+from timetile.runtime.kernels.options import Halos, Options
 from timetile.runtime.loading.modules import load
 
 RESULTS = Path(__file__).parent / "results"

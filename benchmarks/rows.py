@@ -17,7 +17,9 @@ from timetile.dialects.tile import ScheduleAttr
 from timetile.dialects.tile.schedule import Schedule
 from timetile.lowering.pipelines import tile_passes
 from timetile.passes.cells.simplify_cells import FpDivision
-from timetile.runtime.kernels.of_program import Halos, Options, loops_of, raise_program, run_passes
+from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.kernels.of_program import raise_program
+from timetile.runtime.kernels.options import Halos, Options, run_passes
 from timetile.runtime.loading.modules import load, make_context
 from timetile.runtime.program.compiled_program import CompiledProgram
 

@@ -33,7 +33,9 @@ from timetile.passes.scheduling.candidates import Trials
 from timetile.passes.scheduling.schedule_space import schedules
 from timetile.passes.targets.target import NAMES, target_named
 from timetile.runtime.device.gpu import device
-from timetile.runtime.kernels.of_program import Options, loops_of, raise_program
+from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.kernels.of_program import raise_program
+from timetile.runtime.kernels.options import Options
 from timetile.runtime.loading.modules import load
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 

@@ -12,7 +12,7 @@ from fields import Fields
 
 from timetile.runtime.device.arguments import LaunchArguments
 from timetile.runtime.device.gpu import Device
-from timetile.runtime.kernels.of_program import Kernel
+from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.machine.driver import checked
 from timetile.runtime.program.compiled_program import CompiledProgram
 

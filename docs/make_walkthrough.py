@@ -42,7 +42,7 @@ from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.tiling.peel_boundaries import PeelBoundariesPass
 from timetile.passes.tiling.register_streaming import RegisterStreamingPass
 from timetile.passes.tiling.split_sums import SplitSumsPass
-from timetile.runtime.kernels.of_program import run_passes
+from timetile.runtime.kernels.options import run_passes
 from timetile.runtime.loading.modules import load
 
 HERE = Path(__file__).parent

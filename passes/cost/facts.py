@@ -39,6 +39,7 @@ from timetile.passes.analysis.cells.sharing import SharedCells
 from timetile.passes.analysis.geometry.extents import Needs
 from timetile.passes.analysis.geometry.plane_geometry import moved_by
 from timetile.passes.analysis.geometry.tile_shape import TileShape
+from timetile.passes.analysis.queues.held_planes import holds_oldest_plane
 from timetile.passes.analysis.queues.lags import keeps_sums, oldest_age
 from timetile.passes.analysis.queues.storage import (
     ReadAges,
@@ -153,6 +154,8 @@ class KernelFacts:
     """Taps of all stages for a cell of a thread."""
     natural_period: int
     """Stream steps of a turn of the loop in which planes age by renaming alone."""
+    holds_oldest: bool
+    """Some operation reads the oldest plane of a queue when the newest has arrived."""
     long_constants: int
     """Constants too long for an instruction."""
     live_words: int
@@ -364,6 +367,7 @@ def facts_of(kernel: KernelOp, module: ModuleOp, known: KnownSharing | None = No
     """
     applies = [stage for stage in kernel.stages if isinstance(stage, ApplyOp)]
     loads = [stage for stage in kernel.stages if isinstance(stage, LoadOp)]
+    exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
     known = {} if known is None else known
     stages = tuple(stage_facts(stage, kernel, module, known) for stage in applies)
     words = max(queue_bytes(queue) // 4 for stage in kernel.stages for queue in stage.results)
@@ -373,11 +377,7 @@ def facts_of(kernel: KernelOp, module: ModuleOp, known: KnownSharing | None = No
         kernel=kernel,
         needs=Needs.of(kernel),
         stages=stages,
-        exchanges=tuple(
-            exchange_facts(kernel, stage)
-            for stage in kernel.stages
-            if isinstance(stage, ExchangeOp)
-        ),
+        exchanges=tuple(exchange_facts(kernel, each) for each in exchanges),
         loads=tuple(s for s in loads if s.data is not None and s.axes is None),
         fixed=tuple(fixed_cells(s, kernel) for s in loads if s.axes is not None),
         stored=tuple(stage.field for stage in kernel.stages if isinstance(stage, StoreOp)),
@@ -386,6 +386,7 @@ def facts_of(kernel: KernelOp, module: ModuleOp, known: KnownSharing | None = No
         words_per_cell=plane_words(kernel, words),
         cell_taps=taps_of_cell(kernel),
         natural_period=natural_period(kernel),
+        holds_oldest=any(holds_oldest_plane(kernel, queue) for queue in kept_queues(kernel)),
         long_constants=long_constants(module, applies),
         live_words=max((live_words(cell_function(module, s)) for s in applies), default=0),
         scalar_words=sum(map(value_words, scalars)),

@@ -73,6 +73,8 @@ class RegisterFacts:
     """Some quotients or roots are approximate."""
     sums_early: bool
     """Planes enter sums on arrival."""
+    holds_oldest: bool
+    """Some operation reads the oldest plane of a queue when the newest has arrived."""
     splits: bool
     """Warps arrive at a barrier and wait later."""
     wide_copies: bool
@@ -118,6 +120,7 @@ def register_facts(facts: KernelFacts, setting: Setting) -> RegisterFacts:
         dividing=facts.dividing,
         approximates=facts.approximates,
         sums_early=facts.sums_early,
+        holds_oldest=facts.holds_oldest,
         splits=setting.splits,
         wide_copies=any(e.copies and e.edges[0] > 1 for e in facts.exchanges),
         message_edge=max(edges, default=0) if setting.has_messages else 0,

@@ -57,6 +57,8 @@ def kept_plane_registers(facts: RegisterFacts, parameters: Registers) -> int:
         planes += facts.words * facts.cells
     if facts.splits and facts.wide_copies and facts.steps > 1:
         planes += ceil(parameters.late_copies * facts.words * facts.cells)
+    if facts.holds_oldest and facts.shape is TileShape.STRIP:
+        planes += ceil(parameters.held * facts.words * facts.cells)
     return planes + quotient_registers(facts, parameters)
 
 

@@ -69,6 +69,11 @@ class Registers:
     """Registers for addresses, masks and loads in flight, in a thread with a resident plate."""
     resident_cell: int
     """Registers for each cell of a row beyond the second, in a thread with a resident plate."""
+    held: float
+    """
+    Planes of a thread's cells that a strip keeps beside the kept planes, if some operation reads
+    the oldest plane of a queue when the newest has arrived.
+    """
     joining: int
     """Registers for chunks going on in the next column."""
     turns: int
@@ -133,6 +138,13 @@ class Computing:
     """
     spill_instructions: int
     """Instructions for each register missing for a thread: a store, and a load."""
+    spill_cycles: float
+    """
+    Cycles of a multiprocessor for each 32-bit word that a warp moves between registers and local
+    memory.
+    """
+    spill_words: float
+    """Words moved by a thread in a stream step from which each costs all of `spill_cycles`."""
     constants_at_hand: int
     """Long constants kept by registers. A kernel with more makes all of them anew in every step."""
     dividing_warps: Mapping[int, int]

@@ -28,7 +28,7 @@ from timetile.runtime.cli.terminal import (
     logging_to_stderr,
     tolerate_narrow_terminals,
 )
-from timetile.runtime.kernels.of_program import Halos
+from timetile.runtime.kernels.options import Halos
 from timetile.runtime.program.compiled_program import Executor
 
 Command = Callable[[Options, Log], int]

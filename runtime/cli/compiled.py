@@ -14,7 +14,9 @@ from timetile.runtime.cli.options import Options
 from timetile.runtime.cli.terminal import progress
 from timetile.runtime.cli.usage import UsageError
 from timetile.runtime.device.gpu import device
-from timetile.runtime.kernels.of_program import Kernel, ProgramKernels, loops_of
+from timetile.runtime.kernels.kernel import Kernel
+from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.loading.plugins import parsed_passes
 from timetile.runtime.machine.driver import gpu_is_available
 from timetile.runtime.machine.teams import thread_count

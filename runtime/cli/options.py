@@ -10,7 +10,7 @@ from typing import Literal
 from timetile.passes.cells.contract_cells import FpContract
 from timetile.passes.cells.simplify_cells import FpDivision
 from timetile.runtime.cli.terminal import Log
-from timetile.runtime.kernels.of_program import Halos
+from timetile.runtime.kernels.options import Halos
 from timetile.runtime.program.compiled_program import Executor
 
 Emit = Literal["temporal", "tile", "gpu", "nvvm", "ptx", "bundle"]

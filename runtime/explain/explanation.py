@@ -38,7 +38,8 @@ from timetile.runtime.explain.kernel_sections import (
 )
 from timetile.runtime.explain.paper_models import model_section
 from timetile.runtime.explain.program_sections import argument_section, loop_section
-from timetile.runtime.kernels.of_program import Kernel, loops_of
+from timetile.runtime.kernels.kernel import Kernel
+from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.program.compiled_program import CompiledProgram
 
 LIMITS = {

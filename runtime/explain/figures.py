@@ -22,7 +22,7 @@ from timetile.passes.raising.narrow_fields import read_field
 from timetile.passes.targets.target import Target
 from timetile.runtime.executors.numpy_loops import cell_function
 from timetile.runtime.explain.utilisation import alu_utilisation
-from timetile.runtime.kernels.of_program import Kernel
+from timetile.runtime.kernels.kernel import Kernel
 
 
 def flops_of(op: Operation) -> int:

@@ -38,7 +38,7 @@ from timetile.runtime.explain.names import name_of, short
 from timetile.runtime.explain.summary_facts import product
 from timetile.runtime.explain.utilisation import classify, multiprocessor_utilisation
 from timetile.runtime.kernels.assembler import assembler_version
-from timetile.runtime.kernels.of_program import Kernel
+from timetile.runtime.kernels.kernel import Kernel
 
 NO_ASSEMBLER = 'unknown without the assembler; pip install "timetile[assembler]"'
 

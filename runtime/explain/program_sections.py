@@ -28,7 +28,7 @@ from timetile.runtime.explain.names import name_of, names, spans
 from timetile.runtime.explain.summary_facts import plural
 from timetile.runtime.host.loop_facts import is_trip_count
 from timetile.runtime.host.parameters import Parameter, names_of
-from timetile.runtime.kernels.of_program import loops_of
+from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.program.compiled_program import CompiledProgram
 
 

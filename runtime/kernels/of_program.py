@@ -3,46 +3,33 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from threading import RLock
-from typing import Literal
 
-from xdsl.context import Context
 from xdsl.dialects import gpu
-from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import IndexType, ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Operation
-from xdsl.passes import ModulePass, PassPipeline
+from xdsl.passes import ModulePass
 
 import timetile
 from timetile.dialects.temporal import LoopOp
-from timetile.dialects.tile import ApplyOp, KernelOp
+from timetile.dialects.tile import KernelOp
 from timetile.dialects.verified import ancestor_of
-from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
-from timetile.lowering.pipelines import (
-    temporal_passes,
-    thread_passes,
-    tile_passes,
-)
 from timetile.lowering.plan_launches import PlannedKernel, kernel_facts
 from timetile.lowering.ptx.functions import nvrtc_version
-from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.passes.analysis.cells.quotients import check_quotients
 from timetile.passes.analysis.launches.trip_counts import constant_steps, most_steps_at_once
-from timetile.passes.cells.contract_cells import FpContract
-from timetile.passes.cells.simplify_cells import FpDivision
-from timetile.passes.diagnostics import CompileError, apply_verified, collected_remarks, refuse
+from timetile.passes.diagnostics import CompileError, collected_remarks, refuse
 from timetile.passes.loops.common_halos import CommonHalosPass
 from timetile.passes.raising.memory import ANY_MEMORY, written_memory
-from timetile.passes.targets.target import ARCH_ATTRIBUTE, DEFAULT_ARCH, Target, target_named
 from timetile.runtime.cache.keys import key_of, sources_key
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.host.functions import check_host
 from timetile.runtime.host.halo_notice import HaloNotice
 from timetile.runtime.host.memory import HOST_OPERATIONS
-from timetile.runtime.kernels.assembler import assemble, assembler_version
+from timetile.runtime.kernels.assembled_choice import AssembledChoice
+from timetile.runtime.kernels.assembler import assembler_version
 from timetile.runtime.kernels.kernel import (
     Kernel,
     decode_facts,
@@ -50,97 +37,16 @@ from timetile.runtime.kernels.kernel import (
     encode_facts,
     encode_kernel,
 )
-from timetile.runtime.kernels.levels import Levels, levels_of
-from timetile.runtime.kernels.lowered import launch_facts, lowered_kernel
-from timetile.runtime.loading.modules import make_context
-from timetile.runtime.loading.plugins import is_foreign
+from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.kernels.lowered import lowered_kernel
+from timetile.runtime.kernels.making import kernel_module, made_kernel
+from timetile.runtime.kernels.options import Options, run_passes
 from timetile.runtime.loading.selection import keep_only
 
 LEFT = "left unchanged: "
 """The words of remarks on stencil operations run neither by a kernel nor by the host."""
 
 LOGGER = logging.getLogger("timetile")
-
-Halos = Literal["compared", "common", "apart"]
-"""
-Knowledge about the cells of rotating buffers outside the bounds: a run compares the cells, the
-caller promises equal cells, or nothing is known.
-"""
-
-
-@dataclass(frozen=True)
-class Options:
-    """The options of a compilation, besides the program."""
-
-    depth: int | None = None
-    arch: str = DEFAULT_ARCH
-    fp_contract: FpContract = "fast"
-    passes: tuple[ModulePass, ...] | None = None
-    """Passes in place of the default passes, for each level with given passes."""
-    function: str | None = None
-    fp_division: FpDivision = "exact"
-    bound_waits: bool = False
-    """
-    Whether waits for other blocks, and for arriving warps, end with a report if nothing comes.
-    """
-    halos: Halos = "compared"
-    part: str | None = None
-    """The part of the GPU, unless the default part of the architecture."""
-    multiprocessors: int | None = None
-    """Multiprocessors of the GPU, unless equal to the part's number."""
-
-    @property
-    def target(self) -> Target:
-        """The facts of the GPU."""
-        return target_named(self.part or self.arch, self.multiprocessors)
-
-    @cached_property
-    def given(self) -> Levels:
-        """The given passes, by level."""
-        return levels_of(self.passes or ())
-
-    def temporal_passes(self) -> tuple[ModulePass, ...]:
-        """Passes from the stencil dialect to time loops."""
-        common = self.halos == "common"
-        if self.given.temporal:
-            return (*self.given.temporal, *((CommonHalosPass(),) if common else ()))
-        return temporal_passes(self.fp_contract, self.fp_division, common_halos=common)
-
-    def tile_passes(self) -> tuple[ModulePass, ...]:
-        """Passes from time loops to placed kernels."""
-        return self.given.tile or tile_passes(
-            self.depth, self.part or self.arch, self.multiprocessors
-        )
-
-    def thread_passes(self) -> tuple[ModulePass, ...]:
-        """Passes from placed kernels to the code of threads."""
-        return self.given.threads or thread_passes()
-
-    def nvvm_passes(self) -> tuple[ModulePass, ...]:
-        """Passes from the code of threads to the nvvm level."""
-        return self.given.nvvm or (ConvertGpuToNvvmPass(),)
-
-    def key(self) -> str:
-        """The options as text."""
-        below = (*self.tile_passes(), *self.thread_passes(), *self.nvvm_passes())
-        passes = ",".join(str(p) for p in below)
-        arithmetic = f"{self.fp_contract};{self.fp_division}"
-        return f"{self.arch};{arithmetic};{self.function};{self.bound_waits};{passes}"
-
-
-def run_passes(passes: tuple[ModulePass, ...], module: ModuleOp, *, verify: bool = True) -> None:
-    """Run passes and verify the result. A failure is a bug, and names the pass."""
-    # Passes of other packages may need dialects.
-    context = make_context() if any(map(is_foreign, passes)) else Context()
-    if verify:
-        apply_verified(passes, module, context)
-    else:
-        PassPipeline(passes).apply(context, module)
-
-
-def loops_of(module: ModuleOp) -> list[LoopOp]:
-    """The time loops of a module, in order."""
-    return [op for op in module.walk() if isinstance(op, LoopOp)]
 
 
 def take_steps(loop: LoopOp) -> None:
@@ -187,10 +93,19 @@ class ProgramKernels:
         )  # fmt: skip
 
     @cached_property
+    def choice(self) -> AssembledChoice:
+        """The schedules of the loops, chosen with the assembler where there is one."""
+        return AssembledChoice(self.options, self.cache, self.key)
+
+    @cached_property
     def tiled(self) -> ModuleOp:
         """The module with all kernels at tile level."""
         module = self.source.clone()
-        self.run(self.options.tile_passes(), module)
+        choosing, placing = self.options.halves_of_tile_passes()
+        self.run(choosing, module)
+        if choosing:
+            self.choice.refine(module)
+        self.run(placing, module)
         return module
 
     def run(self, passes: tuple[ModulePass, ...], module: ModuleOp, *, verify: bool = True) -> None:
@@ -299,17 +214,7 @@ class ProgramKernels:
 
     def kernel_module(self, name: str) -> ModuleOp:
         """A module with one kernel at tile level, its loop's schedule and the cell functions."""
-        kept: list[Operation] = []
-        cells: set[str] = set()
-        for op in self.tiled.ops:
-            if isinstance(op, KernelOp) and op.sym_name.data == name:
-                kept.append(op)
-                cells = {s.cell.string_value() for s in op.stages if isinstance(s, ApplyOp)}
-        for op in self.tiled.ops:
-            if isinstance(op, FuncOp) and op.sym_name.data in cells:
-                kept.insert(0, op)
-        said: dict[str, Attribute] = {ARCH_ATTRIBUTE: StringAttr(self.options.target.name)}
-        return ModuleOp([op.clone() for op in kept], said)
+        return kernel_module(self.tiled, name, self.options.target)
 
     def threads(self, name: str) -> gpu.ModuleOp:
         """
@@ -346,29 +251,11 @@ class ProgramKernels:
     def make(self, name: str) -> Kernel:
         """Lower, print, assemble and cache a kernel."""
         LOGGER.info("compiling @%s", name)
-        module = self.nvvm(name)
-        facts = launch_facts(lowered_kernel(module))
-        arch = self.options.target
-        bound = self.options.bound_waits
-        ptx = print_module(kernels_of(module), arch.isa.ptx_version, arch.name, bound_waits=bound)
-        assembled = assemble(ptx, arch.name, name) if assembler_version() is not None else None
-        if assembled is not None and assembled.spill_bytes:
-            LOGGER.info("@%s spills %d bytes", name, assembled.spill_bytes)
-        kernel = Kernel(
-            name,
-            ptx,
-            None if assembled is None else assembled.cubin,
-            arch=arch.name,
-            grid=facts.grid.data,
-            block=facts.block.data,
-            cluster=facts.cluster.data,
-            blocks_per_tile=facts.blocks_per_tile.data,
-            message_words=facts.message_words.data,
-            bound_waits=bound,
-            shared_bytes=facts.shared_bytes.data,
-            registers=0 if assembled is None else assembled.registers,
-            spill_bytes=0 if assembled is None else assembled.spill_bytes,
-        )
+        with collected_remarks() as remarks:
+            kernel = self.choice.kernels.get(name) or made_kernel(self.tiled, name, self.options)
+        self.remarks.update(dict.fromkeys(map(str, remarks)))
+        if kernel.spill_bytes:
+            LOGGER.info("@%s spills %d bytes", name, kernel.spill_bytes)
         if self.cache is not None:
             self.cache.write(key_of(self.key, name), encode_kernel(kernel))
         return kernel

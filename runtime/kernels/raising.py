@@ -18,7 +18,8 @@ import timetile
 from timetile.runtime.cache.keys import key_of, sources_key
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.kernels.kernel import Parts
-from timetile.runtime.kernels.of_program import Options, raise_program
+from timetile.runtime.kernels.of_program import raise_program
+from timetile.runtime.kernels.options import Options
 from timetile.runtime.loading.modules import load, load_text, make_context
 
 

@@ -22,7 +22,7 @@ from timetile.runtime.cache.keys import key_of, sources_key
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.executors.numpy_loops import Progress
 from timetile.runtime.host.memory import Memory, ViewMemory
-from timetile.runtime.kernels.of_program import loops_of
+from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.machine.core_cache import core_cache_bytes
 from timetile.runtime.machine.llvm import Code, object_code, processor
 from timetile.runtime.machine.teams import Team

@@ -18,7 +18,9 @@ from timetile.passes.loops.temporal_fusion import TemporalFusionPass
 from timetile.passes.target_arch import TargetArchPass
 from timetile.passes.targets.target import NAMES, target_named
 from timetile.runtime.cache.store import Cache
-from timetile.runtime.kernels.of_program import Halos, Options, ProgramKernels, loops_of
+from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.kernels.of_program import ProgramKernels
+from timetile.runtime.kernels.options import Halos, Options
 from timetile.runtime.kernels.raising import raised
 from timetile.runtime.loading.modules import check_program
 from timetile.runtime.loading.plugins import is_foreign

@@ -15,7 +15,7 @@ from support.description import Program
 from support.programs import program_text
 from timetile.dialects.temporal import LoopOp
 from timetile.passes.analysis.skews import Lags, Skew
-from timetile.runtime.kernels.of_program import loops_of
+from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.machine import core_cache
 from timetile.runtime.machine.core_cache import (
     USUAL_BYTES,

@@ -14,7 +14,7 @@ from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.lowering.ptx.waits import MOST_POLLS, MOST_SLEEPS
 from timetile.runtime.device import gpu_memory
 from timetile.runtime.device.gpu import Device
-from timetile.runtime.kernels.of_program import Kernel
+from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.loading.modules import load_text
 
 

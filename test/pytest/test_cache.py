@@ -20,7 +20,8 @@ from timetile.runtime.cache.folder import default_directory
 from timetile.runtime.cache.keys import key_of, sources_key
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.kernels.kernel import Kernel
-from timetile.runtime.kernels.of_program import Options, ProgramKernels, raise_program
+from timetile.runtime.kernels.of_program import ProgramKernels, raise_program
+from timetile.runtime.kernels.options import Options
 from timetile.runtime.loading.modules import load
 
 TEXT = program_text(entry("heat-1d").make((37,)))

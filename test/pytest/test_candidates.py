@@ -24,7 +24,9 @@ from timetile.passes.scheduling.schedule_space import DEEPEST, schedules
 from timetile.passes.scheduling.trial_kernels import TrialKernels
 from timetile.passes.targets.hardware import SCHEDULERS
 from timetile.passes.targets.target import target_named
-from timetile.runtime.kernels.of_program import Options, loops_of, raise_program
+from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.kernels.of_program import raise_program
+from timetile.runtime.kernels.options import Options
 from timetile.runtime.loading.modules import load
 
 

@@ -24,7 +24,8 @@ from support.cell_programs import program_of, stored
 from support.executors import kernel_executors
 from timetile.passes.analysis.cells.cell_operations import FUNCTIONS
 from timetile.runtime.kernels.assembler import assemble
-from timetile.runtime.kernels.of_program import Options, raise_program
+from timetile.runtime.kernels.of_program import raise_program
+from timetile.runtime.kernels.options import Options
 from timetile.runtime.loading.modules import load
 from timetile.runtime.program.compiled_program import Executor
 

@@ -12,7 +12,7 @@ from support.sizes import spread
 from timetile.dialects.tile import KernelOp
 from timetile.lowering.pipelines import tile_passes
 from timetile.passes.analysis.placed import layout_of
-from timetile.runtime.kernels.of_program import run_passes
+from timetile.runtime.kernels.options import run_passes
 
 Cases = tuple[ModuleType, ModuleType]
 

@@ -22,7 +22,8 @@ from timetile.runtime.explain.figures import (
     redundancy,
 )
 from timetile.runtime.kernels.assembler import assembler_version
-from timetile.runtime.kernels.of_program import Kernel, loops_of
+from timetile.runtime.kernels.kernel import Kernel
+from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.kernels.planning import planned_function
 
 pytestmark = pytest.mark.usefixtures("own_cache")

@@ -38,7 +38,7 @@ from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.analysis.cells.sharing import SharedCells
 from timetile.runtime.kernels.assembler import assembler_version
-from timetile.runtime.kernels.of_program import loops_of
+from timetile.runtime.kernels.loops import loops_of
 
 # One worker has the shared results of the file's tests.
 pytestmark = pytest.mark.xdist_group("code_content")

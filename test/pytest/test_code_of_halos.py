@@ -31,7 +31,7 @@ from support.steady_loops import (
 )
 from timetile.dialects.tile import Form
 from timetile.passes.analysis.cells.constants import integer_constant
-from timetile.runtime.kernels.of_program import loops_of
+from timetile.runtime.kernels.loops import loops_of
 
 # One worker has the shared results of the file's tests.
 pytestmark = pytest.mark.xdist_group("code_content")

@@ -37,7 +37,9 @@ from timetile.passes.cost.setting import Setting
 from timetile.passes.tiling.device_tiling import DeviceTilingPass
 from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.tiling.register_streaming import RegisterStreamingPass
-from timetile.runtime.kernels.of_program import Halos, Options, loops_of, raise_program
+from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.kernels.of_program import raise_program
+from timetile.runtime.kernels.options import Halos, Options
 from timetile.runtime.loading.modules import load
 from timetile.runtime.program.compiled_program import Executor
 

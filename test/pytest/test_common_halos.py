@@ -33,7 +33,7 @@ from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.tiling.register_streaming import RegisterStreamingPass
 from timetile.runtime.device.gpu import Device, device
 from timetile.runtime.host.halos import COMPARE_HALOS, WARPS_OF_A_BLOCK, HaloFrame, halos_differ
-from timetile.runtime.kernels.of_program import Halos
+from timetile.runtime.kernels.options import Halos
 from timetile.runtime.machine.driver import gpu_is_available
 from timetile.runtime.program.compiled_program import Executor
 

@@ -16,7 +16,7 @@ from support.programs import program_text
 from timetile.passes.analysis.launches.launch_planning import deepest_launch, plan
 from timetile.passes.analysis.launches.rotation import Rotation
 from timetile.passes.analysis.launches.trip_counts import constant_steps
-from timetile.runtime.kernels.of_program import loops_of
+from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.program.compiled_program import Executor
 
 HEAT = Rotation((1, 0), (True, False), (False, True))

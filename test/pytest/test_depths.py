@@ -24,7 +24,9 @@ from timetile.passes.scheduling.choose_schedule import CLIFF, fitting
 from timetile.passes.scheduling.ran_out import drop_between
 from timetile.passes.scheduling.reasons import Resource
 from timetile.passes.targets.target import target_named
-from timetile.runtime.kernels.of_program import Halos, Options, loops_of, raise_program
+from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.kernels.of_program import raise_program
+from timetile.runtime.kernels.options import Halos, Options
 from timetile.runtime.loading.modules import load
 
 SM_90 = target_named("sm_90")

@@ -23,7 +23,9 @@ from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.scheduling.candidates import Candidate, candidates
 from timetile.passes.scheduling.schedule_space import DEEPEST, DEVICE_SHARES
 from timetile.passes.targets.target import target_named
-from timetile.runtime.kernels.of_program import Options, loops_of, raise_program
+from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.kernels.of_program import raise_program
+from timetile.runtime.kernels.options import Options
 from timetile.runtime.loading.modules import load
 
 # One worker has the shared results of the file's tests.

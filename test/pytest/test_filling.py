@@ -19,7 +19,7 @@ from timetile.dialects.tile import ApplyOp, Form
 from timetile.passes.analysis.geometry.filling import filling_loops, first_step
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
-from timetile.runtime.kernels.of_program import Halos
+from timetile.runtime.kernels.options import Halos
 from timetile.runtime.program.compiled_program import Executor
 
 

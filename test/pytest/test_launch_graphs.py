@@ -13,7 +13,7 @@ from support.command_line import HEAT
 from support.recorder import Recorder, buffers_of, heat, launches
 from timetile.runtime.device.cells import DeviceBuffer
 from timetile.runtime.device.gpu_runner import GpuRunner
-from timetile.runtime.kernels.of_program import loops_of
+from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.program.compiled_program import CompiledProgram
 
 

@@ -25,7 +25,7 @@ from timetile.dialects.tile import LoadOp
 from timetile.lowering.pipelines import tile_passes
 from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
 from timetile.passes.tiling.device_tiling import DeviceTilingPass
-from timetile.runtime.kernels.of_program import loops_of
+from timetile.runtime.kernels.loops import loops_of
 
 
 def memory_passes() -> tuple[ModulePass, ...]:

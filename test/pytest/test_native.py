@@ -23,7 +23,7 @@ from support.sizes import spread
 from timetile.lowering.cpu.convert_temporal_to_llvm import functions_of
 from timetile.passes.analysis import skews
 from timetile.runtime.cache.store import Cache
-from timetile.runtime.kernels.of_program import loops_of
+from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.machine import llvm, teams
 from timetile.runtime.machine.llvm import Processor
 from timetile.runtime.machine.teams import PythonBarrier, Team, available_threads, thread_count

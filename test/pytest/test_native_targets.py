@@ -13,7 +13,7 @@ import timetile
 from support.catalogue import entry
 from support.programs import program_text
 from timetile.lowering.cpu.convert_temporal_to_llvm import functions_of
-from timetile.runtime.kernels.of_program import loops_of
+from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.machine import llvm
 
 NAMES = ("coupled-2d", "mixed-2d", "wave-3d")

@@ -26,7 +26,7 @@ from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.kernels.assembler import AssemblerError, assemble
-from timetile.runtime.kernels.of_program import Kernel
+from timetile.runtime.kernels.kernel import Kernel
 
 pytestmark = pytest.mark.covering
 

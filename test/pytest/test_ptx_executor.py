@@ -33,7 +33,8 @@ from timetile.passes.cells.contract_cells import FpContract
 from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.executors.simt.errors import SimtError
-from timetile.runtime.kernels.of_program import Kernel, ProgramKernels
+from timetile.runtime.kernels.kernel import Kernel
+from timetile.runtime.kernels.of_program import ProgramKernels
 
 
 # The test `test_contraction_is_decided_before_any_executor` runs the other half of the programs.

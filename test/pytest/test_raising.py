@@ -12,7 +12,7 @@ from timetile.dialects.temporal import LoopOp
 from timetile.passes.diagnostics import CompileError, where
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.kernels import raising
-from timetile.runtime.kernels.of_program import Options
+from timetile.runtime.kernels.options import Options
 
 HEAT = (Path(__file__).parents[2] / "examples" / "heat2d.mlir").read_text()
 

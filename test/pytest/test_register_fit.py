@@ -55,8 +55,8 @@ def strip(cells: int, steps: int, *, words: int = 2, dividing: int = 0) -> Regis
         streams=True, axes=1, threads=256, steps=steps, words=words,
         words_per_cell=words * (1 + 2 * steps), cells=cells, rows=1, row_cells=cells, loads=1,
         row_reach=1, live_words=words, body_words=words, scalar_words=0, fixed_words=0, boxed=0,
-        dividing=dividing, approximates=False, sums_early=False, splits=False, wide_copies=False,
-        message_edge=0, around=2, has_corners=False, odd_slots=0,
+        dividing=dividing, approximates=False, sums_early=False, holds_oldest=False, splits=False,
+        wide_copies=False, message_edge=0, around=2, has_corners=False, odd_slots=0,
         stages=(StageTaps(0, 0, 5, 2),),
     )  # fmt: skip
 

@@ -21,7 +21,9 @@ from timetile.passes.loops.temporal_fusion import write_depths
 from timetile.passes.scheduling.schedule_space import schedules
 from timetile.passes.scheduling.trial_kernels import TrialKernels
 from timetile.passes.targets.target import target_named
-from timetile.runtime.kernels.of_program import Options, loops_of, raise_program, run_passes
+from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.kernels.of_program import raise_program
+from timetile.runtime.kernels.options import Options, run_passes
 from timetile.runtime.loading.modules import load
 
 PROGRAMS = (("heat-2d", (300, 410)), ("heat-3d", (40, 70, 130)), ("box-2d", (300, 410)))

@@ -20,7 +20,9 @@ from timetile.passes.scheduling.candidates import candidates
 from timetile.passes.targets.isa import ISAS
 from timetile.passes.targets.parts import PARTS, Part, default_part, part_for
 from timetile.passes.targets.target import NAMES, target_named
-from timetile.runtime.kernels.of_program import Options, loops_of, raise_program
+from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.kernels.of_program import raise_program
+from timetile.runtime.kernels.options import Options
 from timetile.runtime.loading.modules import load, make_context
 from timetile.runtime.program.compiled_program import Executor
 

@@ -26,7 +26,7 @@ from timetile.runtime.explain.utilisation import (
     registers,
     thread_reads,
 )
-from timetile.runtime.kernels.of_program import run_passes
+from timetile.runtime.kernels.options import run_passes
 from timetile.runtime.loading.modules import load
 
 pytestmark = pytest.mark.covering

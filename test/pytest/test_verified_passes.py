@@ -9,7 +9,7 @@ from xdsl.dialects.func import ReturnOp
 from xdsl.passes import ModulePass
 
 from timetile.passes.diagnostics import CompileError
-from timetile.runtime.kernels.of_program import run_passes
+from timetile.runtime.kernels.options import run_passes
 
 
 class Harmless(ModulePass):

@@ -13,9 +13,9 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
+from xdsl.traits import SymbolTable
 
 from timetile.dialects.tile import ApplyOp, KernelOp, taps_of
-from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.queues.lags import oldest_age
 
 
@@ -30,7 +30,7 @@ def made_from_newest(kernel: KernelOp, queue: SSAValue) -> set[SSAValue]:
     return found
 
 
-def late_operations(function: FuncOp, late: set[SSAValue]) -> set[Operation]:
+def dependent_operations(function: FuncOp, late: set[SSAValue]) -> set[Operation]:
     """The operations of a cell function that depend on an argument in `late`."""
     known = set(late)
     found: set[Operation] = set()
@@ -59,12 +59,18 @@ def holds_oldest_plane(kernel: KernelOp, queue: SSAValue) -> bool:
 def meets_newest(module: ModuleOp, stage: ApplyOp, queue: SSAValue, newest: set[SSAValue]) -> bool:
     """
     Whether an operation of a stage's cell function reads the oldest plane of a queue, and depends
-    on the newest plane of a queue in `newest`.
+    on the newest plane of a queue in `newest`. False without the cell function: kernels may be
+    placed before their cells are known.
     """
-    arguments = cell_function(module, stage).body.block.args
+    function = SymbolTable.lookup_symbol(module, stage.cell)
+    if not isinstance(function, FuncOp):
+        return False
+    arguments = function.body.block.args
     taps = [(stage.queues[tap.operand], stage.age(tap)) for tap in stage.tap_list]
-    late = {arguments[n] for n, (tapped, age) in enumerate(taps) if age == 0 and tapped in newest}
-    operations = late_operations(cell_function(module, stage), late)
+    late: set[SSAValue] = {
+        arguments[n] for n, (tapped, age) in enumerate(taps) if age == 0 and tapped in newest
+    }
+    operations = dependent_operations(function, late)
     oldest = oldest_age(queue, stage.kernel.stream_axis)
     return any(
         use.operation in operations

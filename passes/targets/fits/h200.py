@@ -37,6 +37,7 @@ PARAMETERS = Parameters(
         volume=1.55,  # 12 assembled kernels: 1.4 to 1.6
         resident=36,  # 150 assembled kernels
         resident_cell=12,  # 150 assembled kernels
+        held=3.5,  # heat conduction beginning with both far planes, assembled: 3.6 to 5
         joining=13,  # boxes in 2D, assembled: 10 to 15
         turns=30,  # boxes in 2D, assembled
         turns_level=3,  # 9 points at seven levels of six cells, assembled
@@ -62,6 +63,9 @@ PARAMETERS = Parameters(
         guard_instructions=1.4,  # 3D; nothing hides the instructions
         sum_guard_instructions=7.1,  # 3D
         spill_instructions=2,
+        # 12 kernels of heat conduction, H100: benchmarks/results/spills-h100.json
+        spill_cycles=3.4,
+        spill_words=36,
         constants_at_hand=30,  # boxes in 2D
         dividing_warps={8: 12, 4: 16},
         dividing_power=1 / 3,  # 8 and 12 of 12 warps in FP64

@@ -25,7 +25,8 @@ from timetile.runtime.executors.simt.memory import Buffer
 from timetile.runtime.host.cell_nests import FarMemory, NestPlaces
 from timetile.runtime.host.functions import HostValues
 from timetile.runtime.kernels.gathering import THREADS, GatherFrame, gather_name, gather_text
-from timetile.runtime.kernels.of_program import Kernel, ProgramKernels
+from timetile.runtime.kernels.kernel import Kernel
+from timetile.runtime.kernels.of_program import ProgramKernels
 
 
 class FieldOfPtx(Buffer):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from timetile.passes.scheduling.candidates import Candidate, candidates
 from timetile.passes.targets.target import target_named
-from timetile.runtime.kernels.of_program import Options, loops_of, raise_program
+from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.kernels.of_program import raise_program
+from timetile.runtime.kernels.options import Options
 from timetile.runtime.loading.modules import load
 
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from timetile.runtime.device.arguments import LaunchArguments
-from timetile.runtime.kernels.of_program import Kernel
+from timetile.runtime.kernels.kernel import Kernel
 
 MULTIPROCESSORS = 10
 

@@ -19,7 +19,7 @@ from support.generate_bounds import programs_of_bounds, schedules_of_bounds
 from support.generate_roles import programs_of_any_roles
 from support.schedules import Schedule, warp_row
 from timetile.dialects.tile import Form
-from timetile.runtime.kernels.of_program import Halos
+from timetile.runtime.kernels.options import Halos
 
 FORMS = tuple(Form)
 """How sums may be split."""

@@ -10,7 +10,7 @@ from support.compare import assert_as_unfused
 from support.description import Program, random_inputs
 from support.programs import program_text
 from timetile.dialects.tile import KernelOp
-from timetile.runtime.kernels.of_program import Halos
+from timetile.runtime.kernels.options import Halos
 from timetile.runtime.program.compiled_program import Executor
 
 

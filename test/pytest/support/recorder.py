@@ -16,7 +16,9 @@ from timetile.runtime.device.cells import DeviceBuffer
 from timetile.runtime.device.gpu import Device
 from timetile.runtime.device.gpu_runner import GpuRunner
 from timetile.runtime.host.halos import HaloFrame
-from timetile.runtime.kernels.of_program import Halos, Kernel, loops_of
+from timetile.runtime.kernels.kernel import Kernel
+from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.kernels.options import Halos
 from timetile.runtime.program.compiled_program import CompiledProgram
 
 SCRATCH = 77

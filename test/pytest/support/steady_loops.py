@@ -23,7 +23,8 @@ from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
-from timetile.runtime.kernels.of_program import Halos, loops_of
+from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.kernels.options import Halos
 
 INDEXING = (arith.AddiOp, arith.MuliOp, arith.AndIOp, arith.CmpiOp, llvm.GEPOp)
 """Addresses, slots of rings, and tests whether a plane is stored."""

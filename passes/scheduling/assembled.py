@@ -1,0 +1,124 @@
+"""The choice among schedules that the assembler has seen.
+
+The cost model ranks schedules by a count of registers, and for bodies unlike its samples the count
+is off. `best_assembled` has the model's best schedule assembled, costs the spills of its steady
+loop, corrects the count for similar schedules, and goes on with the best of the others, until the
+best assembled schedule is at least as fast as any other is expected to be. A kernel without spills
+ends the search at once: the search then costs nothing, as the kernel is needed anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from timetile.dialects.tile.schedule import Schedule
+from timetile.passes.cost.spills import spilled_cost
+from timetile.passes.cost.terms import Cost
+from timetile.passes.scheduling.candidates import Candidate
+from timetile.passes.targets.hardware import LANES
+from timetile.passes.targets.target import Target
+
+MOST_ASSEMBLED = 6
+"""Most kernels assembled for a choice."""
+
+
+@dataclass(frozen=True)
+class AssembledKernel:
+    """What the assembler made of the deepest kernel of a candidate."""
+
+    registers: int
+    """Registers of a thread."""
+    spilled_words: float
+    """
+    32-bit words of a thread moved between registers and local memory in a stream step of the
+    steady loop.
+    """
+
+
+@dataclass(frozen=True)
+class AssembledCandidate:
+    """A candidate, its assembled kernel, and the cost with the kernel's spills."""
+
+    candidate: Candidate
+    kernel: AssembledKernel
+    cost: Cost
+
+    @property
+    def worth(self) -> float:
+        """The candidate's measure for comparisons, with the kernel's spills."""
+        share = self.cost.gcells_per_second / self.candidate.cost.gcells_per_second
+        return self.candidate.worth * share
+
+
+Assembler = Callable[[Candidate], AssembledKernel]
+"""Assembles the deepest kernel of a candidate."""
+
+
+def warps_of(schedule: Schedule) -> int:
+    """Warps of a multiprocessor."""
+    return schedule.layout().threads * schedule.occupancy // LANES
+
+
+def with_kernel(
+    candidate: Candidate, kernel: AssembledKernel, target: Target
+) -> AssembledCandidate:
+    """A candidate with its assembled kernel."""
+    words, warps = kernel.spilled_words, warps_of(candidate.schedule)
+    return AssembledCandidate(candidate, kernel, spilled_cost(candidate.cost, words, warps, target))
+
+
+def kept_cells(candidate: Candidate) -> int:
+    """Cells kept by a thread for all levels, the measure of a kernel's size."""
+    return candidate.depth * prod(candidate.schedule.cells)
+
+
+def are_alike(one: Schedule, other: Schedule) -> bool:
+    """Whether the count of registers is off for the same reasons."""
+    return (one.tile, one.form, one.resident) == (other.tile, other.form, other.resident)
+
+
+def missing_registers(
+    candidate: Candidate, seen: Sequence[AssembledCandidate], target: Target
+) -> float:
+    """
+    The registers expected to be missing for a candidate: by the model, corrected by the last
+    similar kernel that was assembled. A missing register is a word moved in each stream step.
+    """
+    room = target.isa.registers_for(warps_of(candidate.schedule) * LANES)
+    for known in reversed(seen):
+        if are_alike(known.candidate.schedule, candidate.schedule):
+            needed = known.kernel.registers + known.kernel.spilled_words
+            off = needed - known.candidate.cost.registers
+            scale = kept_cells(candidate) / kept_cells(known.candidate)
+            return max(0.0, candidate.cost.registers + scale * off - room)
+    return 0.0
+
+
+def expected(
+    candidate: Candidate, seen: Sequence[AssembledCandidate], target: Target
+) -> AssembledCandidate:
+    """A candidate with the kernel to be expected after other kernels were assembled."""
+    missing = missing_registers(candidate, seen, target)
+    return with_kernel(candidate, AssembledKernel(candidate.cost.registers, missing), target)
+
+
+def best_assembled(
+    candidates: Sequence[Candidate], assemble: Assembler, target: Target
+) -> list[AssembledCandidate]:
+    """
+    The assembled candidates, the best first; `candidates` are the model's best first, at least one.
+    At most `MOST_ASSEMBLED` are assembled.
+    """
+    first, *others = candidates
+    seen = [with_kernel(first, assemble(first), target)]
+    while others and len(seen) < MOST_ASSEMBLED:
+        hoped = max(
+            (expected(candidate, seen, target) for candidate in others), key=lambda each: each.worth
+        )
+        if hoped.worth <= max(each.worth for each in seen):
+            break
+        others.remove(hoped.candidate)
+        seen.append(with_kernel(hoped.candidate, assemble(hoped.candidate), target))
+    return sorted(seen, key=lambda each: -each.worth)

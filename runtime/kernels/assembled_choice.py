@@ -1,0 +1,202 @@
+"""The schedules of a program's loops, chosen with the assembler.
+
+`choose-schedule` is a pure function of the IR, and knows registers by a model. Here, the deepest
+kernel of the model's choice is lowered and assembled; if its steady loop spills, other candidates
+are assembled, too, and the best by what the assembler says is written on the loop
+(`passes/scheduling/assembled.py`). The chosen kernel is not made again, and the choice is kept in
+the cache beside the kernels. Without an assembler, the model's choice stays.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import Parser
+
+from timetile.dialects.syntax import encode_integers
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile import KernelOp
+from timetile.dialects.tile.schedule import ScheduleAttr
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.diagnostics import collected_remarks
+from timetile.passes.loops.temporal_fusion import write_depths
+from timetile.passes.scheduling.assembled import (
+    AssembledCandidate,
+    AssembledKernel,
+    best_assembled,
+    warps_of,
+)
+from timetile.passes.scheduling.candidates import Candidate, Trials
+from timetile.passes.scheduling.schedule_space import schedules
+from timetile.passes.targets.hardware import LANES
+from timetile.runtime.cache.keys import key_of
+from timetile.runtime.cache.store import Cache
+from timetile.runtime.kernels.assembler import assembler_version
+from timetile.runtime.kernels.kernel import Kernel, Parts
+from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.kernels.machine_code import steady_loop
+from timetile.runtime.kernels.making import made_kernel
+from timetile.runtime.kernels.options import Options, run_passes
+from timetile.runtime.loading.modules import make_context
+
+FEW_REGISTERS = 0.5
+"""The share of a thread's registers below which a kernel is predicted to be safe from spills."""
+
+
+@dataclass(frozen=True)
+class AssembledSchedule:
+    """A schedule that was assembled for a loop, for reports and the cache."""
+
+    depth: int
+    """Steps of a launch."""
+    schedule: str
+    """The schedule's attribute, as text."""
+    registers: int
+    """Registers of a thread."""
+    spilled_words: float
+    """Words of a thread that a stream step moves between registers and local memory."""
+    gcells_per_second: float
+    """The prediction with these spills."""
+
+
+def encode_choice(choice: Sequence[Sequence[AssembledSchedule]]) -> Parts:
+    """The assembled schedules of all loops, the best first, as parts of a cache entry."""
+    rows = [[asdict(each) for each in loop] for loop in choice]
+    return {"schedules.json": json.dumps(rows).encode()}
+
+
+def decode_choice(parts: Parts) -> list[list[AssembledSchedule]]:
+    """The schedules encoded by `encode_choice`. Raises TypeError or ValueError for other parts."""
+    return [
+        [AssembledSchedule(**each) for each in loop] for loop in json.loads(parts["schedules.json"])
+    ]
+
+
+def with_one_loop(module: ModuleOp, number: int) -> tuple[ModuleOp, LoopOp]:
+    """A copy of a module with one time loop, and the loop."""
+    copy = module.clone()
+    loop = loops_of(copy)[number]
+    for other in loops_of(copy):
+        if other is not loop:
+            for result, buffer in zip(other.res, other.buffers):
+                result.replace_all_uses_with(buffer)
+            other.detach()
+            other.erase(safe_erase=False)
+    return copy, loop
+
+
+class LoopAssembler:
+    """Assembles the deepest kernels of one loop's candidates."""
+
+    def __init__(self, module: ModuleOp, number: int, options: Options):
+        self.module, _ = with_one_loop(module, number)
+        self.options = options
+        self.kernels: dict[Candidate, Kernel] = {}
+
+    def __call__(self, candidate: Candidate) -> AssembledKernel:
+        """What the assembler makes of a candidate's deepest kernel."""
+        module = self.module.clone()
+        (loop,) = loops_of(module)
+        loop.schedule = ScheduleAttr(candidate.schedule)
+        loop.depths = encode_integers((candidate.depth,))
+        with collected_remarks():
+            _, placing = self.options.halves_of_tile_passes()
+            run_passes(placing, module, verify=False)
+            name = loops_of(module)[0].kernel_names[0]
+            kernel = self.kernels[candidate] = made_kernel(module, name, self.options)
+        steady = None if kernel.cubin is None else steady_loop(kernel.cubin)
+        placed = next(
+            op for op in module.ops if isinstance(op, KernelOp) and op.sym_name.data == name
+        )
+        words = 0 if steady is None else steady.spill_words
+        return AssembledKernel(kernel.registers, words / Geometry(placed).period)
+
+
+class AssembledChoice:
+    """The schedules of a program's loops, chosen with the assembler."""
+
+    def __init__(self, options: Options, cache: Cache | None, key: str):
+        self.options, self.cache = options, cache
+        self.key = key_of(key, "schedules")
+        self.kernels: dict[str, Kernel] = {}
+        """The chosen deepest kernels, made for the choice."""
+        self.seen: list[list[AssembledSchedule]] = []
+        """For each loop the assembled schedules, the best first; none where none was assembled."""
+
+    def refine(self, module: ModuleOp) -> None:
+        """Replace schedules chosen by the model where the assembler knows better."""
+        if assembler_version() is None:
+            return
+        kept = None if self.cache is None else self.cache.decoded(self.key, decode_choice)
+        loops = loops_of(module)
+        if kept is not None and len(kept) == len(loops):
+            self.seen = kept
+        else:
+            self.seen = [self.assembled(module, number) for number in range(len(loops))]
+            if self.cache is not None:
+                self.cache.write(self.key, encode_choice(self.seen))
+        for loop, seen in zip(loops, self.seen):
+            if seen:
+                write_choice(loop, seen[0])
+
+    def assembled(self, module: ModuleOp, number: int) -> list[AssembledSchedule]:
+        """The assembled schedules of a loop, the best first; none if no spill is to be expected."""
+        loops = loops_of(module)
+        loop, target = loops[number], self.options.target
+        if loop.schedule is None or not loop.updates:
+            return []
+        found = candidates_from(module, loop, number, self.options)
+        if not found:
+            return []
+        room = target.isa.registers_for(warps_of(found[0].schedule) * LANES)
+        if found[0].cost.registers < FEW_REGISTERS * room:
+            return []
+        assembler = LoopAssembler(module, number, self.options)
+        seen = best_assembled(found, assembler, target)
+        if len(loops) == 1:
+            # With other loops in the function, kernels may have other names.
+            kernel = assembler.kernels[seen[0].candidate]
+            self.kernels[kernel.name] = kernel
+        return [summary_of(each) for each in seen]
+
+
+def candidates_from(
+    module: ModuleOp, loop: LoopOp, number: int, options: Options
+) -> list[Candidate]:
+    """
+    The model's candidates for a loop from the chosen one on, the best first. None if the choice is
+    no candidate: a schedule that reads memory, or one taken though it spills.
+    """
+    chosen, depth = loop.decisions, loop.depth_list[0]
+    copy, same = with_one_loop(module, number)
+    same.schedule = None
+    trials = Trials(same, copy, options.target)
+    found = trials.compared(options.depth, schedules(same, options.target)).found
+    first = next((c for c in found if c.schedule == chosen and c.depth == depth), None)
+    if first is None:
+        return []
+    others = found[found.index(first) + 1 :]
+    return [first, *filter(trials.lowers, others)]
+
+
+def summary_of(seen: AssembledCandidate) -> AssembledSchedule:
+    """An assembled candidate, for reports and the cache."""
+    return AssembledSchedule(
+        seen.candidate.depth,
+        str(ScheduleAttr(seen.candidate.schedule)),
+        seen.kernel.registers,
+        seen.kernel.spilled_words,
+        seen.cost.gcells_per_second,
+    )
+
+
+def write_choice(loop: LoopOp, chosen: AssembledSchedule) -> None:
+    """Write a schedule, and the depths of its plans, on a loop."""
+    attribute = Parser(make_context(), chosen.schedule).parse_attribute()
+    if not isinstance(attribute, ScheduleAttr):
+        raise ValueError(f"{chosen.schedule} is no schedule")
+    loop.schedule = attribute
+    write_depths(loop, [chosen.depth])
