@@ -147,7 +147,7 @@ def describe(program: CompiledProgram, answer: Answer) -> None:
     answer.schedule = str(loops_of(program.kernels.tiled)[0].schedule)
     answer.predicted = round(predicted(program, deepest.name).gcells_per_second, 1)
     answer.registers, answer.spilled_bytes = kernel.registers, kernel.spill_bytes
-    steady = None if kernel.cubin is None else steady_loop(kernel.cubin)
+    steady = None if kernel.cubin is None else steady_loop(kernel.cubin, kernel.arch)
     if steady is not None:
         answer.steady_instructions = steady.instructions
         answer.steady_spill_words = steady.spill_words

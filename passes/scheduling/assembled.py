@@ -83,17 +83,19 @@ def missing_registers(
     candidate: Candidate, seen: Sequence[AssembledCandidate], target: Target
 ) -> float:
     """
-    The registers expected to be missing for a candidate: by the model, corrected by the last
-    similar kernel that was assembled. A missing register is a word moved in each stream step.
+    The registers expected to be missing for a candidate: by the model, corrected by the assembled
+    kernel of the nearest size. A missing register is a word moved in each stream step.
     """
+    cells = kept_cells(candidate)
+    alike = (each for each in seen if are_alike(each.candidate.schedule, candidate.schedule))
+    known = min(alike, key=lambda each: abs(kept_cells(each.candidate) - cells), default=None)
+    if known is None:
+        return 0.0
     room = target.isa.registers_for(warps_of(candidate.schedule) * LANES)
-    for known in reversed(seen):
-        if are_alike(known.candidate.schedule, candidate.schedule):
-            needed = known.kernel.registers + known.kernel.spilled_words
-            off = needed - known.candidate.cost.registers
-            scale = kept_cells(candidate) / kept_cells(known.candidate)
-            return max(0.0, candidate.cost.registers + scale * off - room)
-    return 0.0
+    needed = known.kernel.registers + known.kernel.spilled_words
+    off = needed - known.candidate.cost.registers
+    scale = cells / kept_cells(known.candidate)
+    return max(0.0, candidate.cost.registers + scale * off - room)
 
 
 def expected(

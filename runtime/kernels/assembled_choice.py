@@ -107,7 +107,7 @@ class LoopAssembler:
             run_passes(placing, module, verify=False)
             name = loops_of(module)[0].kernel_names[0]
             kernel = self.kernels[candidate] = made_kernel(module, name, self.options)
-        steady = None if kernel.cubin is None else steady_loop(kernel.cubin)
+        steady = None if kernel.cubin is None else steady_loop(kernel.cubin, kernel.arch)
         placed = next(
             op for op in module.ops if isinstance(op, KernelOp) and op.sym_name.data == name
         )

@@ -12,14 +12,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from struct import unpack_from
 
+from timetile.passes.targets.isa import version_of
+
 OPCODE, KIND = 0xFFF, 0x1FF
 """Bits with the opcode of an instruction, and with the opcode whatever the operands' kinds are."""
 
-BRANCH, LOCAL_LOAD, LOCAL_STORE = 0x947, 0x983, 0x387
-"""Opcodes of a branch, and of accesses of local memory, which holds spilled registers."""
+BRANCH, EXIT, LOCAL_LOAD, LOCAL_STORE = 0x947, 0x94D, 0x983, 0x387
+"""
+Opcodes of a branch, of a thread's end, and of accesses of local memory with spilled registers.
+"""
 
 ALWAYS = 7
 """The predicate of an instruction without a condition."""
+
+SPLIT_OFFSETS = version_of("sm_90")
+"""The first architecture with offsets of branches in two parts."""
 
 ARITHMETIC = frozenset({0x020, 0x021, 0x023, 0x028, 0x029, 0x02B})
 """Kinds of products, sums and fused products and sums, in FP32 and FP64."""
@@ -57,22 +64,32 @@ def code_of(cubin: bytes) -> Iterator[bytes]:
             yield cubin[offset : offset + length]
 
 
-def branch_target(place: int, low: int, high: int) -> int:
-    """The instruction to which a branch at `place` goes; `low` and `high` are its 64-bit words."""
+def branch_target(place: int, low: int, high: int, *, split: bool) -> int:
+    """
+    The instruction to which a branch at `place` goes; `low` and `high` are its 64-bit words. The
+    offset counts from the next instruction: bytes, or if `split` 4-byte units with the last eight
+    bits apart.
+    """
+    if not split:
+        far = low >> 32 | (high & 0x3FFFF) << 32
+        far -= (far >> 49) << 50
+        return place + 1 + far // 16
     far = low >> 34 | (high & 0x3FFFF) << 30
     far -= (far >> 47) << 48
-    # The offset counts 4-byte units from the next instruction.
     return place + 1 + (far << 8 | low >> 16 & 0xFF) // 4
 
 
-def backward_branches(words: Sequence[int]) -> Iterator[tuple[int, int]]:
+def backward_branches(words: Sequence[int], *, split: bool) -> Iterator[tuple[int, int]]:
     """The first and the last instruction of each loop; an instruction has two 64-bit words."""
+    end = -1
     for place in range(len(words) // 2):
         low, high = words[2 * place], words[2 * place + 1]
-        # Code that runs rarely stands behind its loop, and goes back without a condition.
-        if low & OPCODE == BRANCH and low >> 12 & 0xF != ALWAYS:
-            first = branch_target(place, low, high)
-            if 0 <= first <= place:
+        if low & OPCODE == EXIT and low >> 12 & 0xF == ALWAYS:
+            # Code that runs rarely stands behind an end, and goes back into its loop.
+            end = place
+        if low & OPCODE == BRANCH:
+            first = branch_target(place, low, high, split=split)
+            if end < first <= place:
                 yield first, place
 
 
@@ -94,10 +111,10 @@ def loop_of(words: Sequence[int], first: int, last: int) -> CodeLoop:
     )
 
 
-def loops_of_code(code: bytes) -> list[CodeLoop]:
+def loops_of_code(code: bytes, arch: str) -> list[CodeLoop]:
     """The loops of a kernel that hold no other loop with arithmetic, in the order of the code."""
     words = unpack_from(f"<{len(code) // 8}Q", code)
-    spans = list(backward_branches(words))
+    spans = list(backward_branches(words, split=version_of(arch) >= SPLIT_OFFSETS))
     loops = {span: loop_of(words, *span) for span in spans}
     busy = [span for span in spans if loops[span].arithmetic]
 
@@ -108,12 +125,12 @@ def loops_of_code(code: bytes) -> list[CodeLoop]:
     return [loops[span] for span in busy if is_innermost(span)]
 
 
-def steady_loop(cubin: bytes) -> CodeLoop | None:
+def steady_loop(cubin: bytes, arch: str) -> CodeLoop | None:
     """
     The loop over stream steps of tiles inside the bounds: of the loops with most arithmetic the
     shortest without its spills, as tiles on the rim have guards. None for code without such a loop.
     """
-    loops = [loop for code in code_of(cubin) for loop in loops_of_code(code)]
+    loops = [loop for code in code_of(cubin) for loop in loops_of_code(code, arch)]
     most = max((loop.arithmetic for loop in loops), default=0)
     full = (loop for loop in loops if loop.arithmetic >= MOST_ARITHMETIC * most)
     return min(full, key=lambda loop: loop.useful, default=None)

@@ -9,7 +9,7 @@
 
 // ALONE: tile.kernel in @copy: addressing=computed is ignored: planes in registers have no slots, and a tile of one warp exchanges nothing; use storage=shared, or device-tiling tile=block
 // LONG: tile.kernel in @copy: period=1000000 is left out: the loop would be unrolled 1000000 times, with 4 operations of a thread in each step; give at most period=32
-// LONG: tile.load %src ahead 3 home #tile.registers<depth 1, period 1>
+// LONG: tile.load %src ahead 3 home #tile.registers<depth 1, period 2>
 // LONGEST-NOT: left out
 // LONGEST: tile.load %src ahead 3 home #tile.registers<depth 1, period 32>
 

@@ -1,0 +1,111 @@
+"""The choice among assembled schedules, with made-up assemblers and with the real one."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import timetile
+from timetile import Field, Scalar
+from timetile.frontend.model import DType, Model
+from timetile.passes.cost.spills import spilled_cost
+from timetile.passes.scheduling.assembled import AssembledKernel, best_assembled
+from timetile.passes.scheduling.candidates import Candidate, candidates
+from timetile.passes.targets.target import target_named
+from timetile.runtime.cache.store import Cache
+from timetile.runtime.kernels.assembler import assembler_version
+from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.kernels.making import made_kernel
+from timetile.runtime.kernels.of_program import raise_program
+from timetile.runtime.kernels.options import Options
+
+TARGET = target_named("sm_90")
+
+
+@timetile.stencil
+def heat(u: Field, k: Scalar):
+    u.next = u[0, 0] + k * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])
+
+
+def found() -> list[Candidate]:
+    """The model's candidates for heat conduction on a large plate, the best first."""
+    module = raise_program(heat.module((8192, 8192), "float64"), Options(halos="common"))
+    (loop,) = loops_of(module)
+    return candidates(loop, module, TARGET, None)
+
+
+def test_a_kernel_without_spills_ends_the_search():
+    asked: list[Candidate] = []
+
+    def assemble(candidate: Candidate) -> AssembledKernel:
+        asked.append(candidate)
+        return AssembledKernel(candidate.cost.registers, 0)
+
+    ranked = found()
+    (best,) = best_assembled(ranked, assemble, TARGET)
+    assert best.candidate == ranked[0] and asked == [ranked[0]]
+    assert best.cost == ranked[0].cost
+
+
+def test_spilling_depths_give_way_to_the_deepest_depth_without_spills():
+    """Kernels deeper than 7 miss forty registers a level."""
+
+    def assemble(candidate: Candidate) -> AssembledKernel:
+        missing = 40 * max(0, candidate.depth - 7)
+        return AssembledKernel(255 if missing else candidate.cost.registers, missing)
+
+    seen = best_assembled(found(), assemble, TARGET)
+    assert seen[0].candidate.depth == 7
+    assert seen[0].kernel.spilled_words == 0
+    # The count of registers is corrected by the first kernel: few others are assembled.
+    assert len(seen) <= 4
+    assert [each.worth for each in seen] == sorted((each.worth for each in seen), reverse=True)
+
+
+def test_of_spilling_kernels_the_fastest_is_taken():
+    def assemble(candidate: Candidate) -> AssembledKernel:
+        return AssembledKernel(255, 200 - candidate.depth)
+
+    seen = best_assembled(found(), assemble, TARGET)
+    assert seen[0].worth == max(each.worth for each in seen)
+    assert seen[0].cost.gcells_per_second < seen[0].candidate.cost.gcells_per_second
+
+
+def test_words_cost_more_the_more_there_are():
+    cost = found()[0].cost
+    speeds = [
+        spilled_cost(cost, words, 8, TARGET).gcells_per_second for words in (0, 5, 20, 40, 80)
+    ]
+    assert speeds == sorted(speeds, reverse=True) and speeds[0] == cost.gcells_per_second
+    twice = spilled_cost(cost, 80, 8, TARGET).compute_seconds - cost.compute_seconds
+    once = spilled_cost(cost, 40, 8, TARGET).compute_seconds - cost.compute_seconds
+    assert twice == pytest.approx(2 * once)
+
+
+@pytest.mark.skipif(assembler_version() is None, reason="no assembler")
+def test_the_choice_is_kept_and_its_kernel_is_not_made_twice(tmp_path: Path):
+    model = heat.on(executor="planes", cache=Cache(tmp_path))
+    first = model.program((8192, 8192), "float64").kernels
+    name = first.facts[0][0].name
+    assert list(first.choice.kernels) == [name]
+    assert first.kernel(name).ptx == first.choice.kernels[name].ptx
+    again = (
+        Model(model.step, executor="planes", cache=Cache(tmp_path))
+        .program((8192, 8192), "float64")
+        .kernels
+    )
+    assert str(again.tiled) == str(first.tiled)
+    assert again.choice.seen == first.choice.seen and not again.choice.kernels
+    # Made from the module with all depths, the kernel is the one made for the choice.
+    fresh = replace(again.options, passes=None)
+    assert made_kernel(again.tiled, name, fresh).ptx == first.kernel(name).ptx
+
+
+@pytest.mark.skipif(assembler_version() is None, reason="no assembler")
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_heat_conduction_as_everybody_writes_it_does_not_spill_in_each_step(dtype: DType):
+    kernels = heat.on(executor="planes", cache=False).program((8192, 8192), dtype).kernels
+    assert kernels.facts
+    (seen,) = kernels.choice.seen
+    assert seen[0].spilled_words <= 3
+    assert seen[0].depth >= 9

@@ -1,0 +1,64 @@
+"""The loops of machine code, read from the cubin, against the printed PTX and the assembler."""
+
+import pytest
+
+import timetile
+from timetile import Field, Scalar
+from timetile.runtime.kernels.assembler import assemble, assembler_version
+from timetile.runtime.kernels.kernel import Kernel
+from timetile.runtime.kernels.machine_code import CodeLoop, steady_loop
+
+pytestmark = pytest.mark.skipif(assembler_version() is None, reason="no assembler")
+
+
+@timetile.stencil
+def heat(u: Field, k: Scalar):
+    u.next = u[0, 0] + k * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])
+
+
+def kernel_of(arch: str, depth: int) -> Kernel:
+    """The deepest kernel of heat conduction."""
+    model = heat.on(executor="planes", depth=depth, arch=arch, cache=False)
+    kernels = model.program((2048, 2048), "float64").kernels
+    return kernels.kernel(kernels.facts[0][0].name)
+
+
+def steady(kernel: Kernel) -> CodeLoop:
+    """The steady loop of an assembled kernel."""
+    assert kernel.cubin is not None
+    loop = steady_loop(kernel.cubin, kernel.arch)
+    assert loop is not None
+    return loop
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_the_steady_loop_has_the_arithmetic_of_a_turn(arch: str):
+    """
+    Five operations for each of 4 cells and 4 levels in each of 3 stream steps: four sums, of which
+    one is fused with the product by 4, and the product by k fused with the last sum.
+    """
+    loop = steady(kernel_of(arch, 4))
+    assert loop.arithmetic == 5 * 4 * 4 * 3
+    assert loop.spills == loop.spill_words == 0
+    assert loop.useful == loop.instructions
+
+
+def test_spills_of_few_registers_are_seen_in_the_loop():
+    """With 128 registers a thread, planes of 8 levels do not fit."""
+    kernel = kernel_of("sm_90", 8)
+    few = kernel.ptx.replace(".minnctapersm 1", ".minnctapersm 2")
+    assert few != kernel.ptx
+    assembled = assemble(few, "sm_90")
+    loop = steady_loop(assembled.cubin, kernel.arch)
+    assert assembled.spill_bytes > 0 and loop is not None
+    # Most spilled words are stored and loaded in each turn.
+    assert loop.spill_words > assembled.spill_bytes / 4 / 4
+    assert loop.spill_words >= loop.spills > 20
+
+
+def test_planes_that_age_by_renaming_are_not_moved():
+    """A turn of three steps has less than half of the instructions of a turn of two steps more."""
+    depth_six = steady(kernel_of("sm_90", 6))
+    # Beside arithmetic: two shuffles of two words a level, and loads, stores, addresses of a step.
+    others = depth_six.instructions - depth_six.arithmetic
+    assert others <= 3 * (6 * 4 + 30)
