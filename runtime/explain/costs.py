@@ -12,6 +12,7 @@ from timetile.passes.scheduling.ran_out import Drop
 from timetile.passes.targets.target import Target
 from timetile.runtime.explain.data import Fact, Section
 from timetile.runtime.explain.summary_facts import product
+from timetile.runtime.kernels.assembled_choice import AssembledSchedule
 
 RUNNERS_UP = 6
 """The number of shown schedules, the chosen schedule first."""
@@ -62,6 +63,30 @@ def prediction_section(costs: Mapping[KernelOp, Cost], target: Target) -> Sectio
     )
     rows = tuple(prediction_row(kernel, cost) for kernel, cost in costs.items())
     return Section(f"Predicted on {target.title}", (), columns, rows, notes)
+
+
+def assembled_section(seen: Sequence[AssembledSchedule]) -> Section:
+    """The schedules that the assembler saw, the chosen schedule first."""
+    columns = ("steps", "schedule", "registers", "words spilled a step", "GCells/s")
+    notes = (
+        Fact(
+            "words spilled a step",
+            "32-bit words of a thread moved between registers and local memory in a stream step, "
+            "read from the steady loop of the machine code",
+        ),
+        Fact("GCells/s", "predicted with these words"),
+    )
+    rows = tuple(
+        (
+            str(each.depth),
+            each.schedule,
+            str(each.registers),
+            f"{each.spilled_words:.0f}",
+            f"{each.gcells_per_second:.0f}",
+        )
+        for each in seen
+    )
+    return Section("Assembled schedules", (), columns, rows, notes)
 
 
 def prediction_row(kernel: KernelOp, cost: Cost) -> tuple[str, ...]:

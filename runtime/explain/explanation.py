@@ -12,12 +12,19 @@ from timetile.dialects.tile import KernelOp
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.cost.launch import predict
+from timetile.passes.cost.spills import spilled_cost
 from timetile.passes.cost.terms import Cost, Limit
+from timetile.passes.scheduling.assembled import warps_of
 from timetile.passes.scheduling.candidates import Candidate, Comparison, compare
 from timetile.passes.scheduling.choose_schedule import fitting
 from timetile.passes.scheduling.ran_out import drop_at
 from timetile.runtime.explain.advice import advice
-from timetile.runtime.explain.costs import cost_sections, drop_section, rejection_section
+from timetile.runtime.explain.costs import (
+    assembled_section,
+    cost_sections,
+    drop_section,
+    rejection_section,
+)
 from timetile.runtime.explain.data import Alternative, Explanation, LoopSummary, Resources, Section
 from timetile.runtime.explain.figures import (
     bytes_of_cells,
@@ -38,6 +45,7 @@ from timetile.runtime.explain.kernel_sections import (
 )
 from timetile.runtime.explain.paper_models import model_section
 from timetile.runtime.explain.program_sections import argument_section, loop_section
+from timetile.runtime.kernels.assembled_choice import spilled_words
 from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.program.compiled_program import CompiledProgram
@@ -93,9 +101,13 @@ class LoopReport:
 
     @cached_property
     def costs(self) -> dict[KernelOp, Cost]:
-        """The predictions of the kernels."""
+        """The predictions of the kernels, with the deepest kernel's spills by the assembler."""
         kernels = self.program.kernels
-        return {k: predict(k, kernels.tiled, kernels.options.target) for k in self.kernels}
+        target, deepest = kernels.options.target, self.kernels[0]
+        costs = {k: predict(k, kernels.tiled, target) for k in self.kernels}
+        warps = warps_of(self.tiled.decisions)
+        words = spilled_words(self.kernel(deepest), deepest)
+        return costs | {deepest: spilled_cost(costs[deepest], words, warps, target)}
 
     @cached_property
     def comparison(self) -> Comparison:
@@ -105,16 +117,23 @@ class LoopReport:
             return Comparison([], [])
         return compare(self.loop, self.program.module, options.target, options.depth)
 
+    @property
+    def chosen(self) -> Candidate | None:
+        """The candidate with the schedule of the loop; None for a schedule of another kind."""
+        depth, schedule = self.kernels[0].steps.data, self.tiled.decisions
+        found = self.comparison.found
+        same = (each for each in found if each.depth == depth and each.schedule == schedule)
+        options = self.program.kernels.options
+        asked = (self.loop, self.program.module, options.target, options.depth)
+        return next(same, None) or (None if options.depth is None else fitting(*asked))
+
     @cached_property
     def found(self) -> list[Candidate]:
         """The compared schedules, the chosen schedule first; none for given passes."""
         options, found = self.program.kernels.options, self.comparison.found
         if options.passes is not None:
             return []
-        asked = (self.loop, self.program.module, options.target, options.depth)
-        if found and options.depth is None:
-            return found
-        chosen = fitting(*asked)
+        chosen = self.chosen
         if chosen is None:
             return found
         # A schedule that spills, or has few warps, is chosen if other schedules do not fit or are
@@ -205,6 +224,9 @@ class LoopReport:
         yield schedule_section(self.tiled, deepest)
         yield work_section(self.kernels)
         yield from cost_sections(self.costs, self.found, target)
+        seen = self.program.kernels.choice.seen
+        if seen and seen[self.number - 1]:
+            yield assembled_section(seen[self.number - 1])
         if self.comparison.rejected:
             yield rejection_section(self.comparison.rejected)
         yield from self.drop_sections()

@@ -62,6 +62,15 @@ class AssembledSchedule:
     """The prediction with these spills."""
 
 
+def spilled_words(kernel: Kernel, placed: KernelOp) -> float:
+    """
+    Words of a thread moved between registers and local memory in a stream step of the steady loop
+    of a kernel; `placed` is the kernel at tile level. 0 without machine code.
+    """
+    steady = None if kernel.cubin is None else steady_loop(kernel.cubin, kernel.arch)
+    return 0.0 if steady is None else steady.spill_words / Geometry(placed).period
+
+
 def encode_choice(choice: Sequence[Sequence[AssembledSchedule]]) -> Parts:
     """The assembled schedules of all loops, the best first, as parts of a cache entry."""
     rows = [[asdict(each) for each in loop] for loop in choice]
@@ -107,12 +116,10 @@ class LoopAssembler:
             run_passes(placing, module, verify=False)
             name = loops_of(module)[0].kernel_names[0]
             kernel = self.kernels[candidate] = made_kernel(module, name, self.options)
-        steady = None if kernel.cubin is None else steady_loop(kernel.cubin, kernel.arch)
         placed = next(
             op for op in module.ops if isinstance(op, KernelOp) and op.sym_name.data == name
         )
-        words = 0 if steady is None else steady.spill_words
-        return AssembledKernel(kernel.registers, words / Geometry(placed).period)
+        return AssembledKernel(kernel.registers, spilled_words(kernel, placed))
 
 
 class AssembledChoice:
