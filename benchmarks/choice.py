@@ -58,6 +58,9 @@ STENCIL_NAMES = (
 DEPTHS = {2: (1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 14, 16), 3: (1, 2, 3, 4, 5, 6)}
 """The depths tried, by the number of axes."""
 
+DEEPEST_OF_SEVERAL = 6
+"""The deepest kernels tried for a step that writes several fields."""
+
 USUAL = {each.name: getattr(Schedule(), each.name) for each in fields(Schedule)}
 """The entries of a schedule, with their usual values."""
 
@@ -204,6 +207,13 @@ def rate(program: CompiledProgram, question: Question, gpu: Device, depth: int) 
     return round(cells * steps / best / 1e6, 1)
 
 
+def depths_of(name: str) -> list[int]:
+    """The depths tried for a program: few where a step writes several fields."""
+    depths = DEPTHS[len(domain_of(name))]
+    several = name in MODELS and len(MODELS[name].step.step.written) > 1
+    return [depth for depth in depths if not several or depth <= DEEPEST_OF_SEVERAL]
+
+
 def questions(
     names: Sequence[str], depths: Sequence[int] | None, changes: str
 ) -> Iterator[Question]:
@@ -217,7 +227,7 @@ def questions(
                 yield from (Question(name, each, int(d) or None, more) for d, more in own)
                 continue
             yield Question(name, each, None, changes)
-            wanted = depths if depths is not None else DEPTHS[len(domain_of(name))]
+            wanted = depths if depths is not None else depths_of(name)
             yield from (Question(name, each, depth, changes) for depth in wanted)
 
 

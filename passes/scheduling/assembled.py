@@ -20,8 +20,11 @@ from timetile.passes.scheduling.candidates import Candidate
 from timetile.passes.targets.hardware import LANES
 from timetile.passes.targets.target import Target
 
-MOST_ASSEMBLED = 6
+MOST_ASSEMBLED = 4
 """Most kernels assembled for a choice."""
+
+WORTH_ASSEMBLING = 1.03
+"""How much faster than the best assembled schedule another must be expected to be assembled."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,7 @@ def best_assembled(
         hoped = max(
             (expected(candidate, seen, target) for candidate in others), key=lambda each: each.worth
         )
-        if hoped.worth <= max(each.worth for each in seen):
+        if hoped.worth <= WORTH_ASSEMBLING * max(each.worth for each in seen):
             break
         others.remove(hoped.candidate)
         seen.append(with_kernel(hoped.candidate, assemble(hoped.candidate), target))
