@@ -183,16 +183,41 @@ def emit_variants(code: KernelCode, emit: Emitter) -> None:
     has_interior = any(variant.is_interior for variant in variants_of(kernel))
     unguarded = is_interior(inside, code.geometry, thread) if has_interior else None
     if unguarded is None:
-        emit_variant(code, inside, guarded=True)
+        emit_guarded(code, inside)
     else:
-        branches = [Block(), Block()]
-        for branch, guarded in zip(branches, (False, True)):
-            emit_variant(code, inside.into(branch), guarded=guarded)
+        interior, rim = Block(), Block()
+        emit_variant(code, inside.into(interior), guarded=False)
+        emit_guarded(code, inside.into(rim))
+        for branch in (interior, rim):
             branch.add_op(scf.YieldOp())
-        inside.add(scf.IfOp(unguarded, [], [branches[0]], [branches[1]]))
+        inside.add(scf.IfOp(unguarded, [], [interior], [rim]))
     if thread.valid is not None:
         inside.add(scf.YieldOp())
         emit.add(scf.IfOp(thread.valid, [], [inside.block]))
+
+
+def emit_guarded(code: KernelCode, emit: Emitter) -> None:
+    """
+    The variant with guards. Cells of a thread that reads memory run one after the other in loops:
+    guards of several cells take too many registers, and few tiles run them.
+    """
+    if not code.kernel.reads_memory or len(code.geometry.thread_positions) == 1:
+        emit_variant(code, emit, guarded=True)
+        return
+    blocks: list[Block] = []
+    axes = list(code.thread.axes)
+    for number, place in enumerate(axes):
+        if place.cells == 1:
+            continue
+        block = Block(arg_types=[i32])
+        emit.add(scf.ForOp(emit.int(0), emit.int(place.cells), emit.int(1), [], block))
+        emit = emit.into(block)
+        axes[number] = place.moved(emit, block.args[0])
+        blocks.append(block)
+    thread = replace(code.thread, axes=tuple(axes))
+    emit_variant(replace(code, thread=thread, rows=[code.rows[0]], cells=1), emit, guarded=True)
+    for block in blocks:
+        block.add_op(scf.YieldOp())
 
 
 def made_module(

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
-from xdsl.dialects.stencil import FieldType
+from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
     lazy_traits_def,
     operand_def,
+    opt_prop_def,
 )
 from xdsl.traits import (
     EffectInstance,
@@ -50,7 +51,8 @@ class StoreEffects(MemoryEffect):
 @irdl_op_definition
 class StoreOp(IRDLOperation):
     """
-    Write the tile's own cells of the newest plane inside the kernel's bounds and the field.
+    Write the tile's own cells of the newest plane inside the kernel's bounds and the field, and
+    inside the box after `in`, if any.
 
     Example: `tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,9]x[-1,9]xf64>`
     """
@@ -59,12 +61,13 @@ class StoreOp(IRDLOperation):
 
     queue = operand_def(QueueType)
     field = operand_def(FieldType)
+    box = opt_prop_def(StencilBoundsAttr)
 
-    assembly_format = "$queue `to` $field attr-dict `:` type($queue) `,` type($field)"
+    assembly_format = "$queue `to` $field (`in` $box^)? attr-dict `:` type($queue) `,` type($field)"
     traits = lazy_traits_def(lambda: (in_kernel(), StoreEffects()))
 
-    def __init__(self, queue: SSAValue, field: SSAValue):
-        super().__init__(operands=[queue, field])
+    def __init__(self, queue: SSAValue, field: SSAValue, box: StencilBoundsAttr | None = None):
+        super().__init__(operands=[queue, field], properties={"box": box})
 
     @property
     def home(self) -> None:
@@ -77,14 +80,15 @@ class StoreOp(IRDLOperation):
         return queue_lag(self.queue)
 
     @property
-    def box(self) -> CellBox:
+    def cells(self) -> CellBox:
         """The cells written, in the program's coordinates."""
         kernel = cast("KernelOp", self.parent_op())
-        return CellBox.of(kernel.bounds) & CellBox.of(field_bounds(self.field))
+        cells = CellBox.of(kernel.bounds) & CellBox.of(field_bounds(self.field))
+        return cells if self.box is None else cells & CellBox.of(self.box)
 
     def needs(self, made: NeededCells) -> Iterator[tuple[SSAValue, CellBox]]:
         """The queue, with the cells needed."""
-        yield self.queue, self.box
+        yield self.queue, self.cells
 
     def verify_(self) -> None:
         verify_reader(self, self.queue)
@@ -96,8 +100,23 @@ class StoreOp(IRDLOperation):
                 f"the store has no cell: bounds {bounds} and the field's {field} have no cell in "
                 "common"
             )
+        self.verify_box(bounds & field)
         if element_type(self.field) != queue_type(self.queue).element:
             raise VerifyException(
                 f"queue of {queue_type(self.queue).element} stored to a field of "
                 f"{element_type(self.field)}"
+            )
+
+    def verify_box(self, cells: CellBox) -> None:
+        """VerifyException for a box outside the cells of the bounds and the field."""
+        if self.box is None:
+            return
+        kernel = cast("KernelOp", self.parent_op())
+        box = CellBox.of(self.box)
+        if len(box.lower) != kernel.rank:
+            raise VerifyException(f"box of rank {len(box.lower)} in a kernel of rank {kernel.rank}")
+        if box.is_empty or box not in cells:
+            raise VerifyException(
+                f"the box of a store has cells of the bounds and of the field only, {cells}, got "
+                f"{box}"
             )

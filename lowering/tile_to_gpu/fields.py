@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import IndexType, IntegerType
+from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import SSAValue
 
 from timetile.lowering.emitter import Emitter, integer_type
@@ -232,3 +233,28 @@ def fetched_plane(
     shift = step.turn - lag
     low, high = shape.lower[step.axis], shape.upper[step.axis]
     return emit.compare("ult", emit.add_int(step.arriving_plane, shift - low), high - low)
+
+
+def inside_box(
+    step: StepScope, box: StencilBoundsAttr, lag: int, at: Position, width: int = 1
+) -> SSAValue | None:
+    """
+    `width` cells of a row of the plane `lag` steps back, from a position on, lie in a box. None if
+    certain, in tiles of a kernel that reads memory without guards along an axis.
+    """
+    variant, geometry = step.variant, step.code.geometry
+    low, high = tuple(box.lb), tuple(box.ub)
+    parts: list[SSAValue | None] = []
+    for number, (tiling, axis, shift) in enumerate(
+        zip(geometry.axes, step.code.thread.axes, at, strict=True)
+    ):
+        if geometry.kernel.reads_memory and not (
+            variant.guarded or geometry.always_guarded(number)
+        ):
+            continue
+        more = width - 1 if number == len(at) - 1 else 0
+        span = low[tiling.axis], high[tiling.axis] - more
+        parts.append(within(variant, axis.coordinate, shift, *span))
+    if isinstance(step, StreamStep):
+        parts.append(plane_between(step, lag, low[step.axis], high[step.axis]))
+    return step.emit.all_of(parts)

@@ -46,7 +46,7 @@ def stored_along(
     below, above = around
     emit = variant.emit
     tiling, axis = variant.code.geometry.axes[number], view.axes[number]
-    if not variant.guarded:
+    if not variant.guarded and not variant.code.geometry.always_guarded(number):
         low, high = tiling.overlap_low - below, tiling.overlap_low + tiling.useful + above
         if low <= 0 and high >= tiling.layout.extent:
             return None

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import product
 
 from xdsl.dialects import arith
-from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import SSAValue
 
 from timetile.dialects import simt
@@ -28,9 +28,9 @@ from timetile.lowering.tile_to_gpu.fields import (
     cell_at,
     fetched_plane,
     in_field,
+    inside_box,
     plane_at,
     plane_in_field,
-    within,
 )
 from timetile.lowering.tile_to_gpu.halo_plans import Reach, reach_of_tap
 from timetile.lowering.tile_to_gpu.halos import along_stream, guard_of, park, patch_at_birth
@@ -46,7 +46,6 @@ from timetile.lowering.tile_to_gpu.scopes import (
     StreamStep,
     VariantScope,
     once,
-    plane_between,
 )
 from timetile.lowering.tile_to_gpu.storing import store
 from timetile.lowering.tile_to_gpu.thread import Thread, as_index
@@ -77,6 +76,27 @@ def run_stage(step: StepScope, number: int, stage: StageOp) -> None:
                 post_messages(step)
                 step.arriving.append(exchange)
         case StoreOp():
+            store(step, number, stage)
+
+
+def run_by_rows(step: StepScope) -> None:
+    """
+    Emit the stages of a kernel that reads memory, row after row: a row needs few registers for the
+    results of its stages. All cells are read before any is written.
+    """
+    code = step.code
+    stages = [stage for stage in code.kernel.stages if isinstance(stage, ApplyOp)]
+    planes: dict[SSAValue, Plane] = {result: {} for stage in stages for result in stage.res}
+    for stage in stages:
+        for result in stage.res:
+            step.planes(code.queues[result]).insert(0, planes[result])
+    for line, row in enumerate(code.rows):
+        step.mark(0, line)
+        for stage, cell in product(stages, range(code.cells)):
+            for result, value in zip(stage.res, apply(step, stage, (*row, cell))):
+                planes[result][*row, cell] = value
+    for number, stage in enumerate(code.kernel.stages):
+        if isinstance(stage, StoreOp):
             store(step, number, stage)
 
 
@@ -143,7 +163,7 @@ def cell_in_memory(
             kind = element_type(load.field)
             return with_values(step, behind, place, kind, cell, shape.missing)
         return cell
-    key = (load.result, behind, place)
+    key = (load.field, behind, place)
     if key in step.fetched:
         return step.fetched[key]
     # Only the owning thread reads the own cell of a field, and may overwrite the cell in place.
@@ -157,14 +177,28 @@ def cell_in_memory(
         far = beside if any(beside) else None
         inside = in_field(step.variant, shape, place, view, beside=far)
         mask = step.emit.all_of([inside, plane_in_field(step, shape, behind)])
-    field = code.arguments[load.field]
-    op = simt.LoadOp(field, index, distance, [element_type(load.field)], mask)
-    (cell,) = step.emit.add(op).cells
-    if has_values(step):
-        kind = element_type(load.field)
-        cell = with_values(step, behind, place, kind, cell, shape.missing)
-    step.fetched[key] = cell
-    return cell
+    field, kind = code.arguments[load.field], element_type(load.field)
+    width = vector_width(step, load, place)
+    start = place[-1] % width
+    op = simt.LoadOp(field, index, distance - start, [kind] * width, mask)
+    for k, cell in enumerate(step.emit.add(op).cells):
+        at = (*place[:-1], place[-1] - start + k)
+        if has_values(step):
+            cell = with_values(step, behind, at, kind, cell, shape.missing)
+        step.fetched[load.field, behind, at] = cell
+    return step.fetched[key]
+
+
+def vector_width(step: StepScope, load: LoadOp, place: Position) -> int:
+    """
+    Cells of the access for a cell of a field read at use: the aligned vector around the cell, in
+    tiles inside the rim, if the thread's own columns have the whole vector; else 1.
+    """
+    code = step.code
+    if step.variant.guarded or load.axes is not None or not code.kernel.reads_memory:
+        return 1
+    own = 0 <= place[-1] < code.cells
+    return code.geometry.access_width(load.field, inside=True) if own else 1
 
 
 @once
@@ -188,11 +222,14 @@ def fixed_cell(variant: VariantScope, load: LoadOp, shape: FieldShape, place: Po
 def inside_view(variant: VariantScope) -> Thread:
     """
     The thread, moved to the nearest cell inside the bounds: all taps then lie in the fields, and
-    cells outside are never stored. The thread itself, if a thread has several cells.
+    cells outside are never stored. The thread itself, if a thread has several cells, or if taps of
+    the bounds' cells leave the fields.
     """
     code = variant.code
     single = code.stream is None and len(code.geometry.thread_positions) == 1
     if not (variant.guarded and single and code.kernel.reads_memory):
+        return code.thread
+    if not (code.geometry.taps_stay_inside or code.geometry.continues_in_plane):
         return code.thread
     return replace(
         code.thread,
@@ -226,7 +263,7 @@ def apply(step: StepScope, stage: ApplyOp, at: Position) -> list[SSAValue]:
         ]
     if stage.box is None:
         return results
-    inside = inside_box(step, stage.box, stage.lag, at)
+    inside = step.emit.value_of(inside_box(step, stage.box, stage.lag, at))
     own_cell: Reach = ((0, 0),) * len(at)
     chosen: list[SSAValue] = []
     for queue, result in zip(stage.outside, results):
@@ -264,18 +301,6 @@ def parking(step: StepScope, stage: ApplyOp, at: Position) -> Cut | None:
     if older is None or older.crossing is None:
         return None
     return Cut(older.crossing, partial(park, step, queue, older, at))
-
-
-def inside_box(step: StepScope, box: StencilBoundsAttr, lag: int, at: Position) -> SSAValue:
-    """The cell of the plane `lag` steps back lies in a box."""
-    low, high = tuple(box.lb), tuple(box.ub)
-    parts: list[SSAValue | None] = []
-    for tiling, axis, shift in zip(step.code.geometry.axes, step.code.thread.axes, at, strict=True):
-        span = low[tiling.axis], high[tiling.axis]
-        parts.append(within(step.variant, axis.coordinate, shift, *span))
-    if isinstance(step, StreamStep):
-        parts.append(plane_between(step, lag, low[step.axis], high[step.axis]))
-    return step.emit.value_of(step.emit.all_of(parts))
 
 
 def coordinate(step: StepScope, axis: int, lag: int, at: Position) -> SSAValue:

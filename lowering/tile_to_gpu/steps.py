@@ -20,13 +20,16 @@ from timetile.lowering.tile_to_gpu.scopes import (
     once,
     step_number,
 )
-from timetile.lowering.tile_to_gpu.stages import run_stage
+from timetile.lowering.tile_to_gpu.stages import run_by_rows, run_stage
 from timetile.lowering.tile_to_gpu.thread import block_beside
 from timetile.passes.analysis.geometry.filling import first_step
 
 
 def run_step(step: StepScope) -> None:
     """All stages, once."""
+    if step.code.kernel.reads_memory and len(step.code.rows) > 1:
+        run_by_rows(step)
+        return
     code, arrivals = step.code, step.code.placement.arrivals
     if arrivals is not None and isinstance(step, StreamStep):
         step.mark_shared(-1)

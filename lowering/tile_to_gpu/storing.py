@@ -13,7 +13,13 @@ from xdsl.ir import SSAValue
 
 from timetile.dialects import simt
 from timetile.dialects.tile import StoreOp
-from timetile.lowering.tile_to_gpu.fields import in_field, next_cell, own_plane_at, stored_plane
+from timetile.lowering.tile_to_gpu.fields import (
+    in_field,
+    inside_box,
+    next_cell,
+    own_plane_at,
+    stored_plane,
+)
 from timetile.lowering.tile_to_gpu.ownership import owned, stored_along
 from timetile.lowering.tile_to_gpu.prefetch import Staging
 from timetile.lowering.tile_to_gpu.queues import Position, cells_between
@@ -32,6 +38,7 @@ def store(step: StepScope, number: int, stage: StoreOp) -> None:
     """Write the tile's own cells of the newest plane."""
     code = step.code
     width = code.geometry.access_width(stage.field, inside=not step.variant.guarded)
+    width = min(width, code.cells)
     plane = step.planes(code.queues[stage.queue])[0]
     rows = {row: [plane[*row, k] for k in range(code.cells)] for row in code.rows}
     if (staging := code.placement.staging.get(stage.field)) is not None:
@@ -48,19 +55,34 @@ def store_row(
 ) -> None:
     """Write vectors of a row, by their first cells in the thread's view."""
     variant, geometry = step.variant, step.code.geometry
+    guarded = variant.guarded or geometry.always_guarded(len(geometry.axes) - 1)
     for start, vector in cells.items():
         at, width = (*row, start), len(vector)
         stride = step.code.cells if view is step.code.thread else width
-        write(step, stage, at, vector, view, owned(variant, at, view, width))
-        cut = geometry.cut_cells(start, width, stride, guarded=variant.guarded)
+        whole = is_stored(step, stage, at, view, width)
+        write(step, stage, at, vector, view, whole)
+        cut = geometry.cut_cells(start, width, stride, guarded=guarded)
+        if stage.box is not None:
+            cut = sorted({*cut, *geometry.cells_cut_by(stage.cells, start, width)})
         # Both cells are cut if a start and an end of a row fall on one place of a lane's vectors.
-        if geometry.cuts_pairs and len(cut) == 2 and is_word(stage.field):
+        elif geometry.cuts_pairs and len(cut) == 2 and is_word(stage.field):
             write_either(step, stage, at, vector, view)
             continue
         for k in cut:
             cell = (*row, start + k)
-            mask = alone(variant, owned(variant, cell, view, 1), owned(variant, at, view, width))
+            mask = alone(variant, is_stored(step, stage, cell, view, 1), whole)
             write(step, stage, cell, [vector[k]], view, mask)
+
+
+def is_stored(
+    step: StepScope, stage: StoreOp, at: Position, view: Thread, width: int
+) -> SSAValue | None:
+    """The tile stores `width` cells of a row from a position on, all in the store's box."""
+    own = owned(step.variant, at, view, width)
+    if stage.box is None:
+        return own
+    lag = step.code.queues[stage.queue].lag
+    return step.emit.all_of([own, inside_box(step, stage.box, lag, at, width)])
 
 
 def write_either(

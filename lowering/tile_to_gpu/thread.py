@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -33,6 +34,13 @@ class ThreadAxis:
     """Position in the program."""
     warp: SSAValue | None
     """Number of the warp along the axis; None for a tile of one warp along it."""
+
+    def moved(self, emit: Emitter, cells: SSAValue) -> ThreadAxis:
+        """The place moved by a number of cells along the axis."""
+        in_tile = emit.binary(arith.AddiOp, self.in_tile, cells)
+        in_block = emit.binary(arith.AddiOp, self.in_block, cells)
+        coordinate = emit.binary(arith.AddiOp, self.coordinate, cells)
+        return replace(self, in_tile=in_tile, in_block=in_block, coordinate=coordinate)
 
 
 @dataclass(frozen=True)
@@ -116,9 +124,9 @@ def place_thread(emit: Emitter, geometry: Geometry, seat: ThreadSeat, chunk: Chu
     single warp.
     """
     axes: list[ThreadAxis] = []
-    column, inner_rank, inner_warp = chunk.column, seat.rank, seat.warp
-    for tiling in reversed(geometry.axes):
-        number, column = emit.split(column, tiling.count)
+    inner_rank, inner_warp = seat.rank, seat.warp
+    numbers = tile_numbers(emit, geometry, chunk.column)
+    for tiling, number in zip(reversed(geometry.axes), numbers, strict=True):
         along: SSAValue | None = None
         if tiling.layout.warps > 1:
             along, inner_warp = emit.split(inner_warp, tiling.layout.warps)
@@ -141,6 +149,35 @@ def place_thread(emit: Emitter, geometry: Geometry, seat: ThreadSeat, chunk: Chu
     return Thread(
         tuple(axes), seat.lane, seat.warp, chunk.first, chunk.last, seat.rank, seat.turn, seat.valid
     )
+
+
+def tile_numbers(emit: Emitter, geometry: Geometry, column: SSAValue) -> Iterator[SSAValue]:
+    """
+    The number of a tile along each in-plane axis, the last axis first, from its number in the
+    plane. Tiles follow each other along the last axis, then the axis before; with a slab, along the
+    last axis, the slab, the first axis, and then come other slabs.
+    """
+    slab = geometry.slab
+    if slab is None:
+        for tiling in reversed(geometry.axes):
+            number, column = emit.split(column, tiling.count)
+            yield number
+        return
+    planes, rows, columns = (tiling.count for tiling in geometry.axes)
+    number, column = emit.split(column, columns)
+    yield number
+    whole, rest = divmod(rows, slab)
+    inner, before = emit.split(column, slab * planes)
+    row, plane = emit.split(inner, slab)
+    if rest:
+        # The last slab has the remaining tiles.
+        is_last = emit.compare("eq", before, whole)
+        row, plane = (
+            emit.select(is_last, *values)
+            for values in zip(emit.split(inner, rest), (row, plane), strict=True)
+        )
+    yield emit.add_int(emit.mul_int(before, slab), row)
+    yield plane
 
 
 def block_number(emit: Emitter) -> SSAValue:
@@ -212,6 +249,8 @@ def is_interior(emit: Emitter, geometry: Geometry, thread: Thread) -> SSAValue |
         cells, pad = geometry.interior_cells(number), geometry.margins[number]
         if not cells:
             return None
+        if geometry.always_guarded(number):
+            continue
         start = emit.sub_int(axis.coordinate, axis.in_block)
         masks.append(emit.compare("sge", start, cells.start + pad))
         masks.append(emit.compare("sle", start, cells.stop - pad - tiling.layout.block_extent))

@@ -12,7 +12,7 @@ from timetile.passes.targets.parameters import RimParameters
 def why_guards_are_fixed(geometry: Geometry) -> str | None:
     """Why the schedule's `guards` change nothing in a kernel; None if they do."""
     if geometry.kernel.reads_memory:
-        return "threads of cells that are not stored read for others, and all code has guards"
+        return "every tap is read from memory, and guards only test for cells outside the fields"
     if geometry.kernel.stream_axis is None:
         return "nothing is streamed, and tiles inside the bounds have code of their own"
     if geometry.continues_in_plane:
@@ -28,9 +28,12 @@ def has_copies(geometry: Geometry, guards: Guards) -> bool:
     """Whether tiles inside the bounds have code of their own."""
     if why_guards_are_fixed(geometry) is None:
         return guards is Guards.RIM
+    if geometry.kernel.reads_memory:
+        # A thread of a single cell that is not stored reads for another cell instead.
+        several = len(geometry.thread_positions) > 1 or not geometry.taps_stay_inside
+        return several and not geometry.continues_in_plane
     unstreamed = geometry.kernel.stream_axis is None or geometry.reads_halos
-    unstreamed |= geometry.continues_in_plane
-    return unstreamed and not geometry.kernel.reads_memory
+    return unstreamed or geometry.continues_in_plane
 
 
 def rim_counts_spills(geometry: Geometry, planes: int) -> bool:

@@ -32,7 +32,8 @@ tile.kernel @heat_d2(%src, %dst, %A, %B) roles [...] steps 2 stream 0 bounds ...
 
 With `reads=memory` there are only kernels of single steps. Such kernels keep no plane and read
 every tap from memory: any reach is possible. A step that reads its own results beside the cell runs
-in parts (`passes/tiling/step_parts.py`), cut at `cuts`, or into as few parts as possible.
+in parts (`passes/tiling/step_parts.py`), cut at `cuts`, or into as few parts as possible without
+results computed twice.
 
 Options override the loop's schedule. A depth whose overlap leaves no cell of the tile is left out,
 with a remark.
@@ -61,7 +62,8 @@ from timetile.passes.diagnostics import check_options, check_verified, refuse, r
 from timetile.passes.enum_options import EnumOptionsPass
 from timetile.passes.tiling.build_kernel import KernelBuilder
 from timetile.passes.tiling.exchanges import add_exchanges, publish
-from timetile.passes.tiling.step_parts import memory_schedule, part_kernels
+from timetile.passes.tiling.part_kernels import part_kernels
+from timetile.passes.tiling.step_parts import memory_schedule
 
 
 def default_stream(rank: int) -> int | None:
@@ -132,11 +134,13 @@ class DeviceTilingPass(EnumOptionsPass):
         check_loop(loop)
         schedule = self.schedule(loop)
         streams = isinstance(self.stream_axis, int)
-        if schedule.reads_memory and (streams or schedule.tile is not TileLevel.WARP):
+        if schedule.reads_memory and (
+            streams or schedule.tile not in (TileLevel.WARP, TileLevel.BLOCK)
+        ):
             refuse(
                 loop,
-                "kernels with reads=memory keep no planes to stream or to exchange; leave out tile "
-                "and stream-axis, or reads=memory",
+                "kernels with reads=memory keep no planes to stream, and their blocks wait for no "
+                "others; leave out stream-axis and tile=cluster or tile=device, or reads=memory",
             )
         stream = self.checked_stream(loop, schedule)
         if schedule.reads_memory:

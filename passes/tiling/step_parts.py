@@ -13,39 +13,40 @@ tile.kernel @far_step(%src, %dst) roles [...] steps 1 bounds <[0, 0], [64, 64]> 
   tile.store %b0 to %dst
 }
 ```
-No plane is streamed or kept, and no tiles overlap: any reach is possible. Each thread computes
-exactly the cells stored by the thread, so an update may also read its own cell of its target.
+No plane is streamed or kept, and no tiles overlap: any reach is possible. No thread reads cells
+written by another thread of the launch:
+
+1. An update may read its own cell of its target.
+2. A later update of the part that reads a result beside the own cell computes the result again at
+   that distance: the stage's loads are moved by the distance. All cells read lie in the box of the
+   update that writes the result, so that no older version is needed.
+3. Boxes of a part may differ: the kernel's bounds are the box around all, and stores of a smaller
+   box name the box.
+
+`part_kernels.py` builds the kernels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from math import prod
 
-from xdsl.dialects.builtin import IntAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.stencil import StencilBoundsAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.traits import SymbolTable
 
-from timetile.dialects.syntax import element_type
-from timetile.dialects.taps import Tap
+from timetile.dialects.boxes import CellBox
 from timetile.dialects.temporal import LoopOp, UpdateOp
-from timetile.dialects.tile import (
-    LANES,
-    ApplyOp,
-    KernelOp,
-    LoadOp,
-    QueueType,
-    RoleKind,
-    StoreOp,
-)
+from timetile.dialects.tile import LANES
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.cells.pressure import live_words, value_words
-from timetile.passes.analysis.edges import loop_boundary
+from timetile.passes.analysis.geometry.plane_geometry import moved_by
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.diagnostics import refuse
-from timetile.passes.raising.narrow_fields import read_field
-from timetile.passes.tiling.kernel_arguments import KernelArguments
 
 LARGE_BODY = 64
 """
@@ -55,71 +56,160 @@ registers.
 
 PART_TAPS = 64
 """
-Most taps of a part of several updates. Each tap has its own address or offset, and a load in
-flight.
+Most cells loaded for a cell of a part of several updates. Each has its own address or offset, and
+a load in flight.
 """
+
+
+LEAST_BOX = 0.5
+"""The least share of a part's cells written by each update of the part."""
+
+
+@dataclass(frozen=True)
+class MovedUpdate:
+    """An update of a part, by number, at a distance from the own cell (cells, per axis)."""
+
+    number: int
+    offset: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class LoadedCell:
+    """A field in memory, as a value of the loop, at a distance from the own cell."""
+
+    source: SSAValue
+    offset: tuple[int, ...]
 
 
 class StepPart:
     """Consecutive updates of a step, for one kernel."""
 
-    def __init__(self, first: UpdateOp):
-        self.updates = [first]
+    def __init__(self, updates: Sequence[UpdateOp]):
+        self.updates = tuple(updates)
+        self.before: list[dict[SSAValue, int]] = []
+        """For each update, the number of the last update before that writes a loop's argument."""
+        last: dict[SSAValue, int] = {}
+        for number, update in enumerate(self.updates):
+            self.before.append(last)
+            last = {**last, **dict.fromkeys(update.targets, number)}
+        self.written = last
+        """The loop's arguments written by the part, with the number of the last writing update."""
 
-    @property
+    @cached_property
     def box(self) -> StencilBoundsAttr:
-        """The cells written by every update of the part."""
-        return self.updates[0].box
+        """The smallest box around all cells written by the part."""
+        return reduce(CellBox.__or__, (CellBox.of(each.box) for each in self.updates)).bounds()
+
+    def reads(self, moved: MovedUpdate) -> Iterator[MovedUpdate | LoadedCell]:
+        """What each tap of an update reads: an update of the part, or memory."""
+        update, before = self.updates[moved.number], self.before[moved.number]
+        for tap in update.tap_list:
+            source, offset = update.sources[tap.operand], moved_by(moved.offset, tap.offset)
+            if source in before:
+                yield MovedUpdate(before[source], offset)
+            else:
+                yield LoadedCell(source, offset)
+
+    @cached_property
+    def stages(self) -> dict[MovedUpdate, CellBox]:
+        """
+        The computed updates, in the order of the program, with a box around the cells read by the
+        stores and later updates. Without updates overwritten before a read.
+        """
+        found: dict[MovedUpdate, CellBox] = {}
+        here = (0,) * len(self.box.lb)
+        last = set(self.written.values())
+        for number in reversed(range(len(self.updates))):
+            if number in last:
+                own = MovedUpdate(number, here)
+                box = CellBox.of(self.updates[number].box)
+                found[own] = found[own] | box if own in found else box
+            for moved in [each for each in found if each.number == number]:
+                cells = found[moved]
+                for read, tap in zip(self.reads(moved), self.updates[number].tap_list):
+                    if isinstance(read, MovedUpdate):
+                        box = cells.moved(tap.offset)
+                        found[read] = found[read] | box if read in found else box
+        return dict(sorted(found.items(), key=lambda item: item[0].number))
+
+    @cached_property
+    def loads(self) -> frozenset[LoadedCell]:
+        """The cells of fields loaded for a cell."""
+        reads = (read for moved in self.stages for read in self.reads(moved))
+        return frozenset(read for read in reads if isinstance(read, LoadedCell))
 
     @property
-    def written(self) -> set[SSAValue]:
-        """The loop's arguments written by the part."""
-        return {target for update in self.updates for target in update.targets}
+    def computes_again(self) -> bool:
+        """Some result is computed again beside the own cell."""
+        return any(any(moved.offset) for moved in self.stages)
 
     @property
-    def needed(self) -> list[UpdateOp]:
-        """The updates, without those overwritten by a later update before a read."""
-        wanted, kept = self.written, list[UpdateOp]()
-        for update in reversed(self.updates):
-            if wanted.isdisjoint(update.targets):
-                continue
-            wanted = wanted.difference(update.targets).union(update.sources)
-            kept.insert(0, update)
-        return kept
+    def has_one_box(self) -> bool:
+        """All updates have one box."""
+        return len({update.box for update in self.updates}) == 1
 
-    def takes(self, update: UpdateOp) -> bool:
+    @property
+    def is_kernel(self) -> bool:
         """
-        Whether the next update may join: with an equal box, no tap beside the cell of a field
-        written by the part, and no write of a field read beside the cell by the part.
+        No thread reads cells written by another thread, all cells read have their newest version,
+        and a field is written in one box.
         """
-        taps = sum(len(each.tap_list) for each in (*self.updates, update))
-        if update.box != self.box or taps > PART_TAPS:
-            return False
-        if read_beside(update) & self.written:
-            return False
-        read = set[SSAValue]().union(*map(read_beside, self.updates))
-        return not read & set(update.targets)
+        for update in self.updates:
+            if any(self.updates[self.written[t]].box != update.box for t in update.targets):
+                return False
+        for moved, cells in self.stages.items():
+            update = self.updates[moved.number]
+            if cells not in CellBox.of(update.box) or (any(moved.offset) and update.index_axes):
+                return False
+        return not any(load.source in self.written and any(load.offset) for load in self.loads)
 
 
-def read_beside(update: UpdateOp) -> set[SSAValue]:
-    """The fields tapped by an update beside its own cell."""
-    return {update.sources[tap.operand] for tap in update.tap_list if any(tap.offset)}
+def is_small_part(part: StepPart) -> bool:
+    """A part in one box that computes nothing twice, with few loads."""
+    small = part.has_one_box and not part.computes_again and len(part.loads) <= PART_TAPS
+    return small and part.is_kernel
+
+
+def is_fused_part(part: StepPart) -> bool:
+    """
+    A part with few loads, in boxes of nearly the same cells: threads compute all cells of the box
+    around the boxes.
+    """
+    cells = cells_of(CellBox.of(part.box))
+    alike = all(cells_of(CellBox.of(update.box)) >= LEAST_BOX * cells for update in part.updates)
+    return alike and len(part.loads) <= PART_TAPS and part.is_kernel
+
+
+def cells_of(box: CellBox) -> int:
+    """The number of cells of a box."""
+    return prod(high - low for low, high in zip(box.lower, box.upper, strict=True))
 
 
 def largest_parts(loop: LoopOp) -> tuple[int, ...]:
+    """The cuts of a step into as few parts as possible that compute nothing twice."""
+    return cuts_of(loop, is_small_part)
+
+
+def fused_parts(loop: LoopOp) -> tuple[int, ...]:
+    """The cuts of a step into as few parts as possible, with results computed again."""
+    return cuts_of(loop, is_fused_part)
+
+
+def cuts_of(loop: LoopOp, fits: Callable[[StepPart], bool]) -> tuple[int, ...]:
     """
-    The cuts of a step into as few parts as possible: the number of the first update of each part
-    but the first.
+    The cuts of a step into as few parts as possible, each part as long as it fits: the number of
+    the first update of each part but the first.
     """
     cuts: list[int] = []
     part: StepPart | None = None
     for number, update in enumerate(loop.updates):
-        if part is not None and part.takes(update):
-            part.updates.append(update)
+        more = None if part is None else StepPart([*part.updates, update])
+        if more is not None and fits(more):
+            part = more
             continue
         if part is not None:
             cuts.append(number)
-        part = StepPart(update)
+        part = StepPart([update])
     return tuple(cuts)
 
 
@@ -150,106 +240,23 @@ def parts_of(loop: LoopOp, cuts: Sequence[int]) -> list[StepPart]:
     The parts of a step cut before the updates of these numbers. Refuses a part impossible as a
     kernel.
     """
-    count = len(loop.updates)
+    updates, count = loop.updates, len(loop.updates)
     if any(not 0 < cut < count for cut in cuts):
         refuse(
             loop,
             f"a step of {count} updates is cut before updates 1 to {count - 1}, got {list(cuts)}; "
             "give device-tiling other cuts",
         )
+    starts = (0, *cuts, count)
     parts: list[StepPart] = []
-    for number, update in enumerate(loop.updates):
-        if number == 0 or number in cuts:
-            parts.append(StepPart(update))
-        elif parts[-1].takes(update):
-            parts[-1].updates.append(update)
-        else:
-            refuse(
-                loop,
-                f"update {number} cannot share a kernel with the update before: the update reads "
-                "other cells of a field written before, or writes another box; give device-tiling "
-                f"cuts with {number}",
-            )
-    return parts
-
-
-def part_kernels(loop: LoopOp, schedule: Schedule, name: str) -> list[KernelOp]:
-    """The kernels of a step in the parts of its schedule, with a layout, in launch order."""
-    parts = parts_of(loop, schedule.cuts)
-    names = [name] if len(parts) == 1 else [f"{name}_{k}" for k in range(len(parts))]
-    kernels = [PartBuilder(loop, part).build(own) for own, part in zip(names, parts)]
-    for kernel in kernels:
-        kernel.layout, kernel.occupancy = schedule.layout(), IntAttr(schedule.occupancy)
-        kernel.schedule = loop.schedule
-    return kernels
-
-
-class PartBuilder:
-    """Builds the kernel of one part of a loop's step."""
-
-    def __init__(self, loop: LoopOp, part: StepPart):
-        self.loop, self.part = loop, part
-        self.rank = len(part.box.lb)
-        self.block = Block()
-        self.arguments = KernelArguments(self.block)
-        self.versions: dict[SSAValue, SSAValue] = {}
-        """The queues of versions made by the part, by the loop's argument."""
-        self.loads: dict[tuple[SSAValue, tuple[int, ...]], SSAValue] = {}
-        self.captured = {value: read_field(value) for value in loop.captures}
-        """The fields in memory behind the captured fields."""
-
-    def field(self, source: SSAValue) -> SSAValue:
-        """The kernel's argument for a field read by an update."""
-        own = self.loop.body.block.args
-        if source in own:
-            return self.arguments.of(RoleKind.SOURCE, own.index(source), source)
-        index = self.loop.captures.index(source)
-        return self.arguments.of(RoleKind.CAPTURE, index, self.captured[source].field)
-
-    def tapped(self, source: SSAValue, offset: tuple[int, ...]) -> SSAValue:
-        """The queue with a field's cells at a distance, to be tapped at the own cell."""
-        if source in self.versions:
-            return self.versions[source]
-        if (source, offset) not in self.loads:
-            axes = self.captured[source].axes if source in self.captured else None
-            self.block.add_op(load := LoadOp(self.field(source), None, 0, offset, axes))
-            self.loads[source, offset] = load.result
-        return self.loads[source, offset]
-
-    def apply(self, update: UpdateOp) -> None:
-        """Add the stage of an update. Later updates read the results as versions of the targets."""
-        tapped = [
-            self.tapped(update.sources[tap.operand], tuple(tap.offset)) for tap in update.tap_list
-        ]
-        queues = list(dict.fromkeys(tapped))
-        here = (0,) * self.rank
-        scalars = [
-            self.arguments.of(RoleKind.SCALAR, self.loop.scalars.index(scalar), scalar)
-            for scalar in update.scalars
-        ]
-        apply = ApplyOp(
-            update.cell,
-            queues,
-            [Tap(queues.index(queue), here) for queue in tapped],
-            self.rank,
-            [QueueType(element_type(target), 0) for target in update.targets],
-            scalars=scalars,
-            indices=update.index_axes,
-        )
-        self.block.add_op(apply)
-        self.versions |= dict(zip(update.targets, apply.res, strict=True))
-
-    def build(self, name: str) -> KernelOp:
-        """The whole kernel, without a layout."""
-        for update in self.part.needed:
-            self.apply(update)
-        own = self.loop.body.block.args
-        for role, before in enumerate(self.loop.rotation):
-            queue = self.versions.get(own[before])
-            if queue is not None:
-                self.block.add_op(
-                    StoreOp(queue, self.arguments.of(RoleKind.TARGET, role, own[before]))
+    for first, end in itertools.pairwise(starts):
+        for number in range(first + 1, end):
+            if not StepPart(updates[first : number + 1]).is_kernel:
+                refuse(
+                    loop,
+                    f"update {number} cannot share a kernel with the update before: a thread would "
+                    "read cells written by other threads, or a field is written in two boxes; give "
+                    f"device-tiling cuts with {number}",
                 )
-        kernel = KernelOp(name, self.arguments.roles, 1, None, self.part.box, self.block)
-        kernel.beyond = loop_boundary(self.loop)
-        return kernel
+        parts.append(StepPart(updates[first:end]))
+    return parts

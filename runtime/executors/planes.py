@@ -353,7 +353,7 @@ class PlanesLaunch:
 
     def store(self, stage: StoreOp, step: int) -> None:
         """Write the cells inside the bounds of the newest plane to the field."""
-        plane, box = step - stage.lag, stage.box.bounds()
+        plane, box = step - stage.lag, stage.cells.bounds()
         if not self.holds(self.bounds, plane):
             return
         self.check_plane(stage, FieldShape.of(stage.field), stage.lag, step, stores=True)

@@ -7,7 +7,6 @@ All sizes are static: results are plain integers. Coordinates are the program's.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import gcd, prod
@@ -15,8 +14,9 @@ from math import gcd, prod
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import Attribute, SSAValue
 
+from timetile.dialects.boxes import CellBox
 from timetile.dialects.cell_types import CELL_BYTES
-from timetile.dialects.syntax import element_type, field_bounds
+from timetile.dialects.syntax import element_type
 from timetile.dialects.tile import (
     ApplyOp,
     AxisLayout,
@@ -30,6 +30,12 @@ from timetile.dialects.tile import (
 from timetile.passes.analysis.edges import mirrored_axes
 from timetile.passes.analysis.geometry.axis_tiling import AxisTiling, ceil_div, tiles_beyond_first
 from timetile.passes.analysis.geometry.extents import Needs, served_by_copies
+from timetile.passes.analysis.geometry.field_shapes import FieldShape
+from timetile.passes.analysis.geometry.memory_taps import (
+    slab_of,
+    taps_stay_inside,
+    untested_cells,
+)
 from timetile.passes.analysis.placed import layout_of
 from timetile.passes.targets.hardware import SECTOR_BYTES, VECTOR_BYTES
 
@@ -48,59 +54,6 @@ def moved_by(at: tuple[int, ...], moved: Sequence[int]) -> tuple[int, ...]:
 def vector_cells(cells: int, element: Attribute) -> int:
     """Cells of one access: the widest access dividing `cells` consecutive cells of a thread."""
     return gcd(cells, VECTOR_BYTES // CELL_BYTES[element])
-
-
-@dataclass(frozen=True)
-class FieldShape:
-    """
-    A field's bounds and strides (cells). A field of fewer axes has unknown bounds and a stride of 0
-    along each missing axis of the domain.
-    """
-
-    lower: tuple[int, ...]
-    upper: tuple[int, ...]
-    missing: frozenset[int] = frozenset()
-    """The domain's axes along which the field has no cells of its own."""
-
-    @staticmethod
-    def of(field: SSAValue) -> FieldShape:
-        """The shape of a field of all axes."""
-        bounds = field_bounds(field)
-        return FieldShape(tuple(bounds.lb), tuple(bounds.ub))
-
-    @staticmethod
-    def along(field: SSAValue, axes: Sequence[int], rank: int) -> FieldShape:
-        """The shape of a field with cells along some axes of a domain of `rank` axes."""
-        bounds = field_bounds(field)
-        lower, upper = [0] * rank, [1] * rank
-        for axis, low, high in zip(axes, bounds.lb, bounds.ub, strict=True):
-            lower[axis], upper[axis] = low, high
-        return FieldShape(tuple(lower), tuple(upper), frozenset(range(rank)) - set(axes))
-
-    @staticmethod
-    def loaded(load: LoadOp, rank: int) -> FieldShape:
-        """The shape of the field of a load, in a domain of `rank` axes."""
-        if load.axes is None:
-            return FieldShape.of(load.field)
-        return FieldShape.along(load.field, load.axes, rank)
-
-    @cached_property
-    def sizes(self) -> tuple[int, ...]:
-        """Cells along each axis."""
-        return tuple(high - low for low, high in zip(self.lower, self.upper))
-
-    @cached_property
-    def strides(self) -> tuple[int, ...]:
-        """The distance in memory, in cells, between neighbours along each axis."""
-        strides = [1]
-        for size in reversed(self.sizes[1:]):
-            strides.insert(0, strides[0] * size)
-        return tuple(0 if axis in self.missing else n for axis, n in enumerate(strides))
-
-    @cached_property
-    def cells(self) -> int:
-        """The number of cells of the field."""
-        return prod(self.sizes)
 
 
 def is_word(stored: SSAValue) -> bool:
@@ -327,11 +280,36 @@ class PlaneGeometry:
         tile lies inside.
         """
         tiling, pad = self.axes[number], self.margins[number]
+        if self.kernel.reads_memory:
+            if self.always_guarded(number):
+                return range(tiling.origin, tiling.last_origin + tiling.layout.extent)
+            low, high = untested_cells(self.kernel, tiling.axis)
+            return range(low, high if high - low >= tiling.layout.block_extent else low)
         inner = tiling.inner_cells
         low = max(self.lower[tiling.axis], inner.start - pad)
         high = min(self.upper[tiling.axis], inner.stop + pad)
         fits = high - low >= tiling.layout.block_extent + 2 * pad
         return range(low, high) if fits else range(low, low)
+
+    def always_guarded(self, number: int) -> bool:
+        """
+        Whether all tiles have guards along an in-plane axis, given by number: along rows of kernels
+        that read memory. Guards along one axis are few, and long tiles touch both ends of a row.
+        """
+        is_last = number == len(self.axes) - 1
+        return self.kernel.reads_memory and is_last and not self.continues_in_plane
+
+    @cached_property
+    def slab(self) -> int | None:
+        """Tiles along the second axis taken together by a kernel that reads memory, in a slab."""
+        if not self.kernel.reads_memory or len(self.axes) < 3:
+            return None
+        return slab_of(self.kernel, self.axes[1])
+
+    @cached_property
+    def taps_stay_inside(self) -> bool:
+        """Whether the taps of all cells of the bounds lie in the fields."""
+        return taps_stay_inside(self.kernel)
 
     def deals_rows(self, field: SSAValue) -> bool:
         """
@@ -370,6 +348,15 @@ class PlaneGeometry:
             if 0 <= lane < lanes and 0 < cell < width:
                 cut |= set(range(cell) if is_end else range(cell, width))
         return sorted(cut)
+
+    def cells_cut_by(self, box: CellBox, start: int, width: int) -> set[int]:
+        """Cells of a row's vectors stored alone by some lane, as a box ends in the vector."""
+        last = self.axes[-1]
+        low, high = box.lower[last.axis], box.upper[last.axis]
+        if (low, high) == (self.lower[last.axis], self.upper[last.axis]):
+            return set()
+        first, end = ((place - last.origin - start) % width for place in (low, high))
+        return {*range(first, width if first else first), *range(end)}
 
     def may_cross(self, number: int, position: int, moved: int) -> bool:
         """

@@ -30,9 +30,9 @@
 // PLACED-LABEL: tile.kernel @far_step_0(
 // PLACED:         tile.load %src at [-40] home #tile.memory : !tile.queue<f64, lag 0>
 
-// CUT:         temporal.loop in @far: update 2 cannot share a kernel with the update before: the update reads other cells of a field written before, or writes another box; give device-tiling cuts with 2
+// CUT:         temporal.loop in @far: update 2 cannot share a kernel with the update before: a thread would read cells written by other threads, or a field is written in two boxes; give device-tiling cuts with 2
 // TWO:         kernels [@far_step_0, @far_step_1]
-// STREAM:      temporal.loop in @far: kernels with reads=memory keep no planes to stream or to exchange; leave out tile and stream-axis, or reads=memory
+// STREAM:      temporal.loop in @far: kernels with reads=memory keep no planes to stream, and their blocks wait for no others; leave out stream-axis and tile=cluster or tile=device, or reads=memory
 // TILE:        temporal.loop in @far: cuts=[1] was asked for, and only kernels that read memory run a step in parts; leave it out, or use reads=memory without tile and stream-axis
 func.func private @sum(%l: f64, %r: f64) -> f64 {
   %s = arith.addf %l, %r : f64

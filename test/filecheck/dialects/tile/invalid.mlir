@@ -253,6 +253,25 @@ tile.kernel @store_nothing(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.field
 
 // -----
 
+// The box of a store lies in the bounds and in the field.
+tile.kernel @store_box(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.field<[2,8]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0], [8]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  // CHECK: the box of a store has cells of the bounds and of the field only, [2, 8), got [1, 8)
+  tile.store %u to %dst in <[1], [8]> : !tile.queue<f64, lag 0>, !stencil.field<[2,8]xf64>
+}
+
+// -----
+
+tile.kernel @store_box_rank(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.field<[0,8]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0], [8]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  // CHECK: box of rank 2 in a kernel of rank 1
+  tile.store %u to %dst in <[1, 1], [8, 8]> : !tile.queue<f64, lag 0>, !stencil.field<[0,8]xf64>
+}
+
+// -----
+
 tile.kernel @store_rank(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.field<[0,8]x[0,8]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0], [8]> {
   %u = tile.load %src : !tile.queue<f64, lag 0>

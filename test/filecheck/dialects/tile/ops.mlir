@@ -24,6 +24,16 @@ tile.kernel @plain(%src: !field, %dst: !field)
 // CHECK-NEXT: }
 }
 
+// A store may write a part of the bounds.
+// CHECK-LABEL: tile.kernel @part
+tile.kernel @part(%src: !field, %dst: !field)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]> {
+  %u = tile.load %src : !queue
+  // CHECK:      tile.store %u to %dst in <[1, 0], [8, 7]> : !tile.queue<f64, lag 0>, !stencil.field<[-1,9]x[-1,9]xf64>
+  tile.store %u to %dst in <[1, 0], [8, 7]> : !queue, !field
+// CHECK-NEXT: }
+}
+
 // Placed: every role, every home, an exchange, and all that an apply can have.
 // CHECK-LABEL: tile.kernel @placed
 // CHECK-SAME:    roles [#tile.role<source 0>, #tile.role<target 1>, #tile.role<halo 1>, #tile.role<capture 0>, #tile.role<scalar 0>]

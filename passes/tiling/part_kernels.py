@@ -1,0 +1,120 @@
+"""The kernels of a step in parts: stages that read every tap from memory. See `step_parts.py`."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import IntAttr
+from xdsl.ir import Block, SSAValue
+
+from timetile.dialects.boxes import CellBox
+from timetile.dialects.syntax import element_type
+from timetile.dialects.taps import Tap
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile import (
+    ApplyOp,
+    KernelOp,
+    LoadOp,
+    QueueType,
+    RoleKind,
+    StoreOp,
+)
+from timetile.dialects.tile.schedule import Schedule
+from timetile.passes.analysis.edges import loop_boundary
+from timetile.passes.raising.narrow_fields import read_field
+from timetile.passes.tiling.kernel_arguments import KernelArguments
+from timetile.passes.tiling.step_parts import LoadedCell, MovedUpdate, StepPart, parts_of
+
+
+def part_kernels(loop: LoopOp, schedule: Schedule, name: str) -> list[KernelOp]:
+    """The kernels of a step in the parts of its schedule, with a layout, in launch order."""
+    parts = parts_of(loop, schedule.cuts)
+    names = [name] if len(parts) == 1 else [f"{name}_{k}" for k in range(len(parts))]
+    kernels = [PartBuilder(loop, part).build(own) for own, part in zip(names, parts)]
+    for kernel in kernels:
+        kernel.layout, kernel.occupancy = schedule.layout(), IntAttr(schedule.occupancy)
+        kernel.schedule = loop.schedule
+    return kernels
+
+
+class PartBuilder:
+    """Builds the kernel of one part of a loop's step."""
+
+    def __init__(self, loop: LoopOp, part: StepPart):
+        self.loop, self.part = loop, part
+        self.rank = len(part.box.lb)
+        self.block = Block()
+        self.arguments = KernelArguments(self.block)
+        self.made: dict[MovedUpdate, ApplyOp] = {}
+        self.loads: dict[LoadedCell, SSAValue] = {}
+        self.captured = {value: read_field(value) for value in loop.captures}
+        """The fields in memory behind the captured fields."""
+
+    def field(self, source: SSAValue) -> SSAValue:
+        """The kernel's argument for a field read by an update."""
+        own = self.loop.body.block.args
+        if source in own:
+            return self.arguments.of(RoleKind.SOURCE, own.index(source), source)
+        index = self.loop.captures.index(source)
+        return self.arguments.of(RoleKind.CAPTURE, index, self.captured[source].field)
+
+    def loaded(self, cell: LoadedCell) -> SSAValue:
+        """The queue with a field's cells at a distance, to be tapped at the own cell."""
+        if cell not in self.loads:
+            axes = None
+            if cell.source in self.captured:
+                axes = self.captured[cell.source].axes
+            load = LoadOp(self.field(cell.source), None, 0, cell.offset, axes)
+            self.block.add_op(load)
+            self.loads[cell] = load.result
+        return self.loads[cell]
+
+    def result(self, moved: MovedUpdate, target: SSAValue) -> SSAValue:
+        """The queue of an update's result for one of the update's targets."""
+        targets = tuple(self.part.updates[moved.number].targets)
+        return self.made[moved].res[targets.index(target)]
+
+    def apply(self, moved: MovedUpdate) -> None:
+        """Add the stage of an update at a distance."""
+        update = self.part.updates[moved.number]
+        tapped = [
+            self.loaded(read)
+            if isinstance(read, LoadedCell)
+            else self.result(read, update.sources[tap.operand])
+            for read, tap in zip(self.part.reads(moved), update.tap_list, strict=True)
+        ]
+        queues = list(dict.fromkeys(tapped))
+        here = (0,) * self.rank
+        scalars = [
+            self.arguments.of(RoleKind.SCALAR, self.loop.scalars.index(scalar), scalar)
+            for scalar in update.scalars
+        ]
+        apply = ApplyOp(
+            update.cell,
+            queues,
+            [Tap(queues.index(queue), here) for queue in tapped],
+            self.rank,
+            [QueueType(element_type(target), 0) for target in update.targets],
+            scalars=scalars,
+            indices=update.index_axes,
+        )
+        self.block.add_op(apply)
+        self.made[moved] = apply
+
+    def store(self, target: SSAValue, role: int) -> None:
+        """Add the store of a written argument of the loop."""
+        number = self.part.written[target]
+        queue = self.result(MovedUpdate(number, (0,) * self.rank), target)
+        box = self.part.updates[number].box
+        own = None if CellBox.of(box) == CellBox.of(self.part.box) else box
+        self.block.add_op(StoreOp(queue, self.arguments.of(RoleKind.TARGET, role, target), own))
+
+    def build(self, name: str) -> KernelOp:
+        """The whole kernel, without a layout."""
+        for moved in self.part.stages:
+            self.apply(moved)
+        own = self.loop.body.block.args
+        for role, before in enumerate(self.loop.rotation):
+            if own[before] in self.part.written:
+                self.store(own[before], role)
+        kernel = KernelOp(name, self.arguments.roles, 1, None, self.part.box, self.block)
+        kernel.beyond = loop_boundary(self.loop)
+        return kernel

@@ -1,0 +1,205 @@
+"""
+Steps in parts whose threads hold several cells, and parts that compute results again beside the
+own cell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+from hypothesis import given, note
+from hypothesis import strategies as st
+from xdsl.passes import ModulePass
+
+import timetile
+from support.compare import assert_as_unfused
+from support.description import Box, Buffer, Element, Program, Store, Update, random_inputs
+from support.executors import kernel_executors
+from support.expressions import Call, Expression, Offset, Tap
+from support.generate import programs
+from support.programs import program_text
+from timetile.dialects.boxes import CellBox
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile import ApplyOp, KernelOp, StoreOp
+from timetile.dialects.tile.kinds import TileLevel
+from timetile.lowering.pipelines import tile_passes
+from timetile.passes.analysis.geometry import memory_taps, plane_geometry
+from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
+from timetile.passes.tiling.device_tiling import DeviceTilingPass
+from timetile.passes.tiling.step_parts import fused_parts
+from timetile.runtime.kernels.loops import loops_of
+
+
+@dataclass(frozen=True)
+class BlockShape:
+    """Cells of a thread and warps of a block, along the last two or three axes."""
+
+    cells: tuple[int, ...]
+    warps: tuple[int, ...]
+
+    def of_rank(self, rank: int) -> BlockShape:
+        """The shape along the last `rank` axes."""
+        return BlockShape(self.cells[-rank:], self.warps[-rank:])
+
+
+SHAPES = (
+    BlockShape((1, 1, 1), (1, 2, 1)),
+    BlockShape((4, 1, 1), (1, 2, 1)),
+    BlockShape((2, 2, 1), (1, 1, 2)),
+    BlockShape((1, 1, 4), (1, 2, 1)),
+    BlockShape((2, 1, 2), (2, 1, 1)),
+    BlockShape((1, 3, 2), (1, 1, 1)),
+)
+
+
+def passes_of(shape: BlockShape, cuts: tuple[int, ...] | None) -> tuple[ModulePass, ...]:
+    """The default passes, with steps read from memory by blocks of a shape."""
+    rank = len(shape.cells)
+    tiling = DeviceTilingPass(
+        reads="memory", tile=TileLevel.BLOCK, cells=shape.cells, lanes=(*(1,) * (rank - 1), 32),
+        warps=shape.warps, occupancy=2, cuts=cuts,
+    )  # fmt: skip
+    return tuple(
+        tiling if isinstance(item, DeviceTilingPass) else item
+        for item in tile_passes(depth=1)
+        if not isinstance(item, ChooseSchedulePass)
+    )
+
+
+def check(program: Program, steps: int, passes: tuple[ModulePass, ...]) -> list[LoopOp]:
+    """Every executor of kernels, and the PTX, end like the unfused program; returns the loops."""
+    inputs = random_inputs(program, seed=steps)
+    loops: list[LoopOp] = []
+    for executor in (*kernel_executors(), "ptx"):
+        compiled = timetile.compile(
+            program_text(program), executor=executor, passes=passes, fp_contract="off", cache=False
+        )
+        assert_as_unfused(compiled, program, inputs, steps, executor)
+        loops = loops_of(compiled.kernels.tiled)
+    return loops
+
+
+def kernels_of(loop: LoopOp) -> list[KernelOp]:
+    """The kernels of a loop, in launch order."""
+    module = loop.get_toplevel_object()
+    named = {op.sym_name.data: op for op in module.walk() if isinstance(op, KernelOp)}
+    return [named[name] for name in loop.kernel_names]
+
+
+@given(program=programs(), shape=st.sampled_from(SHAPES), steps=st.integers(0, 3))
+def test_drawn_programs_keep_their_bits_in_threads_of_several_cells(
+    program: Program, shape: BlockShape, steps: int
+):
+    note(program_text(program))
+    check(program, steps, passes_of(shape.of_rank(program.rank), None))
+
+
+def leapfrog(domain: tuple[int, ...], element: Element, *, wide: bool = False) -> Program:
+    """
+    Two fields in two buffers each: a half step of `h` by differences of `e`, each along one axis,
+    then a half step of `e` by differences of the new `h`, in a smaller box. `wide`: the box of `e`
+    is the box of `h`.
+    """
+    rank = len(domain)
+    here = (0,) * rank
+    bounds = Box.of(domain).grown((1,) * rank, (1,) * rank)
+    axes: list[Offset] = [tuple(int(k == axis) for k in range(rank)) for axis in range(rank)]
+
+    def back(offset: Offset) -> Offset:
+        return tuple(-distance for distance in offset)
+
+    def half_step(own: str, high: str, low: str, ways: list[tuple[Offset, Offset]]) -> Expression:
+        total: Expression = Tap(own, here)
+        for number, (a, b) in enumerate(ways):
+            total = total + (Tap(high, a) - Tap(low, b)) * (0.25 + 0.125 * number)
+        return total
+
+    names = ("e", "e_next", "h", "h_next")
+    first = half_step("h", "e", "e", [(axis, here) for axis in axes])
+    second = half_step("e", "h_next", "h_next", [(here, back(axis)) for axis in axes])
+    inner = Box((1 - int(wide),) * rank, tuple(n - 1 + int(wide) for n in domain))
+    outer = Box.of(domain)
+    updates = (
+        Update((first,), (Store(0, "h_next", outer),)),
+        Update((second,), (Store(0, "e_next", inner),)),
+    )
+    buffers = tuple(Buffer(name, bounds, element) for name in names)
+    return Program(element, buffers, names, (1, 0, 3, 2), updates)
+
+
+@pytest.mark.covering
+@pytest.mark.parametrize("domain", [(9, 38), (5, 7, 39), (6, 9, 140)])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("element", ["f32", "f64"])
+def test_results_read_beside_the_own_cell_are_computed_again(
+    domain: tuple[int, ...], shape: BlockShape, element: Element
+):
+    program = leapfrog(domain, element)
+    (loop,) = check(program, 3, passes_of(shape.of_rank(len(domain)), ()))
+    (kernel,) = kernels_of(loop)
+    applies = [stage for stage in kernel.stages if isinstance(stage, ApplyOp)]
+    assert len(applies) == 2 + len(domain)
+    boxes = {CellBox.of(s.box) for s in kernel.stages if isinstance(s, StoreOp) if s.box}
+    assert boxes == {CellBox((1,) * len(domain), tuple(n - 1 for n in domain))}
+
+
+@pytest.mark.parametrize(("domain", "cuts"), [((20, 30, 40), ()), ((3, 30, 40), (1,))])
+def test_boxes_of_a_fused_part_have_nearly_the_same_cells(
+    domain: tuple[int, ...], cuts: tuple[int, ...]
+):
+    """In three planes, the smaller box has a third of the cells."""
+    text = program_text(leapfrog(domain, "f32"))
+    (loop,) = loops_of(timetile.compile(text, executor="planes", cache=False).kernels.source)
+    assert fused_parts(loop) == cuts
+
+
+def test_a_part_computes_no_cell_again_outside_the_box_of_its_update():
+    """Outside the box of `h` the old cells count, and the kernel of `h` may overwrite them."""
+    program = leapfrog((5, 7, 39), "f32", wide=True)
+    with pytest.raises(timetile.CompileError, match="give device-tiling cuts with 1"):
+        check(program, 1, passes_of(SHAPES[0], ()))
+    (loop,) = check(program, 3, passes_of(SHAPES[1], (1,)))
+    assert fused_parts(loop) == (1,)
+
+
+def test_slabs_hold_every_tile_once(monkeypatch: pytest.MonkeyPatch):
+    """Slabs change the order of tiles; the last slab has fewer tiles than the others."""
+    program = leapfrog((5, 25, 39), "f64")
+    monkeypatch.setattr(memory_taps, "SLAB_BYTES", 2 * 39 * 2 * 8 * 4 * 2)
+    shape = BlockShape((2, 1, 1), (1, 2, 1))
+    (loop,) = check(program, 2, passes_of(shape, ()))
+    (kernel,) = kernels_of(loop)
+    geometry = plane_geometry.PlaneGeometry(kernel)
+    assert geometry.slab is not None
+    assert geometry.axes[1].count % geometry.slab
+
+
+def test_parts_in_place_end_where_a_thread_would_read_cells_of_other_threads():
+    """Without second buffers, the half step of `e` writes cells that the half step of `h` reads."""
+    program = leapfrog((5, 7, 39), "f32")
+    names = {"e_next": "e", "h_next": "h"}
+    in_place = replace(
+        program,
+        buffers=tuple(each for each in program.buffers if each.name not in names),
+        carried=("e", "h"),
+        rotation=(0, 1),
+        updates=tuple(renamed(update, names) for update in program.updates),
+    )
+    (loop,) = check(in_place, 3, passes_of(SHAPES[1], None))
+    assert fused_parts(loop) == (1,)
+    assert len(loop.kernel_names) == 2
+
+
+def renamed(update: Update, names: dict[str, str]) -> Update:
+    """An update of other buffers."""
+
+    def moved(node: Expression) -> Expression:
+        if isinstance(node, Tap):
+            return Tap(names.get(node.buffer, node.buffer), node.offset)
+        if isinstance(node, Call):
+            return Call(node.name, tuple(map(moved, node.arguments)))
+        return node
+
+    stores = tuple(replace(s, buffer=names.get(s.buffer, s.buffer)) for s in update.stores)
+    return Update(tuple(map(moved, update.results)), stores)
