@@ -1,0 +1,278 @@
+"""
+Measure what simulations need beside the benchmarks: boundaries, each beside `keep` on equal cells.
+
+    python benchmarks/simulations.py --out benchmarks/results/simulations.json
+
+A row runs a program at its chosen schedule with a boundary, and with `keep` on the same domain, on
+one GPU, one after the other. `ratio` is the speed with the feature over the speed without. Bits are
+compared on a small domain of odd sizes with the NumPy executor, and on the whole domain with a
+kernel of two steps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from itertools import product
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import timetile
+from timetile import Field, Model, value
+from timetile.frontend.boundaries import Boundary
+from timetile.frontend.model import DType
+from timetile.runtime.device.gpu import device
+from timetile.runtime.machine.driver import checked
+
+FEATURES: dict[str, Boundary] = {
+    "keep": "keep",
+    "periodic": "periodic",
+    "mirror": "mirror",
+    "value": value(0.0),
+}
+
+Domain = tuple[int, ...]
+
+
+def j2d5pt(boundary: Boundary) -> Model:
+    """Five points of a plate."""
+
+    @timetile.stencil(boundary=boundary)
+    def step(u: Field):
+        around = 0.11 * u[-1, 0] + 0.12 * u[0, -1] + 0.14 * u[0, 1] + 0.13 * u[1, 0]
+        u.next = 0.5 * u[0, 0] + around
+
+    return step
+
+
+def j3d7pt(boundary: Boundary) -> Model:
+    """Seven points of a volume."""
+
+    @timetile.stencil(boundary=boundary)
+    def step(u: Field):
+        along = 0.11 * u[-1, 0, 0] + 0.12 * u[1, 0, 0] + 0.13 * u[0, -1, 0] + 0.09 * u[0, 1, 0]
+        u.next = 0.3 * u[0, 0, 0] + along + 0.14 * u[0, 0, -1] + 0.11 * u[0, 0, 1]
+
+    return step
+
+
+def wave_so4(boundary: Boundary) -> Model:
+    """The wave equation of a volume, of fourth order in space."""
+    places = [(axis, side) for axis in range(3) for side in (-1, 1)]
+
+    @timetile.stencil(boundary=boundary)
+    def step(u: Field, c: Field):
+        lap: Any = -7.5 * u[0, 0, 0]
+        for (axis, side), (far, factor) in product(places, ((1, 4 / 3), (2, -1 / 12))):
+            offset = [0, 0, 0]
+            offset[axis] = side * far
+            lap = lap + factor * u[tuple(offset)]
+        u.next = 2 * u[0, 0, 0] - u.prev[0, 0, 0] + c[0, 0, 0] * lap
+
+    return step
+
+
+PROGRAMS: dict[str, tuple[Callable[[Boundary], Model], Domain]] = {
+    "j2d5pt": (j2d5pt, (517, 1031)),
+    "j3d7pt": (j3d7pt, (61, 77, 133)),
+    "wave-so4-3d": (wave_so4, (41, 45, 133)),
+}
+
+DOMAINS: tuple[tuple[str, Domain], ...] = (
+    ("j2d5pt", (4096, 4096)),
+    ("j2d5pt", (8192, 8192)),
+    ("j3d7pt", (512, 512, 512)),
+    ("wave-so4-3d", (512, 512, 512)),
+)
+
+DTYPES: tuple[DType, ...] = ("float64", "float32")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One program with a feature, beside the program without. Cells updated per second in 1e9."""
+
+    program: str
+    feature: str
+    dtype: str
+    domain: Domain
+    device: str
+    depth: int
+    gpts_per_s: float
+    gpts_per_s_without: float
+    ratio: float
+    equal_bits: bool
+    commit: str
+
+
+def arrays_of(program: str, domain: Domain, dtype: DType) -> list[np.ndarray[Any, Any]]:
+    """The arrays of a program's function: buffers of one field alike, then the coefficient."""
+    random = np.random.default_rng(len(program)).uniform(-1, 1, 1_000_003).astype(dtype)
+    u = np.resize(random, domain)
+    if program != "wave-so4-3d":
+        return [u, u]
+    return [u, u, u, np.resize(0.03 + 0.02 * random, domain).astype(dtype)]
+
+
+def bits(program: str, feature: str, dtype: DType) -> bool:
+    """The GPU has the bits of the NumPy executor on a small domain, for two numbers of steps."""
+    make, domain = PROGRAMS[program]
+    model = make(FEATURES[feature])
+    compiled = {name: model.on(executor=name).program(domain, dtype) for name in ("gpu", "numpy")}
+    steps = 2 * max(fact.steps for fact in compiled["gpu"].kernels.facts[0]) + 3
+    start = arrays_of(program, domain, dtype)
+    found = {name: [array.copy() for array in start] for name in compiled}
+    for name, one in compiled.items():
+        one(*found[name], steps)
+    return all(a.tobytes() == b.tobytes() for a, b in zip(found["gpu"], found["numpy"]))
+
+
+def compiled_on_disk(
+    case: tuple[str, Domain, str, DType],
+) -> tuple[tuple[str, str, str], bool | None]:
+    """Compile a program, and the program of two steps, into the cache; compare bits once."""
+    program, domain, feature, dtype = case
+    model = PROGRAMS[program][0](FEATURES[feature])
+    for depth in (None, 2):
+        kernels = model.on(executor="gpu", depth=depth).program(domain, dtype).kernels
+        for fact in kernels.facts[0]:
+            kernels.kernel(fact.name)
+    first = next(size for name, size in DOMAINS if name == program)
+    equal = bits(program, feature, dtype) if domain == first else None
+    return (program, feature, dtype), equal
+
+
+class GpuFields:
+    """Arrays in GPU memory, as other libraries show them."""
+
+    def __init__(self, arrays: list[np.ndarray[Any, Any]]):
+        self.gpu, self.arrays = device(0), arrays
+        self.pointers = [self.gpu.allocate(array.nbytes) for array in arrays]
+        self.first, self.last = (
+            self.gpu.allocate(array.nbytes) for array in (arrays[0], arrays[-1])
+        )
+        self.gpu.upload(self.first, arrays[0])
+        self.gpu.upload(self.last, arrays[-1])
+        self.fill()
+
+    def fill(self) -> None:
+        """The arrays, as at the start: all but the last are alike."""
+        for pointer, array in zip(self.pointers, self.arrays):
+            source = self.last if pointer == self.pointers[-1] else self.first
+            checked(self.gpu.cuda.cuMemcpyDtoD(pointer, source, array.nbytes))
+
+    def shown(self) -> list[Any]:
+        """The fields as arguments of a program."""
+        return [ShownField(p, a) for p, a in zip(self.pointers, self.arrays)]
+
+    def read(self) -> bytes:
+        """The cells of the first field, copied from the GPU."""
+        found = np.empty_like(self.arrays[0])
+        checked(self.gpu.cuda.cuCtxSynchronize())
+        self.gpu.download(found, self.pointers[0])
+        return found.tobytes()
+
+    def free(self) -> None:
+        """Give the memory back."""
+        for pointer in (*self.pointers, self.first, self.last):
+            self.gpu.free(pointer)
+
+
+class ShownField:
+    """A field in GPU memory, in the notation of other libraries."""
+
+    def __init__(self, pointer: int, array: np.ndarray[Any, Any]):
+        self.__cuda_array_interface__ = {
+            "shape": array.shape,
+            "typestr": array.dtype.str,
+            "data": (pointer, False),
+            "version": 3,
+        }
+
+
+SECONDS, REPEATS = 0.12, 3
+
+
+def speed(program: timetile.CompiledProgram, fields: GpuFields, cells: int) -> float:
+    """Cells updated per second, in 1e9: the best of some runs of equal launches."""
+    gpu, depth = fields.gpu, max(fact.steps for fact in program.kernels.facts[0])
+    shown = fields.shown()
+
+    def seconds(steps: int) -> float:
+        checked(gpu.cuda.cuCtxSynchronize())
+        start = time.perf_counter()
+        program(*shown, steps)
+        checked(gpu.cuda.cuCtxSynchronize())
+        return time.perf_counter() - start
+
+    few = 8 * depth + 2
+    seconds(few)
+    each = seconds(few) / few
+    # Long runs: the last single steps, as in every run, weigh little.
+    steps = max(16, int(SECONDS / each / depth)) * depth + 2
+    seconds(steps)
+    return cells * steps / min(seconds(steps) for _ in range(REPEATS)) / 1e9
+
+
+def rows_of(
+    program: str, domain: Domain, dtype: DType, equal: dict[tuple[str, str, str], bool], mark: str
+) -> Iterator[Row]:
+    """The rows of a program of one domain and type."""
+    cells, arrays = prod(domain), arrays_of(program, domain, dtype)
+    gpu = device(0)
+    with gpu.current():
+        fields = GpuFields(arrays)
+        speeds: dict[str, float] = {}
+        for feature, boundary in FEATURES.items():
+            model = PROGRAMS[program][0](boundary).on(executor="gpu")
+            compiled = model.program(domain, dtype)
+            depth = max(fact.steps for fact in compiled.kernels.facts[0])
+            found: list[bytes] = []
+            for one in (compiled, model.on(executor="gpu", depth=2).program(domain, dtype)):
+                fields.fill()
+                one(*fields.shown(), depth + 3)
+                found.append(fields.read())
+            same = found[0] == found[1]
+            speeds[feature] = speed(compiled, fields, cells)
+            yield Row(
+                program, feature, dtype, domain, gpu.name, depth, round(speeds[feature], 1),
+                round(speeds["keep"], 1), round(speeds[feature] / speeds["keep"], 4),
+                same and equal[program, feature, dtype], mark,
+            )  # fmt: skip
+        fields.free()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--commit", required=True, help="the commit, for the file")
+    parser.add_argument("--workers", type=int, default=14)
+    parser.add_argument("--programs", nargs="+", default=list(PROGRAMS), choices=list(PROGRAMS))
+    options = parser.parse_args()
+    domains = [each for each in DOMAINS if each[0] in options.programs]
+    cases = [
+        (program, domain, feature, dtype)
+        for (program, domain), feature, dtype in product(domains, FEATURES, DTYPES)
+    ]
+    # Long compilations first.
+    cases.sort(key=lambda case: -len(case[1]))
+    with ProcessPoolExecutor(options.workers) as pool:
+        answers = list(pool.map(compiled_on_disk, cases))
+    equal = {key: answer for key, answer in answers if answer is not None}
+    rows: list[Row] = []
+    for (program, domain), dtype in product(domains, DTYPES):
+        for row in rows_of(program, domain, dtype, equal, options.commit):
+            print(row, flush=True)
+            rows.append(row)
+            options.out.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
