@@ -130,6 +130,18 @@ class KernelOp(IRDLOperation):
         sides = (self.beyond.of_axis(axis) for axis in range(self.rank))
         return tuple(axis for axis, pair in enumerate(sides) if Kind.KEEP not in pair)
 
+    def has_images(self, axis: int) -> tuple[bool, bool]:
+        """
+        Whether cells outside the bounds below and above along an axis are images: of other cells,
+        not kept and no value.
+        """
+        if self.beyond is None:
+            return False, False
+        below, above = (
+            isinstance(side, Kind) and side is not Kind.KEEP for side in self.beyond.of_axis(axis)
+        )
+        return below, above
+
     def continued(self, cells: CellBox, bounds: CellBox) -> CellBox:
         """The bounds, as wide as the cells along axes that go on."""
         axes = self.continued_axes

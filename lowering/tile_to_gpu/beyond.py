@@ -9,20 +9,39 @@ nothing is selected.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import groupby
 
 from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Attribute, SSAValue
 
 from timetile.dialects.temporal.boundary import Kind
-from timetile.dialects.tile import ApplyOp, ExchangeOp, LoadOp
+from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp
 from timetile.dialects.verified import float_type
 from timetile.lowering.tile_to_gpu.cells import Late
+from timetile.lowering.tile_to_gpu.halo_plans import Reach, Sides
 from timetile.lowering.tile_to_gpu.images import has_images, sides_of_axis
 from timetile.lowering.tile_to_gpu.queues import ExchangePlan, Plane, Position, QueuePlan
 from timetile.lowering.tile_to_gpu.scopes import StepScope, StreamStep, VariantScope, once
 from timetile.passes.analysis.edges import MIRRORS, turned_tap
 from timetile.passes.analysis.geometry.field_access import steady_planes
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+
+
+@once
+def crosses(variant: VariantScope, number: int, position: int, moved: int) -> bool:
+    """A tap along an in-plane axis may leave the bounds at a position."""
+    return variant.code.geometry.may_cross(number, position, moved)
+
+
+def crossed_sides(variant: VariantScope, at: Position, reach: Reach) -> Sides:
+    """Where a position may be outside the bounds, no further than readers reach."""
+    return tuple(
+        (
+            crosses(variant, k, position, -max(low, 0)),
+            crosses(variant, k, position, max(high, 0)),
+        )
+        for k, (position, (low, high)) in enumerate(zip(at, reach, strict=True))
+    )
 
 
 @once
@@ -94,29 +113,42 @@ def made_now(argument: SSAValue | Late) -> SSAValue:
     return argument() if callable(argument) else argument
 
 
+def is_crossed(kernel: KernelOp, crossed: Sides, axis: int, side: int) -> bool:
+    """Whether some reader looks beyond a side of an axis; True along the stream."""
+    return axis == kernel.stream_axis or crossed[kernel.plane_axes.index(axis)][side]
+
+
 def with_values(
     step: StepScope,
     lag: int,
     at: Position,
     kind: Attribute,
     cell: SSAValue,
+    crossed: Sides | None = None,
     missing: Collection[int] = (),
 ) -> SSAValue:
     """
-    A cell of the plane `lag` steps back, or the number beyond a side with a value. A field has no
-    sides along `missing` axes.
+    A cell of the plane `lag` steps back, or the number beyond a side with a value. `crossed`: where
+    some reader looks at the position beyond the bounds; None for anywhere. A field has no sides
+    along `missing` axes.
     """
-    # The last axis outside the bounds decides about a corner.
-    for axis in step.code.kernel.continued_axes:
+    kernel, found = step.code.kernel, list[tuple[float, SSAValue]]()
+    for axis in kernel.continued_axes:
         if axis in missing:
             continue
         for side, number in enumerate(sides_of_axis(step.code.geometry, axis)):
             if isinstance(number, Kind):
                 continue
+            if crossed is not None and not is_crossed(kernel, crossed, axis, side):
+                continue
             mask = lies_beyond(step, axis, side, lag, at)
             if mask is not None:
-                constant = step.emit.constant(FloatAttr(number, float_type(kind)), kind)
-                cell = step.emit.select(mask, constant, cell)
+                found.append((number, mask))
+    # The last axis outside the bounds decides about a corner.
+    for _, group in groupby(found, lambda pair: repr(pair[0])):
+        numbers, masks = zip(*group)
+        constant = step.emit.constant(FloatAttr(numbers[0], float_type(kind)), kind)
+        cell = step.emit.select(step.emit.any_of(masks), constant, cell)
     return cell
 
 
@@ -130,11 +162,17 @@ def loaded_with_values(step: StepScope, queue: QueuePlan, plane: Plane) -> Plane
     """A loaded plane, with numbers beyond sides with a value."""
     if not has_values(step) or not isinstance(queue.value.owner, LoadOp):
         return plane
-    return {at: with_values(step, queue.lag, at, queue.element, cell) for at, cell in plane.items()}
+    reach = step.code.halos[queue.value].reach
+    return {
+        at: with_values(
+            step, queue.lag, at, queue.element, cell, crossed_sides(step.variant, at, reach)
+        )
+        for at, cell in plane.items()
+    }
 
 
 def read_with_value(
-    step: StepScope, queue: QueuePlan, age: int, at: Position, cell: SSAValue
+    step: StepScope, queue: QueuePlan, age: int, at: Position, reach: Reach, cell: SSAValue
 ) -> SSAValue:
     """
     A cell read from a plane that copies brought, or the number beyond a side with a value: nobody
@@ -145,4 +183,5 @@ def read_with_value(
         return cell
     if not isinstance(exchange, ExchangeOp) or not isinstance(queue.source.value.owner, LoadOp):
         return cell
-    return with_values(step, queue.lag + age, at, queue.element, cell)
+    crossed = crossed_sides(step.variant, at, reach)
+    return with_values(step, queue.lag + age, at, queue.element, cell, crossed)

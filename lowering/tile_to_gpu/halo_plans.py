@@ -27,6 +27,7 @@ from timetile.dialects.tile import (
 )
 from timetile.lowering.tile_to_gpu.cells import CellFunction
 from timetile.lowering.tile_to_gpu.queues import Position
+from timetile.passes.analysis.geometry.extents import computed_sides
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.outside import guarding_field
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape, moved_by
@@ -138,6 +139,12 @@ def reach_of_tap(stage: ApplyOp, moved: Position, known: Mapping[SSAValue, Reach
     around: Reach = ((0, 0),) * len(moved)
     if not stage.outside:
         around = reduce(widest, (known[result] for result in stage.res))
+        # Cells outside a side with a value are numbers, whatever they tap.
+        sides = [computed_sides(stage)[axis] for axis in stage.kernel.plane_axes]
+        around = tuple(
+            (low if below else min(low, 0), high if above else min(high, 0))
+            for (low, high), (below, above) in zip(around, sides, strict=True)
+        )
     return tuple((low - d, high + d) for (low, high), d in zip(around, moved, strict=True))
 
 

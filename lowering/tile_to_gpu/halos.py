@@ -11,6 +11,7 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from timetile.dialects import simt
+from timetile.lowering.tile_to_gpu.beyond import crossed_sides
 from timetile.lowering.tile_to_gpu.fields import (
     cell_at,
     in_field,
@@ -54,23 +55,6 @@ def guard_of(step: StepScope, queue: QueuePlan) -> Guard | None:
 
 
 # Masks.
-
-
-@once
-def crosses(variant: VariantScope, number: int, position: int, moved: int) -> bool:
-    """A tap along an in-plane axis may leave the bounds at a position."""
-    return variant.code.geometry.may_cross(number, position, moved)
-
-
-def sides_of(variant: VariantScope, at: Position, reach: Reach) -> Sides:
-    """Where a position may be outside the bounds, no further than readers reach."""
-    return tuple(
-        (
-            crosses(variant, k, position, -max(low, 0)),
-            crosses(variant, k, position, max(high, 0)),
-        )
-        for k, (position, (low, high)) in enumerate(zip(at, reach, strict=True))
-    )
 
 
 @once
@@ -175,7 +159,7 @@ def park(
     older level's cell. The older cell waits in the sum's register until the queue's plane is made,
     and frees a register. Cells of planes kept for later steps need not wait.
     """
-    sides = sides_of(step.variant, at, reach_of(step, queue))
+    sides = crossed_sides(step.variant, at, reach_of(step, queue))
     source = step.code.queues[older.queue]
     if older.behind < source.depth or not any(map(any, sides)):
         return partial
@@ -196,7 +180,7 @@ def as_read(
     guard = guard_of(step, queue)
     if guard is None or is_patched(step, queue, guard, age, at):
         return value
-    return replaced(step, queue, guard, age, at, sides_of(step.variant, at, reach), value)
+    return replaced(step, queue, guard, age, at, crossed_sides(step.variant, at, reach), value)
 
 
 def is_patched(step: StepScope, queue: QueuePlan, guard: Guard, age: int, at: Position) -> bool:
@@ -238,7 +222,7 @@ def patched_row(step: StepScope, queue: QueuePlan, guard: Guard, row: Row) -> Pl
     """A row of the newest plane with its cells outside the bounds replaced."""
     reach = reach_of(step, queue)
     return {
-        at: replaced(step, queue, guard, 0, at, sides_of(step.variant, at, reach), value)
+        at: replaced(step, queue, guard, 0, at, crossed_sides(step.variant, at, reach), value)
         for at, value in step.planes(queue)[0].items()
         if at[:-1] == row
     }
@@ -288,7 +272,7 @@ def fetch_early(step: StepScope) -> None:
     for queue, guard in first.values() if ahead else ():
         lag, reach = queue.lag - ahead, reach_of(step, queue)
         for at in step.code.geometry.thread_positions:
-            sides = sides_of(step.variant, at, reach)
+            sides = crossed_sides(step.variant, at, reach)
             mask = halo_mask(step, guard.shape, at, sides, lag)
             if mask is not None:
                 index, offset = cell_at(step, guard.shape, lag, at, step.code.thread)

@@ -32,7 +32,7 @@ def read(step: StepScope, queue: QueuePlan, age: int, at: Position, reach: Reach
     The cell at a position of the plane of some age, right outside the bounds, too, as far as the
     reader looks: `reach` is the distance from a cell inside the bounds.
     """
-    cell = read_with_value(step, queue, age, at, raw(step, queue, age, at))
+    cell = read_with_value(step, queue, age, at, reach, raw(step, queue, age, at))
     return as_read(step, queue, age, at, reach, cell)
 
 

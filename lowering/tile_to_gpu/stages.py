@@ -15,6 +15,7 @@ from timetile.dialects import simt
 from timetile.dialects.syntax import element_type
 from timetile.dialects.tile import ApplyOp, ExchangeOp, LoadOp, MemoryAttr, StageOp, StoreOp
 from timetile.lowering.tile_to_gpu.beyond import (
+    crossed_sides,
     has_values,
     loaded_with_values,
     turned_arguments,
@@ -161,7 +162,7 @@ def cell_in_memory(
         cell = fixed_cell(step.variant, load, shape, place)
         if has_values(step):
             kind = element_type(load.field)
-            return with_values(step, behind, place, kind, cell, shape.missing)
+            return with_values(step, behind, place, kind, cell, missing=shape.missing)
         return cell
     key = (load.field, behind, place)
     if key in step.fetched:
@@ -184,7 +185,7 @@ def cell_in_memory(
     for k, cell in enumerate(step.emit.add(op).cells):
         at = (*place[:-1], place[-1] - start + k)
         if has_values(step):
-            cell = with_values(step, behind, at, kind, cell, shape.missing)
+            cell = with_values(step, behind, at, kind, cell, missing=shape.missing)
         step.fetched[load.field, behind, at] = cell
     return step.fetched[key]
 
@@ -257,10 +258,14 @@ def apply(step: StepScope, stage: ApplyOp, at: Position) -> list[SSAValue]:
     arguments = turned_arguments(step, stage, at, arguments_of(step, stage, at))
     results = function.inline(step.emit, arguments, parking(step, stage, at))
     if has_values(step):
-        kinds = [code.queues[result].element for result in stage.res]
+        queues = [code.queues[result] for result in stage.res]
         results = [
-            with_values(step, stage.lag, at, kind, cell) for kind, cell in zip(kinds, results)
-        ]
+            with_values(
+                step, stage.lag, at, queue.element, cell,
+                crossed_sides(step.variant, at, code.halos[queue.value].reach),
+            )
+            for queue, cell in zip(queues, results)
+        ]  # fmt: skip
     if stage.box is None:
         return results
     inside = step.emit.value_of(inside_box(step, stage.box, stage.lag, at))

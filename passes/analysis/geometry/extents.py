@@ -40,11 +40,11 @@ class Extent:
             tuple(b + d for b, d in zip(self.high, offset)),
         )
 
-    def along(self, axes: Sequence[int]) -> Extent:
-        """The extent along some axes, and nothing along others."""
+    def at_sides(self, sides: Sequence[tuple[bool, bool]]) -> Extent:
+        """The extent at some sides of each axis, and at most nothing at others."""
         return Extent(
-            tuple(n if k in axes else 0 for k, n in enumerate(self.low)),
-            tuple(n if k in axes else 0 for k, n in enumerate(self.high)),
+            tuple(n if below else min(n, 0) for n, (below, _) in zip(self.low, sides)),
+            tuple(n if above else min(n, 0) for n, (_, above) in zip(self.high, sides)),
         )
 
     def union(self, other: Extent) -> Extent:
@@ -114,10 +114,21 @@ def tapped_from(
 ) -> Extent:
     """
     The extent of cells computed by a stage, and of the reads at each tap; outside the bounds a
-    stage with `else` computes along axes that go on.
+    stage with `else` computes images, and no stage computes a value.
     """
     extent = stage_extent(stage, needed, zero)
-    return extent.along(stage.kernel.continued_axes) if outside and stage.outside else extent
+    return extent.at_sides(computed_sides(stage)) if outside else extent
+
+
+def computed_sides(stage: ApplyOp) -> list[tuple[bool, bool]]:
+    """Whether a stage computes cells outside the bounds below and above each axis."""
+    kernel = stage.kernel
+    sides: list[tuple[bool, bool]] = []
+    for axis in range(kernel.rank):
+        goes_on = axis in kernel.continued_axes
+        computed = not stage.outside
+        sides.append(kernel.has_images(axis) if goes_on else (computed, computed))
+    return sides
 
 
 def served_by_copies(kernel: KernelOp) -> list[ExchangeOp]:

@@ -97,7 +97,9 @@ def computed_boxes(kernel: KernelOp) -> dict[ApplyOp, StencilBoundsAttr]:
         box = boxes[stage] = kernel.bounds if stage.box is None else stage.box
         found = [beyond[result] for result in stage.res if result in beyond]
         if stage.outside:
-            found = [extent.along(kernel.continued_axes) for extent in found]
+            axes = (axis in kernel.continued_axes for axis in range(kernel.rank))
+            goes_on = [(both, both) for both in axes]
+            found = [extent.at_sides(goes_on) for extent in found]
         for extent in found:
             spans = zip(box.lb, box.ub, extent.low, extent.high)
             grown = [(low - max(a, 0), high + max(b, 0)) for low, high, a, b in spans]

@@ -364,7 +364,7 @@ class PlaneGeometry:
         and finds position `position` of a thread outside the bounds. Sizes are static: positions
         which the bounds never separate are known.
         """
-        if moved == 0 or self.axes[number].axis in self.kernel.continued_axes:
+        if moved == 0 or self.kernel.has_images(self.axes[number].axis)[moved > 0]:
             return False
         tiling, pad = self.axes[number], self.margins[number]
         low, high = self.lower[tiling.axis], self.upper[tiling.axis]

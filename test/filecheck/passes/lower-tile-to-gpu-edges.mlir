@@ -62,7 +62,6 @@ func.func private @cell(%l: f64, %r: f64) -> f64 {
 // CHECK:           %[[left:.*]] = arith.cmpi slt, %{{.*}}, %{{.*}} : i32
 // CHECK:           scf.for
 // CHECK:             arith.select %{{.*}}, %[[wall]], %{{.*}} : f64
-// CHECK-NEXT:        arith.select %{{.*}}, %[[wall]], %{{.*}} : f64
 // CHECK:             arith.select %[[behind:.*]], %[[r:.*]], %[[l:.*]] : f64
 // CHECK-NEXT:        arith.select %[[behind]], %[[l]], %[[r]] : f64
 func.func @walls(%n: index, %A: !field, %B: !field) {
