@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from timetile.frontend.errors import error
-from timetile.frontend.operations import Coordinate, Extent, Kind
+from timetile.frontend.operations import Argument, Coordinate, Extent, Kind
 from timetile.frontend.values import Value, choice
 
 MOST_AXES = 3
+
+STEP = "step number"
+"""The name of the step's number among the series: no name of an argument."""
 
 
 def where(condition: Value, if_true: Value | float, if_false: Value | float) -> Value:
@@ -31,6 +34,14 @@ def extent(axis: int) -> Value:
     StencilError for an axis other than 0 to 2.
     """
     return Value(Extent(checked_axis(axis)), Kind.INTEGER)
+
+
+def step() -> Value:
+    """
+    The number of the step, an integer, equal for all cells: from `first_step` of a run on, 0 unless
+    given.
+    """
+    return Value(Argument(STEP), Kind.INTEGER)
 
 
 def checked_axis(axis: object) -> int:

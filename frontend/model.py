@@ -18,6 +18,7 @@ from timetile.frontend.arrays import (
     type_of,
 )
 from timetile.frontend.boxes import box_of
+from timetile.frontend.functions import STEP
 from timetile.frontend.module import Buffer, buffers_of, module_of
 from timetile.frontend.operations import Time
 from timetile.frontend.tracing import Step
@@ -33,6 +34,24 @@ from timetile.runtime.program.pieces import checked_steps, in_pieces
 
 A = TypeVar("A")
 DType = Literal["float32", "float64"]
+
+
+def checked_series(
+    name: str, series: object, dtype: str, first: int, steps: int
+) -> np.ndarray[Any, Any]:
+    """
+    The numbers of a series for some steps. Raises TypeError for no array of numbers, ValueError for
+    several axes, or too few numbers.
+    """
+    numbers = np.asarray(series)
+    if numbers.dtype.kind not in "fiu":
+        raise TypeError(f"{name} has a number for each step, got {series!r}; pass an array")
+    if numbers.ndim != 1 or len(numbers) < first + steps:
+        raise ValueError(
+            f"{name} has a number for each step, {first + steps} for this run, and its shape is "
+            f"{numbers.shape}; pass a longer array of one axis"
+        )
+    return np.ascontiguousarray(numbers[first : first + steps], dtype)
 
 
 def is_mapping(state: object) -> bool:
@@ -166,20 +185,28 @@ class Model:
         return self._latest
 
     def advance(
-        self, state: Mapping[str, A], steps: int = 1, *, stream: Any = None, **scalars: float
+        self,
+        state: Mapping[str, A],
+        steps: int = 1,
+        *,
+        first_step: int = 0,
+        stream: Any = None,
+        **scalars: Any,
     ) -> dict[str, A]:
         """
         The state after `steps` steps, with new arrays for the fields assigned by the step. The
         arrays of `state` stay unchanged, and fields only read are passed on.
 
-        `scalars` are the step's scalar arguments by name. Arrays in GPU memory are advanced there,
+        `scalars` are the step's scalar arguments by name, and its series: arrays of NumPy of one
+        axis, with a number for each step from 0 on. `first_step` is the number of the first step of
+        the run. Arrays in GPU memory are advanced there,
         asynchronously on `stream`, a CUDA stream: give the current stream of the arrays' library
         unless the current stream is the default. Raises TypeError or ValueError for an array or a
         scalar missing, unknown, or of a wrong shape or type; CompileError if the step cannot be
         compiled for the arrays. A RuntimeWarning names fields, in NumPy arrays, with cells that
         became NaN or infinite.
         """
-        advanced = self._advanced(state, steps, stream, scalars)
+        advanced = self._advanced(state, steps, stream, scalars, checked_steps(first_step))
         self._warn(state, advanced, f"after {steps} steps")
         return advanced
 
@@ -189,8 +216,9 @@ class Model:
         steps: int,
         every: int,
         *,
+        first_step: int = 0,
         stream: Any = None,
-        **scalars: float,
+        **scalars: Any,
     ) -> Iterator[tuple[int, dict[str, A]]]:
         """
         Advance by `steps` steps, and stop after every `every` steps and at the end: yields the
@@ -207,7 +235,7 @@ class Model:
         self._check_mapping(state)
 
         def run(state: dict[str, A], count: int, done: int) -> dict[str, A]:
-            advanced = self._advanced(state, count, stream, scalars)
+            advanced = self._advanced(state, count, stream, scalars, first_step + done)
             self._warn(state, advanced, f"between steps {done} and {done + count}")
             return advanced
 
@@ -227,9 +255,14 @@ class Model:
             warn(text)
 
     def _advanced(
-        self, state: Mapping[str, A], steps: int, stream: Any, scalars: Mapping[str, float]
+        self,
+        state: Mapping[str, A],
+        steps: int,
+        stream: Any,
+        scalars: Mapping[str, Any],
+        first: int,
     ) -> dict[str, A]:
-        """The state after `steps` steps."""
+        """The state after `steps` steps, numbered from `first` on."""
         steps = checked_steps(steps)
         self._check_mapping(state)
         self._check_names(state, scalars)
@@ -240,6 +273,12 @@ class Model:
         owners = dict(zip(map(id, values), arrays.values()))
         kind = FLOAT_DTYPES[dtype]
         numbers = [checked_scalar(name, scalars[name], kind) for name in self.step.scalars]
+        numbers += [
+            np.arange(first, first + steps)
+            if name == STEP
+            else checked_series(name, scalars[name], dtype, first, steps)
+            for name in self.step.series
+        ]
         result = program(*values, *numbers, steps, stream=stream)
         ended = dict(zip(arrays, (owners[id(value)] for value in result.buffers[: len(values)])))
         # Kernels may still write the other buffers.
@@ -263,7 +302,8 @@ class Model:
     def _check_names(self, state: Mapping[str, object], scalars: Mapping[str, object]) -> None:
         """Raise TypeError unless each field has an array and each scalar a number."""
         optional = {f"{name}.prev" for name in self.step.second}
-        arrays, numbers = set(self.step.fields), set(self.step.scalars)
+        arrays = set(self.step.fields)
+        numbers = {*self.step.scalars, *self.step.series} - {STEP}
         for kind, needed, given, other, others in (
             ("an array", arrays, set(state), "a number", numbers),
             ("a number", numbers, set(scalars), "an array", arrays),

@@ -6,14 +6,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects import arith, scf, stencil
-from xdsl.dialects.builtin import IndexType, IntAttr, IntegerAttr, ModuleOp
+from xdsl.dialects import arith, memref, scf, stencil
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    IndexType,
+    IntAttr,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    i64,
+)
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from timetile.frontend.boundaries import boundary_attribute
 from timetile.frontend.boxes import Box, box_of
 from timetile.frontend.cells import Cell, FloatType, located
+from timetile.frontend.functions import STEP
 from timetile.frontend.operations import Access, Argument, Time
 from timetile.frontend.symbols import Assignment
 from timetile.frontend.tracing import Step, walk
@@ -85,15 +94,24 @@ class StepBuilder:
         self.step, self.shape, self.element = step, tuple(shape), element
         self.buffers = buffers_of(step)
         self.carried = [buffer for buffer in self.buffers if buffer[0] in step.written]
-        kinds = [self.field_type(name) for name, _ in self.buffers]
+        kinds: list[Attribute] = [self.field_type(name) for name, _ in self.buffers]
         kinds += [element for _ in step.scalars]
+        kinds += [
+            MemRefType(i64 if name == STEP else element, [DYNAMIC_INDEX]) for name in step.series
+        ]
         self.entry = Block(arg_types=[*kinds, IndexType()])
         self.outer: dict[Buffer, SSAValue] = dict(zip(self.buffers, self.entry.args))
-        self.scalars = dict(zip(step.scalars, self.entry.args[len(self.buffers) :]))
+        self.scalars: dict[str, SSAValue] = dict(
+            zip(step.scalars, self.entry.args[len(self.buffers) :])
+        )
+        first = len(self.buffers) + len(step.scalars)
+        self.series = dict(zip(step.series, self.entry.args[first:]))
         for buffer, argument in self.outer.items():
             argument.name_hint = hint(buffer)
         for name, argument in self.scalars.items():
             argument.name_hint = spelled(name)
+        for name, argument in self.series.items():
+            argument.name_hint = spelled(name).replace(" ", "_")
         self.entry.args[-1].name_hint = "steps"
 
     def field_type(self, name: str) -> stencil.FieldType[Attribute]:
@@ -124,6 +142,10 @@ class StepBuilder:
 
     def fill(self, body: Block, inner: dict[Buffer, SSAValue]) -> None:
         """The body of the time loop."""
+        for name, series in self.series.items():
+            number = memref.LoadOp.get(series, [body.args[0]])
+            body.add_op(located(number, self.step.place))
+            self.scalars[name] = number.res
         loaded: dict[Buffer, SSAValue] = {}
         for buffer in reads_of(self.step.assignments):
             if buffer[1] is not Time.NEXT:
@@ -163,13 +185,15 @@ class StepBuilder:
         used = {value.operation for value in walk(values)}
         edges = self.step.edges
         beyond = {side for name, _ in reads for sides in edges.get(name, ()) for side in sides}
-        scalars = [name for name in self.step.scalars if Argument(name) in used or name in beyond]
+        names = (*self.step.scalars, *self.step.series)
+        scalars = [name for name in names if Argument(name) in used or name in beyond]
         operands = [loaded[buffer] for buffer in reads] + [self.scalars[name] for name in scalars]
         block = Block(arg_types=[operand.type for operand in operands])
         fields = dict(zip(reads, block.args))
         numbers = dict(zip(scalars, block.args[len(reads) :]))
         cell = Cell(block, self.element, self.shape, fields, numbers, edges)
-        for text, argument in zip([*map(hint, reads), *map(spelled, scalars)], block.args):
+        hints = [*map(hint, reads), *(spelled(name).replace(" ", "_") for name in scalars)]
+        for text, argument in zip(hints, block.args):
             argument.name_hint = text
         results = cell.results(values)
         last: Operation = stencil.ReturnOp(results)

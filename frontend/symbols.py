@@ -235,6 +235,30 @@ class Field(WholeField):
         self._recorder.assign(self._name, None, value)
 
 
+class Series(WholeField):
+    """
+    An argument of a step function with a number for each step of a run: `f[0]` is the number of the
+    present step.
+    """
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"<timetile series {self._name}>"
+
+    def __getitem__(self, step: object) -> Value:
+        """The number of the present step, `f[0]`. Raises StencilError for another index."""
+        if step != 0 or isinstance(step, bool):
+            raise error(
+                f"{self._name}[{step!r}] is the number of another step; write {self._name}[0], the "
+                "present step's, and shift the series"
+            )
+        return Value(Argument(self._name), Kind.FLOAT)
+
+
 class Scalar(Value):
     """
     A scalar argument of a step function: one number, the same for all cells and steps of a run.

@@ -5,7 +5,7 @@ Traces a Python function as a step: the function is called once, on symbols that
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from timetile.frontend.boundaries import Boundary, FieldEdges, edges_of
@@ -16,14 +16,22 @@ from timetile.frontend.errors import (
     place_of_function,
     place_of_traceback,
 )
+from timetile.frontend.functions import STEP
 from timetile.frontend.operations import Access, Argument, Coordinate, Extent
-from timetile.frontend.symbols import Assignment, Field, Recorder, Scalar
+from timetile.frontend.symbols import Assignment, Field, Recorder, Scalar, Series
 from timetile.frontend.values import Value
 
-TAKEN = {"state": "advance", "steps": "advance", "stream": "advance", "every": "snapshots"}
+TAKEN = {
+    "state": "advance", "steps": "advance", "stream": "advance", "every": "snapshots",
+    "first_step": "advance",
+}  # fmt: skip
 """Names of arguments of `Model`'s methods with scalars by name."""
 
-DECLARED = {"Field": Field, "timetile.Field": Field, "Scalar": Scalar, "timetile.Scalar": Scalar}
+DECLARED = {
+    name: kind
+    for kind in (Field, Scalar, Series)
+    for name in (kind.__name__, f"timetile.{kind.__name__}")
+}
 """Annotations as text, for step functions in modules without the names at run time."""
 
 
@@ -44,6 +52,8 @@ class Step:
     reach: int | None
     edges: dict[str, FieldEdges] = field(default_factory=dict[str, FieldEdges])
     """The sides of the fields that go on beyond their arrays."""
+    series: tuple[str, ...] = ()
+    """The arguments with a number for each step; the number of the step itself, if read, last."""
 
     @property
     def written(self) -> tuple[str, ...]:
@@ -87,9 +97,9 @@ def signature_of(function: Callable[..., object]) -> inspect.Signature:
 
 def arguments_of(
     function: Callable[..., object], recorder: Recorder, place: SourcePlace
-) -> dict[str, Field | Scalar]:
+) -> dict[str, Field | Scalar | Series]:
     """The symbols for the arguments of a step function."""
-    symbols: dict[str, Field | Scalar] = {}
+    symbols: dict[str, Field | Scalar | Series] = {}
     for name, parameter in signature_of(function).parameters.items():
         if parameter.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
             raise StencilError(f"{name} is no plain argument; name each field and scalar", place)
@@ -106,6 +116,8 @@ def arguments_of(
             symbols[name] = Field(recorder, name)
         elif kind is Scalar:
             symbols[name] = Scalar(name)
+        elif kind is Series:
+            symbols[name] = Series(name)
         else:
             raise StencilError(
                 f"{name} has no type; write {name}: timetile.Field or {name}: timetile.Scalar",
@@ -115,7 +127,7 @@ def arguments_of(
 
 
 def called(
-    function: Callable[..., object], symbols: dict[str, Field | Scalar], place: SourcePlace
+    function: Callable[..., object], symbols: dict[str, Field | Scalar | Series], place: SourcePlace
 ) -> None:
     """Call the step function. Wrong names and types in the function become a StencilError."""
     try:
@@ -182,9 +194,19 @@ def traced(function: Callable[..., object], reach: int | None, boundary: Boundar
         frozenset(recorder.previous),
         reach,
         edges,
+        series_of(recorder, symbols),
     )
     check(step, fields)
     return step
+
+
+def series_of(
+    recorder: Recorder, symbols: Mapping[str, Field | Scalar | Series]
+) -> tuple[str, ...]:
+    """The series of a step, and the number of the step if an assignment reads the number."""
+    names = [name for name, symbol in symbols.items() if isinstance(symbol, Series)]
+    read = {value.operation for value in walk([made.value for made in recorder.assignments])}
+    return (*names, *([STEP] if Argument(STEP) in read else []))
 
 
 def check(step: Step, fields: Sequence[str]) -> None:
@@ -224,7 +246,7 @@ def check_own(step: Step, name: str, place: SourcePlace) -> None:
     Raise StencilError for a field or a scalar of another step, brought in by a name around the
     functions.
     """
-    if name not in step.fields and name not in step.scalars:
+    if name not in step.fields and name not in step.scalars and name not in step.series:
         raise StencilError(
             f"{name} is an argument of another step; make {name} an argument of {step.name}, too",
             place,

@@ -41,7 +41,7 @@ from xdsl.passes import ModulePass
 
 from timetile.dialects.simt import GLOBAL_SPACE, buffer_type
 from timetile.dialects.syntax import element_type
-from timetile.dialects.tile import ApplyOp, KernelOp, LaunchAttr, RoleKind
+from timetile.dialects.tile import ApplyOp, KernelOp, LaunchAttr
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.launch_facts import set_launch_facts
 from timetile.lowering.tile_to_gpu.cells import CellFunction
@@ -79,7 +79,7 @@ def argument_types(kernel: KernelOp) -> list[Attribute]:
     """Fields become flat buffers in global memory, scalars stay."""
     types: list[Attribute] = []
     for argument, role in zip(kernel.body.block.args, kernel.roles):
-        if role.kind.data is RoleKind.SCALAR:
+        if role.kind.data.is_number:
             types.append(argument.type)
         else:
             cells = FieldShape.of(argument).cells

@@ -24,7 +24,7 @@ at run time stays unchanged, and the runtime plans each call.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -34,8 +34,17 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
+from timetile.dialects.series import is_series
 from timetile.dialects.temporal import LoopOp
-from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp, RoleAttr, RoleKind, ScratchOp
+from timetile.dialects.tile import (
+    CopyOp,
+    KernelOp,
+    LaunchOp,
+    RoleAttr,
+    RoleKind,
+    ScratchOp,
+    StepValueOp,
+)
 from timetile.lowering.launch_facts import known_launch_facts
 from timetile.passes.analysis.launches.launch_planning import LaunchPlan, PlannedLaunch, plan
 from timetile.passes.analysis.launches.liveness import loop_rotation
@@ -117,11 +126,13 @@ class LoopPlanner:
         """The launches, with repeated ones as a loop."""
         end = found.first + found.length
         before = self.launched(found.launches[: found.first], buffers)
-        after = self.launched(found.launches[end:], buffers)
+        turn = found.launches[found.first : end]
+        passed = sum(launch.steps for launch in turn) * max(found.repeats - 1, 0)
+        after = self.launched(found.launches[end:], buffers, passed=passed)
         if not found.length:
             return [*before, *after]
         body = Block(arg_types=[IndexType()])
-        body.add_ops(self.launched(found.launches[found.first : end], buffers))
+        body.add_ops(self.launched(turn, buffers, body.args[0]))
         body.add_op(scf.YieldOp())
         low, high, step = (
             arith.ConstantOp(IntegerAttr(n, IndexType())) for n in (0, found.repeats, 1)
@@ -129,19 +140,58 @@ class LoopPlanner:
         return [*before, low, high, step, scf.ForOp(low, high, step, [], body), *after]
 
     def launched(
-        self, launches: Sequence[PlannedLaunch], buffers: list[SSAValue]
+        self,
+        launches: Sequence[PlannedLaunch],
+        buffers: list[SSAValue],
+        turn: SSAValue | None = None,
+        passed: int = 0,
     ) -> list[Operation]:
-        """Some of a plan's launches as operations: one for each part of a single step."""
-        return [
-            self.launch(kernel, launch, buffers)
+        """
+        Some of a plan's launches as operations: one for each part of a single step, behind the
+        numbers of series at the launch's steps. `turn`: the number of the turn of a loop over the
+        launches. `passed`: the steps of turns before the launches that the plan does not list.
+        """
+        kernels = [
+            (launch, kernel)
             for launch in launches
             for kernel in (self.parts if launch.final else (self.fused[launch.steps],))
         ]
+        if not any(map(is_series, self.loop.scalars)):
+            return [self.launch(kernel, launch, buffers, {}) for launch, kernel in kernels]
+        period = sum(launch.steps for launch in launches)
+        start = arith.ConstantOp(IntegerAttr(0 if turn is None else period, IndexType()))
+        ops: list[Operation] = [start]
+        if turn is not None:
+            ops.append(arith.MuliOp(turn, start.result))
+        begin = ops[-1].results[0]
+        for launch, kernel in kernels:
+            numbers = self.step_values(kernel, begin, launch.time + passed)
+            ops += [*numbers.values()]
+            results = {index: op.result for index, op in numbers.items()}
+            ops.append(self.launch(kernel, launch, buffers, results))
+        return ops
+
+    def step_values(
+        self, kernel: PlannedKernel, begin: SSAValue, time: int
+    ) -> dict[int, StepValueOp]:
+        """
+        The numbers of series for a launch `time` steps after a step of the run, by index of role.
+        """
+        scalars, numbers = self.loop.scalars, dict[int, StepValueOp]()
+        for kind, index in (role.role for role in kernel.roles):
+            if kind is RoleKind.SERIES:
+                step, number = divmod(index, len(scalars))
+                numbers[index] = StepValueOp(scalars[number], begin, time + step)
+        return numbers
 
     def launch(
-        self, kernel: PlannedKernel, launch: PlannedLaunch, buffers: list[SSAValue]
+        self,
+        kernel: PlannedKernel,
+        launch: PlannedLaunch,
+        buffers: list[SSAValue],
+        numbers: Mapping[int, SSAValue],
     ) -> LaunchOp:
-        """One launch, with operands by role."""
+        """One launch, with operands by role; `numbers` of series by index."""
         operands: list[SSAValue] = []
         for role in kernel.roles:
             kind, index = role.role
@@ -156,6 +206,8 @@ class LoopPlanner:
                     operands.append(read_field(self.loop.captures[index]).field)
                 case RoleKind.SCALAR:
                     operands.append(self.loop.scalars[index])
+                case RoleKind.SERIES:
+                    operands.append(numbers[index])
         return LaunchOp(kernel.name, operands)
 
 

@@ -195,13 +195,13 @@ def side_layers(kind: Side, inner: CellBox, axis: int, side: int, count: int) ->
         case Kind.KEEP:
             return
         case Kind.PERIODIC:
-            yield Layer(along(inner, axis, *whole), step(inner, axis, -side * (high - low)))
+            yield Layer(along(inner, axis, *whole), moved_along(inner, axis, -side * (high - low)))
         case Kind.MIRROR | Kind.REFLECT:
             # Each layer of a mirror copies a different layer of inner cells.
             beyond = 1 if kind is Kind.MIRROR else 2
             for k in range(count):
                 place = low - 1 - k if side < 0 else high + k
-                offset = step(inner, axis, -side * (2 * k + beyond))
+                offset = moved_along(inner, axis, -side * (2 * k + beyond))
                 yield Layer(along(inner, axis, place, place + 1), offset)
 
 
@@ -210,7 +210,7 @@ def along(box: CellBox, axis: int, low: int, high: int) -> CellBox:
     return CellBox(replaced(box.lower, axis, low), replaced(box.upper, axis, high))
 
 
-def step(box: CellBox, axis: int, distance: int) -> tuple[int, ...]:
+def moved_along(box: CellBox, axis: int, distance: int) -> tuple[int, ...]:
     """An offset of `cells` cells along an axis."""
     return replaced((0,) * len(box.lower), axis, distance)
 

@@ -38,6 +38,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.directives import Taps, Values
+from timetile.dialects.series import number_type, verify_series
 from timetile.dialects.syntax import (
     INTEGERS,
     decode_integers,
@@ -96,6 +97,8 @@ class UpdateOp(IRDLOperation):
 
     A tap stays inside its field. With `beyond`, a boundary for each source, a tap outside the cells
     of the field reads the field as continued by the boundary; a corner takes the last axis first.
+
+    A scalar that is a memref of one axis is a series: step t of the loop takes entry t.
 
     The cell function is a private `func.func` on scalars. The function's arguments are the taps in
     order, then the scalars, then an `index` per axis in `indices`.
@@ -179,6 +182,8 @@ class UpdateOp(IRDLOperation):
     def verify_(self) -> None:
         verify_taps(self.taps, self.rank, len(self.sources))
         self.verify_beyond()
+        for scalar in self.scalars:
+            verify_series(scalar)
         for value in (*self.sources, *self.targets):
             bounds = field_bounds(value)
             if len(bounds.lb) != self.rank:
@@ -269,7 +274,7 @@ class UpdateOp(IRDLOperation):
         inputs: list[Attribute] = []
         for tap in self.tap_list:
             inputs.append(element_type(self.sources[tap.operand]))
-        inputs += [s.type for s in self.scalars]
+        inputs += [number_type(s) for s in self.scalars]
         inputs += [IndexType()] * len(self.index_axes)
         expected = FunctionType.from_lists(inputs, [element_type(t) for t in self.targets])
         if cell.function_type != expected:

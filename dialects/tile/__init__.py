@@ -34,7 +34,7 @@ from timetile.dialects.tile.kinds import (
     TileLevel,
 )
 from timetile.dialects.tile.launch_facts import LaunchAttr
-from timetile.dialects.tile.launches import CopyOp, LaunchOp, ScratchOp
+from timetile.dialects.tile.launches import CopyOp, LaunchOp, ScratchOp, StepValueOp
 from timetile.dialects.tile.layouts import LANES, AxisLayout, LayoutAttr
 from timetile.dialects.tile.load import LoadOp
 from timetile.dialects.tile.queues import QueueType
@@ -46,7 +46,7 @@ from timetile.dialects.tile.variants import VariantAttr
 
 Tile = Dialect(
     "tile",
-    [KernelOp, LoadOp, ApplyOp, ExchangeOp, StoreOp, ScratchOp, CopyOp, LaunchOp],
+    [KernelOp, LoadOp, ApplyOp, ExchangeOp, StoreOp, ScratchOp, CopyOp, LaunchOp, StepValueOp],
     [
         QueueType,
         LayoutAttr,
@@ -93,6 +93,7 @@ __all__ = [
     "SharedAttr",
     "Space",
     "StageOp",
+    "StepValueOp",
     "Storage",
     "StoreOp",
     "Sync",

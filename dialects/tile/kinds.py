@@ -101,7 +101,7 @@ class RoleKind(StrEnum):
     """
     The role of a kernel's argument in the time loop. SOURCE and TARGET: a buffer's cells before and
     after the kernel's steps. HALO: the buffer of cells outside the bounds. CAPTURE: a field, and
-    SCALAR: a scalar, of the enclosing function.
+    SCALAR: a scalar, of the enclosing function. SERIES: the number of a scalar at a step.
     """
 
     SOURCE = "source"
@@ -109,6 +109,12 @@ class RoleKind(StrEnum):
     HALO = "halo"
     CAPTURE = "capture"
     SCALAR = "scalar"
+    SERIES = "series"
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the argument is a number, not a field."""
+        return self in (RoleKind.SCALAR, RoleKind.SERIES)
 
 
 @irdl_attr_definition

@@ -7,7 +7,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import FlatSymbolRefAttrConstr, SymbolRefAttr
+from xdsl.dialects.builtin import (
+    FlatSymbolRefAttrConstr,
+    IndexType,
+    IntAttr,
+    MemRefType,
+    SymbolRefAttr,
+)
 from xdsl.dialects.stencil import FieldType
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import (
@@ -26,10 +32,13 @@ from xdsl.traits import (
     HasCanonicalizationPatternsTrait,
     MemoryEffect,
     MemoryEffectKind,
+    NoMemoryEffect,
 )
 from xdsl.utils.exceptions import VerifyException
 
+from timetile.dialects.directives import Number
 from timetile.dialects.effects import AllocatesResult
+from timetile.dialects.series import number_type, verify_series
 from timetile.dialects.tile.launch_facts import LaunchAttr
 
 
@@ -97,6 +106,42 @@ class CopyOp(IRDLOperation):
     def verify_(self) -> None:
         if self.source.type != self.target.type:
             raise VerifyException(f"copy from {self.source.type} to {self.target.type}")
+
+
+@irdl_op_definition
+class StepValueOp(IRDLOperation):
+    """
+    The number of a series at a step of a run, read by the host ahead of a launch: `plus` steps
+    after the given step.
+
+    Example: `%v = tile.step_value %series at %step plus 3 : memref<9xf64> -> f64`
+    """
+
+    name = "tile.step_value"
+
+    series = operand_def(MemRefType)
+    step = operand_def(IndexType)
+    plus = prop_def(IntAttr)
+    result = result_def()
+
+    custom_directives = (Number,)
+    assembly_format = (
+        "$series `at` $step `plus` custom<Number>($plus) attr-dict `:` type($series) `->` "
+        "type($result)"
+    )
+    traits = traits_def(NoMemoryEffect())
+
+    def __init__(self, series: SSAValue, step: SSAValue, plus: int):
+        super().__init__(
+            operands=[series, step],
+            properties={"plus": IntAttr(plus)},
+            result_types=[number_type(series)],
+        )
+
+    def verify_(self) -> None:
+        verify_series(self.series)
+        if self.result.type != number_type(self.series):
+            raise VerifyException(f"a number of {self.series.type} as {self.result.type}")
 
 
 class LaunchEffects(MemoryEffect):

@@ -17,7 +17,8 @@ class RoleAttr(ParametrizedAttribute):
     The role of a kernel's argument in the time loop: the buffer of loop argument `index` before
     (`source`) or after (`target`) the kernel's steps, the program's buffer of cells outside the
     bounds (`halo`), a field (`capture`) or a `scalar` of the enclosing function, by position among
-    the fields or scalars used.
+    the fields or scalars used. A `series` is the number, at a step of the launch, of a scalar that
+    changes from step to step: `index` counts the scalars of all steps, step by step.
 
     Example: `#tile.role<source 0>`
     """

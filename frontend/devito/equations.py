@@ -17,7 +17,7 @@ KINDS = {dtype: str(kind) for dtype, kind in FLOAT_DTYPES.items()}
 """The types of cells, by the names of NumPy's."""
 
 
-class Series(Enum):
+class TimeArrays(Enum):
     """
     The arrays of a function over time. LEVELS: several buffers rotate from step to step. SLOTS: the
     step gives the index of an array. ONE: the function has no time.
@@ -36,7 +36,7 @@ class Role:
     """
 
     function: str
-    series: Series
+    series: TimeArrays
     at: Any = 0
 
 
@@ -102,16 +102,18 @@ class Equations:
         """The array of an indexed function. Raises NotCovered for an unknown time index."""
         function = indexed.function
         if not has_time(function):
-            return Role(function.name, Series.ONE)
+            return Role(function.name, TimeArrays.ONE)
         dimension, at = function.dimensions[0], indexed.indices[0]
         if not dimension.is_Stepping:
-            return Role(function.name, Series.SLOTS, at)
+            return Role(function.name, TimeArrays.SLOTS, at)
         if dimension in at.free_symbols:
             step = at - dimension
             if not step.is_Integer or dimension.root is not self.time:
                 raise NotCovered(f"{indexed} has no time index that timetile knows")
-            return Role(function.name, Series.LEVELS, int(step) % int(function.shape_allocated[0]))
-        return Role(function.name, Series.SLOTS, at)
+            return Role(
+                function.name, TimeArrays.LEVELS, int(step) % int(function.shape_allocated[0])
+            )
+        return Role(function.name, TimeArrays.SLOTS, at)
 
     def loop_of(self, index: Any, equation: Equation) -> tuple[Loop | None, Any]:
         """The loop moving an index, if any, and the offset added to the loop's value."""
@@ -233,7 +235,7 @@ def check(found: Equations, equation: Equation) -> None:
         if kind not in KINDS and not is_sparse(function):
             raise NotCovered(f"{function.name} has cells of {kind}; use float32 or float64")
         role = found.role(indexed)
-        if role.series is Series.LEVELS:
+        if role.series is TimeArrays.LEVELS:
             found.levels[function.name] = int(function.shape_allocated[0])
     if is_sparse_equation(equation):
         return
@@ -318,7 +320,7 @@ def check_time(found: Equations) -> None:
             if getattr(indexed, "is_Indexed", False) and not is_sparse(indexed.function):
                 roles.setdefault(indexed.function.name, []).append(found.role(indexed))
     for name, own in roles.items():
-        slots = [role for role in dict.fromkeys(own) if role.series is Series.SLOTS]
+        slots = [role for role in dict.fromkeys(own) if role.series is TimeArrays.SLOTS]
         distances = [role.at - slots[0].at for role in slots]
         fixed = all(distance.is_Integer for distance in distances)
         if slots and (not fixed or name in found.levels):

@@ -12,7 +12,7 @@ from timetile.frontend.devito.equations import (
     Equation,
     Equations,
     Role,
-    Series,
+    TimeArrays,
     is_sparse_equation,
 )
 from timetile.frontend.devito.library import NotCovered
@@ -57,7 +57,7 @@ class Writer:
 
         def field_of(role: Role) -> str:
             name = parameters.array(role)
-            return level_name(role) if role.series is Series.LEVELS else name
+            return level_name(role) if role.series is TimeArrays.LEVELS else name
 
         for equation in active:
             try:
@@ -140,7 +140,7 @@ class Writer:
     def next_level(self, role: Role) -> Role:
         """The level whose array is the array of `role` in the next step."""
         count = self.equations.levels[role.function]
-        return Role(role.function, Series.LEVELS, (role.at + self.direction) % count)
+        return Role(role.function, TimeArrays.LEVELS, (role.at + self.direction) % count)
 
 
 def level_name(role: Role) -> str:

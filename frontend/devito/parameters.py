@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
 
-from timetile.frontend.devito.equations import KINDS, Equations, Role, Series, left_of, space_of
+from timetile.frontend.devito.equations import KINDS, Equations, Role, TimeArrays, left_of, space_of
 
 
 class Meaning(Enum):
@@ -75,10 +75,10 @@ class Parameters:
         """The name of the field for one array of a function."""
         kind = self.field_kind(role.function)
         for level in range(self.equations.levels.get(role.function, 0)):
-            self.name(Argument(Meaning.FIELD, Role(role.function, Series.LEVELS, level)), kind)
+            self.name(Argument(Meaning.FIELD, Role(role.function, TimeArrays.LEVELS, level)), kind)
         return self.name(Argument(Meaning.FIELD, role), kind)
 
     def levels(self) -> list[Argument]:
         """The rotating fields, function by function, each from level 0 on."""
         fields = (argument for argument in self.known if argument.meaning is Meaning.FIELD)
-        return [argument for argument in fields if argument.of.series is Series.LEVELS]
+        return [argument for argument in fields if argument.of.series is TimeArrays.LEVELS]

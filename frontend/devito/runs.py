@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from timetile.frontend.devito.equations import KINDS, Equation, Equations, Series, is_sparse
+from timetile.frontend.devito.equations import KINDS, Equation, Equations, TimeArrays, is_sparse
 from timetile.frontend.devito.evaluation import Array, evaluate, integer
 from timetile.frontend.devito.functions import Function, Writer
 from timetile.frontend.devito.library import NotCovered
@@ -117,7 +117,7 @@ class OperatorPlan:
             for indexed in (*equation.reads, equation.target):
                 if not getattr(indexed, "is_Indexed", False) or is_sparse(indexed.function):
                     continue
-                if self.equations.role(indexed).series is Series.SLOTS:
+                if self.equations.role(indexed).series is TimeArrays.SLOTS:
                     return True
         return False
 
@@ -196,9 +196,9 @@ class OperatorPlan:
     def array(self, role: Any, segment: StepSegment, call: Call) -> Array:
         """The array of a role at the first step of a segment."""
         found = call.arrays[role.function]
-        if role.series is Series.ONE:
+        if role.series is TimeArrays.ONE:
             return found
-        if role.series is Series.LEVELS:
+        if role.series is TimeArrays.LEVELS:
             return found[(segment.start + role.at) % self.equations.levels[role.function]]
         time_name = self.equations.time.name if self.equations.time is not None else "time"
         place = integer(role.at, {**call.numbers, time_name: segment.start})

@@ -20,7 +20,7 @@ from timetile.frontend.devito.equations import (
     Equations,
     Loop,
     Role,
-    Series,
+    TimeArrays,
     has_time,
     indexed_in,
     is_sparse,
@@ -228,7 +228,7 @@ class Nest:
         function = indexed.function
         kind = f"memref<{int(np.prod(shape))}x{self.kind}>"
         if not is_sparse(function):
-            name = self.parameters.array(Role(function.name, Series.ONE))
+            name = self.parameters.array(Role(function.name, TimeArrays.ONE))
             source = self.parameters.field_kind(function.name)
             memory = self.cells.add(
                 f"builtin.unrealized_conversion_cast {name} : {source} to {kind}"

@@ -11,7 +11,7 @@ from timetile.frontend.devito.equations import (
     Equation,
     Equations,
     Role,
-    Series,
+    TimeArrays,
     indexed_in,
     left_of,
     space_of,
@@ -151,7 +151,7 @@ class Sweep:
         roles = [self.equations.role(read) for read in reads]
         kinds = {self.parameters.field_kind(role.function) for role in roles}
         places = {self.offsets(read) for read in reads}
-        fixed = all(r.series is Series.ONE and r.function not in self.written for r in roles)
+        fixed = all(r.series is TimeArrays.ONE and r.function not in self.written for r in roles)
         if moves or not fixed or len(kinds) > 1 or len(places) > 1 or not is_known(made):
             return None
         name = self.parameters.name(Argument(Meaning.MADE, 1 / made), kinds.pop())

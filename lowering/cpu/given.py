@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from xdsl.dialects.stencil import FieldType
 from xdsl.ir import Attribute, SSAValue
 
+from timetile.dialects.series import number_type
 from timetile.dialects.temporal import LoopOp
 from timetile.lowering.cpu.builder import llvm_type
 from timetile.lowering.cpu.updates import POINTER
@@ -53,4 +54,4 @@ class Given:
 
 def type_of(value: SSAValue) -> Attribute:
     """How compiled code takes a field or a scalar."""
-    return POINTER if isinstance(value.type, FieldType) else llvm_type(value.type)
+    return POINTER if isinstance(value.type, FieldType) else llvm_type(number_type(value))

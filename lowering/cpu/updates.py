@@ -13,6 +13,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
+from timetile.dialects.series import number_type
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import UpdateOp
 from timetile.lowering.cpu.builder import Builder, llvm_type
@@ -90,7 +91,7 @@ class UpdateFunction:
     def __init__(self, update: UpdateOp, cell: FuncOp, name: str):
         self.update, self.cell = update, cell
         fields, scalars = fields_of(update), scalars_of(update)
-        kinds = [POINTER for _ in fields] + [llvm_type(s.type) for s in scalars] + [i64] * 4
+        kinds = [POINTER for _ in fields] + [llvm_type(number_type(s)) for s in scalars] + [i64] * 4
         self.function, entry = function_of(name, kinds, "internal", len(fields))
         self.build = Builder(self.function.body)
         given, (low, high, second_low, second_high) = entry.args[:-4], entry.args[-4:]

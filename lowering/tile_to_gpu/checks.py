@@ -10,7 +10,6 @@ from timetile.dialects.tile import (
     ExchangeOp,
     KernelOp,
     Published,
-    RoleKind,
     SharedAttr,
     StageOp,
     Sync,
@@ -43,7 +42,7 @@ def check(kernel: KernelOp) -> None:
     if any(axis.lanes > 1 for axis in axes[:-1]):
         refuse(kernel, "lanes lie along the last axis only; give the other axes warps or cells")
     roles = zip(kernel.body.block.args, kernel.roles)
-    check_fields(kernel, [field for field, role in roles if role.kind.data is not RoleKind.SCALAR])
+    check_fields(kernel, [field for field, role in roles if not role.kind.data.is_number])
     check_outside(kernel)
     check_columns(kernel)
     check_joined(kernel)

@@ -12,7 +12,7 @@ from xdsl.dialects.gpu import BlockIdOp, DimensionAttr, DimensionEnum, ThreadIdO
 from xdsl.ir import SSAValue
 
 from timetile.dialects import simt
-from timetile.dialects.tile import LANES, LayoutAttr, RoleKind
+from timetile.dialects.tile import LANES, LayoutAttr
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.chunks import Chunk, is_tile
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
@@ -269,7 +269,7 @@ def index_width(geometry: Geometry) -> IntegerType:
     largest = max(
         FieldShape.of(argument).cells
         for argument, role in zip(geometry.kernel.body.block.args, geometry.kernel.roles)
-        if role.kind.data is not RoleKind.SCALAR
+        if not role.kind.data.is_number
     )
     return i32 if largest < WIDE_FIELD else i64
 

@@ -48,6 +48,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import SymbolTable
 
+from timetile.dialects.series import is_series
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import LoopOp, ScratchOp, UpdateOp
 from timetile.dialects.temporal.boundary import BoundaryAttr, Kind
@@ -64,7 +65,9 @@ def invariants(update: UpdateOp, function: FuncOp, loop: LoopOp) -> list[SSAValu
     """The last values of a cell that are constant in time and need a library function."""
     own = set(loop.body.block.args)
     block = function.body.block
-    fixed: set[SSAValue] = set(block.args[len(update.tap_list) :])
+    others = block.args[len(update.tap_list) :]
+    given = [*map(is_series, update.scalars), *(False for _ in update.index_axes)]
+    fixed: set[SSAValue] = {value for value, changes in zip(others, given) if not changes}
     for argument, tap in zip(block.args, update.tap_list):
         if update.sources[tap.operand] not in own:
             fixed.add(argument)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, memref, scf, stencil
@@ -86,15 +86,37 @@ def trip_count(loop: scf.ForOp) -> tuple[list[Operation], SSAValue]:
     return ops, count
 
 
-def invariants(loop: scf.ForOp) -> list[Operation]:
+def series_reads(loop: scf.ForOp) -> dict[SSAValue, SSAValue]:
     """
-    The operations of the body with equal values in every iteration, in order. Raises
-    CannotRaiseError for an operation that the host must run in each iteration.
+    The numbers that the body's cells read from a memref of one axis at the number of the step, and
+    the memrefs: `memref.load %series[%t]` of memory that the loop leaves alone, from step 0 on.
+    """
+    block = loop.body.block
+    if integer_constant(loop.lb) != 0 or integer_constant(loop.step) != 1:
+        return {}
+    written = [memory for op in block.ops for memory in written_memory(op)]
+    found: dict[SSAValue, SSAValue] = {}
+    for op in block.ops:
+        if not isinstance(op, memref.LoadOp) or list(op.indices) != [block.args[0]]:
+            continue
+        if None in written or memory_of(op.memref) in written or op.memref.owner is block:
+            continue
+        if all(isinstance(use.operation, stencil.ApplyOp) for use in op.res.uses):
+            found[op.res] = op.memref
+    return found
+
+
+def invariants(loop: scf.ForOp, series: Mapping[SSAValue, SSAValue]) -> list[Operation]:
+    """
+    The operations of the body with equal values in every iteration, in order, without reads of
+    `series`. Raises CannotRaiseError for an operation that the host must run in each iteration.
     """
     block = loop.body.block
     written = [memory for op in block.ops for memory in written_memory(op)]
     found: list[Operation] = []
     for op in block.ops:
+        if op.results and op.results[0] in series:
+            continue
         if block.args[0] in op.operands:
             raise CannotRaiseError(op, "the loop depends on the time index, and kernels do not")
         if isinstance(op, RAISED) or op is block.last_op or is_name_of_own(op, block):
@@ -212,7 +234,8 @@ def raise_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
     """Replace one loop. On CannotRaiseError the loop is unchanged."""
     name_fields_once(loop)
     rotation = carried_rotation(loop)
-    hoisted = invariants(loop)
+    series = series_reads(loop)
+    hoisted = invariants(loop, series)
     names = static_names(loop, rotation)
     updates = updates_of(list(loop.body.block.ops))
     check_outer_names(loop, updates)
@@ -222,7 +245,8 @@ def raise_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
     count_ops, count = trip_count(loop)
     raised = LoopOp(count, fields.buffers, rotation)
     raised.location = loop.location
-    functions, made = build(updates, updates.items, fields.renamed(raised), module, prefix)
+    renamed = {**fields.renamed(raised), **series}
+    functions, made = build(updates, updates.items, renamed, module, prefix)
     check_sources(fields, raised, made)
     raised.body.block.add_ops(made)
     verify_updates(made, loop)

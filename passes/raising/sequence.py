@@ -179,7 +179,7 @@ def build(
                 [rename.get(source, source) for source in cell.sources],
                 cell.taps,
                 item.box,
-                cell.scalars,
+                [rename.get(scalar, scalar) for scalar in cell.scalars],
                 cell.indices,
                 beyond=[] if all(each == KEPT for each in cell.beyond) else cell.beyond,
             )

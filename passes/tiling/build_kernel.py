@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
 from xdsl.ir import Block, SSAValue
 from xdsl.rewriter import Rewriter
@@ -66,8 +67,8 @@ class KernelBuilder:
             self.arguments.of(RoleKind.HALO, k, buffers[k])
         for k, memory in enumerate(self.captured):
             self.arguments.of(RoleKind.CAPTURE, k, memory.field)
-        for k, value in enumerate(loop.scalars):
-            self.arguments.of(RoleKind.SCALAR, k, value)
+        for step, value in product(range(steps), loop.scalars):
+            self.arguments.number(loop, value, step)
 
     def stored(self) -> list[int]:
         """The arguments of the loop, after the kernel's steps, whose buffers the kernel stores."""
@@ -135,8 +136,8 @@ class KernelBuilder:
             self.narrow[number] = self.load(field, None, memory.axes)
         return self.narrow[number]
 
-    def apply(self, update: UpdateOp, versions: list[Version]) -> None:
-        """Add the stage of one update. The results become the targets' versions."""
+    def apply(self, update: UpdateOp, versions: list[Version], step: int) -> None:
+        """Add the stage of one update in a step. The results become the targets' versions."""
         own = self.loop.body.block.args
         queues: list[SSAValue] = []
         for source in update.sources:
@@ -161,10 +162,7 @@ class KernelBuilder:
             self.rank,
             [QueueType(element_type(target), 0) for target in update.targets],
             outside,
-            [
-                self.arguments.of(RoleKind.SCALAR, self.loop.scalars.index(s), s)
-                for s in update.scalars
-            ],
+            [self.arguments.number(self.loop, scalar, step) for scalar in update.scalars],
             update.index_axes,
             None if whole else update.box,
         )
@@ -175,9 +173,9 @@ class KernelBuilder:
     def build(self, name: str, stream: int | None) -> KernelOp:
         """The whole kernel, with lags, without a layout."""
         versions = [Version(k) for k in range(len(self.loop.buffers))]
-        for _ in range(self.steps):
+        for step in range(self.steps):
             for update in self.loop.updates:
-                self.apply(update, versions)
+                self.apply(update, versions, step)
             versions = [versions[source] for source in self.loop.rotation]
         for k in self.stored():
             target = self.arguments.of(RoleKind.TARGET, k, self.loop.body.block.args[k])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from xdsl.ir import Block, SSAValue
 
+from timetile.dialects.series import is_series, number_type
+from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import RoleAttr, RoleKind
 
 HINTS = {RoleKind.SOURCE: "src", RoleKind.TARGET: "dst"}
@@ -23,13 +25,24 @@ class KernelArguments:
         return list(self.known)
 
     def of(self, kind: RoleKind, index: int, like: SSAValue) -> SSAValue:
-        """The argument of a role, added at the first mention, of the type of `like`."""
+        """
+        The argument of a role, added at the first mention, of the type of `like`; for a series, of
+        the type of its numbers.
+        """
         role = RoleAttr(kind, index)
         if role not in self.known:
-            argument = self.block.insert_arg(like.type, len(self.block.args))
+            argument = self.block.insert_arg(number_type(like), len(self.block.args))
             argument.name_hint = HINTS.get(kind, like.name_hint)
             self.known[role] = argument
         return self.known[role]
+
+    def number(self, loop: LoopOp, scalar: SSAValue, step: int) -> SSAValue:
+        """The argument for a scalar of a loop, in a step of a launch."""
+        scalars = loop.scalars
+        index = scalars.index(scalar)
+        if is_series(scalar):
+            return self.of(RoleKind.SERIES, step * len(scalars) + index, scalar)
+        return self.of(RoleKind.SCALAR, index, scalar)
 
     def get(self, kind: RoleKind, index: int) -> SSAValue | None:
         """The argument of a role; None if the kernel has no such argument."""

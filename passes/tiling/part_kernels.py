@@ -83,10 +83,7 @@ class PartBuilder:
         ]
         queues = list(dict.fromkeys(tapped))
         here = (0,) * self.rank
-        scalars = [
-            self.arguments.of(RoleKind.SCALAR, self.loop.scalars.index(scalar), scalar)
-            for scalar in update.scalars
-        ]
+        scalars = [self.arguments.number(self.loop, scalar, 0) for scalar in update.scalars]
         apply = ApplyOp(
             update.cell,
             queues,

@@ -40,10 +40,12 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.traits import SymbolTable
 
 from timetile.dialects.boxes import CellBox
+from timetile.dialects.cell_types import CELL_BYTES
+from timetile.dialects.series import number_type
 from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.tile import LANES
 from timetile.dialects.tile.schedule import Schedule
-from timetile.passes.analysis.cells.pressure import live_words, value_words
+from timetile.passes.analysis.cells.pressure import live_words
 from timetile.passes.analysis.geometry.plane_geometry import moved_by
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.diagnostics import refuse
@@ -231,7 +233,7 @@ def has_large_bodies(loop: LoopOp) -> bool:
     assert isinstance(module, Operation)
     functions = [SymbolTable.lookup_symbol(module, update.cell) for update in loop.updates]
     live = [live_words(function) for function in functions if isinstance(function, FuncOp)]
-    scalars = sum(map(value_words, loop.scalars))
+    scalars = sum(CELL_BYTES.get(number_type(scalar), 4) // 4 for scalar in loop.scalars)
     return max(live, default=0) + scalars > LARGE_BODY
 
 

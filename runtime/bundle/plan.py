@@ -14,6 +14,7 @@ from xdsl.dialects.stencil import FieldType
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from timetile.dialects.cell_types import CELL_BYTES
+from timetile.dialects.series import is_series
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import BroadcastOp, LoopOp, ScratchOp
 from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp
@@ -172,6 +173,12 @@ class Planner:
 
     def add_loop(self, loop: LoopOp) -> None:
         """The launches of one loop."""
+        if any(map(is_series, loop.scalars)):
+            refuse(
+                loop,
+                "a series has another number at each step, and the launches of a bundle take the "
+                "same numbers again and again; run the program in Python",
+            )
         steps = self.count(loop)
         facts = self.program.kernels.facts_of(loop)
         planned = planned_function(loop, facts, steps)

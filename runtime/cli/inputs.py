@@ -258,7 +258,8 @@ class Arguments:
             )
         try:
             values = [checked_argument(p, self.values[p.position]) for p in self.program.parameters]
-            check_memory(values)
+            fields = zip(self.program.parameters, values)
+            check_memory([value for p, value in fields if not p.is_series])
         except (TypeError, ValueError) as error:
             raise UsageError(str(error)) from error
         return values

@@ -11,7 +11,7 @@ from xdsl.dialects import scf
 from xdsl.ir import SSAValue
 
 from timetile.dialects.temporal import LoopOp
-from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
+from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp, StepValueOp
 from timetile.passes.diagnostics import LOGGER
 from timetile.runtime.device.actions import (
     FEWEST_LAUNCHES,
@@ -113,7 +113,9 @@ class GpuRunner(PlannedRunner):
             self.device.launch(launch.kernel, launch.arguments, self.stream)
 
     def repeat(self, op: scf.ForOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
-        """The launches of a loop."""
+        """The launches of a loop; with numbers of series, turn by turn."""
+        if any(isinstance(inner, StepValueOp) for inner in op.body.block.ops):
+            return self.host.run_for(op, operands, values)
         launches = [
             self.prepare(inner, [values[operand] for operand in inner.operands])
             for inner in op.body.block.ops

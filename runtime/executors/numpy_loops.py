@@ -14,6 +14,7 @@ from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import SSAValue
 from xdsl.traits import SymbolTable
 
+from timetile.dialects.series import is_series
 from timetile.dialects.syntax import field_bounds
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import LoopOp, UpdateOp
@@ -131,13 +132,15 @@ def run_loop(
 ) -> list[Array]:
     """
     Run a time loop on arrays, in place, and return the buffers named by the results. `outside` maps
-    captured fields and scalars.
+    captured fields and scalars, and series to a number for each step.
     """
     names = list(buffers)
     functions = {update: cell_function(update) for update in loop.updates}
+    changing = [scalar for scalar in loop.scalars if is_series(scalar)]
     for step in range(steps):
         known: dict[SSAValue, Any] = dict(outside)
         known.update(zip(loop.body.block.args, names))
+        known.update({series: outside[series][step] for series in changing})
         for update, function in functions.items():
             run_update(update, function, known, known)
         names = [names[source] for source in loop.rotation]

@@ -11,9 +11,10 @@ import numpy as np
 from xdsl.dialects import gpu
 from xdsl.ir import Operation, SSAValue
 
+from timetile.dialects.series import is_series
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import LoopOp
-from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp, ScratchOp
+from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp, ScratchOp, StepValueOp
 from timetile.lowering.plan_launches import parts_of_step
 from timetile.lowering.tile_to_gpu.message_buffers import launch_words
 from timetile.passes.diagnostics import refuse
@@ -21,6 +22,7 @@ from timetile.runtime.arithmetic.cells import Array, dtype_of
 from timetile.runtime.executors.homes import MarkedCells
 from timetile.runtime.executors.numpy_loops import Progress, run_loop
 from timetile.runtime.executors.planes import PlanesLaunch
+from timetile.runtime.executors.series import series_entries, step_value
 from timetile.runtime.executors.simt.interpreter import SimtLaunch
 from timetile.runtime.executors.simt.machine import BlockCode
 from timetile.runtime.executors.simt.memory import Buffer
@@ -100,7 +102,12 @@ class PlannedRunner:
         self.kernels, self.progress = kernels, progress
         self.memory: Memory = ArrayMemory()
         self.host = Host(
-            {LaunchOp: self.counted_launch, ScratchOp: self.scratch, CopyOp: self.copy}
+            {
+                LaunchOp: self.counted_launch,
+                ScratchOp: self.scratch,
+                CopyOp: self.copy,
+                StepValueOp: step_value,
+            }
         )
         self.plans: dict[tuple[LoopOp, int], Any] = {}
         self.depths: dict[str, int] = {}
@@ -359,10 +366,11 @@ def loaded_before(
 
 
 def loop_handler(
-    runner: LoopRunner, steps: int | None, record: RunRecord, loops: KnownLoops
+    runner: LoopRunner, steps: int | None, record: RunRecord, loops: KnownLoops, first: int = 0
 ) -> dict[type[Operation], HostHandler]:
     """
-    The host handler for time loops and sweeps. `steps` replaces the trip counts of time loops.
+    The host handler for time loops and sweeps. `steps` replaces the trip counts of time loops, and
+    the first step is number `first`.
     """
 
     def run(loop: LoopOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
@@ -371,6 +379,9 @@ def loop_handler(
         total = max(int(count) if steps is None or is_sweep else steps, 0)
         facts = loops.of(loop)
         outside = {value: values[value] for value in (*facts.captures, *facts.scalars)}
+        for series in filter(is_series, facts.scalars):
+            begin = first if steps is not None else 0
+            outside[series] = series_entries(loop, outside[series], begin, total)
         check_loop(loop, buffers, values, facts)
         if is_sweep:
             outside |= loaded_before(loop, buffers, outside, runner.memory)
@@ -383,7 +394,7 @@ def loop_handler(
 
 
 def handlers_of(
-    runner: LoopRunner, steps: int | None, record: RunRecord, loops: KnownLoops
+    runner: LoopRunner, steps: int | None, record: RunRecord, loops: KnownLoops, first: int = 0
 ) -> dict[type[Operation], HostHandler]:
     """The handlers needed by a host function for its loops and its own accesses to memory."""
-    return {**loop_handler(runner, steps, record, loops), **memory_handlers(runner.memory)}
+    return {**loop_handler(runner, steps, record, loops, first), **memory_handlers(runner.memory)}

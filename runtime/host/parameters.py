@@ -15,8 +15,9 @@ from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.hints import isa
 
+from timetile.dialects.series import is_series
 from timetile.dialects.syntax import element_type, field_type
-from timetile.dialects.temporal import LoopOp
+from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.passes.raising.memory import is_alias, number_behind
 from timetile.passes.raising.raise_time_loop import TIME_LOOP
 from timetile.runtime.loading.names import argument_names
@@ -38,7 +39,7 @@ class Parameter:
     One argument of the program. `bounds`: the bounds of an array, halos included; None for a
     scalar. `is_field`: False for memory read and written by the host only, cell by cell. `is_read`:
     False if any value will do, None too. `is_steps`: the argument is the number of steps of time
-    loops.
+    loops. `is_series`: the argument is memory with a number for each step, read by the host.
     """
 
     position: int
@@ -48,6 +49,7 @@ class Parameter:
     is_field: bool = True
     is_read: bool = True
     is_steps: bool = False
+    is_series: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -101,6 +103,11 @@ def counts_steps(op: Operation, value: SSAValue) -> bool:
     return op.ub is value and list(op.operands).count(value) == 1
 
 
+def reads_series(op: Operation, value: SSAValue) -> bool:
+    """Whether the operation is an update that takes a number of a value at each step."""
+    return isinstance(op, UpdateOp) and is_series(value) and value in op.scalars
+
+
 def parameters_of(function: FuncOp) -> tuple[Parameter, ...]:
     """The arguments of a host function. A field cast to static bounds has these bounds."""
     parameters: list[Parameter] = []
@@ -122,8 +129,9 @@ def parameters_of(function: FuncOp) -> tuple[Parameter, ...]:
         readers = readers_of(argument)
         is_field = is_field and not (readers and all(isinstance(op, ON_HOST) for op in readers))
         is_steps = bool(readers) and all(counts_steps(op, argument) for op in readers)
+        as_series = bool(readers) and all(reads_series(op, argument) for op in readers)
         found_out = Parameter(
-            position, names[position], kind, bounds, is_field, bool(readers), is_steps
+            position, names[position], kind, bounds, is_field, bool(readers), is_steps, as_series
         )
         parameters.append(found_out)
     return tuple(parameters)

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 import timetile
+from timetile.dialects.series import is_series
 from timetile.dialects.temporal import LoopOp
 from timetile.lowering.cpu.convert_temporal_to_llvm import TEAM, functions_of
 from timetile.lowering.cpu.given import Given, steps_name
@@ -111,6 +112,37 @@ class LoopCode:
         progress: Progress | None,
     ) -> list[Any]:
         """Run some steps on NumPy arrays, in place, and return the buffers named by the results."""
+        if any(map(is_series, self.given.scalars)):
+            return self.run_by_steps(steps, buffers, outside, threads, progress)
+        return self.run_together(steps, buffers, outside, threads, progress)
+
+    def run_by_steps(
+        self,
+        steps: int,
+        buffers: Sequence[Any],
+        outside: dict[SSAValue, Any],
+        threads: int,
+        progress: Progress | None,
+    ) -> list[Any]:
+        """Run step by step, with the numbers of series at each."""
+        names = list(buffers)
+        changing = [scalar for scalar in self.given.scalars if is_series(scalar)]
+        for step in range(steps):
+            known = {**outside, **{series: outside[series][step] for series in changing}}
+            names = self.run_together(1, names, known, threads, None)
+            if progress is not None:
+                progress(step + 1, steps)
+        return names
+
+    def run_together(
+        self,
+        steps: int,
+        buffers: Sequence[Any],
+        outside: dict[SSAValue, Any],
+        threads: int,
+        progress: Progress | None,
+    ) -> list[Any]:
+        """Run some steps with equal scalars; see `run`."""
         names = list(buffers)
         scalars = [np.asarray(outside[scalar]).item() for scalar in self.given.scalars]
         captures = [outside[field] for field in self.given.captures]

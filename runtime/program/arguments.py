@@ -7,7 +7,9 @@ from operator import index
 from typing import Any
 
 import numpy as np
+from xdsl.ir import Attribute
 
+from timetile.runtime.arithmetic.cells import dtype_of
 from timetile.runtime.host.arrays import (
     DeviceArray,
     check_aliasing,
@@ -29,6 +31,8 @@ def checked_argument(parameter: Parameter, value: Any, stream: int = 0) -> Any:
     label = parameter.label
     if not parameter.is_read and (value is None or parameter.bounds is None):
         return None
+    if parameter.is_series:
+        return checked_numbers(label, value, parameter.kind)
     if parameter.bounds is None:
         number = checked_scalar(label, value, parameter.kind)
         if parameter.is_steps and number < 0:
@@ -48,6 +52,30 @@ def checked_argument(parameter: Parameter, value: Any, stream: int = 0) -> Any:
     check_numpy(label, value)
     check_shape(label, value.shape, value.dtype, parameter.bounds, parameter.kind)
     return value
+
+
+def checked_numbers(label: str, value: Any, kind: Attribute) -> np.ndarray[Any, Any]:
+    """
+    A series, with a number for each step. Raises TypeError for no NumPy array of the program's
+    type, ValueError for several axes.
+    """
+    if not is_numpy_array(value):
+        raise TypeError(
+            f"argument {label} is a {type(value).__name__}, with a number for each step; pass a "
+            "NumPy array"
+        )
+    if value.ndim != 1:
+        raise ValueError(
+            f"argument {label} has a number for each step, and its shape is {value.shape}; pass an "
+            "array of one axis"
+        )
+    if value.dtype != dtype_of(kind):
+        raise TypeError(
+            f"argument {label} has elements of {value.dtype}, and its numbers are of "
+            f"{dtype_of(kind)}; pass it as {dtype_of(kind)}"
+        )
+    # A run takes the numbers of the call, whatever becomes of the array meanwhile.
+    return value.copy()
 
 
 def check_memory(values: Sequence[Any]) -> None:

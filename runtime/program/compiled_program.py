@@ -145,7 +145,7 @@ class CompiledProgram:
         given = bound(self.name, self.parameters, arguments, named, steps)
         on = stream_handle(stream)
         values = [checked_argument(p, a, on) for p, a in zip(self.parameters, given)]
-        check_memory(values)
+        check_memory([v for p, v in zip(self.parameters, values) if not p.is_series])
         if self.is_rehearsed:
             rehearse(self.function, values, steps, self.loops)
         if any(isinstance(value, DeviceArray) for value in values):
@@ -252,7 +252,7 @@ class CompiledProgram:
     def run_host(self, runner: LoopRunner, values: Sequence[Any], span: Span) -> HostCall:
         """Run the host function with a runner of time loops."""
         record, block = RunRecord(), self.function.body.block
-        handlers = handlers_of(runner, span.steps, record, self.loops)
+        handlers = handlers_of(runner, span.steps, record, self.loops, span.first)
         made: HostValues = dict(zip(block.args, values))
         start = time.perf_counter()
         host = Host(handlers, span.steps, record, span.first, runner.memory.nest)

@@ -29,11 +29,13 @@ if TYPE_CHECKING:
     from timetile.frontend.errors import StencilError as StencilError
     from timetile.frontend.functions import coordinate as coordinate
     from timetile.frontend.functions import extent as extent
+    from timetile.frontend.functions import step as step
     from timetile.frontend.functions import where as where
     from timetile.frontend.model import Model as Model
     from timetile.frontend.stencil import stencil as stencil
     from timetile.frontend.symbols import Field as Field
     from timetile.frontend.symbols import Scalar as Scalar
+    from timetile.frontend.symbols import Series as Series
     from timetile.frontend.values import Value as Value
     from timetile.lowering.pipelines import pipeline as pipeline
     from timetile.passes.diagnostics import CompileError as CompileError
@@ -49,6 +51,7 @@ __all__ = [
     "Model",
     "RunResult",
     "Scalar",
+    "Series",
     "StencilError",
     "Value",
     "__version__",
@@ -57,6 +60,7 @@ __all__ = [
     "extent",
     "pipeline",
     "stencil",
+    "step",
     "value",
     "where",
 ]
@@ -70,6 +74,7 @@ _HOME = {
     "Model": "timetile.frontend.model",
     "RunResult": "timetile.runtime.program.compiled_program",
     "Scalar": "timetile.frontend.symbols",
+    "Series": "timetile.frontend.symbols",
     "StencilError": "timetile.frontend.errors",
     "Value": "timetile.frontend.values",
     "compile": "timetile.runtime.program.compile",
@@ -77,6 +82,7 @@ _HOME = {
     "extent": "timetile.frontend.functions",
     "pipeline": "timetile.lowering.pipelines",
     "stencil": "timetile.frontend.stencil",
+    "step": "timetile.frontend.functions",
     "value": "timetile.frontend.boundaries",
     "where": "timetile.frontend.functions",
 }

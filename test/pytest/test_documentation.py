@@ -66,6 +66,8 @@ CONTEXTS: dict[str, str] = {
     "tile.kernel": "EXAMPLE",
     "tile.scratch": f"func.func @around(%A: {FIELD}) {{ EXAMPLE func.return }}",
     "tile.copy": f"func.func @around(%A: {FIELD}, %x: {FIELD}) {{ EXAMPLE func.return }}",
+    "tile.step_value": """
+        func.func @around(%series: memref<9xf64>, %step: index) { EXAMPLE func.return }""",
     "tile.launch": f"func.func @around(%A: {FIELD}, %B: {FIELD}) {{ EXAMPLE func.return }}",
     "simt": """
         func.func @around(%buffer: memref<64xf64, 1>, %i: i32, %m: i1, %v: f64, %warp: i32) {

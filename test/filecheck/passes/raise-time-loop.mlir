@@ -318,3 +318,30 @@ func.func @casts_inside(%n: index, %A: !open, %B: !open) {
   }
   return
 }
+
+// -----
+
+// A number read at the step's number from memory that the loop leaves alone is a series of the update.
+
+// CHECK-LABEL: func.func private @series_cell0(%0: f64, %1: f64) -> f64
+// CHECK-LABEL: func.func @series
+// CHECK:         temporal.loop %n
+// CHECK-NEXT:      temporal.update %b = @series_cell0(%a[0]) scalars(%f) in <[0], [8]>
+// CHECK-NEXT:    }
+// CHECK-NOT:     memref.load
+func.func @series(%A: !stencil.field<[0,8]xf64>, %B: !stencil.field<[0,8]xf64>, %f: memref<?xf64>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:2 = scf.for %t = %c0 to %n step %c1 iter_args(%a = %A, %b = %B) -> (!stencil.field<[0,8]xf64>, !stencil.field<[0,8]xf64>) {
+    %w = memref.load %f[%t] : memref<?xf64>
+    %u = stencil.load %a : !stencil.field<[0,8]xf64> -> !stencil.temp<?xf64>
+    %v = stencil.apply(%x = %u : !stencil.temp<?xf64>, %y = %w : f64) -> (!stencil.temp<?xf64>) {
+      %l = stencil.access %x[0] : !stencil.temp<?xf64>
+      %s = arith.addf %l, %y : f64
+      stencil.return %s : f64
+    }
+    stencil.store %v to %b(<[0], [8]>) : !stencil.temp<?xf64> to !stencil.field<[0,8]xf64>
+    scf.yield %b, %a : !stencil.field<[0,8]xf64>, !stencil.field<[0,8]xf64>
+  }
+  func.return
+}

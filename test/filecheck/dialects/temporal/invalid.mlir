@@ -355,3 +355,13 @@ func.func @schedule_of_words(%n: index, %A: !stencil.field<[-1,9]xf64>, %B: !ste
   } : !stencil.field<[-1,9]xf64>, !stencil.field<[-1,9]xf64>
   func.return
 }
+
+// -----
+
+func.func @series_of_two_axes(%n: index, %A: !stencil.field<[0,8]xf64>, %B: !stencil.field<[0,8]xf64>, %f: memref<3x?xf64>) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    // CHECK: a series has one axis, got memref<3x?xf64>
+    temporal.update %b = @plus(%a[0]) scalars(%f) in <[0], [8]>
+  } : !stencil.field<[0,8]xf64>, !stencil.field<[0,8]xf64>
+  func.return
+}

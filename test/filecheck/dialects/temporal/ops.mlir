@@ -114,3 +114,17 @@ func.func @gathered(%A: !stencil.field<[-1,9]x[0,4]xf32>, %i: !stencil.field<[0,
   temporal.gather %near = %A at (%i, %j) : !stencil.field<[0,8]xf32> from !stencil.field<[-1,9]x[0,4]xf32>
   func.return
 }
+
+// A memref of one axis among the scalars has a number for each step.
+// CHECK-LABEL: func.func @series
+// CHECK:         temporal.update %b = @plus(%a[0]) scalars(%f) in <[0], [64]>
+func.func private @plus(%l: f64, %f: f64) -> f64 {
+  %s = arith.addf %l, %f : f64
+  func.return %s : f64
+}
+func.func @series(%n: index, %A: !stencil.field<[0,64]xf64>, %B: !stencil.field<[0,64]xf64>, %f: memref<?xf64>) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    temporal.update %b = @plus(%a[0]) scalars(%f) in <[0], [64]>
+  } : !stencil.field<[0,64]xf64>, !stencil.field<[0,64]xf64>
+  func.return
+}

@@ -103,7 +103,7 @@
 
 // -----
 
-// CHECK: Expected `source`, `target`, `halo`, `capture`, or `scalar`.
+// CHECK: Expected `source`, `target`, `halo`, `capture`, `scalar`, or `series`.
 "test.op"() {role = #tile.role<sink 0>} : () -> ()
 
 // -----

@@ -483,3 +483,11 @@ tile.kernel @sides_of_another_rank() roles [] steps 1 stream 0 bounds <[0, 0], [
 // CHECK: an axis goes on at both sides or at none, got keep and mirror
 tile.kernel @one_side_goes_on() roles [] steps 1 bounds <[0], [8]> beyond #temporal.boundary<keep, mirror> {
 }
+
+// -----
+
+func.func @number_of_another_type(%f: memref<9xf64>, %t: index) {
+  // CHECK: a number of memref<9xf64> as f32
+  %v = tile.step_value %f at %t plus 0 : memref<9xf64> -> f32
+  func.return
+}

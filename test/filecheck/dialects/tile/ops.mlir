@@ -149,3 +149,11 @@ tile.kernel @ring(%src: !stencil.field<[0,8]x[0,8]xf64>, %dst: !stencil.field<[0
   %v = tile.apply @cell(%u[-1, 5]) : !tile.queue<f64, lag 1>
   tile.store %v to %dst : !tile.queue<f64, lag 1>, !stencil.field<[0,8]x[0,8]xf64>
 }
+
+// The number of a series at a step, for a launch.
+// CHECK-LABEL: func.func @number
+// CHECK-NEXT:    %v = tile.step_value %f at %t plus 3 : memref<9xf64> -> f64
+func.func @number(%f: memref<9xf64>, %t: index) {
+  %v = tile.step_value %f at %t plus 3 : memref<9xf64> -> f64
+  func.return
+}
