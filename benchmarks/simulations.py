@@ -1,5 +1,6 @@
 """
-Measure what simulations need beside the benchmarks: boundaries, each beside `keep` on equal cells.
+Measure what simulations need beside the benchmarks: boundaries, each beside `keep` on equal cells,
+and a series beside a scalar.
 
     python benchmarks/simulations.py --out benchmarks/results/simulations.json
 
@@ -25,7 +26,7 @@ from typing import Any
 import numpy as np
 
 import timetile
-from timetile import Field, Model, value
+from timetile import Field, Model, Scalar, Series, value
 from timetile.frontend.boundaries import Boundary
 from timetile.frontend.model import DType
 from timetile.runtime.device.gpu import device
@@ -36,13 +37,34 @@ FEATURES: dict[str, Boundary] = {
     "periodic": "periodic",
     "mirror": "mirror",
     "value": value(0.0),
+    "constant": "keep",
+    "series": "keep",
 }
+BESIDE = {"series": "constant"}
+"""The feature beside which another is measured, if not `keep`: a series, beside a scalar."""
 
 Domain = tuple[int, ...]
 
 
-def j2d5pt(boundary: Boundary) -> Model:
+def j2d5pt(feature: str) -> Model:
     """Five points of a plate."""
+    boundary = FEATURES[feature]
+    if feature == "series":
+
+        @timetile.stencil(boundary=boundary)
+        def driven(u: Field, f: Series):
+            around = 0.11 * u[-1, 0] + 0.12 * u[0, -1] + 0.14 * u[0, 1] + 0.13 * u[1, 0]
+            u.next = 0.5 * u[0, 0] + around + f[0]
+
+        return driven
+    if feature == "constant":
+
+        @timetile.stencil(boundary=boundary)
+        def pushed(u: Field, f: Scalar):
+            around = 0.11 * u[-1, 0] + 0.12 * u[0, -1] + 0.14 * u[0, 1] + 0.13 * u[1, 0]
+            u.next = 0.5 * u[0, 0] + around + f
+
+        return pushed
 
     @timetile.stencil(boundary=boundary)
     def step(u: Field):
@@ -52,8 +74,9 @@ def j2d5pt(boundary: Boundary) -> Model:
     return step
 
 
-def j3d7pt(boundary: Boundary) -> Model:
+def j3d7pt(feature: str) -> Model:
     """Seven points of a volume."""
+    boundary = FEATURES[feature]
 
     @timetile.stencil(boundary=boundary)
     def step(u: Field):
@@ -63,8 +86,9 @@ def j3d7pt(boundary: Boundary) -> Model:
     return step
 
 
-def wave_so4(boundary: Boundary) -> Model:
+def wave_so4(feature: str) -> Model:
     """The wave equation of a volume, of fourth order in space."""
+    boundary = FEATURES[feature]
     places = [(axis, side) for axis in range(3) for side in (-1, 1)]
 
     @timetile.stencil(boundary=boundary)
@@ -79,7 +103,7 @@ def wave_so4(boundary: Boundary) -> Model:
     return step
 
 
-PROGRAMS: dict[str, tuple[Callable[[Boundary], Model], Domain]] = {
+PROGRAMS: dict[str, tuple[Callable[[str], Model], Domain]] = {
     "j2d5pt": (j2d5pt, (517, 1031)),
     "j3d7pt": (j3d7pt, (61, 77, 133)),
     "wave-so4-3d": (wave_so4, (41, 45, 133)),
@@ -112,6 +136,23 @@ class Row:
     commit: str
 
 
+def features_of(program: str) -> list[str]:
+    """The measured features of a program."""
+    timed = () if program == "j2d5pt" else ("constant", "series")
+    return [feature for feature in FEATURES if feature not in timed]
+
+
+def numbers_of(feature: str, dtype: DType, steps: int) -> list[Any]:
+    """The scalar of a program's function, or the series."""
+    match feature:
+        case "constant":
+            return [0.001]
+        case "series":
+            return [np.sin(np.arange(steps)).astype(dtype) * np.dtype(dtype).type(0.001)]
+        case _:
+            return []
+
+
 def arrays_of(program: str, domain: Domain, dtype: DType) -> list[np.ndarray[Any, Any]]:
     """The arrays of a program's function: buffers of one field alike, then the coefficient."""
     random = np.random.default_rng(len(program)).uniform(-1, 1, 1_000_003).astype(dtype)
@@ -124,13 +165,13 @@ def arrays_of(program: str, domain: Domain, dtype: DType) -> list[np.ndarray[Any
 def bits(program: str, feature: str, dtype: DType) -> bool:
     """The GPU has the bits of the NumPy executor on a small domain, for two numbers of steps."""
     make, domain = PROGRAMS[program]
-    model = make(FEATURES[feature])
+    model = make(feature)
     compiled = {name: model.on(executor=name).program(domain, dtype) for name in ("gpu", "numpy")}
     steps = 2 * max(fact.steps for fact in compiled["gpu"].kernels.facts[0]) + 3
     start = arrays_of(program, domain, dtype)
     found = {name: [array.copy() for array in start] for name in compiled}
     for name, one in compiled.items():
-        one(*found[name], steps)
+        one(*found[name], *numbers_of(feature, dtype, steps), steps)
     return all(a.tobytes() == b.tobytes() for a, b in zip(found["gpu"], found["numpy"]))
 
 
@@ -139,7 +180,7 @@ def compiled_on_disk(
 ) -> tuple[tuple[str, str, str], bool | None]:
     """Compile a program, and the program of two steps, into the cache; compare bits once."""
     program, domain, feature, dtype = case
-    model = PROGRAMS[program][0](FEATURES[feature])
+    model = PROGRAMS[program][0](feature)
     for depth in (None, 2):
         kernels = model.on(executor="gpu", depth=depth).program(domain, dtype).kernels
         for fact in kernels.facts[0]:
@@ -200,15 +241,18 @@ class ShownField:
 SECONDS, REPEATS = 0.12, 3
 
 
-def speed(program: timetile.CompiledProgram, fields: GpuFields, cells: int) -> float:
+def speed(
+    program: timetile.CompiledProgram, fields: GpuFields, cells: int, feature: str, dtype: DType
+) -> float:
     """Cells updated per second, in 1e9: the best of some runs of equal launches."""
     gpu, depth = fields.gpu, max(fact.steps for fact in program.kernels.facts[0])
     shown = fields.shown()
 
     def seconds(steps: int) -> float:
+        numbers = numbers_of(feature, dtype, steps)
         checked(gpu.cuda.cuCtxSynchronize())
         start = time.perf_counter()
-        program(*shown, steps)
+        program(*shown, *numbers, steps)
         checked(gpu.cuda.cuCtxSynchronize())
         return time.perf_counter() - start
 
@@ -230,20 +274,22 @@ def rows_of(
     with gpu.current():
         fields = GpuFields(arrays)
         speeds: dict[str, float] = {}
-        for feature, boundary in FEATURES.items():
-            model = PROGRAMS[program][0](boundary).on(executor="gpu")
+        for feature in features_of(program):
+            model = PROGRAMS[program][0](feature).on(executor="gpu")
             compiled = model.program(domain, dtype)
             depth = max(fact.steps for fact in compiled.kernels.facts[0])
             found: list[bytes] = []
             for one in (compiled, model.on(executor="gpu", depth=2).program(domain, dtype)):
                 fields.fill()
-                one(*fields.shown(), depth + 3)
+                numbers = numbers_of(feature, dtype, depth + 3)
+                one(*fields.shown(), *numbers, depth + 3)
                 found.append(fields.read())
             same = found[0] == found[1]
-            speeds[feature] = speed(compiled, fields, cells)
+            speeds[feature] = speed(compiled, fields, cells, feature, dtype)
+            beside = speeds[BESIDE.get(feature, "keep")]
             yield Row(
                 program, feature, dtype, domain, gpu.name, depth, round(speeds[feature], 1),
-                round(speeds["keep"], 1), round(speeds[feature] / speeds["keep"], 4),
+                round(beside, 1), round(speeds[feature] / beside, 4),
                 same and equal[program, feature, dtype], mark,
             )  # fmt: skip
         fields.free()
@@ -259,7 +305,8 @@ def main() -> None:
     domains = [each for each in DOMAINS if each[0] in options.programs]
     cases = [
         (program, domain, feature, dtype)
-        for (program, domain), feature, dtype in product(domains, FEATURES, DTYPES)
+        for (program, domain), dtype in product(domains, DTYPES)
+        for feature in features_of(program)
     ]
     # Long compilations first.
     cases.sort(key=lambda case: -len(case[1]))
