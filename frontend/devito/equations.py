@@ -11,7 +11,7 @@ from typing import Any
 
 from timetile.dialects.cell_types import FLOAT_DTYPES
 from timetile.frontend.devito.cells import check_operations
-from timetile.frontend.devito.library import NotCovered
+from timetile.frontend.devito.library import NotCovered, module
 
 KINDS = {dtype: str(kind) for dtype, kind in FLOAT_DTYPES.items()}
 """The types of cells, by the names of NumPy's."""
@@ -166,6 +166,16 @@ def is_sparse_equation(equation: Equation) -> bool:
     return not all(loop.dimension.root.is_Space for loop in equation.loops)
 
 
+def conditions_of(lowered: Any) -> list[tuple[Any, Any]]:
+    """
+    The conditions of a lowered equation, each with a dimension, or with None. Devito combines the
+    conditions of a dimension, but not the conditions that keep indices inside an array.
+    """
+    clusters = module("devito.ir.clusters.algorithms")
+    (guarded,) = clusters.guard([clusters.Cluster(lowered, lowered.ispace)])
+    return [*guarded.guards.items(), *guarded.exprs[0].conditionals.items()]
+
+
 def equation_of(number: int, lowered: Any) -> Equation:
     """One lowered equation of Devito's."""
     loops: list[Loop] = []
@@ -181,9 +191,9 @@ def equation_of(number: int, lowered: Any) -> Equation:
         raise NotCovered(
             f"equation {number + 1} reduces by {lowered.operation}; only sums are covered"
         )
-    conditions = lowered.conditionals.items()
-    when = tuple(value for key, value in conditions if key.is_Time)
-    where = tuple(value for key, value in conditions if not key.is_Time)
+    guards = conditions_of(lowered)
+    when = tuple(value for key, value in guards if key is not None and key.is_Time)
+    where = tuple(value for key, value in guards if key is None or not key.is_Time)
     return Equation(
         number,
         lowered.lhs,

@@ -14,7 +14,7 @@ Array = NDArray[Any]
 
 
 def int_divide(a: Any, b: Any) -> Any:
-    """The quotient of integers in C: rounded towards zero."""
+    """The quotient of index_values in C: rounded towards zero."""
     return np.trunc(np.divide(a, b)).astype(np.int64)
 
 
@@ -120,7 +120,7 @@ def is_known(expression: Any) -> bool:
 def evaluate(expression: Any, values: Mapping[str, Any], kind: type[Any] = np.float64) -> Any:
     """
     The value of an expression. `values` are the values of symbols and arrays, by name. Numbers
-    other than integers are of `kind`. Raises NotCovered for a symbol without a value, or a function
+    other than index_values are of `kind`. Raises NotCovered for a symbol without a value, or a function
     without a meaning.
     """
     known: dict[Any, Any] = {}
@@ -152,6 +152,15 @@ def evaluate(expression: Any, values: Mapping[str, Any], kind: type[Any] = np.fl
 
     with np.errstate(all="ignore"):
         return value_of(expression)
+
+
+def index_values(expression: Any, values: Mapping[str, Any], count: int) -> Array:
+    """The values of an index in `count` steps. Raises NotCovered if a value is no integer."""
+    found = evaluate(sympy.sympify(expression), values)
+    whole_numbers = np.asarray(found).astype(np.int64)
+    if np.any(whole_numbers != found):
+        raise NotCovered(f"the index {expression} is no integer")
+    return np.broadcast_to(whole_numbers, count)
 
 
 def integer(expression: Any, values: Mapping[str, Any]) -> int:

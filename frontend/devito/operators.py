@@ -46,6 +46,11 @@ def warn(reason: object) -> None:
     warnings.warn(f"Devito's own C runs in place of timetile: {text}", DevitoWarning, stacklevel=4)
 
 
+def is_device(platform: Any) -> bool:
+    """Whether Devito itself runs operators of the platform on a device."""
+    return isinstance(platform, module("devito.arch").Device)
+
+
 def language_operator(stock: Any, options: dict[str, Any]) -> Any:
     """A subclass of Devito's operator class, running on timetile instead of C."""
 
@@ -56,6 +61,11 @@ def language_operator(stock: Any, options: dict[str, Any]) -> Any:
         try:
             if kwargs["options"].get("mpi"):
                 raise NotCovered("the operator uses MPI; run it on one process")
+            if is_device(kwargs["platform"]):
+                raise NotCovered(
+                    f"the platform {kwargs['platform']} is a device of Devito's; leave it out, and "
+                    "choose the GPU by executor='gpu' of timetile.devito"
+                )
             plan = OperatorPlan(
                 equations_of(lowered(expressions, kwargs)), direction_of(operator), options
             )
@@ -107,6 +117,6 @@ def register(**options: Any) -> None:
         kinds._languages = (*kinds._languages, LANGUAGE)
         devito.configuration._accepted["language"].append(LANGUAGE)
     for (platform, mode, language), stock in list(registry.operator_registry.items()):
-        if language == "C" and not platform.__name__.startswith("Device"):
+        if language == "C":
             made = language_operator(stock, options)
             registry.operator_registry.add(made, platform, mode, LANGUAGE)

@@ -14,7 +14,7 @@ class Meaning(Enum):
     """
     What a call passes: a FIELD of the grid; a SCALAR; an array in host MEMORY; an array of ENTRIES
     of a sparse operation, and their COUNT; the START and the number of STEPS of the loop over time;
-    an array MADE from coefficients.
+    an array MADE from coefficients; TOTALS, one number for each point.
     """
 
     FIELD = auto()
@@ -25,6 +25,7 @@ class Meaning(Enum):
     START = auto()
     STEPS = auto()
     MADE = auto()
+    TOTALS = auto()
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class Argument:
     """
     One argument. `of` depends on the meaning: a role of a field, the expression of a scalar, the
     name of a function with an array in host memory, the number of an array of entries or of their
-    count, or the expression of an array computed from coefficients, named like their arrays.
+    count, the expression of an array computed from coefficients, named like their arrays, or the
+    name of a sum and the number of points.
     """
 
     meaning: Meaning

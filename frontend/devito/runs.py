@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise, repeat
 from typing import Any
 
 import numpy as np
 
 from timetile.frontend.devito.equations import KINDS, Equation, Equations, TimeArrays, is_sparse
-from timetile.frontend.devito.evaluation import Array, evaluate, integer
+from timetile.frontend.devito.evaluation import Array, evaluate, index_values
 from timetile.frontend.devito.functions import Function, Writer
 from timetile.frontend.devito.library import NotCovered
 from timetile.frontend.devito.parameters import Argument, Meaning
@@ -73,8 +74,18 @@ class OperatorPlan:
         default_factory=dict[Any, tuple[Function, CompiledProgram]]
     )
 
+    slotted: frozenset[int] = field(init=False)
+    """The numbers of the equations that use an array dependent on the number of the step."""
+
     def __post_init__(self) -> None:
         self.statements = statements_of(self.equations.items)
+        self.slotted = frozenset(e.number for e in self.equations.items if self.uses_slots(e))
+
+    def uses_slots(self, equation: Equation) -> bool:
+        """Whether an equation uses an array dependent on the number of the step."""
+        used = [i for i in (*equation.reads, equation.target) if getattr(i, "is_Indexed", False)]
+        on_grid = [indexed for indexed in used if not is_sparse(indexed.function)]
+        return any(self.equations.role(each).series is TimeArrays.SLOTS for each in on_grid)
 
     def segments(self, call: Call) -> list[StepSegment]:
         """
@@ -96,30 +107,27 @@ class OperatorPlan:
         """The segments of the loop over time."""
         name = self.equations.time.name
         low, high = int(call.numbers[f"{name}_m"]), int(call.numbers[f"{name}_M"])
-        times = range(low, high + 1)[:: self.direction]
+        times = np.arange(low, high + 1)[:: self.direction]
+        if not times.size:
+            return []
+        values = {**call.numbers, name: times}
+        runs = np.ones((len(times), len(timed)), bool)
+        for column, equation in enumerate(timed):
+            for when in equation.when:
+                runs[:, column] &= np.asarray(evaluate(when, values), bool)
+        turns = np.flatnonzero((runs[1:] != runs[:-1]).any(axis=1)) + 1
         found: list[StepSegment] = []
-        for now in times:
-            values = {**call.numbers, name: now}
-            active = tuple(
-                e.number for e in timed if all(bool(evaluate(when, values)) for when in e.when)
-            )
-            before = found[-1] if found else None
-            if before is not None and before.active == active and not self.has_series(active):
-                found[-1] = StepSegment(before.start, before.steps + 1, active)
-            else:
-                found.append(StepSegment(now, 1, active))
-        return [segment for segment in found if segment.active]
+        for begin, end in pairwise([0, *turns.tolist(), len(times)]):
+            active = tuple(e.number for e, is_on in zip(timed, runs[begin]) if is_on)
+            step = 1 if self.has_slots(active) else end - begin
+            found += [
+                StepSegment(int(times[k]), step, active) for k in range(begin, end, step) if active
+            ]
+        return found
 
-    def has_series(self, active: Sequence[int]) -> bool:
+    def has_slots(self, active: Sequence[int]) -> bool:
         """Whether the equations use an array dependent on the number of the step."""
-        for number in active:
-            equation = self.equations.items[number]
-            for indexed in (*equation.reads, equation.target):
-                if not getattr(indexed, "is_Indexed", False) or is_sparse(indexed.function):
-                    continue
-                if self.equations.role(indexed).series is TimeArrays.SLOTS:
-                    return True
-        return False
+        return not self.slotted.isdisjoint(active)
 
     def program(self, segment: StepSegment, call: Call) -> tuple[Function, CompiledProgram]:
         """The program of a segment, compiled if new."""
@@ -143,19 +151,21 @@ class OperatorPlan:
         The compiled programs of a call, in order, with arguments. Raises NotCovered or CompileError
         if a segment has no program.
         """
-        entries: dict[tuple[int, ...], list[list[Any]]] = {}
-        prepared: list[tuple[CompiledProgram, list[Any]]] = []
-        for segment in self.segments(call):
-            function, program = self.program(segment, call)
-            if segment.active not in entries:
-                entries[segment.active] = self.entries(function, call)
-            own = entries[segment.active]
-            arguments = [
-                self.value(argument, function, segment, call, own)
-                for argument in function.arguments
-            ]
-            prepared.append((program, arguments))
-        return prepared
+        groups: dict[tuple[Any, ...], list[StepSegment]] = {}
+        segments = self.segments(call)
+        for segment in segments:
+            groups.setdefault(group_of(segment), []).append(segment)
+        made = {key: iter(self.prepared(group, call)) for key, group in groups.items()}
+        return [next(made[group_of(segment)]) for segment in segments]
+
+    def prepared(
+        self, group: Sequence[StepSegment], call: Call
+    ) -> list[tuple[CompiledProgram, list[Any]]]:
+        """The program of segments running equal equations, with the arguments of each segment."""
+        function, program = self.program(group[0], call)
+        entries = self.entries(function, call)
+        each = [self.values(a, function, group, call, entries) for a in function.arguments]
+        return [(program, list(arguments)) for arguments in zip(*each, strict=True)]
 
     def entries(self, function: Function, call: Call) -> list[list[Any]]:
         """The number and the arrays of the entries of each sparse operation of a function."""
@@ -163,48 +173,66 @@ class OperatorPlan:
         kind = TYPES[function.kind]
         return [entries_of(each, values, call.shapes, kind) for each in function.entries]
 
-    def value(
+    def values(
         self,
         argument: Argument,
         function: Function,
-        segment: StepSegment,
+        group: Sequence[StepSegment],
         call: Call,
         entries: Sequence[Sequence[Any]],
+    ) -> Iterable[Any]:
+        """The value of a program's argument in each segment of a group."""
+        match argument.meaning:
+            case Meaning.STEPS:
+                return [segment.steps for segment in group]
+            case Meaning.START:
+                return [segment.start for segment in group]
+            case Meaning.FIELD:
+                return self.fields(argument.of, group, call)
+            case _:
+                return repeat(self.value(argument, function, call, entries), len(group))
+
+    def value(
+        self, argument: Argument, function: Function, call: Call, entries: Sequence[Sequence[Any]]
     ) -> Any:
-        """The value of a program's argument in a segment."""
-        of = argument.of
+        """The value of a program's argument that is equal in all segments."""
+        of, kind = argument.of, TYPES[function.kind]
         match argument.meaning:
             case Meaning.MADE:
                 values = {**call.numbers, **call.arrays}
-                kind = TYPES[function.kind]
                 return np.ascontiguousarray(evaluate(of, values, kind), kind)
-            case Meaning.STEPS:
-                return segment.steps
-            case Meaning.START:
-                return segment.start
             case Meaning.SCALAR:
-                return TYPES[function.kind](evaluate(of, call.numbers))
+                return kind(evaluate(of, call.numbers))
+            case Meaning.TOTALS:
+                return np.zeros(of[1], kind)
             case Meaning.MEMORY:
                 return call.arrays[of].reshape(-1)
             case Meaning.COUNT:
                 return entries[of][0]
             case Meaning.ENTRIES:
                 return entries[of[0]][1 + of[1]]
-            case Meaning.FIELD:
-                return self.array(of, segment, call)
+            case _:
+                raise AssertionError(f"{argument.meaning} differs between segments")
 
-    def array(self, role: Any, segment: StepSegment, call: Call) -> Array:
-        """The array of a role at the first step of a segment."""
+    def fields(self, role: Any, group: Sequence[StepSegment], call: Call) -> Iterable[Array]:
+        """The array of a role at the first step of each segment."""
         found = call.arrays[role.function]
         if role.series is TimeArrays.ONE:
-            return found
+            return repeat(found, len(group))
+        starts = np.array([segment.start for segment in group])
         if role.series is TimeArrays.LEVELS:
-            return found[(segment.start + role.at) % self.equations.levels[role.function]]
+            return [found[k] for k in (starts + role.at) % self.equations.levels[role.function]]
         time_name = self.equations.time.name if self.equations.time is not None else "time"
-        place = integer(role.at, {**call.numbers, time_name: segment.start})
-        if not 0 <= place < len(found):
-            raise NotCovered(f"{role.function} has no time {place}")
-        return found[place]
+        places = index_values(role.at, {**call.numbers, time_name: starts}, len(group))
+        outside = places[(places < 0) | (places >= len(found))]
+        if outside.size:
+            raise NotCovered(f"{role.function} has no time {outside[0]}")
+        return [found[place] for place in places]
+
+
+def group_of(segment: StepSegment) -> tuple[Any, ...]:
+    """Segments of a group run one program."""
+    return segment.active, bool(segment.steps)
 
 
 def run(prepared: Sequence[tuple[CompiledProgram, list[Any]]]) -> float:

@@ -34,7 +34,8 @@ from timetile.frontend.devito.parameters import Argument, Meaning, Parameters
 class Statement:
     """
     The action of one entry: `value` is set or added to `target`. `makes` are numbers needed for
-    both.
+    both. With a `total`, a sum over neighbours has one number for each point beside the target:
+    `value` goes to the point's number if `is_of_total`; otherwise `value` is the number itself.
     """
 
     equation: Equation
@@ -44,6 +45,21 @@ class Statement:
     loops: tuple[Loop, ...]
     guards: tuple[Any, ...]
     makes: tuple[tuple[Any, Any], ...]
+    total: Any = None
+    is_of_total: bool = False
+
+
+def reads_itself(target: Any, value: Any) -> bool:
+    """
+    Whether a sum for a point of `target` reads the target. Raises NotCovered if the sum reads the
+    target at another point.
+    """
+    reads = [i for i in indexed_in(value) if i.function is target.function]
+    first = 1 if has_time(target.function) else 0
+    for read in reads:
+        if read.indices[first:] != target.indices[first:]:
+            raise NotCovered(f"it reads {read} for {target}, another point, which may be new")
+    return bool(reads)
 
 
 def statements_of(equations: Sequence[Equation]) -> dict[int, list[Statement]]:
@@ -64,9 +80,15 @@ def statements_of(equations: Sequence[Equation]) -> dict[int, list[Statement]]:
         known = tuple(makes.items())
 
         def statement(
-            value: Any, adds: bool, part: Equation, at: Any = target, known: Any = known
+            value: Any,
+            adds: bool,
+            part: Equation,
+            total: Any = None,
+            at: Any = target,
+            known: Any = known,
         ) -> Statement:
-            return Statement(part, at, value, adds, part.loops, part.where, known)
+            of_total = total is not None and value is not total
+            return Statement(part, at, value, adds, part.loops, part.where, known, total, of_total)
 
         if value not in sums:
             if any(name in value.free_symbols for name in sums):
@@ -74,7 +96,19 @@ def statements_of(equations: Sequence[Equation]) -> dict[int, list[Statement]]:
             found[equation.number] = [statement(value, equation.adds, equation)]
             continue
         added = sums.pop(value)
-        first = statement(begins[value], equation.adds, equation)
+        begin = begins[value]
+        try:
+            apart = reads_itself(target, added.value)
+        except NotCovered as error:
+            raise NotCovered(f"{equation.text}: {error}") from None
+        if apart:
+            found[equation.number] = [
+                statement(begin, False, equation, value),
+                statement(added.value, True, added, value),
+                statement(value, equation.adds, equation, value),
+            ]
+            continue
+        first = statement(begin, equation.adds, equation)
         found[equation.number] = [first, statement(added.value, True, added)]
     return found
 
@@ -195,6 +229,10 @@ class Nest:
         """The values computed before the run, and cells of arrays."""
         if expression.is_Number:
             return None
+        statement = self.entries.statement
+        if expression == statement.total:
+            memory, at, kind = self.total_cell()
+            return self.cells.add(f"memref.load {memory}[{at}] : {kind}")
         if self.is_fixed(expression):
             return self.array("value", expression)
         if getattr(expression, "is_Indexed", False):
@@ -205,6 +243,18 @@ class Nest:
         if expression.is_Symbol:
             raise NotCovered(f"it computes with {expression} at each point")
         return None
+
+    def total_cell(self) -> tuple[str, str, str]:
+        """The memory, the index, and the type of the number of the entry's point."""
+        statement = self.entries.statement
+        place = self.array("place", statement.target)
+        at = self.cells.add(f"arith.index_cast {place} : i64 to index")
+        function = statement.target.function
+        shape = self.parameters.shapes[function.name]
+        size = int(np.prod(shape[1:] if has_time(function) else shape))
+        kind = f"memref<{size}x{self.kind}>"
+        argument = Argument(Meaning.TOTALS, (statement.total.name, size))
+        return self.parameters.name(argument, kind), at, kind
 
     def cell(self, indexed: Any) -> tuple[str, str, str]:
         """
@@ -252,7 +302,9 @@ class Nest:
         number = self.number
         count = self.parameters.name(Argument(Meaning.COUNT, number), "index")
         value = cells.value(statement.value)
-        memory, index, kind = self.cell(statement.target)
+        memory, index, kind = (
+            self.total_cell() if statement.is_of_total else self.cell(statement.target)
+        )
         if statement.adds:
             old = cells.add(f"memref.load {memory}[{index}] : {kind}")
             value = cells.binary("addf", old, value)

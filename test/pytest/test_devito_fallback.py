@@ -13,6 +13,8 @@ import pytest
 
 import timetile.devito
 from support.devito_case import drawn, dv, grid_of, sympy
+from timetile.frontend.devito.library import NotCovered
+from timetile.frontend.devito.sparse import reads_itself
 
 
 def in_order(u: Any) -> list[Any]:
@@ -132,3 +134,27 @@ def test_equations_without_a_translation_for_a_call_run_in_devitos_c():
     with pytest.warns(timetile.devito.DevitoWarning, match="it computes with time at each point$"):
         operator.apply(time_M=3)
     assert np.abs(u.data_with_halo - v.data_with_halo).max() <= 1e-6 * np.abs(u.data).max()
+
+
+def test_a_device_of_devitos_runs_devitos_own_code():
+    """The code is the code of the platform without timetile."""
+    timetile.devito.register(executor="cpu")
+    u = dv.TimeFunction(name="u", grid=grid_of(9, 9))
+    with pytest.warns(timetile.devito.DevitoWarning, match="nvidiaX is a device of Devito's"):
+        own = dv.Operator(dv.Eq(u.forward, u + 1), platform="nvidiaX", language="timetile")
+    stock = dv.Operator(dv.Eq(u.forward, u + 1), platform="nvidiaX", language="C")
+    assert str(own) == str(stock)
+    assert type(own).__bases__ == (type(stock),)
+
+
+def test_receivers_that_read_other_receivers_run_in_devitos_c():
+    """Another point of the same step is old or new by Devito's choice of order."""
+    rec = dv.SparseTimeFunction(name="rec", grid=grid_of(9, 9), npoint=3, nt=4)
+    u = dv.TimeFunction(name="u", grid=rec.grid)
+    time, point = rec.dimensions
+    target = rec.indexed[time, point]
+    assert reads_itself(target, u.indexify() + target)
+    assert reads_itself(target, rec.indexed[time - 1, point] * 2)
+    assert not reads_itself(target, u.indexify())
+    with pytest.raises(NotCovered, match="another point, which may be new"):
+        reads_itself(target, rec.indexed[time, point - 1])

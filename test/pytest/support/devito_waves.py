@@ -88,6 +88,44 @@ def adjoint_that_injects_receivers() -> Case:
     return Case([dv.Eq(v.backward, step), inject], [v], {"time_m": 2, "time_M": 10, "dt": 1.0})
 
 
+def receivers_in_their_own_sum(increment: bool, power: int) -> Case:
+    """Receivers in the first cell, near each other, and outside, whose sum reads the receivers."""
+    grid = grid_of(9, 10)
+    u = drawn(dv.TimeFunction(name="u", grid=grid, space_order=2))
+    rec = dv.SparseTimeFunction(name="rec", grid=grid, npoint=4, nt=5)
+    rec.coordinates.data[:] = [[13.3, 42.0], [14.0, 42.5], [0.0, 3.0], [80.0, 33.0]]
+    rec.data[:] = np.cos(np.arange(20.0)).reshape(5, 4)
+    read = rec.interpolate(expr=rec + u.forward * rec**power, increment=increment)
+    return Case([dv.Eq(u.forward, 1.1 * u), read], [u, rec], {"time_M": 4})
+
+
+@case
+def receivers_that_read_themselves() -> Case:
+    return receivers_in_their_own_sum(False, 0)
+
+
+@case
+def receivers_multiplied_by_themselves() -> Case:
+    return receivers_in_their_own_sum(False, 1)
+
+
+@case
+def receivers_that_read_themselves_and_add() -> Case:
+    return receivers_in_their_own_sum(True, 1)
+
+
+@case
+def receivers_that_read_the_step_before() -> Case:
+    grid = grid_of(9, 10)
+    u = drawn(dv.TimeFunction(name="u", grid=grid))
+    rec = dv.SparseTimeFunction(name="rec", grid=grid, npoint=2, nt=6)
+    rec.coordinates.data[:] = [[13.3, 42.0], [40.0, 77.0]]
+    rec.data[:] = 0.5
+    before = rec.subs({grid.time_dim: grid.time_dim - 1})
+    read = rec.interpolate(expr=u + 0.5 * before)
+    return Case([dv.Eq(u.forward, 1.1 * u), read], [u, rec], {"time_m": 1, "time_M": 5})
+
+
 @case
 def acoustic_that_saves_all_steps() -> Case:
     grid = grid_of(12, 13)
