@@ -14,7 +14,7 @@ Array = NDArray[Any]
 
 
 def int_divide(a: Any, b: Any) -> Any:
-    """The quotient of index_values in C: rounded towards zero."""
+    """The quotient of integers in C: rounded towards zero."""
     return np.trunc(np.divide(a, b)).astype(np.int64)
 
 
@@ -120,7 +120,7 @@ def is_known(expression: Any) -> bool:
 def evaluate(expression: Any, values: Mapping[str, Any], kind: type[Any] = np.float64) -> Any:
     """
     The value of an expression. `values` are the values of symbols and arrays, by name. Numbers
-    other than index_values are of `kind`. Raises NotCovered for a symbol without a value, or a function
+    other than integers are of `kind`. Raises NotCovered for a symbol without a value, or a function
     without a meaning.
     """
     known: dict[Any, Any] = {}
