@@ -22,7 +22,15 @@ from timetile.passes.cost.rim import has_copies
 from timetile.passes.cost.terms import Cost
 from timetile.passes.cost.turn import period_of, taps_of_thread
 from timetile.passes.loops.temporal_fusion import complete_depths
-from timetile.passes.scheduling.reasons import NO_CELL, NO_KERNEL, NO_SPAN, TOO_LONG, Reason
+from timetile.passes.scheduling.memory_schedules import PartTrials
+from timetile.passes.scheduling.reasons import (
+    NO_CELL,
+    NO_KERNEL,
+    NO_REGISTERS,
+    NO_SPAN,
+    TOO_LONG,
+    Reason,
+)
 from timetile.passes.scheduling.rules import (
     SHAPE_RULES,
     Rule,
@@ -156,6 +164,7 @@ class Trials:
     def __init__(self, loop: LoopOp, module: ModuleOp, target: Target, *, may_spill: bool = False):
         self.loop, self.target, self.may_spill = loop, target, may_spill
         self.kernels = TrialKernels(loop, module)
+        self.parts = PartTrials(loop, module)
 
     def spilling(self) -> Trials:
         """Trials of the loop that may spill, with the kernels built so far."""
@@ -197,6 +206,8 @@ class Trials:
 
     def attempt(self, schedule: Schedule, depth: int) -> Candidate | Reason:
         """The candidate at a depth, fetching as early as fits, or the reason for none."""
+        if schedule.reads_memory:
+            return self.attempt_parts(schedule)
         trial = self.trial(schedule, depth)
         if trial is None:
             return Reason(NO_KERNEL)
@@ -223,6 +234,16 @@ class Trials:
             trial = trial.with_schedule(replace(trial.schedule, columns_alone=True))
         return self.finished(trial, geometry, ahead)
 
+    def attempt_parts(self, schedule: Schedule) -> Candidate | Reason:
+        """The candidate of kernels that read memory, or the reason for none."""
+        cost = self.parts.cost(schedule, self.target)
+        threads = schedule.layout().threads * schedule.occupancy
+        room = self.target.isa.registers_for(threads)
+        if cost.registers > room:
+            return Reason(NO_REGISTERS, cost.registers, room)
+        worth = worth_of(schedule, 1, cost, self.target.parameters.worth)
+        return Candidate(schedule, 1, cost, worth)
+
     def finished(self, trial: Trial, geometry: Geometry, ahead: int) -> Candidate | Reason:
         """The candidate of a fitting trial, or the reason for too long code."""
         parameters = self.target.parameters
@@ -241,6 +262,8 @@ class Trials:
             cost = replace(cost, compute_seconds=cost.compute_seconds / parameters.worth.turns)
         schedule = replace(schedule, ahead=ahead)
         worth = worth_of(schedule, trial.depth, cost, parameters.worth)
+        if trial.facts.dividing:
+            worth *= parameters.worth.dividing[4 * trial.facts.words]
         return Candidate(schedule, trial.depth, cost, worth)
 
     def lowers(self, candidate: Candidate) -> bool:
@@ -248,6 +271,8 @@ class Trials:
         Whether a kernel of a single step, and those of smaller depths needed for a plan, fit the
         tile and the shared memory with the candidate's schedule, too.
         """
+        if candidate.schedule.reads_memory:
+            return True
         home_cycles = loop_rotation(self.loop).home_cycles
         return all(
             self.holds(candidate.schedule, depth)

@@ -6,8 +6,9 @@ After: `temporal.loop ... depths [10, 8, 4, 2, 1] schedule #tile.schedule<pack 8
 `schedule_space.py` lists the considered schedules: tiles of a warp for one and two axes, of a block
 for small plates and for three axes, of a cluster or the device, in several widths, and every depth
 with planes fitting the registers. `candidates.py` asks the cost model (`cost`) about each. The
-fastest wins whose kernels fit at all depths of a plan. If none fits, every tap is read from memory,
-with a remark. The choice is a pure function of the IR, the options and the target.
+fastest wins whose kernels fit at all depths of a plan. Kernels that read every tap from memory are
+among the candidates (`memory_schedules.py`), with a remark if no tile fits. The choice is a pure
+function of the IR, the options and the target.
 """
 
 from __future__ import annotations
@@ -50,7 +51,11 @@ def fitting(loop: LoopOp, module: ModuleOp, target: Target, depth: int | None) -
     if all others are much slower.
     """
     trials = Trials(loop, module, target)
-    found = first_that_lowers(trials, depth, schedules(loop, target))
+    compared = trials.compared(depth, schedules(loop, target)).found
+    found = next(filter(trials.lowers, compared), None)
+    if found is not None and all(each.schedule.reads_memory for each in compared):
+        remark_on_memory(loop, found.schedule)
+        return found
     if found is not None and depth is None:
         return found
     for lean in (False, True):
@@ -92,13 +97,18 @@ def choose(
         if found is not None:
             return found.schedule, found.depth
     schedule = memory_schedule(loop)
+    remark_on_memory(loop, schedule)
+    return schedule, 1
+
+
+def remark_on_memory(loop: LoopOp, schedule: Schedule) -> None:
+    """A remark that no tile holds a step of a loop."""
     parts = "" if not schedule.cuts else f", and a step runs as {len(schedule.cuts) + 1} kernels"
     remark(
         loop,
         "no tile holds a step, with too far taps or too many fields: every tap is "
         f"read from memory, one step a launch{parts}",
     )
-    return schedule, 1
 
 
 def why_less(loop: LoopOp, given: int) -> str:

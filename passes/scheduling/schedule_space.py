@@ -14,6 +14,7 @@ from timetile.dialects.tile.kinds import Form, Sync, TileLevel
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.analysis.launches.liveness import written_bounds, written_cells
+from timetile.passes.scheduling.memory_schedules import memory_schedules
 from timetile.passes.targets.hardware import VECTOR_BYTES
 from timetile.passes.targets.target import Target
 
@@ -142,6 +143,7 @@ def schedules(loop: LoopOp, target: Target) -> Iterator[Schedule]:
             yield from plate_schedules(loop, size, target)
         case _:
             yield from volume_schedules(loop, size, target)
+    yield from memory_schedules(loop)
 
 
 def line_schedules(size: int) -> Iterator[Schedule]:
@@ -277,9 +279,11 @@ def depths(
 ) -> range:
     """
     The considered depths, or the given depth: from two on if blocks exchange or plates are
-    resident, and of resident plates every other depth. `several_planes`: neighbours in a plane are
-    read from several planes.
+    resident, of resident plates every other depth, and one step if memory is read.
+    `several_planes`: neighbours in a plane are read from several planes.
     """
+    if schedule.reads_memory:
+        return range(1, 2) if given in (None, 1) else range(0)
     least = 2 if schedule.resident or schedule.tile is TileLevel.DEVICE else 1
     is_box = several_planes and shape is TileShape.PENCIL
     most = DEEPEST_BOX if is_box else DEEPEST[shape]

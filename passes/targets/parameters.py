@@ -215,6 +215,28 @@ class Moving:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """Kernels that read every tap from memory."""
+
+    memory: float
+    """Share of a device copy's speed reached by the memory."""
+    l2_bytes_per_cycle: float
+    """Bytes a cycle from L2 to all multiprocessors."""
+    one_word: float
+    """Factor on the speed of moving for accesses of one 32-bit word."""
+    pipes: float
+    """Share of the busiest pipe's speed."""
+    overlap_power: int
+    """A step's time is the norm of this order of the times for memory, L2 and computing."""
+    registers: Mapping[int, int]
+    """Registers for addresses, masks and loads in flight, by bytes."""
+    vector: float
+    """Registers for each word of a field's own cells where rows are read in vectors."""
+    dividing: int
+    """Registers for each word of a cell with quotients or roots."""
+
+
+@dataclass(frozen=True)
 class RimParameters:
     """
     The cost of a guarded step relative to a step inside the bounds; mappings are by axes of a
@@ -251,6 +273,8 @@ class Worth:
     """Cells of a lane from which several levels of sums are slower than predicted."""
     wide_sums: float
     """Factor on the speed of wide sums."""
+    dividing: Mapping[int, float]
+    """Factor on the speed of tiles with quotients or roots, by bytes: few warps wait for each."""
     resident_device: float
     """Factor on the speed of tiles resident on the device."""
     turns: float
@@ -275,5 +299,6 @@ class Parameters:
     computing: Computing
     waiting: Waiting
     moving: Moving
+    reading: Reading
     rim: RimParameters
     worth: Worth

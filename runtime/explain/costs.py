@@ -177,7 +177,12 @@ def candidate_row(candidate: Candidate) -> tuple[str, ...]:
 
 
 def level_of(schedule: Schedule) -> str:
-    """The threads holding a tile, and whether the tile is resident: `block, resident`."""
+    """
+    The threads holding a tile, and whether the tile is resident: `block, resident`. `memory` if no
+    cells are held from step to step.
+    """
+    if schedule.reads_memory:
+        return "memory"
     return f"{schedule.tile}, resident" if schedule.resident else schedule.tile
 
 

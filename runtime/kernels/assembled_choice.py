@@ -67,6 +67,9 @@ def spilled_words(kernel: Kernel, placed: KernelOp) -> float:
     Words of a thread moved between registers and local memory in a stream step of the steady loop
     of a kernel; `placed` is the kernel at tile level. 0 without machine code.
     """
+    if placed.reads_memory:
+        # Nothing is streamed: a thread runs its code once.
+        return kernel.spill_bytes / 4
     steady = None if kernel.cubin is None else steady_loop(kernel.cubin, kernel.arch)
     return 0.0 if steady is None else steady.spill_words / Geometry(placed).period
 

@@ -115,8 +115,10 @@ def test_explain_compares_the_levels_that_may_hold_a_tile(
         "ns/stream step",
         "waiting",
     ]
-    rows = {row[0]: row[1:] for row in (re.split(" {2,}", line.strip()) for line in lines[:4])}
-    assert list(rows) == ["block", "cluster", "device", "device, resident"]
+    rows = {row[0]: row[1:] for row in (re.split(" {2,}", line.strip()) for line in lines[:5])}
+    assert list(rows) == ["block", "cluster", "device", "memory", "device, resident"]
+    # Kernels that read memory wait for nobody.
+    assert rows.pop("memory")[3] == "barrier"
     assert [row[3] for row in rows.values()] == ["mbarrier", "mbarrier", "flags", "grid"]
     resident = rows.pop("device, resident")
     assert re.fullmatch(r"\d+ x 1 x 1", resident[2])
@@ -133,7 +135,7 @@ def test_explain_compares_the_levels_that_may_hold_a_tile(
     assert best is not None
     assert list(best.groups()) == rows["block"][:2]
     # Notes below explain the columns.
-    assert [re.split(" {2,}", line.strip())[0] for line in lines[4:9]] == [
+    assert [re.split(" {2,}", line.strip())[0] for line in lines[5:10]] == [
         "blocks/tile",
         "sync",
         "valid",

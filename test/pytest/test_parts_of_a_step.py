@@ -6,6 +6,8 @@ own cell.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
+from typing import Literal
 
 import pytest
 from hypothesis import given, note
@@ -19,6 +21,7 @@ from support.executors import kernel_executors
 from support.expressions import Call, Expression, Offset, Tap
 from support.generate import programs
 from support.programs import program_text
+from timetile import Field
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import ApplyOp, KernelOp, StoreOp
@@ -203,3 +206,38 @@ def renamed(update: Update, names: dict[str, str]) -> Update:
 
     stores = tuple(replace(s, buffer=names.get(s.buffer, s.buffer)) for s in update.stores)
     return Update(tuple(map(moved, update.results)), stores)
+
+
+@timetile.stencil
+def yee(ex: Field, ey: Field, ez: Field, hx: Field, hy: Field, hz: Field):
+    """A step of Maxwell's equations on Yee's grid."""
+    hx.next = hx[0, 0, 0] - 0.3 * (ez[0, 1, 0] - ez[0, 0, 0]) + 0.3 * (ey[0, 0, 1] - ey[0, 0, 0])
+    hy.next = hy[0, 0, 0] - 0.3 * (ex[0, 0, 1] - ex[0, 0, 0]) + 0.3 * (ez[1, 0, 0] - ez[0, 0, 0])
+    hz.next = hz[0, 0, 0] - 0.3 * (ey[1, 0, 0] - ey[0, 0, 0]) + 0.3 * (ex[0, 1, 0] - ex[0, 0, 0])
+    inner = (slice(1, -1), slice(1, -1), slice(1, -1))
+    x, y, z = hx.next, hy.next, hz.next
+    ex.next[inner] = (
+        ex[0, 0, 0] + 0.3 * (z[0, 0, 0] - z[0, -1, 0]) - 0.3 * (y[0, 0, 0] - y[0, 0, -1])
+    )
+    ey.next[inner] = (
+        ey[0, 0, 0] + 0.3 * (x[0, 0, 0] - x[0, 0, -1]) - 0.3 * (z[0, 0, 0] - z[-1, 0, 0])
+    )
+    ez.next[inner] = (
+        ez[0, 0, 0] + 0.3 * (y[0, 0, 0] - y[-1, 0, 0]) - 0.3 * (x[0, 0, 0] - x[0, -1, 0])
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_step_of_six_fields_is_one_kernel_that_reads_memory(
+    dtype: Literal["float32", "float64"],
+):
+    """The kernel spills no register."""
+    module = yee.module((256, 256, 256), dtype)
+    compiled = timetile.compile(module, executor="planes", cache=False, halos="common")
+    (loop,) = loops_of(compiled.kernels.tiled)
+    schedule = loop.decisions
+    assert schedule.reads_memory and not schedule.cuts
+    assert prod(schedule.cells) > 1
+    (name,) = loop.kernel_names
+    kernel = compiled.kernels.kernel(name)
+    assert kernel.cubin is None or not kernel.spill_bytes

@@ -216,7 +216,7 @@ func.func private @same(%u: f64) -> f64 {
 }
 
 // CHECK-LABEL: func.func @farther(
-// CHECK:         depths [1] schedule #tile.schedule<cells [1, 1, 1], lanes [1, 1, 32], warps [1, 1, 1]
+// CHECK:         depths [1] schedule #tile.schedule<tile block, cells [1, 1, 1], lanes [1, 1, 32], warps [1, 4, 2]
 // CHECK-SAME:    resident, reads_memory>
 // DEPTH-LABEL: func.func @farther(
 // DEPTH:         depths [1] schedule #tile.schedule<{{.*}}, reads_memory>

@@ -1,0 +1,84 @@
+"""The considered schedules of kernels that read every tap from memory, and their trials.
+
+Steps of many fields move more cells than tiles can keep: kernels of a single step without kept
+planes run at the memory's speed if threads need few registers. The step is cut into as few parts as
+possible, with and without results computed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from xdsl.dialects.builtin import IntAttr, ModuleOp
+
+from timetile.dialects.cell_types import CELL_BYTES
+from timetile.dialects.syntax import element_type
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile import LANES, KernelOp
+from timetile.dialects.tile.kinds import TileLevel
+from timetile.dialects.tile.schedule import Schedule
+from timetile.passes.analysis.edges import loop_boundary
+from timetile.passes.analysis.launches.liveness import written_bounds, written_cells
+from timetile.passes.cost.memory_reads import memory_cost
+from timetile.passes.cost.terms import Cost
+from timetile.passes.targets.hardware import VECTOR_BYTES
+from timetile.passes.targets.target import Target
+from timetile.passes.tiling.part_kernels import part_kernels
+from timetile.passes.tiling.step_parts import fused_parts, largest_parts
+
+PLATE_CELLS = ((1, 1), (2, 1), (1, 2), (2, 2), (1, 4))
+"""Cells of a thread along the axes of a plate: wide rows share sectors, rows below share loads."""
+
+VOLUME_CELLS = ((1, 1, 1), (2, 1, 1), (1, 1, 2), (1, 1, 4))
+"""Cells of a thread along the axes of a volume."""
+
+PLATE_WARPS = ((8, 1),)
+"""Warps of a block along the axes of a plate."""
+
+VOLUME_WARPS = ((1, 4, 2), (2, 4, 1), (1, 8, 1))
+"""Warps of a block along the axes of a volume: blocks of little surface."""
+
+BLOCKS = (4, 3, 2)
+"""Blocks of a multiprocessor: of equal predictions, the most warps come first."""
+
+
+def memory_schedules(loop: LoopOp) -> Iterator[Schedule]:
+    """
+    The considered schedules. None where fields go on outside the bounds, as all tiles would have
+    images, and none for a domain of one axis.
+    """
+    rank = len(written_bounds(loop).lb)
+    if rank not in (2, 3) or loop_boundary(loop) is not None:
+        return
+    size = max(CELL_BYTES[element_type(buffer)] for buffer in loop.buffers)
+    shapes, warps = (PLATE_CELLS, PLATE_WARPS) if rank == 2 else (VOLUME_CELLS, VOLUME_WARPS)
+    for cuts in dict.fromkeys((fused_parts(loop), largest_parts(loop))):
+        for cells, beside, blocks in product(shapes, warps, BLOCKS):
+            if cells[-1] * size <= VECTOR_BYTES:
+                yield Schedule(
+                    tile=TileLevel.BLOCK, cells=cells, lanes=(*(1,) * (rank - 1), LANES),
+                    warps=beside, pack=1, ahead=0, occupancy=blocks, resident=True,
+                    reads_memory=True, cuts=cuts,
+                )  # fmt: skip
+
+
+class PartTrials:
+    """The kernels of a loop's step in parts, built once for each way to cut the step."""
+
+    def __init__(self, loop: LoopOp, module: ModuleOp):
+        self.loop, self.module = loop, module
+        self.known: dict[tuple[int, ...], list[KernelOp]] = {}
+
+    def kernels(self, schedule: Schedule) -> list[KernelOp]:
+        """The kernels of a step, with the layout of a schedule."""
+        if schedule.cuts not in self.known:
+            self.known[schedule.cuts] = part_kernels(self.loop, schedule, "trial")
+        found = self.known[schedule.cuts]
+        for kernel in found:
+            kernel.layout, kernel.occupancy = schedule.layout(), IntAttr(schedule.occupancy)
+        return found
+
+    def cost(self, schedule: Schedule, target: Target) -> Cost:
+        """The prediction for a step."""
+        return memory_cost(self.kernels(schedule), self.module, target, written_cells(self.loop))
