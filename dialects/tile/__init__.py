@@ -12,6 +12,7 @@ from xdsl.ir import Dialect
 from timetile.dialects.tile.apply import ApplyOp, queue_home, taps_of
 from timetile.dialects.tile.exchange import ExchangeOp, exchanges_of
 from timetile.dialects.tile.homes import (
+    CopiesAttr,
     ExchangeBufferAttr,
     HomeAttr,
     MemoryAttr,
@@ -51,6 +52,7 @@ Tile = Dialect(
         QueueType,
         LayoutAttr,
         RegistersAttr,
+        CopiesAttr,
         SharedAttr,
         MemoryAttr,
         ExchangeBufferAttr,
@@ -68,6 +70,7 @@ __all__ = [
     "Addressing",
     "ApplyOp",
     "AxisLayout",
+    "CopiesAttr",
     "CopyOp",
     "ExchangeBufferAttr",
     "ExchangeOp",

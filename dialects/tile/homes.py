@@ -124,6 +124,36 @@ def verify_ring(slots: int, addressing: Addressing) -> None:
 
 
 @irdl_attr_definition
+class CopiesAttr(ParametrizedAttribute):
+    """
+    Home of a loaded queue: a ring of `slots` planes in shared memory for each warp, filled by the
+    load's asynchronous copies. Readers find own cells of every age there: a coefficient is fetched
+    once for all levels, and takes no register between two reads. The number of slots is a power of
+    two.
+
+    Example: `#tile.copies<slots 8>`
+    """
+
+    name = "tile.copies"
+    slots: IntAttr
+
+    def __init__(self, slots: int):
+        super().__init__(IntAttr(slots))
+
+    def verify(self) -> None:
+        verify_ring(self.slots.data, Addressing.COMPUTED)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        with parser.in_angle_brackets():
+            parser.parse_keyword("slots")
+            return [IntAttr(parser.parse_integer())]
+
+    def print_parameters(self, printer: Printer) -> None:
+        printer.print_string(f"<slots {self.slots.data}>")
+
+
+@irdl_attr_definition
 class MemoryAttr(ParametrizedAttribute):
     """
     Home of a loaded queue without storage: readers read the field again.
@@ -214,4 +244,4 @@ class ExchangeBufferAttr(ParametrizedAttribute):
         )
 
 
-HomeAttr = RegistersAttr | SharedAttr | MemoryAttr | ExchangeBufferAttr
+HomeAttr = RegistersAttr | SharedAttr | CopiesAttr | MemoryAttr | ExchangeBufferAttr

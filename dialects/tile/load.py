@@ -35,7 +35,7 @@ from timetile.dialects.syntax import (
     encode_integers,
     field_bounds,
 )
-from timetile.dialects.tile.homes import MemoryAttr, RegistersAttr, SharedAttr
+from timetile.dialects.tile.homes import CopiesAttr, MemoryAttr, RegistersAttr, SharedAttr
 from timetile.dialects.tile.queues import QueueType
 from timetile.dialects.tile.stages import (
     NeededCells,
@@ -77,7 +77,7 @@ class LoadOp(IRDLOperation):
     along = opt_prop_def(INTEGERS)
     at = opt_prop_def(INTEGERS)
     ahead = opt_prop_def(IntAttr)
-    home = opt_prop_def(RegistersAttr | SharedAttr | MemoryAttr)
+    home = opt_prop_def(RegistersAttr | SharedAttr | CopiesAttr | MemoryAttr)
     result = result_def(QueueType)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
@@ -172,6 +172,10 @@ class LoadOp(IRDLOperation):
                 raise VerifyException(
                     f"field of {element_type(field)} loaded as {queue_type(self.result).element}"
                 )
+        if isinstance(self.home, CopiesAttr) and (self.halo is not None or not self.planes_ahead):
+            raise VerifyException(
+                "a load that lives in copies has no halo, and is fetched one or more steps early"
+            )
         if self.planes_ahead < 0:
             raise VerifyException(
                 f"a plane is fetched 0 or more steps early, got {self.planes_ahead}"

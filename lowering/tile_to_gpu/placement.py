@@ -13,6 +13,7 @@ from timetile.dialects import simt
 from timetile.dialects.tile import (
     Addressing,
     ApplyOp,
+    CopiesAttr,
     ExchangeOp,
     LayoutAttr,
     LoadOp,
@@ -149,7 +150,9 @@ class QueuePlacer:
     def place_stage(self, stage: StageOp) -> None:
         """The places of one stage's results in memory."""
         match stage:
-            case LoadOp(home=RegistersAttr()) if stage.data is not None and stage.planes_ahead:
+            case LoadOp(home=RegistersAttr() | CopiesAttr()) if (
+                stage.data is not None and stage.planes_ahead
+            ):
                 self.place_prefetch(stage)
             case LoadOp(home=SharedAttr()) | ApplyOp(home=SharedAttr()):
                 for result in stage.results:

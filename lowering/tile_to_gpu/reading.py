@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from timetile.dialects import simt
-from timetile.dialects.tile import LANES
+from timetile.dialects.tile import LANES, CopiesAttr, LoadOp
 from timetile.lowering.tile_to_gpu.beyond import read_with_value
 from timetile.lowering.tile_to_gpu.halo_plans import Reach
 from timetile.lowering.tile_to_gpu.halos import as_read
+from timetile.lowering.tile_to_gpu.prefetch import PrefetchRing
 from timetile.lowering.tile_to_gpu.queues import (
     CopiedPlane,
     EdgeBuffer,
@@ -43,10 +44,36 @@ def raw(step: StepScope, queue: QueuePlan, age: int, at: Position) -> SSAValue:
     if queue.shared is not None:
         own = own_cell(step, step.planes(queue)[:1], age, at)
         return from_ring(step, queue, queue.shared, age, at) if own is None else own
+    if age and (copies := copies_of(step, queue)) is not None:
+        return of_lane(step, older_copy(step, queue, copies, age), at)
     if at[:-1] not in step.code.rows:
         # The row lies beyond the tile, where the neighbouring tile stores the cells.
         return step.emit.add(simt.UnsetOp(queue.element)).result
     return of_lane(step, step.planes(queue)[age], at)
+
+
+def copies_of(step: StepScope, queue: QueuePlan) -> PrefetchRing | None:
+    """The ring of copies with the older planes of a queue; None for queues of other homes."""
+    load = queue.value.owner
+    if isinstance(load, LoadOp) and isinstance(load.home, CopiesAttr):
+        return step.code.placement.prefetch_of(load)
+    return None
+
+
+def older_copy(step: StepScope, queue: QueuePlan, ring: PrefetchRing, age: int) -> Plane:
+    """The thread's own cells of a plane of some age, from a ring of copies."""
+    own = [(*read.at[:-1], read.at[-1] + k) for read in ring.reads for k in range(read.width)]
+    if (queue.value, age, own[0]) not in step.fetched:
+        slot = step.slot(ring.ring, age)
+        index = add_offsets(step.emit, ring.read_from, slot.index)
+        values: list[SSAValue] = []
+        for vector in ring.reads:
+            types = [ring.element] * vector.width
+            load = simt.LoadOp(ring.ring.buffer, index, slot.offset + vector.place, types)
+            values += step.emit.add(load).cells
+        for at, value in zip(own, values, strict=True):
+            step.fetched[queue.value, age, at] = value
+    return {at: step.fetched[queue.value, age, at] for at in own}
 
 
 def exchanged(step: StepScope, queue: ExchangePlan, age: int, at: Position) -> SSAValue:

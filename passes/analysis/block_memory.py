@@ -18,6 +18,7 @@ from timetile.dialects.syntax import element_type
 from timetile.dialects.tile import (
     Addressing,
     ApplyOp,
+    CopiesAttr,
     ExchangeBufferAttr,
     ExchangeOp,
     KernelOp,
@@ -155,6 +156,10 @@ class Allocator:
         """Add what one stage keeps."""
         memory = self.memory
         match stage:
+            case LoadOp(home=CopiesAttr() as home):
+                ring = PrefetchLayout.of_slots(self.layout, home.slots.data)
+                part = memory.allocate(queue_type(stage.result).element, ring.cells)
+                memory.early[stage.result] = EarlyPlanes(part, ring)
             case LoadOp(home=RegistersAttr()) if stage.data is not None and stage.planes_ahead:
                 self.add_early(stage)
             case LoadOp(home=SharedAttr() as home) | ApplyOp(home=SharedAttr() as home):

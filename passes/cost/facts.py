@@ -43,8 +43,8 @@ from timetile.passes.analysis.queues.held_planes import holds_oldest_plane
 from timetile.passes.analysis.queues.lags import keeps_sums, oldest_age
 from timetile.passes.analysis.queues.storage import (
     ReadAges,
-    kept_queues,
     natural_period,
+    queues_in_registers,
     taps_of_cell,
 )
 from timetile.passes.cost.taps import TapFacts, TapSet, span, spans
@@ -266,7 +266,7 @@ def plane_words(kernel: KernelOp, words: int) -> int:
         return words * most_alive(kernel)
     return words + sum(
         queue_bytes(queue) // 4 * oldest_age(queue, kernel.stream_axis)
-        for queue in kept_queues(kernel)
+        for queue in queues_in_registers(kernel)
     )
 
 
@@ -386,7 +386,7 @@ def facts_of(kernel: KernelOp, module: ModuleOp, known: KnownSharing | None = No
         words_per_cell=plane_words(kernel, words),
         cell_taps=taps_of_cell(kernel),
         natural_period=natural_period(kernel),
-        holds_oldest=any(holds_oldest_plane(kernel, queue) for queue in kept_queues(kernel)),
+        holds_oldest=any(holds_oldest_plane(kernel, q) for q in queues_in_registers(kernel)),
         long_constants=long_constants(module, applies),
         live_words=max((live_words(cell_function(module, s)) for s in applies), default=0),
         scalar_words=sum(map(value_words, scalars)),

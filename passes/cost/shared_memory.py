@@ -10,6 +10,7 @@ from timetile.passes.analysis.geometry.shared_layout import (
     StagedRows,
     slice_bytes,
 )
+from timetile.passes.analysis.queues.shared_coefficients import oldest_copy
 from timetile.passes.analysis.queues.storage import copies_slots, exchanged_slots, fixed_slots
 from timetile.passes.cost.facts import ExchangeFacts, KernelFacts, field_bytes, queue_bytes
 from timetile.passes.cost.setting import Setting
@@ -61,9 +62,10 @@ def shared_bytes(facts: KernelFacts, setting: Setting, geometry: Geometry, ahead
     dealt = [field for field in facts.stored if geometry.deals_rows(field)]
     total += sum(slice_bytes(rows, field_bytes(field)) for field in dealt)
     if ahead and facts.shape.streams:
-        ring = PrefetchLayout.of(setting.layout, ahead).cells
         own = [load for load in facts.loads if load.result not in facts.published]
-        total += sum(slice_bytes(ring, queue_bytes(load.result)) for load in own)
+        oldest = [oldest_copy(facts.kernel, load) for load in own]
+        rings = [PrefetchLayout.of(setting.layout, ahead, age).cells for age in oldest]
+        total += sum(slice_bytes(ring, queue_bytes(x.result)) for ring, x in zip(rings, own))
     for exchange in facts.exchanges:
         if exchange.copies:
             cells = padded_plane_cells(exchange, setting)

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from timetile.dialects.tile import Guards, queue_type
+from timetile.dialects.tile import Guards, LoadOp, queue_type
 from timetile.passes.analysis.geometry.plane_geometry import vector_cells
 from timetile.passes.analysis.geometry.residency import Residency
+from timetile.passes.analysis.queues.shared_coefficients import lives_in_copies
 from timetile.passes.cost.facts import KernelFacts, StageFacts, field_bytes, queue_bytes
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.taps import neighbours, wavefronts
@@ -17,6 +18,9 @@ from timetile.passes.cost.turn import period_of
 from timetile.passes.cost.waiting import is_resident_in_a_block, waiting_seconds
 from timetile.passes.targets.hardware import LANES, SCHEDULERS, VECTOR_BYTES
 from timetile.passes.targets.target import Target
+
+ADDRESS_OF_A_SLOT = 3
+"""Instructions for the slot of an older plane in a ring of copies: add, mask, scale."""
 
 
 class Moves(NamedTuple):
@@ -58,12 +62,24 @@ def fetches(facts: KernelFacts, setting: Setting) -> Moves:
     return moves
 
 
+def older_reads(facts: KernelFacts, load: LoadOp) -> int:
+    """The older planes of a load's copies that levels read in a stream step."""
+    if not lives_in_copies(load.result):
+        return 0
+    taps = next((taps for queue, taps in facts.tapped if queue is load.result), frozenset())
+    return len({tap.age for tap in taps} - {0})
+
+
 def loads_and_edges(facts: KernelFacts, setting: Setting) -> Moves:
     """Copies arriving in shared memory and read again, and published edges."""
     moves, cells = Moves(0.0, 0.0), setting.thread_cells
     for load in facts.loads:
         size = queue_bytes(load.result)
         moves = moves.and_also(Moves(2 * cells * size / VECTOR_BYTES, 2 * wavefronts(cells, size)))
+        # Each level finds the slot of its plane, and reads own cells.
+        more = older_reads(facts, load)
+        each = ADDRESS_OF_A_SLOT + cells * size / VECTOR_BYTES
+        moves = moves.and_also(Moves(more * each, more * wavefronts(cells, size)))
     if not facts.shape.has_rows:
         return moves
     for exchange in facts.exchanges:

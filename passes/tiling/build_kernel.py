@@ -23,6 +23,7 @@ from timetile.passes.analysis.edges import loop_boundary
 from timetile.passes.analysis.geometry.outside import is_read_outside
 from timetile.passes.analysis.launches.liveness import loop_rotation, overwrites, written_bounds
 from timetile.passes.analysis.queues.lags import assign_lags
+from timetile.passes.analysis.queues.shared_coefficients import serves_levels
 from timetile.passes.raising.narrow_fields import read_field
 from timetile.passes.rewriting import replace_apply
 from timetile.passes.tiling.kernel_arguments import KernelArguments
@@ -190,18 +191,19 @@ class KernelBuilder:
 
 def share_loads(kernel: KernelOp) -> None:
     """
-    Merge loads of equal fields, halos and lags: updates of a step share a coefficient. No lag
-    changes.
+    Merge loads of equal fields, halos and lags: updates of a step share a coefficient. Where copies
+    of a coefficient serve all levels, loads of all lags are merged.
     """
     known: dict[tuple[object, ...], SSAValue] = {}
     for stage in kernel.stages:
         if not isinstance(stage, LoadOp):
             continue
-        key = (stage.data, stage.halo, stage.lag)
+        key = (stage.data, stage.halo, None if serves_levels(kernel, stage) else stage.lag)
         first = known.setdefault(key, stage.result)
         if first is not stage.result:
             stage.result.replace_all_uses_with(first)
             Rewriter.erase_op(stage)
+    assign_lags(kernel)
 
 
 def erase_idle_stages(kernel: KernelOp) -> None:

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import IntAttr
 from timetile.dialects.tile import (
     Addressing,
     ApplyOp,
+    CopiesAttr,
     ExchangeBufferAttr,
     ExchangeOp,
     KernelOp,
@@ -19,9 +20,11 @@ from timetile.dialects.tile import (
     Sync,
 )
 from timetile.dialects.tile.schedule import Schedule
+from timetile.passes.analysis.geometry.shared_layout import PrefetchLayout
 from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.analysis.placed import layout_of
 from timetile.passes.analysis.queues.lags import oldest_age
+from timetile.passes.analysis.queues.shared_coefficients import oldest_copy
 from timetile.passes.analysis.queues.storage import (
     ReadAges,
     chosen_period,
@@ -88,6 +91,7 @@ def exchange_home(
 def place_in_registers(kernel: KernelOp, schedule: Schedule) -> None:
     """
     Keep the own cells of every queue in registers, and the slots of exchanges in shared memory.
+    Coefficients that serve several levels stay in the copies of their load.
     """
     stream = kernel.stream_axis
     period = 1 if stream is None else schedule.period or chosen_period(kernel)
@@ -95,6 +99,9 @@ def place_in_registers(kernel: KernelOp, schedule: Schedule) -> None:
         match stage:
             case LoadOp() if stage.keeps_no_plane:
                 stage.home = MemoryAttr()
+            case LoadOp() if schedule.ahead and (oldest := oldest_copy(kernel, stage)):
+                ring = PrefetchLayout.of(layout_of(kernel), schedule.ahead, oldest)
+                stage.home, stage.ahead = CopiesAttr(ring.slots), IntAttr(schedule.ahead)
             case LoadOp():
                 stage.home = RegistersAttr(oldest_age(stage.result, stream), period)
                 stage.ahead = IntAttr(schedule.ahead if stream is not None else 0)

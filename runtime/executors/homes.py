@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from timetile.dialects.tile import (
     Addressing,
+    CopiesAttr,
     ExchangeBufferAttr,
     ExchangeOp,
     KernelOp,
@@ -105,6 +106,9 @@ def make_homes(kernel: KernelOp) -> dict[SSAValue, QueueHome]:
             match stage.home:
                 case RegistersAttr() as home:
                     homes[queue] = QueueHome(queue, [None] * (home.depth.data + 1))
+                case CopiesAttr() as home:
+                    count = home.slots.data - planes_on_their_way(stage)
+                    homes[queue] = QueueHome(queue, [None] * count)
                 case SharedAttr() as home if home.addressing.data is Addressing.COMPUTED:
                     count, element = home.slots.data, queue_type(queue).element
                     ring = rings.setdefault(element, [None] * count)
@@ -131,7 +135,9 @@ def make_homes(kernel: KernelOp) -> dict[SSAValue, QueueHome]:
 
 
 def planes_on_their_way(stage: StageOp) -> int:
-    """The planes of a load's copies that are published and have not arrived."""
+    """The planes of a load's copies that have not arrived."""
+    if isinstance(stage, LoadOp):
+        return stage.planes_ahead
     if isinstance(stage, ExchangeOp) and stage.publishes_copies:
         load = stage.queue.owner
         return load.planes_ahead if isinstance(load, LoadOp) else 0

@@ -134,12 +134,18 @@ class PrefetchLayout:
     """Warps of a block."""
 
     @staticmethod
-    def of(layout: LayoutAttr, ahead: int) -> PrefetchLayout:
+    def of(layout: LayoutAttr, ahead: int, oldest: int = 0) -> PrefetchLayout:
         """
-        The ring of a layout whose planes are fetched `ahead` stream steps early, at least one.
+        The ring of a layout whose planes are fetched `ahead` stream steps early, at least one, and
+        read up to an age of `oldest` stream steps.
         """
+        return PrefetchLayout.of_slots(layout, 1 << (ahead + oldest).bit_length())
+
+    @staticmethod
+    def of_slots(layout: LayoutAttr, slots: int) -> PrefetchLayout:
+        """The ring of a layout with a number of slots."""
         cells = prod(axis.cells for axis in layout.axis_layouts)
-        return PrefetchLayout(1 << ahead.bit_length(), cells * LANES, layout.threads // LANES)
+        return PrefetchLayout(slots, cells * LANES, layout.threads // LANES)
 
     @property
     def warp_cells(self) -> int:

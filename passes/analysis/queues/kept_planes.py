@@ -14,6 +14,7 @@ from xdsl.ir import SSAValue
 from timetile.dialects.tile import (
     Addressing,
     ApplyOp,
+    CopiesAttr,
     ExchangeBufferAttr,
     ExchangeOp,
     KernelOp,
@@ -39,7 +40,7 @@ def check_kept_planes(kernel: KernelOp) -> None:
                     f"the home has place for {home.depth.data} older planes, and readers ask for "
                     f"{asked}; use #tile.registers<depth {asked}, period {home.period.data}>",
                 )
-            case SharedAttr() | ExchangeBufferAttr() as home:
+            case SharedAttr() | CopiesAttr() | ExchangeBufferAttr() as home:
                 needed = asked + 1 + planes_before_readers(stage)
                 if home.slots.data < needed:
                     refuse(

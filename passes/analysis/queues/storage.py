@@ -22,6 +22,7 @@ from timetile.dialects.tile import (
 from timetile.passes.analysis.placed import layout_of
 from timetile.passes.analysis.queues.held_planes import holds_oldest_plane
 from timetile.passes.analysis.queues.lags import oldest_age
+from timetile.passes.analysis.queues.shared_coefficients import lives_in_copies
 
 MOST_STEPS = 32
 """Most stream steps of one turn of the unrolled loop."""
@@ -52,6 +53,11 @@ def kept_queues(kernel: KernelOp) -> list[SSAValue]:
     return queues
 
 
+def queues_in_registers(kernel: KernelOp) -> list[SSAValue]:
+    """The kept queues of a kernel that keeps planes in registers, without copies in rings."""
+    return [queue for queue in kept_queues(kernel) if not lives_in_copies(queue)]
+
+
 def natural_period(kernel: KernelOp) -> int:
     """
     The unrolling, in stream steps a turn, with which planes age by renaming alone: the most planes
@@ -64,7 +70,7 @@ def natural_period(kernel: KernelOp) -> int:
         max(
             (
                 oldest_age(queue, stream) + holds_oldest_plane(kernel, queue)
-                for queue in kept_queues(kernel)
+                for queue in queues_in_registers(kernel)
             ),
             default=1,
         )
