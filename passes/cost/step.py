@@ -66,8 +66,8 @@ def older_reads(facts: KernelFacts, load: LoadOp) -> int:
     """The older planes of a load's copies that levels read in a stream step."""
     if not lives_in_copies(load.result):
         return 0
-    taps = next((taps for queue, taps in facts.tapped if queue is load.result), frozenset())
-    return len({tap.age for tap in taps} - {0})
+    ages = {tap.age for queue, taps in facts.tapped if queue is load.result for tap in taps}
+    return len(ages - {0})
 
 
 def loads_and_edges(facts: KernelFacts, setting: Setting) -> Moves:

@@ -1,0 +1,95 @@
+"""Kernels of several levels that fetch a coefficient once, on every executor."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timetile
+from timetile import Field
+from timetile.dialects.tile import CopiesAttr, KernelOp, LoadOp
+from timetile.frontend.model import DType, Model
+from timetile.runtime.program.compiled_program import Executor
+
+
+@timetile.stencil
+def source(u: Field, f: Field):
+    u.next = 0.25 * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - f[0, 0])
+
+
+@timetile.stencil
+def flux(u: Field, k: Field):
+    down = (k[0, 0] + k[1, 0]) * (u[1, 0] - u[0, 0])
+    up = (k[0, 0] + k[-1, 0]) * (u[0, 0] - u[-1, 0])
+    right = (k[0, 0] + k[0, 1]) * (u[0, 1] - u[0, 0])
+    left = (k[0, 0] + k[0, -1]) * (u[0, 0] - u[0, -1])
+    u.next = u[0, 0] + 0.2 * (down - up + right - left)
+
+
+@timetile.stencil
+def two_fields(p: Field, q: Field, a: Field, b: Field):
+    p.next = p[0, 0] + a[0, 0] * (q[1, 0] - q[-2, 0]) - b[0, 1]
+    q.next = q[0, 0] + b[0, 0] * (p.next[0, 0] - p.next[0, -1]) + a[2, 0]
+
+
+def tiles(depth: int, cells: int, ahead: int) -> str:
+    """A pipeline of strips of two warps."""
+    return (
+        f"temporal-fusion{{depths={depth}}},device-tiling{{cells={cells} pack=2}},"
+        f"multi-queue-buffering{{ahead={ahead}}},register-streaming,carry-halos,peel-boundaries"
+    )
+
+
+def copies_of(kernels: Any) -> list[int]:
+    """The slots of the rings of copies of a program's kernels."""
+    loads = (op for op in kernels.tiled.walk() if isinstance(op, LoadOp))
+    return [load.home.slots.data for load in loads if isinstance(load.home, CopiesAttr)]
+
+
+def after(model: Model, shape: tuple[int, int], dtype: DType, executor: Executor, passes: str):
+    """The arrays after steps of all depths of a plan, and the compiled kernels."""
+    module = model.module(shape, dtype)
+    program = timetile.compile(
+        module, executor=executor, halos="common", cache=False, passes=passes or None
+    )
+    drawn = np.random.default_rng(5)
+    arrays: list[np.ndarray] = []
+    for name in model.step.fields:
+        made = drawn.random(shape).astype(dtype)
+        arrays += [made.copy() for _ in range(2 if name in model.step.written else 1)]
+    program(*arrays, steps=11)
+    return arrays, program.kernels
+
+
+@pytest.mark.parametrize("executor", ["planes", "simt", "ptx"])
+@pytest.mark.parametrize(
+    "model, shape, dtype, schedule, slots",
+    [
+        pytest.param(source, (23, 150), "float64", (4, 4, 2), 8, id="own cells"),
+        pytest.param(source, (37, 129), "float32", (5, 2, 3), 8, id="narrow rows"),
+        pytest.param(flux, (23, 150), "float32", (3, 4, 1), 8, id="neighbours"),
+        pytest.param(flux, (29, 131), "float64", (4, 2, 2), 8, id="neighbours, narrow rows"),
+        pytest.param(two_fields, (26, 140), "float64", (2, 2, 1), 4, id="two coefficients"),
+    ],
+)
+def test_levels_that_share_copies_compute_the_same_bits(
+    model: Model,
+    shape: tuple[int, int],
+    dtype: DType,
+    schedule: tuple[int, int, int],
+    slots: int,
+    executor: Executor,
+):
+    expected, _ = after(model, shape, dtype, "numpy", "")
+    found, kernels = after(model, shape, dtype, executor, tiles(*schedule))
+    assert slots in copies_of(kernels)
+    for a, b in zip(found, expected, strict=True):
+        assert np.array_equal(a, b)
+
+
+def test_a_kernel_fetches_each_coefficient_once():
+    model = flux.on(executor="planes", depth=5, cache=False)
+    kernels = model.program((4096, 4096), "float64").kernels
+    for kernel in (op for op in kernels.tiled.ops if isinstance(op, KernelOp)):
+        loads = [stage for stage in kernel.stages if isinstance(stage, LoadOp) and stage.data]
+        assert len(loads) == len({load.data for load in loads})
