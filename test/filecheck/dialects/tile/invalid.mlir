@@ -486,16 +486,17 @@ tile.kernel @one_side_goes_on() roles [] steps 1 bounds <[0], [8]> beyond #tempo
 
 // -----
 
-<<<<<<< HEAD
 func.func @number_of_another_type(%f: memref<9xf64>, %t: index) {
   // CHECK: a number of memref<9xf64> as f32
   %v = tile.step_value %f at %t plus 0 : memref<9xf64> -> f32
   func.return
-=======
+}
+
+// -----
+
 // CHECK: a load that lives in copies has no halo, and is fetched one or more steps early
 tile.kernel @copies_in_time(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.field<[0,8]xf64>)
     roles [#tile.role<capture 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0], [8]> {
   %u = tile.load %src ahead 0 home #tile.copies<slots 2> : !tile.queue<f64, lag 0>
   tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]xf64>
->>>>>>> 65bbd87 (tests: coefficients fetched once, and their home)
 }
