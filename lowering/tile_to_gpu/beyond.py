@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Attribute, SSAValue
 
 from timetile.dialects.temporal.boundary import Kind
-from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp
+from timetile.dialects.tile import ApplyOp, CopiesAttr, KernelOp, LoadOp
 from timetile.dialects.verified import float_type
 from timetile.lowering.tile_to_gpu.cells import Late
 from timetile.lowering.tile_to_gpu.halo_plans import Reach, Sides
@@ -171,6 +171,14 @@ def loaded_with_values(step: StepScope, queue: QueuePlan, plane: Plane) -> Plane
     }
 
 
+def is_read_from_copies(queue: QueuePlan, age: int) -> bool:
+    """Whether readers of a plane of some age read what a load's copies brought."""
+    if isinstance(queue, ExchangePlan):
+        return isinstance(queue.source.value.owner, LoadOp)
+    load = queue.value.owner
+    return age > 0 and isinstance(load, LoadOp) and isinstance(load.home, CopiesAttr)
+
+
 def read_with_value(
     step: StepScope, queue: QueuePlan, age: int, at: Position, reach: Reach, cell: SSAValue
 ) -> SSAValue:
@@ -178,10 +186,7 @@ def read_with_value(
     A cell read from a plane that copies brought, or the number beyond a side with a value: nobody
     wrote the number to the copies.
     """
-    exchange = queue.value.owner
-    if not isinstance(queue, ExchangePlan) or not has_values(step):
-        return cell
-    if not isinstance(exchange, ExchangeOp) or not isinstance(queue.source.value.owner, LoadOp):
+    if not has_values(step) or not is_read_from_copies(queue, age):
         return cell
     crossed = crossed_sides(step.variant, at, reach)
     return with_values(step, queue.lag + age, at, queue.element, cell, crossed)

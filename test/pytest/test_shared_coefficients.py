@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.dialects.func import FuncOp
 
 import timetile
 from timetile import Field
@@ -32,6 +33,11 @@ def two_fields(p: Field, q: Field, a: Field, b: Field):
     q.next = q[0, 0] + b[0, 0] * (p.next[0, 0] - p.next[0, -1]) + a[2, 0]
 
 
+def weighted(u: Field, k: Field):
+    across = k[1, 0] * u[1, 0] - k[-1, 0] * u[-1, 0]
+    u.next = u[0, 0] + 0.2 * (across + k[0, 1] * u[0, 1])
+
+
 def tiles(depth: int, cells: int, ahead: int) -> str:
     """A pipeline of strips of two warps."""
     return (
@@ -57,7 +63,10 @@ def after(model: Model, shape: tuple[int, int], dtype: DType, executor: Executor
     for name in model.step.fields:
         made = drawn.random(shape).astype(dtype)
         arrays += [made.copy() for _ in range(2 if name in model.step.written else 1)]
-    program(*arrays, steps=11)
+    # Fields that go on beyond their arrays come with the number of steps.
+    function = next(op for op in module.walk() if isinstance(op, FuncOp))
+    numbers = [11] * (len(function.args) - len(arrays))
+    program(*arrays, *numbers, steps=11)
     return arrays, program.kernels
 
 
@@ -83,6 +92,18 @@ def test_levels_that_share_copies_compute_the_same_bits(
     expected, _ = after(model, shape, dtype, "numpy", "")
     found, kernels = after(model, shape, dtype, executor, tiles(*schedule))
     assert slots in copies_of(kernels)
+    for a, b in zip(found, expected, strict=True):
+        assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("executor", ["planes", "simt", "ptx"])
+@pytest.mark.parametrize("boundary", ["periodic", "mirror", timetile.value(0.5)], ids=repr)
+def test_copies_go_on_beyond_the_field(boundary: Any, executor: Executor):
+    """A reader looks beyond the field in every level, at rows that arrived steps ago."""
+    model = timetile.stencil(boundary=boundary)(weighted)
+    expected, _ = after(model, (23, 150), "float64", "numpy", "")
+    found, kernels = after(model, (23, 150), "float64", executor, tiles(3, 2, 1))
+    assert copies_of(kernels)
     for a, b in zip(found, expected, strict=True):
         assert np.array_equal(a, b)
 
