@@ -43,6 +43,7 @@ from xdsl.traits import SymbolTable
 from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.lowering.cpu.builder import Builder
 from timetile.lowering.cpu.given import Given, part_name, steps_name, update_name
+from timetile.lowering.cpu.host_nests import NestFunction
 from timetile.lowering.cpu.parts import PartFunction, most_lag
 from timetile.lowering.cpu.updates import POINTER, UpdateFunction, function_of
 from timetile.passes.analysis.boundaries import check_kept
@@ -181,8 +182,11 @@ def parts_of(loop: LoopOp, number: int) -> list[PartFunction]:
     return [PartFunction(loop, number), *(PartFunction(loop, number, k) for k in alone)]
 
 
-def functions_of(loops: Sequence[LoopOp]) -> list[llvm.FuncOp]:
-    """The functions of time loops, and declarations of the library functions called."""
+def functions_of(loops: Sequence[LoopOp], nests: Sequence[NestFunction] = ()) -> list[llvm.FuncOp]:
+    """
+    The functions of time loops and of the host's loops, and declarations of the library functions
+    called.
+    """
     functions: list[llvm.FuncOp] = []
     callees: dict[str, llvm.LLVMFunctionType] = {}
     for number, loop in enumerate(loops):
@@ -194,6 +198,9 @@ def functions_of(loops: Sequence[LoopOp]) -> list[llvm.FuncOp]:
         functions += [part.make() for part in parts_of(loop, number)]
         functions.append(steps.make())
         callees |= steps.build.callees
+    for nest in nests:
+        functions.append(nest.function)
+        callees |= nest.build.callees
     return [*declared(callees), *functions]
 
 

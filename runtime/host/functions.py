@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from xdsl.dialects import arith, llvm, memref, scf, stencil
-from xdsl.dialects import math as xmath
 from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -25,7 +25,7 @@ from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.diagnostics import refuse
 from timetile.passes.raising.memory import ALIASES, number_behind
 from timetile.passes.raising.raise_time_loop import TIME_LOOP
-from timetile.runtime.arithmetic.cells import evaluate, no_signals
+from timetile.runtime.arithmetic.cells import DTYPES, evaluate, no_signals
 from timetile.runtime.host.allocations import ALLOCATIONS, FREED, check_allocation
 from timetile.runtime.host.run_record import RunRecord
 
@@ -41,6 +41,41 @@ Listed = tuple[Operation, tuple[SSAValue, ...], HostHandler | None]
 """An operation, its operands, and its handler."""
 
 
+@dataclass(frozen=True)
+class NestRun:
+    """
+    A loop of the host run elsewhere: its results, the cells updated by its sweeps, and the buffers
+    written by the last step.
+    """
+
+    results: Sequence[Any]
+    cells: int
+    written: Sequence[Any]
+
+
+class HostLoops(Protocol):
+    """Runs loops of the host with machine code."""
+
+    def run(
+        self, op: Operation, counts: Sequence[range], carried: Sequence[Any], values: HostValues
+    ) -> NestRun | None:
+        """
+        Run a loop over ranges, the innermost last, with the values so far; None for a loop left to
+        the interpreter.
+        """
+        ...
+
+
+class Interpreted:
+    """Leaves all loops to the interpreter."""
+
+    def run(
+        self, op: Operation, counts: Sequence[range], carried: Sequence[Any], values: HostValues
+    ) -> NestRun | None:
+        """No loop runs elsewhere."""
+        return None
+
+
 def nothing_around(op: Operation, values: HostValues) -> AbstractContextManager[None]:
     """Run a loop without a context."""
     return nullcontext()
@@ -54,18 +89,22 @@ def ceil_divide(a: Any, b: Any) -> Any:
 SCALARS: dict[type[Operation], Callable[..., Any]] = {
     arith.CeilDivSIOp: no_signals(ceil_divide),
     arith.FloorDivSIOp: no_signals(np.floor_divide),
-    arith.ShRSIOp: np.right_shift,
-    xmath.CeilOp: np.ceil,
-    xmath.CosOp: no_signals(np.cos),
-    xmath.ExpOp: no_signals(np.exp),
-    xmath.FloorOp: np.floor,
-    xmath.LogOp: no_signals(np.log),
-    xmath.PowFOp: no_signals(np.power),
-    xmath.SinOp: no_signals(np.sin),
-    xmath.TanOp: no_signals(np.tan),
-    xmath.TanhOp: np.tanh,
 }
 """Operations on scalars computed by the host, but not allowed in cells."""
+
+
+def number_of_scalars(op: Operation, operands: Sequence[Any]) -> Any:
+    """
+    The result of an operation on numbers, with the bits of cells: Python's numbers get the types of
+    the operands.
+    """
+    if type(op) in SCALARS:
+        return SCALARS[type(op)](*operands)
+    typed: list[Any] = []
+    for name, value in zip(op.operands, operands):
+        is_plain = isinstance(value, int | float) and name.type in DTYPES
+        typed.append(DTYPES[name.type](value) if is_plain else value)
+    return evaluate(op, typed)
 
 
 IGNORED = FREED
@@ -76,7 +115,7 @@ class Host:
     """
     An interpreter of host functions; `handlers` run the operations on buffers. `steps` replaces the
     trip count of the host's own time loops, with first step number `first`, and `record` notes the
-    loops. Other loops run in the context made by `around`.
+    loops. Other loops run in the context made by `around`. `loops` runs loops elsewhere.
     """
 
     def __init__(
@@ -86,10 +125,12 @@ class Host:
         record: RunRecord | None = None,
         first: int = 0,
         around: Around | None = None,
+        loops: HostLoops | None = None,
     ):
         self.handlers, self.steps, self.first = handlers, steps, first
         self.around: Around = nothing_around if around is None else around
         self.record = RunRecord() if record is None else record
+        self.loops: HostLoops = Interpreted() if loops is None else loops
         self.listed: dict[Block, list[Listed]] = {}
         """The operations of blocks run before: loops run blocks again and again."""
 
@@ -159,10 +200,8 @@ class Host:
                 return operands
             case _ if isinstance(op, IGNORED):
                 return []
-            case _ if type(op) in SCALARS:
-                return [SCALARS[type(op)](*operands)]
-            case _ if is_scalar(op):
-                return [evaluate(op, operands)]
+            case _ if type(op) in SCALARS or is_scalar(op):
+                return [number_of_scalars(op, operands)]
             case _:
                 refuse(op, WHY_NOT_RUN)
 
@@ -177,6 +216,11 @@ class Host:
         counts = range(int(low), int(high), int(step))
         scope = self.record.time_loop(len(counts)) if is_time_loop else self.around(op, values)
         with scope as run:
+            made = self.loops.run(op, [counts], carried, values)
+            if made is not None:
+                if run is not None:
+                    run.cells, run.written = made.cells, list(made.written)
+                return made.results
             for index in counts:
                 if run is not None:
                     # Only the writes of the last step count.
@@ -196,6 +240,8 @@ class Host:
         for stride in step:
             check_stride(op, stride)
         ranges = [range(int(a), int(b), int(c)) for a, b, c in zip(low, high, step)]
+        if self.loops.run(op, ranges, (), values) is not None:
+            return []
         for indices in product(*ranges):
             values.update(zip(op.body.block.args, indices))
             self.run_block(op.body.block, values)

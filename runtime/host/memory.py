@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -184,17 +184,22 @@ def element_of(value: SSAValue) -> Attribute:
     return memref_type(value).element_type
 
 
+def refuse_index(op: Operation, axis: int, index: int, extent: int) -> NoReturn:
+    """Refuse an access outside a memref."""
+    refuse(
+        op,
+        f"the operation reads or writes index {index} along axis {axis}, and there are {extent}; "
+        "keep indices within the memref",
+    )
+
+
 def place_of(op: Operation, value: SSAValue, buffer: Any, indices: Sequence[Any]) -> int:
     """Where a cell of a memref lies, in row-major order; CompileError outside the memref."""
     place = 0
     shape = memref_shape(value, buffer)
     for axis, (index, extent) in enumerate(zip(indices, shape)):
         if not 0 <= int(index) < extent:
-            refuse(
-                op,
-                f"the operation reads or writes index {int(index)} along axis {axis}, and there "
-                f"are {extent}; keep indices within the memref",
-            )
+            refuse_index(op, axis, int(index), extent)
         place = place * extent + int(index)
     return place
 

@@ -1,4 +1,4 @@
-"""The CPU executor: time loops as machine code of this processor, on all cores."""
+"""Time loops as machine code of this processor, on all cores."""
 
 from __future__ import annotations
 
@@ -12,20 +12,16 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-import timetile
 from timetile.dialects.series import is_series
 from timetile.dialects.temporal import LoopOp
-from timetile.lowering.cpu.convert_temporal_to_llvm import TEAM, functions_of
+from timetile.lowering.cpu.convert_temporal_to_llvm import TEAM
 from timetile.lowering.cpu.given import Given, steps_name
 from timetile.passes.analysis.skews import extent_of
 from timetile.passes.loops.split_edges import SplitEdgesPass
-from timetile.runtime.cache.keys import key_of, sources_key
-from timetile.runtime.cache.store import Cache
 from timetile.runtime.executors.numpy_loops import Progress
-from timetile.runtime.host.memory import Memory, ViewMemory
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.machine.core_cache import core_cache_bytes
-from timetile.runtime.machine.llvm import Code, object_code, processor
+from timetile.runtime.machine.llvm import Code
 from timetile.runtime.machine.teams import Team
 from timetile.runtime.native.blocking import MOST_DEPTH, Blocking, BlockingRule
 
@@ -34,20 +30,6 @@ CELLS_PER_THREAD = 1 << 16
 
 CELLS_PER_CALL = 1 << 26
 """Cells updated by a thread between two reports to Python: some tenths of a second."""
-
-
-def code_of(module: ModuleOp, cache: Cache | None) -> bytes:
-    """The machine code of a program's time loops, from the cache if made on this processor."""
-    key = key_of(
-        "machine code", str(module), processor().key(), timetile.__version__, sources_key()
-    )
-    kept = None if cache is None else cache.decoded(key, lambda parts: parts["loops.o"])
-    if kept is not None:
-        return kept
-    code = object_code(ModuleOp(functions_of(loops_of(split_edges(module)))))
-    if cache is not None:
-        cache.write(key, {"loops.o": code})
-    return code
 
 
 def split_edges(module: ModuleOp) -> ModuleOp:
@@ -168,30 +150,3 @@ class LoopCode:
                 if progress is not None:
                     progress(done, steps)
         return names
-
-
-class NativeProgram:
-    """The time loops of a program as machine code, made or loaded here."""
-
-    def __init__(self, module: ModuleOp, cache: Cache | None):
-        code = Code(code_of(module, cache))
-        loops, split = loops_of(module), loops_of(split_edges(module))
-        self.loops = {
-            loop: LoopCode(loop, run, number, code)
-            for number, (loop, run) in enumerate(zip(loops, split, strict=True))
-        }
-        self.code = code
-
-
-class NativeRunner:
-    """Runs time loops with machine code on some threads."""
-
-    def __init__(self, program: NativeProgram, threads: int, progress: Progress | None = None):
-        self.memory: Memory = ViewMemory()
-        self.program, self.threads, self.progress = program, threads, progress
-
-    def __call__(
-        self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
-    ) -> Sequence[Any]:
-        code = self.program.loops[loop]
-        return code.run(steps, buffers, outside, self.threads, self.progress)

@@ -8,8 +8,7 @@ from typing import Any
 from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects.tile import LaunchOp
-from timetile.runtime.arithmetic.cells import evaluate
-from timetile.runtime.host.functions import SCALARS, is_scalar
+from timetile.runtime.host.functions import SCALARS, is_scalar, number_of_scalars
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.planning import planned_function
 from timetile.runtime.program.compiled_program import CompiledProgram
@@ -23,9 +22,7 @@ def scalar_of(value: SSAValue, known: dict[SSAValue, Any]) -> Any:
     operands = [scalar_of(operand, known) for operand in op.operands]
     if any(operand is None for operand in operands):
         return None
-    if type(op) in SCALARS:
-        return SCALARS[type(op)](*operands)
-    return evaluate(op, operands) if is_scalar(op) else None
+    return number_of_scalars(op, operands) if type(op) in SCALARS or is_scalar(op) else None
 
 
 def kernels_of_run(

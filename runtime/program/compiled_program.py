@@ -34,14 +34,14 @@ from timetile.runtime.host.arrays import (
     check_home,
     is_numpy_array,
 )
-from timetile.runtime.host.functions import Host, HostValues
+from timetile.runtime.host.functions import Host, HostLoops, HostValues
 from timetile.runtime.host.loop_facts import KnownLoops
 from timetile.runtime.host.parameters import bound, parameters_of
 from timetile.runtime.host.run_record import RunRecord
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.loading.selection import host_function
 from timetile.runtime.machine.teams import thread_count
-from timetile.runtime.native.loops import NativeProgram, NativeRunner
+from timetile.runtime.native.program import NativeProgram, NativeRunner
 from timetile.runtime.program.arguments import check_memory, checked_argument, stream_handle
 from timetile.runtime.program.finite import is_finite, warn_of_blow_up
 from timetile.runtime.program.pieces import Span, check_pieces, in_pieces
@@ -229,7 +229,8 @@ class CompiledProgram:
         match self.executor:
             case "cpu":
                 native = NativeRunner(self.native, self.threads, progress)
-                return self.run_host(NoticingRunner(native, self.kernels.notice), values, span)
+                noticing = NoticingRunner(native, self.kernels.notice)
+                return self.run_host(noticing, values, span, native.nests)
             case "numpy":
                 judge = NoticingRunner(NumpyRunner(progress), self.kernels.notice)
                 return self.run_host(judge, values, span)
@@ -249,13 +250,19 @@ class CompiledProgram:
             case "gpu":
                 return self.run_gpu(values, span, stream)
 
-    def run_host(self, runner: LoopRunner, values: Sequence[Any], span: Span) -> HostCall:
-        """Run the host function with a runner of time loops."""
+    def run_host(
+        self,
+        runner: LoopRunner,
+        values: Sequence[Any],
+        span: Span,
+        loops: HostLoops | None = None,
+    ) -> HostCall:
+        """Run the host function with a runner of time loops, and `loops` for the host's loops."""
         record, block = RunRecord(), self.function.body.block
         handlers = handlers_of(runner, span.steps, record, self.loops, span.first)
         made: HostValues = dict(zip(block.args, values))
         start = time.perf_counter()
-        host = Host(handlers, span.steps, record, span.first, runner.memory.nest)
+        host = Host(handlers, span.steps, record, span.first, runner.memory.nest, loops)
         try:
             returned = host.run_block(block, made)
         except CompileError as error:

@@ -28,8 +28,9 @@ from timetile.runtime.machine import llvm, teams
 from timetile.runtime.machine.llvm import Processor
 from timetile.runtime.machine.teams import PythonBarrier, Team, available_threads, thread_count
 from timetile.runtime.native import loops as native
+from timetile.runtime.native import program as machine_code
 from timetile.runtime.native.blocking import Blocking, BlockingRule
-from timetile.runtime.native.loops import code_of, rotated
+from timetile.runtime.native.loops import rotated
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 
 THREADS = (1, 2, 5)
@@ -303,15 +304,15 @@ def test_inner_loops_are_vectorised(name: str):
 
 def test_machine_code_comes_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     module, cache = temporal(entry("heat-1d").make((7,))), Cache(tmp_path / "cache")
-    made = code_of(module, cache)
+    made = machine_code.code_of(module, cache)
 
     def never(module: ModuleOp) -> bytes:
         raise AssertionError("it was compiled again")
 
-    monkeypatch.setattr(native, "object_code", never)
-    assert code_of(module, cache) == made
+    monkeypatch.setattr(machine_code, "object_code", never)
+    assert machine_code.code_of(module, cache) == made
     with pytest.raises(AssertionError, match="compiled again"):
-        code_of(temporal(entry("heat-1d").make((8,))), cache)
+        machine_code.code_of(temporal(entry("heat-1d").make((8,))), cache)
 
 
 @pytest.mark.parametrize(
@@ -328,12 +329,12 @@ def test_machine_code_of_another_processor_is_not_loaded(
         return b"of another"
 
     module, cache = temporal(entry("heat-1d").make((7,))), Cache(tmp_path / "cache")
-    code_of(module, cache)
+    machine_code.code_of(module, cache)
     with monkeypatch.context() as patch:
-        patch.setattr(native, "processor", lambda: other)
-        patch.setattr(native, "object_code", of_another)
-        assert code_of(module, cache) == b"of another"
-    assert code_of(module, cache) != b"of another"
+        patch.setattr(machine_code, "processor", lambda: other)
+        patch.setattr(machine_code, "object_code", of_another)
+        assert machine_code.code_of(module, cache) == b"of another"
+    assert machine_code.code_of(module, cache) != b"of another"
 
 
 # Threads.

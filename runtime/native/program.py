@@ -1,0 +1,69 @@
+"""The CPU executor: a program's time loops and the host's loops as machine code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+import timetile
+from timetile.dialects.temporal import LoopOp
+from timetile.lowering.cpu.convert_temporal_to_llvm import functions_of
+from timetile.runtime.cache.keys import key_of, sources_key
+from timetile.runtime.cache.store import Cache
+from timetile.runtime.executors.numpy_loops import Progress
+from timetile.runtime.host.memory import Memory, ViewMemory
+from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.machine.llvm import Code, object_code, processor
+from timetile.runtime.native.loops import LoopCode, split_edges
+from timetile.runtime.native.nests import HostNests, NestCode, nests_of
+
+
+def code_of(module: ModuleOp, cache: Cache | None) -> bytes:
+    """
+    The machine code of a program's time loops and of the host's loops, from the cache if made on
+    this processor.
+    """
+    key = key_of(
+        "machine code", str(module), processor().key(), timetile.__version__, sources_key()
+    )
+    kept = None if cache is None else cache.decoded(key, lambda parts: parts["loops.o"])
+    if kept is not None:
+        return kept
+    nests = nests_of(module, loops_of(module))
+    code = object_code(ModuleOp(functions_of(loops_of(split_edges(module)), nests)))
+    if cache is not None:
+        cache.write(key, {"loops.o": code})
+    return code
+
+
+class NativeProgram:
+    """The loops of a program as machine code, made or loaded here."""
+
+    def __init__(self, module: ModuleOp, cache: Cache | None):
+        loops, split = loops_of(module), loops_of(split_edges(module))
+        nests = nests_of(module, loops)
+        code = Code(code_of(module, cache))
+        self.loops = {
+            loop: LoopCode(loop, run, number, code)
+            for number, (loop, run) in enumerate(zip(loops, split, strict=True))
+        }
+        self.nests: dict[Operation, NestCode] = {nest.nest: NestCode(nest, code) for nest in nests}
+        self.code = code
+
+
+class NativeRunner:
+    """Runs time loops with machine code on some threads."""
+
+    def __init__(self, program: NativeProgram, threads: int, progress: Progress | None = None):
+        self.memory: Memory = ViewMemory()
+        self.program, self.threads, self.progress = program, threads, progress
+        self.nests = HostNests(program.nests, program.loops, threads, progress)
+
+    def __call__(
+        self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
+    ) -> Sequence[Any]:
+        code = self.program.loops[loop]
+        return code.run(steps, buffers, outside, self.threads, self.progress)
