@@ -22,6 +22,8 @@ llvm.func @loop0.steps(%A: !llvm.ptr, %B: !llvm.ptr, %k: f64, %n: i64, %depth: i
    function makes a pass for every `%depth` steps, in one phase or two, waits for the other threads
    after each phase, and rotates pointers.
 
+4. Loops of the host on numbers and cells become functions, too: `host_nests.py` has their steps.
+
 `expand-cells` runs before: a quotient with a divisor that may be 0 is refused.
 
 The runtime chooses the depth and the sizes of blocks (`runtime/native/blocking.py`), and passes
@@ -43,7 +45,7 @@ from xdsl.traits import SymbolTable
 from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.lowering.cpu.builder import Builder
 from timetile.lowering.cpu.given import Given, part_name, steps_name, update_name
-from timetile.lowering.cpu.host_nests import NestFunction
+from timetile.lowering.cpu.host_nests import NestFunction, nest_functions
 from timetile.lowering.cpu.parts import PartFunction, most_lag
 from timetile.lowering.cpu.updates import POINTER, UpdateFunction, function_of
 from timetile.passes.analysis.boundaries import check_kept
@@ -213,4 +215,4 @@ class ConvertTemporalToLlvmPass(ModulePass):
         loops = [inner for inner in op.walk() if isinstance(inner, LoopOp)]
         for loop in loops:
             check_kept(loop)
-        op.body.block.add_ops(functions_of(loops))
+        op.body.block.add_ops(functions_of(loops, nest_functions(op, loops)))

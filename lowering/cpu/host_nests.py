@@ -45,6 +45,7 @@ from timetile.lowering.cpu.nest_rules import (
     SUMS,
     HostAccess,
     HostLoop,
+    compiled_loops,
     inner_operations,
     kind_number,
 )
@@ -257,3 +258,15 @@ class NestFunction:
 def type_of_value(value: SSAValue) -> Attribute:
     """How compiled code takes a value of the host."""
     return POINTER if is_memory(value.type) else llvm_type(value.type)
+
+
+def nest_functions(root: Operation, loops: Sequence[LoopOp]) -> list[NestFunction]:
+    """
+    The functions of the host's loops that become machine code. `loops` are the time loops and
+    sweeps, in the order of their functions.
+    """
+    numbers = {loop: number for number, loop in enumerate(loops)}
+    found = [NestFunction(op, k, numbers) for k, op in enumerate(compiled_loops(root))]
+    for nest in found:
+        nest.make()
+    return found

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from xdsl.dialects import memref, scf
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.hints import isa
 
-from timetile.dialects.cell_types import CELL_BYTES, CELL_TYPES
+from timetile.dialects.cell_types import CELL_TYPES
 from timetile.dialects.series import is_series
 from timetile.dialects.temporal import LoopOp
 from timetile.lowering.cpu.cells import LOWERINGS
@@ -52,7 +52,8 @@ def has_static_shape(kind: Attribute) -> bool:
     """The memref has cells of a known type and static extents."""
     if not isa(kind, MemRefType[Attribute]):
         return False
-    return kind.element_type in CELL_BYTES and DYNAMIC_INDEX not in kind.get_shape()
+    is_cell = is_cell_number(kind.element_type) and kind.element_type != i1
+    return is_cell and DYNAMIC_INDEX not in kind.get_shape()
 
 
 def counts_upwards(steps: Iterator[SSAValue]) -> bool:

@@ -13,7 +13,6 @@ from xdsl.ir import Operation, SSAValue
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.verified import memref_type
 from timetile.lowering.cpu.host_nests import NestFunction
-from timetile.lowering.cpu.nest_rules import compiled_loops
 from timetile.passes.raising.memory import is_memory, memory_of
 from timetile.runtime.arithmetic.cells import dtype_of
 from timetile.runtime.executors.numpy_loops import Progress
@@ -27,15 +26,6 @@ from timetile.runtime.native.loops import CELLS_PER_CALL, LoopCode
 
 STATUS = 3
 """The numbers of a status: the access counted from 1, the axis, the index; 0 for no fault."""
-
-
-def nests_of(module: Operation, loops: Sequence[LoopOp]) -> list[NestFunction]:
-    """The functions of a program's compiled loops of the host, built."""
-    numbers = {loop: number for number, loop in enumerate(loops)}
-    found = [NestFunction(op, k, numbers) for k, op in enumerate(compiled_loops(module))]
-    for nest in found:
-        nest.make()
-    return found
 
 
 class NestCode:

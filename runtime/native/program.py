@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 import timetile
 from timetile.dialects.temporal import LoopOp
 from timetile.lowering.cpu.convert_temporal_to_llvm import functions_of
+from timetile.lowering.cpu.host_nests import nest_functions
 from timetile.runtime.cache.keys import key_of, sources_key
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.executors.numpy_loops import Progress
@@ -18,7 +19,7 @@ from timetile.runtime.host.memory import Memory, ViewMemory
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.machine.llvm import Code, object_code, processor
 from timetile.runtime.native.loops import LoopCode, split_edges
-from timetile.runtime.native.nests import HostNests, NestCode, nests_of
+from timetile.runtime.native.nests import HostNests, NestCode
 
 
 def code_of(module: ModuleOp, cache: Cache | None) -> bytes:
@@ -32,7 +33,7 @@ def code_of(module: ModuleOp, cache: Cache | None) -> bytes:
     kept = None if cache is None else cache.decoded(key, lambda parts: parts["loops.o"])
     if kept is not None:
         return kept
-    nests = nests_of(module, loops_of(module))
+    nests = nest_functions(module, loops_of(module))
     code = object_code(ModuleOp(functions_of(loops_of(split_edges(module)), nests)))
     if cache is not None:
         cache.write(key, {"loops.o": code})
@@ -44,7 +45,7 @@ class NativeProgram:
 
     def __init__(self, module: ModuleOp, cache: Cache | None):
         loops, split = loops_of(module), loops_of(split_edges(module))
-        nests = nests_of(module, loops)
+        nests = nest_functions(module, loops)
         code = Code(code_of(module, cache))
         self.loops = {
             loop: LoopCode(loop, run, number, code)
