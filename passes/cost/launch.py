@@ -20,6 +20,7 @@ from timetile.passes.analysis.geometry.chunks import choose_chunks
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.residency import Residency
 from timetile.passes.cost.facts import KernelFacts, facts_of
+from timetile.passes.cost.memory_reads import memory_cost
 from timetile.passes.cost.register_facts import register_facts
 from timetile.passes.cost.registers import registers
 from timetile.passes.cost.rim import edge_weight
@@ -83,5 +84,8 @@ def launch_cost(
 def predict(kernel: KernelOp, module: ModuleOp, target: Target) -> Cost:
     """The cost of a launch of a placed kernel with variants."""
     geometry, facts = Geometry(kernel), facts_of(kernel, module)
+    if kernel.reads_memory:
+        cells = prod(high - low for low, high in zip(geometry.lower, geometry.upper))
+        return memory_cost([kernel], module, target, cells)
     cost = launch_cost(facts, Setting.of_kernel(kernel), geometry, target, geometry.ahead)
     return replace(cost, shared_bytes=BlockMemory.of(geometry).bytes)

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile.kinds import Form, Guards, TileLevel
 from timetile.dialects.tile.schedule import Schedule
+from timetile.passes.analysis.cells.instructions import quotients
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.analysis.launches.liveness import loop_rotation
@@ -165,6 +166,8 @@ class Trials:
         self.loop, self.target, self.may_spill = loop, target, may_spill
         self.kernels = TrialKernels(loop, module)
         self.parts = PartTrials(loop, module)
+        self.quotients = max((quotients(module, update) for update in loop.updates), default=0)
+        """The most quotients and roots of a cell of an update."""
 
     def spilling(self) -> Trials:
         """Trials of the loop that may spill, with the kernels built so far."""
@@ -262,8 +265,8 @@ class Trials:
             cost = replace(cost, compute_seconds=cost.compute_seconds / parameters.worth.turns)
         schedule = replace(schedule, ahead=ahead)
         worth = worth_of(schedule, trial.depth, cost, parameters.worth)
-        if trial.facts.dividing:
-            worth *= parameters.worth.dividing[4 * trial.facts.words]
+        if self.quotients >= parameters.worth.many_quotients:
+            worth *= parameters.worth.quotients**trial.depth
         return Candidate(schedule, trial.depth, cost, worth)
 
     def lowers(self, candidate: Candidate) -> bool:

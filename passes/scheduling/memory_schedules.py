@@ -36,7 +36,7 @@ VOLUME_CELLS = ((1, 1, 1), (2, 1, 1), (1, 1, 2), (1, 1, 4))
 PLATE_WARPS = ((8, 1),)
 """Warps of a block along the axes of a plate."""
 
-VOLUME_WARPS = ((1, 4, 2), (2, 4, 1), (1, 8, 1))
+VOLUME_WARPS = ((1, 8, 1), (1, 4, 2))
 """Warps of a block along the axes of a volume: blocks of little surface."""
 
 BLOCKS = (4, 3, 2)

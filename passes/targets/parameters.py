@@ -273,8 +273,10 @@ class Worth:
     """Cells of a lane from which several levels of sums are slower than predicted."""
     wide_sums: float
     """Factor on the speed of wide sums."""
-    dividing: Mapping[int, float]
-    """Factor on the speed of tiles with quotients or roots, by bytes: few warps wait for each."""
+    many_quotients: int
+    """Quotients and roots of a cell from which on tiles fall short of predictions."""
+    quotients: float
+    """Factor for each level of a tile with so many quotients and roots."""
     resident_device: float
     """Factor on the speed of tiles resident on the device."""
     turns: float

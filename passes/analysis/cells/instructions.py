@@ -13,6 +13,7 @@ from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects.cell_types import CELL_BYTES, value_bytes
+from timetile.dialects.temporal import UpdateOp
 from timetile.dialects.tile import ApplyOp
 from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.cells.cell_operations import work_of
@@ -107,6 +108,11 @@ def operations(module: ModuleOp, apply: ApplyOp) -> tuple[int, int]:
 def divides(module: ModuleOp, apply: ApplyOp) -> bool:
     """Whether a stage has quotients or roots, slow for special operands."""
     return any(map(is_dividing, cell_function(module, apply).body.block.ops))
+
+
+def quotients(module: ModuleOp, op: UpdateOp | ApplyOp) -> int:
+    """The number of quotients and roots of a cell, slow for special operands."""
+    return sum(map(is_dividing, cell_function(module, op).body.block.ops))
 
 
 def approximates(module: ModuleOp, apply: ApplyOp) -> bool:

@@ -100,8 +100,8 @@ PARAMETERS = Parameters(
         l2_share=0.75,  # two fields of 1500^2 in FP64 stay
     ),
     reading=Reading(
-        memory=0.95,  # 76 kernels of one to nine fields on an H100: 6% off
-        l2_bytes_per_cycle=5000,
+        memory=1.0,  # 76 kernels of one to nine fields on an H100: 6% off
+        l2_bytes_per_cycle=4000,
         one_word=0.92,
         pipes=0.6,
         overlap_power=3,
@@ -123,7 +123,8 @@ PARAMETERS = Parameters(
         level=0.995,
         wide_sum_cells=12,
         wide_sums=0.96,  # five kernels of 9, 25 and 49 points reach 4 to 6% less than predicted
-        dividing={8: 0.8, 4: 0.95},  # shallow water on an H100: 22 of 59 and 106 of 120 predicted
+        many_quotients=6,
+        quotients=0.65,  # shallow water on an H100: 45 of 213 predicted at two levels
         resident_device=0.6,  # some of 21 tiles are half as fast as predicted
         turns=1.02,
         turns_taps={8: 1100, 4: 2200},  # boxes in 2D gain 2 to 5%
@@ -159,8 +160,8 @@ FIT = Fit(
         "reading.vector",
         "reading.dividing",
         "rim.halos.2",
-        "worth.dividing.8",
-        "worth.dividing.4",
+        "worth.many_quotients",
+        "worth.quotients",
         "worth.turns_taps.8",
         "worth.turns_taps.4",
         "worth.least_ahead",

@@ -16,7 +16,6 @@ PARAMETERS = replace(
     spare=replace(H200.spare, guards={8: 48, 4: 48}, one_level=48, dividing=48, tight=48),
     computing=replace(H200.computing, dividing_warps={8: 8, 4: 8}),
     moving=replace(H200.moving, l2=1.0),
-    worth=replace(H200.worth, dividing={8: 1.0, 4: 1.0}),
 )
 
 FIT = Fit(
