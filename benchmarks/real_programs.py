@@ -1,0 +1,275 @@
+"""
+Measure real programs beside their naive kernels and a copy, in one call.
+
+    nvcc -O3 -std=c++17 -arch=sm_90 -o naive benchmarks/naive/naive.cu
+    python benchmarks/real_programs.py --naive ./naive --out benchmarks/results/real-programs.json
+
+Every program of `real_steps.py` runs through the public interface at the schedule that timetile
+chooses, in FP32 and FP64, from random cells and from a quiet start, on arrays in GPU memory. The
+chosen schedule runs on a small domain of odd extents first, where it must leave the bits of the
+unfused program. `copy_bound_one_step` is the speed of a step that moves each field once; of a step
+in several kernels, each kernel's fields once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from importlib import import_module
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from measure import commit, predicted
+from real_steps import PROGRAMS, first_cells
+from reports import write_report
+from rich.console import Console
+from rows import described, read_schedule
+from timing import copy_bandwidth, events
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+import timetile
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile import KernelOp
+from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
+from timetile.frontend.model import DType
+from timetile.lowering.pipelines import tile_passes
+from timetile.passes.loops.temporal_fusion import write_depths
+from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
+from timetile.runtime.cache.store import Cache
+from timetile.runtime.device.gpu import Device, device
+from timetile.runtime.explain.figures import traffic
+from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.program.compiled_program import CompiledProgram, Executor
+
+DTYPES: dict[str, DType] = {"f32": "float32", "f64": "float64"}
+
+SMALL = {2: (67, 333), 3: (19, 37, 141)}
+"""Odd domains for comparing bits, by the number of axes."""
+
+CHECKED_STEPS = 9
+"""Steps of a comparison of bits."""
+
+SECONDS = 0.1
+"""The least time of a timed run."""
+
+
+@dataclass(frozen=True)
+class PinnedSchedule(ModulePass):
+    """Gives a time loop a schedule and a depth."""
+
+    name = "pinned-schedule"
+
+    schedule: str
+    """The attribute's text."""
+    depth: int
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
+            loop.schedule = read_schedule(self.schedule)
+            write_depths(loop, [self.depth])
+
+
+@dataclass
+class ProgramRow:
+    """A program, element type and start, with what was measured."""
+
+    program: str
+    dtype: str
+    domain: tuple[int, ...]
+    start: str
+    schedule: str = ""
+    fields: int = 0
+    kernels_per_step: int = 0
+    depth: int = 0
+    registers: int = 0
+    spilled_bytes: int = 0
+    gpts_per_s: float = 0.0
+    naive_gpts_per_s: float = 0.0
+    copy_bound_one_step: float = 0.0
+    share: float = 0.0
+    predicted: float = 0.0
+    equal_bits: bool = False
+    error: str = ""
+
+
+def domain_of(program: str) -> tuple[int, ...]:
+    """The domain of a program."""
+    return (8192, 8192) if PROGRAMS[program].step.rank == 2 else (512, 512, 512)
+
+
+def compiled(program: str, element: str, folder: Path) -> CompiledProgram:
+    """The program at the chosen schedule."""
+    module = PROGRAMS[program].module(domain_of(program), DTYPES[element])
+    return timetile.compile(module, executor="gpu", halos="common", cache=Cache(folder))
+
+
+def has_equal_bits(program: str, element: str, schedule: Schedule, depth: int) -> bool:
+    """
+    Whether a schedule leaves the unfused program's bits on a small domain, from both starts. Rows
+    of odd length are staged in shared memory: where a schedule has no room, rows are longer by the
+    cells to the next vector.
+    """
+    shape = SMALL[PROGRAMS[program].step.rank]
+    try:
+        return has_equal_bits_on(program, element, schedule, depth, shape)
+    except timetile.CompileError:
+        whole = (*shape[:-1], -(-shape[-1] // 4) * 4)
+        return has_equal_bits_on(program, element, schedule, depth, whole)
+
+
+def has_equal_bits_on(
+    program: str, element: str, schedule: Schedule, depth: int, shape: tuple[int, ...]
+) -> bool:
+    """Whether a schedule leaves the unfused program's bits on a domain, from both starts."""
+    module = PROGRAMS[program].module(shape, DTYPES[element])
+    pinned = PinnedSchedule(str(ScheduleAttr(schedule)), depth)
+    passes = tuple(
+        pinned if isinstance(each, ChooseSchedulePass) else each for each in tile_passes()
+    )
+    for quiet in (False, True):
+        ends: list[bytes] = []
+        executors: tuple[Executor, ...] = ("gpu", "numpy")
+        for executor in executors:
+            given = passes if executor == "gpu" else None
+            made = timetile.compile(
+                module.clone(), executor=executor, halos="common", passes=given, cache=False
+            )
+            arrays = [
+                first_cells(name_of(p.name), shape, DTYPES[element], quiet=quiet)
+                for p in made.parameters[:-1]
+            ]
+            made(*arrays, steps=CHECKED_STEPS)
+            ends.append(b"".join(array.tobytes() for array in arrays))
+        if ends[0] != ends[1]:
+            return False
+    return True
+
+
+def name_of(parameter: str | None) -> str:
+    """The field of a buffer: `u` of `u_next` and of `u_prev`."""
+    return (parameter or "").removesuffix("_next").removesuffix("_prev")
+
+
+def prepared(row: ProgramRow, folder: Path) -> ProgramRow:
+    """Compile a program into the cache, compare its bits, and describe it."""
+    try:
+        program = compiled(row.program, row.dtype, folder)
+        (loop,) = loops_of(program.kernels.tiled)
+        facts = program.kernels.facts[0]
+        kernels = [program.kernels.kernel(each.name) for each in facts]
+        schedule = loop.decisions
+        row.depth, row.schedule = max(loop.depth_list), str(schedule)
+        row.kernels_per_step = len(schedule.cuts) + 1 if schedule.reads_memory else 1
+        row.fields = len(PROGRAMS[row.program].step.fields)
+        row.registers = max(kernel.registers for kernel in kernels)
+        row.spilled_bytes = max(kernel.spill_bytes for kernel in kernels)
+        parts = facts if schedule.reads_memory else facts[:1]
+        speeds = [predicted(program, each.name).gcells_per_second for each in parts]
+        row.predicted = round(1 / sum(1 / speed for speed in speeds), 1)
+        row.equal_bits = has_equal_bits(row.program, row.dtype, schedule, row.depth)
+    except Exception as error:
+        row.error = described(error)
+    return row
+
+
+def bytes_of_step(program: CompiledProgram) -> float:
+    """Bytes for a cell and a step, each field of each kernel once; of a single step."""
+    (loop,) = loops_of(program.kernels.tiled)
+    names = loop.kernel_names if loop.decisions.reads_memory else loop.kernel_names[-1:]
+    kernels = [op for op in program.kernels.tiled.ops if isinstance(op, KernelOp)]
+    return sum(traffic(kernel) for kernel in kernels if kernel.sym_name.data in names)
+
+
+def measured(row: ProgramRow, program: CompiledProgram, gpu: Device, copy: float) -> None:
+    """Time a program, the best of three runs."""
+    cupy: Any = import_module("cupy")
+    quiet, dtype = row.start == "quiet", DTYPES[row.dtype]
+    arrays = [
+        first_cells(name_of(p.name), row.domain, dtype, quiet=quiet, library=cupy)
+        for p in program.parameters[:-1]
+    ]
+
+    def run(steps: int) -> None:
+        program(*arrays, steps=steps)
+
+    steps = 2 * row.depth
+    run(steps)
+    spent = min(events(gpu, lambda: run(steps), 2))
+    steps = row.depth * max(2, int(SECONDS * 2e3 / max(spent, 1e-3)))
+    best = min(events(gpu, lambda: run(steps), 3))
+    row.gpts_per_s = round(prod(row.domain) * steps / best / 1e6, 1)
+    row.copy_bound_one_step = round(copy * 1e3 / bytes_of_step(program), 1)
+    row.share = round(row.gpts_per_s / row.copy_bound_one_step, 3)
+
+
+def naive_speeds(binary: Path | None) -> dict[tuple[str, str], float]:
+    """The speeds of the naive kernels, by program and element; none without a binary."""
+    if binary is None:
+        return {}
+    said = subprocess.run([binary.resolve()], capture_output=True, text=True, check=True).stdout
+    rows = (line.split() for line in said.splitlines())
+    return {(name, element): float(speed) for name, element, speed in rows}
+
+
+def arguments() -> argparse.Namespace:
+    """The options of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("programs", nargs="*", help="names of programs; all unless given")
+    parser.add_argument("--naive", type=Path, help="the program built from naive/naive.cu")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--commit", default=None)
+    parser.add_argument("--seconds", type=float, default=500, help="no program begins later")
+    parser.add_argument("--folder", type=Path, default=Path("build/real-programs-cache"))
+    return parser.parse_args()
+
+
+def main() -> None:
+    options, began = arguments(), time.perf_counter()
+    console = Console(width=200)
+    rows = [
+        ProgramRow(name, element, domain_of(name), "random")
+        for name in options.programs or PROGRAMS
+        for element in DTYPES
+    ]
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        rows = list(pool.map(prepared, rows, [options.folder] * len(rows)))
+    console.print(f"compiled and compared in {time.perf_counter() - began:.0f} s")
+    naive, gpu, done = naive_speeds(options.naive), device(), list[ProgramRow]()
+    with gpu.current():
+        copy = copy_bandwidth(gpu)
+        for row in rows:
+            for start in ("random", "quiet"):
+                own = replace(row, start=start)
+                own.naive_gpts_per_s = naive.get((row.program, row.dtype), 0.0)
+                done.append(own)
+                if own.error or time.perf_counter() - began > options.seconds:
+                    continue
+                try:
+                    program = compiled(row.program, row.dtype, options.folder)
+                    measured(own, program, gpu, copy)
+                    program.close()
+                except Exception as error:
+                    own.error = described(error)
+                import_module("cupy").get_default_memory_pool().free_all_blocks()
+            said = json.dumps(asdict(done[-2]))
+            console.print(said, markup=False, highlight=False, soft_wrap=True)
+    about = {
+        "commit": options.commit or commit(),
+        "device": gpu.name,
+        "copy_tb_per_s": round(copy, 3),
+        "command": "python benchmarks/real_programs.py --naive naive",
+    }
+    if options.out is not None:
+        write_report(options.out, about, [asdict(row) for row in done])
+
+
+if __name__ == "__main__":
+    main()
