@@ -26,6 +26,10 @@ class Kind(StrEnum):
     REFLECT = "reflect"
 
 
+MIRRORS = (Kind.MIRROR, Kind.REFLECT)
+"""Kinds whose images lie in reversed order."""
+
+
 @irdl_attr_definition
 class BoundaryKindAttr(EnumAttribute[Kind], SpacedOpaqueSyntaxAttribute):
     """

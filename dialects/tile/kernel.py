@@ -35,7 +35,7 @@ from timetile.dialects.syntax import (
     field_bounds,
     parse_bounds,
 )
-from timetile.dialects.temporal.boundary import BoundaryAttr, Kind
+from timetile.dialects.temporal.boundary import MIRRORS, BoundaryAttr, Kind, Side
 from timetile.dialects.tile.apply import ApplyOp
 from timetile.dialects.tile.exchange import ExchangeOp
 from timetile.dialects.tile.layouts import LayoutAttr
@@ -130,17 +130,13 @@ class KernelOp(IRDLOperation):
         sides = (self.beyond.of_axis(axis) for axis in range(self.rank))
         return tuple(axis for axis, pair in enumerate(sides) if Kind.KEEP not in pair)
 
-    def has_images(self, axis: int) -> tuple[bool, bool]:
-        """
-        Whether cells outside the bounds below and above along an axis are images: of other cells,
-        not kept and no value.
-        """
-        if self.beyond is None:
-            return False, False
-        below, above = (
-            isinstance(side, Kind) and side is not Kind.KEEP for side in self.beyond.of_axis(axis)
-        )
-        return below, above
+    def sides(self, axis: int) -> tuple[Side, Side]:
+        """The kinds of the bounds' sides along an axis."""
+        return (Kind.KEEP, Kind.KEEP) if self.beyond is None else self.beyond.of_axis(axis)
+
+    def is_periodic(self, axis: int) -> bool:
+        """Whether cells go on at the other end along an axis."""
+        return Kind.PERIODIC in self.sides(axis)
 
     def continued(self, cells: CellBox, bounds: CellBox) -> CellBox:
         """The bounds, as wide as the cells along axes that go on."""
@@ -285,6 +281,15 @@ class KernelOp(IRDLOperation):
             if (below is Kind.KEEP) != (above is Kind.KEEP):
                 raise VerifyException(
                     f"an axis goes on at both sides or at none, got {below} and {above}"
+                )
+            size = tuple(self.bounds.ub)[axis] - tuple(self.bounds.lb)[axis]
+            if set(MIRRORS).isdisjoint((below, above)):
+                continue
+            applies = (stage for stage in self.stages if isinstance(stage, ApplyOp))
+            farthest = max((abs(t.offset[axis]) for s in applies for t in s.tap_list), default=0)
+            if farthest >= size:
+                raise VerifyException(
+                    f"a tap {farthest} cells away along axis {axis} of {size} mirrored cells"
                 )
 
     def verify_queues(self) -> None:

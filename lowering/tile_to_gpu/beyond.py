@@ -1,28 +1,27 @@
 """
 Cells outside the bounds along axes that go on, as computed by a thread.
 
-An image taps images. Behind a mirror the order of cells is reversed: the cell taps to the other
-side. A cell beyond a side with a value is the number. In tiles inside the rim and in steady loops
-nothing is selected.
+A tap across a mirror reads the image inside the bounds: a select between two taps, for the cells of
+a thread that may lie at the mirror. A cell beyond a side with a value is the number. In tiles
+inside the rim and in steady loops nothing is selected.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import groupby
 
 from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Attribute, SSAValue
 
-from timetile.dialects.temporal.boundary import Kind
-from timetile.dialects.tile import ApplyOp, CopiesAttr, KernelOp, LoadOp
+from timetile.dialects.temporal.boundary import MIRRORS, Kind
+from timetile.dialects.tile import CopiesAttr, KernelOp, LoadOp
 from timetile.dialects.verified import float_type
-from timetile.lowering.tile_to_gpu.cells import Late
 from timetile.lowering.tile_to_gpu.halo_plans import Reach, Sides
-from timetile.lowering.tile_to_gpu.images import has_images, sides_of_axis
+from timetile.lowering.tile_to_gpu.images import has_images
 from timetile.lowering.tile_to_gpu.queues import ExchangePlan, Plane, Position, QueuePlan
 from timetile.lowering.tile_to_gpu.scopes import StepScope, StreamStep, VariantScope, once
-from timetile.passes.analysis.edges import MIRRORS, turned_tap
+from timetile.passes.analysis.edges import images_of
 from timetile.passes.analysis.geometry.field_access import steady_planes
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 
@@ -86,31 +85,72 @@ def is_steady_inside(geometry: Geometry, lag: int) -> bool:
     return not planes or (stored.start <= planes.start and planes.stop <= stored.stop)
 
 
-def turned_arguments(
-    step: StepScope, stage: ApplyOp, at: Position, arguments: Sequence[SSAValue | Late]
-) -> Sequence[SSAValue | Late]:
-    """The arguments of a cell, with taps to the other side for a cell behind a mirror."""
-    geometry, taps, found = step.code.geometry, stage.tap_list, list(arguments)
-    for axis in step.code.kernel.continued_axes:
-        sides = sides_of_axis(geometry, axis)
-        masks = [
-            mask
-            for side, kind in enumerate(sides)
-            if kind in MIRRORS and (mask := lies_beyond(step, axis, side, stage.lag, at))
-        ]
-        moved = [k for k, tap in enumerate(taps) if tap.offset[axis]]
-        if not masks or not moved:
-            continue
-        mask, values = step.emit.any_of(masks), {k: made_now(found[k]) for k in moved}
-        for k in moved:
-            other = values[taps.index(turned_tap(taps[k], (axis,)))]
-            found[k] = step.emit.select(mask, other, values[k])
-    return found
+@once
+def is_at(variant: VariantScope, number: int, position: int, place: int) -> SSAValue | None:
+    """A position along an in-plane axis lies at a place; None where it never does."""
+    code = variant.code
+    if not has_images(variant, number) or not code.geometry.may_be_at(number, position, place):
+        return None
+    return variant.emit.compare("eq", code.thread.axes[number].coordinate, place - position)
 
 
-def made_now(argument: SSAValue | Late) -> SSAValue:
-    """An argument, made now."""
-    return argument() if callable(argument) else argument
+@once
+def is_plane(step: StreamStep, lag: int, plane: int) -> SSAValue:
+    """The plane `lag` steps back is a plane."""
+    place = step.emit.add_int(step.arriving_plane, step.turn - lag)
+    return step.emit.compare("eq", place, plane)
+
+
+def lies_at(step: StepScope, axis: int, place: int, lag: int, at: Position) -> SSAValue | None:
+    """A position of the plane `lag` steps back lies at a place; None where it never does."""
+    kernel = step.code.kernel
+    if isinstance(step, StreamStep) and axis == step.axis:
+        return None if step.is_steady else is_plane(step, lag, place)
+    number = kernel.plane_axes.index(axis)
+    return is_at(step.variant, number, at[number], place)
+
+
+def is_mirrored(kernel: KernelOp) -> bool:
+    """Whether some side of a kernel's bounds is a mirror."""
+    return any(set(kernel.sides(axis)) & set(MIRRORS) for axis in range(kernel.rank))
+
+
+def with_images(
+    step: StepScope,
+    lag: int,
+    at: Position,
+    offset: tuple[int, ...],
+    tapped: Callable[[tuple[int, ...]], SSAValue],
+    axes: Sequence[int],
+) -> SSAValue:
+    """
+    The cell at an offset from a position of the plane `lag` steps back, read by `tapped`; or the
+    cell's image, if the offset crosses a mirror along one of the axes.
+    """
+    if not axes:
+        return tapped(offset)
+    axis, *later = axes
+    cell = with_images(step, lag, at, offset, tapped, later)
+    for mask, distance in crossings(step, axis, lag, at, offset[axis]):
+        moved = (*offset[:axis], distance, *offset[axis + 1 :])
+        cell = step.emit.select(mask, with_images(step, lag, at, moved, tapped, later), cell)
+    return cell
+
+
+def crossings(
+    step: StepScope, axis: int, lag: int, at: Position, distance: int
+) -> Iterator[tuple[SSAValue, int]]:
+    """
+    Where a tap from a position of the plane `lag` steps back crosses a mirror along an axis: a
+    mask, and the distance of the image.
+    """
+    geometry = step.code.geometry
+    for inside, image in images_of(distance, step.code.kernel.sides(axis)):
+        below = distance < 0
+        place = geometry.lower[axis] + inside if below else geometry.upper[axis] - 1 - inside
+        mask = lies_at(step, axis, place, lag, at)
+        if mask is not None:
+            yield mask, image
 
 
 def is_crossed(kernel: KernelOp, crossed: Sides, axis: int, side: int) -> bool:
@@ -136,7 +176,7 @@ def with_values(
     for axis in kernel.continued_axes:
         if axis in missing:
             continue
-        for side, number in enumerate(sides_of_axis(step.code.geometry, axis)):
+        for side, number in enumerate(kernel.sides(axis)):
             if isinstance(number, Kind):
                 continue
             if crossed is not None and not is_crossed(kernel, crossed, axis, side):

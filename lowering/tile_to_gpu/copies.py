@@ -16,10 +16,10 @@ from timetile.lowering.tile_to_gpu.fields import (
     fetched_plane,
     index_of,
 )
-from timetile.lowering.tile_to_gpu.images import image_view, reverses_rows, seen
+from timetile.lowering.tile_to_gpu.images import image_view, seen
 from timetile.lowering.tile_to_gpu.ownership import load_masks
 from timetile.lowering.tile_to_gpu.prefetch import PadCopy, PrefetchRing
-from timetile.lowering.tile_to_gpu.queues import Plane, Position, cells_between
+from timetile.lowering.tile_to_gpu.queues import Plane, cells_between
 from timetile.lowering.tile_to_gpu.rings import Address, add_offsets
 from timetile.lowering.tile_to_gpu.scopes import (
     CopyingStep,
@@ -81,16 +81,12 @@ def copy_cells(
     variant, shape = step.variant, ring.shape
     code = variant.code
     buffer, lag = ring.ring.buffer, step.turn - shift
-    vectors = ring.copies
-    width = vectors[0].width
-    if reverses_rows(variant):
-        vectors, width = [cell for vector in vectors for cell in vector.cells], 1
-    size = width * CELL_BYTES[ring.element]
+    size = ring.copies[0].width * CELL_BYTES[ring.element]
     target = add_offsets(emit, ring.copied_from, slot.index)
     places: dict[Thread, tuple[SSAValue, int]] = {}
     first, _ = seen(variant, ring.view, (0,) * len(code.geometry.axes))
     places[first] = copied_plane_at(step, shape, lag, first)
-    for vector in vectors:
+    for vector in ring.copies:
         masks = load_masks(variant, ring.load, vector.at, ring.view)
         mask = emit.all_of([*masks, fetched_plane(step, emit, shape, lag)])
         to = slot.offset + vector.place
@@ -113,9 +109,7 @@ def copy_pads(
 ) -> None:
     """Start copying the thread's share of the cells around the tile, of the plane `lag` back."""
     variant, shape = step.variant, ring.shape
-    buffer, width = ring.ring.buffer, ring.copies[0].width
-    single = reverses_rows(variant)
-    size = (1 if single else width) * CELL_BYTES[ring.element]
+    buffer, size = ring.ring.buffer, ring.copies[0].width * CELL_BYTES[ring.element]
     images = variant.guarded and variant.code.geometry.continues_in_plane
     if not ring.pads:
         return
@@ -124,24 +118,18 @@ def copy_pads(
         # A thread with nothing to copy must not fill cells that another thread copies.
         part = emit if pad.valid is None else emit.into(Block())
         target = add_offsets(part, pad.slot_offset, slot.index)
-        for cell in range(width if single else 1):
-            if images:
-                view = image_view(variant, pad_view(variant, pad), in_last_axis(variant, cell))
-                moved, plane = copied_plane_at(step, shape, lag, view)
-            else:
-                moved = part.add_int(index, pad.distance)
-            lies_in = pad_mask(variant, ring, number, pad)
-            mask = part.all_of([lies_in, fetched_plane(step, part, shape, lag)])
-            to = slot.offset + cell
-            part.add(simt.CopyAsyncOp(buffer, target, to, source, moved, plane, size, mask))
+        if images:
+            view = image_view(variant, pad_view(variant, pad), (0,) * len(pad.coordinates))
+            moved, plane = copied_plane_at(step, shape, lag, view)
+        else:
+            moved = part.add_int(index, pad.distance)
+        lies_in = pad_mask(variant, ring, number, pad)
+        mask = part.all_of([lies_in, fetched_plane(step, part, shape, lag)])
+        copy = simt.CopyAsyncOp(buffer, target, slot.offset, source, moved, plane, size, mask)
+        part.add(copy)
         if pad.valid is not None:
             part.add(scf.YieldOp())
             emit.add(scf.IfOp(pad.valid, [], [part.block]))
-
-
-def in_last_axis(variant: VariantScope, cell: int) -> Position:
-    """A position some cells along the last axis from a first cell."""
-    return (*(0 for _ in variant.code.geometry.axes[1:]), cell)
 
 
 @once

@@ -78,10 +78,13 @@ def index_of(step: StepScope | EarlyStep, shape: FieldShape, view: Thread) -> SS
 
 
 @once
-def index_of_image(step: StreamStep, shape: FieldShape, lag: int, view: Thread) -> SSAValue:
+def index_of_image(
+    step: StreamStep, shape: FieldShape, lag: int, view: Thread, *, folds: bool = False
+) -> SSAValue:
     """The first own cell of a thread's view in the image of the plane `lag` steps back."""
     base, stride = base_of(step.variant, shape, view), shape.strides[step.axis]
-    return moved_to(step.variant, step.emit, base, stride, image_plane(step, step.turn - lag))
+    plane = image_plane(step, step.turn - lag, folds=folds)
+    return moved_to(step.variant, step.emit, base, stride, plane)
 
 
 def copied_plane_at(
@@ -100,13 +103,15 @@ def copied_plane_at(
     return moved_to(step.variant, step.variant.emit, base, stride, plane), 0
 
 
-def plane_at(step: StepScope, shape: FieldShape, lag: int, view: Thread) -> tuple[SSAValue, int]:
+def plane_at(
+    step: StepScope, shape: FieldShape, lag: int, view: Thread, *, folds: bool = False
+) -> tuple[SSAValue, int]:
     """
     The first own cell of a thread's view in the plane `lag` steps back, or in the plane's image: an
-    index, and cells from the index.
+    index, and cells from the index. `folds`: planes behind a mirror are read.
     """
     if isinstance(step, StreamStep) and asks_for_images(step, shape, lag):
-        return index_of_image(step, shape, lag, view), 0
+        return index_of_image(step, shape, lag, view, folds=folds), 0
     return own_plane_at(step, shape, lag, view)
 
 
@@ -127,13 +132,20 @@ def own_plane_at(
 
 
 def cell_at(
-    step: StepScope, shape: FieldShape, lag: int, at: Position, view: Thread
+    step: StepScope,
+    shape: FieldShape,
+    lag: int,
+    at: Position,
+    view: Thread,
+    *,
+    folds: bool = False,
 ) -> tuple[SSAValue, int]:
     """
     A position in the plane `lag` steps back, or its image: an index, and cells from the index.
+    `folds`: cells behind a mirror are read.
     """
-    view, at = seen(step.variant, view, at)
-    index, distance = plane_at(step, shape, lag, view)
+    view, at = seen(step.variant, view, at, folds=folds)
+    index, distance = plane_at(step, shape, lag, view, folds=folds)
     return index, distance + cells_between(step.code.geometry, shape, at)
 
 

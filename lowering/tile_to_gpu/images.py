@@ -12,26 +12,14 @@ from dataclasses import replace
 
 from xdsl.ir import SSAValue
 
-from timetile.dialects.temporal.boundary import Kind
+from timetile.dialects.temporal.boundary import MIRRORS, Kind
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.queues import Position
 from timetile.lowering.tile_to_gpu.scopes import CopyingStep, StreamStep, VariantScope, once
 from timetile.lowering.tile_to_gpu.thread import Thread
-from timetile.passes.analysis.edges import MIRRORS, SidePair
+from timetile.passes.analysis.edges import SidePair
 from timetile.passes.analysis.geometry.field_access import has_plane_images
-from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape
-
-
-def sides_of_axis(geometry: Geometry, axis: int) -> SidePair:
-    """The kinds of the bounds' sides along an axis."""
-    boundary = geometry.kernel.beyond
-    return (Kind.KEEP, Kind.KEEP) if boundary is None else boundary.of_axis(axis)
-
-
-def mirrors(geometry: Geometry, number: int) -> bool:
-    """Whether images lie in reversed order along an in-plane axis, given by number."""
-    return any(side in MIRRORS for side in sides_of_axis(geometry, geometry.axes[number].axis))
 
 
 def has_images(variant: VariantScope, number: int) -> bool:
@@ -40,18 +28,12 @@ def has_images(variant: VariantScope, number: int) -> bool:
     return variant.guarded and geometry.axes[number].axis in geometry.kernel.continued_axes
 
 
-def reverses_rows(variant: VariantScope) -> bool:
-    """Whether rows of a variant may hold images in reversed order, each cell an access."""
-    last = len(variant.code.geometry.axes) - 1
-    return has_images(variant, last) and mirrors(variant.code.geometry, last)
-
-
 def image_place(
-    emit: Emitter, place: SSAValue, span: range, sides: SidePair, reached: range
+    emit: Emitter, place: SSAValue, span: range, sides: SidePair, reached: range, *, folds: bool
 ) -> SSAValue:
     """
     The place inside a span behind a place, by the kinds below and above. `reached`: all places that
-    may occur. Places beyond the first image of a mirror, and beyond a value, give the first cell.
+    may occur. `folds`: places behind a mirror are read. Other places outside give the first cell.
     """
     low, high, size = span.start, span.stop, len(span)
     if sides[0] is Kind.PERIODIC:
@@ -67,11 +49,11 @@ def image_place(
             found = emit.select(above, emit.add_int(place, -size), found)
         return found
     found, (below, above) = place, sides
-    if reached.start < low and below in MIRRORS:
+    if folds and reached.start < low and below in MIRRORS:
         face = -1 if below is Kind.MIRROR else 0
         turned = emit.sub_int(emit.int(2 * low + face), place)
         found = emit.select(emit.compare("slt", place, low), turned, found)
-    if reached.stop > high and above in MIRRORS:
+    if folds and reached.stop > high and above in MIRRORS:
         face = 1 if above is Kind.MIRROR else 0
         turned = emit.sub_int(emit.int(2 * (high - 1) + face), place)
         found = emit.select(emit.compare("sge", place, high), turned, found)
@@ -80,7 +62,9 @@ def image_place(
     return emit.select(inside, found, emit.int(low))
 
 
-def in_plane_image(variant: VariantScope, number: int, place: SSAValue, shift: int) -> SSAValue:
+def in_plane_image(
+    variant: VariantScope, number: int, place: SSAValue, shift: int, *, folds: bool
+) -> SSAValue:
     """
     The place inside the bounds behind a place along an in-plane axis, given by number: `shift`
     cells from a place of the tile or of the cells around the tile.
@@ -93,14 +77,17 @@ def in_plane_image(variant: VariantScope, number: int, place: SSAValue, shift: i
     )
     span = range(geometry.lower[tiling.axis], geometry.upper[tiling.axis])
     moved = variant.emit.add_int(place, shift)
-    return image_place(variant.emit, moved, span, sides_of_axis(geometry, tiling.axis), reached)
+    sides = geometry.kernel.sides(tiling.axis)
+    return image_place(variant.emit, moved, span, sides, reached, folds=folds)
 
 
 @once
-def image_view(variant: VariantScope, view: Thread, moved: Position) -> Thread:
+def image_view(
+    variant: VariantScope, view: Thread, moved: Position, *, folds: bool = False
+) -> Thread:
     """A view of a thread, moved and then seen inside the bounds along in-plane axes that go on."""
     axes = tuple(
-        replace(place, coordinate=in_plane_image(variant, k, place.coordinate, shift))
+        replace(place, coordinate=in_plane_image(variant, k, place.coordinate, shift, folds=folds))
         if has_images(variant, k)
         else place
         for k, (place, shift) in enumerate(zip(view.axes, moved, strict=True))
@@ -108,10 +95,12 @@ def image_view(variant: VariantScope, view: Thread, moved: Position) -> Thread:
     return replace(view, axes=axes)
 
 
-def seen(variant: VariantScope, view: Thread, at: Position) -> tuple[Thread, Position]:
+def seen(
+    variant: VariantScope, view: Thread, at: Position, *, folds: bool = False
+) -> tuple[Thread, Position]:
     """
     A view whose cells are images inside the bounds, and the distance, in the field, of a position's
-    image from the view's first cell.
+    image from the view's first cell. `folds`: cells behind a mirror are read.
     """
     geometry = variant.code.geometry
     numbers = [k for k in range(len(at)) if has_images(variant, k)]
@@ -120,12 +109,12 @@ def seen(variant: VariantScope, view: Thread, at: Position) -> tuple[Thread, Pos
     moved, rest = [0] * len(at), list(at)
     for k in numbers:
         own = view is variant.code.thread and 0 <= at[k] < geometry.axes[k].layout.cells
-        if not own or mirrors(geometry, k) or geometry.cuts_threads(k):
+        if not own or folds or geometry.cuts_threads(k):
             moved[k], rest[k] = at[k], 0
-    return image_view(variant, view, tuple(moved)), tuple(rest)
+    return image_view(variant, view, tuple(moved), folds=folds), tuple(rest)
 
 
-def plane_image(step: CopyingStep, shift: int) -> SSAValue:
+def plane_image(step: CopyingStep, shift: int, *, folds: bool) -> SSAValue:
     """The plane inside the bounds behind the plane `shift` planes from the arriving plane."""
     geometry, emit = step.variant.code.geometry, emitter_of(step)
     span = geometry.stored_planes
@@ -133,7 +122,8 @@ def plane_image(step: CopyingStep, shift: int) -> SSAValue:
     slack += geometry.ahead + abs(geometry.smallest_lag) + abs(shift)
     reached = range(span.start - slack, span.stop + slack)
     place = emit.add_int(step.arriving_plane, shift)
-    return image_place(emit, place, span, sides_of_axis(geometry, step.axis), reached)
+    sides = geometry.kernel.sides(step.axis)
+    return image_place(emit, place, span, sides, reached, folds=folds)
 
 
 def emitter_of(step: CopyingStep) -> Emitter:
@@ -142,18 +132,19 @@ def emitter_of(step: CopyingStep) -> Emitter:
 
 
 @once
-def plane_image_in_step(step: StreamStep, shift: int) -> SSAValue:
+def plane_image_in_step(step: StreamStep, shift: int, *, folds: bool) -> SSAValue:
     """The plane inside the bounds behind a plane of a step, made once."""
-    return plane_image(step, shift)
+    return plane_image(step, shift, folds=folds)
 
 
-def image_plane(step: CopyingStep, shift: int) -> SSAValue:
-    """The plane inside the bounds behind the plane `shift` planes from the arriving plane."""
-    return (
-        plane_image_in_step(step, shift)
-        if isinstance(step, StreamStep)
-        else plane_image(step, shift)
-    )
+def image_plane(step: CopyingStep, shift: int, *, folds: bool = False) -> SSAValue:
+    """
+    The plane inside the bounds behind the plane `shift` planes from the arriving plane. `folds`:
+    planes behind a mirror are read.
+    """
+    if isinstance(step, StreamStep):
+        return plane_image_in_step(step, shift, folds=folds)
+    return plane_image(step, shift, folds=folds)
 
 
 def asks_for_images(step: CopyingStep, shape: FieldShape, lag: int) -> bool:

@@ -42,12 +42,6 @@ class Vector:
     place: int
     width: int
 
-    @property
-    def cells(self) -> list[Vector]:
-        """The cells of the vector, one by one."""
-        *row, first = self.at
-        return [Vector((*row, first + k), self.place + k, 1) for k in range(self.width)]
-
 
 @dataclass(frozen=True, eq=False)
 class PrefetchRing:

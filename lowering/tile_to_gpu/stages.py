@@ -13,12 +13,14 @@ from xdsl.ir import SSAValue
 
 from timetile.dialects import simt
 from timetile.dialects.syntax import element_type
+from timetile.dialects.taps import Tap
 from timetile.dialects.tile import ApplyOp, ExchangeOp, LoadOp, MemoryAttr, StageOp, StoreOp
 from timetile.lowering.tile_to_gpu.beyond import (
     crossed_sides,
     has_values,
+    is_mirrored,
     loaded_with_values,
-    turned_arguments,
+    with_images,
     with_values,
 )
 from timetile.lowering.tile_to_gpu.cells import Cut, Late
@@ -35,7 +37,7 @@ from timetile.lowering.tile_to_gpu.fields import (
 )
 from timetile.lowering.tile_to_gpu.halo_plans import Reach, reach_of_tap
 from timetile.lowering.tile_to_gpu.halos import along_stream, guard_of, park, patch_at_birth
-from timetile.lowering.tile_to_gpu.images import has_images, image_plane, reverses_rows, seen
+from timetile.lowering.tile_to_gpu.images import has_images, image_plane, seen
 from timetile.lowering.tile_to_gpu.messages import post_messages
 from timetile.lowering.tile_to_gpu.ownership import load_masks
 from timetile.lowering.tile_to_gpu.publishing import publish, write_plane
@@ -124,8 +126,6 @@ def load(step: StepScope, number: int, stage: LoadOp) -> Plane:
         return take_prefetched(step, number, prefetch)
     shape, field = FieldShape.of(stage.field), code.arguments[stage.field]
     width = code.geometry.access_width(stage.field, inside=not step.variant.guarded)
-    if reverses_rows(step.variant):
-        width = 1
     element = element_type(stage.field)
     view, _ = seen(step.variant, code.thread, (0,) * len(code.geometry.axes))
     plane_at(step, shape, stage.lag, view)
@@ -170,7 +170,7 @@ def cell_in_memory(
     # Only the owning thread reads the own cell of a field, and may overwrite the cell in place.
     is_overwritten = not any(offset) and load.axes is None
     view = code.thread if is_overwritten else inside_view(step.variant)
-    index, distance = cell_at(step, shape, behind, place, view)
+    index, distance = cell_at(step, shape, behind, place, view, folds=is_mirrored(code.kernel))
     if abs(distance) >= FAR_CELLS:
         index, distance = step.emit.add_int(index, distance), 0
     mask = None
@@ -210,7 +210,7 @@ def fixed_cell(variant: VariantScope, load: LoadOp, shape: FieldShape, place: Po
         min(cell, 0) + max(cell - tiling.layout.cells + 1, 0)
         for cell, tiling in zip(place, code.geometry.axes, strict=True)
     )
-    view, at = seen(variant, code.thread, place)
+    view, at = seen(variant, code.thread, place, folds=is_mirrored(code.kernel))
     index = base_of(variant, shape, view)
     distance = cells_between(code.geometry, shape, at)
     mask = in_field(variant, shape, place, code.thread, beside=beside)
@@ -255,7 +255,7 @@ def apply(step: StepScope, stage: ApplyOp, at: Position) -> list[SSAValue]:
     """One cell of a stage."""
     code = step.code
     function = code.functions[stage.cell.string_value()]
-    arguments = turned_arguments(step, stage, at, arguments_of(step, stage, at))
+    arguments = arguments_of(step, stage, at)
     results = function.inline(step.emit, arguments, parking(step, stage, at))
     if has_values(step):
         queues = [code.queues[result] for result in stage.res]
@@ -290,9 +290,17 @@ def arguments_of(step: StepScope, stage: ApplyOp, at: Position) -> list[SSAValue
             offset = moved_by(tap.offset, load.offset or (0,) * len(tap.offset))
             arguments.append(partial(cell_in_memory, step, load, stage.lag, offset, at))
             continue
-        moved = code.kernel.in_plane(tap.offset)
-        reach = reach_of_tap(stage, moved, reaches)
-        arguments.append(read(step, queue, stage.age(tap), moved_by(at, moved), reach))
+
+        def tapped(
+            offset: tuple[int, ...], queue: QueuePlan = queue, operand: int = tap.operand
+        ) -> SSAValue:
+            moved = code.kernel.in_plane(offset)
+            reach, age = reach_of_tap(stage, moved, reaches), stage.age(Tap(operand, offset))
+            return read(step, queue, age, moved_by(at, moved), reach)
+
+        arguments.append(
+            with_images(step, stage.lag, at, tap.offset, tapped, code.kernel.continued_axes)
+        )
     arguments += [code.arguments[scalar] for scalar in stage.scalars]
     arguments += [coordinate(step, axis, stage.lag, at) for axis in stage.index_axes]
     return arguments

@@ -1,30 +1,25 @@
 """
 Time loops with continued fields, and the loops whose kernels continue the fields themselves.
 
-A kernel computes images: a cell outside the bounds is computed at each level like the cell that it
-is an image of, from images. The kernel reads memory at the first level only, at the cell behind the
-image. A loop is fit if
+Along a periodic axis a kernel computes images: a cell outside the bounds is computed at each level
+like the cell that it is an image of. The kernel reads memory at the first level only, at the cell
+behind the image. A tap across a mirror reads the image inside the bounds instead, and a cell beyond
+a side with a value is the number. A loop is fit if
 
 - every update writes all cells of the bounds, and reads fields beyond the bounds by one boundary,
   with both sides of an axis kept or both continued;
 - a field read beyond the bounds has exactly the cells of the bounds along the axis;
-- along a mirrored axis the taps of an update are alike in both directions: an image of a cell taps
-  to the other side.
+- images behind a mirror lie no farther from the reader than other taps of the field.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
 
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.syntax import field_bounds
-from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import LoopOp, UpdateOp
-from timetile.dialects.temporal.boundary import BoundaryAttr, Kind, Side
-
-MIRRORS = (Kind.MIRROR, Kind.REFLECT)
-"""Kinds whose images lie in reversed order."""
+from timetile.dialects.temporal.boundary import MIRRORS, BoundaryAttr, Kind, Side
 
 SidePair = tuple[Side, Side]
 
@@ -36,18 +31,17 @@ def mirrored_axes(boundary: BoundaryAttr, rank: int) -> tuple[int, ...]:
     )
 
 
-def turned_tap(tap: Tap, axes: tuple[int, ...]) -> Tap:
-    """The tap of an image reversed along some axes."""
-    offset = tuple(-d if axis in axes else d for axis, d in enumerate(tap.offset))
-    return Tap(tap.operand, offset)
-
-
-def turns(tap: Tap, axes: tuple[int, ...]) -> Iterator[Tap]:
-    """The taps of all images of a cell, reversed along one or more of the axes."""
-    moved = [axis for axis in axes if tap.offset[axis]]
-    for count in range(1, len(moved) + 1):
-        for some in combinations(moved, count):
-            yield turned_tap(tap, some)
+def images_of(distance: int, sides: SidePair) -> Iterator[tuple[int, int]]:
+    """
+    The images of taps at a distance along an axis that cross a mirror: the reader's distance from
+    the outermost cell, and the distance of the image from the reader.
+    """
+    side, reach = sides[distance > 0], abs(distance)
+    if side not in MIRRORS:
+        return
+    face, sign = (1 if side is Kind.MIRROR else 0), (-1 if distance > 0 else 1)
+    for inside in range(reach):
+        yield inside, sign * (reach - 2 * inside - face)
 
 
 def sides_read(update: UpdateOp, axis: int) -> Iterator[SidePair]:
@@ -93,16 +87,26 @@ def loop_boundary(loop: LoopOp) -> BoundaryAttr | None:
     boundary = BoundaryAttr(*sides)
     if boundary.keeps_all or not all(covers_bounds(update, box, boundary) for update in updates):
         return None
-    mirrored = mirrored_axes(boundary, len(box.lower))
-    for update in updates:
-        taps = set(update.tap_list)
-        for tap in taps:
-            if not taps.issuperset(turns(tap, mirrored)):
-                return None
-            sizes = (box.upper[axis] - box.lower[axis] for axis in mirrored)
-            if any(abs(tap.offset[axis]) >= size for axis, size in zip(mirrored, sizes)):
-                return None
-    return boundary
+    axes = mirrored_axes(boundary, len(box.lower))
+    fits = (keeps_images(update, axis, box, boundary) for update in updates for axis in axes)
+    return boundary if all(fits) else None
+
+
+def keeps_images(update: UpdateOp, axis: int, box: CellBox, boundary: BoundaryAttr) -> bool:
+    """
+    Whether a kernel holds the images of an update's taps along a mirrored axis anyway: no farther
+    from the cell than other taps of the field, and inside the bounds.
+    """
+    size, sides = box.upper[axis] - box.lower[axis], boundary.of_axis(axis)
+    for number in range(len(update.sources)):
+        found = {tap.offset[axis] for tap in update.tap_list if tap.operand == number}
+        if any(abs(distance) >= size for distance in found):
+            return False
+        for distance in found:
+            images = [image for _, image in images_of(distance, sides)]
+            if images and not min(found) <= min(images) <= max(images) <= max(found):
+                return False
+    return True
 
 
 def continues_in_kernels(loop: LoopOp) -> bool:

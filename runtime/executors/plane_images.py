@@ -1,11 +1,12 @@
 """
-Cells of planes outside the bounds along axes that go on: images are loaded, computed from images
-with taps to the other side behind a mirror, or a number beyond a side with a value.
+Cells of planes outside the bounds along axes that go on: images are loaded, and computed along
+periodic axes; taps across a mirror read the image inside the bounds; beyond a side with a value the
+cells are the number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,8 @@ from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import SSAValue
 
 from timetile.dialects.syntax import field_bounds
-from timetile.dialects.temporal.boundary import BoundaryAttr, Kind, Side, image
-from timetile.dialects.tile import ApplyOp, KernelOp, LoadOp
-from timetile.passes.analysis.edges import MIRRORS, turned_tap
+from timetile.dialects.temporal.boundary import MIRRORS, BoundaryAttr, Kind, Side, image
+from timetile.dialects.tile import KernelOp, LoadOp
 from timetile.runtime.arithmetic.cells import Array
 from timetile.runtime.executors.homes import MarkedCells
 from timetile.runtime.executors.numpy_loops import coordinates
@@ -24,6 +24,11 @@ from timetile.runtime.executors.numpy_loops import coordinates
 def axis_shape(axis: int, rank: int) -> tuple[int, ...]:
     """The shape of numbers along one axis of a domain."""
     return tuple(-1 if k == axis else 1 for k in range(rank))
+
+
+def box_start(box: StencilBoundsAttr, axis: int) -> int:
+    """The first coordinate of a box along an axis."""
+    return tuple(box.lb)[axis]
 
 
 def place_along(axis: int, place: Any) -> tuple[Any, ...]:
@@ -120,21 +125,39 @@ class PlaneImages:
         yield below, [place < low for place in places]
         yield above, [place >= high for place in places]
 
-    def turned(
-        self, stage: ApplyOp, box: StencilBoundsAttr, arguments: Sequence[Array]
-    ) -> list[Array]:
-        """The taps of a box, with taps to the other side for cells behind a mirror."""
-        taps, found = stage.tap_list, list(arguments)
-        for axis in self.kernel.continued_axes:
-            moved = [k for k, tap in enumerate(taps) if tap.offset[axis]]
-            for side, beyond in self.beyond_sides(box, axis):
-                if side not in MIRRORS or not any(beyond):
-                    continue
-                mask, before = np.reshape(beyond, axis_shape(axis, self.rank)), list(found)
-                for k in moved:
-                    other = before[taps.index(turned_tap(taps[k], (axis,)))]
-                    found[k] = np.where(mask, other, before[k])
-        return found
+    def tapped(
+        self,
+        box: StencilBoundsAttr,
+        frame: StencilBoundsAttr,
+        offset: Sequence[int],
+        plane_at: Callable[[int], MarkedCells],
+    ) -> tuple[Array, Array]:
+        """
+        The cells that a box taps at an offset, and which are set: images where the tap crosses a
+        mirror. `plane_at` gives the plane at a distance along the stream.
+        """
+        stream, distance = self.kernel.stream_axis, self.kernel.along_stream(offset)
+        places: list[list[int]] = []
+        for axis, shift in enumerate(offset):
+            found = [place + shift for place in self.places(box, axis)]
+            if set(MIRRORS) & set(self.beyond.of_axis(axis)):
+                inside = [self.mirrored(axis, place, shift) for place in self.places(box, axis)]
+                found = inside
+            if axis == stream:
+                distance = found[0] - box_start(box, axis)
+                found = [box_start(frame, axis)]
+            places.append([place - box_start(frame, axis) for place in found])
+        cells, at = plane_at(distance), np.ix_(*places)
+        return cells.data[at], cells.known[at]
+
+    def mirrored(self, axis: int, place: int, shift: int) -> int:
+        """The place tapped along a mirrored axis from a place inside the bounds, or the image."""
+        (low, high), far = self.bounds[axis], place + shift
+        side = self.beyond.of_axis(axis)[far >= high]
+        crosses = low <= place < high and not low <= far < high and side in MIRRORS
+        seen = image(far, low, high, self.beyond.of_axis(axis)) if crosses else far
+        assert isinstance(seen, int)
+        return seen
 
     def set_values(self, cells: MarkedCells, box: StencilBoundsAttr, to: tuple[slice, ...]) -> None:
         """Set the cells of a box beyond sides with a value; the last axis decides about corners."""

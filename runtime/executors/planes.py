@@ -19,6 +19,7 @@ from xdsl.dialects.stencil import FieldType, IndexAttr, StencilBoundsAttr
 from xdsl.ir import SSAValue
 
 from timetile.dialects.syntax import field_bounds
+from timetile.dialects.taps import Tap
 from timetile.dialects.tile import (
     ApplyOp,
     ExchangeOp,
@@ -332,24 +333,38 @@ class PlanesLaunch:
         to = self.places(box)
         known, arguments = np.full(made[0].known[to].shape, True), list[Array]()
         for tap in stage.tap_list:
-            cells = self.read(stage, stage.queues[tap.operand], stage.age(tap), step)
-            at = self.places(box, tap.offset)
-            arguments.append(cells.data[at])
-            known &= cells.known[at]
+            data, are_set = self.tapped(stage, tap, box, plane, step)
+            arguments.append(data)
+            known &= are_set
         for scalar in stage.scalars:
             value = np.asarray(self.values[scalar], dtype_of(scalar.type))
             arguments.append(np.broadcast_to(value, known.shape))
         section = self.section(box, plane)
         placed = coordinates if self.images is None else self.images.coordinates
-        if self.images is not None:
-            taps = len(stage.tap_list)
-            arguments[:taps] = self.images.turned(stage, section, arguments[:taps])
         arguments += [placed(section, axis) for axis in stage.index_axes]
         for cells, result in zip(made, call(self.functions[stage], arguments)):
             cells.data[to], cells.known[to] = result, known
             if self.images is not None:
                 self.images.set_values(cells, section, to)
         return made
+
+    def tapped(
+        self, stage: ApplyOp, tap: Tap, box: StencilBoundsAttr, plane: int, step: int
+    ) -> tuple[Array, Array]:
+        """The cells that a tap reads from a box in a plane, and which are set."""
+        queue, stream = stage.queues[tap.operand], self.stream
+        if self.images is None:
+            cells, at = self.read(stage, queue, stage.age(tap), step), self.places(box, tap.offset)
+            return cells.data[at], cells.known[at]
+
+        def plane_at(distance: int) -> MarkedCells:
+            offset = list(tap.offset)
+            if stream is not None:
+                offset[stream] = distance
+            return self.read(stage, queue, stage.age(Tap(tap.operand, tuple(offset))), step)
+
+        section = self.section(box, plane)
+        return self.images.tapped(section, self.frame, tap.offset, plane_at)
 
     def store(self, stage: StoreOp, step: int) -> None:
         """Write the cells inside the bounds of the newest plane to the field."""

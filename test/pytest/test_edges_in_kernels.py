@@ -158,6 +158,25 @@ def test_a_wave_goes_on_beside_kept_axes(
     assert np.array_equal(found, u)
 
 
+@pytest.mark.parametrize("executor", kernel_executors())
+def test_a_mirror_needs_no_read_on_its_other_side(executor: Executor):
+    """An upwind step of both axes: the image of a neighbour is the own cell."""
+
+    @timetile.stencil(boundary="mirror")
+    def upwind(u: Field):
+        u.next = 0.5 * u[0, 0] + 0.3 * u[-1, 0] + 0.1 * u[0, 1] + 0.1 * u[-1, 1]
+
+    u = noise(19, 70)
+    model = upwind.on(executor=executor, depth=3, fp_contract="off", cache=False)
+    found = model.advance({"u": u}, steps=7)["u"]
+    assert max(fact.steps for fact in model.program(u.shape).kernels.facts[0]) == 3
+    for _ in range(7):
+        p = np.pad(u, 1, "symmetric")
+        corner = 0.1 * p[:-2, 2:]
+        u = 0.5 * u + 0.3 * p[:-2, 1:-1] + 0.1 * p[1:-1, 2:] + corner
+    assert np.array_equal(found, u)
+
+
 @st.composite
 def edge_cases(draw: st.DrawFn) -> tuple[EdgeCase, tuple[int, ...], int]:
     """A boundary of one to three axes, small sizes, and a depth."""

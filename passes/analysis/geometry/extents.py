@@ -114,7 +114,7 @@ def tapped_from(
 ) -> Extent:
     """
     The extent of cells computed by a stage, and of the reads at each tap; outside the bounds a
-    stage with `else` computes images, and no stage computes a value.
+    stage computes along periodic axes, and without `else` along axes that do not go on.
     """
     extent = stage_extent(stage, needed, zero)
     return extent.at_sides(computed_sides(stage)) if outside else extent
@@ -126,8 +126,8 @@ def computed_sides(stage: ApplyOp) -> list[tuple[bool, bool]]:
     sides: list[tuple[bool, bool]] = []
     for axis in range(kernel.rank):
         goes_on = axis in kernel.continued_axes
-        computed = not stage.outside
-        sides.append(kernel.has_images(axis) if goes_on else (computed, computed))
+        computed = kernel.is_periodic(axis) if goes_on else not stage.outside
+        sides.append((computed, computed))
     return sides
 
 

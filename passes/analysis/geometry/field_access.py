@@ -36,13 +36,13 @@ def steady_steps(geometry: Geometry) -> range:
 
 def oldest_value(kernel: KernelOp) -> int:
     """
-    The largest age of a plane whose reader must know whether the plane is a value: in kernels with
-    a value beyond the first or the last plane. Otherwise 0.
+    The largest age of a plane whose reader must know whether the plane lies outside the bounds: in
+    kernels with a value or a mirror beyond the first or the last plane. Otherwise 0.
     """
     stream, beyond = kernel.stream_axis, kernel.beyond
     if stream is None or beyond is None:
         return 0
-    if all(isinstance(side, Kind) for side in beyond.of_axis(stream)):
+    if {Kind.KEEP, Kind.PERIODIC}.issuperset(beyond.of_axis(stream)):
         return 0
     stages = [stage for stage in kernel.stages if isinstance(stage, ApplyOp)]
     return max((stage.age(tap) for stage in stages for tap in stage.tap_list), default=0)

@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, SSAValue
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.syntax import element_type
+from timetile.dialects.temporal.boundary import Kind
 from timetile.dialects.tile import (
     ApplyOp,
     AxisLayout,
@@ -27,7 +28,6 @@ from timetile.dialects.tile import (
     StoreOp,
     queue_type,
 )
-from timetile.passes.analysis.edges import mirrored_axes
 from timetile.passes.analysis.geometry.axis_tiling import AxisTiling, ceil_div, tiles_beyond_first
 from timetile.passes.analysis.geometry.extents import Needs, served_by_copies
 from timetile.passes.analysis.geometry.field_shapes import FieldShape
@@ -61,19 +61,6 @@ def is_word(stored: SSAValue) -> bool:
     return CELL_BYTES[element_type(stored)] == 4
 
 
-def check_images(kernel: KernelOp, needs: Needs) -> None:
-    """ValueError if a cell outside mirrored bounds is an image of another image."""
-    mirrored = () if kernel.beyond is None else mirrored_axes(kernel.beyond, kernel.rank)
-    for axis in mirrored:
-        low, high = tuple(kernel.bounds.lb)[axis], tuple(kernel.bounds.ub)[axis]
-        farthest = max(needs.outside.low[axis], needs.outside.high[axis])
-        if farthest >= high - low:
-            raise ValueError(
-                f"kernel @{kernel.sym_name.data} reads {farthest} cells beyond the {high - low} "
-                f"mirrored cells along axis {axis}; use a smaller depth"
-            )
-
-
 TILES_FOR_ONE = 12
 """
 For 8-byte cells to be stored alone, one tile of at least this many must be saved along the axis
@@ -98,7 +85,6 @@ class PlaneGeometry:
         self.lower, self.upper = tuple(kernel.bounds.lb), tuple(kernel.bounds.ub)
         needs = Needs.of(kernel) if known is None else known
         self.extents, self.overlap, self.outside = needs.around, needs.overlap, needs.outside
-        check_images(kernel, needs)
         self.axes = tuple(
             self.tile_axis(axis, layout, pad)
             for axis, layout, pad in zip(kernel.plane_axes, chosen.axis_layouts, self.margins)
@@ -364,7 +350,11 @@ class PlaneGeometry:
         and finds position `position` of a thread outside the bounds. Sizes are static: positions
         which the bounds never separate are known.
         """
-        if moved == 0 or self.kernel.has_images(self.axes[number].axis)[moved > 0]:
+        if moved == 0:
+            return False
+        side = self.kernel.sides(self.axes[number].axis)[moved > 0]
+        if isinstance(side, Kind) and side is not Kind.KEEP:
+            # An image has right cells, and nobody reads a cell behind a mirror.
             return False
         tiling, pad = self.axes[number], self.margins[number]
         low, high = self.lower[tiling.axis], self.upper[tiling.axis]
@@ -379,6 +369,16 @@ class PlaneGeometry:
                 # A thread's first own cell is a multiple of `cells` from the block's origin.
                 if first % tiling.layout.cells == 0 and 0 <= first < extent:
                     return True
+        return False
+
+    def may_be_at(self, number: int, position: int, place: int) -> bool:
+        """Whether position `position` of some thread lies at a place along an in-plane axis."""
+        tiling = self.axes[number]
+        extent = tiling.layout.block_extent
+        for tile, block in product(range(tiling.count), range(tiling.layout.blocks)):
+            first = place - tiling.origin - tile * tiling.useful - block * extent - position
+            if first % tiling.layout.cells == 0 and 0 <= first < extent:
+                return True
         return False
 
     @cached_property

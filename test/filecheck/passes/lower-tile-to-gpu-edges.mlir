@@ -44,8 +44,8 @@ func.func @ring(%n: index, %A: !field, %B: !field) {
 
 // -----
 
-// Behind a mirror a cell of a level taps to the other side, and beyond a value it is the number: by selects,
-// on the rim alone.
+// A tap across a mirror reads the image, here the own cell: only the first cell of a thread may lie at the mirror.
+// Beyond a value a cell is the number. Tiles inside the rim have neither.
 
 !field = !stencil.field<[0,64]x[0,256]xf64>
 
@@ -59,11 +59,11 @@ func.func private @cell(%l: f64, %r: f64) -> f64 {
 // CHECK:         scf.if
 // CHECK-NOT:       arith.select %{{.*}} : f64
 // CHECK:         } else {
-// CHECK:           %[[left:.*]] = arith.cmpi slt, %{{.*}}, %{{.*}} : i32
+// CHECK:           %[[first:.*]] = arith.cmpi eq, %{{.*}}, %{{.*}} : i32
 // CHECK:           scf.for
 // CHECK:             arith.select %{{.*}}, %[[wall]], %{{.*}} : f64
-// CHECK:             arith.select %[[behind:.*]], %[[r:.*]], %[[l:.*]] : f64
-// CHECK-NEXT:        arith.select %[[behind]], %[[l]], %[[r]] : f64
+// CHECK:             %[[beside:.*]] = simt.shuffle %[[own:.*]] delta -1 : f64
+// CHECK:             arith.select %[[first]], %{{.*}}, %{{.*}} : f64
 func.func @walls(%n: index, %A: !field, %B: !field) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
     temporal.update %b = @cell(%a[0, -1], %a[0, 1]) in <[0, 0], [64, 256]>

@@ -1,4 +1,4 @@
-// RUN: xdsl-opt %s -p split-edges --split-input-file --verify-diagnostics | filecheck %s
+// RUN: xdsl-opt %s -p split-edges --split-input-file --verify-diagnostics | filecheck %s --check-prefix=KEPT
 // RUN: xdsl-opt %s -p 'split-edges{everywhere=true}' --split-input-file --verify-diagnostics | filecheck %s
 
 // A cell with a tap beyond a field is a box of its own. Each tap of a box reads the image of its cell; a constant enters
@@ -8,6 +8,12 @@ func.func private @cell(%l: f64, %r: f64) -> f64 {
   %s = arith.subf %l, %r : f64
   func.return %s : f64
 }
+
+// By default a loop stays if its kernels continue the fields.
+
+// KEPT:        temporal.update %b = @cell(%a[-1], %a[2]) in <[0], [8]> beyond [#temporal.boundary<mirror, value 0.5>]
+// KEPT:        temporal.update %b = @cell(%a[2, 0], %c[0, 0]) in <[0, 0], [1, 1]>
+// KEPT:        run split-edges before choose-schedule
 
 // CHECK-LABEL: func.func private @cell_edge(%0: f64) -> f64 {
 // CHECK-NEXT:    %1 = arith.constant 5.000000e-01 : f64

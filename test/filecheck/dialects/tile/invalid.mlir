@@ -500,3 +500,13 @@ tile.kernel @copies_in_time(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.fiel
   %u = tile.load %src ahead 0 home #tile.copies<slots 2> : !tile.queue<f64, lag 0>
   tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]xf64>
 }
+
+// -----
+
+// CHECK: a tap 3 cells away along axis 1 of 3 mirrored cells
+tile.kernel @tap_beyond_the_image(%src: !stencil.field<[0,8]x[0,3]xf64>, %dst: !stencil.field<[0,8]x[0,3]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 3]> beyond #temporal.boundary<mirror> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  %v = tile.apply @cell(%u[0, -3]) : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]x[0,3]xf64>
+}
