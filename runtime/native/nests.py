@@ -24,6 +24,12 @@ from timetile.runtime.host.run_record import among
 from timetile.runtime.machine.llvm import Code
 from timetile.runtime.native.loops import CELLS_PER_CALL, LoopCode
 
+CELLS_FOR_A_TEAM = 1 << 20
+"""
+Cells of a step up to which a time loop runs on one thread: a team is started for each sweep, and
+the interpreter runs each step (about a millisecond on a busy machine of two cores).
+"""
+
 STATUS = 3
 """The numbers of a status: the access counted from 1, the axis, the index; 0 for no fault."""
 
@@ -133,10 +139,13 @@ class HostNests:
 
     def is_alone(self, code: NestCode) -> bool:
         """Whether all work of the loop is for a single thread, without reports."""
-        if not code.nest.sweeps:
+        sweeps = code.nest.sweeps
+        if not sweeps:
             return True
-        most = max(self.loops[sweep].most_threads for sweep in code.nest.sweeps)
-        return self.progress is None and min(self.threads, most) <= 1
+        most = max(self.loops[sweep].most_threads for sweep in sweeps)
+        cells = sum(self.known.of(sweep).cells for sweep in sweeps)
+        is_small = min(self.threads, most) <= 1 or cells <= CELLS_FOR_A_TEAM
+        return self.progress is None and is_small
 
     def ways(self, sweep: LoopOp) -> tuple[bool, int, int]:
         """How a thread passes over the fields of a sweep."""

@@ -176,17 +176,26 @@ def test_runs_in_pieces_have_the_bits_of_one_run(monkeypatch: pytest.MonkeyPatch
     assert a == b
 
 
+def unheard(done: int, total: int) -> None:
+    """Progress that nobody hears of."""
+
+
 def test_loops_inside_a_time_loop_for_several_threads_run_as_machine_code(
     monkeypatch: pytest.MonkeyPatch,
 ):
     """Progress, too, leaves the time loop to the interpreter, but not the loops inside."""
     seen = Seen(monkeypatch)
-    native, judge = (timetile.compile(TIME_LOOP, executor=e) for e in ("cpu", "numpy"))
-    own, other = arrays_of_shot(3), arrays_of_shot(3)
-    native(*own, steps=6, progress=lambda done, total: None)
-    judge(*other, steps=6)
-    assert all(same(x, y) for x, y in zip(own, other))
-    assert (seen.compiled, seen.left) == (8, 1)
+    monkeypatch.setattr("timetile.runtime.native.loops.CELLS_PER_THREAD", 1)
+    judge = timetile.compile(TIME_LOOP, executor="numpy")
+    given: list[dict[str, Any]] = [{"progress": unheard}, {}]
+    for number, call in enumerate(given):
+        native = timetile.compile(TIME_LOOP, executor="cpu", threads=1 + number)
+        own, other = arrays_of_shot(3), arrays_of_shot(3)
+        native(*own, steps=6, **call)
+        judge(*other, steps=6)
+        assert all(same(x, y) for x, y in zip(own, other))
+        assert (seen.compiled, seen.left) == (8 * (number + 1), number + 1)
+        monkeypatch.setattr("timetile.runtime.native.nests.CELLS_FOR_A_TEAM", 0)
 
 
 @pytest.mark.parametrize("step", [0, 4])
