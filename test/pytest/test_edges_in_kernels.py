@@ -158,6 +158,35 @@ def test_a_wave_goes_on_beside_kept_axes(
     assert np.array_equal(found, u)
 
 
+SIDES: list[tuple[Boundary, Any]] = [("periodic", P), ("mirror", M), (value(0.5), 0.5)]
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize(("boundary", "side"), SIDES, ids=str)
+def test_a_coefficient_goes_on_in_its_copies(boundary: Boundary, side: Any, executor: Executor):
+    """All levels read the planes of one coefficient, beside the cell, from rows copied earlier."""
+
+    @timetile.stencil(boundary=boundary)
+    def step(u: Field, c: Field):
+        factor = c[0, 1] + c[-1, 0] + 2 * c[1, 0] - c[0, -1]
+        u.next = 0.3 * u[0, 0] + factor * (u[1, 0] - 0.5 * u[-1, 0] + 0.3 * u[0, 1])
+
+    start, c = noise(2, 40, 300) * 0.2
+    passes = Schedule("ahead", warp_row(), Buffering(ahead=3)).passes(4)
+    program = timetile.compile(
+        step.module(start.shape), executor=executor, passes=passes, fp_contract="off", cache=False,
+        halos="common",
+    )  # fmt: skip
+    assert "home #tile.copies" in str(program.kernels.tiled)
+    arrays, u = [start.copy(), start.copy()], start
+    program(*arrays, c, 9)
+    for _ in range(9):
+        p, q = (padded(each, ((side, side),) * 2, 1, {}) for each in (u, c))
+        factor = q[1:-1, 2:] + q[:-2, 1:-1] + 2 * q[2:, 1:-1] - q[1:-1, :-2]
+        u = 0.3 * u + factor * (p[2:, 1:-1] - 0.5 * p[:-2, 1:-1] + 0.3 * p[1:-1, 2:])
+    assert np.array_equal(arrays[1], u)
+
+
 @pytest.mark.parametrize("executor", kernel_executors())
 def test_a_mirror_needs_no_read_on_its_other_side(executor: Executor):
     """An upwind step of both axes: the image of a neighbour is the own cell."""
