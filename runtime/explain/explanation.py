@@ -10,8 +10,9 @@ from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
-from timetile.passes.analysis.launches.liveness import written_bounds
+from timetile.passes.analysis.launches.liveness import written_bounds, written_cells
 from timetile.passes.cost.launch import predict
+from timetile.passes.cost.memory_reads import memory_cost
 from timetile.passes.cost.spills import spilled_cost
 from timetile.passes.cost.terms import Cost, Limit
 from timetile.passes.scheduling.assembled import warps_of
@@ -105,6 +106,10 @@ class LoopReport:
         kernels = self.program.kernels
         target, deepest = kernels.options.target, self.kernels[0]
         costs = {k: predict(k, kernels.tiled, target) for k in self.kernels}
+        if deepest.reads_memory:
+            # A step runs all kernels.
+            cells = written_cells(self.tiled)
+            return costs | {deepest: memory_cost(self.kernels, kernels.tiled, target, cells)}
         warps = warps_of(self.tiled.decisions)
         words = spilled_words(self.kernel(deepest), deepest)
         return costs | {deepest: spilled_cost(costs[deepest], words, warps, target)}

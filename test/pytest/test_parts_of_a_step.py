@@ -28,9 +28,11 @@ from timetile.dialects.tile import ApplyOp, KernelOp, StoreOp
 from timetile.dialects.tile.kinds import TileLevel
 from timetile.lowering.pipelines import tile_passes
 from timetile.passes.analysis.geometry import memory_taps, plane_geometry
+from timetile.passes.cost.launch import predict
 from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
 from timetile.passes.tiling.device_tiling import DeviceTilingPass
 from timetile.passes.tiling.step_parts import fused_parts
+from timetile.runtime.explain.explanation import LoopReport
 from timetile.runtime.kernels.loops import loops_of
 
 
@@ -241,3 +243,18 @@ def test_a_step_of_six_fields_is_one_kernel_that_reads_memory(
     (name,) = loop.kernel_names
     kernel = compiled.kernels.kernel(name)
     assert kernel.cubin is None or not kernel.spill_bytes
+
+
+def test_an_explanation_of_a_step_in_parts_counts_all_kernels():
+    """The predicted speed is below the speed of each of the two kernels alone."""
+    program = leapfrog((256, 256), "f32")
+    compiled = timetile.compile(
+        program_text(program), executor="planes", passes=passes_of(SHAPES[0].of_rank(2), (1,)),
+        cache=False,
+    )  # fmt: skip
+    module, target = compiled.kernels.tiled, compiled.kernels.options.target
+    (loop,) = loops_of(module)
+    parts = [predict(kernel, module, target).gcells_per_second for kernel in kernels_of(loop)]
+    report = LoopReport(compiled, 0, loop, loop, alone=True)
+    whole = report.costs[report.kernels[0]].gcells_per_second
+    assert len(parts) == 2 and whole < min(parts)
