@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import prod
 
 from timetile.dialects.tile.schedule import Schedule
-from timetile.passes.cost.spills import spilled_cost
+from timetile.passes.cost.spills import issued_cost, spilled_cost
 from timetile.passes.cost.terms import Cost
 from timetile.passes.scheduling.candidates import Candidate
 from timetile.passes.targets.hardware import LANES
@@ -37,6 +37,11 @@ class AssembledKernel:
     """
     32-bit words of a thread moved between registers and local memory in a stream step of the
     steady loop.
+    """
+    instructions: float = 0.0
+    """
+    Instructions of a warp in a stream step of the steady loop, without spills; 0 where unknown, as
+    for code with branches for quotients.
     """
 
 
@@ -68,8 +73,11 @@ def with_kernel(
     candidate: Candidate, kernel: AssembledKernel, target: Target
 ) -> AssembledCandidate:
     """A candidate with its assembled kernel."""
-    words, warps = kernel.spilled_words, warps_of(candidate.schedule)
-    return AssembledCandidate(candidate, kernel, spilled_cost(candidate.cost, words, warps, target))
+    cost = issued_cost(candidate.cost, kernel.instructions)
+    warps = warps_of(candidate.schedule)
+    return AssembledCandidate(
+        candidate, kernel, spilled_cost(cost, kernel.spilled_words, warps, target)
+    )
 
 
 def kept_cells(candidate: Candidate) -> int:
@@ -82,31 +90,25 @@ def are_alike(one: Schedule, other: Schedule) -> bool:
     return (one.tile, one.form, one.resident) == (other.tile, other.form, other.resident)
 
 
-def missing_registers(
-    candidate: Candidate, seen: Sequence[AssembledCandidate], target: Target
-) -> float:
-    """
-    The registers expected to be missing for a candidate: by the model, corrected by the assembled
-    kernel of the nearest size. A missing register is a word moved in each stream step.
-    """
-    cells = kept_cells(candidate)
-    alike = (each for each in seen if are_alike(each.candidate.schedule, candidate.schedule))
-    known = min(alike, key=lambda each: abs(kept_cells(each.candidate) - cells), default=None)
-    if known is None:
-        return 0.0
-    room = target.isa.registers_for(warps_of(candidate.schedule) * LANES)
-    needed = known.kernel.registers + known.kernel.spilled_words
-    off = needed - known.candidate.cost.registers
-    scale = cells / kept_cells(known.candidate)
-    return max(0.0, candidate.cost.registers + scale * off - room)
-
-
 def expected(
     candidate: Candidate, seen: Sequence[AssembledCandidate], target: Target
 ) -> AssembledCandidate:
-    """A candidate with the kernel to be expected after other kernels were assembled."""
-    missing = missing_registers(candidate, seen, target)
-    return with_kernel(candidate, AssembledKernel(candidate.cost.registers, missing), target)
+    """
+    A candidate with the kernel to be expected: by the model, corrected by the similar assembled
+    kernel of the nearest size. A missing register is a word moved in each stream step.
+    """
+    cells, cost = kept_cells(candidate), candidate.cost
+    alike = (each for each in seen if are_alike(each.candidate.schedule, candidate.schedule))
+    known = min(alike, key=lambda each: abs(kept_cells(each.candidate) - cells), default=None)
+    if known is None:
+        return with_kernel(candidate, AssembledKernel(cost.registers, 0.0), target)
+    room = target.isa.registers_for(warps_of(candidate.schedule) * LANES)
+    needed = known.kernel.registers + known.kernel.spilled_words
+    off = (needed - known.candidate.cost.registers) * cells / kept_cells(known.candidate)
+    missing = max(0.0, cost.registers + off - room)
+    more = known.kernel.instructions / known.candidate.cost.cycles.issue
+    kernel = AssembledKernel(cost.registers, missing, more * cost.cycles.issue)
+    return with_kernel(candidate, kernel, target)
 
 
 def best_assembled(

@@ -143,8 +143,6 @@ class Computing:
     Cycles of a multiprocessor for each 32-bit word that a warp moves between registers and local
     memory.
     """
-    spill_words: float
-    """Words moved by a thread in a stream step from which each costs all of `spill_cycles`."""
     constants_at_hand: int
     """Long constants kept by registers. A kernel with more makes all of them anew in every step."""
     dividing_warps: Mapping[int, int]

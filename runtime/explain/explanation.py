@@ -46,7 +46,7 @@ from timetile.runtime.explain.kernel_sections import (
 )
 from timetile.runtime.explain.paper_models import model_section
 from timetile.runtime.explain.program_sections import argument_section, loop_section
-from timetile.runtime.kernels.assembled_choice import spilled_words
+from timetile.runtime.kernels.assembled_choice import steady_step
 from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.program.compiled_program import CompiledProgram
@@ -111,7 +111,7 @@ class LoopReport:
             cells = written_cells(self.tiled)
             return costs | {deepest: memory_cost(self.kernels, kernels.tiled, target, cells)}
         warps = warps_of(self.tiled.decisions)
-        words = spilled_words(self.kernel(deepest), deepest)
+        words, _ = steady_step(self.kernel(deepest), deepest)
         return costs | {deepest: spilled_cost(costs[deepest], words, warps, target)}
 
     @cached_property

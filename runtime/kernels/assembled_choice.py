@@ -18,8 +18,9 @@ from xdsl.parser import Parser
 
 from timetile.dialects.syntax import encode_integers
 from timetile.dialects.temporal import LoopOp
-from timetile.dialects.tile import KernelOp
+from timetile.dialects.tile import ApplyOp, KernelOp
 from timetile.dialects.tile.schedule import ScheduleAttr
+from timetile.passes.analysis.cells.instructions import divides
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.diagnostics import collected_remarks
 from timetile.passes.loops.temporal_fusion import write_depths
@@ -46,6 +47,10 @@ FEW_REGISTERS = 0.5
 """The share of a thread's registers below which a kernel is predicted to be safe from spills."""
 
 
+SPARE_REGISTERS = 0.85
+"""The share of a thread's registers up to which a chosen kernel has registers to spare."""
+
+
 @dataclass(frozen=True)
 class AssembledSchedule:
     """A schedule that was assembled for a loop, for reports and the cache."""
@@ -62,16 +67,16 @@ class AssembledSchedule:
     """The prediction with these spills."""
 
 
-def spilled_words(kernel: Kernel, placed: KernelOp) -> float:
+def steady_step(kernel: Kernel, placed: KernelOp) -> tuple[float, float]:
     """
-    Words of a thread moved between registers and local memory in a stream step of the steady loop
-    of a kernel; `placed` is the kernel at tile level. 0 without machine code.
+    Of a stream step in the steady loop: words of a thread moved between registers and local memory,
+    and all other instructions. `placed` is the kernel at tile level. Zeros without machine code.
     """
-    if placed.reads_memory:
-        # Nothing is streamed: a thread runs its code once.
-        return kernel.spill_bytes / 4
     steady = None if kernel.cubin is None else steady_loop(kernel.cubin, kernel.arch)
-    return 0.0 if steady is None else steady.spill_words / Geometry(placed).period
+    if steady is None:
+        return 0.0, 0.0
+    period = Geometry(placed).period
+    return steady.spill_words / period, steady.useful / period
 
 
 def encode_choice(choice: Sequence[Sequence[AssembledSchedule]]) -> Parts:
@@ -107,8 +112,15 @@ class LoopAssembler:
         self.module, _ = with_one_loop(module, number)
         self.options = options
         self.kernels: dict[Candidate, Kernel] = {}
+        self.known: dict[Candidate, AssembledKernel] = {}
 
     def __call__(self, candidate: Candidate) -> AssembledKernel:
+        """What the assembler makes of a candidate's deepest kernel, found once."""
+        if candidate not in self.known:
+            self.known[candidate] = self.assembled(candidate)
+        return self.known[candidate]
+
+    def assembled(self, candidate: Candidate) -> AssembledKernel:
         """What the assembler makes of a candidate's deepest kernel."""
         module = self.module.clone()
         (loop,) = loops_of(module)
@@ -122,7 +134,12 @@ class LoopAssembler:
         placed = next(
             op for op in module.ops if isinstance(op, KernelOp) and op.sym_name.data == name
         )
-        return AssembledKernel(kernel.registers, spilled_words(kernel, placed))
+        words, instructions = steady_step(kernel, placed)
+        # The code holds both sides of a branch for quotients; a single side runs.
+        applies = (stage for stage in placed.stages if isinstance(stage, ApplyOp))
+        divided = any(divides(module, stage) for stage in applies)
+        counted = 0.0 if divided else instructions
+        return AssembledKernel(kernel.registers, words, counted)
 
 
 class AssembledChoice:
@@ -166,6 +183,10 @@ class AssembledChoice:
             return []
         assembler = LoopAssembler(module, number, self.options)
         seen = best_assembled(found, assembler, target)
+        if seen[0].kernel.registers <= SPARE_REGISTERS * room:
+            # The model counts too many registers, and left out fitting schedules.
+            deeper = deeper_candidates(module, number, self.options, seen[0].candidate)
+            seen = best_assembled([seen[0].candidate, *deeper], assembler, target)
         if len(loops) == 1:
             # With other loops in the function, kernels may have other names.
             kernel = assembler.kernels[seen[0].candidate]
@@ -186,10 +207,24 @@ def candidates_from(
     trials = Trials(same, copy, options.target)
     found = trials.compared(options.depth, schedules(same, options.target)).found
     first = next((c for c in found if c.schedule == chosen and c.depth == depth), None)
-    if first is None:
+    if first is None or chosen.reads_memory:
         return []
     others = found[found.index(first) + 1 :]
     return [first, *filter(trials.lowers, others)]
+
+
+def deeper_candidates(
+    module: ModuleOp, number: int, options: Options, chosen: Candidate
+) -> list[Candidate]:
+    """The candidates of more steps than the chosen one that the model left out for registers."""
+    if options.depth is not None:
+        return []
+    copy, loop = with_one_loop(module, number)
+    loop.schedule = None
+    trials = Trials(loop, copy, options.target, may_spill=True)
+    found = trials.compared(None, schedules(loop, options.target)).found
+    deeper = [each for each in found if each.depth > chosen.depth and not each.schedule.resident]
+    return [each for each in deeper if trials.lowers(each)]
 
 
 def summary_of(seen: AssembledCandidate) -> AssembledSchedule:

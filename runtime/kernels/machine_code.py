@@ -85,7 +85,7 @@ def backward_branches(words: Sequence[int], *, split: bool) -> Iterator[tuple[in
     for place in range(len(words) // 2):
         low, high = words[2 * place], words[2 * place + 1]
         if low & OPCODE == EXIT and low >> 12 & 0xF == ALWAYS:
-            # Code that runs rarely stands behind an end, and goes back into its loop.
+            # Rarely running code stands behind an end, and goes back into the loop.
             end = place
         if low & OPCODE == BRANCH:
             first = branch_target(place, low, high, split=split)

@@ -8,7 +8,7 @@ import pytest
 import timetile
 from timetile import Field, Scalar
 from timetile.frontend.model import DType, Model
-from timetile.passes.cost.spills import spilled_cost
+from timetile.passes.cost.spills import issued_cost, spilled_cost
 from timetile.passes.scheduling.assembled import AssembledKernel, best_assembled
 from timetile.passes.scheduling.candidates import Candidate, candidates
 from timetile.passes.targets.target import target_named
@@ -80,6 +80,17 @@ def test_words_cost_more_the_more_there_are():
     twice = spilled_cost(cost, 80, 8, TARGET).compute_seconds - cost.compute_seconds
     once = spilled_cost(cost, 40, 8, TARGET).compute_seconds - cost.compute_seconds
     assert twice == pytest.approx(2 * once)
+
+
+def test_far_more_instructions_than_counted_slow_a_kernel_down():
+    cost = found()[0].cost
+    counted = cost.cycles.issue * 4
+    assert issued_cost(cost, 1.05 * counted) == cost
+    assert issued_cost(cost, 0) == cost
+    slower = issued_cost(cost, 3 * counted)
+    assert slower.compute_seconds > 1.8 * cost.compute_seconds
+    assert slower.memory_seconds == cost.memory_seconds
+    assert slower.gcells_per_second < cost.gcells_per_second
 
 
 @pytest.mark.skipif(assembler_version() is None, reason="no assembler")
