@@ -16,7 +16,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -55,11 +55,11 @@ STENCIL_NAMES = (
 )
 """The stencils of the tables of performance."""
 
-DEPTHS = {2: (1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 14, 16), 3: (1, 2, 3, 4, 5, 6)}
+DEPTHS = {2: (4, 6, 8, 10, 12, 14), 3: (1, 2, 3, 4, 5, 6)}
 """The depths tried, by the number of axes."""
 
-DEEPEST_OF_SEVERAL = 6
-"""The deepest kernels tried for a step that writes several fields."""
+FEW_DEPTHS = (1, 2, 3, 5)
+"""The depths tried for a step that writes several fields."""
 
 USUAL = {each.name: getattr(Schedule(), each.name) for each in fields(Schedule)}
 """The entries of a schedule, with their usual values."""
@@ -211,7 +211,7 @@ def depths_of(name: str) -> list[int]:
     """The depths tried for a program: few where a step writes several fields."""
     depths = DEPTHS[len(domain_of(name))]
     several = name in MODELS and len(MODELS[name].step.step.written) > 1
-    return [depth for depth in depths if not several or depth <= DEEPEST_OF_SEVERAL]
+    return list(FEW_DEPTHS if several else depths)
 
 
 def questions(
@@ -229,6 +229,36 @@ def questions(
             yield Question(name, each, None, changes)
             wanted = depths if depths is not None else depths_of(name)
             yield from (Question(name, each, depth, changes) for depth in wanted)
+
+
+def rows_of(answers: Sequence[Answer]) -> Iterator[dict[str, Any]]:
+    """A row for each program and type: the chosen schedule beside the best depth measured."""
+    programs: dict[tuple[str, str], list[Answer]] = {}
+    for answer in answers:
+        if answer.gpts_per_s:
+            question = answer.question
+            programs.setdefault((question.program, question.element), []).append(answer)
+    for (name, element), measured in programs.items():
+        chosen = next((each for each in measured if each.question.depth is None), None)
+        if chosen is None:
+            continue
+        best = max(measured, key=lambda each: each.gpts_per_s)
+        yield {
+            "program": name,
+            "dtype": element,
+            "domain": list(domain_of(name)),
+            "default_gpts": chosen.gpts_per_s,
+            "default_depth": chosen.depth,
+            "best_gpts": best.gpts_per_s,
+            "best_depth": best.depth,
+            "ratio": round(chosen.gpts_per_s / best.gpts_per_s, 3),
+            "predicted": chosen.predicted,
+            "registers": chosen.registers,
+            "spilled_bytes": chosen.spilled_bytes,
+            "compile_cpu_s": chosen.seconds,
+            "schedule": chosen.schedule,
+            "other_depths": {str(each.depth): each.gpts_per_s for each in measured},
+        }
 
 
 def arguments() -> argparse.Namespace:
@@ -286,7 +316,7 @@ def main() -> None:
         "command": "python benchmarks/choice.py",
     }
     if options.out is not None:
-        write_report(options.out, about, [asdict(answer) for answer in answers])
+        write_report(options.out, about, rows_of(answers))
 
 
 if __name__ == "__main__":
