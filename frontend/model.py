@@ -189,7 +189,7 @@ class Model:
         state: Mapping[str, A],
         steps: int = 1,
         *,
-        first_step: int = 0,
+        first_step: float = 0,
         stream: Any = None,
         **scalars: Any,
     ) -> dict[str, A]:
@@ -216,7 +216,7 @@ class Model:
         steps: int,
         every: int,
         *,
-        first_step: int = 0,
+        first_step: float = 0,
         stream: Any = None,
         **scalars: Any,
     ) -> Iterator[tuple[int, dict[str, A]]]:
@@ -233,9 +233,10 @@ class Model:
         ValueError for a negative number of steps, or an `every` below 1.
         """
         self._check_mapping(state)
+        first = checked_steps(first_step)
 
         def run(state: dict[str, A], count: int, done: int) -> dict[str, A]:
-            advanced = self._advanced(state, count, stream, scalars, first_step + done)
+            advanced = self._advanced(state, count, stream, scalars, first + done)
             self._warn(state, advanced, f"between steps {done} and {done + count}")
             return advanced
 

@@ -25,7 +25,7 @@ from timetile.passes.cost.terms import Cost
 from timetile.passes.targets.hardware import VECTOR_BYTES
 from timetile.passes.targets.target import Target
 from timetile.passes.tiling.part_kernels import part_kernels
-from timetile.passes.tiling.step_parts import fused_parts, largest_parts
+from timetile.passes.tiling.step_parts import fused_parts, has_large_bodies, largest_parts
 
 PLATE_CELLS = ((1, 1), (2, 1), (1, 2), (2, 2), (1, 4))
 """Cells of a thread along the axes of a plate: wide rows share sectors, rows below share loads."""
@@ -46,10 +46,10 @@ BLOCKS = (4, 3, 2)
 def memory_schedules(loop: LoopOp) -> Iterator[Schedule]:
     """
     The considered schedules. None where fields go on outside the bounds, as all tiles would have
-    images, and none for a domain of one axis.
+    images, for a domain of one axis, and for bodies that need all registers of a thread.
     """
     rank = len(written_bounds(loop).lb)
-    if rank not in (2, 3) or loop_boundary(loop) is not None:
+    if rank not in (2, 3) or loop_boundary(loop) is not None or has_large_bodies(loop):
         return
     size = max(CELL_BYTES[element_type(buffer)] for buffer in loop.buffers)
     shapes, warps = (PLATE_CELLS, PLATE_WARPS) if rank == 2 else (VOLUME_CELLS, VOLUME_WARPS)

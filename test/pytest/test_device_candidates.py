@@ -189,9 +189,14 @@ def test_long_code_of_several_levels_makes_a_launch_longer():
     found = compared("heat-3d", (128, 128, 128))
     deep = max((c for c in found if c.schedule.tile == "block"), key=lambda c: c.cost.cycles.issue)
     assert deep.cost.launch_seconds > 2 * LAUNCH_SECONDS
-    assert all(c.cost.launch_seconds == LAUNCH_SECONDS for c in found if c.depth == 1)
+    assert all(
+        c.cost.launch_seconds == LAUNCH_SECONDS
+        for c in found
+        if c.depth == 1 and not c.schedule.reads_memory
+    )
     plates = compared("heat-2d", (4096, 4096))
-    assert {c.cost.launch_seconds for c in plates} == {LAUNCH_SECONDS}
+    tiles = [c for c in plates if not c.schedule.reads_memory]
+    assert {c.cost.launch_seconds for c in tiles} == {LAUNCH_SECONDS}
 
 
 @pytest.mark.covering(every=2)

@@ -17,10 +17,10 @@ from support.sizes import seeds
 from support.ways_out import ways
 from timetile.dialects.tile import KernelOp
 from timetile.lowering import lower_tile_to_gpu
-from timetile.lowering.ptx.module import print_module
+from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.passes.diagnostics import CompileError
 from timetile.passes.targets.target import Target
-from timetile.runtime.kernels.of_program import ProgramKernels, kernels_of
+from timetile.runtime.kernels.of_program import ProgramKernels
 
 FARTHEST = 16
 """Refusals on a way."""
