@@ -29,7 +29,8 @@ from check_programs import difference, programs, values_of
 
 import timetile
 from timetile.passes.diagnostics import CompileError
-from timetile.runtime.bundle.c_host import C_TYPES, c_name
+from timetile.runtime.bundle.c_host import C_TYPES
+from timetile.runtime.bundle.c_names import c_name
 from timetile.runtime.bundle.files import write_bundle
 
 HELPERS = """\

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import inspect
 import linecache
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from functools import lru_cache
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 
 from timetile.passes.diagnostics import CompileError
 
 OWN = Path(__file__).parent
+
+Positions = tuple[tuple[int | None, int | None, int | None, int | None], ...]
+"""First line, last line, first column and last column of each instruction."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +65,35 @@ class StencilError(CompileError):
         )
 
 
-def place_in(code: CodeType, instruction: int, line: int | None) -> SourcePlace:
+@dataclass(frozen=True)
+class SameCode:
+    """Code compared by identity: Python compares and hashes its code by content, slowly."""
+
+    code: CodeType
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SameCode) and self.code is other.code
+
+    def __hash__(self) -> int:
+        return id(self.code)
+
+
+@lru_cache(maxsize=1)
+def positions(same: SameCode) -> Positions:
+    """
+    The lines and columns of a function's instructions. Those of the latest function are kept, since
+    tracing asks for each of its operations.
+    """
+    return tuple(same.code.co_positions())
+
+
+def place_in(code: CodeType, instruction: int) -> SourcePlace:
     """The expression of an instruction, given by its offset in bytes."""
-    found = next(islice(code.co_positions(), max(instruction, 0) // 2, None), None)
-    first, last, start, end = found or (None, None, None, None)
-    known = first or line or code.co_firstlineno
+    found = positions(SameCode(code))
+    number = max(instruction, 0) // 2
+    nowhere = (None, None, None, None)
+    first, last, start, end = found[number] if number < len(found) else nowhere
+    known = first or code.co_firstlineno
     if last is None or start is None or end is None:
         return SourcePlace(code.co_filename, known)
     return SourcePlace(code.co_filename, known, last, start, end)
@@ -85,10 +112,20 @@ def frames() -> Iterator[FrameType]:
         frame = frame.f_back
 
 
+def user_frame() -> FrameType:
+    """The innermost frame of the user's code."""
+    return next(frame for frame in frames() if not is_own(frame))
+
+
+def caller_locals() -> Mapping[str, object]:
+    """The local names of the user's code that called timetile."""
+    return user_frame().f_locals
+
+
 def current_place() -> SourcePlace:
     """The evaluated expression of the user's code."""
-    frame = next(frame for frame in frames() if not is_own(frame))
-    return place_in(frame.f_code, frame.f_lasti, frame.f_lineno)
+    frame = user_frame()
+    return place_in(frame.f_code, frame.f_lasti)
 
 
 def error(reason: str) -> StencilError:
@@ -105,7 +142,7 @@ def place_of_traceback(traceback: TracebackType | None) -> SourcePlace | None:
         last = last.tb_next
     if last is None or is_own(last.tb_frame):
         return None
-    return place_in(last.tb_frame.f_code, last.tb_lasti, last.tb_lineno)
+    return place_in(last.tb_frame.f_code, last.tb_lasti)
 
 
 def place_of_function(code: CodeType) -> SourcePlace:

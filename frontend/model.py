@@ -102,6 +102,10 @@ class Model:
         self._latest: tuple[tuple[int, ...], DType] | None = None
         self._held: list[Any] = []
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The step and its options: a copy, or a model in another process, compiles anew."""
+        return {**self.__dict__, "_programs": {}, "_held": []}
+
     def __repr__(self) -> str:
         names = ", ".join([*self.step.fields, *self.step.scalars])
         return f"<timetile model {self.step.label} of {names}>"

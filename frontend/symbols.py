@@ -142,7 +142,7 @@ def check_offset(name: str, offset: object) -> None:
             f"{name} is indexed by a value of the cell, and offsets are constants; write a number, "
             "and choose between several with timetile.where"
         )
-    whole = isinstance(offset, int | np.integer) and not isinstance(offset, bool)
+    whole = is_whole_number(offset)
     if offset is not None and not whole:
         raise error(
             f"{name} is indexed by {offset!r}, and offsets are whole numbers; write an int for "
@@ -156,10 +156,15 @@ def is_slice(part: object) -> TypeGuard[slice[Any, Any, Any]]:
 
 
 def is_plain(part: object) -> bool:
-    """A slice of numbers without a step."""
+    """A slice of whole numbers, Python's or NumPy's, without a step."""
     if not is_slice(part) or part.step not in (None, 1):
         return False
-    return all(k is None or isinstance(k, int) for k in (part.start, part.stop))
+    return all(k is None or is_whole_number(k) for k in (part.start, part.stop))
+
+
+def is_whole_number(number: object) -> bool:
+    """Whether an object is a whole number, Python's or NumPy's; a truth value is none."""
+    return isinstance(number, int | np.integer) and not isinstance(number, bool)
 
 
 class Level(WholeField):

@@ -7,11 +7,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated, get_args, get_origin
 
 from timetile.frontend.boundaries import Boundary, FieldEdges, edges_of
 from timetile.frontend.errors import (
     SourcePlace,
     StencilError,
+    caller_locals,
     error,
     place_of_function,
     place_of_traceback,
@@ -81,18 +83,20 @@ def walk(values: Sequence[Value]) -> Iterator[Value]:
             stack.extend((operand, False) for operand in reversed(value.operands))
 
 
-def annotation_of(parameter: inspect.Parameter) -> object:
-    """The declared type of a parameter."""
+def annotation_of(parameter: inspect.Parameter, function: Callable[..., object]) -> object:
+    """
+    The declared type of a parameter, without what `typing.Annotated` adds. Text is read with the
+    names around the function, those of a function around it too; text without meaning at run time
+    stays text.
+    """
     found = parameter.annotation
-    return DECLARED.get(found, found) if isinstance(found, str) else found
-
-
-def signature_of(function: Callable[..., object]) -> inspect.Signature:
-    """The signature of a function, with annotations as objects if they have a meaning."""
-    try:
-        return inspect.signature(function, eval_str=True)
-    except (NameError, AttributeError):
-        return inspect.signature(function)
+    if isinstance(found, str):
+        names = {**caller_locals(), **inspect.getclosurevars(function).nonlocals}
+        try:
+            found = eval(found, function.__globals__, names)
+        except (NameError, AttributeError, SyntaxError, TypeError):
+            found = DECLARED.get(found, found)
+    return get_args(found)[0] if get_origin(found) is Annotated else found
 
 
 def arguments_of(
@@ -100,7 +104,7 @@ def arguments_of(
 ) -> dict[str, Field | Scalar | Series]:
     """The symbols for the arguments of a step function."""
     symbols: dict[str, Field | Scalar | Series] = {}
-    for name, parameter in signature_of(function).parameters.items():
+    for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
             raise StencilError(f"{name} is no plain argument; name each field and scalar", place)
         if parameter.default is not inspect.Parameter.empty:
@@ -111,7 +115,7 @@ def arguments_of(
             )
         if name in TAKEN:
             raise StencilError(f"{name} is an argument of {TAKEN[name]}; take another name", place)
-        kind = annotation_of(parameter)
+        kind = annotation_of(parameter, function)
         if kind is Field:
             symbols[name] = Field(recorder, name)
         elif kind is Scalar:

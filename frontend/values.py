@@ -296,7 +296,12 @@ def whole_division(name: str, operands: Sequence[Value]) -> Value:
 
 
 def power(base: Value, exponent: Value) -> Value:
-    """A power: products for a small whole exponent, a root for an exponent of a half."""
+    """
+    A power: products for a small whole exponent, a root for an exponent of a half. As in NumPy, an
+    integer to the power of a float is a float.
+    """
+    if exponent.kind is Kind.FLOAT:
+        base = as_float(base)
     number = number_of(exponent)
     if number == 0.5:
         return made("sqrt", base)

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from timetile.dialects.cell_types import CELL_TYPES
 from timetile.lowering.ptx.symbols import symbol
 from timetile.lowering.tile_to_gpu.message_buffers import HEADER_WORDS
+from timetile.runtime.bundle.c_names import c_word, distinct_names
 from timetile.runtime.bundle.plan import Argument, BundleAction, BundlePlan, KernelEntry
 
 C_TYPES = {str(kind): row.c for kind, row in CELL_TYPES.items()}
 """The C type of a number, by the text of the kernel's type; an `i1` is one byte."""
 
 
-def c_name(name: str) -> str:
-    """A name valid in C, kept readable."""
-    made = re.sub(r"\W", "_", name)
-    return f"_{made}" if made[:1].isdigit() else made
-
-
 def header(plan: BundlePlan) -> str:
     """The header: the arguments, and three functions."""
-    name = c_name(plan.name)
-    fields = [field_line(argument) for argument in plan.arguments if argument.kind == "field"]
-    scalars = [
-        f"  {C_TYPES[a.type]} {c_name(a.name)};" for a in plan.arguments if a.kind == "scalar"
+    name = c_word(plan.name)
+    named = list(zip(plan.arguments, member_names(plan)))
+    fields = [
+        field_line(argument, member) for argument, member in named if argument.kind == "field"
     ]
+    scalars = [f"  {C_TYPES[a.type]} {member};" for a, member in named if a.kind == "scalar"]
     members = "\n".join([*fields, *scalars]) or "  char nothing;"
     latest = ", ".join(map(str, plan.latest))
     return f"""\
-/* {plan.name}: {plan.steps} steps, made by timetile. Needs cuda.h and the CUDA driver (-lcuda). */
+/* {name}: {plan.steps} steps, made by timetile. Needs cuda.h and the CUDA driver (-lcuda). */
 #ifndef TIMETILE_{name.upper()}_H
 #define TIMETILE_{name.upper()}_H
 
@@ -59,18 +54,20 @@ void {name}_unload({name}_program *program);
 """
 
 
-def field_line(argument: Argument) -> str:
+def member_names(plan: BundlePlan) -> list[str]:
+    """The name of each argument in C."""
+    return distinct_names(argument.name for argument in plan.arguments)
+
+
+def field_line(argument: Argument, member: str) -> str:
     """The member of a field."""
     shape = " x ".join(map(str, argument.shape))
-    return (
-        f"  CUdeviceptr {c_name(argument.name)}; /* {shape} of {argument.type}, {argument.bytes} "
-        "bytes */"
-    )
+    return f"  CUdeviceptr {member}; /* {shape} of {argument.type}, {argument.bytes} bytes */"
 
 
 def source(plan: BundlePlan) -> str:
     """The source: static tables, and launches in order."""
-    name = c_name(plan.name)
+    name = c_word(plan.name)
     functions = (preparing(name), loading(name), launching(name), running(plan))
     return "\n".join((tables(plan), *functions))
 
@@ -82,12 +79,12 @@ def fields_of(plan: BundlePlan) -> list[Argument]:
 
 def tables(plan: BundlePlan) -> str:
     """The facts of the kernels, and the members of a loaded program."""
-    name = c_name(plan.name)
+    name = c_word(plan.name)
     kernels = "\n".join(kernel_line(kernel) for kernel in plan.kernels)
     scratch = ", ".join(map(str, plan.scratch)) or "0"
     fields = fields_of(plan)
     return f"""\
-/* {plan.name}: {plan.steps} steps, made by timetile. */
+/* {name}: {plan.steps} steps, made by timetile. */
 #include "{name}.h"
 
 #include <stdio.h>
@@ -206,10 +203,10 @@ static CUresult launch({name}_program *program, int k, void **parameters, int co
 
 def running(plan: BundlePlan) -> str:
     """The C function with the launches of a run, in order."""
-    name = c_name(plan.name)
-    buffers = "\n".join(
-        f"  buffer[{k}] = arguments->{c_name(a.name)};" for k, a in enumerate(fields_of(plan))
-    )
+    name = c_word(plan.name)
+    named = zip(plan.arguments, member_names(plan))
+    fields = [member for argument, member in named if argument.kind == "field"]
+    buffers = "\n".join(f"  buffer[{k}] = arguments->{member};" for k, member in enumerate(fields))
     launches = "\n".join(lines(plan, plan.actions, "  "))
     return f"""\
 int {name}_run({name}_program *program, const {name}_arguments *arguments, CUstream stream) {{
@@ -260,6 +257,7 @@ def bytes_of(plan: BundlePlan, buffer: int) -> int:
 def launch_lines(plan: BundlePlan, action: BundleAction, indent: str) -> list[str]:
     """The statement of a launch: parameters by address."""
     names = [kernel.name for kernel in plan.kernels]
+    members = member_names(plan)
     place = names.index(action["launch"])
     kinds = plan.kernels[place].parameters
     before: list[str] = []
@@ -271,13 +269,13 @@ def launch_lines(plan: BundlePlan, action: BundleAction, indent: str) -> list[st
         c_type = C_TYPES[kind]
         if "scalar" in operand:
             position: int = operand["scalar"]
-            value = f"arguments->{c_name(plan.arguments[position].name)}"
+            value = f"arguments->{members[position]}"
         else:
             value = c_number(operand["constant"])
         before.append(f"{indent}  {c_type} number{number} = {value};")
         values.append(f"&number{number}")
     return [
-        f"{indent}{{ /* {action['launch']} */",
+        f"{indent}{{ /* {c_word(action['launch'])} */",
         *before,
         f"{indent}  void *parameters[] = {{{', '.join([*values, '0', '0'])}}};",
         f"{indent}  TRY(launch(program, {place}, parameters, {len(values)}, stream));",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from timetile.runtime.bundle.c_host import c_name, header, source
+from timetile.runtime.bundle.c_host import header, source
+from timetile.runtime.bundle.c_names import c_word
 from timetile.runtime.bundle.plan import bundle_plan
 from timetile.runtime.program.compiled_program import CompiledProgram
 
@@ -17,7 +18,7 @@ def bundle_files(program: CompiledProgram, steps: int | None) -> dict[str, bytes
     host during a run.
     """
     plan = bundle_plan(program, steps)
-    name = c_name(plan.name)
+    name = c_word(plan.name)
     files: dict[str, bytes] = {}
     for entry in plan.kernels:
         kernel = program.kernels.kernel(entry.name)

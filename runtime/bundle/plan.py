@@ -24,6 +24,7 @@ from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.diagnostics import refuse
 from timetile.passes.raising.memory import is_alias
 from timetile.passes.raising.narrow_fields import is_read_in_place
+from timetile.runtime.bundle.c_names import distinct_names
 from timetile.runtime.host.loop_facts import is_trip_count
 from timetile.runtime.kernels.planning import planned_function
 from timetile.runtime.program.compiled_program import CompiledProgram
@@ -248,12 +249,13 @@ class Planner:
         for op in self.program.kernels.tiled.ops:
             if isinstance(op, KernelOp):
                 kinds[op.sym_name.data] = tuple(map(parameter_kind, op.body.block.args))
-        for name in names_in(self.plan.actions):
+        launched = names_in(self.plan.actions)
+        for name, file in zip(launched, distinct_names(launched), strict=True):
             made = self.program.kernels.kernel(name)
             kind = "cubin" if made.cubin is not None else "ptx"
             self.plan.kernels.append(
                 KernelEntry(
-                    name, f"{name}.{kind}", made.grid, made.block, made.cluster,
+                    name, f"{file}.{kind}", made.grid, made.block, made.cluster,
                     made.shared_bytes, made.blocks_per_tile, made.message_words, kinds[name],
                 )
             )  # fmt: skip

@@ -83,7 +83,10 @@ def positive(text: str) -> int:
 def add_program_options(parser: argparse.ArgumentParser) -> None:
     """Add the options shared by `run`, `compile` and `explain`."""
     parser.add_argument(
-        "program", type=Path, metavar="PROGRAM.mlir", help="a function with a time loop"
+        "program",
+        type=Path,
+        metavar="PROGRAM.mlir",
+        help="a function with a time loop; - for standard input",
     )
     parser.add_argument(
         "--function", metavar="NAME", help="the function, for programs with several functions"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from xdsl.passes import ModulePass
@@ -37,6 +39,16 @@ def parse_passes(spec: str) -> tuple[ModulePass, ...]:
         raise UsageError(f"--pipeline {spec!r} cannot be used: {error}") from error
 
 
+STANDARD_INPUT = Path("-")
+"""The name of standard input, as for `xdsl-opt`."""
+
+
+@cache
+def program_from_standard_input() -> str:
+    """The text on standard input, which can be read only once."""
+    return sys.stdin.read()
+
+
 def check_program_path(path: Path) -> None:
     """UsageError for the name of an example, and for a program in Python."""
     if path.suffix == ".py":
@@ -59,6 +71,7 @@ def compiled(
         raise UsageError(
             "--depth has no effect with --pipeline; write temporal-fusion{depths=N} in the pipeline"
         )
+    is_read = options.program == STANDARD_INPUT
     check_program_path(options.program)
     check_device(options.device, executor)
     try:
@@ -67,7 +80,7 @@ def compiled(
         raise UsageError(str(error)) from error
     try:
         program = compile_program(
-            options.program,
+            program_from_standard_input() if is_read else options.program,
             executor=executor,
             depth=options.depth,
             arch=options.arch,

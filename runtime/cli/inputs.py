@@ -258,8 +258,7 @@ class Arguments:
             )
         try:
             values = [checked_argument(p, self.values[p.position]) for p in self.program.parameters]
-            fields = zip(self.program.parameters, values)
-            check_memory([value for p, value in fields if not p.is_series])
+            check_memory(self.program.parameters, values, self.program.constant_arguments)
         except (TypeError, ValueError) as error:
             raise UsageError(str(error)) from error
         return values

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, Protocol, TypeGuard
 
 import numpy as np
@@ -247,22 +247,13 @@ def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], step: int) -
     return True
 
 
-def spans_overlap(spans: list[tuple[int, int, int]]) -> tuple[int, int] | None:
+def shared_pairs(spans: list[tuple[int, int, int]]) -> Iterator[tuple[int, int]]:
     """
-    The positions of two arguments with overlapping memory; None without overlap. Spans are (start,
-    end, position).
+    The positions of every two arguments with overlapping memory. Spans are (start, end, position).
     """
     ordered = sorted(spans)
-    for (_, end, first), (start, _, second) in pairwise(ordered):
-        if start < end:
-            return min(first, second), max(first, second)
-    return None
-
-
-def check_aliasing(spans: list[tuple[int, int, int]]) -> None:
-    """Raise ValueError where two arguments share memory."""
-    pair = spans_overlap(spans)
-    if pair is not None:
-        raise ValueError(
-            f"arguments {pair[0]} and {pair[1]} share memory; give every field separate memory"
-        )
+    for k, (_, end, first) in enumerate(ordered):
+        for start, _, second in ordered[k + 1 :]:
+            if start >= end:
+                break
+            yield min(first, second), max(first, second)

@@ -20,7 +20,7 @@ from timetile.runtime.cache.store import Cache
 from timetile.runtime.kernels.kernel import Parts
 from timetile.runtime.kernels.of_program import raise_program
 from timetile.runtime.kernels.options import Options
-from timetile.runtime.loading.modules import load, load_text, make_context
+from timetile.runtime.loading.modules import load, load_text, make_context, text_of
 
 
 def raised(program: ModuleOp | str | Path, options: Options, cache: Cache | None) -> ModuleOp:
@@ -31,7 +31,7 @@ def raised(program: ModuleOp | str | Path, options: Options, cache: Cache | None
     if cache is None or isinstance(program, ModuleOp):
         return raise_program(load(program), options)
     name = str(program) if isinstance(program, Path) else "<program>"
-    text = program.read_text() if isinstance(program, Path) else program
+    text = text_of(program) if isinstance(program, Path) else program
     versions = (timetile.__version__, sources_key(), version("xdsl"))
     said = (",".join(map(str, options.temporal_passes())), options.function)
     # The key leaves out the file's name: locations are stored beside the text, and take the name on

@@ -69,8 +69,21 @@ class LocatingParser(Parser):
         return op
 
 
+BYTE_ORDER_MARK = "\ufeff"
+"""Put at the beginning of files by some editors; no part of a program."""
+
+
+def text_of(path: Path) -> str:
+    """The text of a program's file, in UTF-8."""
+    return path.read_text(encoding="utf-8")
+
+
 def load_text(text: str, name: str = "<program>") -> ModuleOp:
-    """Parse and verify a program. Raises CompileError, with the place of an error."""
+    """
+    Parse and verify a program, with or without a byte order mark. Raises CompileError, with the
+    place of an error.
+    """
+    text = text.removeprefix(BYTE_ORDER_MARK)
     if not text.strip():
         raise CompileError(f"{name} is empty; write a function with a time loop")
     if text.endswith(".mlir") and "\n" not in text:
@@ -172,6 +185,6 @@ def load(program: ModuleOp | str | Path) -> ModuleOp:
         case ModuleOp():
             return program.clone()
         case Path():
-            return load_text(program.read_text(), str(program))
+            return load_text(text_of(program), str(program))
         case str():
             return load_text(program)

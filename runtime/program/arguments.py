@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from operator import index
 from typing import Any
 
@@ -12,7 +12,6 @@ from xdsl.ir import Attribute
 from timetile.runtime.arithmetic.cells import dtype_of
 from timetile.runtime.host.arrays import (
     DeviceArray,
-    check_aliasing,
     check_alignment,
     check_numpy,
     check_shape,
@@ -20,6 +19,7 @@ from timetile.runtime.host.arrays import (
     from_device,
     is_numpy_array,
     is_on_device,
+    shared_pairs,
 )
 from timetile.runtime.host.parameters import Parameter
 
@@ -34,6 +34,8 @@ def checked_argument(parameter: Parameter, value: Any, stream: int = 0) -> Any:
     if parameter.is_series:
         return checked_numbers(label, value, parameter.kind)
     if parameter.bounds is None:
+        if parameter.is_steps and isinstance(value, bool | np.bool_):
+            raise TypeError(f"argument {label} is the number of steps, an int, got {value!r}")
         number = checked_scalar(label, value, parameter.kind)
         if parameter.is_steps and number < 0:
             raise ValueError(
@@ -78,14 +80,19 @@ def checked_numbers(label: str, value: Any, kind: Attribute) -> np.ndarray[Any, 
     return value.copy()
 
 
-def check_memory(values: Sequence[Any]) -> None:
+def check_memory(
+    parameters: Sequence[Parameter], values: Sequence[Any], constant: Collection[int]
+) -> None:
     """
     Raise TypeError for fields on different sides, host and device, and ValueError for two fields
-    that share memory.
+    that share memory, unless the program writes neither: `constant` are the positions of fields
+    that are only read.
     """
     spans: list[tuple[int, int, int]] = []
     kinds: set[type] = set()
-    for position, value in enumerate(values):
+    for position, (parameter, value) in enumerate(zip(parameters, values, strict=True)):
+        if parameter.is_series:
+            continue
         if is_numpy_array(value):
             start = value.__array_interface__["data"][0]
             spans.append((start, start + value.nbytes, position))
@@ -97,15 +104,23 @@ def check_memory(values: Sequence[Any]) -> None:
         raise TypeError(
             "some fields are NumPy arrays and some are on the device; pass all of one kind"
         )
-    check_aliasing(spans)
+    for first, second in shared_pairs(spans):
+        if first not in constant or second not in constant:
+            raise ValueError(
+                f"arguments {parameters[first].label} and {parameters[second].label} share memory; "
+                "give every field separate memory"
+            )
 
 
 def stream_handle(stream: Any) -> int:
     """
     The handle of a stream: an integer, or an object with `__cuda_stream__`; 0 for the default.
+    Raises TypeError for other objects, truth values too.
     """
     if stream is None:
         return 0
+    if isinstance(stream, bool | np.bool_):
+        raise TypeError(f"a stream is a handle or an object with __cuda_stream__, got {stream!r}")
     if hasattr(stream, "__cuda_stream__"):
         return int(stream.__cuda_stream__()[1])
     return index(stream)

@@ -48,6 +48,7 @@ from timetile.runtime.program.pieces import Span, check_pieces, in_pieces
 from timetile.runtime.program.rehearsal import is_worth_it, rehearse
 from timetile.runtime.program.results import RunResult, next_order
 from timetile.runtime.program.unused_options import UnusedOptions
+from timetile.runtime.program.written_fields import constant_arguments
 
 Executor = Literal["gpu", "cpu", "numpy", "planes", "simt", "ptx"]
 
@@ -113,6 +114,11 @@ class CompiledProgram:
         # When the process ends, the driver frees the memory, and may already be gone.
         given_back.atexit = False
 
+    @cached_property
+    def constant_arguments(self) -> frozenset[int]:
+        """The positions of arguments that a run only reads; two such may share memory."""
+        return constant_arguments(self.function)
+
     @property
     def name(self) -> str:
         """The name of the function, as `@heat`."""
@@ -145,7 +151,7 @@ class CompiledProgram:
         given = bound(self.name, self.parameters, arguments, named, steps)
         on = stream_handle(stream)
         values = [checked_argument(p, a, on) for p, a in zip(self.parameters, given)]
-        check_memory([v for p, v in zip(self.parameters, values) if not p.is_series])
+        check_memory(self.parameters, values, self.constant_arguments)
         if self.is_rehearsed:
             rehearse(self.function, values, steps, self.loops)
         if any(isinstance(value, DeviceArray) for value in values):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from operator import index
 from typing import TypeVar, cast
 
+import numpy as np
 from xdsl.dialects import llvm, scf, stencil
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
@@ -26,7 +27,7 @@ State = TypeVar("State")
 
 def checked_steps(steps: object) -> int:
     """A number of steps. Raises TypeError for no int, ValueError for a negative number."""
-    if not hasattr(steps, "__index__"):
+    if not hasattr(steps, "__index__") or isinstance(steps, bool | np.bool_):
         raise TypeError(f"the number of steps is an int, got {steps!r}")
     count = index(cast("int", steps))
     if count < 0:
@@ -153,7 +154,9 @@ def in_pieces(
     number of steps, or an `every` below 1.
     """
     steps = checked_steps(steps)
-    if checked_steps(every) < 1:
+    if not hasattr(every, "__index__") or isinstance(every, bool | np.bool_):
+        raise TypeError(f"a run stops after every so many steps, an int, got {every!r}")
+    if index(every) < 1:
         raise ValueError(f"a run stops after every so many steps, 1 or more, got {every}")
 
     def pieces(state: State) -> Iterator[tuple[int, State]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xdsl.dialects import memref, scf
+from xdsl.dialects import gpu, llvm, memref, scf
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import Block, BlockArgument, SSAValue
@@ -14,6 +14,16 @@ from timetile.passes.analysis.launches.liveness import written_arguments as writ
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.raising.memory import memory_of
 from timetile.runtime.program.results import argument_of, begins_with
+
+CHANGES_MEMORY = (
+    CallOp,
+    gpu.MemcpyOp,
+    llvm.StoreOp,
+    memref.AtomicRMWOp,
+    memref.CopyOp,
+    memref.StoreOp,
+)
+"""Operations by which the host itself may write an argument."""
 
 
 def roots_of(value: SSAValue, entry: Block) -> Iterator[int]:
@@ -101,3 +111,13 @@ def written_arguments(function: FuncOp) -> dict[int, StencilBoundsAttr | None]:
                     known = written.get(position)
                     written[position] = box if known is None else known | box
     return written
+
+
+def constant_arguments(function: FuncOp) -> frozenset[int]:
+    """
+    The positions of arguments that a function only reads. None in a function where the host itself
+    changes memory.
+    """
+    if any(isinstance(op, CHANGES_MEMORY) for op in function.body.walk()):
+        return frozenset()
+    return frozenset(range(len(function.body.block.args))) - written_arguments(function).keys()

@@ -143,13 +143,13 @@ WRONG = [
         "one-array-twice",
         lambda: [array := np.ones(SHAPE), array, 3],
         ValueError,
-        "arguments 0 and 1 share memory; give every field separate memory",
+        "arguments 0 (%u) and 1 (%v) share memory; give every field separate memory",
     ),
     Case(
         "arrays-that-overlap",
         lambda: overlapping(62),
         ValueError,
-        "arguments 0 and 1 share memory; give every field separate memory",
+        "arguments 0 (%u) and 1 (%v) share memory; give every field separate memory",
     ),
     Case(
         "an-array-for-a-scalar",
@@ -219,7 +219,7 @@ ON_DEVICE = [
         "device-arrays-that-overlap",
         lambda: [DeviceArray(1 << 20), DeviceArray((1 << 20) + 496), 3],
         ValueError,
-        "arguments 0 and 1 share memory; give every field separate memory",
+        "arguments 0 (%u) and 1 (%v) share memory; give every field separate memory",
     ),
 ]
 

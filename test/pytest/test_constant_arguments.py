@@ -1,0 +1,43 @@
+"""Fields that a program only reads may share memory; a field that it writes shares none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import timetile
+from timetile.runtime.program.compiled_program import Executor
+
+
+@timetile.stencil
+def flux(u: timetile.Field, c: timetile.Field, d: timetile.Field) -> None:
+    u.next = c[0, 0] * u[-1, 0] + d[0, 0] * u[1, 0]
+
+
+WHOLE = np.random.default_rng(2).random((21, 30))
+SHARED = {
+    "one array twice": (WHOLE[:-1], WHOLE[:-1]),
+    "views of neighbours": (WHOLE[:-1], WHOLE[1:]),
+    "neighbours turned round": (WHOLE[1:], WHOLE[:-1]),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+@pytest.mark.parametrize("executor", ["cpu", "numpy", "planes", "simt"])
+def test_coefficients_are_views_of_one_array(executor: Executor, name: str):
+    c, d = SHARED[name]
+    u = np.random.default_rng(3).random((20, 30))
+    model = flux.on(executor=executor, fp_contract="off")
+    shared = model.advance({"u": u, "c": c, "d": d}, 3)["u"]
+    apart = model.advance({"u": u, "c": c.copy(), "d": d.copy()}, 3)["u"]
+    np.testing.assert_array_equal(shared, apart)
+
+
+def test_a_written_field_shares_no_memory():
+    program = flux.on(executor="numpy").program((20, 30))
+    names = [parameter.name for parameter in program.parameters]
+    assert sorted(names[k] or "" for k in program.constant_arguments) == ["c", "d", "steps"]
+    fields = {p.name: np.zeros((20, 30)) for p in program.parameters if p.name and p.bounds}
+    written = next(name for name in fields if name not in ("c", "d"))
+    with pytest.raises(ValueError, match=rf"\(%{written}\).* share memory; give every field"):
+        program(**{**fields, "c": fields[written]}, steps=1)
