@@ -14,7 +14,7 @@ import pytest
 import timetile
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence as OnlyForTypeCheckers
+    from types import NoneType as OnlyForTypeCheckers
 
 
 def module_under_another_name() -> timetile.Model:
@@ -40,7 +40,7 @@ def type_under_another_name() -> timetile.Model:
 
 def beside_a_name_for_type_checkers() -> timetile.Model:
     @timetile.stencil
-    def step(u: timetile.Field, k: timetile.Scalar) -> OnlyForTypeCheckers[float] | None:
+    def step(u: timetile.Field, k: timetile.Scalar) -> OnlyForTypeCheckers:
         u.next = k * u[0]
 
     return step

@@ -37,7 +37,6 @@ def test_a_written_field_shares_no_memory():
     program = flux.on(executor="numpy").program((20, 30))
     names = [parameter.name for parameter in program.parameters]
     assert sorted(names[k] or "" for k in program.constant_arguments) == ["c", "d", "steps"]
-    fields = {p.name: np.zeros((20, 30)) for p in program.parameters if p.name and p.bounds}
-    written = next(name for name in fields if name not in ("c", "d"))
-    with pytest.raises(ValueError, match=rf"\(%{written}\).* share memory; give every field"):
-        program(**{**fields, "c": fields[written]}, steps=1)
+    u, following, d = (np.zeros((20, 30)) for _ in range(3))
+    with pytest.raises(ValueError, match=r"0 \(%u\) and 2 \(%c\) share memory; give every field"):
+        program(u, following, u, d, steps=1)
