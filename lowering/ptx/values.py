@@ -12,7 +12,7 @@ from collections.abc import Callable
 from xdsl.dialects import arith
 from xdsl.dialects import math as xmath
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32, f64, i1, i32
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from timetile.dialects import nvvm, simt
 from timetile.dialects.cell_types import value_bytes
@@ -115,6 +115,9 @@ def print_constant(w: Writer, op: arith.ConstantOp) -> None:
 def print_conversion(w: Writer, op: Operation) -> None:
     """Print a conversion."""
     source, target = op.operands[0], op.results[0]
+    if isinstance(op, arith.SIToFPOp) and (condition := condition_behind(source)) is not None:
+        print_condition_as_float(w, target, condition)
+        return
     to, of = REGISTERS[target.type][1], REGISTERS[source.type][1]
     if to == of:
         w.names[target] = w.use(source)
@@ -133,13 +136,40 @@ def print_extui(w: Writer, op: arith.ExtUIOp) -> None:
 
 def print_unsigned_to_float(w: Writer, op: arith.UIToFPOp) -> None:
     """Print a conversion of an unsigned integer to a float."""
-    kind = REGISTERS[op.result.type][1]
-    if op.input.type == i1:
-        one, zero = (float_literal(x, op.result.type) for x in (1.0, 0.0))
-        w.line(f"selp.{kind} {w.define(op.result)}, {one}, {zero}, {w.use(op.input)}")
-    else:
-        source = bits("u", op.input.type)
-        w.line(f"cvt.rn.{kind}.{source} {w.define(op.result)}, {w.use(op.input)}")
+    condition = op.input if op.input.type == i1 else condition_behind(op.input)
+    if condition is not None:
+        print_condition_as_float(w, op.result, condition)
+        return
+    kind, source = REGISTERS[op.result.type][1], bits("u", op.input.type)
+    w.line(f"cvt.rn.{kind}.{source} {w.define(op.result)}, {w.use(op.input)}")
+
+
+def condition_behind(value: SSAValue) -> SSAValue | None:
+    """The condition whose truth, 0 or 1, is the integer; None for other integers."""
+    if isinstance(value.owner, arith.ExtUIOp) and value.owner.input.type == i1:
+        return value.owner.input
+    return None
+
+
+def print_condition_as_float(w: Writer, result: SSAValue, condition: SSAValue) -> None:
+    """Print 1.0 where a condition holds, else 0.0."""
+    one, zero = (float_literal(x, result.type) for x in (1.0, 0.0))
+    print_choice(w, result, one, zero, w.use(condition))
+
+
+def print_choice(w: Writer, result: SSAValue, a: str, b: str, mask: str) -> None:
+    """
+    Print a selection of floats. Two literals of FP32 are selected as words: NVIDIA's assembler
+    (ptxas and nvJitLink 13) takes -0.0 for 0.0 in a `selp.f32` of 1.0 and -0.0, and where the bits
+    of a negated `selp.f32` of 1.0 and 0.0 are compared.
+    """
+    if result.type == f32 and a.startswith("0f") and b.startswith("0f"):
+        word = w.register(i32)
+        first, second = (f"0x{literal.removeprefix('0f')}" for literal in (a, b))
+        w.line(f"selp.b32 {word}, {first}, {second}, {mask}")
+        w.line(f"mov.b32 {w.define(result)}, {word}")
+        return
+    w.line(f"selp.{REGISTERS[result.type][1]} {w.define(result)}, {a}, {b}, {mask}")
 
 
 def print_to_integer(w: Writer, op: arith.FPToSIOp | arith.FPToUIOp) -> None:
@@ -227,8 +257,7 @@ def print_select(w: Writer, op: arith.SelectOp) -> None:
         w.line(f"and.pred {other}, {b}, {other}")
         w.line(f"or.pred {w.define(op.result)}, {kept}, {other}")
         return
-    kind = REGISTERS[op.result.type][1]
-    w.line(f"selp.{kind} {w.define(op.result)}, {a}, {b}, {mask}")
+    print_choice(w, op.result, a, b, mask)
 
 
 def print_propagating(w: Writer, op: arith.MaximumfOp | arith.MinimumfOp) -> None:
