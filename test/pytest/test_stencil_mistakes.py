@@ -166,7 +166,7 @@ WRONG_CALLS: list[tuple[Call, type[Exception], str]] = [
     (
         lambda model: model.snapshots(STATE, 3, 1.5, k=0.1),
         TypeError,
-        "the number of steps is an int, got 1.5",
+        "a run stops after every so many steps, an int, got 1.5",
     ),
     (
         lambda model: model.advance(STATE, k=np.ones(5)),
