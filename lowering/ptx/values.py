@@ -159,7 +159,7 @@ def print_condition_as_float(w: Writer, result: SSAValue, condition: SSAValue) -
 
 def print_choice(w: Writer, result: SSAValue, a: str, b: str, mask: str) -> None:
     """
-    Print a selection of floats. Two literals of FP32 are selected as words: NVIDIA's assembler
+    Print a selection of numbers. Two literals of FP32 are selected as words: NVIDIA's assembler
     (ptxas and nvJitLink 13) takes -0.0 for 0.0 in a `selp.f32` of 1.0 and -0.0, and where the bits
     of a negated `selp.f32` of 1.0 and 0.0 are compared.
     """

@@ -25,11 +25,16 @@ from timetile.runtime.program.results import argument_of, begins_with
 State = TypeVar("State")
 
 
+def checked_count(value: object, what: str) -> int:
+    """A whole number, Python's or NumPy's. Raises TypeError for others, and for a truth value."""
+    if not hasattr(value, "__index__") or isinstance(value, bool | np.bool_):
+        raise TypeError(f"{what}, got {value!r}")
+    return index(cast("int", value))
+
+
 def checked_steps(steps: object) -> int:
     """A number of steps. Raises TypeError for no int, ValueError for a negative number."""
-    if not hasattr(steps, "__index__") or isinstance(steps, bool | np.bool_):
-        raise TypeError(f"the number of steps is an int, got {steps!r}")
-    count = index(cast("int", steps))
+    count = checked_count(steps, "the number of steps is an int")
     if count < 0:
         raise ValueError(f"the number of steps is not negative, got {steps}")
     return count
@@ -154,9 +159,7 @@ def in_pieces(
     number of steps, or an `every` below 1.
     """
     steps = checked_steps(steps)
-    if not hasattr(every, "__index__") or isinstance(every, bool | np.bool_):
-        raise TypeError(f"a run stops after every so many steps, an int, got {every!r}")
-    if index(every) < 1:
+    if checked_count(every, "a run stops after every so many steps, an int") < 1:
         raise ValueError(f"a run stops after every so many steps, 1 or more, got {every}")
 
     def pieces(state: State) -> Iterator[tuple[int, State]]:
