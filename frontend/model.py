@@ -27,6 +27,7 @@ from timetile.passes.cells.simplify_cells import FpDivision
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.explain.data import Explanation
 from timetile.runtime.host.arrays import checked_scalar, is_numpy_array
+from timetile.runtime.machine.floating_point import in_standard_modes
 from timetile.runtime.program.compile import compile as compile_program
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 from timetile.runtime.program.finite import WAY_OUT, blow_up, is_finite, warn
@@ -132,6 +133,7 @@ class Model:
             raise TypeError(f"on has no option {', '.join(unknown)}; its options are {known}")
         return Model(self.step, self.__doc__, **{**self.options, **options})
 
+    @in_standard_modes
     def module(self, shape: tuple[int, ...], dtype: DType = "float64") -> ModuleOp:
         """
         The stencil program for arrays of a shape and type, as taken by `timetile.compile`. Raises
@@ -164,6 +166,7 @@ class Model:
         return self._programs[key]
 
     @property
+    @in_standard_modes
     def mlir(self) -> str:
         """
         The text of the stencil program for the arrays of the latest call. Raises RuntimeError

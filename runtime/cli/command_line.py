@@ -29,6 +29,7 @@ from timetile.runtime.cli.terminal import (
     tolerate_narrow_terminals,
 )
 from timetile.runtime.kernels.options import Halos
+from timetile.runtime.machine.floating_point import in_standard_modes
 from timetile.runtime.program.compiled_program import Executor
 
 Command = Callable[[Options, Log], int]
@@ -241,6 +242,7 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
+@in_standard_modes
 def run_command(options: Options) -> int:
     """Run the chosen command, and explain a failure in one sentence. Returns the exit status."""
     with logging_to_stderr(verbose=options.verbose) as log:

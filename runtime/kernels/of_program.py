@@ -42,6 +42,7 @@ from timetile.runtime.kernels.lowered import lowered_kernel
 from timetile.runtime.kernels.making import kernel_module, made_kernel
 from timetile.runtime.kernels.options import Options, run_passes
 from timetile.runtime.loading.selection import keep_only
+from timetile.runtime.machine.floating_point import standard_modes
 
 LEFT = "left unchanged: "
 """The words of remarks on stencil operations run neither by a kernel nor by the host."""
@@ -121,7 +122,7 @@ class ProgramKernels:
         kernels, the final kernel last. The facts are cached, so that a program with cached kernels
         runs no tile pass.
         """
-        with self.one_compilation:
+        with self.one_compilation, standard_modes():
             return self.facts_once
 
     @cached_property
@@ -153,7 +154,7 @@ class ProgramKernels:
     @property
     def common(self) -> ProgramKernels:
         """The kernels for runs with common halos of rotating buffers."""
-        with self.one_compilation:
+        with self.one_compilation, standard_modes():
             return self.common_once
 
     @cached_property
@@ -180,7 +181,7 @@ class ProgramKernels:
         The kernels for numbers of steps other than stated: of all depths, for loops whose number of
         steps is an argument.
         """
-        with self.one_compilation:
+        with self.one_compilation, standard_modes():
             return self.uncounted_once
 
     @cached_property
@@ -221,7 +222,7 @@ class ProgramKernels:
         A kernel as per-thread code, from memory or made now; verified. Clone the module before a
         change.
         """
-        with self.one_compilation:
+        with self.one_compilation, standard_modes():
             if name not in self.lowered:
                 module = self.kernel_module(name)
                 self.run(self.options.thread_passes(), module)
@@ -237,7 +238,7 @@ class ProgramKernels:
 
     def kernel(self, name: str) -> Kernel:
         """A kernel, from memory, from the cache, or made now."""
-        with self.one_compilation:
+        with self.one_compilation, standard_modes():
             if name not in self.made:
                 self.made[name] = self.cached(name) or self.make(name)
             return self.made[name]

@@ -11,6 +11,8 @@ from operator import index
 from queue import SimpleQueue
 from typing import Any
 
+from timetile.runtime.machine.floating_point import standard_modes
+
 VARIABLE = "TIMETILE_NUM_THREADS"
 
 BARRIER_BYTES = 256
@@ -134,7 +136,8 @@ class Team:
         """The work of a thread: its jobs, until the last."""
         while (job := jobs.get()) is not None:
             try:
-                job()
+                with standard_modes():
+                    job()
             except BaseException as error:
                 self.done.put(error)
             else:

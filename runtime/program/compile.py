@@ -25,6 +25,7 @@ from timetile.runtime.kernels.raising import raised
 from timetile.runtime.loading.modules import check_program
 from timetile.runtime.loading.plugins import is_foreign
 from timetile.runtime.machine.driver import gpu_is_available
+from timetile.runtime.machine.floating_point import in_standard_modes
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 from timetile.runtime.program.option_checks import check_choice, check_number, check_type, passes_of
 from timetile.runtime.program.targets import target_of_gpu, target_without_gpu
@@ -77,6 +78,7 @@ def cache_for(cache: Cache | bool, passes: Iterable[ModulePass]) -> Cache | None
     return Cache.default() if cache is True else cache or None
 
 
+@in_standard_modes
 def compile(
     program: ModuleOp | str | Path,
     *,

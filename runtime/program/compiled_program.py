@@ -40,6 +40,7 @@ from timetile.runtime.host.parameters import bound, parameters_of
 from timetile.runtime.host.run_record import RunRecord
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.loading.selection import host_function
+from timetile.runtime.machine.floating_point import in_standard_modes
 from timetile.runtime.machine.teams import thread_count
 from timetile.runtime.native.program import NativeProgram, NativeRunner
 from timetile.runtime.program.arguments import check_memory, checked_argument, stream_handle
@@ -129,6 +130,7 @@ class CompiledProgram:
         where = f"GPU {self.gpu}, {self.kernels.options.arch}" if self.executor == "gpu" else ""
         return f"<timetile program {self.name}({arguments}) for {where or self.executor}>"
 
+    @in_standard_modes
     def __call__(
         self,
         *arguments: Any,
@@ -210,6 +212,7 @@ class CompiledProgram:
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    @in_standard_modes
     def explain(self, steps: int | None = None) -> Explanation:
         """
         The predicted speed, the limits and possible changes, as data; `str()` gives text, and a
