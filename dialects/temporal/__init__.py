@@ -12,12 +12,13 @@ from xdsl.ir import Dialect
 from timetile.dialects.temporal.boundary import BoundaryAttr, BoundaryKindAttr
 from timetile.dialects.temporal.fields import BroadcastOp, GatherOp, ScratchOp
 from timetile.dialects.temporal.loop import MOST_DEPTH, LoopOp
+from timetile.dialects.temporal.part import PartAttr
 from timetile.dialects.temporal.update import UpdateOp
 
 Temporal = Dialect(
     "temporal",
     [LoopOp, UpdateOp, ScratchOp, BroadcastOp, GatherOp],
-    [BoundaryAttr, BoundaryKindAttr],
+    [BoundaryAttr, BoundaryKindAttr, PartAttr],
 )
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "BroadcastOp",
     "GatherOp",
     "LoopOp",
+    "PartAttr",
     "ScratchOp",
     "Temporal",
     "UpdateOp",

@@ -42,6 +42,7 @@ from timetile.dialects.syntax import (
     parse_integers,
     parse_value,
 )
+from timetile.dialects.temporal.part import PartAttr
 from timetile.dialects.temporal.update import UpdateOp
 from timetile.dialects.tile.schedule import Schedule, ScheduleAttr, parse_schedule
 
@@ -88,6 +89,8 @@ class LoopOp(IRDLOperation):
     cells written by updates. Passes use the promise where the buffers of a cycle hold a single live
     version by turns.
 
+    `part` says that the fields hold a part of a domain, for one of several ranks.
+
     `depths` lists the temporal depths of the kernels, `schedule` holds the decisions of
     `choose-schedule`, `kernels` names the kernels. The last kernel advances a single step and
     stores all cells written by the step; the others store the cells read by later steps. A step in
@@ -109,6 +112,7 @@ class LoopOp(IRDLOperation):
     rotate = prop_def(INTEGERS)
     sweep = opt_prop_def(UnitAttr)
     common_halos = opt_prop_def(UnitAttr)
+    part = opt_prop_def(PartAttr)
     depths = opt_prop_def(INTEGERS)
     schedule = opt_prop_def(ScheduleAttr)
     kernels = opt_prop_def(ArrayAttr[FlatSymbolRefAttr])
@@ -221,6 +225,9 @@ class LoopOp(IRDLOperation):
             printer.print_string(" sweep")
         if self.common_halos is not None:
             printer.print_string(" common_halos")
+        if self.part is not None:
+            printer.print_string(" part ")
+            printer.print_attribute(self.part)
         if self.depths is not None:
             printer.print_string(f" depths {list(self.depth_list)}")
         if self.schedule is not None:
@@ -252,6 +259,7 @@ class LoopOp(IRDLOperation):
         rotate = parse_integers(parser)
         sweep = parser.parse_optional_keyword("sweep")
         common_halos = parser.parse_optional_keyword("common_halos")
+        part = parser.parse_attribute() if parser.parse_optional_keyword("part") else None
         depths = parse_integers(parser) if parser.parse_optional_keyword("depths") else None
         schedule = parse_schedule(parser)
         kernels = parser.parse_attribute() if parser.parse_optional_keyword("kernels") else None
@@ -264,6 +272,8 @@ class LoopOp(IRDLOperation):
         if common_halos:
             loop.common_halos = UnitAttr()
         loop.schedule = schedule
+        if part is not None:
+            loop.properties["part"] = part
         if kernels is not None:
             loop.properties["kernels"] = kernels
         if attributes is not None:

@@ -365,3 +365,28 @@ func.func @series_of_two_axes(%n: index, %A: !stencil.field<[0,8]xf64>, %B: !ste
   } : !stencil.field<[0,8]xf64>, !stencil.field<[0,8]xf64>
   func.return
 }
+
+// -----
+
+// CHECK: the faces along axis 1 must be two or more increasing places, got [0, 8, 8]
+func.func private @empty_part() attributes {part = #temporal.part<rank 0 of [0, 4] x [0, 8, 8], ghosts [0, 0] x [1, 1], steps 1>}
+
+// -----
+
+// CHECK: periodic axis 1 of a domain of rank 1
+func.func private @periodic_axis() attributes {part = #temporal.part<rank 0 of [0, 4], periodic [1], ghosts [0, 0], steps 1>}
+
+// -----
+
+// CHECK: a rank of 0 to 1, got 2
+func.func private @no_such_rank() attributes {part = #temporal.part<rank 2 of [0, 4, 8], ghosts [1, 1], steps 1>}
+
+// -----
+
+// CHECK: ghosts are two numbers of 0 or more for each of 1 axes, got {{\[\[}}1, -1]]
+func.func private @negative_ghosts() attributes {part = #temporal.part<rank 0 of [0, 4, 8], ghosts [1, -1], steps 1>}
+
+// -----
+
+// CHECK: ghosts last for a step or more, got 0
+func.func private @no_step() attributes {part = #temporal.part<rank 0 of [0, 4, 8], ghosts [1, 1], steps 0>}

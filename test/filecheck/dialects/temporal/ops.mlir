@@ -128,3 +128,17 @@ func.func @series(%n: index, %A: !stencil.field<[0,64]xf64>, %B: !stencil.field<
   } : !stencil.field<[0,64]xf64>, !stencil.field<[0,64]xf64>
   func.return
 }
+
+// The fields of a loop hold a part of a domain, for one of several ranks.
+// CHECK-LABEL: func.func @part
+// CHECK:         rotate [1, 0] part #temporal.part<rank 1 of [0, 64, 128] x [0, 64], ghosts [2, 2] x [0, 0], steps 2> {
+// CHECK:         rotate [1, 0] part #temporal.part<rank 0 of [0, 64], periodic [0], ghosts [1, 1], steps 1> depths [1] {
+func.func @part(%n: index, %A: !stencil.field<[62,129]x[-1,65]xf64>, %B: !stencil.field<[62,129]x[-1,65]xf64>, %C: !stencil.field<[-1,65]xf64>, %D: !stencil.field<[-1,65]xf64>) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] part #temporal.part<rank 1 of [0, 64, 128] x [0, 64], ghosts [2, 2] x [0, 0], steps 2> {
+    temporal.update %b = @average(%a[-1, 0], %a[1, 0]) in <[63, 0], [128, 64]>
+  } : !stencil.field<[62,129]x[-1,65]xf64>, !stencil.field<[62,129]x[-1,65]xf64>
+  temporal.loop %n (%c = %C, %d = %D) rotate [1, 0] part #temporal.part<rank 0 of [0, 64], periodic [0], ghosts [1, 1], steps 1> depths [1] {
+    temporal.update %d = @average(%c[-1], %c[1]) in <[0], [64]>
+  } : !stencil.field<[-1,65]xf64>, !stencil.field<[-1,65]xf64>
+  func.return
+}
