@@ -43,7 +43,7 @@ from timetile.frontend.operations import (
     Logic,
     Time,
 )
-from timetile.frontend.tracing import walk
+from timetile.frontend.steps import walk
 from timetile.frontend.values import Value
 
 FloatType = Float32Type | Float64Type
@@ -67,8 +67,8 @@ def compared(name: str, left: SSAValue, right: SSAValue) -> Operation:
 class Cell:
     """
     The body of an apply: operations for values, each once. The block's arguments are `fields`, by
-    name and time level, and `scalars`, by name. `edges` are the sides of fields that go on beyond
-    their arrays.
+    name, time level and version, and `scalars`, by name. `edges` are the sides of fields that go on
+    beyond their arrays; `outside` tells how far outside the arrays cells are computed.
     """
 
     def __init__(
@@ -76,11 +76,12 @@ class Cell:
         block: Block,
         element: FloatType,
         shape: Sequence[int],
-        fields: Mapping[tuple[str, Time], SSAValue],
+        fields: Mapping[tuple[str, Time, int], SSAValue],
         scalars: Mapping[str, SSAValue],
         edges: Mapping[str, FieldEdges],
+        outside: Sequence[tuple[int, int]],
     ):
-        self.edges = edges
+        self.edges, self.outside = edges, outside
         self.block, self.element, self.shape = block, element, shape
         self.fields, self.scalars = fields, scalars
         self.made: dict[tuple[str, Kind, tuple[SSAValue, ...]], SSAValue] = {}
@@ -137,18 +138,20 @@ class Cell:
         mapping = kept if len(kept) < len(read.offsets) else None
         plain = [offset for offset in read.offsets if offset is not None]
         ops: list[Operation] = [
-            stencil.AccessOp(self.fields[read.field, read.time], plain, mapping)
+            stencil.AccessOp(self.fields[read.field, read.time, read.version], plain, mapping)
         ]
         # The last axis outside the array decides about a corner.
         for axis, sides in enumerate(self.edges.get(read.field, ())):
             offset = read.offsets[axis]
             for number, side in enumerate(sides):
-                beyond = offset is not None and (offset < 0 if number == 0 else offset > 0)
-                if offset is None or not beyond or not names_scalar(side):
+                if offset is None or not names_scalar(side):
                     continue
-                if abs(offset) > self.shape[axis]:
+                far = self.outside[axis][number] + (offset if number else -offset)
+                if far <= 0:
+                    continue
+                if far > self.shape[axis]:
                     raise ValueError(
-                        f"{read.field} is read {abs(offset)} cells away along axis {axis} of size "
+                        f"{read.field} is read {far} cells away along axis {axis} of size "
                         f"{self.shape[axis]}, and beyond the array has a scalar's value; pass "
                         "larger arrays"
                     )

@@ -21,7 +21,7 @@ from timetile.frontend.boxes import box_of
 from timetile.frontend.functions import STEP
 from timetile.frontend.module import Buffer, buffers_of, module_of
 from timetile.frontend.operations import Time
-from timetile.frontend.tracing import Step
+from timetile.frontend.steps import Step
 from timetile.passes.cells.contract_cells import FpContract
 from timetile.passes.cells.simplify_cells import FpDivision
 from timetile.runtime.cache.store import Cache

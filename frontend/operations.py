@@ -21,11 +21,15 @@ class Kind(Enum):
 
 
 class Time(StrEnum):
-    """The time level of a field: at the beginning of the step, a step earlier, or a step later."""
+    """
+    The time level of a field: at the beginning of the step, a step earlier, or a step later; of a
+    temporary: inside the step.
+    """
 
     NOW = "now"
     PREV = "prev"
     NEXT = "next"
+    INSIDE = "inside"
 
 
 Offset = tuple[int | None, ...]
@@ -48,11 +52,15 @@ class Argument:
 
 @dataclass(frozen=True)
 class Access:
-    """The number of a field at an offset."""
+    """
+    The number of a field, or of a temporary, at an offset. `version` counts the assignments to the
+    new values before the read.
+    """
 
     field: str
     time: Time
     offsets: Offset
+    version: int = 0
 
 
 @dataclass(frozen=True)

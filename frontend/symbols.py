@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard, cast
 
@@ -20,12 +21,28 @@ MOST_AXES = 3
 
 @dataclass(frozen=True)
 class Assignment:
-    """`field.next = value`, or `field.next[region] = value`."""
+    """
+    `field.next = value`, or `field.next[region] = value`. `version` counts the assignments to the
+    field, from 1 on.
+    """
 
     field: str
     region: Region | None
     value: Value
     place: SourcePlace
+    version: int = 1
+
+
+@dataclass(frozen=True)
+class Held:
+    """`timetile.temporary(value)`, under a name that no argument has."""
+
+    name: str
+    value: Value
+    place: SourcePlace
+
+
+StepStatement = Assignment | Held
 
 
 @dataclass
@@ -35,11 +52,21 @@ class Recorder:
     rank: int | None = None
     first: str = ""
     reach: int | None = None
-    assignments: list[Assignment] = field(default_factory=list[Assignment])
+    statements: list[StepStatement] = field(default_factory=list[StepStatement])
     axes: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     """The axes of each field read or written."""
     previous: set[str] = field(default_factory=set[str])
-    read_next: set[str] = field(default_factory=set[str])
+    read_next: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
+    """The fields with a read of new values, and the version read."""
+
+    @property
+    def assignments(self) -> list[Assignment]:
+        """The assignments, in order."""
+        return [made for made in self.statements if isinstance(made, Assignment)]
+
+    def version(self, name: str) -> int:
+        """The number of assignments to a field so far."""
+        return sum(made.field == name for made in self.assignments)
 
     def check_rank(self, text: str, count: int) -> None:
         """Raise StencilError for an index with another number of axes than the first index."""
@@ -57,7 +84,8 @@ class Recorder:
     def read(self, name: str, time: Time, index: Index) -> Value:
         """The value of a field at an offset."""
         offsets = index if isinstance(index, tuple) else (index,)
-        text = f"{name}[{', '.join(map(shown, offsets))}]"
+        called = "the temporary" if time is Time.INSIDE else name
+        text = f"{called}[{', '.join(map(shown, offsets))}]"
         for k in offsets:
             check_offset(name, k)
         self.check_rank(text, len(offsets))
@@ -71,10 +99,14 @@ class Recorder:
         self.check_axes(name, text, plain)
         if time is Time.PREV:
             self.previous.add(name)
+        if time is Time.INSIDE and None in plain:
+            raise error(f"{text} has None, and a temporary has all axes; write a number for each")
+        version = 0
         if time is Time.NEXT:
-            self.check_next(name)
-            self.read_next.add(name)
-        return Value(Access(name, time, plain), Kind.FLOAT)
+            self.check_next(name, any(plain))
+            version = self.version(name)
+            self.read_next.add((name, version))
+        return Value(Access(name, time, plain, version), Kind.FLOAT)
 
     def check_axes(self, name: str, text: str, offsets: Offset) -> None:
         """
@@ -89,28 +121,39 @@ class Recorder:
                 "everywhere"
             )
 
-    def check_next(self, name: str) -> None:
+    def check_next(self, name: str, beside: bool) -> None:
         """Raise StencilError if the new values of a field are read before their assignment."""
-        if all(made.field != name for made in self.assignments):
+        if self.version(name):
+            return
+        if beside:
             raise error(
-                f"{name}.next is read before its assignment; assign first, or read the value at "
-                f"the beginning of the step, {name}[...]"
+                f"{name}.next is read beside the cell before its assignment, which is Gauss-Seidel "
+                "order, and a step computes all cells at once; assign red cells, then black cells, "
+                f"by the parity of their coordinates, or read the old value, {name}[...]"
             )
+        raise error(
+            f"{name}.next is read before its assignment; assign first, or read the value at "
+            f"the beginning of the step, {name}[...]"
+        )
 
     def assign(self, name: str, region: Region | None, value: object) -> None:
         """A new value for the cells of a field."""
-        if name in self.read_next:
+        given, version = as_float(lifted(value)), self.version(name)
+        if region is None and version and (name, version) not in self.read_next:
+            before = next(made for made in reversed(self.assignments) if made.field == name)
             raise error(
-                f"{name}.next is assigned after a read; assign all of the field first, then read"
+                f"{name}.next is assigned twice, first in line {before.place.line}, and the first "
+                f"value is not read; assign once, read {name}.next[...] in between, or assign "
+                f"parts by regions, {name}.next[2:5] = ..."
             )
-        before = [made for made in self.assignments if made.field == name]
-        if region is None and before:
-            raise error(
-                f"{name}.next is assigned twice, first in line {before[0].place.line}; assign "
-                f"once, and parts by regions, {name}.next[2:5] = ..."
-            )
-        place = current_place()
-        self.assignments.append(Assignment(name, region, as_float(lifted(value)), place))
+        self.statements.append(Assignment(name, region, given, current_place(), version + 1))
+
+    def hold(self, value: object) -> str:
+        """A value of the step for every cell, under a new name."""
+        number = sum(isinstance(made, Held) for made in self.statements)
+        name = f"temporary {number}"
+        self.statements.append(Held(name, as_float(lifted(value)), current_place()))
+        return name
 
     def assign_region(self, name: str, region: object, value: object) -> None:
         """New values for the cells of a region of the array."""
@@ -123,6 +166,18 @@ class Recorder:
         self.check_rank(f"the region of {name}.next", len(slices))
         self.check_axes(name, f"the region of {name}.next", tuple(0 for _ in slices))
         self.assign(name, cast("Region", slices), value)
+
+
+RECORDING: ContextVar[Recorder] = ContextVar("RECORDING")
+"""The record of the step function being called."""
+
+
+def recording(call: str) -> Recorder:
+    """The record of the step. Raises StencilError outside of a step function."""
+    found = RECORDING.get(None)
+    if found is None:
+        raise error(f"{call} is called outside of a step; call it in a function of a step")
+    return found
 
 
 def shown(offset: object) -> str:
@@ -206,7 +261,7 @@ class Field(WholeField):
 
     `u[-1, 0]` is the value one cell before along axis 0, at the beginning of the step; `u.prev[-1,
     0]` the value one step earlier. `u.next = value` gives each cell its new value, and `u.next[-1,
-    0]` reads a new value afterwards. `w[0, None]` reads a field with axis 0 alone.
+    0]` reads the new value of the latest assignment. `w[0, None]` reads a field with axis 0 alone.
     """
 
     __slots__ = ("_name", "_recorder")

@@ -5,11 +5,11 @@ Traces a Python function as a step: the function is called once, on symbols that
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, get_args, get_origin
 
-from timetile.frontend.boundaries import Boundary, FieldEdges, edges_of
+from timetile.frontend.boundaries import Boundary, edges_of
+from timetile.frontend.boxes import farthest_reads
 from timetile.frontend.errors import (
     SourcePlace,
     StencilError,
@@ -19,9 +19,15 @@ from timetile.frontend.errors import (
     place_of_traceback,
 )
 from timetile.frontend.functions import STEP
-from timetile.frontend.operations import Access, Argument, Coordinate, Extent
-from timetile.frontend.symbols import Assignment, Field, Recorder, Scalar, Series
-from timetile.frontend.values import Value
+from timetile.frontend.operations import Access, Argument, Coordinate, Extent, Time
+from timetile.frontend.steps import Step, walk
+from timetile.frontend.symbols import (
+    RECORDING,
+    Field,
+    Recorder,
+    Scalar,
+    Series,
+)
 
 TAKEN = {
     "state": "advance", "steps": "advance", "stream": "advance", "every": "snapshots",
@@ -35,52 +41,6 @@ DECLARED = {
     for name in (kind.__name__, f"timetile.{kind.__name__}")
 }
 """Annotations as text, for step functions in modules without the names at run time."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """
-    One time step. `fields` has the axes of each field in the order of the arguments; `second` are
-    the fields read one step earlier.
-    """
-
-    name: str
-    place: SourcePlace
-    rank: int
-    fields: dict[str, tuple[int, ...]]
-    scalars: tuple[str, ...]
-    assignments: tuple[Assignment, ...]
-    second: frozenset[str]
-    reach: int | None
-    edges: dict[str, FieldEdges] = field(default_factory=dict[str, FieldEdges])
-    """The sides of the fields that go on beyond their arrays."""
-    series: tuple[str, ...] = ()
-    """The arguments with a number for each step; the number of the step itself, if read, last."""
-
-    @property
-    def written(self) -> tuple[str, ...]:
-        """The fields with new values, in the order of the arguments."""
-        names = {made.field for made in self.assignments}
-        return tuple(name for name in self.fields if name in names)
-
-    @property
-    def label(self) -> str:
-        """`heat (heat.py:5)`."""
-        return f"{self.name} ({self.place.file}:{self.place.line})"
-
-
-def walk(values: Sequence[Value]) -> Iterator[Value]:
-    """The values, and all values behind them: operands first."""
-    seen: set[int] = set()
-    stack = [(value, False) for value in reversed(values)]
-    while stack:
-        value, ready = stack.pop()
-        if ready:
-            yield value
-        elif id(value) not in seen:
-            seen.add(id(value))
-            stack.append((value, True))
-            stack.extend((operand, False) for operand in reversed(value.operands))
 
 
 def annotation_of(parameter: inspect.Parameter, function: Callable[..., object]) -> object:
@@ -131,11 +91,18 @@ def arguments_of(
 
 
 def called(
-    function: Callable[..., object], symbols: dict[str, Field | Scalar | Series], place: SourcePlace
+    function: Callable[..., object],
+    recorder: Recorder,
+    symbols: Mapping[str, Field | Scalar | Series],
+    place: SourcePlace,
 ) -> None:
     """Call the step function. Wrong names and types in the function become a StencilError."""
     try:
-        returned = function(**symbols)
+        token = RECORDING.set(recorder)
+        try:
+            returned = function(**symbols)
+        finally:
+            RECORDING.reset(token)
     except (AttributeError, IndexError, NameError, TypeError) as problem:
         at = place_of_traceback(problem.__traceback__)
         if at is None:
@@ -177,7 +144,7 @@ def traced(function: Callable[..., object], reach: int | None, boundary: Boundar
     place = place_of_function(function.__code__)
     recorder = Recorder(reach=reach)
     symbols = arguments_of(function, recorder, place)
-    called(function, symbols, place)
+    called(function, recorder, symbols, place)
     fields = [name for name, symbol in symbols.items() if isinstance(symbol, Field)]
     if not recorder.assignments or recorder.rank is None:
         raise StencilError("the step assigns no new values; write u.next = ...", place)
@@ -194,7 +161,7 @@ def traced(function: Callable[..., object], reach: int | None, boundary: Boundar
         recorder.rank,
         {name: recorder.axes[name] for name in fields if name in recorder.axes},
         scalars,
-        tuple(recorder.assignments),
+        tuple(recorder.statements),
         frozenset(recorder.previous),
         reach,
         edges,
@@ -209,7 +176,7 @@ def series_of(
 ) -> tuple[str, ...]:
     """The series of a step, and the number of the step if an assignment reads the number."""
     names = [name for name, symbol in symbols.items() if isinstance(symbol, Series)]
-    read = {value.operation for value in walk([made.value for made in recorder.assignments])}
+    read = {value.operation for value in walk([made.value for made in recorder.statements])}
     return (*names, *([STEP] if Argument(STEP) in read else []))
 
 
@@ -227,14 +194,25 @@ def check(step: Step, fields: Sequence[str]) -> None:
                 f"{step.rank}; give it all axes",
                 made.place,
             )
+    for made in step.statements:
+        reads = [far for sides in farthest_reads(step, made.value) for far in sides]
+        far = max((far for far in reads if far is not None), default=0)
+        if step.reach is not None and far > step.reach:
+            raise StencilError(
+                f"the value reads {far} cells away through a temporary, and the step declares "
+                f"reach={step.reach}; declare reach={far}",
+                made.place,
+            )
     for name in sorted(step.second - set(step.written)):
         raise StencilError(
             f"{name}.prev is read, and {name} gets no new values; read {name}[...], unchanged by "
             "the step",
             step.place,
         )
-    for value in walk([made.value for made in step.assignments]):
+    for value in walk([made.value for made in step.statements]):
         match value.operation:
+            case Access(time=Time.INSIDE):
+                continue
             case Argument(name=name) | Access(field=name):
                 check_own(step, name, value.place)
             case Coordinate(axis=axis):

@@ -12,6 +12,9 @@ from timetile.passes.raising.boxes import moved, overlap
 from timetile.passes.raising.demand import accesses, pieces, unbuffered
 from timetile.passes.raising.memory import memory_of
 
+SNAPSHOT = "timetile.snapshot"
+"""The attribute of a `stencil.load` of a frontend whose programs mean old values: no remark."""
+
 
 def remark_recurrences(ops: Sequence[Operation]) -> None:
     """Remark on each apply that reads cells of a field written by the apply at other cells."""
@@ -39,6 +42,8 @@ def reads_own(
     for access in accesses(apply):
         load = unbuffered(access.operand).owner
         if not isinstance(load, stencil.LoadOp) or not any(access.offset):
+            continue
+        if SNAPSHOT in load.attributes:
             continue
         same = memory_of(load.field) is memory_of(store.field)
         if same and overlap(moved(box, access.offset), box):

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from timetile.frontend.symbols import Field as Field
     from timetile.frontend.symbols import Scalar as Scalar
     from timetile.frontend.symbols import Series as Series
+    from timetile.frontend.temporaries import temporary as temporary
     from timetile.frontend.values import Value as Value
     from timetile.lowering.pipelines import pipeline as pipeline
     from timetile.passes.diagnostics import CompileError as CompileError
@@ -61,6 +62,7 @@ __all__ = [
     "pipeline",
     "stencil",
     "step",
+    "temporary",
     "value",
     "where",
 ]
@@ -83,6 +85,7 @@ _HOME = {
     "pipeline": "timetile.lowering.pipelines",
     "stencil": "timetile.frontend.stencil",
     "step": "timetile.frontend.functions",
+    "temporary": "timetile.frontend.temporaries",
     "value": "timetile.frontend.boundaries",
     "where": "timetile.frontend.functions",
 }

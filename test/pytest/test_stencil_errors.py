@@ -55,6 +55,12 @@ PARENTHESES = "`&`, `|`, `^` and `~` join conditions; write (a < b) & (b < c), i
 DIVISION = "`//` and `%` are of a coordinate and a positive int; write np.floor(a / b) for floats"
 
 
+ASSIGNED_TWICE = (
+    "u.next is assigned twice, first in line 8, and the first value is not read; assign once, read "
+    "u.next[...] in between, or assign parts by regions, u.next[2:5] = ..."
+)
+
+
 A_REGION = (
     "a region of u.next has a slice without a step for each axis; write u.next[0:1, :] for the "
     "first row, and u.next = ... for all cells"
@@ -173,14 +179,12 @@ WRONG_LINES: list[tuple[str, str, str]] = [
     (
         "u.next = v[0]; u.next = v[1]",
         "u.next",
-        "u.next is assigned twice, first in line 8; assign once, and parts by regions, "
-        "u.next[2:5] = ...",
+        ASSIGNED_TWICE,
     ),
     (
         "u.next[2:5] = v[0]; u.next = v[1]",
         "u.next",
-        "u.next is assigned twice, first in line 8; assign once, and parts by regions, "
-        "u.next[2:5] = ...",
+        ASSIGNED_TWICE,
     ),
     (
         "v.next = u.next[0]; u.next = v[0]",
@@ -189,9 +193,21 @@ WRONG_LINES: list[tuple[str, str, str]] = [
         "of the step, u[...]",
     ),
     (
-        "u.next = v[0]; v.next = u.next[1]; u.next[0:1] = v[0]",
-        "u.next[0:1]",
-        "u.next is assigned after a read; assign all of the field first, then read",
+        "u.next = 0.5 * (u.next[-1] + u[1])",
+        "u.next[-1]",
+        "u.next is read beside the cell before its assignment, which is Gauss-Seidel order, and a "
+        "step computes all cells at once; assign red cells, then black cells, by the parity of "
+        "their coordinates, or read the old value, u[...]",
+    ),
+    (
+        "t = timetile.temporary(u[0]); u.next = v[0, 0] + t[0, None]",
+        "v[0, 0]",
+        f"v[0, 0] has 2 offsets, and u[0] has 1{TWO_AXES}",
+    ),
+    (
+        "t = timetile.temporary(u[0, 1]); u.next = t[0, None]",
+        "t[0, None]",
+        "the temporary[0, None] has None, and a temporary has all axes; write a number for each",
     ),
     ("u.next[0] = v[0]", "u.next[0]", A_REGION),
     ("u.next[::2] = v[0]", "u.next[::2]", A_REGION),

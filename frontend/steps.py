@@ -1,0 +1,79 @@
+"""A traced step: its fields, scalars and statements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from timetile.frontend.boundaries import FieldEdges
+from timetile.frontend.errors import SourcePlace
+from timetile.frontend.operations import Access, Time
+from timetile.frontend.symbols import Assignment, Held, StepStatement
+from timetile.frontend.values import Value
+
+
+@dataclass(frozen=True)
+class Step:
+    """
+    One time step. `fields` has the axes of each field in the order of the arguments; `second` are
+    the fields read one step earlier.
+    """
+
+    name: str
+    place: SourcePlace
+    rank: int
+    fields: dict[str, tuple[int, ...]]
+    scalars: tuple[str, ...]
+    statements: tuple[StepStatement, ...]
+    second: frozenset[str]
+    reach: int | None
+    edges: dict[str, FieldEdges] = field(default_factory=dict[str, FieldEdges])
+    """The sides of fields that go on beyond the arrays."""
+    series: tuple[str, ...] = ()
+    """The arguments with a number for each step; the number of the step itself, if read, last."""
+
+    @property
+    def assignments(self) -> tuple[Assignment, ...]:
+        """The assignments, in order."""
+        return tuple(made for made in self.statements if isinstance(made, Assignment))
+
+    @property
+    def temporaries(self) -> dict[str, Held]:
+        """The temporaries by name, in order."""
+        return {made.name: made for made in self.statements if isinstance(made, Held)}
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The fields with new values, in the order of the arguments."""
+        names = {made.field for made in self.assignments}
+        return tuple(name for name in self.fields if name in names)
+
+    def first_read(self, name: str) -> int | None:
+        """The number of assignments to a field before the first read of new values."""
+        versions = [
+            value.operation.version
+            for value in walk([made.value for made in self.statements])
+            if isinstance(value.operation, Access)
+            and value.operation.time is Time.NEXT
+            and value.operation.field == name
+        ]
+        return min(versions, default=None)
+
+    @property
+    def label(self) -> str:
+        """`heat (heat.py:5)`."""
+        return f"{self.name} ({self.place.file}:{self.place.line})"
+
+
+def walk(values: Sequence[Value]) -> Iterator[Value]:
+    """The values and all their operands: operands first."""
+    seen: set[int] = set()
+    stack = [(value, False) for value in reversed(values)]
+    while stack:
+        value, ready = stack.pop()
+        if ready:
+            yield value
+        elif id(value) not in seen:
+            seen.add(id(value))
+            stack.append((value, True))
+            stack.extend((operand, False) for operand in reversed(value.operands))
