@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as xmath
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32, f64, i1, i32
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32, f64, i1, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from timetile.dialects import nvvm, simt
@@ -172,6 +172,21 @@ def print_choice(w: Writer, result: SSAValue, a: str, b: str, mask: str) -> None
     w.line(f"selp.{REGISTERS[result.type][1]} {w.define(result)}, {a}, {b}, {mask}")
 
 
+def print_negation(w: Writer, op: arith.NegfOp) -> None:
+    """
+    Print a negation. A converted number is negated by its sign bit: NVIDIA's assembler (ptxas and
+    nvJitLink 13) takes -0.0 for 0.0 where the bits of a negated conversion of 1 or 0 are compared.
+    """
+    if not isinstance(op.operand.owner, arith.SIToFPOp | arith.UIToFPOp | arith.TruncFOp):
+        print_mnemonic(w, op)
+        return
+    width = 8 * value_bytes(op.result.type)
+    word, kind = w.register(i32 if width == 32 else i64), f"b{width}"
+    w.line(f"mov.{kind} {word}, {w.use(op.operand)}")
+    w.line(f"xor.{kind} {word}, {word}, {1 << (width - 1):#x}")
+    w.line(f"mov.{kind} {w.define(op.result)}, {word}")
+
+
 def print_to_integer(w: Writer, op: arith.FPToSIOp | arith.FPToUIOp) -> None:
     """
     Print a float cut off to the nearest integer in range; 0 for NaN, provided by PTX in 32 bits
@@ -330,6 +345,7 @@ VALUES: dict[type[Operation], Callable[..., None]] = {
     arith.CmpfOp: print_compare_floats,
     arith.SelectOp: print_select,
     arith.BitcastOp: print_bitcast,
+    arith.NegfOp: print_negation,
     arith.MaximumfOp: print_propagating,
     arith.MinimumfOp: print_propagating,
     xmath.RsqrtOp: print_rsqrt,

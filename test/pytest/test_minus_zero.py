@@ -7,13 +7,17 @@ Judged by the PTX, and by the numbers of the PTX executor.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import timetile
+from timetile.runtime.kernels.assembler import assemble, assembler_version
 
 CELLS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = {
     "choice of 1 and -0": (
@@ -38,6 +42,18 @@ CELLS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = 
     ),
 }
 
+
+def model_of_cell(of_cell: Callable[[Any, Any], Any]) -> timetile.Model:
+    """A step with a cell function."""
+
+    @timetile.stencil
+    def stepped(u: timetile.Field, w: timetile.Field) -> None:
+        u.next = of_cell(u, w)
+        w.next = w[0]
+
+    return stepped
+
+
 TWO_LITERALS = re.compile(r"selp\.f32 %f\d+, 0f[0-9A-F]{8}, 0f[0-9A-F]{8}")
 
 
@@ -45,17 +61,113 @@ TWO_LITERALS = re.compile(r"selp\.f32 %f\d+, 0f[0-9A-F]{8}, 0f[0-9A-F]{8}")
 def test_the_sign_of_zero_is_numpys(name: str):
     of_cell, of_array = CELLS[name]
 
-    @timetile.stencil
-    def stepped(u: timetile.Field, w: timetile.Field) -> None:
-        u.next = of_cell(u, w)
-        w.next = w[0]
-
     u = np.array([0.0, 1.0, 0.2, 0.9] * 16, np.float32)
     w = np.full(64, 1.5, np.float32)
-    model = stepped.on(executor="ptx", arch="sm_90")
+    model = model_of_cell(of_cell).on(executor="ptx", arch="sm_90")
     run = model.advance({"u": u, "w": w})["u"]
     wanted = of_array(u, w).astype(np.float32)
     np.testing.assert_array_equal(run.view(np.uint32), wanted.view(np.uint32))
     kernels = model.program((64,), "float32").kernels
     for fact in (fact for loop in kernels.facts for fact in loop):
         assert not TWO_LITERALS.search(kernels.kernel(fact.name).ptx)
+
+
+# Conversions of a number that the assembler knows to be 1 or 0.
+
+CONVERSIONS = {
+    "arith.select, 32 bits": "%i = arith.select %c, %one, %none : i32",
+    "a sum of a condition and 0": (
+        "%j = arith.extui %c : i1 to i32\n      %i = arith.addi %j, %none : i32"
+    ),
+}
+
+
+def negated_conversion(conversion: str, kind: str) -> str:
+    """A quotient, and a root, of a negated conversion of 1 or 0."""
+    field = f"!stencil.field<[0,64]x{kind}>"
+    temp = f"!stencil.temp<?x{kind}>"
+    return f"""
+func.func @signs(%u: {field}, %q: {field}, %s: {field}) {{
+  %x = stencil.load %u : {field} -> {temp}
+  %r, %t = stencil.apply(%a = %x : {temp}) -> ({temp}, {temp}) {{
+    %v = stencil.access %a[0] : {temp}
+    %half = arith.constant 0.5 : {kind}
+    %three = arith.constant 3.0 : {kind}
+    %one = arith.constant 1 : i32
+    %none = arith.constant 0 : i32
+    %c = arith.cmpf ogt, %v, %half : {kind}
+    {CONVERSIONS[conversion]}
+    %f = arith.uitofp %i : i32 to {kind}
+    %g = arith.negf %f : {kind}
+    %d = arith.divf %g, %three : {kind}
+    %w = math.sqrt %g : {kind}
+    stencil.return %d, %w : {kind}, {kind}
+  }}
+  stencil.store %r to %q(<[0], [64]>) : {temp} to {field}
+  stencil.store %t to %s(<[0], [64]>) : {temp} to {field}
+  return
+}}
+"""
+
+
+@pytest.mark.parametrize("dtype, kind", [("float32", "f32"), ("float64", "f64")])
+@pytest.mark.parametrize("conversion", CONVERSIONS)
+def test_a_negated_conversion_keeps_the_sign_of_zero(conversion: str, kind: str, dtype: str):
+    compiled = timetile.compile(
+        negated_conversion(conversion, kind), executor="ptx", arch="sm_90", cache=False
+    )
+    u = np.array([0.0, 1.0, 0.2, 0.9] * 16, dtype)
+    quotient, root = np.ones_like(u), np.ones_like(u)
+    compiled(u, quotient, root)
+    negated = -(u > 0.5).astype(dtype)
+    with np.errstate(invalid="ignore"):
+        wanted = negated / np.dtype(dtype).type(3.0), np.sqrt(negated)
+    for found, right in zip((quotient, root), wanted):
+        np.testing.assert_array_equal(found, right)
+        is_number = ~np.isnan(right)
+        assert np.array_equal(np.signbit(found[is_number]), np.signbit(right[is_number]))
+    for fact in (fact for loop in compiled.kernels.facts for fact in loop):
+        ptx = compiled.kernels.kernel(fact.name).ptx
+        converted = set(re.findall(r"cvt\.rn\.f\d+\.\w+ (%\w+),", ptx))
+        assert converted and converted.isdisjoint(re.findall(r"neg\.f\d+ %\w+, (%\w+);", ptx))
+
+
+# The assembled code.
+
+
+def nvidia_folders() -> Iterator[Path]:
+    """The folders of NVIDIA's packages."""
+    found = find_spec("nvidia")
+    for folder in (found.submodule_search_locations or ()) if found else ():
+        yield Path(folder)
+
+
+NVDISASM = next(
+    (place for folder in nvidia_folders() for place in folder.glob("*/bin/nvdisasm")), None
+)
+
+FOLDED = re.compile(r"\bFSET\.BF|\bDSET\.BF")
+"""1.0 where a comparison holds, and else +0.0 even if the PTX says -0.0."""
+
+
+@pytest.mark.skipif(NVDISASM is None, reason="nvdisasm is not installed")
+@pytest.mark.skipif(assembler_version() is None, reason="nvJitLink is not installed")
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_no_choice_of_minus_zero_is_folded_in_machine_code(arch: str, tmp_path: Path):
+    texts = [negated_conversion(name, kind) for name in CONVERSIONS for kind in ("f32", "f64")]
+    programs = [timetile.compile(text, executor="planes", arch=arch) for text in texts]
+    for of_cell, _ in CELLS.values():
+        model = model_of_cell(of_cell).on(executor="planes", arch=arch)
+        programs.append(model.program((64,), "float32"))
+    for number, compiled in enumerate(programs):
+        for fact in (fact for loop in compiled.kernels.facts for fact in loop):
+            code = assemble(compiled.kernels.kernel(fact.name).ptx, arch).cubin
+            file = tmp_path / f"{number}.cubin"
+            file.write_bytes(code)
+            shown = subprocess.run(
+                [str(NVDISASM), "-c", str(file)], capture_output=True, text=True, check=True
+            ).stdout
+            assert "EXIT" in shown
+            assert not FOLDED.search(shown), number
+            if number < len(texts):
+                assert "0x80000000" in shown, "the sign bit is turned by a constant"

@@ -51,18 +51,20 @@ def modes(bits: int) -> Iterator[None]:
 
 def program(dtype: str, constant: str, cells: int) -> str:
     """A sweep that multiplies by a third and adds a constant."""
+    field = f"!stencil.field<[0,{cells}]x{dtype}>"
+    temp = f"!stencil.temp<[0,{cells}]x{dtype}>"
     return f"""
-func.func @scale(%u : !stencil.field<[0,{cells}]x{dtype}>, %v : !stencil.field<[0,{cells}]x{dtype}>) {{
-  %a = stencil.load %u : !stencil.field<[0,{cells}]x{dtype}> -> !stencil.temp<[0,{cells}]x{dtype}>
-  %b = stencil.apply(%x = %a : !stencil.temp<[0,{cells}]x{dtype}>) -> (!stencil.temp<[0,{cells}]x{dtype}>) {{
+func.func @scale(%u : {field}, %v : {field}) {{
+  %a = stencil.load %u : {field} -> {temp}
+  %b = stencil.apply(%x = %a : {temp}) -> ({temp}) {{
     %third = arith.constant 0.3333333333 : {dtype}
     %small = arith.constant {constant} : {dtype}
-    %c = stencil.access %x[0] : !stencil.temp<[0,{cells}]x{dtype}>
+    %c = stencil.access %x[0] : {temp}
     %d = arith.mulf %c, %third : {dtype}
     %e = arith.addf %d, %small : {dtype}
     stencil.return %e : {dtype}
   }}
-  stencil.store %b to %v(<[0], [{cells}]>) : !stencil.temp<[0,{cells}]x{dtype}> to !stencil.field<[0,{cells}]x{dtype}>
+  stencil.store %b to %v(<[0], [{cells}]>) : {temp} to {field}
   return
 }}
 """
