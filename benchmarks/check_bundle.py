@@ -29,7 +29,7 @@ from check_programs import difference, programs, values_of
 
 import timetile
 from timetile.passes.diagnostics import CompileError
-from timetile.runtime.bundle.c_host import C_TYPES
+from timetile.runtime.bundle.c_header import C_TYPES
 from timetile.runtime.bundle.c_names import c_name
 from timetile.runtime.bundle.files import write_bundle
 
@@ -96,20 +96,18 @@ def main_program(name: str, arguments: Sequence[dict[str, Any]], values: Sequenc
 #include <stdlib.h>
 
 {HELPERS}int main(int count, char **words) {{
-  const char *folder = count > 1 ? words[1] : ".";
-  CUdevice device;
-  CUcontext context;
+  if (count != 3) return 2;
+  const char *folder = words[1];
   CUstream stream;
-  TRY(cuInit(0));
-  TRY(cuDeviceGet(&device, 0));
-  TRY(cuDevicePrimaryCtxRetain(&context, device));
-  TRY(cuCtxSetCurrent(context));
-  TRY(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
   {name}_program *program;
-  {name}_arguments a = {{0}};
+  {name}_arguments a;
+  TRY({name}_open(0));
+  TRY(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 {chr(10).join(before)}
-  TRY({name}_load(&program, folder));
-  TRY({name}_run(program, &a, stream));
+  if ({name}_load(&program, folder) || {name}_run(program, &a, atoi(words[2]), stream)) {{
+    fprintf(stderr, "%s\\n", {name}_message(program));
+    return 1;
+  }}
   TRY(cuStreamSynchronize(stream));
 {chr(10).join(after)}
   {name}_unload(program);
@@ -138,7 +136,7 @@ def left_by_bundle(
         raise FileNotFoundError("no C compiler: neither cc nor gcc is on the path")
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        write_bundle(program, steps, folder)
+        write_bundle(program, None, folder)
         arguments = json.loads((folder / "plan.json").read_text())["arguments"]
         (source,) = folder.glob("*.c")
         fields = [k for k, argument in enumerate(arguments) if argument["kind"] == "field"]
@@ -147,11 +145,12 @@ def left_by_bundle(
         (folder / "main.c").write_text(main_program(source.stem, arguments, values))
         subprocess.run(
             [compiler, "-std=c99", "-O1", f"-I{cuda / 'include'}", str(folder / "main.c"),
-             str(source), loaded_driver(), "-Wl,--unresolved-symbols=ignore-in-shared-libs",
+             str(source), "-lm", loaded_driver(), "-Wl,--unresolved-symbols=ignore-in-shared-libs",
              "-o", str(folder / "main")],
             check=True, capture_output=True, text=True,
         )  # fmt: skip
-        subprocess.run([folder / "main", folder], check=True, capture_output=True, text=True)
+        words = [folder / "main", folder, str(steps)]
+        subprocess.run(words, check=True, capture_output=True, text=True)
         left = list(values)
         for k in fields:
             name = c_name(arguments[k]["name"])

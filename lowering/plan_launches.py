@@ -46,9 +46,14 @@ from timetile.dialects.tile import (
     StepValueOp,
 )
 from timetile.lowering.launch_facts import known_launch_facts
-from timetile.passes.analysis.launches.launch_planning import LaunchPlan, PlannedLaunch, plan
+from timetile.passes.analysis.launches.launch_planning import (
+    LaunchPlan,
+    PlannedLaunch,
+    plan,
+    plan_period,
+)
 from timetile.passes.analysis.launches.liveness import loop_rotation
-from timetile.passes.analysis.launches.plans_in_place import plan_in_place
+from timetile.passes.analysis.launches.plans_in_place import period_in_place, plan_in_place
 from timetile.passes.analysis.launches.rotation import Rotation
 from timetile.passes.analysis.launches.trip_counts import constant_steps
 from timetile.passes.diagnostics import check_options, refuse, remark
@@ -91,10 +96,46 @@ def plan_kernels(rotation: Rotation, kernels: Sequence[PlannedKernel], steps: in
     The plan of a loop with these kernels. Kernels without halo arguments read halos around their
     sources, on the program's own buffers, as do all kernels of a step in parts.
     """
-    parts = parts_of_step(kernels)
-    if not any(role.kind.data is RoleKind.HALO for kernel in parts for role in kernel.roles):
+    if runs_in_place(kernels):
         return plan_in_place(rotation, steps)
     return plan(rotation, tuple(k.steps for k in kernels if k.steps > 1), steps)
+
+
+def runs_in_place(kernels: Sequence[PlannedKernel]) -> bool:
+    """Whether the kernels of a step read halos on the program's own buffers."""
+    parts = parts_of_step(kernels)
+    return not any(role.kind.data is RoleKind.HALO for kernel in parts for role in kernel.roles)
+
+
+def kernels_period(rotation: Rotation, kernels: Sequence[PlannedKernel]) -> tuple[int, int]:
+    """
+    `(first, period)`, in steps: `plan_kernels` for any number of steps from `first` on gives the
+    plan of `period` steps less, with more repeats.
+    """
+    if runs_in_place(kernels):
+        return period_in_place(rotation)
+    return plan_period(rotation, tuple(k.steps for k in kernels if k.steps > 1))
+
+
+def launch_operands(
+    rotation: Rotation, kernel: PlannedKernel, launch: PlannedLaunch
+) -> list[tuple[RoleKind, int]]:
+    """
+    The operands of a planned launch. `(SOURCE, k)`: buffer k of the plan; otherwise a capture, a
+    scalar or the number of a series, by position.
+    """
+    found: list[tuple[RoleKind, int]] = []
+    for kind, index in (role.role for role in kernel.roles):
+        match kind:
+            case RoleKind.SOURCE:
+                found.append((RoleKind.SOURCE, launch.sources[index]))
+            case RoleKind.TARGET:
+                found.append((RoleKind.SOURCE, launch.targets[index]))
+            case RoleKind.HALO:
+                found.append((RoleKind.SOURCE, rotation.own(index, launch.time)))
+            case _:
+                found.append((kind, index))
+    return found
 
 
 class LoopPlanner:
@@ -193,21 +234,16 @@ class LoopPlanner:
     ) -> LaunchOp:
         """One launch, with operands by role; `numbers` of series by index."""
         operands: list[SSAValue] = []
-        for role in kernel.roles:
-            kind, index = role.role
+        for kind, index in launch_operands(self.rotation, kernel, launch):
             match kind:
-                case RoleKind.SOURCE:
-                    operands.append(buffers[launch.sources[index]])
-                case RoleKind.TARGET:
-                    operands.append(buffers[launch.targets[index]])
-                case RoleKind.HALO:
-                    operands.append(buffers[self.rotation.own(index, launch.time)])
                 case RoleKind.CAPTURE:
                     operands.append(read_field(self.loop.captures[index]).field)
                 case RoleKind.SCALAR:
                     operands.append(self.loop.scalars[index])
                 case RoleKind.SERIES:
                     operands.append(numbers[index])
+                case _:
+                    operands.append(buffers[index])
         return LaunchOp(kernel.name, operands)
 
 

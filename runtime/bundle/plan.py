@@ -7,36 +7,29 @@ from dataclasses import asdict, dataclass, field
 from math import prod
 from typing import Any
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
-from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.func import ReturnOp
 from xdsl.dialects.stencil import FieldType
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import BlockArgument, SSAValue
 
 from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.series import is_series
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import BroadcastOp, LoopOp, ScratchOp
-from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp
-from timetile.dialects.tile import ScratchOp as LikeOp
-from timetile.dialects.verified import terminator_of
-from timetile.passes.analysis.cells.constants import integer_constant
+from timetile.dialects.tile import KernelOp
+from timetile.passes.analysis.launches.trip_counts import constant_steps
 from timetile.passes.diagnostics import refuse
 from timetile.passes.raising.memory import is_alias
-from timetile.passes.raising.narrow_fields import is_read_in_place
+from timetile.passes.raising.narrow_fields import is_read_in_place, read_field
 from timetile.runtime.bundle.c_names import distinct_names
+from timetile.runtime.bundle.loop_plans import LoopEntry, LoopTable
 from timetile.runtime.host.loop_facts import is_trip_count
-from timetile.runtime.kernels.planning import planned_function
 from timetile.runtime.program.compiled_program import CompiledProgram
+from timetile.runtime.program.results import argument_of
 
-VERSION = 1
+VERSION = 2
 """Of the plan's form; a reader refuses others."""
-
-BundleAction = dict[str, Any]
-"""
-`{"launch": kernel, "operands": [...]}`, `{"copy": [from, to]}` or `{"repeat": n, "actions":
-[...]}`.
-"""
 
 
 @dataclass(frozen=True)
@@ -52,10 +45,11 @@ class Argument:
 
 @dataclass(frozen=True)
 class KernelEntry:
-    """A kernel: its file, its launch, and the types of its parameters."""
+    """A kernel: its files, its launch, and the types of its parameters."""
 
     name: str
-    file: str
+    ptx: str
+    cubin: str | None
     grid: int
     block: int
     cluster: int
@@ -67,19 +61,30 @@ class KernelEntry:
 
 @dataclass
 class BundlePlan:
-    """A run of `steps` steps: buffers are the field arguments, then the scratch buffers."""
+    """
+    A program as launches. Values are the field arguments, then the scratch buffers of the program,
+    then the results of each loop.
+    """
 
     name: str
     arch: str
-    steps: int
+    steps: int | None
+    """The steps of the program's own time loops; None if known only at run time."""
     arguments: list[Argument]
     version: int = VERSION
     scratch: list[int] = field(default_factory=list[int])
-    """The bytes of each scratch buffer."""
+    """The bytes of each scratch buffer of the program."""
     kernels: list[KernelEntry] = field(default_factory=list[KernelEntry])
-    actions: list[BundleAction] = field(default_factory=list[BundleAction])
+    loops: list[LoopEntry] = field(default_factory=list[LoopEntry])
     latest: list[int] = field(default_factory=list[int])
-    """The buffers written last by the last time loop."""
+    """The values written last by the last time loop."""
+    next: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    """`(field, value)`: a following call has the value in the place of the field."""
+
+    @property
+    def fields(self) -> list[Argument]:
+        """The fields among the arguments, in order."""
+        return [argument for argument in self.arguments if argument.kind == "field"]
 
     def as_json(self) -> dict[str, Any]:
         """The plan as JSON's types."""
@@ -91,20 +96,17 @@ class Planner:
 
     def __init__(self, program: CompiledProgram, steps: int | None):
         self.program, self.function = program, program.function
-        self.steps = steps
-        self.buffers: dict[SSAValue, int] = {}
-        self.operands: dict[SSAValue, BundleAction] = {}
+        self.values: dict[SSAValue, int] = {}
+        self.operands: dict[SSAValue, dict[str, int | float]] = {}
         kernels = program.kernels
         arguments = [self.argument(k) for k in range(len(program.parameters))]
-        self.plan = BundlePlan(
-            self.function.sym_name.data, kernels.options.arch, steps or 0, arguments
-        )
+        self.plan = BundlePlan(self.function.sym_name.data, kernels.options.arch, steps, arguments)
         for k, value in enumerate(self.function.body.block.args):
             if arguments[k].kind == "field":
-                self.buffers[value] = len(self.buffers)
+                self.values[value] = len(self.values)
             elif arguments[k].kind == "scalar":
                 self.operands[value] = {"scalar": k}
-        self.fields = len(self.buffers)
+        self.made = self.fields = len(self.values)
 
     def argument(self, k: int) -> Argument:
         """The description of a program's argument."""
@@ -128,20 +130,22 @@ class Planner:
 
     def gather(self) -> BundlePlan:
         """The plan. Raises CompileError for a program with more work for the host."""
-        for op in self.function.body.block.ops:
+        ops = list(self.function.body.block.ops)
+        for op in ops:
+            if isinstance(op, ScratchOp):
+                self.add_scratch(op.field)
+        for op in ops:
             match op:
                 case LoopOp():
                     self.add_loop(op)
-                case ScratchOp():
-                    self.add_scratch(op.field)
-                case BroadcastOp() if is_read_in_place(op) and op.source in self.buffers:
-                    self.buffers[op.field] = self.buffers[op.source]
-                case ReturnOp():
+                case ScratchOp() | ReturnOp():
                     continue
+                case BroadcastOp() if is_read_in_place(op) and op.source in self.values:
+                    self.values[op.field] = self.values[op.source]
                 case _ if is_alias(op):
                     operand = op.operands[0]
-                    if operand in self.buffers:
-                        self.buffers[op.results[0]] = self.buffers[operand]
+                    if operand in self.values:
+                        self.values[op.results[0]] = self.values[operand]
                 case _ if op.name.startswith("arith."):
                     continue
                 case _:
@@ -150,27 +154,15 @@ class Planner:
                         "a bundle holds launches only, and the host must run the operation; run "
                         "the program from Python",
                     )
+        self.add_steps([op for op in ops if isinstance(op, LoopOp)])
         self.add_kernels()
         return self.plan
 
     def add_scratch(self, value: SSAValue) -> None:
         """Add a buffer without an argument."""
-        bounds = field_bounds(value)
-        cells = prod(high - low for low, high in zip(bounds.lb, bounds.ub))
-        self.buffers[value] = self.fields + len(self.plan.scratch)
-        self.plan.scratch.append(cells * CELL_BYTES[element_type(value)])
-
-    def count(self, loop: LoopOp) -> int:
-        """The steps of a loop."""
-        if loop.sweep is None and self.steps is not None:
-            return self.steps
-        known = integer_constant(loop.steps)
-        if known is None:
-            refuse(
-                loop,
-                "the number of steps is known only at run time; give the number with --steps N",
-            )
-        return max(known, 0)
+        self.values[value] = self.made
+        self.made += 1
+        self.plan.scratch.append(bytes_of_field(value))
 
     def add_loop(self, loop: LoopOp) -> None:
         """The launches of one loop."""
@@ -180,27 +172,43 @@ class Planner:
                 "a series has another number at each step, and the launches of a bundle take the "
                 "same numbers again and again; run the program in Python",
             )
-        steps = self.count(loop)
-        facts = self.program.kernels.facts_of(loop)
-        planned = planned_function(loop, facts, steps)
-        outside = [loop.steps, *loop.buffers, *loop.captures, *loop.scalars]
-        known: dict[SSAValue, BundleAction] = {}
-        for value, inner in zip(outside, planned.body.block.args):
-            if value is not loop.steps:
-                known[inner] = self.operand(value, loop)
-        self.plan.actions += self.actions(planned, list(planned.body.block.ops), known)
-        end = terminator_of(planned.body.block, ReturnOp)
-        places = [known[value]["buffer"] for value in end.arguments]
-        self.buffers.update(zip(loop.res, places))
+        fixed = None if loop.sweep is None else constant_steps(loop)
+        if loop.sweep is not None and fixed is None:
+            refuse(loop, "the host decides about a sweep; run the program from Python")
+        table = LoopTable(loop, self.program.kernels.facts_of(loop), fixed)
+        rows = table.rows()
+        entry = LoopEntry(
+            fixed,
+            [self.values[value] for value in loop.buffers],
+            [self.values[read_field(value).field] for value in loop.captures],
+            self.made,
+            [max(bytes_of_field(loop.buffers[k]) for k in some) for some in table.scratch_like],
+            [self.operand(value, loop) for value in loop.scalars],
+            table.period,
+            list(table.launches),
+            rows,
+        )
+        self.plan.loops.append(entry)
+        for value in loop.res:
+            self.values[value] = self.made
+            self.made += 1
         if loop.sweep is None or not self.plan.latest:
             latest = self.program.loops.of(loop).latest
-            self.plan.latest = [places[role] for role in latest]
-            self.plan.steps = steps
+            self.plan.latest = [entry.results + role for role in latest]
+        for role, begin in enumerate(loop.buffers):
+            position = argument_of(begin, self.function)
+            if position is not None:
+                at = self.values[self.function.body.block.args[position]]
+                self.plan.next.append((at, entry.results + role))
 
-    def operand(self, value: SSAValue, loop: LoopOp) -> BundleAction:
-        """How a launch finds a buffer or a number."""
-        if value in self.buffers:
-            return {"buffer": self.buffers[value]}
+    def add_steps(self, loops: Sequence[LoopOp]) -> None:
+        """The number of steps that the program itself states."""
+        if self.plan.steps is None:
+            found = {constant_steps(loop) for loop in loops if loop.sweep is None}
+            self.plan.steps = found.pop() if len(found) == 1 else None
+
+    def operand(self, value: SSAValue, loop: LoopOp) -> dict[str, int | float]:
+        """How a launch finds a number."""
         if value in self.operands:
             return self.operands[value]
         constant = value.owner
@@ -211,54 +219,30 @@ class Planner:
         name = f"%{value.name_hint}" if value.name_hint else "a scalar"
         refuse(loop, f"the host computes {name}; pass it as an argument")
 
-    def actions(
-        self, planned: FuncOp, ops: Sequence[Operation], known: dict[SSAValue, BundleAction]
-    ) -> list[BundleAction]:
-        """Launches and copies, with repeated ones as a group."""
-        found: list[BundleAction] = []
-        for op in ops:
-            match op:
-                case LikeOp():
-                    like = known[op.operands[0]]["buffer"]
-                    known[op.results[0]] = {"buffer": self.fields + len(self.plan.scratch)}
-                    self.plan.scratch.append(self.bytes_of(like))
-                case CopyOp():
-                    found.append({"copy": [known[v]["buffer"] for v in op.operands]})
-                case LaunchOp():
-                    name = op.kernel.string_value()
-                    found.append({"launch": name, "operands": [known[v] for v in op.operands]})
-                case scf.ForOp():
-                    times = integer_constant(op.ub)
-                    assert times is not None, "launches repeat a fixed number of times"
-                    inner = self.actions(planned, list(op.body.block.ops), known)
-                    found.append({"repeat": times, "actions": inner})
-                case _:
-                    continue
-        return found
-
-    def bytes_of(self, buffer: int) -> int:
-        """The size of a buffer."""
-        if buffer >= self.fields:
-            return self.plan.scratch[buffer - self.fields]
-        fields = [a for a in self.plan.arguments if a.kind == "field"]
-        return fields[buffer].bytes
-
     def add_kernels(self) -> None:
         """Compile and add the kernels of the launches."""
         kinds: dict[str, tuple[str, ...]] = {}
         for op in self.program.kernels.tiled.ops:
             if isinstance(op, KernelOp):
                 kinds[op.sym_name.data] = tuple(map(parameter_kind, op.body.block.args))
-        launched = names_in(self.plan.actions)
+        rows = [row.kernel for loop in self.plan.loops for row in loop.launches]
+        launched = list(dict.fromkeys(rows))
         for name, file in zip(launched, distinct_names(launched), strict=True):
             made = self.program.kernels.kernel(name)
-            kind = "cubin" if made.cubin is not None else "ptx"
+            cubin = None if made.cubin is None else f"{file}.cubin"
             self.plan.kernels.append(
                 KernelEntry(
-                    name, f"{file}.{kind}", made.grid, made.block, made.cluster,
+                    name, f"{file}.ptx", cubin, made.grid, made.block, made.cluster,
                     made.shared_bytes, made.blocks_per_tile, made.message_words, kinds[name],
                 )
             )  # fmt: skip
+
+
+def bytes_of_field(value: SSAValue) -> int:
+    """The bytes of a field."""
+    bounds = field_bounds(value)
+    cells = prod(high - low for low, high in zip(bounds.lb, bounds.ub))
+    return cells * CELL_BYTES[element_type(value)]
 
 
 def parameter_kind(argument: BlockArgument) -> str:
@@ -266,16 +250,6 @@ def parameter_kind(argument: BlockArgument) -> str:
     return "buffer" if isinstance(argument.type, FieldType) else str(argument.type)
 
 
-def names_in(actions: Sequence[BundleAction]) -> list[str]:
-    """The kernels launched by actions, in the order of first launches."""
-    found: dict[str, None] = {}
-    for action in actions:
-        if "launch" in action:
-            found[action["launch"]] = None
-        found.update(dict.fromkeys(names_in(action.get("actions", []))))
-    return list(found)
-
-
-def bundle_plan(program: CompiledProgram, steps: int | None) -> BundlePlan:
-    """The plan of a run of `steps` steps; of constant trip counts for None."""
+def bundle_plan(program: CompiledProgram, steps: int | None = None) -> BundlePlan:
+    """The plan of a program for any number of steps; hosts find the number `steps` named."""
     return Planner(program, steps).gather()

@@ -212,7 +212,7 @@ def make_parser() -> argparse.ArgumentParser:
     sub.add_argument("-o", "--out", type=Path, metavar="FILE", help="stdout unless given")
     sub.add_argument("--emit", choices=get_args(Emit), default="ptx", help="ptx unless given")
     sub.add_argument(
-        "--steps", type=natural, metavar="N", help="trip count of every time loop of a bundle"
+        "--steps", type=natural, metavar="N", help="number of steps named in a bundle's header"
     )
 
     sub = add(

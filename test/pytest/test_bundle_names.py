@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import timetile
-from test_bundle import HERE
+from test_bundle import HERE, compiler_of
 from timetile.runtime.bundle.c_names import LONGEST, c_name, c_word, distinct_names
 from timetile.runtime.bundle.files import write_bundle
 
@@ -52,15 +52,15 @@ def bundle(folder: Path, name: str = "heat", a: str = "a", b: str = "b") -> list
 
 
 def builds(folder: Path) -> None:
-    """Compile the C of a bundle."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    assert compiler is not None, "the tests of bundles need a C compiler"
-    for source in folder.glob("*.c"):
-        subprocess.run(
-            [compiler, "-std=c99", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter",
-             "-fsyntax-only", f"-I{HERE / 'support' / 'driver'}", f"-I{folder}", str(source)],
-            check=True,
-        )  # fmt: skip
+    """Compile the C of a bundle as C and as C++, and its Fortran where a compiler is there."""
+    flags = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+    driver = ["-Wno-unused-parameter", f"-I{HERE / 'support' / 'driver'}", f"-I{folder}"]
+    (source,), (module,) = folder.glob("*.c"), folder.glob("*.f90")
+    for compiler in ([compiler_of("c"), "-std=c99"], [compiler_of("c++"), "-x", "c++"]):
+        subprocess.run([*compiler, *flags, *driver, str(source)], check=True)
+    if shutil.which("gfortran"):
+        words = ["gfortran", "-std=f2008", *flags, str(module)]
+        subprocess.run(words, check=True, cwd=folder)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -71,7 +71,7 @@ def test_files_of_any_function_lie_in_the_folder_and_build(name: str, tmp_path: 
     assert {path.resolve() for path in written} == {path.resolve() for path in every}
     assert all(path.parent == folder for path in every)
     plan = json.loads((folder / "plan.json").read_text())
-    assert all((folder / kernel["file"]).is_file() for kernel in plan["kernels"])
+    assert all((folder / kernel["ptx"]).is_file() for kernel in plan["kernels"])
     builds(folder)
 
 

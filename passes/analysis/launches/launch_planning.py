@@ -194,6 +194,10 @@ class Search:
         assert found is not None, "launches of single steps have placements"
         return found
 
+    def steps_kept(self, known: Steady) -> int:
+        """The least number of steps outside the loop over a period of the deepest launches."""
+        return 2 * self.longest + 4 + known.depth * (known.end + 2)
+
     def plan_with(self, fused: Sequence[int]) -> LaunchPlan | None:
         """
         The cheapest plan with launches of depths `fused` and, in the end, of single steps; None if
@@ -203,7 +207,7 @@ class Search:
         known = steady(self.parts, self.rotation.order, deepest, fused=bool(self.fused))
         # Whole periods of the deepest launches are cut out of the planned steps, and return as a
         # loop.
-        keep = 2 * self.longest + 4 + deepest * (known.end + 2)
+        keep = self.steps_kept(known)
         repeats = max(0, (self.steps - keep) // (deepest * known.period))
         short = self.steps - repeats * deepest * known.period
         if not fused:
@@ -290,6 +294,21 @@ def plan(rotation: Rotation, depths: Sequence[int], steps: int) -> LaunchPlan:
     if steps == 0:
         return LaunchPlan((), (), ())
     return Search(rotation, depths, steps).plan()
+
+
+def plan_period(rotation: Rotation, depths: Sequence[int]) -> tuple[int, int]:
+    """
+    `(first, period)`, in steps: the plan of any number of steps from `first` on is the plan of
+    `period` steps less, with more repeats of the loop.
+    """
+    search = Search(rotation, depths, 0)
+    first, period = 0, 1
+    for fused in (search.fused, ()) if search.fused else ((),):
+        deepest = max(fused, default=1)
+        known = steady(search.parts, rotation.order, deepest, fused=bool(search.fused))
+        period = lcm(period, deepest * known.period)
+        first = max(first, search.steps_kept(known))
+    return first + 2 * period, period
 
 
 def deepest_launch(rotation: Rotation, steps: int) -> int:

@@ -23,3 +23,11 @@ def plan_in_place(rotation: Rotation, steps: int) -> LaunchPlan:
         return LaunchPlan((), tuple(map(launch, range(steps))), ())
     launches = tuple(map(launch, range(period + rest)))
     return LaunchPlan((), launches, (), 0, period, repeats)
+
+
+def period_in_place(rotation: Rotation) -> tuple[int, int]:
+    """
+    `(first, period)`, in steps: the plan in place of any number of steps from `first` on is the
+    plan of `period` steps less, with one more repeat.
+    """
+    return 3 * rotation.order, rotation.order

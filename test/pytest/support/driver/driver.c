@@ -1,15 +1,40 @@
-/* Notes each call on stdout, as JSON lines. Allocations count up from 1000 times their number. */
+/* Notes each call on stdout, as JSON lines. Allocations are 1024 times their number. */
 #include "cuda.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct stub_module { char file[256]; };
 struct stub_function { char name[256]; };
+struct stub_module { char file[256]; struct stub_function function; };
 static int allocated, held;
+
+CUresult cuInit(unsigned flags) { return CUDA_SUCCESS; }
+CUresult cuDeviceGet(CUdevice *device, int number) { *device = number; return CUDA_SUCCESS; }
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
+  *context = 0;
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxSetCurrent(CUcontext context) { return CUDA_SUCCESS; }
+CUresult cuStreamSynchronize(CUstream stream) { return CUDA_SUCCESS; }
+CUresult cuGetErrorName(CUresult code, const char **name) {
+  *name = code == CUDA_ERROR_FILE_NOT_FOUND ? "CUDA_ERROR_FILE_NOT_FOUND" : "CUDA_ERROR_OTHER";
+  return CUDA_SUCCESS;
+}
+CUresult cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t bytes) {
+  printf("{\"upload\": %llu, \"bytes\": %zu}\n", to, bytes);
+  return CUDA_SUCCESS;
+}
+CUresult cuMemcpyDtoH(void *to, CUdeviceptr from, size_t bytes) {
+  printf("{\"download\": %llu, \"bytes\": %zu}\n", from, bytes);
+  return CUDA_SUCCESS;
+}
 
 CUresult cuModuleLoad(CUmodule *module, const char *path) {
   FILE *file = fopen(path, "rb");
+  if (getenv("STUB_OTHER_GPU") && strstr(path, ".cubin")) {
+    if (file) fclose(file);
+    return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  }
   if (file == 0) return CUDA_ERROR_FILE_NOT_FOUND;
   fclose(file);
   *module = malloc(sizeof **module);
@@ -19,7 +44,7 @@ CUresult cuModuleLoad(CUmodule *module, const char *path) {
 }
 CUresult cuModuleUnload(CUmodule module) { free(module); held--; return CUDA_SUCCESS; }
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
-  *function = malloc(sizeof **function);
+  *function = &module->function;
   strcpy((*function)->name, name);
   printf("{\"function\": \"%s\", \"file\": \"%s\"}\n", name, module->file);
   return CUDA_SUCCESS;
@@ -35,7 +60,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, CUfunction f, int b
   return CUDA_SUCCESS;
 }
 CUresult cuMemAlloc(CUdeviceptr *pointer, size_t bytes) {
-  *pointer = 1000ull * ++allocated;
+  *pointer = 1024ull * ++allocated;
   held++;
   printf("{\"alloc\": %llu, \"bytes\": %zu}\n", *pointer, bytes);
   return CUDA_SUCCESS;
