@@ -14,29 +14,11 @@ from timetile.lowering.lower_tile_to_gpu import LowerTileToGpuPass
 from timetile.lowering.threads.carry_cells import CarryCellsPass
 from timetile.lowering.threads.order_threads import OrderThreadsPass
 from timetile.lowering.threads.share_cells import ShareCellsPass
-from timetile.passes.cells.contract_cells import ContractCellsPass, FpContract
-from timetile.passes.cells.expand_cells import ExpandCellsPass
-from timetile.passes.cells.expand_powers import ExpandPowersPass
-from timetile.passes.cells.share_subexpressions import ShareSubexpressionsPass
-from timetile.passes.cells.simplify_cells import FpDivision, SimplifyCellsPass
+from timetile.passes.cells.contract_cells import FpContract
+from timetile.passes.cells.simplify_cells import FpDivision
 from timetile.passes.diagnostics import apply_verified
-from timetile.passes.loops.common_halos import CommonHalosPass
-from timetile.passes.loops.expand_boundaries import ExpandBoundariesPass
-from timetile.passes.loops.hoist_invariants import HoistInvariantsPass
-from timetile.passes.loops.split_edges import SplitEdgesPass
 from timetile.passes.loops.temporal_fusion import TemporalFusionPass
-from timetile.passes.raising.raise_time_loop import RaiseTimeLoopPass
 from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
-from timetile.passes.stencil.bound_accesses import BoundAccessesPass
-from timetile.passes.stencil.drop_timers import DropTimersPass
-from timetile.passes.stencil.gather_cells import GatherCellsPass
-from timetile.passes.stencil.index_fields import IndexFieldsPass
-from timetile.passes.stencil.inline_calls import InlineCallsPass
-from timetile.passes.stencil.inline_values import InlineValuesPass
-from timetile.passes.stencil.load_fields import LoadFieldsPass
-from timetile.passes.stencil.roll_returns import RollReturnsPass
-from timetile.passes.stencil.select_branches import SelectBranchesPass
-from timetile.passes.stencil.split_guards import SplitGuardsPass
 from timetile.passes.target_arch import TargetArchPass
 from timetile.passes.targets.target import DEFAULT_ARCH
 from timetile.passes.tiling.carry_halos import CarryHalosPass
@@ -45,55 +27,7 @@ from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.tiling.peel_boundaries import PeelBoundariesPass
 from timetile.passes.tiling.register_streaming import RegisterStreamingPass
 from timetile.passes.tiling.split_sums import SplitSumsPass
-
-
-def temporal_passes(
-    fp_contract: FpContract = "fast",
-    fp_division: FpDivision = "exact",
-    *,
-    common_halos: bool = False,
-) -> tuple[ModulePass, ...]:
-    """
-    Passes from the stencil dialect to time loops with contracted cells, the start of every
-    executor. `common_halos`: the caller makes the promise of the pass `common-halos`.
-    """
-    return (
-        DropTimersPass(),
-        # Inlining comes first: later passes see the operations of a call.
-        InlineCallsPass(),
-        # Several spellings of frontends become a single form: values, one cell an apply, no
-        # branches.
-        LoadFieldsPass(),
-        IndexFieldsPass(),
-        # Guards are split before branches are gone: branches tell which accesses a cell skips.
-        SplitGuardsPass(),
-        SelectBranchesPass(),
-        # Bounding accesses comes after selecting: the place of an access may be a select.
-        BoundAccessesPass(),
-        # Rolling compares cells by accesses: accesses must have final form.
-        RollReturnsPass(),
-        # A value read only at the cell that computes the value needs no field.
-        InlineValuesPass(),
-        # Accesses at computed places that remain become gathers.
-        GatherCellsPass(),
-        RaiseTimeLoopPass(),
-        # Boundaries are expanded before updates are counted: later passes see only boxes whose
-        # outside is kept.
-        ExpandBoundariesPass(),
-        # Powers become products, and contraction may fuse the products.
-        ExpandPowersPass(),
-        # Rare cases of integers and NaNs are expanded before folding.
-        ExpandCellsPass(),
-        SimplifyCellsPass(fp_division),
-        # Hoisting comes before contraction: contraction may fuse invariant and variant operations.
-        HoistInvariantsPass(),
-        # Contraction comes before schedules: all schedules then compute equal bits.
-        ContractCellsPass(fp_contract),
-        ShareSubexpressionsPass(),
-        # Splitting comes after contraction: cells at the edge have the arithmetic of other cells.
-        SplitEdgesPass(),
-        *((CommonHalosPass(),) if common_halos else ()),
-    )
+from timetile.passes.time_loops import temporal_passes
 
 
 def tile_passes(

@@ -120,6 +120,19 @@ def collected_remarks() -> Generator[list[Remark]]:
             around += remarks
 
 
+MUTED: ContextVar[bool] = ContextVar("MUTED", default=False)
+
+
+@contextmanager
+def muted_remarks() -> Generator[None]:
+    """Drop the remarks made in the block, about a trial."""
+    token = MUTED.set(True)
+    try:
+        yield
+    finally:
+        MUTED.reset(token)
+
+
 def remark(op: Operation, text: str) -> None:
     """Say why an operation stays unchanged."""
     remark_at(place_of(op), text)
@@ -130,6 +143,8 @@ def remark_at(place: OperationPlace, text: str) -> None:
     Say something about an operation that may be gone. `place_of` gives the place of an existing
     operation.
     """
+    if MUTED.get():
+        return
     LOGGER.warning("%s: %s", place, text)
     if (remarks := REMARKS.get()) is not None:
         remarks.append(Remark(place, text))

@@ -18,10 +18,10 @@ from timetile.lowering.plan_launches import PlannedKernel, parts_of_step, plan_k
 from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.launches.liveness import loop_rotation
+from timetile.passes.cost.papers.an5d import alu_utilisation
 from timetile.passes.raising.narrow_fields import read_field
 from timetile.passes.targets.target import Target
 from timetile.runtime.executors.numpy_loops import cell_function
-from timetile.runtime.explain.utilisation import alu_utilisation
 from timetile.runtime.kernels.kernel import Kernel
 
 

@@ -24,6 +24,7 @@ from timetile.passes.analysis.launches.liveness import loop_rotation
 from timetile.passes.analysis.launches.trip_counts import constant_steps
 from timetile.passes.analysis.placed import layout_of
 from timetile.passes.analysis.queues.lags import oldest_age
+from timetile.passes.cost.papers.an5d import multiprocessor_utilisation
 from timetile.passes.raising.narrow_fields import read_field
 from timetile.passes.targets.target import Target
 from timetile.runtime.explain.data import Fact, Section
@@ -36,7 +37,7 @@ from timetile.runtime.explain.figures import (
 )
 from timetile.runtime.explain.names import name_of, short
 from timetile.runtime.explain.summary_facts import product
-from timetile.runtime.explain.utilisation import classify, multiprocessor_utilisation
+from timetile.runtime.explain.utilisation import classify
 from timetile.runtime.kernels.assembler import assembler_version
 from timetile.runtime.kernels.kernel import Kernel
 

@@ -13,10 +13,8 @@ from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.launches.liveness import written_bounds
-from timetile.passes.cost.terms import Cost
-from timetile.passes.targets.target import Target
-from timetile.passes.tiling.device_tiling import default_stream
-from timetile.runtime.explain.attainable import (
+from timetile.passes.cost.papers.an5d import fits, thread_reads
+from timetile.passes.cost.papers.ebisu import (
     attainable,
     depth_that_shifts,
     depth_that_shifts_device_tile,
@@ -25,9 +23,11 @@ from timetile.runtime.explain.attainable import (
     valid_share,
     valid_share_of_time,
 )
+from timetile.passes.cost.terms import Cost
+from timetile.passes.targets.target import Target
+from timetile.passes.tiling.device_tiling import default_stream
 from timetile.runtime.explain.data import Fact, Section
 from timetile.runtime.explain.figures import loop_radius, read_fields, written_fields
-from timetile.runtime.explain.utilisation import fits, thread_reads
 
 DEEPEST_OF_AN5D = 256
 """Most steps of a launch tried with AN5D's register formula."""

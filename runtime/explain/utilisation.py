@@ -1,5 +1,4 @@
-"""The utilisation of a machine by a kernel (AN5D, section 5), and the limit by registers (section
-6.3).
+"""The classes of a kernel's cells (AN5D, section 5).
 
 The paper's unit is a thread with one cell of a tile. Threads here hold several cells, so classes
 are counted in cells, and for the widest halo, of the deepest level. `passes/cost` decides, and goes
@@ -10,16 +9,12 @@ shows the figures of this file beside.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
-from math import ceil, prod
+from math import prod
 
 from timetile.passes.analysis.geometry.axis_tiling import AxisTiling
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape
-from timetile.passes.targets.target import Target
-
-Offset = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -58,51 +53,3 @@ def classify(geometry: Geometry) -> CellClasses:
     field = prod(between(a, shape.lower[a.axis], shape.upper[a.axis]) for a in geometry.axes)
     held = prod(a.count * a.layout.extent for a in geometry.axes)
     return CellClasses(valid, inside - valid, field - inside, held - field)
-
-
-def alu_utilisation(fused: int, others: int) -> float:
-    """
-    Floating-point operations of a cell over the most possible for its instructions: fused
-    multiply-adds do two, others one.
-    """
-    return (2 * fused + others) / (2 * (fused + others)) if fused + others else 1.0
-
-
-def multiprocessor_utilisation(blocks: int, resident: int) -> float:
-    """
-    The share of a launch with blocks on multiprocessors, for `resident` blocks at once: waves of
-    blocks over whole waves. (The paper prints floor over ceiling, 0 for less than a wave.)
-    """
-    if not resident:
-        return 0.0
-    waves = blocks / resident
-    return waves / ceil(waves)
-
-
-def thread_reads(taps: Collection[Offset], stream: int, *, cached: bool) -> int:
-    """
-    Reads of shared memory by a thread of one cell (table 2): all taps except in the own column
-    along the stream, kept in registers. With `cached`, one read for every column of a box, as the
-    assembler keeps values.
-    """
-    taps = set(taps)
-
-    def column(tap: Offset) -> Offset:
-        return tuple(d for axis, d in enumerate(tap) if axis != stream)
-
-    if cached:
-        return len({column(tap) for tap in taps if any(column(tap))})
-    return sum(any(column(tap)) for tap in taps)
-
-
-def registers(depth: int, radius: int, cell_bytes: int) -> int:
-    """
-    Registers of a thread of one cell (section 6.3): the planes of every level, and a fixed number.
-    """
-    words = cell_bytes // 4
-    return words * depth * (2 * radius + 1) + depth + 10 * (words + 1)
-
-
-def fits(depth: int, radius: int, cell_bytes: int, threads: int, target: Target) -> bool:
-    """Whether the configuration is kept: a block of threads has enough registers."""
-    return registers(depth, radius, cell_bytes) <= target.isa.registers_for(threads)

@@ -10,8 +10,17 @@ from xdsl.passes import ModulePass
 from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
 from timetile.lowering.pipelines import thread_passes, tile_passes
 from timetile.passes.raising.raise_time_loop import RaiseTimeLoopPass
+from timetile.passes.systems.an5d import An5dPass
+from timetile.passes.systems.dtb import DtbPass
+from timetile.passes.systems.ebisu import EbisuPass
+from timetile.passes.systems.semi_stencil import SemiStencilPass
+from timetile.passes.systems.ssam import SsamPass
+from timetile.passes.systems.system import SystemPass
 
-TILE = frozenset(item.name for item in tile_passes())
+SYSTEMS: tuple[type[SystemPass], ...] = (EbisuPass, An5dPass, SsamPass, DtbPass, SemiStencilPass)
+"""The passes named after published systems: each makes placed kernels of time loops."""
+
+TILE = frozenset(item.name for item in (*tile_passes(), *SYSTEMS))
 
 THREADS = frozenset(item.name for item in thread_passes())
 

@@ -17,6 +17,7 @@ from timetile.passes.cells.simplify_cells import FpDivision
 from timetile.passes.diagnostics import apply_verified
 from timetile.passes.loops.common_halos import CommonHalosPass
 from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
+from timetile.passes.systems.system import SystemPass
 from timetile.passes.targets.target import DEFAULT_ARCH, Target, target_named
 from timetile.runtime.kernels.levels import Levels, levels_of
 from timetile.runtime.loading.modules import make_context
@@ -69,9 +70,12 @@ class Options:
 
     def tile_passes(self) -> tuple[ModulePass, ...]:
         """Passes from time loops to placed kernels."""
-        return self.given.tile or tile_passes(
-            self.depth, self.part or self.arch, self.multiprocessors
+        arch = self.part or self.arch
+        given = tuple(
+            item.for_target(arch, self.multiprocessors) if isinstance(item, SystemPass) else item
+            for item in self.given.tile
         )
+        return given or tile_passes(self.depth, arch, self.multiprocessors)
 
     def halves_of_tile_passes(self) -> tuple[tuple[ModulePass, ...], tuple[ModulePass, ...]]:
         """

@@ -16,16 +16,15 @@ from timetile.dialects.tile import KernelOp
 from timetile.lowering.pipelines import temporal_passes, tile_passes
 from timetile.passes.analysis.geometry.axis_tiling import AxisTiling
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
-from timetile.passes.targets.target import target_named
-from timetile.runtime.explain.utilisation import (
-    CellClasses,
+from timetile.passes.cost.papers.an5d import (
     alu_utilisation,
-    classify,
     fits,
     multiprocessor_utilisation,
     registers,
     thread_reads,
 )
+from timetile.passes.targets.target import target_named
+from timetile.runtime.explain.utilisation import CellClasses, classify
 from timetile.runtime.kernels.options import run_passes
 from timetile.runtime.loading.modules import load
 

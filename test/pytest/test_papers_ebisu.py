@@ -7,16 +7,27 @@ from math import inf
 
 import pytest
 
-from timetile.passes.targets.target import target_named
-from timetile.runtime.explain.attainable import (
+from timetile.passes.cost.papers.ebisu import (
     attainable,
+    bottleneck,
+    component_seconds,
+    concurrency,
+    deepest,
     depth_that_shifts,
     depth_that_shifts_device_tile,
+    least_depth,
     least_width,
+    level_bytes,
+    overlaps,
+    practical,
+    saturates,
     shared_reads,
+    speed,
     valid_share,
     valid_share_of_time,
+    widest_depth,
 )
+from timetile.passes.targets.target import target_named
 
 GLOBAL, SHARED = 1555e9, 19.49e12
 """Bandwidths of the paper's A100 (bytes per second)."""
@@ -112,3 +123,48 @@ def test_valid_shares_are_those_of_section_6_3():
 
 def test_shared_bandwidth_of_an_architecture_is_the_papers():
     assert target_named("sm_80").shared_tb_per_s * 1e12 == pytest.approx(SHARED, rel=0.001)
+
+
+def test_the_depth_of_a_plate_is_the_case_studys():
+    """Section 6.2.1: seven steps shift the bottleneck of j2d5pt."""
+    assert least_depth(2, 4, GLOBAL, SHARED) == 7
+    cells = 8352**2
+    seconds = {
+        "global": component_seconds(2, cells, 8, GLOBAL),
+        "shared": component_seconds(4 * 7, cells, 8, SHARED),
+    }
+    assert bottleneck(seconds) == "shared"
+    seconds["shared"] = component_seconds(4 * 6, cells, 8, SHARED)
+    assert bottleneck(seconds) == "global"
+    assert speed(cells, 6, seconds) == pytest.approx(attainable(2, 8, GLOBAL, 6))
+
+
+def test_the_memory_of_a_device_tile_is_the_case_studys():
+    """Section 6.2.2: 19 levels of j3d7pt take 352 KB, and an A100 has 164 KB."""
+    assert 19 * level_bytes(32, 1, 8) == pytest.approx(352e3, rel=0.002)
+    # Table 3 has depth 8 for radius 1, and 5 for radius 2.
+    assert 8 <= deepest(164 << 10, 32, 1, 8) <= 9
+    assert deepest(164 << 10, 32, 2, 8) == 5
+    assert deepest(1, 32, 2, 8) == 1
+
+
+def test_volumes_belong_on_the_device_and_plates_in_overlapping_tiles():
+    """Equations 20 and 21, with the shares and speeds of section 6.3."""
+    assert overlaps(0.95, 1, 0.63, 1)
+    assert not overlaps(0.77, 292e9, 0.67, 365e9)
+    assert practical(365e9, 0.67) == pytest.approx(244e9, rel=0.005)
+
+
+def test_256_threads_of_four_operations_saturate_a_unit():
+    """Section 6.1: parallelism is threads times independent operations."""
+    assert concurrency(20, 32) == 640
+    assert saturates(256, 4, 20, 32)
+    assert not saturates(256, 2, 20, 32)
+
+
+def test_half_of_a_tile_is_valid_at_the_widest_depth():
+    assert widest_depth(32, 1) == 8
+    for radius in (1, 2, 4):
+        depth = widest_depth(32, radius)
+        valid = [d * valid_share([32], d, radius) for d in range(1, 17)]
+        assert depth * valid_share([32], depth, radius) == max(valid)

@@ -1,0 +1,3 @@
+"""
+The formulas of the five published systems, a page of functions a paper, with the paper's notation.
+"""

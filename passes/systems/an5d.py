@@ -1,0 +1,92 @@
+"""an5d: own cells in registers at fixed places, each level's plane in shared memory, one cell a
+thread.
+
+Before: `temporal.loop %n (...) rotate [1, 0] {...}`, or a program of the stencil dialect.
+After:
+```
+%u1 = tile.apply @cell(...) home #tile.registers<depth 2, period 3>
+%e1 = tile.exchange %u1 what plane delay 1 home #tile.exchange_buffer<slots 2, fixed, ...>
+```
+1. The model of section 5 ranks the configurations of section 6.3: depth, threads of a block, and
+   planes of a chunk. The best is taken, of those with enough registers.
+2. A thread has one cell of a plane. Loops are unrolled until planes age by renaming registers.
+3. Boxes enter sums row by row (associative stencils, section 4.1): each plane is published once.
+4. A multiprocessor has as many blocks as the registers of a thread allow (section 6.3).
+5. The paper keeps two planes for all levels in shared memory, the kernels here two for each level.
+   Chunks of the stream have heights by `peel-boundaries`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from timetile.dialects.tile import LANES
+from timetile.dialects.tile.kinds import Form, Published, TileLevel
+from timetile.dialects.tile.schedule import Schedule
+from timetile.passes.cost.papers.an5d import (
+    THREADS_OF_A_MULTIPROCESSOR,
+    Configuration,
+    best,
+)
+from timetile.passes.diagnostics import refuse
+from timetile.passes.systems.programs import PaperProgram
+from timetile.passes.systems.system import Point, SystemPass
+from timetile.passes.targets.target import Target
+
+
+@dataclass(frozen=True)
+class An5dPass(SystemPass):
+    """AN5D; see the module's documentation."""
+
+    name = "an5d"
+
+    @property
+    def published(self) -> Published:
+        return Published.PLANE
+
+    def point(self, program: PaperProgram, target: Target) -> Point:
+        self.refuse_rank(program, (2, 3), "its blocks stream along one of several axes")
+        chosen = self.chosen(program, target)
+        *outer, row = chosen.block
+        schedule = Schedule(
+            tile=TileLevel.BLOCK,
+            cells=(1,) * len(chosen.block),
+            lanes=(*[1] * len(outer), LANES),
+            warps=(*outer, row // LANES),
+            form=Form.ROWS if program.reads_several_planes_beside else Form.NONE,
+            ahead=0,
+            occupancy=1,
+        )
+        depth = self.bounded(program, chosen.depth)
+        return Point(depth, self.occupied(program, target, depth, self.sized(schedule)))
+
+    def occupied(
+        self, program: PaperProgram, target: Target, depth: int, schedule: Schedule
+    ) -> Schedule:
+        """The schedule with as many blocks on a multiprocessor as threads and registers allow."""
+        if self.occupancy is not None:
+            return schedule
+        threads = schedule.layout().threads
+        needed = self.registers(program, Point(depth, schedule), target)
+        most = target.isa.registers_per_multiprocessor // (threads * needed)
+        return replace(
+            schedule, occupancy=max(1, min(most, THREADS_OF_A_MULTIPROCESSOR // threads))
+        )
+
+    def chosen(self, program: PaperProgram, target: Target) -> Configuration:
+        """The best configuration by the paper's model, of those with the sizes of the options."""
+        given, axes = self.given_depth(program), program.rank - 1
+        blocks = None
+        if self.warps is not None and len(self.warps) == axes:
+            blocks = [(*self.warps[:-1], self.warps[-1] * LANES)]
+        depths = None if given is None else [given]
+        chosen = best(program.of_an5d(), target, depths, blocks)
+        if chosen is None:
+            asked = "one step" if given is None else f"{given} steps"
+            refuse(
+                program.loop,
+                f"{self.name} has no configuration for {asked} of a stencil of radius "
+                f"{program.radius}: the overlap takes all cells of a block, or the planes of all "
+                "levels take more registers than a thread has; give a smaller depth",
+            )
+        return chosen

@@ -1,0 +1,81 @@
+"""dtb: the device holds a tile for many steps, and nothing is streamed.
+
+Before: `temporal.loop %n (...) rotate [1, 0] {...}`, or a program of the stencil dialect.
+After, without a streaming axis:
+```
+%u1 = tile.apply @cell(...) else %h1 home #tile.registers<depth 0, period 1>
+%e1 = tile.exchange %u1 what edges delay 0 home #tile.exchange_buffer<slots 1, ..., sync grid>
+```
+1. Blocks of 512 threads hold the cells of a tile in registers for all steps (section 3.3).
+2. The blocks of a tile meet at a barrier of the grid after each step (section 3.2).
+3. Tiles have as many blocks as need the fewest turns of the device for the whole domain.
+4. The depth gives the most valid cells a second, by the equations of the authors' later model for
+   tiles that stay (EBISU, equations 2, 8 and 11).
+
+The paper keeps the tile in shared memory, the kernels here in registers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from timetile.dialects.tile import LANES
+from timetile.dialects.tile.kinds import Published, Sync, TileLevel
+from timetile.dialects.tile.schedule import Schedule
+from timetile.passes.cost.papers.dtb import Tiles, best_depth
+from timetile.passes.systems.programs import PaperProgram
+from timetile.passes.systems.system import Point, SystemPass
+from timetile.passes.targets.target import Target
+
+CELLS = {4: (6, 4), 8: (4, 4)}
+"""Cells of a thread, by bytes of a cell: about as many as its registers hold."""
+
+WARPS = 16
+
+
+@dataclass(frozen=True)
+class DtbPass(SystemPass):
+    """DTB; see the module's documentation."""
+
+    name = "dtb"
+
+    @property
+    def published(self) -> Published:
+        return Published.EDGES
+
+    def point(self, program: PaperProgram, target: Target) -> Point:
+        self.refuse_rank(program, (2,), "a tile of planes of one axis stays on the device")
+        schedule = self.sized(
+            Schedule(
+                tile=TileLevel.DEVICE,
+                cells=CELLS.get(program.cell_bytes, CELLS[8]),
+                lanes=(1, LANES),
+                warps=(WARPS, 1),
+                sync=Sync.GRID,
+                occupancy=1,
+                resident=True,
+            )
+        )
+        most = target.resident_blocks(schedule.occupancy)
+        tiles = Tiles(
+            (program.domain[0], program.domain[1]),
+            (schedule.cells[0] * schedule.warps[0], schedule.cells[1] * LANES * schedule.warps[1]),
+            most,
+            program.radius,
+        )
+        given = self.given_depth(program)
+        chosen = best_depth(
+            tiles,
+            program.cell_bytes,
+            program.global_accesses,
+            program.shared_accesses(in_registers=True),
+            (target.part.copy_tb_per_s * 1e12, target.shared_tb_per_s * 1e12),
+        )
+        depth = self.bounded(program, chosen if given is None else given)
+        blocks = tiles.blocks(depth)
+        if self.blocks is None and blocks > 1:
+            schedule = replace(schedule, blocks=(blocks, 1))
+        if not schedule.has_several_blocks:
+            # A single block exchanges nothing.
+            schedule = replace(schedule, tile=TileLevel.BLOCK, blocks=(), sync=Sync.BARRIER)
+        return Point(depth, schedule)

@@ -1,0 +1,66 @@
+"""semi-stencil: sums of far planes in two halves, planes of one half in shared memory.
+
+Before: `temporal.loop %n (...) rotate [1, 0] {...}`, or a program of the stencil dialect.
+After, a star of radius 4 along the stream:
+```
+%f = tile.apply @cell_halves0(%u0[-4,0,0], ..., %u0[-1,0,0])  home #tile.shared<...>
+%u1 = tile.apply @cell_halves1(%f[0,0,0], %u0[0,0,0], ...)    home #tile.registers<depth 0, ...>
+```
+1. A block has 32 x 16 threads with one cell of a plane each (table III), the fastest of the paper.
+2. The planes before the cell's own enter the sum together (section III A): R + 1 planes are read at
+   once instead of 2 R + 1. Slots of planes change places.
+3. One step a launch, unless the depth is given.
+
+A sum that does not take the planes one after the other has no halves, and is refused. The sums
+between the halves lie in shared memory here, in registers in the paper.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from timetile.dialects.tile import LANES
+from timetile.dialects.tile.kinds import Addressing, Form, Published, Storage, TileLevel
+from timetile.dialects.tile.schedule import Schedule
+from timetile.passes.cost.papers.semi_stencil import BLOCK
+from timetile.passes.diagnostics import refuse
+from timetile.passes.systems.programs import PaperProgram
+from timetile.passes.systems.system import Point, SystemPass
+from timetile.passes.targets.target import Target
+
+
+@dataclass(frozen=True)
+class SemiStencilPass(SystemPass):
+    """The semi-stencil; see the module's documentation."""
+
+    name = "semi-stencil"
+
+    @property
+    def published(self) -> Published | None:
+        return None
+
+    def point(self, program: PaperProgram, target: Target) -> Point:
+        self.refuse_rank(program, (2, 3), "its planes arrive along one of several axes")
+        block = BLOCK if program.rank == 3 else (prod(BLOCK),)
+        axes = len(block)
+        schedule = Schedule(
+            tile=TileLevel.BLOCK,
+            cells=(1,) * axes,
+            lanes=(*[1] * (axes - 1), LANES),
+            warps=(*block[:-1], block[-1] // LANES),
+            form=Form.HALVES,
+            storage=Storage.SHARED,
+            addressing=Addressing.SHIFTING,
+            occupancy=1,
+        )
+        depth = self.given_depth(program) or 1
+        point = Point(self.bounded(program, depth), self.sized(schedule))
+        if not self.splits_a_sum(program, point):
+            refuse(
+                program.loop,
+                f"{self.name} cuts sums into halves, and no sum of a step takes planes before the "
+                "cell's own before the others; write the terms from the oldest plane to the "
+                "newest, or use the default passes",
+            )
+        return point

@@ -1,0 +1,51 @@
+"""ssam: a warp's registers as a systolic array: cells stay in their lane, sums travel.
+
+Before: `temporal.loop %n (...) rotate [1, 0] {...}`, or a program of the stencil dialect.
+After, for a body that adds one column after the other:
+```
+%p1 = tile.apply @cell_lanes0(%u0[-1,0], %u0[0,0], %u0[1,0])             : !tile.queue<f64, lag 1>
+%s1 = tile.apply @cell_lanes1(%p1[0,-1], %u0[-1,0], %u0[0,0], %u0[1,0])  : !tile.queue<f64, lag 1>
+```
+1. A tile is a warp; blocks of 128 threads hold four (section 6.2). Nothing is exchanged between
+   warps: tiles overlap (section 4.5).
+2. A lane has P = 4 cells of a row, the sliding window of section 4.2. Rows arrive one after the
+   other, so that a lane keeps N rows of P cells instead of N + P - 1 cells of a column.
+3. Partial sums pass from lane to lane (section 4.4). Sums in another order than by columns stay
+   whole, with a remark: neighbours' cells are then shuffled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from timetile.dialects.tile import LANES
+from timetile.dialects.tile.kinds import Form, Published, TileLevel
+from timetile.dialects.tile.schedule import Schedule
+from timetile.passes.cost.papers.ssam import OUTPUTS, WARPS_OF_A_BLOCK
+from timetile.passes.systems.programs import PaperProgram
+from timetile.passes.systems.system import Point, SystemPass
+from timetile.passes.targets.target import Target
+
+
+@dataclass(frozen=True)
+class SsamPass(SystemPass):
+    """SSAM; see the module's documentation."""
+
+    name = "ssam"
+
+    @property
+    def published(self) -> Published | None:
+        return None
+
+    def point(self, program: PaperProgram, target: Target) -> Point:
+        self.refuse_rank(program, (2,), "a warp holds whole rows, one after the other")
+        schedule = Schedule(
+            tile=TileLevel.WARP,
+            cells=(OUTPUTS,),
+            lanes=(LANES,),
+            warps=(1,),
+            pack=WARPS_OF_A_BLOCK,
+            form=Form.LANES,
+        )
+        depth = self.given_depth(program) or 1
+        return Point(self.bounded(program, depth), self.sized(schedule))

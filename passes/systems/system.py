@@ -1,0 +1,234 @@
+"""
+The common part of the passes named after published systems: from a program to placed kernels.
+
+1. A program of the stencil dialect becomes time loops first, as by the passes of `time_loops.py`.
+2. A system gives each time loop a point of the space of schedules: a depth and a schedule, with
+   sizes by the formulas of the paper (`passes/cost/papers`). Options of the pass override sizes.
+3. `device-tiling`, `split-sums`, `multi-queue-buffering` and `register-streaming` make and place
+   the kernels; `carry-halos` and `peel-boundaries` end as in the default pipeline.
+
+A loop that a system cannot express is refused by the system's name, with a way out.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Self
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass, PassPipeline
+
+from timetile.dialects.temporal import MOST_DEPTH, LoopOp
+from timetile.dialects.tile import KernelOp
+from timetile.dialects.tile.kinds import Published
+from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
+from timetile.passes.analysis.block_memory import BlockMemory
+from timetile.passes.analysis.boundaries import check_kept
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.launches.trip_counts import most_steps_at_once
+from timetile.passes.cost.launch import predict
+from timetile.passes.diagnostics import (
+    CompileError,
+    apply_verified,
+    check_options,
+    muted_remarks,
+    refuse,
+)
+from timetile.passes.enum_options import EnumOptionsPass
+from timetile.passes.loops.temporal_fusion import write_depths
+from timetile.passes.systems.programs import PaperProgram
+from timetile.passes.targets.target import DEFAULT_ARCH, Target, target_named
+from timetile.passes.tiling.carry_halos import CarryHalosPass
+from timetile.passes.tiling.device_tiling import DeviceTilingPass
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass
+from timetile.passes.tiling.peel_boundaries import PeelBoundariesPass
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass
+from timetile.passes.tiling.split_sums import SplitSumsPass, split_stages, why_none
+from timetile.passes.time_loops import temporal_passes
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of the space of schedules: steps of a launch, and the schedule."""
+
+    depth: int
+    schedule: Schedule
+
+
+@dataclass(frozen=True)
+class SystemPass(EnumOptionsPass, ABC):
+    """
+    A pass named after a published system; see the module's documentation. Each option overrides a
+    size of the paper's formulas. `arch` and `multiprocessors` are those of the compilation unless
+    given.
+    """
+
+    depth: int | None = None
+    cells: tuple[int, ...] | None = None
+    warps: tuple[int, ...] | None = None
+    blocks: tuple[int, ...] | None = None
+    occupancy: int | None = None
+    arch: str | None = None
+    multiprocessors: int | None = None
+
+    @abstractmethod
+    def point(self, program: PaperProgram, target: Target) -> Point:
+        """The point of a loop, by the formulas, with the options of the pass."""
+
+    @property
+    @abstractmethod
+    def published(self) -> Published | None:
+        """What exchanges publish; None for planes kept in shared memory only."""
+
+    def for_target(self, arch: str, multiprocessors: int | None) -> Self:
+        """The pass for a target of the compilation, unless the pass has a target by its options."""
+        if self.arch is not None:
+            return self
+        return replace(self, arch=arch, multiprocessors=self.multiprocessors or multiprocessors)
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_options(self, depth=1, cells=1, warps=1, blocks=1, occupancy=1, multiprocessors=1)
+        if self.depth is not None and self.depth > MOST_DEPTH:
+            raise CompileError(f"{self.name}: depth is at most {MOST_DEPTH}, got {self.depth}")
+        target = target_named(self.arch or DEFAULT_ARCH, self.multiprocessors)
+        if not any(isinstance(inner, LoopOp) for inner in op.walk()):
+            apply_verified(temporal_passes(), op, ctx)
+        loops = [loop for loop in op.walk() if isinstance(loop, LoopOp) and loop.updates]
+        for loop in loops:
+            check_kept(loop, images=True)
+            self.write(loop, self.point(PaperProgram(loop, op), target))
+        PassPipeline(self.passes(target)).apply(ctx, op)
+        for loop in loops:
+            self.check_depth(loop)
+
+    def write(self, loop: LoopOp, point: Point) -> None:
+        """Write a point on a loop, for the passes below."""
+        loop.schedule = ScheduleAttr(point.schedule)
+        write_depths(loop, [point.depth])
+
+    def passes(self, target: Target) -> tuple[ModulePass, ...]:
+        """The passes from time loops with schedules to placed kernels."""
+        streams = () if self.published is None else (RegisterStreamingPass(what=self.published),)
+        return (
+            DeviceTilingPass(),
+            SplitSumsPass(),
+            MultiQueueBufferingPass(),
+            *streams,
+            CarryHalosPass(),
+            PeelBoundariesPass(target.part.name, multiprocessors=target.multiprocessors),
+        )
+
+    def check_depth(self, loop: LoopOp) -> None:
+        """Refuse a loop without the kernel of its deepest depth."""
+        deepest = max(loop.depth_list)
+        if deepest in {kernel.steps.data for kernel in kernels_named_by(loop)}:
+            return
+        axes = loop.decisions.layout().axis_layouts
+        extents = " x ".join(str(axis.extent) for axis in axes)
+        refuse(
+            loop,
+            f"{self.name} cannot take {deepest} steps at once: no cell of a tile of {extents} "
+            "cells is left, or no step reads cells of an earlier step; give a smaller depth, or "
+            "more cells or warps",
+        )
+
+    # Help for the points of systems.
+
+    def refuse_rank(self, program: PaperProgram, ranks: tuple[int, ...], why: str) -> None:
+        """Refuse a domain with another number of axes than a system has."""
+        if program.rank not in ranks:
+            has = " or ".join(map(str, ranks))
+            refuse(
+                program.loop,
+                f"{self.name} is for domains of {has} axes, got {program.rank}: {why}; use the "
+                "default passes",
+            )
+
+    def given_depth(self, program: PaperProgram) -> int | None:
+        """The depth asked for: by option, or on the loop; None if the formulas choose."""
+        given, loop = self.depth, program.loop
+        if given is None and loop.depths is not None:
+            given = max(loop.depth_list)
+        return given
+
+    def bounded(self, program: PaperProgram, depth: int) -> int:
+        """A depth, or the number of steps of the program's longest run if smaller."""
+        most = most_steps_at_once(program.loop)
+        return depth if most is None else min(depth, most)
+
+    def sized(self, schedule: Schedule) -> Schedule:
+        """A schedule with the sizes of the options in place of its own."""
+        own = {
+            name: value
+            for name in ("cells", "warps", "blocks", "occupancy")
+            if (value := getattr(self, name)) is not None
+        }
+        return replace(schedule, **own)
+
+    def trial(self, program: PaperProgram, point: Point, target: Target) -> list[KernelOp]:
+        """The placed kernels of a point of one loop, made on a copy of the module."""
+        loop, module = self.copied(program)
+        self.write(loop, point)
+        with muted_remarks():
+            PassPipeline(self.passes(target)).apply(Context(), module)
+        return list(kernels_named_by(loop))
+
+    def splits_a_sum(self, program: PaperProgram, point: Point) -> bool:
+        """Whether the form of a point cuts a sum of the deepest kernel, tried on a copy."""
+        loop, module = self.copied(program)
+        self.write(loop, point)
+        with muted_remarks():
+            DeviceTilingPass().apply(Context(), module)
+        for kernel in kernels_named_by(loop):
+            whole = len(kernel.stages)
+            if why_none(kernel, point.schedule.form) is None:
+                split_stages(kernel, module, point.schedule.form, {})
+            if len(kernel.stages) > whole:
+                return True
+        return False
+
+    def copied(self, program: PaperProgram) -> tuple[LoopOp, ModuleOp]:
+        """The loop of a program in a copy of the program's module."""
+        module = program.module.clone()
+        copies = (loop for loop in module.walk() if isinstance(loop, LoopOp))
+        loops = (loop for loop in program.module.walk() if isinstance(loop, LoopOp))
+        return next(copy for loop, copy in zip(loops, copies) if loop is program.loop), module
+
+    def deepest(self, program: PaperProgram, point: Point, target: Target) -> KernelOp | None:
+        """The placed kernel with the depth of a point, in a copy; None if a tile has no cell."""
+        kernels = self.trial(program, point, target)
+        return next((kernel for kernel in kernels if kernel.steps.data == point.depth), None)
+
+    def registers(self, program: PaperProgram, point: Point, target: Target) -> int:
+        """Registers of a thread of a point's deepest kernel, as predicted; 1 without a kernel."""
+        kernel = self.deepest(program, point, target)
+        return 1 if kernel is None else predict(kernel, module_around(kernel), target).registers
+
+    def fits(self, program: PaperProgram, point: Point, target: Target) -> bool:
+        """Whether a multiprocessor holds the blocks of a point: shared memory and registers."""
+        kernel = self.deepest(program, point, target)
+        if kernel is None:
+            return False
+        isa, occupancy = target.isa, point.schedule.occupancy
+        room = isa.shared_per_multiprocessor // occupancy - isa.shared_overhead
+        taken = BlockMemory.of(Geometry(kernel)).bytes
+        threads = point.schedule.layout().threads * occupancy
+        needed = predict(kernel, module_around(kernel), target).registers
+        return taken <= min(room, isa.shared_per_block) and needed <= isa.registers_for(threads)
+
+
+def module_around(op: Operation) -> ModuleOp:
+    """The module around an operation."""
+    module = op.get_toplevel_object()
+    assert isinstance(module, ModuleOp)
+    return module
+
+
+def kernels_named_by(loop: LoopOp) -> Iterator[KernelOp]:
+    """The kernels of a loop, as named on the loop."""
+    named = {op.sym_name.data: op for op in module_around(loop).ops if isinstance(op, KernelOp)}
+    return (named[name] for name in loop.kernel_names)

@@ -1,0 +1,104 @@
+"""The passes named after published systems, as users write the names."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import timetile
+from support.catalogue import star, sum_program
+from support.programs import program_text
+from timetile.passes.systems.an5d import An5dPass
+from timetile.passes.systems.dtb import DtbPass
+from timetile.passes.systems.ebisu import EbisuPass
+from timetile.passes.systems.semi_stencil import SemiStencilPass
+from timetile.passes.systems.ssam import SsamPass
+from timetile.runtime.kernels.levels import SYSTEMS
+from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.program.compiled_program import CompiledProgram, Executor
+
+ODD = {2: (37, 151), 3: (9, 27, 35)}
+"""Domains with sides that no tile divides."""
+
+
+def text_of(domain: tuple[int, ...], element: str = "f64") -> str:
+    """A star of radius 1 whose terms are in the order of planes."""
+    taps = sorted(star(len(domain), 1))
+    return program_text(sum_program(element, taps)(domain))
+
+
+def columns_of(domain: tuple[int, ...]) -> str:
+    """A box whose terms are in the order of columns."""
+    taps = sorted(product((-1, 0, 1), repeat=2), key=lambda at: at[::-1])
+    return program_text(sum_program("f64", taps)(domain))
+
+
+CASES: dict[str, tuple[str, int]] = {
+    "ebisu": ("ebisu{depth=3}", 2),
+    "ebisu-volume": ("ebisu{depth=2 warps=2,1 blocks=3,1}", 3),
+    "an5d": ("an5d{depth=3}", 2),
+    "an5d-volume": ("an5d{depth=2 warps=8,1}", 3),
+    "ssam": ("ssam{depth=2}", 2),
+    "dtb": ("dtb{depth=2 cells=2,2 warps=2,1 blocks=4,1}", 2),
+    "semi-stencil": ("semi-stencil{depth=2 warps=8,1}", 3),
+}
+"""A pipeline by the name of a system, with small sizes, and the axes of a domain."""
+
+
+def program_of(case: str) -> str:
+    """The program of a case."""
+    domain = ODD[CASES[case][1]]
+    return columns_of(domain) if case == "ssam" else text_of(domain)
+
+
+def after(compiled: CompiledProgram, steps: int) -> list[bytes]:
+    """The bytes of all fields after a run from random cells."""
+    fields = [p.bounds for p in compiled.parameters if p.bounds is not None]
+    shapes = [[h - low for low, h in zip(b.lb, b.ub)] for b in fields]
+    arrays = [np.random.default_rng(k).random(shape) for k, shape in enumerate(shapes)]
+    compiled(*arrays, steps)
+    return [array.tobytes() for array in arrays]
+
+
+@pytest.mark.covering(times=2)
+@pytest.mark.parametrize("executor", ["planes", "simt", "ptx"])
+@pytest.mark.parametrize("case", CASES)
+def test_a_system_has_the_bits_of_the_default(case: str, executor: Executor):
+    text = program_of(case)
+    named = timetile.compile(text, executor=executor, passes=CASES[case][0], cache=False)
+    default = timetile.compile(text, executor="numpy", cache=False)
+    assert after(named, 4) == after(default, 4)
+
+
+def test_sizes_without_options_are_those_of_the_target():
+    """Shared memory limits later where global memory is slow: EBISU goes deeper."""
+    text = text_of((4096, 4096))
+
+    def deepest(arch: str) -> int:
+        compiled = timetile.compile(text, executor="planes", passes="ebisu", arch=arch, cache=False)
+        return max(loops_of(compiled.kernels.tiled)[0].depth_list)
+
+    assert deepest("h200") < deepest("h100-sxm")
+
+
+def test_the_arch_of_a_compilation_reaches_a_system():
+    given = EbisuPass(arch="h200")
+    assert given.for_target("h100-sxm", 100) is given
+    assert EbisuPass().for_target("h100-sxm", 100) == EbisuPass(
+        arch="h100-sxm", multiprocessors=100
+    )
+
+
+def test_every_system_has_a_name():
+    assert [item.name for item in SYSTEMS] == ["ebisu", "an5d", "ssam", "dtb", "semi-stencil"]
+    assert (EbisuPass, An5dPass, SsamPass, DtbPass, SemiStencilPass) == SYSTEMS
+
+
+def test_passes_before_a_system_may_find_the_loops():
+    text = text_of(ODD[2])
+    spec = "raise-time-loop,ebisu{depth=2}"
+    rounded = timetile.compile(text, executor="planes", passes=spec, cache=False)
+    cells = "arith.mulf"
+    assert cells in str(rounded.module) and "math.fma" not in str(rounded.module)
