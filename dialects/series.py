@@ -13,7 +13,7 @@ from xdsl.utils.hints import isa
 
 def is_series(value: SSAValue) -> bool:
     """Whether a scalar of an update is a series."""
-    return isa(value.type, MemRefType[Attribute])
+    return isinstance(value.type, MemRefType)
 
 
 def number_type(value: SSAValue) -> Attribute:

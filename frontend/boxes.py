@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from timetile.dialects.temporal.boundary import Kind
 from timetile.frontend.operations import Access, Time
 from timetile.frontend.steps import Step, walk
-from timetile.frontend.symbols import Assignment, Held, StepStatement
+from timetile.frontend.symbols import Assignment, Held
 from timetile.frontend.values import Value
 
 Box = tuple[tuple[int, int], ...]
@@ -23,14 +23,20 @@ of the cell; None without a read.
 """
 
 
-def farthest_reads(step: Step, value: Value) -> Reads:
-    """The farthest reads of a value. A read of a temporary counts as the temporary's own reads."""
+def accesses_in(value: Value) -> list[Access]:
+    """The reads of fields and temporaries behind a value."""
+    return [v.operation for v in walk([value]) if isinstance(v.operation, Access)]
+
+
+def farthest_reads(step: Step, value: Value, known: Mapping[str, Reads]) -> Reads:
+    """
+    The farthest reads of a value. A read of a temporary, with its own reads in `known`, counts as
+    reads farther away.
+    """
     kept = ((Kind.KEEP, Kind.KEEP),) * step.rank
     found: Reads = [[None, None] for _ in range(step.rank)]
-    for read in (v.operation for v in walk([value]) if isinstance(v.operation, Access)):
-        inner: Reads = [[0, 0] for _ in range(step.rank)]
-        if read.time is Time.INSIDE:
-            inner = farthest_reads(step, step.temporaries[read.field].value)
+    for read in accesses_in(value):
+        inner = known[read.field] if read.time is Time.INSIDE else [[0, 0]] * step.rank
         edges = step.edges.get(read.field, kept)
         for axis, offset in enumerate(read.offsets):
             if offset is None:
@@ -38,9 +44,17 @@ def farthest_reads(step: Step, value: Value) -> Reads:
             for side, (far, moved) in enumerate(zip(inner[axis], (-offset, offset))):
                 if far is None or edges[axis][side] is not Kind.KEEP:
                     continue
-                known = found[axis][side]
-                found[axis][side] = far + moved if known is None else max(known, far + moved)
+                seen = found[axis][side]
+                found[axis][side] = far + moved if seen is None else max(seen, far + moved)
     return found
+
+
+def reads_of_temporaries(step: Step) -> dict[str, Reads]:
+    """The farthest reads of each temporary."""
+    known: dict[str, Reads] = {}
+    for made in step.temporaries.values():
+        known[made.name] = farthest_reads(step, made.value, known)
+    return known
 
 
 def margins(step: Step, made: Assignment) -> Margins:
@@ -52,7 +66,8 @@ def margins(step: Step, made: Assignment) -> Margins:
     declared = step.reach if made.region is None else None
     own = step.edges.get(made.field, kept)
     found: list[tuple[int, int]] = []
-    for sides, reads in zip(own, farthest_reads(step, made.value)):
+    known = reads_of_temporaries(step)
+    for sides, reads in zip(own, farthest_reads(step, made.value, known)):
         both = [0, 0]
         for side, far in enumerate(reads):
             if declared is not None and (far is not None or sides[side] is Kind.KEEP):
@@ -107,16 +122,19 @@ def carried_over(step: Step, name: str, shape: Sequence[int]) -> Box | None:
     return around(later) if later else None
 
 
-def computed_outside(step: Step, made: Sequence[StepStatement]) -> Margins:
-    """How far outside the arrays, at most, statements are computed, for readers at a distance."""
-    farthest = [[0, 0] for _ in range(step.rank)]
-    names = {item.name for item in made if isinstance(item, Held)}
-    for reader in step.statements if names else ():
-        reads = [v.operation for v in walk([reader.value]) if isinstance(v.operation, Access)]
-        reads = [read for read in reads if read.time is Time.INSIDE and read.field in names]
-        around_reader = computed_outside(step, [reader]) if reads else ()
-        for axis, sides in enumerate(around_reader):
-            for offset in (read.offsets[axis] or 0 for read in reads):
-                for side, moved in enumerate((-offset, offset)):
-                    farthest[axis][side] = max(farthest[axis][side], sides[side] + moved)
-    return tuple((low, high) for low, high in farthest)
+def needed_boxes(step: Step, shape: Sequence[int]) -> dict[str, Box]:
+    """The cells that readers need of each temporary; nothing for a temporary without readers."""
+    needed: dict[str, Box] = {}
+    for made in reversed(step.statements):
+        box = needed.get(made.name) if isinstance(made, Held) else box_of(step, made, shape)
+        for read in accesses_in(made.value) if box is not None else ():
+            if read.time is Time.INSIDE and box is not None:
+                moved = tuple((a + (k or 0), b + (k or 0)) for (a, b), k in zip(box, read.offsets))
+                known = needed.get(read.field)
+                needed[read.field] = moved if known is None else around([known, moved])
+    return needed
+
+
+def far_outside(box: Box, shape: Sequence[int]) -> Margins:
+    """How far outside the arrays cells of a box lie, before and behind, along each axis."""
+    return tuple((max(-low, 0), max(high - size, 0)) for (low, high), size in zip(box, shape))

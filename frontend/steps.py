@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from timetile.frontend.boundaries import FieldEdges
 from timetile.frontend.errors import SourcePlace
 from timetile.frontend.operations import Access, Time
-from timetile.frontend.symbols import Assignment, Held, StepStatement
+from timetile.frontend.symbols import Assignment, Held, RepeatedBody, StepStatement, flat
 from timetile.frontend.values import Value
 
 
@@ -24,13 +24,21 @@ class Step:
     rank: int
     fields: dict[str, tuple[int, ...]]
     scalars: tuple[str, ...]
-    statements: tuple[StepStatement, ...]
+    body: tuple[StepStatement | RepeatedBody, ...]
     second: frozenset[str]
     reach: int | None
     edges: dict[str, FieldEdges] = field(default_factory=dict[str, FieldEdges])
     """The sides of fields that go on beyond the arrays."""
     series: tuple[str, ...] = ()
     """The arguments with a number for each step; the number of the step itself, if read, last."""
+
+    aliases: Mapping[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
+    """Numbers of equal new values, by field and number."""
+
+    @property
+    def statements(self) -> list[StepStatement]:
+        """All statements, in order, those of a repeated body once."""
+        return flat(self.body)
 
     @property
     def assignments(self) -> tuple[Assignment, ...]:
@@ -50,14 +58,17 @@ class Step:
 
     def first_read(self, name: str) -> int | None:
         """The number of assignments to a field before the first read of new values."""
-        versions = [
+        read = [
             value.operation.version
             for value in walk([made.value for made in self.statements])
             if isinstance(value.operation, Access)
             and value.operation.time is Time.NEXT
             and value.operation.field == name
         ]
-        return min(versions, default=None)
+        if not read:
+            return None
+        made = [item.version for item in self.assignments if item.field == name]
+        return sum(version <= min(read) for version in made)
 
     @property
     def label(self) -> str:

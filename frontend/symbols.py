@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard, cast
@@ -45,6 +47,19 @@ class Held:
 StepStatement = Assignment | Held
 
 
+@dataclass(frozen=True)
+class RepeatedBody:
+    """
+    `for _ in timetile.repeat(count)`, with the statements of the body. `versions` are the numbers
+    of the fields' new values at the body's beginning.
+    """
+
+    count: int
+    body: list[StepStatement | RepeatedBody]
+    versions: dict[str, int]
+    place: SourcePlace
+
+
 @dataclass
 class Recorder:
     """The record of a step, in the order of the program. `rank` is the rank of the first index."""
@@ -52,7 +67,23 @@ class Recorder:
     rank: int | None = None
     first: str = ""
     reach: int | None = None
-    statements: list[StepStatement] = field(default_factory=list[StepStatement])
+    names: list[str] = field(default_factory=list[str])
+    """The fields among the arguments."""
+    body: list[StepStatement | RepeatedBody] = field(
+        default_factory=list[StepStatement | RepeatedBody]
+    )
+    around: list[list[StepStatement | RepeatedBody]] = field(
+        default_factory=list[list[StepStatement | RepeatedBody]]
+    )
+    """The bodies around the body of the innermost `repeat`, outermost first."""
+    versions: Counter[str] = field(default_factory=Counter[str])
+    """For each field, the number of the present new values: 0 before the first assignment."""
+    aliases: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
+    """Numbers of equal new values: around the body of a `repeat` without an assignment."""
+    holders: dict[str, list[StepStatement | RepeatedBody]] = field(
+        default_factory=dict[str, list[StepStatement | RepeatedBody]]
+    )
+    """The body with each temporary."""
     axes: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     """The axes of each field read or written."""
     previous: set[str] = field(default_factory=set[str])
@@ -60,13 +91,18 @@ class Recorder:
     """The fields with a read of new values, and the version read."""
 
     @property
+    def statements(self) -> list[StepStatement]:
+        """All statements, in order, those of bodies once."""
+        return flat(self.around[0] if self.around else self.body)
+
+    @property
     def assignments(self) -> list[Assignment]:
         """The assignments, in order."""
         return [made for made in self.statements if isinstance(made, Assignment)]
 
-    def version(self, name: str) -> int:
-        """The number of assignments to a field so far."""
-        return sum(made.field == name for made in self.assignments)
+    def is_assigned(self, name: str) -> bool:
+        """Whether a field has new values."""
+        return any(made.field == name for made in self.assignments)
 
     def check_rank(self, text: str, count: int) -> None:
         """Raise StencilError for an index with another number of axes than the first index."""
@@ -101,10 +137,17 @@ class Recorder:
             self.previous.add(name)
         if time is Time.INSIDE and None in plain:
             raise error(f"{text} has None, and a temporary has all axes; write a number for each")
+        if time is Time.INSIDE and all(
+            self.holders[name] is not body for body in (self.body, *self.around)
+        ):
+            raise error(
+                "the temporary is made in a repeat, and read outside; make a field of the value, "
+                "or the temporary after the repeat"
+            )
         version = 0
         if time is Time.NEXT:
             self.check_next(name, any(plain))
-            version = self.version(name)
+            version = self.versions[name]
             self.read_next.add((name, version))
         return Value(Access(name, time, plain, version), Kind.FLOAT)
 
@@ -123,7 +166,7 @@ class Recorder:
 
     def check_next(self, name: str, beside: bool) -> None:
         """Raise StencilError if the new values of a field are read before their assignment."""
-        if self.version(name):
+        if self.is_assigned(name) or self.around:
             return
         if beside:
             raise error(
@@ -138,21 +181,24 @@ class Recorder:
 
     def assign(self, name: str, region: Region | None, value: object) -> None:
         """A new value for the cells of a field."""
-        given, version = as_float(lifted(value)), self.version(name)
-        if region is None and version and (name, version) not in self.read_next:
+        given, version = as_float(lifted(value)), self.versions[name]
+        known = self.is_assigned(name) and not self.around
+        if region is None and known and (name, version) not in self.read_next:
             before = next(made for made in reversed(self.assignments) if made.field == name)
             raise error(
                 f"{name}.next is assigned twice, first in line {before.place.line}, and the first "
                 f"value is not read; assign once, read {name}.next[...] in between, or assign "
                 f"parts by regions, {name}.next[2:5] = ..."
             )
-        self.statements.append(Assignment(name, region, given, current_place(), version + 1))
+        self.versions[name] += 1
+        self.body.append(Assignment(name, region, given, current_place(), version + 1))
 
     def hold(self, value: object) -> str:
         """A value of the step for every cell, under a new name."""
         number = sum(isinstance(made, Held) for made in self.statements)
         name = f"temporary {number}"
-        self.statements.append(Held(name, as_float(lifted(value)), current_place()))
+        self.body.append(Held(name, as_float(lifted(value)), current_place()))
+        self.holders[name] = self.body
         return name
 
     def assign_region(self, name: str, region: object, value: object) -> None:
@@ -166,6 +212,14 @@ class Recorder:
         self.check_rank(f"the region of {name}.next", len(slices))
         self.check_axes(name, f"the region of {name}.next", tuple(0 for _ in slices))
         self.assign(name, cast("Region", slices), value)
+
+
+def flat(body: Sequence[StepStatement | RepeatedBody]) -> list[StepStatement]:
+    """The statements of a body and of the bodies inside, in order."""
+    found: list[StepStatement] = []
+    for made in body:
+        found += flat(made.body) if isinstance(made, RepeatedBody) else [made]
+    return found
 
 
 RECORDING: ContextVar[Recorder] = ContextVar("RECORDING")

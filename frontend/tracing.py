@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, get_args, get_origin
 
 from timetile.frontend.boundaries import Boundary, edges_of
-from timetile.frontend.boxes import farthest_reads
+from timetile.frontend.boxes import Reads, farthest_reads
 from timetile.frontend.errors import (
     SourcePlace,
     StencilError,
@@ -20,10 +20,12 @@ from timetile.frontend.errors import (
 )
 from timetile.frontend.functions import STEP
 from timetile.frontend.operations import Access, Argument, Coordinate, Extent, Time
+from timetile.frontend.repeats import check_closed
 from timetile.frontend.steps import Step, walk
 from timetile.frontend.symbols import (
     RECORDING,
     Field,
+    Held,
     Recorder,
     Scalar,
     Series,
@@ -78,6 +80,7 @@ def arguments_of(
         kind = annotation_of(parameter, function)
         if kind is Field:
             symbols[name] = Field(recorder, name)
+            recorder.names.append(name)
         elif kind is Scalar:
             symbols[name] = Scalar(name)
         elif kind is Series:
@@ -146,6 +149,7 @@ def traced(function: Callable[..., object], reach: int | None, boundary: Boundar
     symbols = arguments_of(function, recorder, place)
     called(function, recorder, symbols, place)
     fields = [name for name, symbol in symbols.items() if isinstance(symbol, Field)]
+    check_closed(recorder)
     if not recorder.assignments or recorder.rank is None:
         raise StencilError("the step assigns no new values; write u.next = ...", place)
     for made in recorder.assignments:
@@ -161,11 +165,12 @@ def traced(function: Callable[..., object], reach: int | None, boundary: Boundar
         recorder.rank,
         {name: recorder.axes[name] for name in fields if name in recorder.axes},
         scalars,
-        tuple(recorder.statements),
+        tuple(recorder.body),
         frozenset(recorder.previous),
         reach,
         edges,
         series_of(recorder, symbols),
+        recorder.aliases,
     )
     check(step, fields)
     return step
@@ -194,8 +199,12 @@ def check(step: Step, fields: Sequence[str]) -> None:
                 f"{step.rank}; give it all axes",
                 made.place,
             )
+    known: dict[str, Reads] = {}
     for made in step.statements:
-        reads = [far for sides in farthest_reads(step, made.value) for far in sides]
+        sides = farthest_reads(step, made.value, known)
+        if isinstance(made, Held):
+            known[made.name] = sides
+        reads = [far for both in sides for far in both]
         far = max((far for far in reads if far is not None), default=0)
         if step.reach is not None and far > step.reach:
             raise StencilError(

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from timetile.frontend.functions import step as step
     from timetile.frontend.functions import where as where
     from timetile.frontend.model import Model as Model
+    from timetile.frontend.repeats import repeat as repeat
     from timetile.frontend.stencil import stencil as stencil
     from timetile.frontend.symbols import Field as Field
     from timetile.frontend.symbols import Scalar as Scalar
@@ -60,6 +61,7 @@ __all__ = [
     "coordinate",
     "extent",
     "pipeline",
+    "repeat",
     "stencil",
     "step",
     "temporary",
@@ -83,6 +85,7 @@ _HOME = {
     "coordinate": "timetile.frontend.functions",
     "extent": "timetile.frontend.functions",
     "pipeline": "timetile.lowering.pipelines",
+    "repeat": "timetile.frontend.repeats",
     "stencil": "timetile.frontend.stencil",
     "step": "timetile.frontend.functions",
     "temporary": "timetile.frontend.temporaries",
