@@ -9,6 +9,8 @@ import pytest
 
 import timetile
 from support.catalogue import star, sum_program
+from support.description import Element
+from support.expressions import Offset
 from support.programs import program_text
 from timetile.passes.systems.an5d import An5dPass
 from timetile.passes.systems.dtb import DtbPass
@@ -23,7 +25,7 @@ ODD = {2: (37, 151), 3: (9, 27, 35)}
 """Domains with sides that no tile divides."""
 
 
-def text_of(domain: tuple[int, ...], element: str = "f64") -> str:
+def text_of(domain: tuple[int, ...], element: Element = "f64") -> str:
     """A star of radius 1 whose terms are in the order of planes."""
     taps = sorted(star(len(domain), 1))
     return program_text(sum_program(element, taps)(domain))
@@ -31,7 +33,7 @@ def text_of(domain: tuple[int, ...], element: str = "f64") -> str:
 
 def columns_of(domain: tuple[int, ...]) -> str:
     """A box whose terms are in the order of columns."""
-    taps = sorted(product((-1, 0, 1), repeat=2), key=lambda at: at[::-1])
+    taps: list[Offset] = sorted(product((-1, 0, 1), repeat=2), key=lambda at: at[::-1])
     return program_text(sum_program("f64", taps)(domain))
 
 

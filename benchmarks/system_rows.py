@@ -1,0 +1,238 @@
+"""
+The rows of the table of systems: programs as in the papers, pipelines by name, and the papers'
+figures.
+
+A figure is of the authors' own code, in GCells/s of valid cells, on the card named beside: built
+for sm_90 and run on one H100 and one H200, in all of its configurations. The semi-stencil's is the
+paper's, for another program.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+from stencils import STENCILS, Stencil, box, by_columns, gradient, program
+from systems_programs import divided
+
+Domain = tuple[int, ...]
+H100, H200 = "NVIDIA H100 80GB HBM3", "NVIDIA H200"
+PLATE, LARGE, VOLUME = (8192, 8192), (16384, 16384), (512, 512, 512)
+STREAMED = (2560, 288, 384)
+
+
+@dataclass(frozen=True)
+class SystemCase:
+    """A program with a pipeline by the name of a system."""
+
+    system: str
+    program: str
+    dtype: str
+    domain: Domain
+    pipeline: str
+    papers: tuple[tuple[str, float], ...] = ()
+    """The authors' figure by card."""
+    default_depth: int | None = None
+    """The depth of the default, where a program runs a single step."""
+    is_main: bool = True
+
+    @property
+    def key(self) -> str:
+        """The name of the row in options."""
+        shape = "x".join(map(str, self.domain))
+        return f"{self.system}:{self.program}:{self.dtype}:{shape}:{self.pipeline}"
+
+    def text(self, domain: Domain) -> str:
+        """The program on a domain."""
+        return text_of(self.program, self.dtype, domain)
+
+    def paper(self, device: str) -> tuple[float, str]:
+        """The authors' figure on a card, else on another card; 0 without a figure."""
+        known = dict(self.papers)
+        if device in known:
+            return known[device], device
+        return next(((speed, card) for card, speed in self.papers), (0.0, ""))
+
+
+def convolution(columns: int, rows: int) -> Stencil:
+    """A filter of distinct coefficients of sum 1, its terms one column after the other."""
+    places = [
+        (y, x)
+        for x, y in product(
+            range(-(columns // 2), columns - columns // 2), range(-(rows // 2), rows - rows // 2)
+        )
+    ]
+    raw = [0.05 + 0.003 * n for n in range(len(places))]
+    total = sum(raw)
+    terms = tuple((at, value / total) for at, value in zip(places, raw))
+    return Stencil(f"conv{columns}x{rows}", terms)
+
+
+def stencil_of(name: str) -> Stencil:
+    """A stencil by name: of the benchmarks, in the order of columns, or a convolution."""
+    if name.startswith("conv"):
+        columns, rows = map(int, name.removeprefix("conv").split("x"))
+        return convolution(columns, rows)
+    if name.endswith("-columns") and name not in STENCILS:
+        return by_columns(STENCILS[name.removesuffix("-columns")]).scaled()
+    if name in ("box3d3r", "box3d4r"):
+        return box(name, 3, int(name[-2]))
+    return STENCILS[name].scaled()
+
+
+def text_of(name: str, dtype: str, domain: Domain) -> str:
+    """The text of a program: AN5D's with its division, or a sum of products."""
+    if name == "gradient2d":
+        return gradient(domain, dtype)
+    if name.endswith("-divided"):
+        return divided(STENCILS[name.removesuffix("-divided")], domain, dtype)
+    return program(stencil_of(name), domain, dtype)
+
+
+def ebisu_cases() -> list[SystemCase]:
+    """Tables 2 and 3 of EBISU: depths of the paper for plates, of the formulas for volumes."""
+    plates = [
+        ("j2d5pt", "f64", 8352, 12, 733, 733),
+        ("j2d5pt", "f64", 10208, 12, 899, 901),
+        ("j2d5pt", "f32", 8352, 12, 902, 0),
+        ("j2d9pt", "f64", 8064, 8, 433, 433),
+        ("j2d9pt-gol", "f64", 8784, 6, 539, 539),
+        ("j2d25pt", "f64", 8640, 4, 278, 278),
+    ]
+    rows = [
+        SystemCase(
+            "ebisu",
+            name,
+            dtype,
+            (side, side),
+            f"ebisu{{depth={depth}}}",
+            tuple((card, speed) for card, speed in ((H100, first), (H200, second)) if speed),
+        )
+        for name, dtype, side, depth, first, second in plates
+    ]
+    # The authors' volumes have 384 x 352 x 96 cells.
+    volumes = {"j3d7pt": 239, "j3d13pt": 0, "j3d17pt": 156, "j3d27pt": 138, "poisson": 136}
+    for name, speed in volumes.items():
+        papers = ((H200, float(speed)),) if speed else ()
+        rows.append(SystemCase("ebisu", name, "f64", STREAMED, "ebisu", papers))
+        formula = SystemCase("ebisu", name, "f64", (96, 352, 384), "ebisu", papers, is_main=False)
+        rows.append(formula)
+    rows += [
+        SystemCase("ebisu", name, "f64", (side, side), "ebisu", is_main=False)
+        for name, _, side, depth, _, _ in plates
+        if depth != 12
+    ]
+    return rows
+
+
+AN5D_H200 = {
+    "j2d5pt-divided": (1571, 446),
+    "j2d9pt-divided": (895, 323),
+    "j2d9pt-gol-divided": (884, 165),
+    "gradient2d": (1059, 343),
+    "star2d1r": (1598, 751),
+    "star2d2r": (906, 324),
+    "star2d3r": (623, 247),
+    "star2d4r": (490, 213),
+    "box2d1r": (898, 410),
+    "box2d2r": (492, 213),
+    "box2d3r": (297, 148),
+    "box2d4r": (215, 101),
+    "star3d1r": (491, 217),
+    "star3d2r": (271, 126),
+    "star3d3r": (201, 102),
+    "star3d4r": (178, 90),
+    "box3d1r": (291, 132),
+    "box3d2r": (91, 41),
+    "box3d3r": (27, 12),
+    "box3d4r": (20, 7),
+    "j3d27pt-divided": (290, 84),
+}
+"""AN5D's own code on one H200, in FP32 and FP64."""
+
+AN5D_H100 = {
+    ("star2d1r", "f64"): 724,
+    ("star2d1r", "f32"): 1538,
+    ("j2d5pt-divided", "f64"): 341,
+    ("j2d5pt-divided", "f32"): 1511,
+    ("gradient2d", "f64"): 257,
+    ("gradient2d", "f32"): 1038,
+    ("star2d3r", "f64"): 241,
+    ("star3d2r", "f64"): 108,
+    ("star3d3r", "f64"): 93,
+    ("star3d4r", "f64"): 85,
+    ("box2d3r", "f64"): 157,
+    ("box2d3r", "f32"): 281,
+    ("box3d2r", "f64"): 30,
+    ("box3d2r", "f32"): 75,
+    ("box3d1r", "f32"): 285,
+}
+"""AN5D's own code on one H100."""
+
+
+def an5d_cases() -> list[SystemCase]:
+    """AN5D's 21 programs, in both types; those measured on an H100 are the main ones."""
+    rows: list[SystemCase] = []
+    for name, speeds in AN5D_H200.items():
+        rank = 3 if "3d" in name else 2
+        for dtype, speed in zip(("f32", "f64"), speeds):
+            beside = AN5D_H100.get((name, dtype))
+            known = ((H200, float(speed)),)
+            papers = known if beside is None else ((H100, float(beside)), *known)
+            domain = LARGE if rank == 2 else VOLUME
+            main = beside is not None
+            rows.append(SystemCase("an5d", name, dtype, domain, "an5d", papers, is_main=main))
+    return rows
+
+
+SSAM_H200 = {
+    (3, "f32"): 469,
+    (5, "f32"): 332,
+    (7, "f32"): 201,
+    (9, "f32"): 137,
+    (13, "f32"): 64,
+    (20, "f32"): 20,
+    (3, "f64"): 256,
+    (9, "f64"): 91,
+    (13, "f64"): 37,
+    (20, "f64"): 12,
+}
+"""SSAM's own convolutions on one H200, by the side of the filter."""
+
+
+def ssam_cases() -> list[SystemCase]:
+    """Convolutions, which run one step, and a stencil in several steps."""
+    rows = [
+        SystemCase(
+            "ssam",
+            f"conv{side}x{side}",
+            dtype,
+            PLATE,
+            "ssam",
+            ((H200, float(speed)),),
+            default_depth=1,
+            is_main=side < 13,
+        )
+        for (side, dtype), speed in SSAM_H200.items()
+    ]
+    for dtype, speed in (("f64", 773.0), ("f32", 1470.0)):
+        papers = ((H200, speed),)
+        rows.append(SystemCase("ssam", "j2d5pt-columns", dtype, PLATE, "ssam{depth=6}", papers))
+    return rows
+
+
+def system_cases() -> list[SystemCase]:
+    """All rows."""
+    # On a par with AN5D there, says the paper.
+    on_a_par = ((H200, 446.0),)
+    dtb = [
+        SystemCase("dtb", "j2d5pt", "f64", domain, "dtb", on_a_par)
+        for domain in ((8592, 8328), PLATE)
+    ]
+    semi = [
+        SystemCase(
+            "semi-stencil", "star3d4r", dtype, VOLUME, "semi-stencil", is_main=dtype == "f32"
+        )
+        for dtype in ("f32", "f64")
+    ]
+    return [*ebisu_cases(), *an5d_cases(), *ssam_cases(), *dtb, *semi]

@@ -1,0 +1,83 @@
+"""The rows of the table of systems: programs of the papers, chosen by name, kept between runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import timetile
+from support.benchmark_scripts import scripts
+
+with scripts("system_rows", "systems") as found:
+    ROWS, SCRIPT = found
+CASES = ROWS.system_cases()
+
+
+def test_rows_have_names_of_their_own():
+    keys = [case.key for case in CASES]
+    assert len(set(keys)) == len(keys)
+    assert {case.system for case in CASES} == {"ebisu", "an5d", "ssam", "dtb", "semi-stencil"}
+
+
+def test_the_papers_programs_are_all_there():
+    """EBISU's nine programs, AN5D's 21 in both types, SSAM's convolutions."""
+    programs = {(case.system, case.program) for case in CASES}
+    assert sum(system == "ebisu" for system, _ in programs) == 9
+    an5d = [case for case in CASES if case.system == "an5d"]
+    assert len(an5d) == 42 and len({case.program for case in an5d}) == 21
+    assert {name for system, name in programs if system == "ssam" and "conv" in name} == {
+        f"conv{side}x{side}" for side in (3, 5, 7, 9, 13, 20)
+    }
+
+
+def test_a_figure_is_of_the_card_at_hand_where_known():
+    case = next(c for c in CASES if c.key.startswith("an5d:star2d1r:f64"))
+    assert case.paper(ROWS.H100) == (724, ROWS.H100)
+    assert case.paper("another card") == (724, ROWS.H100)
+    assert case.paper(ROWS.H200) == (751, ROWS.H200)
+
+
+def test_beginnings_of_names_choose_rows():
+    chosen = SCRIPT.chosen(CASES, "dtb,an5d:star2d1r", everything=False)
+    assert {case.system for case in chosen} == {"dtb", "an5d"} and len(chosen) == 4
+    main = SCRIPT.chosen(CASES, None, everything=False)
+    assert 0 < len(main) < len(SCRIPT.chosen(CASES, None, everything=True)) == len(CASES)
+
+
+def test_rows_not_measured_anew_stay(tmp_path: Path):
+    first, second = (SCRIPT.SystemRow.of(case) for case in CASES[:2])
+    first.gcells_per_s = 5.0
+    path = tmp_path / "systems.json"
+    old = [SCRIPT.asdict(first), SCRIPT.asdict(second)]
+    path.write_text(json.dumps({"rows": old}))
+    again = SCRIPT.SystemRow.of(CASES[0])
+    again.gcells_per_s = 7.0
+    kept = SCRIPT.kept_rows(path, [again])
+    assert [row["gcells_per_s"] for row in kept] == [7.0, 0.0]
+    assert SCRIPT.kept_rows(None, [again]) == [SCRIPT.asdict(again)]
+
+
+@pytest.mark.parametrize("name", ["j2d9pt-divided", "conv4x3", "j2d5pt-columns"])
+def test_a_program_is_the_papers_sum(name: str):
+    """One step against the weighted sum of moved cells."""
+    text = ROWS.text_of(name, "f64", (6, 11))
+    compiled = timetile.compile(text, executor="numpy", fp_contract="off", cache=False)
+    bounds = compiled.parameters[0].bounds
+    assert bounds is not None
+    halo = -next(iter(bounds.lb))
+    before = np.random.default_rng(1).random((6 + 2 * halo, 11 + 2 * halo))
+    after = before.copy()
+    compiled(before.copy(), after, 1)
+    if name.endswith("-divided"):
+        stencil = ROWS.STENCILS["j2d9pt"].scaled()
+    else:
+        stencil = ROWS.stencil_of(name)
+    expected = sum(
+        weight * before[halo + y : halo + y + 6, halo + x : halo + x + 11]
+        for (y, x), weight in stencil.terms
+    )
+    inside = after[halo:-halo, halo:-halo]
+    np.testing.assert_allclose(inside, expected, rtol=1e-13)
