@@ -13,12 +13,13 @@ from timetile.dialects.temporal.boundary import BoundaryAttr, BoundaryKindAttr
 from timetile.dialects.temporal.fields import BroadcastOp, GatherOp, ScratchOp
 from timetile.dialects.temporal.loop import MOST_DEPTH, LoopOp
 from timetile.dialects.temporal.part import PartAttr
+from timetile.dialects.temporal.reduce import ReduceOp, Reduction, ReductionAttr
 from timetile.dialects.temporal.update import UpdateOp
 
 Temporal = Dialect(
     "temporal",
-    [LoopOp, UpdateOp, ScratchOp, BroadcastOp, GatherOp],
-    [BoundaryAttr, BoundaryKindAttr, PartAttr],
+    [LoopOp, UpdateOp, ScratchOp, BroadcastOp, GatherOp, ReduceOp],
+    [BoundaryAttr, BoundaryKindAttr, PartAttr, ReductionAttr],
 )
 
 __all__ = [
@@ -28,6 +29,9 @@ __all__ = [
     "GatherOp",
     "LoopOp",
     "PartAttr",
+    "ReduceOp",
+    "Reduction",
+    "ReductionAttr",
     "ScratchOp",
     "Temporal",
     "UpdateOp",

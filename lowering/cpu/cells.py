@@ -93,14 +93,18 @@ def ordered_extremum(build: Builder, a: SSAValue, b: SSAValue, *, largest: bool)
     return build.select(build.compare_floats("oeq", a, b), build.bits(joined, a.type), better)
 
 
+def propagated_extremum(build: Builder, a: SSAValue, b: SSAValue, *, largest: bool) -> SSAValue:
+    """The extremum of two numbers; NaN if an operand is NaN."""
+    found = ordered_extremum(build, a, b, largest=largest)
+    unordered = build.compare_floats("uno", a, b)
+    return build.select(unordered, build.binary(llvm.FAddOp, a, b), found)
+
+
 def propagating(*, largest: bool) -> Lowering:
     """An extremum; NaN if an operand is NaN."""
 
     def lower(build: Builder, op: Operation, operands: Operands) -> SSAValue:
-        a, b = operands
-        found = ordered_extremum(build, a, b, largest=largest)
-        unordered = build.compare_floats("uno", a, b)
-        return build.select(unordered, build.binary(llvm.FAddOp, a, b), found)
+        return propagated_extremum(build, operands[0], operands[1], largest=largest)
 
     return lower
 

@@ -23,6 +23,7 @@ llvm.func @loop0.steps(%A: !llvm.ptr, %B: !llvm.ptr, %k: f64, %n: i64, %depth: i
    after each phase, and rotates pointers.
 
 4. Loops of the host on numbers and cells become functions, too: `host_nests.py` has their steps.
+5. Each kind of reduction becomes a function for blocks of rows: `reductions.py`.
 
 `expand-cells` runs before: a quotient with a divisor that may be 0 is refused.
 
@@ -47,6 +48,7 @@ from timetile.lowering.cpu.builder import Builder
 from timetile.lowering.cpu.given import Given, part_name, steps_name, update_name
 from timetile.lowering.cpu.host_nests import NestFunction, nest_functions
 from timetile.lowering.cpu.parts import PartFunction, most_lag
+from timetile.lowering.cpu.reductions import reduction_functions
 from timetile.lowering.cpu.updates import POINTER, UpdateFunction, function_of
 from timetile.passes.analysis.boundaries import check_kept
 from timetile.passes.analysis.cells.library import BARRIER
@@ -184,10 +186,14 @@ def parts_of(loop: LoopOp, number: int) -> list[PartFunction]:
     return [PartFunction(loop, number), *(PartFunction(loop, number, k) for k in alone)]
 
 
-def functions_of(loops: Sequence[LoopOp], nests: Sequence[NestFunction] = ()) -> list[llvm.FuncOp]:
+def functions_of(
+    loops: Sequence[LoopOp],
+    nests: Sequence[NestFunction] = (),
+    reductions: Sequence[llvm.FuncOp] = (),
+) -> list[llvm.FuncOp]:
     """
-    The functions of time loops and of the host's loops, and declarations of the library functions
-    called.
+    The functions of time loops, of the host's loops and of reductions, and declarations of the
+    library functions called.
     """
     functions: list[llvm.FuncOp] = []
     callees: dict[str, llvm.LLVMFunctionType] = {}
@@ -203,7 +209,7 @@ def functions_of(loops: Sequence[LoopOp], nests: Sequence[NestFunction] = ()) ->
     for nest in nests:
         functions.append(nest.function)
         callees |= nest.build.callees
-    return [*declared(callees), *functions]
+    return [*declared(callees), *functions, *reductions]
 
 
 class ConvertTemporalToLlvmPass(ModulePass):
@@ -215,4 +221,5 @@ class ConvertTemporalToLlvmPass(ModulePass):
         loops = [inner for inner in op.walk() if isinstance(inner, LoopOp)]
         for loop in loops:
             check_kept(loop)
-        op.body.block.add_ops(functions_of(loops, nest_functions(op, loops)))
+        nests = nest_functions(op, loops)
+        op.body.block.add_ops(functions_of(loops, nests, reduction_functions(op)))

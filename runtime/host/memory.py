@@ -20,12 +20,13 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from timetile.dialects.syntax import element_type, field_bounds
-from timetile.dialects.temporal import BroadcastOp, GatherOp, LoopOp, ScratchOp
+from timetile.dialects.temporal import BroadcastOp, GatherOp, LoopOp, ReduceOp, ScratchOp
 from timetile.dialects.verified import memref_type, operation_at
 from timetile.passes.diagnostics import refuse
 from timetile.passes.raising.memory import is_alias, memory_of
 from timetile.passes.raising.narrow_fields import is_read_in_place
 from timetile.runtime.arithmetic.cells import dtype_of
+from timetile.runtime.arithmetic.reductions import reduced
 from timetile.runtime.host.allocations import ALLOCATIONS, allocated
 from timetile.runtime.host.arrays import is_numpy_array
 from timetile.runtime.host.functions import HostHandler, HostValues
@@ -79,6 +80,10 @@ class Memory(Protocol):
         """Set all cells of a field to cells of another field at computed places."""
         ...
 
+    def reduce(self, op: ReduceOp, buffer: Any) -> Any:
+        """The number made of the cells of a field's box."""
+        ...
+
     def spread(self, op: BroadcastOp, source: Any) -> Any:
         """A field of more axes with the cells of another, or the other field if read in place."""
         ...
@@ -124,6 +129,11 @@ class ArrayMemory:
         cells = self.contents(source, around, dtype)
         at = [self.contents(place, shape, np.dtype(np.int64)) for place in places]
         self.fill(target, gathered(op, cells, at))
+
+    def reduce(self, op: ReduceOp, buffer: Any) -> Any:
+        """The number made of the cells of an array's box, with NumPy."""
+        shape, dtype = shape_of(field_bounds(op.field)), dtype_of(element_type(op.field))
+        return reduced(op.reduction, box_cells(op, self.contents(buffer, shape, dtype)))[()]
 
     def spread(self, op: BroadcastOp, source: Any) -> Any:
         if self.is_read_in_place(op):
@@ -230,6 +240,12 @@ def gathered(op: GatherOp, source: Array, places: Sequence[Array]) -> Array:
     return source[tuple(at)]
 
 
+def box_cells(op: ReduceOp, cells: Array) -> Array:
+    """The cells of a reduction's box, of all cells of the field."""
+    lows = field_bounds(op.field).lb
+    return cells[tuple(slice(a - c, b - c) for a, b, c in zip(op.box.lb, op.box.ub, lows))]
+
+
 HOST_OPERATIONS: tuple[type[Operation], ...] = (
     LoopOp,
     memref.LoadOp,
@@ -239,6 +255,7 @@ HOST_OPERATIONS: tuple[type[Operation], ...] = (
     ScratchOp,
     BroadcastOp,
     GatherOp,
+    ReduceOp,
     memref.CopyOp,
     gpu.MemcpyOp,
     *ALLOCATIONS,
@@ -320,6 +337,9 @@ def handlers_of_fields(memory: Memory) -> dict[type[Operation], HostHandler]:
         memory.gather(op, target, source, places)
         return []
 
+    def reduce(op: ReduceOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
+        return [memory.reduce(op, operands[0])]
+
     def dim(op: memref.DimOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         buffer, axis = operands
         return [memref_shape(op.source, buffer)[int(axis)]]
@@ -332,4 +352,5 @@ def handlers_of_fields(memory: Memory) -> dict[type[Operation], HostHandler]:
         ScratchOp: scratch,
         BroadcastOp: broadcast,
         GatherOp: gather,
+        ReduceOp: reduce,
     }

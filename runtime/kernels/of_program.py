@@ -13,7 +13,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 import timetile
-from timetile.dialects.temporal import LoopOp
+from timetile.dialects.temporal import LoopOp, ReduceOp
 from timetile.dialects.tile import KernelOp
 from timetile.dialects.verified import ancestor_of
 from timetile.lowering.plan_launches import PlannedKernel, kernel_facts
@@ -276,7 +276,8 @@ def raise_program(module: ModuleOp, options: Options) -> ModuleOp:
         for other in left[1:]:
             error.add_note(str(other))
         raise error
-    if all(memory is ANY_MEMORY for memory in written_memory(function)):
+    reduces = any(isinstance(op, ReduceOp) for op in function.walk())
+    if not reduces and all(memory is ANY_MEMORY for memory in written_memory(function)):
         raise CompileError(
             f"@{function.sym_name.data} stores no field: timetile compiles stencil.store "
             "operations, "

@@ -12,14 +12,16 @@ import timetile
 from timetile.dialects.temporal import LoopOp
 from timetile.lowering.cpu.convert_temporal_to_llvm import functions_of
 from timetile.lowering.cpu.host_nests import nest_functions
+from timetile.lowering.cpu.reductions import reduction_functions
 from timetile.runtime.cache.keys import key_of, sources_key
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.executors.numpy_loops import Progress
-from timetile.runtime.host.memory import Memory, ViewMemory
+from timetile.runtime.host.memory import Memory
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.machine.llvm import Code, object_code, processor
 from timetile.runtime.native.loops import LoopCode, split_edges
 from timetile.runtime.native.nests import HostNests, NestCode
+from timetile.runtime.native.reductions import NativeMemory
 
 
 def code_of(module: ModuleOp, cache: Cache | None) -> bytes:
@@ -34,7 +36,8 @@ def code_of(module: ModuleOp, cache: Cache | None) -> bytes:
     if kept is not None:
         return kept
     nests = nest_functions(module, loops_of(module))
-    code = object_code(ModuleOp(functions_of(loops_of(split_edges(module)), nests)))
+    functions = functions_of(loops_of(split_edges(module)), nests, reduction_functions(module))
+    code = object_code(ModuleOp(functions))
     if cache is not None:
         cache.write(key, {"loops.o": code})
     return code
@@ -59,7 +62,7 @@ class NativeRunner:
     """Runs time loops with machine code on some threads."""
 
     def __init__(self, program: NativeProgram, threads: int, progress: Progress | None = None):
-        self.memory: Memory = ViewMemory()
+        self.memory: Memory = NativeMemory(program.code, threads)
         self.program, self.threads, self.progress = program, threads, progress
         self.nests = HostNests(program.nests, program.loops, threads, progress)
 

@@ -64,6 +64,7 @@ CONTEXTS: dict[str, str] = {
           EXAMPLE
         }}""",
     "tile.kernel": "EXAMPLE",
+    "temporal.reduce": f"func.func @around(%u: {PLANE}) {{ EXAMPLE func.return }}",
     "tile.scratch": f"func.func @around(%A: {FIELD}) {{ EXAMPLE func.return }}",
     "tile.copy": f"func.func @around(%A: {FIELD}, %x: {FIELD}) {{ EXAMPLE func.return }}",
     "tile.step_value": """

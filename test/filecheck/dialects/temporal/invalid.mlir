@@ -390,3 +390,35 @@ func.func private @negative_ghosts() attributes {part = #temporal.part<rank 0 of
 
 // CHECK: ghosts last for a step or more, got 0
 func.func private @no_step() attributes {part = #temporal.part<rank 0 of [0, 4, 8], ghosts [1, 1], steps 0>}
+
+// -----
+
+func.func @reduced_outside(%u: !stencil.field<[0,8]x[0,4]xf64>) {
+  // CHECK: the box covers [-1, 8) along axis 0, outside the field's [0, 8)
+  %r = temporal.reduce total %u in <[-1, 0], [8, 4]> : !stencil.field<[0,8]x[0,4]xf64> -> f64
+  func.return
+}
+
+// -----
+
+func.func @reduced_along_too_few(%u: !stencil.field<[0,8]x[0,4]xf64>) {
+  // CHECK: box of rank 1 in a field of rank 2
+  %r = temporal.reduce total %u in <[0], [8]> : !stencil.field<[0,8]x[0,4]xf64> -> f64
+  func.return
+}
+
+// -----
+
+func.func @reduced_to_another_type(%u: !stencil.field<[0,8]xf64>) {
+  // CHECK: the result has the type of the cells, f64, got f32
+  %r = temporal.reduce total %u in <[0], [8]> : !stencil.field<[0,8]xf64> -> f32
+  func.return
+}
+
+// -----
+
+func.func @reduced_places(%u: !stencil.field<[0,8]xi64>) {
+  // CHECK: a reduction takes cells of f32 or f64, got i64
+  %r = temporal.reduce total %u in <[0], [8]> : !stencil.field<[0,8]xi64> -> i64
+  func.return
+}

@@ -115,6 +115,21 @@ func.func @gathered(%A: !stencil.field<[-1,9]x[0,4]xf32>, %i: !stencil.field<[0,
   func.return
 }
 
+// CHECK-LABEL: func.func private @reductions()
+// CHECK-SAME:    kinds = [#temporal<reduction total>, #temporal<reduction maximum>, #temporal<reduction minimum>]
+func.func private @reductions() attributes {kinds = [#temporal<reduction total>, #temporal<reduction maximum>, #temporal<reduction minimum>]}
+
+// A number of all cells of a box.
+// CHECK-LABEL: func.func @reduced
+func.func @reduced(%u: !stencil.field<[-1,9]x[0,4]xf32>) {
+  // CHECK:      %r = temporal.reduce maximum %u in <[0, 0], [8, 4]> : !stencil.field<[-1,9]x[0,4]xf32> -> f32
+  // GENERIC:    "temporal.reduce"(%u) <{kind = #temporal<reduction maximum>, box = #stencil.bounds<[0, 0], [8, 4]>}>
+  %r = temporal.reduce maximum %u in <[0, 0], [8, 4]> : !stencil.field<[-1,9]x[0,4]xf32> -> f32
+  // CHECK-NEXT: %s = temporal.reduce total %u in <[-1, 0], [9, 4]> : !stencil.field<[-1,9]x[0,4]xf32> -> f32
+  %s = temporal.reduce total %u in <[-1, 0], [9, 4]> : !stencil.field<[-1,9]x[0,4]xf32> -> f32
+  func.return
+}
+
 // A memref of one axis among the scalars has a number for each step.
 // CHECK-LABEL: func.func @series
 // CHECK:         temporal.update %b = @plus(%a[0]) scalars(%f) in <[0], [64]>

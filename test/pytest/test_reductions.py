@@ -1,0 +1,132 @@
+"""Reductions: the fixed order of `temporal.reduce`, on every executor and number of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timetile
+from timetile.runtime.program.compiled_program import Executor
+
+JOIN = {"total": np.add, "maximum": np.maximum, "minimum": np.minimum}
+
+
+def in_order(kind: str, cells: Any) -> Any:
+    """
+    The number of all cells: blocks of 1024 cells of a row, 32 lanes, halves; then a row of the
+    numbers of the blocks. Cell by cell, without a cell that is missing.
+    """
+    if cells.size == 1:
+        return cells.reshape(())[()]
+    numbers: list[Any] = []
+    for row in cells.reshape(-1, cells.shape[-1]):
+        for begin in range(0, len(row), 1024):
+            block = row[begin : begin + 1024]
+            lanes: list[Any] = [None] * 32
+            for k, cell in enumerate(block):
+                lanes[k % 32] = cell if lanes[k % 32] is None else JOIN[kind](lanes[k % 32], cell)
+            half = 16
+            while half:
+                for k in range(half):
+                    pair = [lane for lane in (lanes[k], lanes[k + half]) if lane is not None]
+                    lanes[k] = JOIN[kind](*pair) if len(pair) == 2 else (pair or [None])[0]
+                half //= 2
+            numbers.append(lanes[0])
+    return in_order(kind, np.array(numbers))
+
+
+def reducing(kind: str, shape: Sequence[int], element: str) -> str:
+    """A program that reduces the cells of an array without its rim."""
+    field = f"!stencil.field<{'x'.join(f'[-1,{size - 1}]' for size in shape)}x{element}>"
+    high = ", ".join(str(size - 2) for size in shape)
+    low = ", ".join("0" for _ in shape)
+    return f"""
+func.func @reduced(%u: {field}) -> {element} {{
+  %r = temporal.reduce {kind} %u in <[{low}], [{high}]> : {field} -> {element}
+  return %r : {element}
+}}
+"""
+
+
+SHAPES = [(3,), (34,), (67,), (1030,), (3000,), (5, 9), (7, 1100), (6, 5, 41), (4, 40, 70)]
+
+DTYPES = {"f64": np.float64, "f32": np.float32}
+
+
+def drawn(shape: Sequence[int], element: str) -> Any:
+    """Cells of both signs and of many sizes."""
+    draws = np.random.default_rng(len(shape) + sum(shape))
+    return (draws.normal(size=shape) * 10 ** draws.uniform(-6, 6, shape)).astype(DTYPES[element])
+
+
+@pytest.mark.covering(times=2)
+@pytest.mark.parametrize("executor", ["numpy", "cpu", "planes", "simt", "ptx"])
+@pytest.mark.parametrize("kind", JOIN)
+@pytest.mark.parametrize("element", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_the_order_is_fixed(shape: tuple[int, ...], element: str, kind: str, executor: Executor):
+    cells = drawn(shape, element)
+    program = timetile.compile(reducing(kind, shape, element), executor=executor, cache=False)
+    (found,) = program(cells).returned
+    wanted = in_order(kind, cells[tuple(slice(1, -1) for _ in shape)])
+    assert found.dtype == cells.dtype and found == wanted
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+@pytest.mark.parametrize("kind", ["total", "maximum"])
+@pytest.mark.parametrize("shape", [(1 << 20,), (1500, 1700), (40, 3, 20000)], ids=str)
+def test_the_number_of_threads_changes_no_bit(shape: tuple[int, ...], kind: str, threads: int):
+    cells = drawn(shape, "f64")
+    text = reducing(kind, shape, "f64")
+    program = timetile.compile(text, executor="cpu", threads=threads, cache=False)
+    judge = timetile.compile(text, executor="numpy", cache=False)
+    assert program(cells).returned == judge(cells).returned
+
+
+@pytest.mark.parametrize("executor", ["numpy", "cpu", "planes", "simt", "ptx"])
+def test_zeros_and_numbers_that_are_none(executor: Executor):
+    """The greatest of zeros is 0.0, a NaN stays, and a sum of -0.0 is -0.0."""
+
+    def number(kind: str, *cells: float) -> Any:
+        text = reducing(kind, (len(cells) + 2,), "f64")
+        program = timetile.compile(text, executor=executor, cache=False)
+        return program(np.array([7.0, *cells, 7.0])).returned[0]
+
+    assert str(number("maximum", -0.0, 0.0, -0.0)) == "0.0"
+    assert str(number("minimum", 0.0, 0.0, -0.0)) == "-0.0"
+    assert str(number("total", -0.0, -0.0)) == "-0.0"
+    assert np.isnan(number("maximum", 1.0, np.nan, 2.0))
+    assert number("maximum", -np.inf, -np.inf) == -np.inf
+
+
+def test_a_reduction_reads_the_sweeps_before():
+    """Sweeps keep their place: the first reduction sees the cells before the second store."""
+    field = "!stencil.field<[0,9]xf64>"
+    text = f"""
+func.func @twice(%u: {field}) -> (f64, f64) {{
+  %a = stencil.load %u : {field} -> !stencil.temp<?xf64>
+  %v = stencil.apply(%x = %a : !stencil.temp<?xf64>) -> (!stencil.temp<?xf64>) {{
+    %c = stencil.access %x[0] : !stencil.temp<?xf64>
+    %s = arith.addf %c, %c : f64
+    stencil.return %s : f64
+  }}
+  stencil.store %v to %u(<[0], [9]>) : !stencil.temp<?xf64> to {field}
+  %r = temporal.reduce total %u in <[0], [9]> : {field} -> f64
+  %b = stencil.load %u : {field} -> !stencil.temp<?xf64>
+  %w = stencil.apply(%x = %b : !stencil.temp<?xf64>) -> (!stencil.temp<?xf64>) {{
+    %c = stencil.access %x[0] : !stencil.temp<?xf64>
+    %s = arith.mulf %c, %c : f64
+    stencil.return %s : f64
+  }}
+  stencil.store %w to %u(<[0], [9]>) : !stencil.temp<?xf64> to {field}
+  %q = temporal.reduce total %u in <[0], [9]> : {field} -> f64
+  return %r, %q : f64, f64
+}}
+"""
+    for executor in ("numpy", "cpu", "planes", "simt"):
+        program = timetile.compile(text, executor=executor, cache=False)
+        cells = np.arange(9.0)
+        assert program(cells).returned == (72.0, 816.0)
