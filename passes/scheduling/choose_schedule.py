@@ -9,6 +9,10 @@ with planes fitting the registers. `candidates.py` asks the cost model (`cost`) 
 fastest wins whose kernels fit at all depths of a plan. Kernels that read every tap from memory are
 among the candidates (`memory_schedules.py`), with a remark if no tile fits. The choice is a pure
 function of the IR, the options and the target.
+
+Fields of `#tile.schedule` as options are constraints (`constraints.py`): with `tile=device` the
+choice is among tiles of the device. A loop without a fitting schedule under the constraints is
+refused. `timetile explain` tells what each constraint costs.
 """
 
 from __future__ import annotations
@@ -18,16 +22,18 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from timetile.dialects.temporal import MOST_DEPTH, LoopOp
-from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
+from timetile.dialects.tile.kinds import Addressing, Form, Guards, Storage, Sync, TileLevel
+from timetile.dialects.tile.schedule import LEAST, PARTS, Schedule, ScheduleAttr
 from timetile.passes.analysis.boundaries import check_kept
 from timetile.passes.analysis.launches.liveness import live_arguments, written_arguments
 from timetile.passes.analysis.launches.trip_counts import most_steps_at_once
-from timetile.passes.diagnostics import CompileError, check_options, remark
+from timetile.passes.diagnostics import CompileError, check_options, refuse, remark
+from timetile.passes.enum_options import EnumOptionsPass
 from timetile.passes.loops.temporal_fusion import complete_depths, write_depths
 from timetile.passes.scheduling.candidates import Candidate, Trials
+from timetile.passes.scheduling.constraints import Constraints
 from timetile.passes.scheduling.schedule_space import lean_schedules, schedules
 from timetile.passes.targets.target import DEFAULT_ARCH, Target, target_named
 from timetile.passes.tiling.step_parts import memory_schedule
@@ -43,7 +49,17 @@ CLIFF = 0.85
 """The share of a depth's speed below which a fitting schedule gives way to a spilling one."""
 
 
-def fitting(loop: LoopOp, module: ModuleOp, target: Target, depth: int | None) -> Candidate | None:
+FREE = Constraints()
+"""No constraints."""
+
+
+def fitting(
+    loop: LoopOp,
+    module: ModuleOp,
+    target: Target,
+    depth: int | None,
+    constraints: Constraints = FREE,
+) -> Candidate | None:
     """
     The fastest candidate by the model, the first of equals. If not even one step fits the
     registers, or a requested depth does not, registers are spilled. If the fields of one step do
@@ -51,15 +67,19 @@ def fitting(loop: LoopOp, module: ModuleOp, target: Target, depth: int | None) -
     if all others are much slower.
     """
     trials = Trials(loop, module, target)
-    compared = trials.compared(depth, schedules(loop, target)).found
-    found = next(filter(trials.lowers, compared), None)
+    compared = trials.compared(depth, constraints.among(schedules(loop, target))).found
+
+    def lowers(candidate: Candidate) -> bool:
+        return trials.lowers(candidate) and constraints.holds(loop, module, candidate, target)
+
+    found = next(filter(lowers, compared), None)
     if found is not None and all(each.schedule.reads_memory for each in compared):
         remark_on_memory(loop, found.schedule)
         return found
     if found is not None and depth is None:
         return found
     for lean in (False, True):
-        spilled = spilling(trials, depth or 1, lean=lean)
+        spilled = spilling(trials, depth or 1, constraints, lean=lean)
         if found is not None:
             much_slower = spilled is not None and found.worth < CLIFF * spilled.worth
             return spilled if much_slower else found
@@ -69,12 +89,18 @@ def fitting(loop: LoopOp, module: ModuleOp, target: Target, depth: int | None) -
     return None
 
 
-def spilling(trials: Trials, depth: int, *, lean: bool) -> Candidate | None:
+def spilling(
+    trials: Trials, depth: int, constraints: Constraints, *, lean: bool
+) -> Candidate | None:
     """The fastest candidate that may spill; never a resident tile, held in registers alone."""
     loop = trials.loop
     considered = lean_schedules(loop) if lean else schedules(loop, trials.target)
-    streamed = (schedule for schedule in considered if not schedule.resident)
-    return first_that_lowers(trials.spilling(), depth, streamed)
+    streamed = constraints.among(each for each in considered if not each.resident)
+    held = first_that_lowers(trials.spilling(), depth, streamed)
+    module = trials.kernels.module
+    if held is None or not constraints.holds(loop, module, held, trials.target):
+        return None
+    return held
 
 
 def first_that_lowers(
@@ -85,17 +111,27 @@ def first_that_lowers(
 
 
 def choose(
-    loop: LoopOp, module: ModuleOp, target: Target, depth: int | None
+    loop: LoopOp,
+    module: ModuleOp,
+    target: Target,
+    depth: int | None,
+    constraints: Constraints = FREE,
 ) -> tuple[Schedule, int]:
     """
     The schedule of a loop, and its depth: the given depth, or the deepest fitting depth below that
-    is useful for a plan, or one step read from memory, always possible.
+    is useful for a plan, or one step read from memory, always possible without constraints.
     """
     tried = (None,) if depth is None else complete_depths((depth,))
     for given in tried:
-        found = fitting(loop, module, target, given)
+        found = fitting(loop, module, target, given, constraints)
         if found is not None:
-            return found.schedule, found.depth
+            return constraints.late(found.schedule), found.depth
+    if constraints:
+        refuse(
+            loop,
+            f"no schedule with {constraints} fits the program and {target.title}; give "
+            "choose-schedule fewer or other constraints, or a smaller depth",
+        )
     schedule = memory_schedule(loop)
     remark_on_memory(loop, schedule)
     return schedule, 1
@@ -123,7 +159,7 @@ def why_less(loop: LoopOp, given: int) -> str:
 
 
 @dataclass(frozen=True)
-class ChooseSchedulePass(ModulePass):
+class ChooseSchedulePass(EnumOptionsPass):
     """Choose a schedule for every time loop; see the module's documentation."""
 
     name = "choose-schedule"
@@ -131,9 +167,36 @@ class ChooseSchedulePass(ModulePass):
     arch: str = DEFAULT_ARCH
     depth: int | None = None
     multiprocessors: int | None = None
+    tile: TileLevel | None = None
+    cells: tuple[int, ...] | None = None
+    lanes: tuple[int, ...] | None = None
+    warps: tuple[int, ...] | None = None
+    blocks: tuple[int, ...] | None = None
+    pack: int | None = None
+    form: Form | None = None
+    storage: Storage | None = None
+    addressing: Addressing | None = None
+    ahead: int | None = None
+    period: int | None = None
+    delay: int | None = None
+    every: int | None = None
+    sync: Sync | None = None
+    occupancy: int | None = None
+    guards: Guards | None = None
+    resident: bool | None = None
+    columns_alone: bool | None = None
+    reads_memory: bool | None = None
+
+    @property
+    def constraints(self) -> Constraints:
+        """The given fields of a schedule."""
+        given = {name: getattr(self, name, None) for name in PARTS}
+        return Constraints({name: value for name, value in given.items() if value is not None})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        check_options(self, depth=1, multiprocessors=1)
+        check_options(
+            self, depth=1, multiprocessors=1, cells=1, lanes=1, warps=1, blocks=1, **LEAST
+        )
         if self.depth is not None and self.depth > MOST_DEPTH:
             raise CompileError(f"{self.name}: depth is at most {MOST_DEPTH}, got {self.depth}")
         target = target_named(self.arch, self.multiprocessors)
@@ -145,7 +208,7 @@ class ChooseSchedulePass(ModulePass):
             most = most_steps_at_once(loop)
             if given is not None and most is not None:
                 given = min(given, most)
-            schedule, depth = choose(loop, op, target, given)
+            schedule, depth = choose(loop, op, target, given, self.constraints)
             loop.schedule = ScheduleAttr(schedule)
             if given is not None and depth < given:
                 remark(loop, f"{why_less(loop, given)}: it takes {depth}")

@@ -13,6 +13,7 @@ from timetile.passes.analysis.launches.liveness import loop_rotation
 from timetile.passes.cost.terms import Cost
 from timetile.passes.scheduling.candidates import Candidate, candidates
 from timetile.runtime.executors.numpy_loops import cell_function
+from timetile.runtime.explain.constraint_costs import of_pipeline
 from timetile.runtime.explain.data import Resources
 from timetile.runtime.program.compiled_program import CompiledProgram
 
@@ -43,7 +44,7 @@ def advice(
     """Options, and changes of the program, for a faster loop, one a sentence."""
     options = program.kernels.options
     if options.passes is not None:
-        yield "leave out --pipeline: the cost model then chooses the schedule"
+        yield from of_pipeline(program, loop, cost)
     elif options.depth is not None:
         best = candidates(loop, program.module, options.target, None)
         if best and best[0].cost.gcells_per_second > WORTH_TELLING * cost.gcells_per_second:

@@ -1,0 +1,31 @@
+// RUN: xdsl-opt %s -p 'raise-time-loop,choose-schedule{tile=device storage=shared}' --verify-diagnostics | filecheck %s
+
+// Tiles of a plate that the device holds are resident, and the blocks of such tiles keep no planes in shared memory.
+
+// CHECK: temporal.loop in @heat: no schedule with tile device, storage shared fits the program and sm_90; give choose-schedule fewer or other constraints, or a smaller depth
+
+!field = !stencil.field<[-1,1025]x[-1,1025]xf64>
+!temp = !stencil.temp<?x?xf64>
+
+func.func @heat(%a: !field, %b: !field, %steps: index) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %ra, %rb = scf.for %t = %zero to %steps step %one iter_args(%u = %a, %v = %b) -> (!field, !field) {
+    %in = stencil.load %u : !field -> !temp
+    %out = stencil.apply(%x = %in : !temp) -> (!temp) {
+      %x0 = stencil.access %x[-1, 0] : !temp
+      %x1 = stencil.access %x[0, -1] : !temp
+      %x2 = stencil.access %x[0, 0] : !temp
+      %x3 = stencil.access %x[0, 1] : !temp
+      %x4 = stencil.access %x[1, 0] : !temp
+      %s1 = arith.addf %x0, %x1 : f64
+      %s2 = arith.addf %s1, %x2 : f64
+      %s3 = arith.addf %s2, %x3 : f64
+      %s = arith.addf %s3, %x4 : f64
+      stencil.return %s : f64
+    }
+    stencil.store %out to %v(<[0, 0], [1024, 1024]>) : !temp to !field
+    scf.yield %v, %u : !field, !field
+  }
+  func.return
+}
