@@ -26,6 +26,8 @@ DIALECTS = {
 
 PASSES = {
     "drop-timers": lazy("passes.stencil.drop_timers", "DropTimersPass"),
+    "drop-swaps": lazy("passes.stencil.drop_swaps", "DropSwapsPass"),
+    "unroll-loops": lazy("passes.stencil.unroll_loops", "UnrollLoopsPass"),
     "load-fields": lazy("passes.stencil.load_fields", "LoadFieldsPass"),
     "index-fields": lazy("passes.stencil.index_fields", "IndexFieldsPass"),
     "roll-returns": lazy("passes.stencil.roll_returns", "RollReturnsPass"),

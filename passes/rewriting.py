@@ -61,6 +61,15 @@ def erase_unused(block: Block) -> None:
             Rewriter.erase_op(op)
 
 
+def free_name(module: ModuleOp, name: StringAttr) -> StringAttr:
+    """A name, with a number if the module has the name already."""
+    free, number = name, 0
+    while SymbolTable.lookup_symbol(module, free) is not None:
+        number += 1
+        free = StringAttr(f"{name.data}_{number}")
+    return free
+
+
 def name_function(module: ModuleOp, function: FuncOp) -> bool:
     """
     Name a function that is not yet in a module as the equal function of the module, or by a free

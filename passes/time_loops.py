@@ -15,6 +15,7 @@ from timetile.passes.loops.hoist_invariants import HoistInvariantsPass
 from timetile.passes.loops.split_edges import SplitEdgesPass
 from timetile.passes.raising.raise_time_loop import RaiseTimeLoopPass
 from timetile.passes.stencil.bound_accesses import BoundAccessesPass
+from timetile.passes.stencil.drop_swaps import DropSwapsPass
 from timetile.passes.stencil.drop_timers import DropTimersPass
 from timetile.passes.stencil.gather_cells import GatherCellsPass
 from timetile.passes.stencil.index_fields import IndexFieldsPass
@@ -24,6 +25,7 @@ from timetile.passes.stencil.load_fields import LoadFieldsPass
 from timetile.passes.stencil.roll_returns import RollReturnsPass
 from timetile.passes.stencil.select_branches import SelectBranchesPass
 from timetile.passes.stencil.split_guards import SplitGuardsPass
+from timetile.passes.stencil.unroll_loops import UnrollLoopsPass
 
 
 def temporal_passes(
@@ -40,6 +42,9 @@ def temporal_passes(
         DropTimersPass(),
         # Inlining comes first: later passes see the operations of a call.
         InlineCallsPass(),
+        DropSwapsPass(),
+        # Loops are unrolled before branches are selected: a branch may hold a loop.
+        UnrollLoopsPass(),
         # Several spellings of frontends become a single form: values, one cell an apply, no
         # branches.
         LoadFieldsPass(),

@@ -127,7 +127,7 @@ def send_outgoing(step: StreamStep) -> None:
 
 def publish_cells(step: StepScope, number: int, plane: Plane, slot: EdgeSlot) -> None:
     """Publish the warp's first and last cells, each by the lane with the cell."""
-    buffer = slot.buffer
+    buffer, [row] = slot.buffer, step.code.rows
     step.mark(number, 0)
     moved = add_offsets(step.emit, slot.index, buffer.lane_position)
     warp_cells = step.code.cells * LANES
@@ -142,7 +142,7 @@ def publish_cells(step: StepScope, number: int, plane: Plane, slot: EdgeSlot) ->
         ):
             mask = lane_between(step, buffer.lane_position, cell, low, high)
             if mask is not None:
-                cells, to = [plane[(cell,)]], slot.offset + target
+                cells, to = [plane[*row, cell]], slot.offset + target
                 step.emit.add(simt.StoreOp(cells, buffer.ring.buffer, moved, to, mask))
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from xdsl.dialects import arith, stencil
+from xdsl.dialects import arith, scf, stencil
 from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.func import ReturnOp as FuncReturnOp
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from timetile.dialects.syntax import element_type
 from timetile.dialects.taps import Tap
@@ -153,6 +153,23 @@ def add_coordinates(
             mapping[read.idx] = moved.result
 
 
+NOT_IN_CELLS = (
+    "the operation is not supported inside a stencil.apply; use arith, math and stencil.access"
+)
+
+WHY_NOT_IN_CELLS: dict[type[Operation], str] = {
+    scf.ForOp: (
+        "a loop inside a stencil.apply is unrolled where its bounds and its step are constants and "
+        "that makes at most 4096 operations; give it bounds for all cells, and select between the "
+        "values before and after an iteration"
+    ),
+    stencil.ReduceOp: (
+        "cells are not reduced to a number; store the values in a field, leave out the "
+        "operation, and reduce the field after the run"
+    ),
+}
+
+
 def clone_body(body: Block, cell: OutlinedCell, mapping: dict[SSAValue, SSAValue]) -> None:
     """Copy the arithmetic of an apply into the cell function."""
     for op in body.ops:
@@ -171,11 +188,7 @@ def clone_body(body: Block, cell: OutlinedCell, mapping: dict[SSAValue, SSAValue
                 for inner in op.walk():
                     if isinstance(inner, stencil.StoreResultOp) and inner.arg is None:
                         raise CannotRaiseError(inner, STORES_NOTHING)
-                raise CannotRaiseError(
-                    op,
-                    "the operation is not supported inside a stencil.apply; use arith, math and "
-                    "stencil.access",
-                )
+                raise CannotRaiseError(op, WHY_NOT_IN_CELLS.get(type(op), NOT_IN_CELLS))
             case _:
                 if (reason := why_not_in_cell(op)) is not None:
                     raise CannotRaiseError(op, reason)

@@ -130,7 +130,9 @@ def check_values(ops: Sequence[Operation]) -> None:
                 )
             if not isinstance(owner, stencil.ApplyOp | stencil.CombineOp):
                 raise CannotRaiseError(
-                    op, f"it reads a value of {name}; read a stencil.load or a stencil.apply"
+                    op,
+                    f"it reads a value of {name}; read a stencil.load or a stencil.apply, and let "
+                    "loops carry fields, with a store in every step",
                 )
             if owner not in ops:
                 raise CannotRaiseError(
@@ -218,8 +220,19 @@ def verify_updates(updates: Sequence[UpdateOp], op: Operation) -> None:
         try:
             update.verify_()
         except VerifyException as error:
-            wide = "; give the field these cells, or store fewer" if "outside" in str(error) else ""
-            raise CannotRaiseError(op, f"{error}{wide}") from None
+            raise CannotRaiseError(op, f"{error}{way_inside(update, error)}") from None
+
+
+def way_inside(update: UpdateOp, error: VerifyException) -> str:
+    """What to do about reads outside a field; empty for other errors."""
+    if "outside" not in str(error):
+        return ""
+    if len(update.targets) > 1:
+        return (
+            "; the results of a stencil.apply are computed over one box: compute them in an apply "
+            "each, give the field these cells, or store fewer"
+        )
+    return "; give the field these cells, or store fewer"
 
 
 def unique_symbol(module: ModuleOp, name: str, functions: Sequence[FuncOp] = ()) -> str:

@@ -1,5 +1,5 @@
 """
-split-guards: cells with a read outside a field, in a branch, are computed apart.
+split-guards: cells with a read outside a field or a value, in a branch, are computed apart.
 
 Before, over cells 0 to 11 of a field that begins at 0:
 ```
@@ -19,8 +19,8 @@ After:
 %rest = stencil.apply(%x = %u : !t) -> (!t) { ... scf.yield %l ... }
 %v = stencil.combine 0 at 1 lower = (%edge : !t) upper = (%rest : !t) : !t
 ```
-1. If an access in a branch leaves its field for some of the needed cells, these cells are computed
-   apart.
+1. If an access in a branch leaves its field for some of the needed cells, or the cells over which
+   another apply can compute the value read, these cells are computed apart.
 2. For cells apart, no branch with the access is taken: in their part the access reads 0.
 
 Both branches of a condition are computed later (`select-branches`). `raise-time-loop` refuses an
@@ -29,7 +29,6 @@ access outside a field without a branch around.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
@@ -48,34 +47,12 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 from xdsl.utils.hints import isa
 
-from timetile.dialects.syntax import field_type
 from timetile.passes.patterns import rewrite_once
 from timetile.passes.raising.boxes import above, below
-from timetile.passes.raising.demand import ApplyRead, accesses, demand_of, unbuffered
+from timetile.passes.raising.demand import ApplyRead, accesses, demand_of
 from timetile.passes.raising.errors import CannotRaiseError
+from timetile.passes.raising.known_cells import Span, is_in_branch, spans_of
 from timetile.passes.stencil.gather_cells import joined
-
-
-def field_of(access: ApplyRead) -> StencilBoundsAttr | None:
-    """
-    The bounds of the field read by an access in a branch. None for an access outside of branches,
-    of another apply, or of unknown bounds.
-    """
-    load = unbuffered(access.operand).owner
-    if isinstance(access.op.parent_op(), stencil.ApplyOp) or not isinstance(load, stencil.LoadOp):
-        return None
-    bounds = field_type(load.field).bounds
-    return bounds if isinstance(bounds, StencilBoundsAttr) else None
-
-
-def inside(access: ApplyRead, bounds: StencilBoundsAttr) -> list[tuple[int, int, int]]:
-    """
-    For each axis of the field: the axis, and the first and the end of cells with reads inside.
-    """
-    spans = zip(access.axes, bounds.lb, bounds.ub)
-    return [
-        (axis, low - access.offset[axis], high - access.offset[axis]) for axis, low, high in spans
-    ]
 
 
 def zero(kind: Attribute) -> arith.ConstantOp:
@@ -93,7 +70,7 @@ class Parting:
     """The parts of one apply."""
 
     apply: stencil.ApplyOp
-    guarded: list[tuple[ApplyRead, list[tuple[int, int, int]]]]
+    guarded: list[tuple[ApplyRead, list[Span]]]
     rewriter: PatternRewriter
     made: list[Operation] = field(default_factory=list[Operation])
     variants: dict[frozenset[Operation], list[SSAValue]] = field(
@@ -104,14 +81,12 @@ class Parting:
         """The results over a box."""
         low, high = tuple(box.lb), tuple(box.ub)
         for _, spans in self.guarded:
-            for axis, *ends in spans:
-                for end in ends:
-                    if low[axis] < end < high[axis]:
-                        return self.combined(box, axis, end)
+            for span in spans:
+                for end in (span.begin, span.end):
+                    if low[span.axis] < end < high[span.axis]:
+                        return self.combined(box, span.axis, end)
         outside = [
-            access.op
-            for access, spans in self.guarded
-            if any(high[axis] <= begin or low[axis] >= end for axis, begin, end in spans)
+            access.op for access, spans in self.guarded if any(span.misses(box) for span in spans)
         ]
         return self.variant(frozenset(outside))
 
@@ -153,12 +128,6 @@ class Parting:
         self.rewriter.replace(self.apply, [], values)
 
 
-def leaves(spans: Sequence[tuple[int, int, int]], box: StencilBoundsAttr) -> bool:
-    """Whether some cell of a box has an access outside the field."""
-    low, high = tuple(box.lb), tuple(box.ub)
-    return any(low[axis] < begin or high[axis] > end for axis, begin, end in spans)
-
-
 class ComputeApart(RewritePattern):
     """An apply with a read outside a field in a branch computes some cells apart."""
 
@@ -177,9 +146,8 @@ class ComputeApart(RewritePattern):
         if not boxes:
             return
         box = joined(boxes)
-        known = [(access, field_of(access)) for access in accesses(op)]
-        spans = [(access, inside(access, bounds)) for access, bounds in known if bounds is not None]
-        guarded = [(access, each) for access, each in spans if leaves(each, box)]
+        spans = [(access, spans_of(access)) for access in accesses(op) if is_in_branch(access)]
+        guarded = [(access, all_) for access, all_ in spans if any(s.leaves(box) for s in all_)]
         if guarded:
             Parting(op, guarded, rewriter).run(box)
 

@@ -104,8 +104,8 @@ def edges_suffice(kernel: KernelOp, exchange: ExchangeOp) -> bool:
     for axis, edge in zip(layout.axis_layouts, exchange.edges):
         if edge > axis.cells * axis.lanes:
             return False
-    if last.tile_warps > 1 and any(axis.cells > 1 for axis in rows):
-        # Edges along a row are single cells: every thread must hold one row.
+    if last.tile_warps > 1 and any(axis.cells * axis.lanes > 1 for axis in rows):
+        # Edges along a row are single cells: every warp must hold one row.
         return False
     return crosses_one_axis(kernel)
 

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from xdsl.dialects import arith, llvm, memref, scf, stencil
 from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.experimental import dmp
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import SymbolTable
@@ -268,10 +269,24 @@ def is_scalar(op: Operation) -> bool:
 
 
 WHY_NOT_RUN = (
-    "it is outside a raised time loop and cannot be run; keep only time loops, sweeps, casts, "
-    "scalar "
+    "it stays on the host, which cannot run it; keep only time loops, sweeps, casts, scalar "
     "arithmetic, conditions, and memref loads and stores in the function"
 )
+
+WHY_NOT_RUN_OF: dict[type[Operation], str] = {
+    dmp.SwapOp: (
+        "it exchanges halos with other processes, and a program runs in one; give the program "
+        "before distribute-stencil"
+    ),
+    memref.SubviewOp: (
+        "it makes a view of a part of a memref, and fields are whole memrefs; make the part an "
+        "argument, or the levels an axis of a field"
+    ),
+    llvm.IntToPtrOp: (
+        "it makes a pointer of a number, and the memory behind is unknown; make the memory an "
+        "argument: a field, a memref or a pointer"
+    ),
+}
 
 
 def check_host(function: FuncOp, known: Sequence[type[Operation]]) -> None:
@@ -283,7 +298,7 @@ def check_host(function: FuncOp, known: Sequence[type[Operation]]) -> None:
     )  # fmt: skip
     for op in host_operations(function):
         if not (isinstance(op, runnable) or type(op) in SCALARS or is_scalar(op)):
-            refuse(op, WHY_NOT_RUN)
+            refuse(op, WHY_NOT_RUN_OF.get(type(op), WHY_NOT_RUN))
         check_operation(op)
 
 

@@ -33,6 +33,18 @@ FEWER_AXES = (
     "them"
 )
 
+UNKNOWN_BOUNDS = re.compile(r"#builtin\.int<\d> should be of base attribute stencil\.bounds")
+"""How xDSL refuses an external field of `?x?` cells."""
+STATIC_BOUNDS = (
+    "a field here has unknown bounds; give them, as in !stencil.field<[0,64]x[0,64]xf64>"
+)
+
+NO_CUSTOM_FORM = re.compile(r"Operation ([\w.]+) does not have a custom format")
+"""How xDSL refuses the spelling of MLIR for an operation."""
+GENERIC_FORM = (
+    "is read in its generic form only; print the program with `mlir-opt --mlir-print-op-generic`"
+)
+
 
 def make_context() -> Context:
     """A context with all installed dialects, loaded at first use."""
@@ -125,10 +137,20 @@ def parsed(text: str, name: str) -> ModuleOp:
         module = without_inner_modules(module, name)
     except ParseError as error:
         line = text.count("\n", 0, error.span.start) + 1
+        if generic := NO_CUSTOM_FORM.search(error.msg):
+            reason = f"{generic[1]} {GENERIC_FORM}"
+            raise CompileError(
+                f"{name}:{line}: {reason}", reason=reason, file=name, line=line
+            ) from error
         raise CompileError(
             f"{name} is not a valid program: {error}", reason=error.msg, file=name, line=line
         ) from error
     except (VerifyException, ValueError) as error:
+        if UNKNOWN_BOUNDS.search(str(error)):
+            line = text[: parser.pos].rstrip().count("\n") + 1
+            raise CompileError(
+                f"{name}:{line}: {STATIC_BOUNDS}", reason=STATIC_BOUNDS, file=name, line=line
+            ) from error
         if many := TOO_MANY_AXES.search(str(error)):
             # The parser has read ahead, perhaps to a later line.
             line = text[: parser.pos].rstrip().count("\n") + 1

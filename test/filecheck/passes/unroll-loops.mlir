@@ -1,0 +1,91 @@
+// RUN: xdsl-opt %s -p unroll-loops --split-input-file | filecheck %s
+
+// Each iteration has its number as a constant, and the values of the iteration before.
+
+!field = !stencil.field<[0,12]xf64>
+!temp = !stencil.temp<?xf64>
+
+// CHECK-LABEL: func.func @newton
+// CHECK:         %v = stencil.access %x[0]
+// CHECK-NOT:     scf.for
+// CHECK:         %d = arith.divf %v, %v : f64
+// CHECK:         %[[second:.*]] = arith.divf %v, %d : f64
+// CHECK:         stencil.return %[[second]] : f64
+func.func @newton(%A: !field, %B: !field) {
+  %u = stencil.load %A : !field -> !temp
+  %r = stencil.apply(%x = %u : !temp) -> (!temp) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %v = stencil.access %x[0] : !temp
+    %s = scf.for %l = %c0 to %c2 step %c1 iter_args(%y = %v) -> (f64) {
+      %d = arith.divf %v, %y : f64
+      scf.yield %d : f64
+    }
+    stencil.return %s : f64
+  }
+  stencil.store %r to %B(<[0], [12]>) : !temp to !field
+  func.return
+}
+
+// -----
+
+// The bounds of an inner loop are numbers of the outer loop: 0 + 0 + 1 iterations.
+
+!field = !stencil.field<[0,12]xf64>
+!temp = !stencil.temp<?xf64>
+
+// CHECK-LABEL: func.func @triangle
+// CHECK-NOT:     scf.for
+// CHECK-COUNT-1: arith.mulf
+// CHECK-NOT:     arith.mulf
+// CHECK:         stencil.store
+func.func @triangle(%A: !field, %B: !field) {
+  %u = stencil.load %A : !field -> !temp
+  %r = stencil.apply(%x = %u : !temp) -> (!temp) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %v = stencil.access %x[0] : !temp
+    %s = scf.for %l = %c0 to %c2 step %c1 iter_args(%y = %v) -> (f64) {
+      %t = scf.for %k = %c0 to %l step %c1 iter_args(%z = %y) -> (f64) {
+        %d = arith.mulf %v, %z : f64
+        scf.yield %d : f64
+      }
+      scf.yield %t : f64
+    }
+    stencil.return %s : f64
+  }
+  stencil.store %r to %B(<[0], [12]>) : !temp to !field
+  func.return
+}
+
+// -----
+
+// The end of the loop depends on the cell, and the time loop is outside the apply: both stay.
+
+!field = !stencil.field<[0,12]xf64>
+!temp = !stencil.temp<?xf64>
+
+// CHECK-LABEL: func.func @kept
+// CHECK:         scf.for %t
+// CHECK:           scf.for %l = %c0 to %i step %c1
+func.func @kept(%A: !field, %B: !field) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  scf.for %t = %c0 to %c2 step %c1 {
+    %u = stencil.load %A : !field -> !temp
+    %r = stencil.apply(%x = %u : !temp) -> (!temp) {
+      %i = stencil.index 0 <[0]>
+      %v = stencil.access %x[0] : !temp
+      %s = scf.for %l = %c0 to %i step %c1 iter_args(%y = %v) -> (f64) {
+        %d = arith.mulf %v, %y : f64
+        scf.yield %d : f64
+      }
+      stencil.return %s : f64
+    }
+    stencil.store %r to %B(<[0], [12]>) : !temp to !field
+  }
+  func.return
+}
