@@ -122,9 +122,14 @@ def carried_over(step: Step, name: str, shape: Sequence[int]) -> Box | None:
     return around(later) if later else None
 
 
-def needed_boxes(step: Step, shape: Sequence[int]) -> dict[str, Box]:
-    """The cells that readers need of each temporary; nothing for a temporary without readers."""
-    needed: dict[str, Box] = {}
+def needed_boxes(
+    step: Step, shape: Sequence[int], asked: Mapping[str, Box] | None = None
+) -> dict[str, Box]:
+    """
+    The cells that readers need of each temporary, from the cells `asked` on; nothing for a
+    temporary without readers.
+    """
+    needed: dict[str, Box] = dict(asked or {})
     for made in reversed(step.statements):
         box = needed.get(made.name) if isinstance(made, Held) else box_of(step, made, shape)
         for read in accesses_in(made.value) if box is not None else ():

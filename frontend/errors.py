@@ -99,9 +99,15 @@ def place_in(code: CodeType, instruction: int) -> SourcePlace:
     return SourcePlace(code.co_filename, known, last, start, end)
 
 
+@lru_cache
+def is_own_file(name: str) -> bool:
+    """Whether a file of code belongs to timetile's frontend."""
+    return Path(name).parent == OWN
+
+
 def is_own(frame: FrameType) -> bool:
     """Whether the frame belongs to timetile's frontend."""
-    return Path(frame.f_code.co_filename).parent == OWN
+    return is_own_file(frame.f_code.co_filename)
 
 
 def frames() -> Iterator[FrameType]:

@@ -3,56 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, Unpack
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from timetile.dialects.cell_types import FLOAT_DTYPES
-from timetile.frontend.arrays import (
-    check_array,
-    copy_of,
-    readable,
-    seen_by_program,
-    shape_of,
-    type_of,
-)
-from timetile.frontend.boxes import box_of
+from timetile.frontend.arrays import check_array, shape_of, type_of
 from timetile.frontend.functions import STEP
-from timetile.frontend.module import Buffer, buffers_of, module_of
-from timetile.frontend.operations import Time
+from timetile.frontend.module import module_of
+from timetile.frontend.numbers import NumberKey, NumberProgram
+from timetile.frontend.options import Options
+from timetile.frontend.runs import State, StateRun, checked_series
 from timetile.frontend.steps import Step
-from timetile.passes.cells.contract_cells import FpContract
-from timetile.passes.cells.simplify_cells import FpDivision
-from timetile.runtime.cache.store import Cache
+from timetile.frontend.stopping import EndCondition, advanced_until
 from timetile.runtime.explain.data import Explanation
 from timetile.runtime.host.arrays import checked_scalar, is_numpy_array
 from timetile.runtime.machine.floating_point import in_standard_modes
 from timetile.runtime.program.compile import compile as compile_program
-from timetile.runtime.program.compiled_program import CompiledProgram, Executor
+from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.program.finite import WAY_OUT, blow_up, is_finite, warn
 from timetile.runtime.program.pieces import checked_steps, in_pieces
 
 A = TypeVar("A")
 DType = Literal["float32", "float64"]
-
-
-def checked_series(
-    name: str, series: object, dtype: str, first: int, steps: int
-) -> np.ndarray[Any, Any]:
-    """
-    The numbers of a series for some steps. Raises TypeError for no array of numbers, ValueError for
-    several axes, or too few numbers.
-    """
-    numbers = np.asarray(series)
-    if numbers.dtype.kind not in "fiu":
-        raise TypeError(f"{name} has a number for each step, got {series!r}; pass an array")
-    if numbers.ndim != 1 or len(numbers) < first + steps:
-        raise ValueError(
-            f"{name} has a number for each step, {first + steps} for this run, and its shape is "
-            f"{numbers.shape}; pass a longer array of one axis"
-        )
-    return np.ascontiguousarray(numbers[first : first + steps], dtype)
 
 
 def is_mapping(state: object) -> bool:
@@ -63,19 +37,6 @@ def is_mapping(state: object) -> bool:
 def how_to_pass(kind: str, name: str) -> str:
     """How a call of `advance` passes an array or a number."""
     return f'{{"{name}": ...}} in the state' if kind == "an array" else f"{name}=..."
-
-
-class Options(TypedDict, total=False):
-    """Options of `timetile.compile` for a model."""
-
-    executor: Executor | None
-    depth: int | None
-    arch: str | None
-    fp_contract: FpContract
-    fp_division: FpDivision
-    gpu: int
-    threads: int | None
-    cache: Cache | bool
 
 
 class Model:
@@ -102,10 +63,11 @@ class Model:
         self._programs: dict[tuple[tuple[int, ...], str], CompiledProgram] = {}
         self._latest: tuple[tuple[int, ...], DType] | None = None
         self._held: list[Any] = []
+        self._numbers: dict[NumberKey, NumberProgram] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """The step and its options: a copy, or a model in another process, compiles anew."""
-        return {**self.__dict__, "_programs": {}, "_held": []}
+        return {**self.__dict__, "_programs": {}, "_held": [], "_numbers": {}}
 
     def __repr__(self) -> str:
         names = ", ".join([*self.step.fields, *self.step.scalars])
@@ -196,10 +158,12 @@ class Model:
         state: Mapping[str, A],
         steps: int = 1,
         *,
+        until: Any = None,
+        every: float = 1,
         first_step: float = 0,
         stream: Any = None,
         **scalars: Any,
-    ) -> dict[str, A]:
+    ) -> State[A]:
         """
         The state after `steps` steps, with new arrays for the fields assigned by the step. The
         arrays of `state` stay unchanged, and fields only read are passed on.
@@ -208,14 +172,37 @@ class Model:
         axis, with a number for each step from 0 on. `first_step` is the number of the first step of
         the run. Arrays in GPU memory are advanced there,
         asynchronously on `stream`, a CUDA stream: give the current stream of the arrays' library
-        unless the current stream is the default. Raises TypeError or ValueError for an array or a
-        scalar missing, unknown, or of a wrong shape or type; CompileError if the step cannot be
-        compiled for the arrays. A RuntimeWarning names fields, in NumPy arrays, with cells that
-        became NaN or infinite.
+        unless the current stream is the default.
+
+        `until` ends the run early. The function is called after every `every` steps, with the
+        fields and scalars that it names as arguments, and ends the run by a true value:
+
+        ```
+        state = jacobi.advance(
+            state, 100000, every=100,
+            until=lambda u: timetile.maximum(abs(u.next[0, 0] - u[0, 0])) < 1e-6,
+        )
+        ```
+
+        There `u.next` is the newest value and `u` the value a step earlier, read by
+        `timetile.maximum`, `minimum` and `total`. The state has the number of steps done as
+        `state.steps`, and whether `until` ended the run as `state.stopped`.
+
+        Raises TypeError or ValueError for an array or a scalar missing, unknown, or of a wrong
+        shape or type; CompileError if the step cannot be compiled for the arrays. A RuntimeWarning
+        names fields, in NumPy arrays, with cells that became NaN or infinite.
         """
-        advanced = self._advanced(state, steps, stream, scalars, checked_steps(first_step))
-        self._warn(state, advanced, f"after {steps} steps")
-        return advanced
+        if until is None:
+            advanced = self._advanced(state, steps, stream, scalars, checked_steps(first_step))
+            self._warn(state, advanced, f"after {steps} steps")
+            return State(advanced, steps, stopped=False)
+        run = self._run(state, steps, stream, scalars, checked_steps(first_step))
+        condition = EndCondition(run, until, self._numbers, self.options)
+        stopped = advanced_until(run, condition, checked_steps(steps), every)
+        self._held = run.spare()
+        ended = State(run.state(state), run.done, stopped=stopped)
+        self._warn(state, ended, f"after {run.done} steps")
+        return ended
 
     def snapshots(
         self,
@@ -262,6 +249,25 @@ class Model:
         if text is not None:
             warn(text)
 
+    def _run(
+        self,
+        state: Mapping[str, Any],
+        steps: object,
+        stream: Any,
+        scalars: Mapping[str, Any],
+        first: int,
+    ) -> StateRun:
+        """A run of at most `steps` steps, numbered from `first` on, at its beginning."""
+        self._check_mapping(state)
+        self._check_names(state, scalars)
+        shape, dtype = self._shape(state)
+        kind = FLOAT_DTYPES[dtype]
+        numbers = {name: checked_scalar(name, scalars[name], kind) for name in self.step.scalars}
+        given = {name: scalars[name] for name in self.step.series if name != STEP}
+        series = checked_series(given, dtype, first, checked_steps(steps))
+        program = self.program(shape, dtype)
+        return StateRun(self.step, program, state, shape, numbers, series, first, stream)
+
     def _advanced(
         self,
         state: Mapping[str, A],
@@ -271,32 +277,10 @@ class Model:
         first: int,
     ) -> dict[str, A]:
         """The state after `steps` steps, numbered from `first` on."""
-        steps = checked_steps(steps)
-        self._check_mapping(state)
-        self._check_names(state, scalars)
-        shape, dtype = self._shape(state)
-        program = self.program(shape, dtype)
-        arrays = self._buffers(state, shape)
-        values = [seen_by_program(array) for array in arrays.values()]
-        owners = dict(zip(map(id, values), arrays.values()))
-        kind = FLOAT_DTYPES[dtype]
-        numbers = [checked_scalar(name, scalars[name], kind) for name in self.step.scalars]
-        numbers += [
-            np.arange(first, first + steps)
-            if name == STEP
-            else checked_series(name, scalars[name], dtype, first, steps)
-            for name in self.step.series
-        ]
-        result = program(*values, *numbers, steps, stream=stream)
-        ended = dict(zip(arrays, (owners[id(value)] for value in result.buffers[: len(values)])))
-        # Kernels may still write the other buffers.
-        self._held = [ended[name, Time.NEXT] for name in self.step.written]
-        advanced: dict[str, A] = {}
-        for name in self.step.fields:
-            advanced[name] = ended[name, Time.NOW] if name in self.step.written else state[name]
-            if name in self.step.second:
-                advanced[f"{name}.prev"] = ended[name, Time.PREV]
-        return advanced
+        run = self._run(state, steps, stream, scalars, first)
+        run.go(checked_steps(steps))
+        self._held = run.spare()
+        return run.state(state)
 
     def _check_mapping(self, state: object) -> None:
         """TypeError unless a state has arrays by name."""
@@ -362,20 +346,3 @@ class Model:
                     "one type"
                 )
         return shape, "float32" if dtype == "float32" else "float64"
-
-    def _buffers(self, state: Mapping[str, Any], shape: tuple[int, ...]) -> dict[Buffer, Any]:
-        """The arrays given to the program, with copies of written arrays."""
-        arrays: dict[Buffer, Any] = {}
-        for name, level in buffers_of(self.step):
-            if name not in self.step.written:
-                arrays[name, level] = readable(state[name], list(arrays.values()))
-                continue
-            arrays[name, level] = copy_of(state[name])
-            earlier = state.get(f"{name}.prev")
-            if level is not Time.PREV or earlier is None:
-                continue
-            for made in self.step.assignments:
-                if made.field == name:
-                    box = tuple(slice(*ends) for ends in box_of(self.step, made, shape))
-                    arrays[name, level][box] = earlier[box]
-        return arrays

@@ -85,10 +85,12 @@ class Statements:
     element: FloatType
     fields: Mapping[Buffer, SSAValue]
     scalars: Mapping[str, SSAValue]
+    asked: Mapping[str, Box] = field(default_factory=dict[str, Box])
+    """The cells needed of temporaries by others than the statements."""
     needed: dict[str, Box] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.needed = needed_boxes(self.step, self.shape)
+        self.needed = needed_boxes(self.step, self.shape, self.asked)
 
     def known_as(self, read: Read) -> Read:
         """A read by the least number of its new values."""

@@ -69,6 +69,8 @@ class Recorder:
     reach: int | None = None
     names: list[str] = field(default_factory=list[str])
     """The fields among the arguments."""
+    ended: bool = False
+    """The step has ended: all new values can be read."""
     body: list[StepStatement | RepeatedBody] = field(
         default_factory=list[StepStatement | RepeatedBody]
     )
@@ -166,7 +168,7 @@ class Recorder:
 
     def check_next(self, name: str, beside: bool) -> None:
         """Raise StencilError if the new values of a field are read before their assignment."""
-        if self.is_assigned(name) or self.around:
+        if self.is_assigned(name) or self.around or self.ended:
             return
         if beside:
             raise error(

@@ -110,6 +110,7 @@ class Code:
     """Loaded machine code. Functions live as long as the object."""
 
     def __init__(self, data: bytes):
+        self.functions: dict[str, Any] = {}
         llvm = binding()
         with LLVM_LOCK:
             machine = target_machine()
@@ -122,6 +123,9 @@ class Code:
         """
         A function without a result, with arguments of the given types. Calls release Python's lock.
         """
-        address = self.engine.get_function_address(name)
-        assert address, f"the machine code has no function {name}"
-        return ctypes.CFUNCTYPE(None, *(C_TYPES[kind] for kind in kinds))(address)
+        if name not in self.functions:
+            address = self.engine.get_function_address(name)
+            assert address, f"the machine code has no function {name}"
+            kind = ctypes.CFUNCTYPE(None, *(C_TYPES[kind] for kind in kinds))
+            self.functions[name] = kind(address)
+        return self.functions[name]

@@ -33,7 +33,11 @@ if TYPE_CHECKING:
     from timetile.frontend.functions import where as where
     from timetile.frontend.model import Model as Model
     from timetile.frontend.repeats import repeat as repeat
+    from timetile.frontend.runs import State as State
     from timetile.frontend.stencil import stencil as stencil
+    from timetile.frontend.stopping import maximum as maximum
+    from timetile.frontend.stopping import minimum as minimum
+    from timetile.frontend.stopping import total as total
     from timetile.frontend.symbols import Field as Field
     from timetile.frontend.symbols import Scalar as Scalar
     from timetile.frontend.symbols import Series as Series
@@ -54,17 +58,21 @@ __all__ = [
     "RunResult",
     "Scalar",
     "Series",
+    "State",
     "StencilError",
     "Value",
     "__version__",
     "compile",
     "coordinate",
     "extent",
+    "maximum",
+    "minimum",
     "pipeline",
     "repeat",
     "stencil",
     "step",
     "temporary",
+    "total",
     "value",
     "where",
 ]
@@ -79,16 +87,20 @@ _HOME = {
     "RunResult": "timetile.runtime.program.compiled_program",
     "Scalar": "timetile.frontend.symbols",
     "Series": "timetile.frontend.symbols",
+    "State": "timetile.frontend.runs",
     "StencilError": "timetile.frontend.errors",
     "Value": "timetile.frontend.values",
     "compile": "timetile.runtime.program.compile",
     "coordinate": "timetile.frontend.functions",
     "extent": "timetile.frontend.functions",
+    "maximum": "timetile.frontend.stopping",
+    "minimum": "timetile.frontend.stopping",
     "pipeline": "timetile.lowering.pipelines",
     "repeat": "timetile.frontend.repeats",
     "stencil": "timetile.frontend.stencil",
     "step": "timetile.frontend.functions",
     "temporary": "timetile.frontend.temporaries",
+    "total": "timetile.frontend.stopping",
     "value": "timetile.frontend.boundaries",
     "where": "timetile.frontend.functions",
 }

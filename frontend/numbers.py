@@ -1,0 +1,163 @@
+"""Programs of numbers of all cells: a sweep of a value, and its reduction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from xdsl.dialects import stencil
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from timetile.dialects.cell_types import FLOAT_DTYPES
+from timetile.dialects.temporal import ReduceOp, Reduction
+from timetile.frontend.arrays import seen_by_program, type_of
+from timetile.frontend.boxes import Box, farthest_reads, reads_of_temporaries
+from timetile.frontend.cells import FloatType, located
+from timetile.frontend.errors import StencilError
+from timetile.frontend.operations import Access, Argument, Time
+from timetile.frontend.options import Options
+from timetile.frontend.runs import StateRun
+from timetile.frontend.statements import Buffer, Statements, hint, reads_of, spelled
+from timetile.frontend.steps import Step, walk
+from timetile.frontend.symbols import Held, StepStatement
+from timetile.frontend.values import Value
+from timetile.runtime.program.compile import compile as compile_program
+from timetile.runtime.program.compiled_program import CompiledProgram
+
+NumberKey = tuple[object, ...]
+"""The kind of a number, the operations behind it, and shape and type of the arrays."""
+
+ALL_CELLS = "all cells"
+"""The name of the value at all cells: no name of an argument."""
+
+
+@dataclass(frozen=True)
+class NumberProgram:
+    """The program of a number: of the arrays of `buffers`, and of the step's scalars."""
+
+    program: CompiledProgram
+    buffers: tuple[Buffer, ...]
+
+    def run(self, arrays: Sequence[Any], scalars: Mapping[str, Any], stream: Any) -> Any:
+        """The number."""
+        values = [seen_by_program(array) for array in arrays]
+        return self.program(*values, *scalars.values(), stream=stream).returned[0]
+
+
+def structure(statements: Sequence[StepStatement]) -> tuple[object, ...]:
+    """The operations behind statements, equal for equal values."""
+    numbers: dict[int, int] = {}
+    found: list[object] = []
+    values = [made.value for made in statements]
+    for value in walk(values):
+        numbers[id(value)] = len(numbers)
+        operands = tuple(numbers[id(operand)] for operand in value.operands)
+        found.append((repr(value.operation), value.kind, operands))
+    return (*found, *(numbers[id(value)] for value in values))
+
+
+def number_program(
+    run: StateRun,
+    kind: Reduction,
+    held: Sequence[StepStatement],
+    value: Value,
+    known: dict[NumberKey, NumberProgram],
+    options: Options,
+) -> NumberProgram:
+    """
+    The program of a number made of a value at all cells, after temporaries, from `known` or made
+    now.
+    """
+    body = (*held, Held(ALL_CELLS, value, value.place))
+    dtype = type_of(run.arrays[run.step.written[0], Time.NOW])
+    key = (kind, structure(body), run.shape, dtype)
+    if key not in known:
+        step = replace(
+            run.step, name=f"{run.step.name}_{kind}", body=body, reach=None, series=(), aliases={}
+        )
+        for made in body:
+            check_value(run.step, made.value)
+        module, buffers = module_of_number(step, kind, run.shape, FLOAT_DTYPES[dtype])
+        # The sweep is a single step, whatever the depth of the step's own kernels.
+        chosen = options.copy()
+        chosen["depth"] = None
+        known[key] = NumberProgram(compile_program(module, **chosen), tuple(buffers))
+    return known[key]
+
+
+def check_value(step: Step, value: Value) -> None:
+    """Raise StencilError for reads that a condition cannot make."""
+    for item in walk([value]):
+        match item.operation:
+            case Access(field=name, time=Time.NEXT) if name not in step.written:
+                raise StencilError(
+                    f"{name}.next is read, and the step assigns {name} no new values; read "
+                    f"{name}[...]",
+                    item.place,
+                )
+            case Access(field=name, time=Time.PREV) if name not in step.second:
+                raise StencilError(
+                    f"{name}.prev is read, and the step does not read it; read {name}[...], the "
+                    "value a step before the newest",
+                    item.place,
+                )
+            case Argument(name=name) if name not in step.scalars:
+                raise StencilError(
+                    "a condition reads fields and scalars; the number of the step is state.steps",
+                    item.place,
+                )
+            case _:
+                continue
+
+
+def box_of_value(step: Step, shape: Sequence[int]) -> Box:
+    """The cells with all reads inside the arrays. Raises StencilError if there is none."""
+    made = step.temporaries[ALL_CELLS]
+    reads = farthest_reads(step, made.value, reads_of_temporaries(step))
+    box = tuple(
+        (max(before or 0, 0), size - max(behind or 0, 0))
+        for size, (before, behind) in zip(shape, reads)
+    )
+    if any(low >= high for low, high in box):
+        raise StencilError(
+            f"no cell of arrays of shape {tuple(shape)} has all reads inside; pass larger arrays",
+            made.place,
+        )
+    return box
+
+
+def module_of_number(
+    step: Step, kind: Reduction, shape: tuple[int, ...], element: FloatType
+) -> tuple[ModuleOp, list[Buffer]]:
+    """The program of a number, and the buffers among its arguments."""
+    box = box_of_value(step, shape)
+    buffers = list(
+        dict.fromkeys(read[:2] for read in reads_of(step.statements) if read[1] is not Time.INSIDE)
+    )
+    kinds: list[Attribute] = []
+    for name, _ in buffers:
+        sizes = [(0, shape[axis]) for axis in step.fields[name]]
+        bounds = stencil.StencilBoundsAttr.from_bounds(sizes)
+        kinds.append(stencil.FieldType(bounds, element))
+    kinds += [element for _ in step.scalars]
+    entry = Block(arg_types=kinds)
+    cells = stencil.StencilBoundsAttr.from_bounds(box)
+    held = stencil.AllocOp.build(result_types=[stencil.FieldType(cells, element)])
+    fields: dict[Buffer, SSAValue] = dict(zip(buffers, entry.args))
+    for buffer, argument in fields.items():
+        argument.name_hint = hint(buffer)
+    fields[ALL_CELLS, Time.INSIDE] = held.results[0]
+    scalars = dict(zip(step.scalars, entry.args[len(buffers) :]))
+    for name, argument in scalars.items():
+        argument.name_hint = spelled(name)
+    entry.add_op(held)
+    Statements(step, shape, element, fields, scalars, {ALL_CELLS: box}).fill(entry, step.body)
+    number = ReduceOp(kind, held.results[0], cells)
+    entry.add_ops([located(number, step.place), ReturnOp(number.result)])
+    function = FuncOp(spelled(step.name), (kinds, [element]), Region(entry))
+    module = ModuleOp([located(function, step.place)])
+    module.verify()
+    return module, buffers

@@ -1,0 +1,23 @@
+"""The options of a model."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from timetile.passes.cells.contract_cells import FpContract
+from timetile.passes.cells.simplify_cells import FpDivision
+from timetile.runtime.cache.store import Cache
+from timetile.runtime.program.compiled_program import Executor
+
+
+class Options(TypedDict, total=False):
+    """Options of `timetile.compile` for a model."""
+
+    executor: Executor | None
+    depth: int | None
+    arch: str | None
+    fp_contract: FpContract
+    fp_division: FpDivision
+    gpu: int
+    threads: int | None
+    cache: Cache | bool

@@ -1,0 +1,130 @@
+"""A run of a step on the arrays of a state, in one piece or in several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+from timetile.frontend.arrays import copy_of, readable, seen_by_program
+from timetile.frontend.boxes import box_of
+from timetile.frontend.functions import STEP
+from timetile.frontend.module import buffers_of
+from timetile.frontend.operations import Time
+from timetile.frontend.statements import Buffer
+from timetile.frontend.steps import Step
+from timetile.runtime.program.compiled_program import CompiledProgram
+
+A = TypeVar("A")
+
+
+class State(dict[str, A]):
+    """
+    The arrays of a state by name, after a run: a dict. `steps` are the steps done, and `stopped`
+    tells whether `until` ended the run.
+    """
+
+    def __init__(self, arrays: Mapping[str, A], steps: int, *, stopped: bool):
+        super().__init__(arrays)
+        self.steps, self.stopped = steps, stopped
+
+
+def checked_series(
+    given: Mapping[str, object], dtype: str, first: int, steps: int
+) -> dict[str, np.ndarray[Any, Any]]:
+    """
+    The numbers of series for some steps. Raises TypeError for no array of numbers, ValueError for
+    several axes, or too few numbers.
+    """
+    found: dict[str, np.ndarray[Any, Any]] = {}
+    for name, series in given.items():
+        numbers = np.asarray(series)
+        if numbers.dtype.kind not in "fiu":
+            raise TypeError(f"{name} has a number for each step, got {series!r}; pass an array")
+        if numbers.ndim != 1 or len(numbers) < first + steps:
+            raise ValueError(
+                f"{name} has a number for each step, {first + steps} for this run, and its shape "
+                f"is {numbers.shape}; pass a longer array of one axis"
+            )
+        found[name] = np.ascontiguousarray(numbers[first : first + steps], dtype)
+    return found
+
+
+class StateRun:
+    """
+    A run of a step: the arrays given to the program by buffer, and the steps done. `series` have a
+    number for each step of the run, and the first step is number `first`.
+    """
+
+    def __init__(
+        self,
+        step: Step,
+        program: CompiledProgram,
+        state: Mapping[str, Any],
+        shape: tuple[int, ...],
+        scalars: Mapping[str, Any],
+        series: Mapping[str, np.ndarray[Any, Any]],
+        first: int,
+        stream: Any,
+    ):
+        self.step, self.program, self.shape = step, program, shape
+        self.scalars, self.series = scalars, series
+        self.first, self.stream, self.done = first, stream, 0
+        self.arrays = arrays_of(step, state, shape)
+
+    def go(self, steps: int) -> None:
+        """Advance by some steps."""
+        values = [seen_by_program(array) for array in self.arrays.values()]
+        owners = dict(zip(map(id, values), self.arrays.values()))
+        begin, end = self.done, self.done + steps
+        numbers = [self.scalars[name] for name in self.step.scalars]
+        numbers += [
+            np.arange(self.first + begin, self.first + end)
+            if name == STEP
+            else self.series[name][begin:end]
+            for name in self.step.series
+        ]
+        result = self.program(*values, *numbers, steps, stream=self.stream)
+        ended = (owners[id(value)] for value in result.buffers[: len(values)])
+        self.arrays, self.done = dict(zip(self.arrays, ended)), end
+
+    def state(self, given: Mapping[str, A]) -> dict[str, A]:
+        """The state after the steps done, with the arrays of `given` for fields only read."""
+        found: dict[str, A] = {}
+        for name in self.step.fields:
+            is_written = name in self.step.written
+            found[name] = self.arrays[name, Time.NOW] if is_written else given[name]
+            if name in self.step.second:
+                found[f"{name}.prev"] = self.arrays[name, Time.PREV]
+        return found
+
+    def spare(self) -> list[Any]:
+        """Arrays of no state, perhaps written by kernels that still run."""
+        return [self.arrays[name, Time.NEXT] for name in self.step.written]
+
+    def before(self, name: str, time: Time) -> Any:
+        """The array of a field at a time level of the latest step."""
+        if name not in self.step.written:
+            return self.arrays[name, Time.NOW]
+        second = name in self.step.second
+        older = {Time.NOW: Time.PREV if second else Time.NEXT, Time.PREV: Time.NEXT}
+        return self.arrays[name, older.get(time, Time.NOW)]
+
+
+def arrays_of(step: Step, state: Mapping[str, Any], shape: tuple[int, ...]) -> dict[Buffer, Any]:
+    """The arrays given to the program of a step, with copies of written arrays."""
+    arrays: dict[Buffer, Any] = {}
+    for name, level in buffers_of(step):
+        if name not in step.written:
+            arrays[name, level] = readable(state[name], list(arrays.values()))
+            continue
+        arrays[name, level] = copy_of(state[name])
+        earlier = state.get(f"{name}.prev")
+        if level is not Time.PREV or earlier is None:
+            continue
+        for made in step.assignments:
+            if made.field == name:
+                box = tuple(slice(*ends) for ends in box_of(step, made, shape))
+                arrays[name, level][box] = earlier[box]
+    return arrays

@@ -1,0 +1,129 @@
+"""Runs that end early: conditions on numbers of all cells, and the functions making the numbers."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, Protocol
+
+from timetile.dialects.temporal import Reduction
+from timetile.frontend.errors import error
+from timetile.frontend.numbers import NumberKey, NumberProgram, number_program
+from timetile.frontend.options import Options
+from timetile.frontend.runs import StateRun
+from timetile.frontend.symbols import RECORDING, Field, Recorder, Scalar
+from timetile.frontend.values import Value, as_float, lifted
+from timetile.runtime.program.pieces import checked_count
+
+
+class Numbers(Protocol):
+    """Makes numbers of all cells during a run."""
+
+    def number(self, kind: Reduction, value: Value) -> Any:
+        """The number of a kind, made of a value at all cells."""
+        ...
+
+
+ENDING: ContextVar[Numbers] = ContextVar("ENDING")
+"""The run at a check of its condition."""
+
+
+def number_of_cells(kind: Reduction, value: Value | float) -> Any:
+    """The number of a kind. Raises StencilError outside of a condition."""
+    found = ENDING.get(None)
+    if found is None:
+        raise error(
+            f"{kind} is a number of all cells, and a step computes one cell; call it in a "
+            f"condition, as advance(state, 1000, every=10, until=lambda u: timetile.{kind}("
+            "u.next[0]) < 1)"
+        )
+    return found.number(kind, as_float(lifted(value)))
+
+
+def maximum(value: Value | float) -> Any:
+    """
+    The greatest value of all cells, a number of NumPy of the arrays' type; NaN if a value is NaN.
+    Cells with reads outside the arrays are left out, unless `boundary=` continues the fields.
+    Raises StencilError outside of `until=`.
+    """
+    return number_of_cells(Reduction.MAXIMUM, value)
+
+
+def minimum(value: Value | float) -> Any:
+    """The least value of all cells, like `timetile.maximum`."""
+    return number_of_cells(Reduction.MINIMUM, value)
+
+
+def total(value: Value | float) -> Any:
+    """
+    The sum of the values of all cells, like `timetile.maximum`. The order of the sum is fixed: bits
+    are equal on every executor and for any number of threads.
+    """
+    return number_of_cells(Reduction.TOTAL, value)
+
+
+class EndCondition:
+    """
+    The condition that ends a run: a function of fields and scalars, called at each check. Programs
+    of numbers are kept in `programs`.
+    """
+
+    def __init__(
+        self,
+        run: StateRun,
+        until: Callable[..., object],
+        programs: dict[NumberKey, NumberProgram],
+        options: Options,
+    ):
+        self.run, self.until, self.programs, self.options = run, until, programs, options
+        self.names = list(inspect.signature(until).parameters)
+        self.recorder = Recorder()
+        step = run.step
+        known = (*step.fields, *step.scalars)
+        if unknown := [name for name in self.names if name not in known]:
+            raise TypeError(
+                f"until takes {', '.join(unknown)}, and {step.label} has {', '.join(known)}; name "
+                "arguments of the step"
+            )
+
+    def holds(self) -> bool:
+        """Whether the run ends after the steps done."""
+        step = self.run.step
+        self.recorder = Recorder(
+            rank=step.rank, first=step.label, ended=True, axes=dict(step.fields)
+        )
+        given = {
+            name: Field(self.recorder, name) if name in step.fields else Scalar(name)
+            for name in self.names
+        }
+        recording, ending = RECORDING.set(self.recorder), ENDING.set(self)
+        try:
+            return bool(self.until(**given))
+        finally:
+            ENDING.reset(ending)
+            RECORDING.reset(recording)
+
+    def number(self, kind: Reduction, value: Value) -> Any:
+        """The number of a kind, made of a value at all cells."""
+        program = number_program(
+            self.run, kind, [*self.recorder.statements], value, self.programs, self.options
+        )
+        arrays = [self.run.before(*buffer) for buffer in program.buffers]
+        return program.run(arrays, self.run.scalars, self.run.stream)
+
+
+def advanced_until(run: StateRun, condition: EndCondition, steps: int, every: object) -> bool:
+    """
+    Advance by at most `steps` steps, with a check after every `every` steps. Returns whether the
+    condition ended the run. Raises ValueError for an `every` below 1.
+    """
+    between = checked_count(every, "a run is checked after every so many steps, an int")
+    if between < 1:
+        raise ValueError(f"a run is checked after every so many steps, 1 or more, got {every}")
+    while run.done < steps:
+        count = min(between, steps - run.done)
+        run.go(count)
+        if count == between and condition.holds():
+            return True
+    return False
