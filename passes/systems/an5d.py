@@ -32,6 +32,7 @@ from timetile.passes.diagnostics import refuse
 from timetile.passes.systems.programs import PaperProgram
 from timetile.passes.systems.system import Point, SystemPass
 from timetile.passes.targets.target import Target
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,8 @@ class An5dPass(SystemPass):
     name = "an5d"
 
     @property
-    def published(self) -> Published:
-        return Published.PLANE
+    def streaming(self) -> RegisterStreamingPass:
+        return RegisterStreamingPass(what=Published.PLANE)
 
     def point(self, program: PaperProgram, target: Target) -> Point:
         self.refuse_rank(program, (2, 3), "its blocks stream along one of several axes")

@@ -26,6 +26,7 @@ from timetile.passes.cost.papers.dtb import Tiles, best_depth
 from timetile.passes.systems.programs import PaperProgram
 from timetile.passes.systems.system import Point, SystemPass
 from timetile.passes.targets.target import Target
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass
 
 CELLS = {4: (6, 4), 8: (4, 4)}
 """Cells of a thread, by bytes of a cell: about as many as its registers hold."""
@@ -40,8 +41,8 @@ class DtbPass(SystemPass):
     name = "dtb"
 
     @property
-    def published(self) -> Published:
-        return Published.EDGES
+    def streaming(self) -> RegisterStreamingPass:
+        return RegisterStreamingPass(what=Published.EDGES)
 
     def point(self, program: PaperProgram, target: Target) -> Point:
         self.refuse_rank(program, (2,), "a tile of planes of one axis stays on the device")

@@ -16,7 +16,8 @@ barriers of the grid: `space global, sync grid`.
    span the first axis; as deep as shared memory and registers hold (section 6.4.2). Slots are
    shifted. The paper's blocks lie along both axes, here along the first: tiles overlap along the
    rows, and no more steps are taken than give the most valid cells (equations 1 and 8).
-4. Boxes in planes of two axes enter sums row by row: each plane is published once.
+4. Boxes enter sums plane by plane: the neighbours in a plane are read once, when the plane arrives
+   (redundant register streaming, section 4.3.3).
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from timetile.passes.cost.papers.ebisu import SIDE, THREADS, deepest, least_dept
 from timetile.passes.systems.programs import PaperProgram
 from timetile.passes.systems.system import Point, SystemPass
 from timetile.passes.targets.target import Target
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass
 
 WARPS = THREADS // LANES
 
@@ -42,14 +44,20 @@ class EbisuPass(SystemPass):
     name = "ebisu"
 
     @property
-    def published(self) -> Published:
-        return Published.PLANE
+    def streaming(self) -> RegisterStreamingPass:
+        # With a delay for all exchanges, one barrier a step serves boxes, too (section 4.3.2).
+        return RegisterStreamingPass(delay=1, what=Published.PLANE)
 
     def point(self, program: PaperProgram, target: Target) -> Point:
         self.refuse_rank(program, (2, 3), "its tiles are streamed along one of several axes")
         if program.rank == 2:
             return self.overlapping(program, target)
         return self.on_device(program, target)
+
+    @staticmethod
+    def form(program: PaperProgram) -> Form:
+        """Sums plane by plane for boxes: a plane's neighbours are read once (section 4.3.3)."""
+        return Form.ROWS if program.reads_several_planes_beside else Form.NONE
 
     def overlapping(self, program: PaperProgram, target: Target) -> Point:
         """Tiles of one block (section 6.4.1)."""
@@ -58,6 +66,7 @@ class EbisuPass(SystemPass):
             cells=(1,),
             lanes=(LANES,),
             warps=(WARPS,),
+            form=self.form(program),
             storage=Storage.SHARED,
             addressing=Addressing.COMPUTED,
             occupancy=1,
@@ -78,7 +87,7 @@ class EbisuPass(SystemPass):
             cells=(SIDE // WARPS, 1),
             lanes=(1, LANES),
             warps=(WARPS, 1),
-            form=Form.ROWS if program.reads_several_planes_beside else Form.NONE,
+            form=self.form(program),
             storage=Storage.SHARED,
             addressing=Addressing.SHIFTING,
             sync=Sync.GRID,

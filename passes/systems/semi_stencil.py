@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from math import prod
 
 from timetile.dialects.tile import LANES
-from timetile.dialects.tile.kinds import Addressing, Form, Published, Storage, TileLevel
+from timetile.dialects.tile.kinds import Addressing, Form, Storage, TileLevel
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.cost.papers.semi_stencil import BLOCK
 from timetile.passes.diagnostics import refuse
@@ -37,7 +37,7 @@ class SemiStencilPass(SystemPass):
     name = "semi-stencil"
 
     @property
-    def published(self) -> Published | None:
+    def streaming(self) -> None:
         return None
 
     def point(self, program: PaperProgram, target: Target) -> Point:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from timetile.dialects.tile import LANES
-from timetile.dialects.tile.kinds import Form, Published, TileLevel
+from timetile.dialects.tile.kinds import Form, TileLevel
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.cost.papers.ssam import OUTPUTS, WARPS_OF_A_BLOCK
 from timetile.passes.systems.programs import PaperProgram
@@ -34,7 +34,7 @@ class SsamPass(SystemPass):
     name = "ssam"
 
     @property
-    def published(self) -> Published | None:
+    def streaming(self) -> None:
         return None
 
     def point(self, program: PaperProgram, target: Target) -> Point:

@@ -24,7 +24,6 @@ from xdsl.passes import ModulePass, PassPipeline
 
 from timetile.dialects.temporal import MOST_DEPTH, LoopOp
 from timetile.dialects.tile import KernelOp
-from timetile.dialects.tile.kinds import Published
 from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
 from timetile.passes.analysis.block_memory import BlockMemory
 from timetile.passes.analysis.boundaries import check_kept
@@ -81,8 +80,8 @@ class SystemPass(EnumOptionsPass, ABC):
 
     @property
     @abstractmethod
-    def published(self) -> Published | None:
-        """What exchanges publish; None for planes kept in shared memory only."""
+    def streaming(self) -> RegisterStreamingPass | None:
+        """How own cells move to registers; None for planes as `multi-queue-buffering` places."""
 
     def for_target(self, arch: str, multiprocessors: int | None) -> Self:
         """The pass for a target of the compilation, unless the pass has a target by its options."""
@@ -112,7 +111,7 @@ class SystemPass(EnumOptionsPass, ABC):
 
     def passes(self, target: Target) -> tuple[ModulePass, ...]:
         """The passes from time loops with schedules to placed kernels."""
-        streams = () if self.published is None else (RegisterStreamingPass(what=self.published),)
+        streams = () if self.streaming is None else (self.streaming,)
         return (
             DeviceTilingPass(),
             SplitSumsPass(),
