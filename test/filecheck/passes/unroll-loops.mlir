@@ -69,7 +69,7 @@ func.func @triangle(%A: !field, %B: !field) {
 
 // CHECK-LABEL: func.func @kept
 // CHECK:         scf.for %t
-// CHECK:           scf.for %l = %c0 to %i step %c1
+// CHECK:           scf.for %l = %k0 to %i step %k1
 func.func @kept(%A: !field, %B: !field) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -78,8 +78,10 @@ func.func @kept(%A: !field, %B: !field) {
     %u = stencil.load %A : !field -> !temp
     %r = stencil.apply(%x = %u : !temp) -> (!temp) {
       %i = stencil.index 0 <[0]>
+      %k0 = arith.constant 0 : index
+      %k1 = arith.constant 1 : index
       %v = stencil.access %x[0] : !temp
-      %s = scf.for %l = %c0 to %i step %c1 iter_args(%y = %v) -> (f64) {
+      %s = scf.for %l = %k0 to %i step %k1 iter_args(%y = %v) -> (f64) {
         %d = arith.mulf %v, %y : f64
         scf.yield %d : f64
       }
