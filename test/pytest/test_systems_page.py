@@ -78,7 +78,7 @@ WITHOUT = {
 
 def printed_ptx(program: str, passes: str) -> str:
     """The output of the printed command for a row."""
-    (command,) = re.findall(r"^```sh\n(xdsl-opt .*)\n```$", SECTION, re.MULTILINE)
+    (command,) = re.findall(r"^```sh\n(xdsl-opt [^\n]*)\n```$", SECTION, re.MULTILINE)
     words = shlex.split(command.replace("PROGRAM", str(ROOT / program)).replace("PASSES", passes))
     output = io.StringIO()
     with redirect_stdout(output):
@@ -307,3 +307,33 @@ def test_a_row_leaves_what_the_unfused_program_leaves(system: str):
         compiled(*given, 2 * STEPS + 1)
     for found, right in zip(*arrays, strict=True):
         assert found.tobytes() == right.tobytes()
+
+
+BY_NAME = PAGE.partition("## By name")[2].partition("\n## ")[0]
+EACH = PAGE.partition("## System by system")[2].partition("\n## ")[0]
+PRINTED = re.findall(r"```sh\n(xdsl-opt [^\n]*)\n```\n\n```text\n(.*?)\n```", EACH, re.DOTALL)
+
+
+def lines_of(command: str) -> list[str]:
+    """The lines printed by a command of the page, without indentation."""
+    words = [str(ROOT / w) if w.endswith(".mlir") else w for w in shlex.split(command)]
+    output = io.StringIO()
+    with redirect_stdout(output):
+        xDSLOptMain(args=words[1:]).run()
+    return [line.strip() for line in output.getvalue().splitlines()]
+
+
+@pytest.mark.parametrize(("command", "kernel"), PRINTED)
+def test_a_system_prints_the_kernel_of_its_section(command: str, kernel: str):
+    lines = lines_of(command)
+    assert kernel.splitlines()[0] in lines
+    start = lines.index(kernel.splitlines()[0])
+    assert lines[start : start + len(kernel.splitlines())] == kernel.splitlines()
+
+
+def test_every_system_has_a_section_and_a_name():
+    names = ["ebisu", "an5d", "ssam", "dtb", "semi-stencil"]
+    assert [re.split(r"['{]", command)[1].strip("'") for command, _ in PRINTED] == names
+    assert set(re.findall(r"^\| `([^`]+)` \|", BY_NAME, re.MULTILINE)) == set(names)
+    (command,) = re.findall(r"^(xdsl-opt .*)$", BY_NAME, re.MULTILINE)
+    assert any("#tile.schedule<tile block" in line for line in lines_of(command))
