@@ -36,7 +36,7 @@ from xdsl.ir import Attribute
 import timetile
 from timetile.dialects.syntax import element_type, field_type
 from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
-from timetile.frontend.model import DType
+from timetile.frontend.field_types import DType
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.device.gpu import Device, device
 from timetile.runtime.kernels.loops import loops_of

@@ -39,7 +39,7 @@ import timetile
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
-from timetile.frontend.model import DType
+from timetile.frontend.field_types import DType
 from timetile.lowering.pipelines import tile_passes
 from timetile.passes.loops.temporal_fusion import write_depths
 from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass

@@ -28,7 +28,7 @@ import numpy as np
 import timetile
 from timetile import Field, Model, Scalar, Series, value
 from timetile.frontend.boundaries import Boundary
-from timetile.frontend.model import DType
+from timetile.frontend.field_types import DType
 from timetile.runtime.device.gpu import device
 from timetile.runtime.machine.driver import checked
 

@@ -6,9 +6,11 @@ registers of PTX (`lowering/ptx/text.py`) are the only facts outside.
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
+from math import copysign, inf, isfinite
 
-from xdsl.dialects.builtin import IndexType, f32, f64, i1, i32, i64
+from xdsl.dialects.builtin import IndexType, bf16, f16, f32, f64, i1, i32, i64
 from xdsl.ir import Attribute
 
 
@@ -39,11 +41,65 @@ CELL_TYPES: dict[Attribute, CellType] = {
 }
 """All types of values in cells, floats first."""
 
-CELL_BYTES = {kind: row.bytes for kind, row in CELL_TYPES.items() if row.in_fields}
+
+@dataclass(frozen=True)
+class StoredType:
+    """
+    A type of numbers in memory only: cells compute with numbers of the type `computed`, which has
+    all numbers of the stored type. `bytes`, `bits`, `dtype` and `c` as for `CellType`, but C has
+    the bits only.
+    """
+
+    bytes: int
+    bits: int
+    dtype: str
+    c: str
+    computed: Attribute
+
+
+STORED_TYPES: dict[Attribute, StoredType] = {
+    f16: StoredType(2, 16, "float16", "uint16_t", f32),
+    bf16: StoredType(2, 16, "bfloat16", "uint16_t", f32),
+}
+"""Types of fields that no cell computes with."""
+
+CELL_BYTES = {kind: row.bytes for kind, row in CELL_TYPES.items() if row.in_fields} | {
+    kind: row.bytes for kind, row in STORED_TYPES.items()
+}
 """Bytes of a cell, by type: the types of fields and of memory accesses."""
+
+
+def computed_type(kind: Attribute) -> Attribute:
+    """The type of the numbers with which cells of a field's type compute."""
+    stored = STORED_TYPES.get(kind)
+    return kind if stored is None else stored.computed
+
 
 FLOAT_DTYPES = {CELL_TYPES[kind].dtype: kind for kind in (f64, f32)}
 """The types of floats, by NumPy's name: `float64`."""
+
+FIELD_DTYPES: dict[str, Attribute] = {
+    **FLOAT_DTYPES,
+    **{row.dtype: kind for kind, row in STORED_TYPES.items()},
+}
+"""The types of fields of floats, by NumPy's name: `float16`."""
+
+
+def stored_number(value: float, kind: Attribute) -> float:
+    """The number of a field's type nearest to a number, of two equally near the even one."""
+    if kind == bf16:
+        (bits,) = struct.unpack(">I", struct.pack(">f", value))
+        if not isfinite(value):
+            return value
+        return struct.unpack(
+            ">f", struct.pack(">I", bits + 0x7FFF + (bits >> 16 & 1) & 0xFFFF0000)
+        )[0]
+    if kind == f16 and isfinite(value):
+        try:
+            return struct.unpack(">e", struct.pack(">e", value))[0]
+        except OverflowError:
+            return copysign(inf, value)
+    return value
 
 
 def value_bytes(kind: Attribute) -> int:

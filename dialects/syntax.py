@@ -11,6 +11,8 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.parser import AttrParser, Parser, UnresolvedOperand
 from xdsl.utils.exceptions import VerifyException
 
+from timetile.dialects.cell_types import computed_type
+
 Integers: TypeAlias = DenseArrayBase[I64]
 """A dense array of 64-bit integers."""
 
@@ -73,6 +75,11 @@ def field_type(value: SSAValue) -> FieldType[Attribute]:
 def element_type(value: SSAValue) -> Attribute:
     """The element type of a field value."""
     return field_type(value).element_type
+
+
+def cell_type(value: SSAValue) -> Attribute:
+    """The type of the numbers with which cells of a field compute."""
+    return computed_type(element_type(value))
 
 
 def field_bounds(value: SSAValue) -> StencilBoundsAttr:

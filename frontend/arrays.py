@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from timetile.dialects.cell_types import FLOAT_DTYPES
+from timetile.dialects.cell_types import FIELD_DTYPES
 from timetile.passes.targets.hardware import VECTOR_BYTES
 from timetile.runtime.host.arrays import is_contiguous, is_numpy_array, is_on_device
 
 
 def check_array(name: str, array: object) -> None:
-    """Raise TypeError unless `array` is an array of f32 or f64 numbers accepted by programs."""
+    """Raise TypeError unless `array` is an array of floats accepted by programs."""
     if isinstance(array, np.ma.MaskedArray):
         raise TypeError(
             f"{name} is masked, and the mask would be ignored; pass a plain array, as a.filled(0)"
@@ -24,10 +24,10 @@ def check_array(name: str, array: object) -> None:
             f"{name} is a {type(array).__name__}; pass an array of NumPy, CuPy or PyTorch, as "
             "np.asarray(a)"
         )
-    if type_of(array) not in FLOAT_DTYPES:
+    if type_of(array) not in FIELD_DTYPES:
         raise TypeError(
-            f"{name} has elements of {type_of(array)}, and fields are of float32 or float64; pass "
-            "a.astype(np.float64)"
+            f"{name} has elements of {type_of(array)}, and fields are of float64, float32, float16 "
+            "or bfloat16; pass a.astype(np.float64)"
         )
 
 

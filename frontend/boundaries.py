@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from xdsl.ir import Attribute
+
+from timetile.dialects.cell_types import stored_number
 from timetile.dialects.temporal.boundary import BoundaryAttr, Kind
 from timetile.frontend.errors import error
 
@@ -142,3 +145,13 @@ def boundary_attribute(edges: FieldEdges) -> BoundaryAttr:
         sides.append(Kind.MIRROR if not isinstance(side, Kind | float) else side)
     same = len(set(map(repr, sides))) == 1
     return BoundaryAttr(sides[0]) if same else BoundaryAttr(*sides)
+
+
+def stored_boundary(boundary: BoundaryAttr, element: Attribute) -> BoundaryAttr:
+    """A boundary whose numbers are numbers of a field's type."""
+    return BoundaryAttr(
+        *(
+            side if isinstance(side, Kind) else stored_number(side, element)
+            for side in boundary.kinds
+        )
+    )

@@ -16,12 +16,14 @@ from xdsl.dialects.builtin import (
     IntAttr,
     IntegerAttr,
     StringAttr,
+    f32,
     i1,
     i64,
 )
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.irdl import IRDLOperation
 
+from timetile.dialects.verified import temp_element
 from timetile.frontend.boundaries import FieldEdges, names_scalar
 from timetile.frontend.errors import SourcePlace
 from timetile.frontend.operations import (
@@ -140,6 +142,8 @@ class Cell:
         ops: list[Operation] = [
             stencil.AccessOp(self.fields[read.field, read.time, read.version], plain, mapping)
         ]
+        if temp_element(self.fields[read.field, read.time, read.version]) != self.element:
+            ops.append(arith.ExtFOp(ops[0].results[0], self.element))
         # The last axis outside the array decides about a corner.
         for axis, sides in enumerate(self.edges.get(read.field, ())):
             offset = read.offsets[axis]
@@ -163,6 +167,15 @@ class Cell:
                 ops += [index, place, edge, test]
                 ops.append(arith.SelectOp(test, scalar, ops[-5].results[0]))
         return ops
+
+    def stored(self, value: SSAValue, kind: Attribute, place: SourcePlace) -> SSAValue:
+        """A value rounded to the type of a field: to f32 first, then to 16 bits."""
+        for narrower in (f32, kind):
+            if value.type != kind and value.type != narrower:
+                rounded = arith.TruncFOp(value, narrower)
+                self.block.add_op(located(rounded, place))
+                value = rounded.result
+        return value
 
     def arithmetic(self, kind: type[IRDLOperation], operands: Sequence[SSAValue]) -> Operation:
         """An operation with operands and a result of one type."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, Unpack, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from timetile.dialects.cell_types import FLOAT_DTYPES
+from timetile.dialects.cell_types import CELL_TYPES, FIELD_DTYPES
 from timetile.frontend.arrays import check_array, shape_of, type_of
+from timetile.frontend.field_types import DType, FieldTypes, elements_of
 from timetile.frontend.functions import STEP
-from timetile.frontend.module import module_of
+from timetile.frontend.module import computing_type, module_of
 from timetile.frontend.numbers import NumberKey, NumberProgram
 from timetile.frontend.options import Options
 from timetile.frontend.runs import State, StateRun, checked_series
@@ -26,7 +27,6 @@ from timetile.runtime.program.finite import WAY_OUT, blow_up, is_finite, warn
 from timetile.runtime.program.pieces import checked_steps, in_pieces
 
 A = TypeVar("A")
-DType = Literal["float32", "float64"]
 
 
 def is_mapping(state: object) -> bool:
@@ -60,8 +60,8 @@ class Model:
     def __init__(self, step: Step, doc: str | None = None, **options: Unpack[Options]):
         self.step, self.options = step, options
         self.__name__, self.__doc__ = step.name, doc or type(self).__doc__
-        self._programs: dict[tuple[tuple[int, ...], str], CompiledProgram] = {}
-        self._latest: tuple[tuple[int, ...], DType] | None = None
+        self._programs: dict[tuple[tuple[int, ...], tuple[str, ...]], CompiledProgram] = {}
+        self._latest: tuple[tuple[int, ...], FieldTypes] | None = None
         self._held: list[Any] = []
         self._numbers: dict[NumberKey, NumberProgram] = {}
 
@@ -96,35 +96,45 @@ class Model:
         return Model(self.step, self.__doc__, **{**self.options, **options})
 
     @in_standard_modes
-    def module(self, shape: tuple[int, ...], dtype: DType = "float64") -> ModuleOp:
+    def module(self, shape: tuple[int, ...], dtype: DType | FieldTypes = "float64") -> ModuleOp:
         """
-        The stencil program for arrays of a shape and type, as taken by `timetile.compile`. Raises
-        ValueError if no cell of such arrays gets a new value.
+        The stencil program for arrays of a shape, of one type or of a type for each field, as taken
+        by `timetile.compile`. Raises ValueError if no cell of such arrays gets a new value.
         """
         if len(shape) != self.step.rank:
             raise ValueError(
                 f"the shape {shape} is not of the {self.step.rank} axes of {self.step.label}; give "
                 "a size for each"
             )
-        if dtype not in FLOAT_DTYPES:
-            raise ValueError(f"the type is float32 or float64, got {dtype!r}")
+        types = self._types(dtype)
+        for name in types.values():
+            if name not in FIELD_DTYPES:
+                known = ", ".join(FIELD_DTYPES)
+                raise ValueError(f"the type of a field is one of {known}; got {name!r}")
         if min(shape) < 1:
             raise ValueError(f"arrays of shape {shape} have no cells; pass some along each axis")
-        return module_of(self.step, shape, FLOAT_DTYPES[dtype])
+        return module_of(self.step, shape, elements_of(types))
 
-    def program(self, shape: tuple[int, ...], dtype: DType = "float64") -> CompiledProgram:
+    def _types(self, dtype: DType | FieldTypes) -> FieldTypes:
+        """The type of each field."""
+        return dict.fromkeys(self.step.fields, dtype) if isinstance(dtype, str) else dtype
+
+    def program(
+        self, shape: tuple[int, ...], dtype: DType | FieldTypes = "float64"
+    ) -> CompiledProgram:
         """
-        The compiled program for arrays of a shape and type, compiled at the first call. Raises
-        CompileError if the program cannot be compiled, ValueError if no cell of such arrays gets a
-        new value.
+        The compiled program for arrays of a shape, of one type or of a type for each field,
+        compiled at the first call. Raises CompileError if the program cannot be compiled,
+        ValueError if no cell of such arrays gets a new value.
         """
-        key = (tuple(shape), dtype)
+        types = self._types(dtype)
+        key = (tuple(shape), tuple(types[name] for name in self.step.fields))
         if key not in self._programs:
-            module = self.module(*key)
+            module = self.module(tuple(shape), types)
             # All buffers of a field are copies of one array: cells that no step writes are equal in
             # all buffers.
             self._programs[key] = compile_program(module, halos="common", **self.options)
-        self._latest = key
+        self._latest = (tuple(shape), types)
         return self._programs[key]
 
     @property
@@ -144,7 +154,7 @@ class Model:
         """
         return self.program(*self._known("program")).explain(steps)
 
-    def _known(self, method: str) -> tuple[tuple[int, ...], DType]:
+    def _known(self, method: str) -> tuple[tuple[int, ...], FieldTypes]:
         """The shape and type of the latest call."""
         if self._latest is None:
             raise RuntimeError(
@@ -260,12 +270,13 @@ class Model:
         """A run of at most `steps` steps, numbered from `first` on, at its beginning."""
         self._check_mapping(state)
         self._check_names(state, scalars)
-        shape, dtype = self._shape(state)
-        kind = FLOAT_DTYPES[dtype]
+        shape, types = self._shape(state)
+        kind = computing_type(elements_of(types).values())
         numbers = {name: checked_scalar(name, scalars[name], kind) for name in self.step.scalars}
         given = {name: scalars[name] for name in self.step.series if name != STEP}
+        dtype = CELL_TYPES[kind].dtype
         series = checked_series(given, dtype, first, checked_steps(steps))
-        program = self.program(shape, dtype)
+        program = self.program(shape, types)
         return StateRun(self.step, program, state, shape, numbers, series, first, stream)
 
     def _advanced(
@@ -318,15 +329,18 @@ class Model:
                     f"{kind} for {names}"
                 )
 
-    def _shape(self, state: Mapping[str, Any]) -> tuple[tuple[int, ...], DType]:
+    def _shape(self, state: Mapping[str, Any]) -> tuple[tuple[int, ...], FieldTypes]:
         """
-        The shape of the domain and the type of its cells. Raises TypeError or ValueError for arrays
-        that do not fit together.
+        The shape of the domain and the type of each field. Raises TypeError or ValueError for
+        arrays that do not fit together.
         """
         for name, array in state.items():
             check_array(name, array)
         first = self.step.written[0]
-        shape, dtype = shape_of(state[first]), type_of(state[first])
+        shape = shape_of(state[first])
+        types: dict[str, DType] = {
+            name: cast(DType, type_of(state[name])) for name in self.step.fields
+        }
         for name, array in state.items():
             axes = self.step.fields[name.removesuffix(".prev")]
             if len(shape_of(array)) != len(axes):
@@ -340,9 +354,10 @@ class Model:
                     f"{name} has shape {shape_of(array)}, and {first} has {shape}; pass {name} of "
                     f"shape {expected}"
                 )
-            if type_of(array) != dtype:
+            own = types[name.removesuffix(".prev")]
+            if type_of(array) != own:
                 raise TypeError(
-                    f"{name} has elements of {type_of(array)}, and {first} of {dtype}; pass all of "
-                    "one type"
+                    f"{name} has elements of {type_of(array)}, and {name.removesuffix('.prev')} of "
+                    f"{own}; pass both of one type"
                 )
-        return shape, "float32" if dtype == "float32" else "float64"
+        return shape, types

@@ -4,10 +4,19 @@ buffers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from xdsl.dialects import arith, memref, scf, stencil
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefType, ModuleOp, i64
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    f32,
+    f64,
+    i64,
+)
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
@@ -37,10 +46,14 @@ def shape_of(step: Step, name: str, shape: Sequence[int]) -> tuple[int, ...]:
 
 
 class StepBuilder:
-    """Builds the function of a step for arrays of one shape and type."""
+    """
+    Builds the function of a step for arrays of one shape, with elements of a type for each field.
+    Values are of the widest type.
+    """
 
-    def __init__(self, step: Step, shape: Sequence[int], element: FloatType):
-        self.step, self.shape, self.element = step, tuple(shape), element
+    def __init__(self, step: Step, shape: Sequence[int], elements: Mapping[str, Attribute]):
+        self.step, self.shape, self.elements = step, tuple(shape), elements
+        self.element = element = computing_type(elements.values())
         self.buffers = buffers_of(step)
         self.carried = [buffer for buffer in self.buffers if buffer[0] in step.written]
         kinds: list[Attribute] = [self.field_type(name) for name, _ in self.buffers]
@@ -67,7 +80,7 @@ class StepBuilder:
         """The type of a field: all cells of its array."""
         sizes = shape_of(self.step, name, self.shape)
         bounds = stencil.StencilBoundsAttr.from_bounds([(0, size) for size in sizes])
-        return stencil.FieldType(bounds, self.element)
+        return stencil.FieldType(bounds, self.elements[name])
 
     def module(self) -> ModuleOp:
         """The module."""
@@ -96,7 +109,9 @@ class StepBuilder:
             body.add_op(located(number, self.step.place))
             self.scalars[name] = number.res
         fields = {**inner, **self.held()}
-        statements = Statements(self.step, self.shape, self.element, fields, self.scalars)
+        statements = Statements(
+            self.step, self.shape, self.element, self.elements, fields, self.scalars
+        )
         statements.carry_over(body)
         statements.fill(body, self.step.body)
         body.add_op(scf.YieldOp(*(inner[self.following(buffer)] for buffer in self.carried)))
@@ -120,8 +135,14 @@ class StepBuilder:
         return name, {Time.NOW: Time.NEXT, Time.NEXT: last, Time.PREV: Time.NOW}[level]
 
 
-def module_of(step: Step, shape: Sequence[int], element: FloatType) -> ModuleOp:
+def computing_type(elements: Iterable[Attribute]) -> FloatType:
+    """The type of the values of a step: f64 if a field is of f64, otherwise f32."""
+    return f64 if f64 in elements else f32
+
+
+def module_of(step: Step, shape: Sequence[int], elements: Mapping[str, Attribute]) -> ModuleOp:
     """
-    The stencil program of a step for arrays of a shape. Raises ValueError for too small arrays.
+    The stencil program of a step for arrays of a shape, with elements of a type for each field.
+    Raises ValueError for too small arrays.
     """
-    return StepBuilder(step, shape, element).module()
+    return StepBuilder(step, shape, elements).module()

@@ -11,12 +11,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from timetile.dialects.cell_types import FLOAT_DTYPES
+from timetile.dialects.cell_types import FIELD_DTYPES
 from timetile.dialects.temporal import ReduceOp, Reduction
 from timetile.frontend.arrays import seen_by_program, type_of
 from timetile.frontend.boxes import Box, farthest_reads, reads_of_temporaries
-from timetile.frontend.cells import FloatType, located
+from timetile.frontend.cells import located
 from timetile.frontend.errors import StencilError
+from timetile.frontend.module import computing_type
 from timetile.frontend.operations import Access, Argument, Time
 from timetile.frontend.options import Options
 from timetile.frontend.runs import StateRun
@@ -72,15 +73,15 @@ def number_program(
     now.
     """
     body = (*held, Held(ALL_CELLS, value, value.place))
-    dtype = type_of(run.arrays[run.step.written[0], Time.NOW])
-    key = (kind, structure(body), run.shape, dtype)
+    elements = {name: FIELD_DTYPES[type_of(run.arrays[name, Time.NOW])] for name in run.step.fields}
+    key = (kind, structure(body), run.shape, *elements.values())
     if key not in known:
         step = replace(
             run.step, name=f"{run.step.name}_{kind}", body=body, reach=None, series=(), aliases={}
         )
         for made in body:
             check_value(run.step, made.value)
-        module, buffers = module_of_number(step, kind, run.shape, FLOAT_DTYPES[dtype])
+        module, buffers = module_of_number(step, kind, run.shape, elements)
         # The sweep is a single step, whatever the depth of the step's own kernels.
         chosen = options.copy()
         chosen["depth"] = None
@@ -130,10 +131,10 @@ def box_of_value(step: Step, shape: Sequence[int]) -> Box:
 
 
 def module_of_number(
-    step: Step, kind: Reduction, shape: tuple[int, ...], element: FloatType
+    step: Step, kind: Reduction, shape: tuple[int, ...], elements: Mapping[str, Attribute]
 ) -> tuple[ModuleOp, list[Buffer]]:
     """The program of a number, and the buffers among its arguments."""
-    box = box_of_value(step, shape)
+    box, element = box_of_value(step, shape), computing_type(elements.values())
     buffers = list(
         dict.fromkeys(read[:2] for read in reads_of(step.statements) if read[1] is not Time.INSIDE)
     )
@@ -141,7 +142,7 @@ def module_of_number(
     for name, _ in buffers:
         sizes = [(0, shape[axis]) for axis in step.fields[name]]
         bounds = stencil.StencilBoundsAttr.from_bounds(sizes)
-        kinds.append(stencil.FieldType(bounds, element))
+        kinds.append(stencil.FieldType(bounds, elements[name]))
     kinds += [element for _ in step.scalars]
     entry = Block(arg_types=kinds)
     cells = stencil.StencilBoundsAttr.from_bounds(box)
@@ -154,7 +155,8 @@ def module_of_number(
     for name, argument in scalars.items():
         argument.name_hint = spelled(name)
     entry.add_op(held)
-    Statements(step, shape, element, fields, scalars, {ALL_CELLS: box}).fill(entry, step.body)
+    statements = Statements(step, shape, element, elements, fields, scalars, {ALL_CELLS: box})
+    statements.fill(entry, step.body)
     number = ReduceOp(kind, held.results[0], cells)
     entry.add_ops([located(number, step.place), ReturnOp(number.result)])
     function = FuncOp(spelled(step.name), (kinds, [element]), Region(entry))

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects import arith, scf, stencil
 from xdsl.dialects.builtin import IndexType, IntAttr, IntegerAttr, UnitAttr
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from timetile.frontend.boundaries import boundary_attribute
+from timetile.frontend.boundaries import boundary_attribute, stored_boundary
 from timetile.frontend.boxes import Box, box_of, carried_over, far_outside, needed_boxes
 from timetile.frontend.cells import Cell, FloatType, located
 from timetile.frontend.errors import SourcePlace
@@ -76,13 +76,15 @@ class Group:
 @dataclass
 class Statements:
     """
-    Emits the statements of a step over arrays of a shape. `fields` are the fields by name and time
-    level, `scalars` the numbers by name.
+    Emits the statements of a step over arrays of a shape. `element` is the type of values,
+    `elements` the type of each field's cells, `fields` are the fields by name and time level, and
+    `scalars` the numbers by name.
     """
 
     step: Step
     shape: tuple[int, ...]
     element: FloatType
+    elements: Mapping[str, Attribute]
     fields: Mapping[Buffer, SSAValue]
     scalars: Mapping[str, SSAValue]
     asked: Mapping[str, Box] = field(default_factory=dict[str, Box])
@@ -157,7 +159,8 @@ class Statements:
         """A load of a buffer."""
         load = stencil.LoadOp(self.fields[read[:2]])
         if read[0] in self.step.edges:
-            load.attributes[BOUNDARY] = boundary_attribute(self.step.edges[read[0]])
+            boundary = boundary_attribute(self.step.edges[read[0]])
+            load.attributes[BOUNDARY] = stored_boundary(boundary, self.elements[read[0]])
         if read[1] is Time.NEXT:
             load.attributes[SNAPSHOT] = UnitAttr()
         block.add_op(located(load, place))
@@ -217,11 +220,16 @@ class Statements:
         hints += [spelled(name).replace(" ", "_") for name in scalars]
         for text, argument in zip(hints, block.args):
             argument.name_hint = text
-        results = cell.results(values)
+        kinds = [
+            self.elements[item.field] if isinstance(item, Assignment) else self.element
+            for item in made
+        ]
+        computed = zip(cell.results(values), kinds, made)
+        results = [cell.stored(result, kind, item.place) for result, kind, item in computed]
         last: Operation = stencil.ReturnOp(results)
         block.add_op(located(last, made[-1].place))
-        kind = stencil.TempType(IntAttr(self.step.rank), self.element)
-        return stencil.ApplyOp(operands, block, [kind for _ in made])
+        temps = [stencil.TempType(IntAttr(self.step.rank), kind) for kind in kinds]
+        return stencil.ApplyOp(operands, block, temps)
 
 
 def is_overwritten(read: Read, group: Group) -> bool:

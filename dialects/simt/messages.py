@@ -30,7 +30,7 @@ from xdsl.pattern_rewriter import RewritePattern
 from xdsl.traits import HasCanonicalizationPatternsTrait
 from xdsl.utils.exceptions import VerifyException
 
-from timetile.dialects.cell_types import CELL_BYTES
+from timetile.dialects.cell_types import CELL_BYTES, STORED_TYPES
 from timetile.dialects.directives import OptionalValue, Value, Values
 from timetile.dialects.simt.buffers import (
     GLOBAL_SPACE,
@@ -95,7 +95,7 @@ class MessageOp(IRDLOperation):
 
     def verify_(self) -> None:
         types = self.cell_types
-        if len(set(types)) != 1 or types[0] not in CELL_BYTES:
+        if len(set(types)) != 1 or types[0] not in CELL_BYTES or types[0] in STORED_TYPES:
             raise VerifyException("a message is of one or more cells of one type")
         if len(types) != len(self.places):
             raise VerifyException(f"{len(types)} cells at {len(self.places)} places")

@@ -31,7 +31,7 @@ from xdsl.irdl import (
 from xdsl.traits import HasFolder, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from timetile.dialects.cell_types import CELL_BYTES
+from timetile.dialects.cell_types import CELL_BYTES, STORED_TYPES
 from timetile.dialects.simt.buffers import OrderingEffects, integer
 from timetile.dialects.simt.directives import OneType
 
@@ -62,7 +62,8 @@ class ShuffleOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        if self.value.type not in CELL_BYTES or self.value.type != self.result.type:
+        kind = self.value.type
+        if kind not in CELL_BYTES or kind in STORED_TYPES or kind != self.result.type:
             raise VerifyException(f"a shuffle moves 4 or 8 bytes, got {self.value.type}")
         if not 0 < abs(self.delta.value.data) < 32:
             raise VerifyException(f"a shuffle reaches 1 to 31 lanes, got {self.delta.value.data}")

@@ -14,11 +14,12 @@ from timetile.dialects.temporal.fields import BroadcastOp, GatherOp, ScratchOp
 from timetile.dialects.temporal.loop import MOST_DEPTH, LoopOp
 from timetile.dialects.temporal.part import PartAttr
 from timetile.dialects.temporal.reduce import ReduceOp, Reduction, ReductionAttr
+from timetile.dialects.temporal.round import RoundOp
 from timetile.dialects.temporal.update import UpdateOp
 
 Temporal = Dialect(
     "temporal",
-    [LoopOp, UpdateOp, ScratchOp, BroadcastOp, GatherOp, ReduceOp],
+    [LoopOp, UpdateOp, ScratchOp, BroadcastOp, GatherOp, ReduceOp, RoundOp],
     [BoundaryAttr, BoundaryKindAttr, PartAttr, ReductionAttr],
 )
 
@@ -32,6 +33,7 @@ __all__ = [
     "ReduceOp",
     "Reduction",
     "ReductionAttr",
+    "RoundOp",
     "ScratchOp",
     "Temporal",
     "UpdateOp",

@@ -37,10 +37,12 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.boxes import CellBox
+from timetile.dialects.cell_types import STORED_TYPES, stored_number
 from timetile.dialects.directives import Taps, Values
 from timetile.dialects.series import number_type, verify_series
 from timetile.dialects.syntax import (
     INTEGERS,
+    cell_type,
     decode_integers,
     element_type,
     encode_integers,
@@ -236,6 +238,7 @@ class UpdateOp(IRDLOperation):
                 raise VerifyException(
                     f"a boundary of {len(boundary.kinds)} sides for a field of rank {self.rank}"
                 )
+            verify_numbers(boundary, source)
             bounds = field_bounds(source)
             for axis, (low, high) in enumerate(zip(bounds.lb, bounds.ub)):
                 if high - low < 2 and Kind.REFLECT in boundary.of_axis(axis):
@@ -273,11 +276,21 @@ class UpdateOp(IRDLOperation):
             raise VerifyException(f"expected a func.func named {self.cell}, got {cell.name}")
         inputs: list[Attribute] = []
         for tap in self.tap_list:
-            inputs.append(element_type(self.sources[tap.operand]))
+            inputs.append(cell_type(self.sources[tap.operand]))
         inputs += [number_type(s) for s in self.scalars]
         inputs += [IndexType()] * len(self.index_axes)
-        expected = FunctionType.from_lists(inputs, [element_type(t) for t in self.targets])
+        expected = FunctionType.from_lists(inputs, [cell_type(t) for t in self.targets])
         if cell.function_type != expected:
             raise VerifyException(
                 f"cell {self.cell} has type {cell.function_type}, expected {expected}"
             )
+
+
+def verify_numbers(boundary: BoundaryAttr, field: SSAValue) -> None:
+    """VerifyException for a number beyond a field of 16 bits that no cell of the field can hold."""
+    element = element_type(field)
+    for side in boundary.kinds:
+        if element not in STORED_TYPES or isinstance(side, Kind) or side != side:
+            continue
+        if (nearest := stored_number(side, element)) != side:
+            raise VerifyException(f"{side} is no number of {element}; write {nearest}")

@@ -30,6 +30,7 @@ from timetile.dialects.boxes import CellBox
 from timetile.dialects.directives import AnchoredValue, Number, OptionalValue
 from timetile.dialects.syntax import (
     INTEGERS,
+    cell_type,
     decode_integers,
     element_type,
     encode_integers,
@@ -107,7 +108,7 @@ class LoadOp(IRDLOperation):
                 "at": None if at is None else encode_integers(at),
                 "along": None if along is None else encode_integers(along),
             },
-            result_types=[QueueType(element_type(fields[0]), lag)],
+            result_types=[QueueType(cell_type(fields[0]), lag)],
         )
 
     @property
@@ -168,7 +169,7 @@ class LoadOp(IRDLOperation):
         for field in self.operands:
             if self.axes is None:
                 verify_rank(cast("KernelOp", self.parent_op()), field)
-            if element_type(field) != queue_type(self.result).element:
+            if cell_type(field) != queue_type(self.result).element:
                 raise VerifyException(
                     f"field of {element_type(field)} loaded as {queue_type(self.result).element}"
                 )

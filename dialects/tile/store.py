@@ -23,6 +23,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.syntax import (
+    cell_type,
     element_type,
     field_bounds,
 )
@@ -101,7 +102,7 @@ class StoreOp(IRDLOperation):
                 "common"
             )
         self.verify_box(bounds & field)
-        if element_type(self.field) != queue_type(self.queue).element:
+        if cell_type(self.field) != queue_type(self.queue).element:
             raise VerifyException(
                 f"queue of {queue_type(self.queue).element} stored to a field of "
                 f"{element_type(self.field)}"

@@ -22,8 +22,10 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from timetile.dialects.cell_types import CELL_TYPES
 from timetile.dialects.comparisons import FLOAT_PREDICATES
+from timetile.dialects.temporal import RoundOp
 from timetile.dialects.verified import float_type
 from timetile.lowering.cpu.builder import Builder, is_true, llvm_type, width
+from timetile.lowering.cpu.stored_cells import round_cell
 from timetile.passes.analysis.cells.library import LIBRARY, PREFIX, library_name
 from timetile.passes.analysis.cells.quotients import check_quotient
 from timetile.passes.diagnostics import refuse
@@ -334,6 +336,7 @@ LOWERINGS: dict[type[Operation], Lowering] = {
     arith.FPToUIOp: to_integer("llvm.fptoui.sat"),
     arith.ExtFOp: refloated,
     arith.TruncFOp: refloated,
+    RoundOp: round_cell,
     **dict.fromkeys(LIBRARY, library_call),
 }
 """Every operation of a cell on a CPU."""

@@ -18,6 +18,7 @@ from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import UpdateOp
 from timetile.lowering.cpu.builder import Builder, llvm_type
 from timetile.lowering.cpu.cells import lower_operation
+from timetile.lowering.cpu.stored_cells import loaded_cell, memory_type, store_cell
 from timetile.passes.analysis.skews import extent_of
 from timetile.passes.raising.narrow_fields import read_field
 
@@ -142,13 +143,13 @@ class UpdateFunction:
         for tap in update.tap_list:
             source = update.sources[tap.operand]
             address = self.address(source, tap.offset)
-            values.append(self.build.loaded(address, element_type(source)))
+            values.append(loaded_cell(self.build, address, element_type(source)))
         values += [self.scalars[scalar] for scalar in update.scalars]
         values += [self.places[axis] for axis in update.index_axes]
         results = self.arithmetic(values)
         for target, result in zip(update.targets, results):
             address = self.address(target, (0,) * update.rank)
-            self.build.store(result, address)
+            store_cell(self.build, result, address, element_type(target))
 
     def arithmetic(self, arguments: Sequence[SSAValue]) -> list[SSAValue]:
         """The results of the cell function for some arguments."""
@@ -164,7 +165,7 @@ class UpdateFunction:
 
     def address(self, field: SSAValue, offset: Sequence[int]) -> SSAValue:
         """Of the cell at an offset, in a field."""
-        kind = element_type(field)
+        kind = memory_type(element_type(field))
         if field not in self.corners:
             pointer, place = self.pointers[field], self.offset(strides_of(field))
             self.corners[field] = self.build.moved(pointer, place, kind)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import IndexType, IntegerType, f32, f64, i1, i32, i64
+from xdsl.dialects.builtin import IndexType, IntegerType, bf16, f16, f32, f64, i1, i32, i64
 from xdsl.ir import Attribute
 
 from timetile.dialects.cell_types import CELL_BYTES
@@ -20,8 +20,10 @@ REGISTERS: dict[Attribute, tuple[str, str]] = {
     i64: ("%rd", "s64"),
     IndexType(): ("%rd", "s64"),
     i1: ("%p", "pred"),
+    f16: ("%h", "b16"),
+    bf16: ("%h", "b16"),
 }
-DECLARED = {"%fd": "f64", "%f": "f32", "%r": "b32", "%rd": "b64", "%p": "pred"}
+DECLARED = {"%fd": "f64", "%f": "f32", "%r": "b32", "%rd": "b64", "%p": "pred", "%h": "b16"}
 
 
 def element_bytes(element: Attribute) -> int:

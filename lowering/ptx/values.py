@@ -11,17 +11,18 @@ from collections.abc import Callable
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as xmath
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32, f64, i1, i32, i64
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f16, f32, f64, i1, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from timetile.dialects import nvvm, simt
-from timetile.dialects.cell_types import value_bytes
+from timetile.dialects.cell_types import STORED_TYPES, value_bytes
 from timetile.dialects.comparisons import (
     FLOAT_PREDICATES,
     INTEGER_PREDICATES,
     is_unsigned,
     relation,
 )
+from timetile.dialects.temporal import RoundOp
 from timetile.lowering.ptx.text import REGISTERS, bits, float_literal, zero_literal
 from timetile.lowering.ptx.writer import Writer
 from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS
@@ -118,12 +119,36 @@ def print_conversion(w: Writer, op: Operation) -> None:
     if isinstance(op, arith.SIToFPOp) and (condition := condition_behind(source)) is not None:
         print_condition_as_float(w, target, condition)
         return
+    if source.type in STORED_TYPES:
+        print_extension(w, target, w.use(source), source.type)
+        return
+    if target.type in STORED_TYPES:
+        w.line(f"cvt.rn.{target.type}.f32 {w.define(target)}, {w.use(source)}")
+        return
     to, of = REGISTERS[target.type][1], REGISTERS[source.type][1]
     if to == of:
         w.names[target] = w.use(source)
         return
     rounding = CONVERSIONS[type(op)]
     w.line(f"cvt{rounding}.{to}.{of} {w.define(target)}, {w.use(source)}")
+
+
+def print_extension(w: Writer, target: SSAValue, cell: str, kind: Attribute) -> None:
+    """Print the f32 of a 16-bit float: of a bf16 the upper half, as `cvt` needs sm_90."""
+    if kind == f16:
+        w.line(f"cvt.f32.f16 {w.define(target)}, {cell}")
+        return
+    word, upper = w.register(i32), w.register(i32)
+    w.line(f"cvt.u32.u16 {word}, {cell}")
+    w.line(f"shl.b32 {upper}, {word}, 16")
+    w.line(f"mov.b32 {w.define(target)}, {upper}")
+
+
+def print_rounding(w: Writer, op: RoundOp) -> None:
+    """Print a rounding to a 16-bit float, as f32."""
+    cell = w.register(op.stored)
+    w.line(f"cvt.rn.{op.stored}.f32 {cell}, {w.use(op.value)}")
+    print_extension(w, op.result, cell, op.stored)
 
 
 def print_extui(w: Writer, op: arith.ExtUIOp) -> None:
@@ -335,6 +360,7 @@ VALUES: dict[type[Operation], Callable[..., None]] = {
     arith.FPToSIOp: print_to_integer,
     arith.FPToUIOp: print_to_integer,
     xmath.RoundOp: print_round,
+    RoundOp: print_rounding,
     xmath.CtPopOp: print_count,
     xmath.CountLeadingZerosOp: print_count,
     xmath.CountTrailingZerosOp: print_count,

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr, i1
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
+from timetile.dialects.temporal import RoundOp
 from timetile.dialects.verified import terminator_of
 from timetile.lowering.emitter import Emitter
 from timetile.passes.analysis.cells.instructions import is_dividing
@@ -142,4 +143,4 @@ class CellFunction:
 
 def is_arithmetic(op: Operation) -> bool:
     """The operation computes from its operands alone."""
-    return op.name.startswith(("arith.", "math."))
+    return op.name.startswith(("arith.", "math.")) or isinstance(op, RoundOp)

@@ -28,6 +28,7 @@ from timetile.lowering.tile_to_gpu.scopes import (
     VariantScope,
     once,
 )
+from timetile.lowering.tile_to_gpu.stored_cells import load_cells
 from timetile.lowering.tile_to_gpu.thread import Thread
 
 
@@ -162,10 +163,10 @@ def take_prefetched(step: StreamStep, number: int, ring: PrefetchRing) -> Plane:
     plane: Plane = {}
     for vector in ring.reads:
         types = [ring.element] * vector.width
-        op = simt.LoadOp(ring.ring.buffer, index, slot.offset + vector.place, types)
+        place = slot.offset + vector.place
         row, start = vector.at[:-1], vector.at[-1]
         step.mark(number, step.code.rows.index(row))
-        for k, value in enumerate(step.emit.add(op).cells):
+        for k, value in enumerate(load_cells(step.emit, ring.ring.buffer, index, place, types)):
             plane[*row, start + k] = value
     # Copies of a later plane are not urgent: the copies start after the edge rows, before the inner
     # rows.

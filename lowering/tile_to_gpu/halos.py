@@ -11,6 +11,7 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from timetile.dialects import simt
+from timetile.dialects.syntax import element_type
 from timetile.lowering.tile_to_gpu.beyond import crossed_sides
 from timetile.lowering.tile_to_gpu.fields import (
     cell_at,
@@ -36,6 +37,7 @@ from timetile.lowering.tile_to_gpu.scopes import (
     once,
     plane_between,
 )
+from timetile.lowering.tile_to_gpu.stored_cells import override_cells
 from timetile.passes.analysis.geometry.outside import halo_spans
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape, Row
 
@@ -138,8 +140,10 @@ def replaced(
     if mask is None:
         return value
     index, offset = cell_at(step, guard.shape, queue.lag + age, at, step.code.thread)
-    op = simt.OverrideOp([value], guard.buffer, index, offset, mask)
-    step.overridden[key] = step.emit.add(op).res[0]
+    element = element_type(guard.field)
+    (step.overridden[key],) = override_cells(
+        step.emit, [value], element, guard.buffer, index, offset, mask
+    )
     return step.overridden[key]
 
 
@@ -276,7 +280,8 @@ def fetch_early(step: StepScope) -> None:
             mask = halo_mask(step, guard.shape, at, sides, lag)
             if mask is not None:
                 index, offset = cell_at(step, guard.shape, lag, at, step.code.thread)
-                step.emit.add(simt.PrefetchOp(guard.buffer, index, offset, queue.element, mask))
+                element = element_type(guard.field)
+                step.emit.add(simt.PrefetchOp(guard.buffer, index, offset, element, mask))
 
 
 def along_stream(step: StepScope, number: int, queue: QueuePlan, plane: Plane) -> Plane:
@@ -308,8 +313,9 @@ def along_stream(step: StepScope, number: int, queue: QueuePlan, plane: Plane) -
             has = in_field(step.variant, shape, group[0], step.code.thread)
             mask = step.emit.value_of(step.emit.all_of([beyond, has]))
             own = [plane[at] for at in group]
-            op = simt.OverrideOp(own, guard.buffer, index, offset, mask)
-            replacing.update(zip(group, step.emit.add(op).res))
+            element = element_type(guard.field)
+            found = override_cells(step.emit, own, element, guard.buffer, index, offset, mask)
+            replacing.update(zip(group, found))
     return replacing
 
 

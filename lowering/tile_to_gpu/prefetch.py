@@ -8,7 +8,7 @@ from functools import reduce
 
 from xdsl.ir import Attribute, SSAValue
 
-from timetile.dialects.syntax import element_type
+from timetile.dialects.syntax import cell_type, element_type
 from timetile.dialects.tile import LANES, Addressing, LoadOp
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.queues import Position, SharedPlane
@@ -269,7 +269,7 @@ def row_staging(
     emit: Emitter, geometry: Geometry, thread: Thread, buffer: SSAValue, stored: SSAValue
 ) -> Staging:
     """Rows of shared memory for every warp of the block, as many as a thread holds."""
-    element, width = element_type(stored), geometry.access_width(stored)
+    element, width = cell_type(stored), geometry.access_width(stored)
     cells, rows = geometry.axes[-1].layout.cells, geometry.thread_rows
     staged = StagedRows.of(geometry.layout)
     pitch, warp = staged.pitch, emit.mul_int(thread.warp_in_block, staged.warp_cells)

@@ -25,6 +25,7 @@ from timetile.lowering.tile_to_gpu.queues import (
 )
 from timetile.lowering.tile_to_gpu.rings import add_offsets
 from timetile.lowering.tile_to_gpu.scopes import StepScope
+from timetile.lowering.tile_to_gpu.stored_cells import load_cells
 from timetile.passes.analysis.geometry.plane_geometry import Row, vector_cells
 
 
@@ -69,8 +70,8 @@ def older_copy(step: StepScope, queue: QueuePlan, ring: PrefetchRing, age: int) 
         values: list[SSAValue] = []
         for vector in ring.reads:
             types = [ring.element] * vector.width
-            load = simt.LoadOp(ring.ring.buffer, index, slot.offset + vector.place, types)
-            values += step.emit.add(load).cells
+            place = slot.offset + vector.place
+            values += load_cells(step.emit, ring.ring.buffer, index, place, types)
         for at, value in zip(own, values, strict=True):
             step.fetched[queue.value, age, at] = value
     return {at: step.fetched[queue.value, age, at] for at in own}

@@ -11,8 +11,7 @@ from itertools import product
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
-from timetile.dialects import simt
-from timetile.dialects.syntax import element_type
+from timetile.dialects.syntax import cell_type, element_type
 from timetile.dialects.taps import Tap
 from timetile.dialects.tile import ApplyOp, ExchangeOp, LoadOp, MemoryAttr, StageOp, StoreOp
 from timetile.lowering.tile_to_gpu.beyond import (
@@ -50,6 +49,7 @@ from timetile.lowering.tile_to_gpu.scopes import (
     VariantScope,
     once,
 )
+from timetile.lowering.tile_to_gpu.stored_cells import load_cells
 from timetile.lowering.tile_to_gpu.storing import store
 from timetile.lowering.tile_to_gpu.thread import Thread, as_index
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape, moved_by
@@ -136,8 +136,8 @@ def load(step: StepScope, number: int, stage: LoadOp) -> Plane:
             masks = load_masks(step.variant, stage, at, code.thread)
             mask = step.emit.all_of([*masks, fetched_plane(step, step.emit, shape, stage.lag)])
             index, offset = cell_at(step, shape, stage.lag, at, code.thread)
-            op = simt.LoadOp(field, index, offset, [element] * width, mask)
-            for k, value in enumerate(step.emit.add(op).cells):
+            cells = load_cells(step.emit, field, index, offset, [element] * width, mask)
+            for k, value in enumerate(cells):
                 plane[*row, start + k] = value
     return plane
 
@@ -161,7 +161,7 @@ def cell_in_memory(
     if code.stream is not None and code.stream in shape.missing:
         cell = fixed_cell(step.variant, load, shape, place)
         if has_values(step):
-            kind = element_type(load.field)
+            kind = cell_type(load.field)
             return with_values(step, behind, place, kind, cell, missing=shape.missing)
         return cell
     key = (load.field, behind, place)
@@ -181,11 +181,11 @@ def cell_in_memory(
     field, kind = code.arguments[load.field], element_type(load.field)
     width = vector_width(step, load, place)
     start = place[-1] % width
-    op = simt.LoadOp(field, index, distance - start, [kind] * width, mask)
-    for k, cell in enumerate(step.emit.add(op).cells):
+    cells = load_cells(step.emit, field, index, distance - start, [kind] * width, mask)
+    for k, cell in enumerate(cells):
         at = (*place[:-1], place[-1] - start + k)
         if has_values(step):
-            cell = with_values(step, behind, at, kind, cell, missing=shape.missing)
+            cell = with_values(step, behind, at, cell.type, cell, missing=shape.missing)
         step.fetched[load.field, behind, at] = cell
     return step.fetched[key]
 
@@ -215,8 +215,7 @@ def fixed_cell(variant: VariantScope, load: LoadOp, shape: FieldShape, place: Po
     distance = cells_between(code.geometry, shape, at)
     mask = in_field(variant, shape, place, code.thread, beside=beside)
     kind = element_type(load.field)
-    op = simt.LoadOp(code.arguments[load.field], index, distance, [kind], mask)
-    return emit.add(op).cells[0]
+    return load_cells(emit, code.arguments[load.field], index, distance, [kind], mask)[0]
 
 
 @once

@@ -12,6 +12,7 @@ from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from timetile.dialects import simt
+from timetile.dialects.syntax import element_type
 from timetile.dialects.tile import StoreOp
 from timetile.lowering.tile_to_gpu.fields import (
     in_field,
@@ -30,6 +31,7 @@ from timetile.lowering.tile_to_gpu.scopes import (
     chunk_mask,
     once,
 )
+from timetile.lowering.tile_to_gpu.stored_cells import store_cells
 from timetile.lowering.tile_to_gpu.thread import Thread
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape, Row, is_word
 
@@ -143,7 +145,7 @@ def write(
         index = next_cell(step, index, is_next)
     offset, mask = distance + cells_between(step.code.geometry, shape, at), step.emit.all_of(masks)
     buffer = step.code.arguments[stage.field]
-    step.emit.add(simt.StoreOp(cells, buffer, index, offset, mask))
+    store_cells(step.emit, cells, element_type(stage.field), buffer, index, offset, mask)
 
 
 def deal_rows(

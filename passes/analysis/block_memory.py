@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, SSAValue
 
 from timetile.dialects.cell_types import CELL_BYTES
-from timetile.dialects.syntax import element_type
+from timetile.dialects.syntax import cell_type, element_type
 from timetile.dialects.tile import (
     Addressing,
     ApplyOp,
@@ -158,7 +158,7 @@ class Allocator:
         match stage:
             case LoadOp(home=CopiesAttr() as home):
                 ring = PrefetchLayout.of_slots(self.layout, home.slots.data)
-                part = memory.allocate(queue_type(stage.result).element, ring.cells)
+                part = memory.allocate(element_type(stage.field), ring.cells)
                 memory.early[stage.result] = EarlyPlanes(part, ring)
             case LoadOp(home=RegistersAttr()) if stage.data is not None and stage.planes_ahead:
                 self.add_early(stage)
@@ -189,7 +189,7 @@ class Allocator:
                     memory.edges[stage.result] = ring
             case StoreOp() if self.geometry.deals_rows(stage.field):
                 cells = StagedRows.of(self.layout).cells
-                memory.staged[stage.field] = memory.allocate(element_type(stage.field), cells)
+                memory.staged[stage.field] = memory.allocate(cell_type(stage.field), cells)
             case _:
                 pass
 
@@ -198,7 +198,7 @@ class Allocator:
         exchange = copies_exchange(self.geometry, load)
         if exchange is None or exchange.home is None:
             ring = PrefetchLayout.of(self.layout, load.planes_ahead)
-            part = self.memory.allocate(queue_type(load.result).element, ring.cells)
+            part = self.memory.allocate(element_type(load.field), ring.cells)
             self.memory.early[load.result] = EarlyPlanes(part, ring)
             return
         home = exchange.home

@@ -20,6 +20,7 @@ from timetile.dialects.tile import ApplyOp, KernelOp, LoadOp, queue_type
 from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.cells.instructions import divides, operations
 from timetile.passes.analysis.cells.pressure import live_words
+from timetile.passes.analysis.geometry.field_shapes import register_bytes
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.cost.facts import field_bytes
 from timetile.passes.cost.terms import Cost, StepCycles
@@ -100,16 +101,16 @@ def registers_of(kernel: KernelOp, module: ModuleOp, geometry: Geometry, target:
     a pointer for each field, and vectors of cells beside the own.
     """
     reading, cells = target.parameters.reading, len(geometry.thread_positions)
-    results = sum(field_bytes(field) // 4 for field in geometry.stored_fields)
+    results = sum(register_bytes(field) // 4 for field in geometry.stored_fields)
     stages = [stage for stage in kernel.stages if isinstance(stage, ApplyOp)]
     own = max(live_words(cell_function(module, stage)) for stage in stages)
     if any(divides(module, stage) for stage in stages):
-        own += reading.dividing * field_bytes(geometry.stored_fields[0]) // 4
+        own += reading.dividing * register_bytes(geometry.stored_fields[0]) // 4
     rows = loads_of(kernel)
     vectors = 0
     if geometry.axes[-1].layout.cells > 1:
-        vectors = cells * sum(field_bytes(field) // 4 for field in rows)
-    fixed = reading.registers[field_bytes(geometry.stored_fields[0])]
+        vectors = cells * sum(register_bytes(field) // 4 for field in rows)
+    fixed = reading.registers[register_bytes(geometry.stored_fields[0])]
     return round(fixed + cells * results + own + reading.vector * vectors)
 
 

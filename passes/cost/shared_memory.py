@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from timetile.passes.analysis.geometry.field_shapes import register_bytes
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.shared_layout import (
     EdgeLayout,
@@ -12,7 +13,7 @@ from timetile.passes.analysis.geometry.shared_layout import (
 )
 from timetile.passes.analysis.queues.shared_coefficients import oldest_copy
 from timetile.passes.analysis.queues.storage import copies_slots, exchanged_slots, fixed_slots
-from timetile.passes.cost.facts import ExchangeFacts, KernelFacts, field_bytes, queue_bytes
+from timetile.passes.cost.facts import ExchangeFacts, KernelFacts, queue_bytes
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.turn import period_of
 from timetile.passes.targets.hardware import SLICE_ALIGNMENT
@@ -60,7 +61,7 @@ def shared_bytes(facts: KernelFacts, setting: Setting, geometry: Geometry, ahead
     total = SLICE_ALIGNMENT if arrives else 0
     rows = StagedRows.of(setting.layout).cells
     dealt = [field for field in facts.stored if geometry.deals_rows(field)]
-    total += sum(slice_bytes(rows, field_bytes(field)) for field in dealt)
+    total += sum(slice_bytes(rows, register_bytes(field)) for field in dealt)
     if ahead and facts.shape.streams:
         own = [load for load in facts.loads if load.result not in facts.published]
         oldest = [oldest_copy(facts.kernel, load) for load in own]

@@ -44,6 +44,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 from xdsl.rewriter import InsertPoint
 
 from timetile.dialects.boxes import CellBox
+from timetile.dialects.cell_types import computed_type, stored_number
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import LoopOp, ScratchOp, UpdateOp
@@ -86,9 +87,10 @@ class BoundaryExpansion:
         prefix, kind = update.cell.string_value(), element_type(target)
         box, here = layer.box.bounds(), (0,) * update.rank
         if layer.offset is None:
-            name = self.constant(f"{prefix}_value", layer.value, kind)
+            value = stored_number(layer.value, kind)
+            name = self.constant(f"{prefix}_value", value, computed_type(kind))
             return [UpdateOp([target], name, [], [], box)]
-        name = self.copy(f"{prefix}_moved", kind)
+        name = self.copy(f"{prefix}_moved", computed_type(kind))
         self.scratch.append(ScratchOp(FieldType(box, kind)))
         block, field = self.loop.body.block, self.scratch[-1].field
         between = self.rewriter.insert_block_argument(block, len(block.args), field.type)

@@ -11,12 +11,14 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.func import ReturnOp as FuncReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from timetile.dialects.syntax import element_type
+from timetile.dialects.cell_types import STORED_TYPES
+from timetile.dialects.syntax import cell_type
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal.boundary import BoundaryAttr, Kind
 from timetile.passes.analysis.cells.cell_values import why_not_in_cell
 from timetile.passes.raising.demand import ApplyRead, accesses, unbuffered
 from timetile.passes.raising.errors import CannotRaiseError
+from timetile.passes.raising.stored_types import add_in_f32, touches_stored
 from timetile.passes.rewriting import erase_unused
 
 STORES_NOTHING = "it stores nothing; return a value on every path"
@@ -75,7 +77,7 @@ def boundary_of(value: SSAValue) -> BoundaryAttr:
 def copying_cell(source: SSAValue, rank: int) -> OutlinedCell:
     """A cell function that returns its only tap."""
     cell = OutlinedCell([source], [KEPT], [Tap(0, (0,) * rank)])
-    argument = cell.block.insert_arg(element_type(source), 0)
+    argument = cell.block.insert_arg(cell_type(source), 0)
     cell.results = [argument]
     return cell
 
@@ -90,9 +92,17 @@ def outline(apply: stencil.ApplyOp, source_of: SourceOf) -> OutlinedCell:
             continue
         constant = operand.owner
         if isinstance(constant, arith.ConstantOp) and constant.parent is apply.parent:
+            if touches_stored(constant):
+                add_in_f32(constant, cell.block, mapping)
+                mapping[argument] = mapping[constant.result]
+                continue
             cell.block.add_op(copy := constant.clone())
             mapping[argument] = copy.result
             continue
+        if operand.type in STORED_TYPES:
+            raise CannotRaiseError(
+                apply, f"it takes a number of {operand.type}; give the number as f32"
+            )
         cell.scalars.append(operand)
         mapping[argument] = cell.block.insert_arg(operand.type, len(cell.block.args))
     add_coordinates(apply, cell, mapping)
@@ -119,7 +129,7 @@ def add_taps(
             )
         tap = Tap(cell.sources.index(source), access.offset)
         if tap not in known:
-            known[tap] = cell.block.insert_arg(element_type(source), len(cell.block.args))
+            known[tap] = cell.block.insert_arg(cell_type(source), len(cell.block.args))
             cell.taps.append(tap)
         mapping[access.op.res] = known[tap]
 
@@ -189,6 +199,8 @@ def clone_body(body: Block, cell: OutlinedCell, mapping: dict[SSAValue, SSAValue
                     if isinstance(inner, stencil.StoreResultOp) and inner.arg is None:
                         raise CannotRaiseError(inner, STORES_NOTHING)
                 raise CannotRaiseError(op, WHY_NOT_IN_CELLS.get(type(op), NOT_IN_CELLS))
+            case _ if touches_stored(op):
+                add_in_f32(op, cell.block, mapping)
             case _:
                 if (reason := why_not_in_cell(op)) is not None:
                     raise CannotRaiseError(op, reason)

@@ -202,7 +202,9 @@ def check_fields(fields: Sequence[SSAValue], op: Operation) -> None:
         except VerifyException as error:
             raise CannotRaiseError(op, f"{error}; cast the field to static bounds") from None
         if (element := element_type(value)) not in CELL_BYTES:
-            raise CannotRaiseError(op, f"it has a field of {element}; use f32 or f64")
+            raise CannotRaiseError(
+                op, f"it has a field of {element}; use f64, f32, f16, bf16, i64 or i32"
+            )
 
 
 def check_aliases(written: Sequence[SSAValue], others: Sequence[SSAValue], op: Operation) -> None:

@@ -13,7 +13,7 @@ from itertools import product
 from xdsl.dialects.builtin import IntAttr, ModuleOp
 
 from timetile.dialects.cell_types import CELL_BYTES
-from timetile.dialects.syntax import element_type
+from timetile.dialects.syntax import cell_type
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import LANES, KernelOp
 from timetile.dialects.tile.kinds import TileLevel
@@ -51,7 +51,7 @@ def memory_schedules(loop: LoopOp) -> Iterator[Schedule]:
     rank = len(written_bounds(loop).lb)
     if rank not in (2, 3) or loop_boundary(loop) is not None or has_large_bodies(loop):
         return
-    size = max(CELL_BYTES[element_type(buffer)] for buffer in loop.buffers)
+    size = max(CELL_BYTES[cell_type(buffer)] for buffer in loop.buffers)
     shapes, warps = (PLATE_CELLS, PLATE_WARPS) if rank == 2 else (VOLUME_CELLS, VOLUME_WARPS)
     for cuts in dict.fromkeys((fused_parts(loop), largest_parts(loop))):
         for cells, beside, blocks in product(shapes, warps, BLOCKS):

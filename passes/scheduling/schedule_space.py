@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 
 from timetile.dialects.cell_types import CELL_BYTES
-from timetile.dialects.syntax import element_type
+from timetile.dialects.syntax import cell_type
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import LANES
 from timetile.dialects.tile.kinds import Form, Sync, TileLevel
@@ -135,7 +135,7 @@ def star_widths(far: tuple[int, ...], size: int) -> tuple[int, ...]:
 
 def schedules(loop: LoopOp, target: Target) -> Iterator[Schedule]:
     """The considered layouts, by number of axes."""
-    size = max(CELL_BYTES[element_type(b)] for b in loop.buffers)
+    size = max(CELL_BYTES[cell_type(b)] for b in loop.buffers)
     match len(radii_of_step(loop)):
         case 1:
             yield from line_schedules(size)

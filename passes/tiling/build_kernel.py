@@ -8,7 +8,7 @@ from itertools import product
 from xdsl.ir import Block, SSAValue
 from xdsl.rewriter import Rewriter
 
-from timetile.dialects.syntax import element_type
+from timetile.dialects.syntax import cell_type
 from timetile.dialects.temporal import LoopOp, ScratchOp, UpdateOp
 from timetile.dialects.temporal.boundary import Kind
 from timetile.dialects.tile import (
@@ -161,7 +161,7 @@ class KernelBuilder:
             queues,
             update.tap_list,
             self.rank,
-            [QueueType(element_type(target), 0) for target in update.targets],
+            [QueueType(cell_type(target), 0) for target in update.targets],
             outside,
             [self.arguments.number(self.loop, scalar, step) for scalar in update.scalars],
             update.index_axes,

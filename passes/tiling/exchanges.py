@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
-from timetile.dialects.cell_types import CELL_BYTES
+from timetile.dialects.cell_types import CELL_BYTES, STORED_TYPES
+from timetile.dialects.syntax import element_type
 from timetile.dialects.taps import Tap
 from timetile.dialects.tile import (
     ApplyOp,
@@ -126,8 +127,11 @@ def publish(kernel: KernelOp, what: Published | None, ahead: int) -> None:
 def copies_suffice(kernel: KernelOp, exchange: ExchangeOp, ahead: int) -> bool:
     """Whether the exchange is of a field fetched ahead by asynchronous copies."""
     load = exchange.queue.owner
-    is_loaded = isinstance(load, LoadOp) and load.data is not None
-    return is_loaded and ahead > 0 and kernel.stream_axis is not None
+    if not isinstance(load, LoadOp) or load.data is None:
+        return False
+    # Copies bring the bytes of memory, and readers of an exchange take numbers of cells.
+    is_stored = element_type(load.field) in STORED_TYPES
+    return not is_stored and ahead > 0 and kernel.stream_axis is not None
 
 
 def publish_copies(kernel: KernelOp, exchange: ExchangeOp) -> None:

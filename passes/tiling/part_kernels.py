@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Block, SSAValue
 
 from timetile.dialects.boxes import CellBox
-from timetile.dialects.syntax import element_type
+from timetile.dialects.syntax import cell_type
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import (
@@ -89,7 +89,7 @@ class PartBuilder:
             queues,
             [Tap(queues.index(queue), here) for queue in tapped],
             self.rank,
-            [QueueType(element_type(target), 0) for target in update.targets],
+            [QueueType(cell_type(target), 0) for target in update.targets],
             scalars=scalars,
             indices=update.index_axes,
         )

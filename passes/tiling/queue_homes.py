@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import IntAttr
 
+from timetile.dialects.cell_types import CELL_BYTES
+from timetile.dialects.syntax import element_type
 from timetile.dialects.tile import (
     Addressing,
     ApplyOp,
@@ -20,6 +22,7 @@ from timetile.dialects.tile import (
     Sync,
 )
 from timetile.dialects.tile.schedule import Schedule
+from timetile.passes.analysis.geometry.plane_geometry import PlaneGeometry
 from timetile.passes.analysis.geometry.shared_layout import PrefetchLayout
 from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.analysis.placed import layout_of
@@ -88,6 +91,23 @@ def exchange_home(
     return ExchangeBufferAttr(slots, addressing, every)
 
 
+def fetched_ahead(kernel: KernelOp, load: LoadOp, schedule: Schedule) -> int:
+    """
+    The stream steps by which a load's planes are fetched early. Asynchronous copies have four bytes
+    or more: cells of two bytes whose rows hold no pairs are loaded when due.
+    """
+    if kernel.stream_axis is None or not schedule.ahead or load.data is None:
+        return schedule.ahead if kernel.stream_axis is not None else 0
+    bytes = CELL_BYTES[element_type(load.field)]
+    if bytes >= LEAST_COPY:
+        return schedule.ahead
+    return schedule.ahead if PlaneGeometry(kernel).access_width(load.field) > 1 else 0
+
+
+LEAST_COPY = 4
+"""Bytes of the smallest asynchronous copy."""
+
+
 def place_in_registers(kernel: KernelOp, schedule: Schedule) -> None:
     """
     Keep the own cells of every queue in registers, and the slots of exchanges in shared memory.
@@ -99,12 +119,14 @@ def place_in_registers(kernel: KernelOp, schedule: Schedule) -> None:
         match stage:
             case LoadOp() if stage.keeps_no_plane:
                 stage.home = MemoryAttr()
-            case LoadOp() if schedule.ahead and (oldest := oldest_copy(kernel, stage)):
+            case LoadOp() if fetched_ahead(kernel, stage, schedule) and (
+                oldest := oldest_copy(kernel, stage)
+            ):
                 ring = PrefetchLayout.of(layout_of(kernel), schedule.ahead, oldest)
                 stage.home, stage.ahead = CopiesAttr(ring.slots), IntAttr(schedule.ahead)
             case LoadOp():
                 stage.home = RegistersAttr(oldest_age(stage.result, stream), period)
-                stage.ahead = IntAttr(schedule.ahead if stream is not None else 0)
+                stage.ahead = IntAttr(fetched_ahead(kernel, stage, schedule))
             case ApplyOp():
                 depth = max(oldest_age(result, stream) for result in stage.res)
                 stage.home = RegistersAttr(depth, period)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, i32
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, bf16, f16, i32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -21,6 +22,7 @@ from timetile.dialects.comparisons import (
     is_unsigned,
     relation,
 )
+from timetile.dialects.temporal import RoundOp
 from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.arithmetic.fma import fma, fma_up
@@ -48,8 +50,27 @@ DTYPES: dict[Attribute, type[np.generic]] = {
 
 
 def dtype_of(kind: Attribute) -> np.dtype[Any]:
-    """The NumPy element type of a scalar type."""
+    """
+    The NumPy element type of a type of cells or fields. Raises ModuleNotFoundError for bf16 without
+    the package of NumPy's bfloat16.
+    """
+    if kind == bf16:
+        try:
+            return np.dtype(import_module("ml_dtypes").bfloat16)
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                "fields of bf16 need NumPy's bfloat16; pip install 'timetile[types]'"
+            ) from error
+    if kind == f16:
+        return np.dtype(np.float16)
     return np.dtype(DTYPES[kind])
+
+
+def rounded_as_stored(op: Operation, a: Array) -> Array:
+    """The nearest numbers of a type of fewer bits, even where two are equally near."""
+    assert isinstance(op, RoundOp), "only temporal.round has the meaning"
+    with np.errstate(all="ignore"):
+        return np.asarray(a).astype(dtype_of(op.stored)).astype(np.float32)
 
 
 def signed_zero(chosen: Array, a: Array, b: Array, zero: Array) -> Array:
@@ -290,6 +311,7 @@ OF_OPERATIONS: dict[str, Callable[..., Array]] = {
     "to_signed": to_signed,
     "to_unsigned": to_unsigned,
     "library": library_function,
+    "round_as_stored": rounded_as_stored,
 }
 """
 The meanings of cell operations with a type or predicate, by name: functions of the operation and of

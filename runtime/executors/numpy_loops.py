@@ -15,13 +15,13 @@ from xdsl.ir import SSAValue
 from xdsl.traits import SymbolTable
 
 from timetile.dialects.series import is_series
-from timetile.dialects.syntax import field_bounds
+from timetile.dialects.syntax import cell_type, field_bounds
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.temporal.boundary import image
 from timetile.dialects.tile import ApplyOp
 from timetile.passes.diagnostics import refuse
-from timetile.runtime.arithmetic.cells import Array, call
+from timetile.runtime.arithmetic.cells import Array, call, dtype_of
 
 CELLS_AT_ONCE = 1 << 15
 """Cells whose temporaries are made together."""
@@ -92,6 +92,11 @@ def tapped(
     return cells
 
 
+def as_computed(cells: Array, field: SSAValue) -> Array:
+    """Cells of a field as the numbers that cells compute with."""
+    return cells.astype(dtype_of(cell_type(field)), copy=False)
+
+
 def run_update(
     update: UpdateOp, function: FuncOp, buffers: dict[SSAValue, Array], scalars: dict[SSAValue, Any]
 ) -> None:
@@ -111,7 +116,10 @@ def run_slab(
     scalars: dict[SSAValue, Any],
 ) -> None:
     """Apply one update to the cells of a box, independent of other boxes."""
-    arguments = [tapped(update, tap, box, buffers) for tap in update.tap_list]
+    arguments = [
+        as_computed(tapped(update, tap, box, buffers), update.sources[tap.operand])
+        for tap in update.tap_list
+    ]
     shape = tuple(high - low for low, high in zip(box.lb, box.ub))
     arguments += [np.broadcast_to(np.asarray(scalars[s]), shape) for s in update.scalars]
     arguments += [coordinates(box, axis) for axis in update.index_axes]

@@ -7,7 +7,8 @@ import pytest
 
 import timetile
 from timetile import Field, Scalar
-from timetile.frontend.model import DType, Model
+from timetile.frontend.field_types import DType
+from timetile.frontend.model import Model
 from timetile.passes.cost.spills import issued_cost, spilled_cost
 from timetile.passes.scheduling.assembled import AssembledKernel, best_assembled
 from timetile.passes.scheduling.candidates import Candidate, candidates

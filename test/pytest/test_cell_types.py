@@ -11,7 +11,13 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, i1
 from xdsl.ir import Attribute
 
-from timetile.dialects.cell_types import CELL_BYTES, CELL_TYPES, FLOAT_DTYPES
+from timetile.dialects.cell_types import (
+    CELL_BYTES,
+    CELL_TYPES,
+    FLOAT_DTYPES,
+    STORED_TYPES,
+    computed_type,
+)
 from timetile.lowering.cpu.builder import llvm_type
 from timetile.lowering.ptx.text import DECLARED, REGISTERS
 from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS, FLOATS
@@ -67,10 +73,12 @@ def test_a_cell_has_constants_of_every_type(kind: Attribute):
 
 
 def test_no_other_table_has_a_type_without_a_row():
-    assert set(DTYPES) == set(REGISTERS) == set(CELL_TYPES)
+    assert set(DTYPES) == set(REGISTERS) - set(STORED_TYPES) == set(CELL_TYPES)
     assert tuple(FLOAT_DTYPES.values()) == FLOATS
 
 
-def test_fields_have_cells_of_whole_registers_only():
-    """Vectors, shuffles and messages move words of four bytes."""
-    assert {size % 4 for size in CELL_BYTES.values()} == {0}
+def test_cells_compute_with_whole_registers_only():
+    """Shuffles and messages move words of four bytes; narrower cells are in memory only."""
+    computed = {CELL_BYTES[computed_type(kind)] for kind in CELL_BYTES}
+    assert {size % 4 for size in computed} == {0}
+    assert {size for kind, size in CELL_BYTES.items() if kind in STORED_TYPES} == {2}

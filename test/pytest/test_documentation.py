@@ -36,6 +36,11 @@ CONTEXTS: dict[str, str] = {
           EXAMPLE
           func.return
         }""",
+    "temporal.round": """
+        func.func @around(%a: f32) {
+          EXAMPLE
+          func.return
+        }""",
     "temporal.update": f"""
         func.func @around(%n: index, %dt: f64, %A: {PLANE}, %B: {PLANE}) {{
           temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {{

@@ -13,7 +13,7 @@ from support.compare import assert_as_unfused
 from support.description import Element, Program, random_inputs
 from support.expressions import Expression, Scalar, Tap
 from support.programs import program_text
-from timetile.frontend.model import DType
+from timetile.frontend.field_types import DType
 from timetile.runtime.kernels.kernel import Kernel
 
 FEW = 256

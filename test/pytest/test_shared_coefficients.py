@@ -9,7 +9,8 @@ from xdsl.dialects.func import FuncOp
 import timetile
 from timetile import Field
 from timetile.dialects.tile import CopiesAttr, KernelOp, LoadOp
-from timetile.frontend.model import DType, Model
+from timetile.frontend.field_types import DType
+from timetile.frontend.model import Model
 from timetile.runtime.program.compiled_program import Executor
 
 

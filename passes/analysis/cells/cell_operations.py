@@ -16,12 +16,13 @@ from xdsl.dialects import math as xmath
 from xdsl.dialects.builtin import IndexType, i1
 from xdsl.ir import Attribute, Operation
 
-from timetile.dialects.cell_types import CELL_BYTES, CELL_TYPES, value_bytes
+from timetile.dialects.cell_types import CELL_TYPES, value_bytes
+from timetile.dialects.temporal import RoundOp
 
 Types = tuple[Attribute, ...]
 
 FLOATS: Types = tuple(kind for kind, row in CELL_TYPES.items() if row.is_float)
-WORDS: Types = tuple(kind for kind in CELL_BYTES if kind not in FLOATS)
+WORDS: Types = tuple(kind for kind, row in CELL_TYPES.items() if row.in_fields and not row.is_float)
 INTEGERS: Types = (*WORDS, IndexType())
 BOOLEANS: Types = (i1,)
 BITS: Types = (*INTEGERS, *BOOLEANS)
@@ -192,6 +193,7 @@ ARITHMETIC: dict[type[Operation], CellOperation] = {
     arith.FPToUIOp: CellOperation(ONE_FLOAT, WORDS, "to_unsigned"),
     arith.ExtFOp: CellOperation(ONE_FLOAT, FLOATS, "convert", fold=float),
     arith.TruncFOp: CellOperation(ONE_FLOAT, FLOATS, "convert", fold=float),
+    RoundOp: CellOperation(ONE_FLOAT, FLOATS, "round_as_stored", work={4: (0, 2)}),
 }
 """Operations of machines, and operations made by a few instructions."""
 

@@ -9,7 +9,8 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
-from timetile.dialects.syntax import field_bounds
+from timetile.dialects.cell_types import CELL_BYTES
+from timetile.dialects.syntax import cell_type, field_bounds
 from timetile.dialects.tile import LoadOp
 
 
@@ -64,3 +65,8 @@ class FieldShape:
     def cells(self) -> int:
         """The number of cells of the field."""
         return prod(self.sizes)
+
+
+def register_bytes(field: SSAValue) -> int:
+    """Bytes of the register of a field's cell."""
+    return CELL_BYTES[cell_type(field)]

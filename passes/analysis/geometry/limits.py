@@ -29,7 +29,11 @@ def check_fields(op: Operation, fields: Iterable[SSAValue]) -> None:
     """
     for field in fields:
         if element_type(field) not in CELL_BYTES:
-            refuse(op, f"fields of {element_type(field)} are not supported; use f32 or f64")
+            refuse(
+                op,
+                f"fields of {element_type(field)} are not supported; use f64, f32, "
+                "f16, bf16, i64 or i32",
+            )
         shape = FieldShape.of(field)
         for axis, (low, high) in enumerate(zip(shape.lower, shape.upper)):
             if max(-low, high) > FARTHEST:

@@ -39,6 +39,9 @@ from timetile.passes.analysis.geometry.memory_taps import (
 from timetile.passes.analysis.placed import layout_of
 from timetile.passes.targets.hardware import SECTOR_BYTES, VECTOR_BYTES
 
+MOST_CELLS = 4
+"""Registers of one access to memory."""
+
 Row = tuple[int, ...]
 """
 A row of cells along the last axis, named by the offset along the other in-plane axes from a
@@ -53,7 +56,12 @@ def moved_by(at: tuple[int, ...], moved: Sequence[int]) -> tuple[int, ...]:
 
 def vector_cells(cells: int, element: Attribute) -> int:
     """Cells of one access: the widest access dividing `cells` consecutive cells of a thread."""
-    return gcd(cells, VECTOR_BYTES // CELL_BYTES[element])
+    return gcd(cells, widest_access(element))
+
+
+def widest_access(element: Attribute) -> int:
+    """The most cells of one access: 16 bytes, and four registers."""
+    return min(VECTOR_BYTES // CELL_BYTES[element], MOST_CELLS)
 
 
 def is_word(stored: SSAValue) -> bool:
@@ -165,7 +173,7 @@ class PlaneGeometry:
     @staticmethod
     def padded(element: Attribute, reach: int) -> int:
         """Cells beside a row, in whole vectors, around the nearest `reach` cells."""
-        vector = VECTOR_BYTES // CELL_BYTES[element]
+        vector = widest_access(element)
         return ceil_div(reach, vector) * vector
 
     @cached_property
@@ -194,7 +202,7 @@ class PlaneGeometry:
         Whether accesses are narrower than 16 bytes, because rows of the stored field start
         unaligned, or a lane has too few cells.
         """
-        return self.vector * CELL_BYTES[element_type(self.stored_fields[0])] < VECTOR_BYTES
+        return self.vector < widest_access(element_type(self.stored_fields[0]))
 
     @cached_property
     def sector(self) -> int:
@@ -253,7 +261,7 @@ class PlaneGeometry:
         the field.
         """
         shape, last = FieldShape.of(field), self.axes[-1]
-        width = min(self.vector, VECTOR_BYTES // CELL_BYTES[element_type(field)])
+        width = min(self.vector, widest_access(element_type(field)))
         width = gcd(width, last.origin - shape.lower[-1])
         cells = self.interior_cells(len(self.axes) - 1)
         ends_beyond = len(shape.sizes) == 1 and cells.stop <= shape.upper[-1]

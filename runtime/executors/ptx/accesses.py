@@ -142,7 +142,7 @@ def cells(
         unset: list[Mask] = []
         for get, names in found:
             value = np.ascontiguousarray(np.broadcast_to(get(s), s.at.shape))
-            data.append(value.reshape(-1, 1).view(np.uint32))
+            data.append(value.reshape(-1, 1).view(np.uint16))
             missing = s.any_unset(names)
             missing = np.zeros(s.lanes, dtype=bool) if missing is None else missing
             unset.append(np.repeat(missing[:, None], data[-1].shape[1], axis=1))
@@ -243,7 +243,7 @@ def wait_group(c: Context, instruction: Instruction) -> LaneAction:
     return lambda s, mask: s.launch.memory.wait_for_copies(s, mask, int(pending))
 
 
-MOVED = ("f32", "f64", "b32", "b64", "u32", "u64", "s32", "s64")
+MOVED = ("f32", "f64", "b16", "b32", "b64", "u32", "u64", "s32", "s64")
 
 PARAMETERS = {kind: KINDS[kind] for kind in MOVED} | {"u8": np.dtype(np.uint8)}
 """Types of kernel parameters in memory; a predicate is a byte."""

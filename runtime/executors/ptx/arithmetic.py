@@ -22,6 +22,8 @@ LaneFunction = Callable[..., Array]
 KINDS: dict[str, np.dtype[Any]] = {
     "f64": np.dtype(np.float64),
     "f32": np.dtype(np.float32),
+    "b16": np.dtype(np.uint16),
+    "u16": np.dtype(np.uint16),
     "s32": np.dtype(np.int32),
     "u32": np.dtype(np.uint32),
     "b32": np.dtype(np.uint32),
@@ -260,7 +262,28 @@ def conversions() -> dict[str, InstructionRule]:
             convert(name, kind, kind, made(kind, rounding))
     convert("", "f64", "f32", made("f64", cast("f64")))
     convert(".rn", "f32", "f64", made("f32", cast("f32")))
+    convert("", "u32", "u16")
+    rules["cvt.f32.f16"] = InstructionRule("f32", ("b16",), half_as_single)
+    rules["cvt.rn.f16.f32"] = InstructionRule("b16", ("f32",), single_as_half)
+    rules["cvt.rn.bf16.f32"] = InstructionRule("b16", ("f32",), single_as_bfloat)
     return rules
+
+
+def half_as_single(a: Array) -> Array:
+    """The f32 of the bits of a f16."""
+    return a.view(np.float16).astype(np.float32)
+
+
+def single_as_half(a: Array) -> Array:
+    """The bits of the nearest f16."""
+    return a.astype(np.float16).view(np.uint16)
+
+
+def single_as_bfloat(a: Array) -> Array:
+    """The bits of the nearest bf16, of two equally near the even one; those of the GPU's NaN."""
+    bits = np.asarray(a).view(np.uint32).astype(np.uint64)
+    nearest = (bits + 0x7FFF + (bits >> 16 & 1) >> 16).astype(np.uint16)
+    return np.where(np.isnan(a), np.uint16(0x7FFF), nearest)
 
 
 ROUNDINGS: dict[str, LaneFunction] = {

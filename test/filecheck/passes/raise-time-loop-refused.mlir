@@ -161,19 +161,19 @@ func.func @unknown_bounds(%n: index, %A: !field, %B: !stencil.field<?xf64>) {
 
 // -----
 
-!field = !stencil.field<[0,8]xf16>
-!temp = !stencil.temp<?xf16>
+!field = !stencil.field<[0,8]xi8>
+!temp = !stencil.temp<?xi8>
 
-// CHECK:      stencil.load in @half_floats: the time loop is left unchanged: it has a field of f16; use f32 or f64
+// CHECK:      stencil.load in @bytes: the time loop is left unchanged: it has a field of i8; use f64, f32, f16, bf16, i64 or i32
 // CHECK:      scf.for
-func.func @half_floats(%n: index, %A: !field) {
+func.func @bytes(%n: index, %A: !field) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   scf.for %t = %c0 to %n step %c1 {
     %u = stencil.load %A : !field -> !temp
     %v = stencil.apply(%x = %u : !temp) -> (!temp) {
       %0 = stencil.access %x[0] : !temp
-      stencil.return %0 : f16
+      stencil.return %0 : i8
     }
     stencil.store %v to %A(<[0], [8]>) : !temp to !field
   }

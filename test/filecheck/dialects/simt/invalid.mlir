@@ -19,9 +19,9 @@ func.func @no_cells(%p: !llvm.ptr<1>) {
 
 // -----
 
-func.func @half_floats(%p: !llvm.ptr<1>) {
+func.func @bytes(%p: !llvm.ptr<1>) {
   // CHECK: an access is of one or more cells of one type
-  %a = simt.load %p[0] : f16
+  %a = simt.load %p[0] : i8
   func.return
 }
 
@@ -60,10 +60,10 @@ func.func @prefetched_type(%a: memref<8xf64, 1>) {
 
 // -----
 
-func.func @prefetched_half_floats(%p: !llvm.ptr<1>) {
-  // CHECK: sym_name = "prefetched_half_floats"
+func.func @prefetched_bytes(%p: !llvm.ptr<1>) {
+  // CHECK: sym_name = "prefetched_bytes"
   // CHECK: Operation does not verify: an access is of one or more cells of one type
-  simt.prefetch %p[0] : f16
+  simt.prefetch %p[0] : i8
   func.return
 }
 

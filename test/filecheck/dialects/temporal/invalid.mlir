@@ -422,3 +422,22 @@ func.func @reduced_places(%u: !stencil.field<[0,8]xi64>) {
   %r = temporal.reduce total %u in <[0], [8]> : !stencil.field<[0,8]xi64> -> i64
   func.return
 }
+
+// -----
+
+func.func @rounded_to_f32(%a: f32) {
+  // CHECK: a number is rounded to a type of memory (f16 or bf16), got f32
+  %b = temporal.round %a as f32 : f32
+  func.return
+}
+
+// -----
+
+// CHECK: 0.1 is no number of f16; write 0.0999755859375
+func.func private @same(f32) -> f32
+func.func @beyond(%n: index, %A: !stencil.field<[0,8]xf16>, %B: !stencil.field<[0,8]xf16>) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    temporal.update %b = @same(%a[-1]) in <[0], [8]> beyond [#temporal.boundary<value 0.1>]
+  } : !stencil.field<[0,8]xf16>, !stencil.field<[0,8]xf16>
+  func.return
+}

@@ -157,3 +157,19 @@ func.func @part(%n: index, %A: !stencil.field<[62,129]x[-1,65]xf64>, %B: !stenci
   } : !stencil.field<[-1,65]xf64>, !stencil.field<[-1,65]xf64>
   func.return
 }
+
+// A number is rounded to the type in which a field stores it; cells compute with f32.
+// CHECK-LABEL: func.func private @halved
+// CHECK-NEXT:    %b = temporal.round %a as f16 : f32
+// CHECK-LABEL: func.func @stored
+// CHECK:         temporal.update %b = @halved(%a[0]) in <[0], [64]>
+func.func private @halved(%a: f32) -> f32 {
+  %b = temporal.round %a as f16 : f32
+  func.return %b : f32
+}
+func.func @stored(%n: index, %A: !stencil.field<[-1,65]xf16>, %B: !stencil.field<[-1,65]xf16>) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    temporal.update %b = @halved(%a[0]) in <[0], [64]>
+  } : !stencil.field<[-1,65]xf16>, !stencil.field<[-1,65]xf16>
+  func.return
+}
