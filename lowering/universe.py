@@ -48,6 +48,7 @@ PASSES = {
     "share-subexpressions": lazy("passes.cells.share_subexpressions", "ShareSubexpressionsPass"),
     "common-halos": lazy("passes.loops.common_halos", "CommonHalosPass"),
     "choose-schedule": lazy("passes.scheduling.choose_schedule", "ChooseSchedulePass"),
+    "cut-domain": lazy("passes.loops.cut_domain", "CutDomainPass"),
     "temporal-fusion": lazy("passes.loops.temporal_fusion", "TemporalFusionPass"),
     "device-tiling": lazy("passes.tiling.device_tiling", "DeviceTilingPass"),
     "split-sums": lazy("passes.tiling.split_sums", "SplitSumsPass"),

@@ -12,7 +12,7 @@ from xdsl.dialects import gpu
 from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects.series import is_series
-from timetile.dialects.syntax import element_type, field_bounds
+from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp, ScratchOp, StepValueOp
 from timetile.lowering.plan_launches import parts_of_step
@@ -358,8 +358,7 @@ def loaded_before(
     both = read_and_written(loop, buffers, outside)
     if not both:
         return {}
-    bounds, dtype = field_bounds(both[0]), dtype_of(element_type(both[0]))
-    shape = tuple(high - low for low, high in zip(bounds.lb, bounds.ub))
+    shape, dtype = memory.extents(both[0]), dtype_of(element_type(both[0]))
     copy = memory.new(loop, shape, dtype)
     memory.fill(copy, np.array(memory.contents(outside[both[0]], shape, dtype)).reshape(shape))
     return {both[0]: copy}

@@ -68,6 +68,10 @@ class Memory(Protocol):
         """A field for an operation that makes a field, with unknown cells."""
         ...
 
+    def extents(self, field: SSAValue) -> tuple[int, ...]:
+        """The cells along each axis of a field of the function, as held by the executor."""
+        ...
+
     def contents(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """All cells of a field."""
         ...
@@ -113,6 +117,10 @@ class ArrayMemory:
         if op not in self.made:
             self.made[op] = np.zeros(shape, dtype)
         return self.made[op]
+
+    def extents(self, field: SSAValue) -> tuple[int, ...]:
+        """The cells along each axis of a field of the function."""
+        return shape_of(field_bounds(field))
 
     def contents(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """The cells of a buffer as an array."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from timetile.dialects.decomposition import Decomposition
 from timetile.dialects.temporal import MOST_DEPTH
 from timetile.passes.analysis.geometry.limits import check_loop
 from timetile.passes.cells.contract_cells import FpContract
@@ -28,6 +30,7 @@ from timetile.runtime.machine.driver import gpu_is_available
 from timetile.runtime.machine.floating_point import in_standard_modes
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 from timetile.runtime.program.option_checks import check_choice, check_number, check_type, passes_of
+from timetile.runtime.program.ranked_program import check_alone, compiled_on_ranks
 from timetile.runtime.program.targets import target_of_gpu, target_without_gpu
 from timetile.runtime.program.unused_options import UnusedOptions
 
@@ -65,6 +68,15 @@ def check_words(fp_contract: object, fp_division: object, halos: object, arch: o
         check_choice("arch", arch, NAMES)
 
 
+def check_kinds(depth: object, function: object, bound_waits: object) -> None:
+    """Raise ValueError for an option of a wrong kind."""
+    if depth is not None:
+        check_number("depth", depth, 1, MOST_DEPTH)
+    if function is not None:
+        check_type("function", function, str, "the name of a function")
+    check_type("bound_waits", bound_waits, bool, "True or False")
+
+
 def cache_for(cache: Cache | bool, passes: Iterable[ModulePass]) -> Cache | None:
     """
     The cache of kernels made by these passes; None for no cache. Kernels made by passes of other
@@ -94,6 +106,9 @@ def compile(
     gpu: int = 0,
     threads: int | None = None,
     cache: Cache | bool = True,
+    comm: object = None,
+    parts: Sequence[int] | Decomposition | None = None,
+    exchange_every: int | None = None,
 ) -> CompiledProgram:
     """
     Compile a stencil program: a module (left unchanged), its text, or a file.
@@ -124,22 +139,32 @@ def compile(
       or barriers of other blocks, or for arrivals of warps of the block or the cluster. Such
       kernels are slower, and the host waits for every launch.
     - `gpu`: the GPU's number.
+    - `comm`: a communicator of mpi4py, as `MPI.COMM_WORLD`. All ranks compile the program and call
+      the program together; each computes a part of the domain, and the arrays of each rank end with
+      the bits of one process. The executor is `cpu`, on a share of the cores, or `numpy`.
+    - `parts`: with `comm`, the number of parts along each axis, or a `Decomposition`.
+    - `exchange_every`: with `comm`, the steps between two exchanges. Both are chosen if not given.
 
     Raises CompileError if the program is wrong or cannot be compiled, ValueError or TypeError for
-    an option not named here.
+    an option not named here; with `comm`, RankError on all ranks if a rank cannot compile the
+    program, or compiles another.
     """
+    if comm is not None:
+        alone = partial(
+            compile, program, executor=executor or "cpu", depth=depth, arch=arch,
+            fp_contract=fp_contract, fp_division=fp_division, halos=halos, passes=passes,
+            function=function, bound_waits=bound_waits, gpu=gpu, threads=threads, cache=cache,
+        )  # fmt: skip
+        return compiled_on_ranks(comm, alone, parts, exchange_every, threads)
+    check_alone(parts, exchange_every)
     check_program(program)
     check_number("gpu", gpu, 0)
     if executor is None:
         executor = "gpu" if gpu_is_available() else "cpu"
     check_choice("executor", executor, get_args(Executor))
     check_words(fp_contract, fp_division, halos, arch)
-    if depth is not None:
-        check_number("depth", depth, 1, MOST_DEPTH)
+    check_kinds(depth, function, bound_waits)
     chosen_passes = None if passes is None else passes_of(passes)
-    if function is not None:
-        check_type("function", function, str, "the name of a function")
-    check_type("bound_waits", bound_waits, bool, "True or False")
     chosen = cache_for(cache, chosen_passes or ())
     target = target_of_gpu(arch, gpu) if executor == "gpu" else target_without_gpu(arch)
     options = Options(

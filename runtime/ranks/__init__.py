@@ -1,0 +1,1 @@
+"""Programs on several ranks: each runs a part of the domain, and ranks exchange ghosts."""

@@ -1,0 +1,133 @@
+"""A program cut into parts: the cut fields, and the loops of a rank."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects import gpu, memref
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
+from xdsl.ir import SSAValue
+
+from timetile.dialects.boxes import CellBox
+from timetile.dialects.decomposition import Decomposition
+from timetile.dialects.syntax import field_bounds
+from timetile.dialects.temporal import BroadcastOp, GatherOp, LoopOp, PartAttr
+from timetile.passes.analysis.ghosts import exchanged_roles
+from timetile.passes.diagnostics import refuse
+from timetile.passes.loops.cut_domain import Domain, arguments_of, cut
+from timetile.passes.raising.memory import memory_of
+from timetile.runtime.host.functions import host_operations
+from timetile.runtime.host.parameters import names_of
+from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.program.written_fields import turned_roles
+from timetile.runtime.ranks.exchange import CutField
+
+
+@dataclass(frozen=True)
+class RankLoop:
+    """
+    A loop of the program as run by a rank. `values` maps fields and scalars used by the loop to
+    values of the program's loop. A loop without a part is run as a whole by each rank.
+    """
+
+    loop: LoopOp
+    part: PartAttr | None
+    values: dict[SSAValue, SSAValue]
+    exchanged: tuple[int, ...]
+    """The roles with ghosts read by a step."""
+    written: tuple[int, ...]
+    """The roles with buffers changed by a run."""
+
+    @property
+    def is_idle(self) -> bool:
+        """The rank updates no cell."""
+        return not self.loop.updates
+
+
+def captured_values(loop: LoopOp, function: FuncOp) -> dict[SSAValue, SSAValue]:
+    """The fields and scalars of a loop's own function, for the values of the program's loop."""
+    given = list(dict.fromkeys(arguments_of(loop)))
+    values: dict[SSAValue, SSAValue] = dict(zip(function.body.block.args, given))
+    spread = [field for field in loop.captures if isinstance(field.owner, BroadcastOp)]
+    copies = [op.field for op in function.body.block.ops if isinstance(op, BroadcastOp)]
+    return {**values, **dict(zip(copies, spread, strict=True))}
+
+
+class CutProgram:
+    """The loops of a rank, and the cut fields of the program's function."""
+
+    def __init__(
+        self, module: ModuleOp, domain: Domain, decomposition: Decomposition, rank: int, steps: int
+    ):
+        self.domain, self.decomposition, self.rank = domain, decomposition, rank
+        self.module = cut(module, decomposition, rank, steps)
+        self.loops: dict[LoopOp, RankLoop] = {}
+        for loop, own in zip(loops_of(module), loops_of(self.module), strict=True):
+            function = own.parent_op()
+            assert isinstance(function, FuncOp)
+            self.loops[loop] = RankLoop(
+                own,
+                own.part,
+                captured_values(loop, function),
+                tuple(exchanged_roles(loop)),
+                tuple(turned_roles(loop)),
+            )
+        self.fields: dict[SSAValue, CutField] = {}
+
+    @property
+    def part(self) -> PartAttr:
+        """The part of the rank, with a ghost zone."""
+        return next(run.part for run in self.loops.values() if run.part is not None)
+
+    def field(self, value: SSAValue) -> CutField | None:
+        """The field behind a value, if cut; None for a number, or a field of fewer axes."""
+        if value not in self.fields:
+            bounds = next(filter(None, map(bounds_of, names_of(memory_of(value)))), None)
+            if bounds is None or len(bounds.lower) != len(self.domain.box.lower):
+                return None
+            self.fields[value] = CutField(bounds, self.part)
+        return self.fields[value]
+
+    def field_of(self, value: SSAValue) -> CutField:
+        """A field used by a cut loop."""
+        if value not in self.fields:
+            self.fields[value] = CutField(CellBox.of(field_bounds(value)), self.part)
+        return self.fields[value]
+
+
+def bounds_of(value: SSAValue) -> CellBox | None:
+    """The bounds of a field; None for another value."""
+    kind = value.type
+    if not isinstance(kind, FieldType) or not isinstance(kind.bounds, StencilBoundsAttr):
+        return None
+    return CellBox.of(kind.bounds)
+
+
+TOUCHES_CELLS = (
+    memref.LoadOp,
+    memref.StoreOp,
+    memref.AtomicRMWOp,
+    memref.CopyOp,
+    memref.DimOp,
+    gpu.MemcpyOp,
+)
+
+
+def check_cut_operations(function: FuncOp, program: CutProgram) -> None:
+    """
+    CompileError for an operation of the host on cells of a cut field: no rank has all cells. Memory
+    other than fields of the domain is whole on each rank.
+    """
+    for op in host_operations(function):
+        fields = [value for value in op.operands if program.field(value) is not None]
+        if isinstance(op, GatherOp | CallOp) or (isinstance(op, TOUCHES_CELLS) and fields):
+            refuse(
+                op,
+                "the host reads or writes cells of a field that is cut into parts, and no rank has "
+                "all cells; run the program without comm, or keep only time loops and sweeps in "
+                "the function",
+            )
+        if isinstance(op, BroadcastOp) and fields:
+            refuse(op, "a field of all axes is spread; run the program without comm")

@@ -1,0 +1,148 @@
+"""Boxes of cells between ranks: ghost zones filled by owners, and whole fields gathered."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from timetile.dialects.boxes import CellBox
+from timetile.dialects.decomposition import Transfer
+from timetile.dialects.temporal import PartAttr
+from timetile.passes.loops.cut_domain import held_box
+from timetile.runtime.arithmetic.cells import Array
+from timetile.runtime.ranks.peers import Bytes, Peers, as_bytes
+
+
+def array_part(array: Array, bounds: CellBox, box: CellBox) -> Array:
+    """The cells of a box, in the array of a field with some bounds."""
+    spans = zip(bounds.lower, box.lower, box.upper)
+    return array[tuple(slice(low - first, high - first) for first, low, high in spans)]
+
+
+@dataclass(frozen=True)
+class CutField:
+    """A field of the domain, as held by a rank. `whole` are the bounds of the field."""
+
+    whole: CellBox
+    part: PartAttr
+
+    @property
+    def rank(self) -> int:
+        """The rank with the cells."""
+        return self.part.rank.data
+
+    @cached_property
+    def held(self) -> CellBox:
+        """The bounds of the rank's array."""
+        return held_box(self.whole, self.part)
+
+    @cached_property
+    def owned(self) -> CellBox:
+        """The rank's own cells; the box may be empty."""
+        return self.part.decomposition.owned(self.rank, self.whole)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the rank's array."""
+        return tuple(high - low for low, high in zip(self.held.lower, self.held.upper))
+
+    @cached_property
+    def received(self) -> tuple[Transfer, ...]:
+        """The boxes filling the rank's ghost zone."""
+        found = self.part.decomposition.transfers_to(self.rank, self.whole, self.part.zone)
+        return tuple(found)
+
+    @cached_property
+    def sent(self) -> tuple[Transfer, ...]:
+        """The boxes of the rank's own cells in ghost zones."""
+        found = self.part.decomposition.transfers_from(self.rank, self.whole, self.part.zone)
+        return tuple(found)
+
+    def cut(self, array: Array) -> Array:
+        """The rank's array, filled from an array of the whole field."""
+        made = np.empty(self.shape, array.dtype)
+        # A field far from the part holds a single cell, read by no rank.
+        nearest = self.held & self.whole
+        array_part(made, self.held, nearest)[...] = array_part(array, self.whole, nearest)
+        for transfer in self.received:
+            source = array_part(array, self.whole, transfer.source_box)
+            array_part(made, self.held, transfer.box)[...] = source
+        return made
+
+    def own_cells(self, array: Array) -> Array:
+        """The rank's own cells in the rank's array."""
+        return array_part(array, self.held, self.owned)
+
+
+HeldArray = tuple[CutField, Array]
+"""A field and the array of a rank."""
+
+
+class Exchange:
+    """Moves cells between the arrays of ranks."""
+
+    def __init__(self, peers: Peers):
+        self.peers = peers
+        self.bytes = 0
+        """The number of received bytes."""
+
+    def fill(self, fields: Sequence[HeldArray]) -> None:
+        """Fill the ghost zones of some arrays, with one message for each pair of ranks."""
+        rank = self.peers.rank
+        sent, places = defaultdict[int, list[Array]](list), defaultdict[int, list[Array]](list)
+        for field, array in fields:
+            for transfer in field.sent:
+                cells = array_part(array, field.held, transfer.source_box)
+                if transfer.target == rank:
+                    array_part(array, field.held, transfer.box)[...] = cells
+                else:
+                    sent[transfer.target].append(cells)
+            for transfer in field.received:
+                if transfer.source != rank:
+                    places[transfer.source].append(array_part(array, field.held, transfer.box))
+        self.move(sent, places)
+
+    def move(self, sent: dict[int, list[Array]], places: dict[int, list[Array]]) -> None:
+        """Send cells to other ranks, and put cells from other ranks into boxes."""
+        received = {
+            rank: np.empty(sum(cells.nbytes for cells in boxes), np.uint8)
+            for rank, boxes in places.items()
+        }
+        self.peers.exchange({rank: as_message(boxes) for rank, boxes in sent.items()}, received)
+        for rank, boxes in places.items():
+            unpack(received[rank], boxes)
+            self.bytes += received[rank].nbytes
+
+    def gather(self, fields: Iterable[tuple[CutField, Array, Array]]) -> None:
+        """Fill arrays of whole fields on every rank with the cells of all owners."""
+        sent, places = defaultdict[int, list[Array]](list), defaultdict[int, list[Array]](list)
+        for field, array, whole in fields:
+            own = field.own_cells(array)
+            array_part(whole, field.whole, field.owned)[...] = own
+            for rank in range(self.peers.count):
+                if rank == self.peers.rank:
+                    continue
+                box = field.part.decomposition.owned(rank, field.whole)
+                if not field.owned.is_empty:
+                    sent[rank].append(own)
+                if not box.is_empty:
+                    places[rank].append(array_part(whole, field.whole, box))
+        self.move(sent, places)
+
+
+def as_message(boxes: Sequence[Array]) -> Bytes:
+    """The cells of some boxes as one message."""
+    return np.concatenate([as_bytes(cells) for cells in boxes])
+
+
+def unpack(message: Bytes, boxes: Sequence[Array]) -> None:
+    """Fill boxes with the cells of a message."""
+    begin = 0
+    for cells in boxes:
+        end = begin + cells.nbytes
+        cells[...] = message[begin:end].view(cells.dtype).reshape(cells.shape)
+        begin = end

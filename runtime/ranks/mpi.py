@@ -1,0 +1,131 @@
+"""Ranks as processes of MPI, through mpi4py."""
+
+from __future__ import annotations
+
+import atexit
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from timetile.runtime.ranks.peers import (
+    WORD_BYTES,
+    Bytes,
+    as_word,
+    failed,
+    missing,
+    text_of_word,
+)
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+DATA, FAILURE = 1, 2
+"""The tags of messages, on a copy of the communicator."""
+
+IMPATIENT_POLLS = 200
+"""Polls before a waiting rank sleeps between two: neighbours are often ready at once."""
+
+NAP_SECONDS = 100e-6
+GRACE_SECONDS = 5.0
+"""Seconds for other ranks to report a failure, before all processes end."""
+
+
+class MpiPeers:
+    """
+    The ranks of a communicator, as seen by a rank. Messages travel on a copy of the
+    communicator. After a failure, the end of the process ends all processes of the communicator.
+    """
+
+    def __init__(self, communicator: MPI.Comm, timeout: float):
+        self.communicator = communicator.Dup()
+        self.rank, self.count = communicator.Get_rank(), communicator.Get_size()
+        self.timeout, self.is_broken = timeout, False
+        self.told: list[MPI.Request] = []
+        """Messages on the way about a failure of the rank."""
+
+    def exchange(self, sent: Mapping[int, Bytes], received: Mapping[int, Bytes]) -> None:
+        """Send and receive messages; see `Peers`."""
+        waiting: dict[int, MPI.Request] = {
+            rank: self.communicator.Irecv(message, rank, DATA) for rank, message in received.items()
+        }
+        sending = {
+            rank: self.communicator.Isend(message, rank, DATA) for rank, message in sent.items()
+        }
+        polls, end = 0, time.monotonic() + self.timeout
+        while waiting or sending:
+            for requests in (waiting, sending):
+                for rank in [rank for rank, request in requests.items() if request.Test()]:
+                    del requests[rank]
+            polls += 1
+            if polls > IMPATIENT_POLLS:
+                self.raise_failure()
+                if time.monotonic() > end:
+                    self.break_off()
+                    raise missing({*waiting, *sending}, self.count, self.timeout)
+                time.sleep(NAP_SECONDS)
+
+    def raise_failure(self) -> None:
+        """Raise RankError if another rank told of a failure."""
+        from mpi4py import MPI
+
+        status = MPI.Status()
+        if not self.communicator.Iprobe(MPI.ANY_SOURCE, FAILURE, status):
+            return
+        word = np.zeros(WORD_BYTES, np.uint8)
+        rank = status.Get_source()
+        self.communicator.Recv(word, rank, FAILURE)
+        self.break_off()
+        raise failed(rank, self.count, text_of_word(word))
+
+    def tell(self, cause: str) -> None:
+        """Tell all other ranks of a failure here."""
+        if self.is_broken:
+            return
+        self.break_off()
+        others = [rank for rank in range(self.count) if rank != self.rank]
+        word = as_word(cause)
+        self.told = [self.communicator.Isend(word, rank, FAILURE) for rank in others]
+
+    def break_off(self) -> None:
+        """Let the end of the process end all processes: some messages stay under way."""
+        if not self.is_broken:
+            self.is_broken = True
+            # Before the end of MPI: MPI would wait for the other processes.
+            atexit.register(self.end)
+
+    def end(self) -> None:
+        """End all processes, after other ranks had time to report the failure."""
+        request, end = self.communicator.Ibarrier(), time.monotonic() + GRACE_SECONDS
+        while not request.Test() and time.monotonic() < end:
+            time.sleep(NAP_SECONDS)
+        self.communicator.Abort(1)
+
+
+def peers_of(communicator: object, timeout: float) -> MpiPeers:
+    """
+    The ranks of a communicator of mpi4py. Raises TypeError for another object, ModuleNotFoundError
+    without mpi4py.
+    """
+    try:
+        from mpi4py import MPI
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            "comm= needs mpi4py and an MPI library; install timetile[mpi]"
+        ) from error
+    if not isinstance(communicator, MPI.Intracomm):
+        raise TypeError(
+            f"comm is a communicator of mpi4py, got {communicator!r}; pass MPI.COMM_WORLD"
+        )
+    return MpiPeers(communicator, timeout)
+
+
+def ranks_beside(communicator: MPI.Comm) -> int:
+    """The number of ranks of a communicator on the machine."""
+    from mpi4py import MPI
+
+    shared = communicator.Split_type(MPI.COMM_TYPE_SHARED)
+    count = shared.Get_size()
+    shared.Free()
+    return count

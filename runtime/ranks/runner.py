@@ -1,0 +1,150 @@
+"""
+Runs time loops on the parts of a rank: some steps, an exchange of ghosts, some steps.
+
+A loop runs as on one process, by the runner of an executor, on the rank's arrays. Before a run, the
+ghosts read by the steps are fresh: taken from the caller's arrays, or exchanged after earlier steps
+made the ghosts stale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from timetile.dialects.series import is_series
+from timetile.dialects.temporal import BroadcastOp, LoopOp, ReduceOp
+from timetile.runtime.arithmetic.cells import Array
+from timetile.runtime.arithmetic.reductions import reduced
+from timetile.runtime.executors.numpy_loops import Progress
+from timetile.runtime.executors.runners import LoopRunner
+from timetile.runtime.host.memory import Memory, ViewMemory, box_cells
+from timetile.runtime.native.loops import rotated
+from timetile.runtime.ranks.cut_program import CutProgram, RankLoop
+from timetile.runtime.ranks.exchange import Exchange, HeldArray, array_part
+
+
+class PartMemory(ViewMemory):
+    """Memory of NumPy arrays: a cut field has the cells of the rank."""
+
+    def __init__(self, program: CutProgram, exchange: Exchange):
+        super().__init__()
+        self.program, self.exchange = program, exchange
+        self.copies: set[int] = set()
+        """Copies of fields, by identity: the ghosts are as stale as those of the field."""
+
+    def extents(self, field: SSAValue) -> tuple[int, ...]:
+        """The cells of a field along each axis."""
+        cut = self.program.field(field)
+        return super().extents(field) if cut is None else cut.shape
+
+    def new(self, op: Operation, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """An array, made once for each operation."""
+        cut = None if isinstance(op, BroadcastOp | LoopOp) else self.program.field(op.results[0])
+        made = super().new(op, shape if cut is None else cut.shape, dtype)
+        if isinstance(op, LoopOp):
+            self.copies.add(id(made))
+        return made
+
+    def reduce(self, op: ReduceOp, buffer: Any) -> Any:
+        """
+        The number made of the cells of a field's box, in the order of one process: each rank
+        gathers the cells of all ranks.
+        """
+        field = self.program.field(op.field)
+        if field is None:
+            return super().reduce(op, buffer)
+        sizes = [high - low for low, high in zip(field.whole.lower, field.whole.upper)]
+        whole = np.empty(sizes, buffer.dtype)
+        self.exchange.gather([(field, buffer, whole)])
+        cells = box_cells(op, whole)
+        return reduced(op.reduction, cells)[()]
+
+
+class PartRunner:
+    """Runs the loops of a rank with the runner of an executor."""
+
+    def __init__(
+        self,
+        program: CutProgram,
+        runner: LoopRunner,
+        exchange: Exchange,
+        progress: Progress | None = None,
+    ):
+        self.program, self.runner, self.exchange = program, runner, exchange
+        self.progress = progress
+        self.own = PartMemory(program, exchange)
+        self.fresh: set[int] = set()
+        """The arrays with fresh ghosts, by identity."""
+        self.changed: set[int] = set()
+        """The arrays changed by some step, by identity."""
+
+    @property
+    def memory(self) -> Memory:
+        """How the host makes fields."""
+        return self.own
+
+    def __call__(
+        self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
+    ) -> Sequence[Any]:
+        run = self.program.loops[loop]
+        if run.part is None:
+            return self.runner(run.loop, steps, buffers, self.given(run, outside, 0, steps))
+        names, done = list(buffers), 0
+        every = 1 if loop.sweep is not None else run.part.steps.data
+        while done < steps:
+            count = min(every, steps - done)
+            self.refresh(loop, run, names, outside)
+            if run.is_idle:
+                names = rotated(names, loop.rotation, count)
+            else:
+                given = self.given(run, outside, done, count)
+                names = list(self.runner(run.loop, count, names, given))
+            written = {id(names[role]) for role in run.written}
+            self.fresh -= written
+            self.changed |= written
+            done += count
+            if self.progress is not None:
+                self.progress(done, steps)
+        return names
+
+    def refresh(
+        self, loop: LoopOp, run: RankLoop, names: Sequence[Array], outside: dict[SSAValue, Any]
+    ) -> None:
+        """Exchange stale ghosts read by steps."""
+        read = [(loop.buffers[role], names[role]) for role in run.exchanged]
+        read += [
+            (field, outside[field])
+            for field in loop.captures
+            if not isinstance(field.owner, BroadcastOp)
+        ]
+        stale: list[HeldArray] = []
+        for value, array in read:
+            if id(array) not in self.fresh:
+                stale.append((self.program.field_of(value), array))
+                if id(array) not in self.own.copies:
+                    self.fresh.add(id(array))
+        if stale:
+            self.exchange.fill(stale)
+
+    def given(
+        self, run: RankLoop, outside: dict[SSAValue, Any], done: int, count: int
+    ) -> dict[SSAValue, Any]:
+        """The captured fields and scalars of a loop of the rank, for some steps of a run."""
+        given: dict[SSAValue, Any] = {}
+        for own in (*run.loop.captures, *run.loop.scalars):
+            value = outside[run.values[own]]
+            if is_series(own):
+                value = value[done : done + count]
+            elif isinstance(own.owner, BroadcastOp) and run.part is not None:
+                value = self.spread(own.owner, run.values[own], value)
+            given[own] = value
+        return given
+
+    def spread(self, op: BroadcastOp, whole: SSAValue, array: Array) -> Array:
+        """The cells of a rank in a field spread along more axes."""
+        field = self.program.field_of(whole)
+        cells = array_part(array, field.whole, field.held)
+        return cells if self.own.is_read_in_place(op) else np.ascontiguousarray(cells)
