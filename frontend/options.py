@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypedDict
 
+from timetile.dialects.decomposition import Decomposition
 from timetile.passes.cells.contract_cells import FpContract
 from timetile.passes.cells.simplify_cells import FpDivision
 from timetile.runtime.cache.store import Cache
@@ -21,3 +23,6 @@ class Options(TypedDict, total=False):
     gpu: int
     threads: int | None
     cache: Cache | bool
+    comm: object
+    parts: Sequence[int] | Decomposition | None
+    exchange_every: int | None

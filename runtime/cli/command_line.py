@@ -134,6 +134,18 @@ def add_program_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_rank_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `run` under mpiexec."""
+    parser.add_argument(
+        "--parts", metavar="MxN",
+        help="under mpiexec, the number of parts along each axis; chosen unless given",
+    )  # fmt: skip
+    parser.add_argument(
+        "--exchange-every", type=positive, metavar="K",
+        help="under mpiexec, the steps between two exchanges; chosen unless given",
+    )  # fmt: skip
+
+
 def add_run_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `run`."""
     add_program_options(parser)
@@ -179,6 +191,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         "--threads", type=positive, metavar="N",
         help="threads of the cpu executor; default TIMETILE_NUM_THREADS, or all cores",
     )  # fmt: skip
+    add_rank_options(parser)
     parser.add_argument(
         "--check", action="store_true", help="compare with another executor, bit for bit"
     )

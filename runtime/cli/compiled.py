@@ -13,6 +13,7 @@ from timetile.dialects.tile import KernelOp
 from timetile.passes.diagnostics import LOGGER
 from timetile.runtime.cli.example import examples
 from timetile.runtime.cli.options import Options
+from timetile.runtime.cli.ranks import parts_of
 from timetile.runtime.cli.terminal import progress
 from timetile.runtime.cli.usage import UsageError
 from timetile.runtime.device.gpu import device
@@ -64,9 +65,9 @@ def check_program_path(path: Path) -> None:
 
 
 def compiled(
-    options: Options, executor: Executor | None, threads: int | None = None
+    options: Options, executor: Executor | None, threads: int | None = None, comm: object = None
 ) -> CompiledProgram:
-    """The program named by the options, compiled."""
+    """The program named by the options, compiled; with `comm` for all ranks of a communicator."""
     if options.pipeline is not None and options.depth is not None:
         raise UsageError(
             "--depth has no effect with --pipeline; write temporal-fusion{depths=N} in the pipeline"
@@ -93,6 +94,9 @@ def compiled(
             gpu=options.device or 0,
             threads=threads,
             cache=not options.no_cache,
+            comm=comm,
+            parts=None if comm is None else parts_of(options.parts),
+            exchange_every=None if comm is None else options.exchange_every,
         )
     except UnicodeDecodeError as error:
         raise UsageError(f"{options.program} is not a text file; give a program in MLIR") from error

@@ -14,6 +14,7 @@ from timetile.runtime.cli.usage import UsageError
 from timetile.runtime.executors.homes import PlaneError
 from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.kernels.assembler import AssemblerError
+from timetile.runtime.ranks.peers import RankError
 
 WRONG_USE, WRONG_KERNEL, INTERRUPTED, TERMINATED = 2, 1, 130, 143
 """Exit statuses: a mistake of the user, a wrong kernel, Ctrl-C, SIGTERM."""
@@ -33,7 +34,7 @@ def sentence(error: BaseException) -> tuple[str, int]:
             if error.filename is None:
                 return f"cannot read or write: {what}", WRONG_USE
             return f"cannot open {error.filename}: {what}", WRONG_USE
-        case UsageError() | PassFailedException():
+        case UsageError() | PassFailedException() | RankError():
             return str(error), WRONG_USE
         case MemoryError():
             what = str(error).rstrip(".") or "it takes more than this machine has"

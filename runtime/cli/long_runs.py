@@ -136,8 +136,11 @@ class SnapshotRun:
         self.done = self.first
         self.written: Path | None = None
 
-    def run(self, tell: Callable[[str], None], shows: bool | None) -> Outcome:
-        """Run. An interruption raises Stopped, with the place, and the way to go on."""
+    def run(self, tell: Callable[[str], None], shows: bool | None, writes: bool = True) -> Outcome:
+        """
+        Run; of several ranks, a single rank writes. An interruption raises Stopped, with the place,
+        and the way to go on.
+        """
         every = self.every
         check_pieces(self.program.function)
         if self.program.executor == "gpu":
@@ -151,7 +154,8 @@ class SnapshotRun:
                     return self.outcome.state
 
                 for step, _ in in_pieces(piece, self.outcome.state, self.steps, every, self.first):
-                    tell(f"wrote {self.save(step)}")
+                    if writes:
+                        tell(f"wrote {self.save(step)}")
         except KeyboardInterrupt as stop:
             raise Stopped(self.where_it_stopped(), stop) from stop
         return self.outcome

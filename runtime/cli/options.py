@@ -51,6 +51,8 @@ class Options(argparse.Namespace):
     quiet: bool
     executor: Executor | None
     threads: int | None
+    parts: str | None
+    exchange_every: int | None
     out: Path | None
     check: bool
     plot: Path | None

@@ -22,6 +22,12 @@ from timetile.runtime.cli.long_runs import FiniteWatch, Outcome, SnapshotRun, Sn
 from timetile.runtime.cli.options import Options
 from timetile.runtime.cli.outputs import check_output
 from timetile.runtime.cli.plotting import Panel, check_picture, panels, plot
+from timetile.runtime.cli.ranks import (
+    check_options_of_ranks,
+    communicator,
+    failing_together,
+    is_speaker,
+)
 from timetile.runtime.cli.snapshots import snapshot_path
 from timetile.runtime.cli.terminal import Log, say
 from timetile.runtime.cli.usage import UsageError
@@ -211,10 +217,19 @@ class Pictures:
 
 
 def run(options: Options, log: Log) -> int:
-    """`timetile run`."""
-    program = compiled(options, options.executor, options.threads)
-    tell: Say = (lambda text: None) if options.quiet else say
-    shows = False if options.quiet else options.progress
+    """`timetile run`, on one process or on all ranks of mpiexec."""
+    comm = communicator()
+    check_options_of_ranks(comm, options)
+    program = compiled(options, options.executor, options.threads, comm)
+    with failing_together(program):
+        return run_program(program, options)
+
+
+def run_program(program: CompiledProgram, options: Options) -> int:
+    """Run a compiled program; of several ranks, rank 0 says and writes the results."""
+    speaks = is_speaker(program)
+    tell: Say = say if speaks and not options.quiet else (lambda text: None)
+    shows = options.progress if speaks and not options.quiet else False
     check_options(options, program)
     snapshots = snapshots_of(options)
     values = gathered(program, options)
@@ -227,14 +242,17 @@ def run(options: Options, log: Log) -> int:
         copies = [np.copy(value) if np.ndim(value) else value for value in values]
     pictures = None if options.plot is None else Pictures(program, values, options.plot)
     if snapshots is not None:
-        outcome = SnapshotRun(program, values, snapshots, options).run(tell, shows)
+        outcome = SnapshotRun(program, values, snapshots, options).run(tell, shows, speaks)
     else:
         watch = FiniteWatch(program, values)
         try:
             outcome = execute(program, values, options.steps, options.first_step or 0, shows)
         except KeyboardInterrupt as stop:
             raise Stopped(INTERRUPTED, stop) from stop
-        watch.look(f"after {outcome.steps} steps")
+        if speaks:
+            watch.look(f"after {outcome.steps} steps")
+    if not speaks:
+        return 0
     report(program, outcome, tell)
     same = not options.check or check(program, values, copies, options, tell)
     if options.out is not None:

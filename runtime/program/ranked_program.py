@@ -117,7 +117,7 @@ class RankedProgram(CompiledProgram):
             self.module, domain, self.decomposition, peers.rank, self.exchange_every
         )
         check_cut_operations(self.function, self.cut)
-        self.has_agreed = False
+        self.has_agreed, self.was_told = False, False
 
     @property
     def part(self) -> tuple[slice, ...]:
@@ -138,6 +138,7 @@ class RankedProgram(CompiledProgram):
         except RankError:
             raise
         except BaseException as error:
+            self.was_told = True
             if self.has_agreed:
                 self.peers.tell(f"{type(error).__name__}: {error}")
             else:

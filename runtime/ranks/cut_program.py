@@ -84,7 +84,7 @@ class CutProgram:
     def field(self, value: SSAValue) -> CutField | None:
         """The field behind a value, if cut; None for a number, or a field of fewer axes."""
         if value not in self.fields:
-            bounds = next(filter(None, map(bounds_of, names_of(memory_of(value)))), None)
+            bounds = next(filter(None, map(cells_of_field, names_of(memory_of(value)))), None)
             if bounds is None or len(bounds.lower) != len(self.domain.box.lower):
                 return None
             self.fields[value] = CutField(bounds, self.part)
@@ -97,7 +97,7 @@ class CutProgram:
         return self.fields[value]
 
 
-def bounds_of(value: SSAValue) -> CellBox | None:
+def cells_of_field(value: SSAValue) -> CellBox | None:
     """The bounds of a field; None for another value."""
     kind = value.type
     if not isinstance(kind, FieldType) or not isinstance(kind.bounds, StencilBoundsAttr):

@@ -32,7 +32,14 @@ GENERATED = {"docs/reference.md", "docs/walkthrough.md"}
 RUN_BY_ANOTHER_TEST = {"docs/systems.md": "test_systems_page.py"}
 """Pages with place holders in `sh` blocks, and the test that fills the place holders."""
 
-SHOWN = ("pip install ", "make ", "python benchmarks/", "python docs/", "timetile doctor")
+SHOWN = (
+    "pip install ",
+    "mpiexec ",
+    "make ",
+    "python benchmarks/",
+    "python docs/",
+    "timetile doctor",
+)
 """Commands of `console` blocks: such commands install, need a GPU, or depend on the machine."""
 
 OWN_TOOLS = ("timetile", "xdsl-opt")

@@ -1,0 +1,189 @@
+"""
+Programs on processes of MPI: the bits of one process, and an end with a sentence where a process
+fails, dies or differs. Processes take seconds to start: each test starts as few as can show its
+statement.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from timetile.runtime.cli import main
+
+ROOT = Path(__file__).parents[2]
+BESIDE = Path(sys.executable).parent / "mpiexec"
+MPIEXEC = str(BESIDE) if BESIDE.exists() else shutil.which("mpiexec")
+
+pytestmark = [
+    pytest.mark.skipif(MPIEXEC is None, reason="mpiexec is missing: install mpich or Open MPI"),
+    pytest.mark.skipif(
+        importlib.util.find_spec("mpi4py") is None, reason="mpi4py is missing: timetile[mpi]"
+    ),
+    # Processes of MPI wait for each other: two tests at once would take the cores from both.
+    pytest.mark.xdist_group("mpi"),
+]
+
+LONGEST = 100
+"""Seconds after which a run of a test hangs."""
+
+
+def started(
+    count: int, *command: str, options: tuple[str, ...] = (), **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """A command on several processes."""
+    assert MPIEXEC is not None
+    return subprocess.run(
+        [MPIEXEC, *options, "-n", str(count), *command],
+        capture_output=True,
+        text=True,
+        timeout=LONGEST,
+        env={**os.environ, "TIMETILE_NUM_THREADS": "1", **environment},
+    )
+
+
+def script(
+    count: int, text: str, *, options: tuple[str, ...] = (), **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Python code on several processes, after imports and a program of a plate."""
+    return started(count, sys.executable, "-c", PLATE + text, options=options, **environment)
+
+
+PLATE = """
+import os, sys, time
+import numpy as np
+import timetile
+from mpi4py import MPI
+
+comm = MPI.COMM_WORLD
+@timetile.stencil(boundary=("periodic", ("mirror", "keep")))
+def plate(u: timetile.Field, k: timetile.Scalar):
+    u.next = u[0, 0] + k * (u[-1, -1] - 2 * u[1, 0] + u[0, 1])
+start = {"u": np.random.default_rng(1).random((17, 13))}
+"""
+
+
+def test_processes_end_with_the_bits_of_one():
+    """Six processes are six ranks, then four and two, then three, two and one."""
+    done = script(
+        6,
+        """
+alone = plate.on(executor="numpy").advance(start, steps=7, k=0.1)
+for group in ([6], [4, 2], [3, 2, 1]):
+    color = sum(comm.rank >= sum(group[: k + 1]) for k in range(len(group)))
+    part = comm.Split(color)
+    model = plate.on(comm=part, executor="cpu" if part.size == 6 else "numpy", exchange_every=2)
+    ranked = model.advance(start, steps=7, k=0.1)
+    assert alone["u"].tobytes() == ranked["u"].tobytes()
+    sys.stdout.write(f"{part.size} ranks are right\\n")
+""",
+    )
+    assert done.returncode == 0, done.stderr
+    assert Counter(done.stdout.splitlines()) == {
+        "6 ranks are right": 6,
+        "4 ranks are right": 4,
+        "3 ranks are right": 3,
+        "2 ranks are right": 4,
+        "1 ranks are right": 1,
+    }
+
+
+def test_the_command_line_runs_on_processes(tmp_path: Path):
+    program, files = (
+        str(ROOT / "examples" / "heat2d.mlir"),
+        [tmp_path / "1.npz", tmp_path / "2.npz"],
+    )
+    line = ["run", program, "--steps", "5", "--random", "1", "--executor", "cpu", "--out"]
+    done = started(2, str(BESIDE.parent / "timetile"), *line, str(files[1]), "--parts", "2x1")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("wrote") == 1
+    assert main([*line, str(files[0])]) == 0
+    alone, ranked = (np.load(file) for file in files)
+    for name in alone.files:
+        assert alone[name].tobytes() == ranked[name].tobytes()
+
+
+def test_a_process_that_fails_ends_all_with_the_cause():
+    done = script(
+        3,
+        """
+program = plate.on(comm=comm, executor="numpy", exchange_every=1).program((17, 13))
+def progress(done, total):
+    if done == 3 and comm.rank == 1:
+        raise MemoryError("no more cells")
+try:
+    program(start["u"].copy(), start["u"].copy(), 0.1, 9, progress=progress)
+except Exception as error:
+    sys.stderr.write(f"[{comm.rank}] {error}\\n")
+    raise SystemExit(3)
+""",
+    )
+    assert done.returncode != 0
+    assert "[0] rank 1 of 3 failed: MemoryError: no more cells" in done.stderr
+    assert "[1] no more cells" in done.stderr
+    assert "[2] rank 1 of 3 failed: MemoryError: no more cells" in done.stderr
+
+
+KILLED = """
+program = plate.on(comm=comm, executor="numpy", exchange_every=1).program((17, 13))
+def progress(done, total):
+    if done == 3 and comm.rank == 1:
+        os.kill(os.getpid(), 9)
+try:
+    program(start["u"].copy(), start["u"].copy(), 0.1, 9, progress=progress)
+except Exception as error:
+    sys.stderr.write(f"[{comm.rank}] {error}\\n")
+    raise SystemExit(3)
+"""
+
+
+def test_a_process_that_dies_ends_all():
+    done = script(2, KILLED, TIMETILE_RANKS_TIMEOUT="60")
+    assert done.returncode != 0
+
+
+def test_processes_name_a_process_that_sends_nothing():
+    done = script(
+        2,
+        """
+program = plate.on(comm=comm, executor="numpy", exchange_every=1).program((17, 13))
+def progress(done, total):
+    if done == 3 and comm.rank == 1:
+        time.sleep(60)
+try:
+    program(start["u"].copy(), start["u"].copy(), 0.1, 9, progress=progress)
+except Exception as error:
+    sys.stderr.write(f"[{comm.rank}] {error}\\n")
+    raise SystemExit(3)
+""",
+        TIMETILE_RANKS_TIMEOUT="2",
+    )
+    assert done.returncode != 0
+    assert "rank 1 of 2 sent nothing for 2 s: the process died, hangs, or computes longer" in (
+        done.stderr
+    )
+
+
+def test_processes_with_other_arrays_are_refused():
+    done = script(
+        2,
+        """
+start["u"][3, 3] += comm.rank
+try:
+    plate.on(comm=comm, executor="numpy").advance(start, steps=7, k=0.1)
+except Exception as error:
+    sys.stderr.write(f"[{comm.rank}] {error}\\n")
+    raise SystemExit(3)
+""",
+    )
+    assert done.returncode == 3
+    for rank in (0, 1):
+        assert f"[{rank}] nothing has run, as ranks 0 and 1 of 2 differ in u" in done.stderr
