@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
-from timetile.dialects.temporal import GatherOp
-from timetile.runtime.arithmetic.cells import Array
+from timetile.dialects.temporal import GatherOp, ReduceOp
+from timetile.lowering.reduction_kernels import rounds_of
+from timetile.runtime.arithmetic.cells import Array, dtype_of
 from timetile.runtime.device.gpu import Device
 from timetile.runtime.host.cell_nests import FarMemory, NestPlaces
 from timetile.runtime.kernels.gathering import GatherFrame
@@ -37,6 +38,8 @@ class DeviceMemory(FarMemory):
         super().__init__()
         self.device, self.stream = on, stream
         self.fields: dict[Operation, DeviceBuffer] = {}
+        self.numbers: dict[tuple[ReduceOp, int], DeviceBuffer] = {}
+        """The numbers of the rounds of reductions."""
         self.places: dict[bytes, DeviceBuffer] = {}
         """Lists of places by their bits, the list used last at the end."""
         self.staging = DeviceBuffer(0, 0)
@@ -114,8 +117,26 @@ class DeviceMemory(FarMemory):
         pointers = [target.pointer, source.pointer, *(p.pointer for p in frame.places(places))]
         self.device.gather(frame, pointers, self.stream)
 
+    def reduce(self, op: ReduceOp, buffer: Any) -> Any:
+        if not self.is_far(buffer):
+            return super().reduce(op, buffer)
+        numbers = np.empty(1, dtype_of(op.result.type))
+        pointer = buffer.pointer
+        for place, made in enumerate(rounds_of(op)):
+            if (op, place) not in self.numbers:
+                size = made.blocks * numbers.itemsize
+                self.numbers[op, place] = DeviceBuffer(self.device.allocate(size), size)
+            target = self.numbers[op, place].pointer
+            self.device.reduce(made, pointer, target, self.stream)
+            pointer = target
+        self.device.synchronize(self.stream)
+        self.device.download(numbers, pointer)
+        return numbers[0]
+
     def close(self) -> None:
-        """Free the fields, places and room of the program."""
+        """Free the fields, numbers, places and room of the program."""
+        while self.numbers:
+            self.device.free(self.numbers.popitem()[1].pointer)
         while self.fields:
             self.device.free(self.fields.popitem()[1].pointer)
         while self.places:

@@ -11,6 +11,8 @@ from threading import Lock, RLock
 from typing import Any
 
 from timetile.lowering.ptx.symbols import report_symbol
+from timetile.lowering.ptx.symbols import symbol as name_in_ptx
+from timetile.lowering.reduction_kernels import Round
 from timetile.lowering.tile_to_gpu.message_buffers import launch_words
 from timetile.passes.diagnostics import CompileError
 from timetile.passes.targets.isa import version_of
@@ -19,6 +21,8 @@ from timetile.runtime.device.gpu_memory import GpuMemory
 from timetile.runtime.host.halos import COMPARE_HALOS, WARPS_OF_A_BLOCK, HaloFrame
 from timetile.runtime.kernels.gathering import THREADS, GatherFrame, gather_name, gather_text
 from timetile.runtime.kernels.kernel import Kernel
+from timetile.runtime.kernels.reducing import OLDEST_ARCH, round_text
+from timetile.runtime.kernels.reducing import THREADS as BLOCK
 from timetile.runtime.machine.driver import checked
 
 DEFAULT_SHARED_BYTES = 48 << 10
@@ -67,6 +71,8 @@ class Device(GpuMemory):
         """
         self.gathering: dict[str, Any] = {}
         """The functions that read and write fields at computed places, by name."""
+        self.reducing: dict[Round, Any] = {}
+        """The functions of the rounds of reductions."""
         self.one_comparison = Lock()
         self.one_report = Lock()
 
@@ -292,6 +298,19 @@ class Device(GpuMemory):
                 0, stream, arguments.address, 0,
             )
         )  # fmt: skip
+
+    def reduce(self, made: Round, source: int, target: int, stream: int) -> None:
+        """Make the numbers of a round of a reduction, of cells and to numbers at two pointers."""
+        with self.one_load:
+            if made not in self.reducing:
+                text = round_text(made, OLDEST_ARCH).encode() + b"\0"
+                self.reducing[made] = self.function(text, name_in_ptx(made.name))
+        arguments = LaunchArguments((source, target), (ctypes.c_void_p,) * 2)
+        checked(
+            self.cuda.cuLaunchKernel(
+                self.reducing[made], made.grid, 1, 1, BLOCK, 1, 1, 0, stream, arguments.address, 0
+            )
+        )
 
     def resident_tiles(self, kernel: Kernel) -> int:
         """

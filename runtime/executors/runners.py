@@ -18,7 +18,8 @@ from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp, ScratchOp, StepVa
 from timetile.lowering.plan_launches import parts_of_step
 from timetile.lowering.tile_to_gpu.message_buffers import launch_words
 from timetile.passes.diagnostics import refuse
-from timetile.runtime.arithmetic.cells import Array, dtype_of
+from timetile.runtime.arithmetic.cells import dtype_of
+from timetile.runtime.executors.checked_memory import BufferMemory, CellsMemory
 from timetile.runtime.executors.homes import MarkedCells
 from timetile.runtime.executors.numpy_loops import Progress, run_loop
 from timetile.runtime.executors.planes import PlanesLaunch
@@ -227,66 +228,6 @@ class PlanesRunner(PlannedRunner):
         target.data[:] = source.data
         target.known[:] = source.known
         return []
-
-
-class CellsMemory(ArrayMemory):
-    """
-    Memory with fields of cells marked as set or unset, and arrays for memory used by the host only.
-    """
-
-    def read(self, buffer: Any, place: int, dtype: np.dtype[Any]) -> Any:
-        """A cell of a buffer, read by the host."""
-        return super().read(
-            buffer.data if isinstance(buffer, MarkedCells) else buffer, place, dtype
-        )
-
-    def write(self, buffer: Any, place: int, value: Any) -> None:
-        """Write a cell of a buffer, and mark the cell as set."""
-        if isinstance(buffer, MarkedCells):
-            super().write(buffer.known, place, True)
-            buffer = buffer.data
-        super().write(buffer, place, value)
-
-    def new(self, op: Operation, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-        """A new buffer of unset cells."""
-        return MarkedCells.of(super().new(op, shape, dtype), known=False)
-
-    def contents(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        """The cells of a buffer as an array."""
-        return buffer.data
-
-    def fill(self, buffer: Any, cells: Array) -> None:
-        """Fill a buffer with the cells of an array, and mark all as set."""
-        buffer.data[...] = cells
-        buffer.known[...] = True
-
-
-class BufferMemory(ArrayMemory):
-    """Memory with fields checked for races, and arrays for memory used by the host only."""
-
-    def read(self, buffer: Any, place: int, dtype: np.dtype[Any]) -> Any:
-        """A cell of a buffer, read by the host."""
-        return super().read(buffer.data if isinstance(buffer, Buffer) else buffer, place, dtype)
-
-    def write(self, buffer: Any, place: int, value: Any) -> None:
-        """Write a cell of a buffer, and mark the cell as set."""
-        if isinstance(buffer, Buffer):
-            buffer.unset[place] = False
-            buffer = buffer.data
-        super().write(buffer, place, value)
-
-    def new(self, op: Operation, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-        """A new buffer of unset cells."""
-        return Buffer(super().new(op, shape, dtype), unset=True)
-
-    def contents(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        """The cells of a buffer as an array."""
-        return buffer.data.reshape(shape)
-
-    def fill(self, buffer: Any, cells: Array) -> None:
-        """Fill a buffer with the cells of an array, and mark all as set."""
-        buffer.data[:] = cells.reshape(-1)
-        buffer.unset[:] = False
 
 
 class SimtRunner(PlannedRunner):

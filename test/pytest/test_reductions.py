@@ -7,9 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import f32, f64
+from xdsl.ir import Attribute
 
 import timetile
 from support.fixed_order import JOIN, in_order
+from timetile.dialects.temporal import Reduction
+from timetile.lowering.reduction_kernels import Round
+from timetile.runtime.kernels.assembler import assemble, assembler_version
+from timetile.runtime.kernels.reducing import OLDEST_ARCH, round_code, round_text
 from timetile.runtime.program.compiled_program import Executor
 
 
@@ -75,6 +81,44 @@ def test_zeros_and_numbers_that_are_none(executor: Executor):
     assert str(number("total", -0.0, -0.0)) == "-0.0"
     assert np.isnan(number("maximum", 1.0, np.nan, 2.0))
     assert number("maximum", -np.inf, -np.inf) == -np.inf
+
+
+@pytest.mark.parametrize("kind", list(Reduction))
+@pytest.mark.parametrize("element", [f32, f64], ids=str)
+def test_kernels_are_assembled(kind: Reduction, element: Attribute):
+    if assembler_version() is None:
+        pytest.skip("no assembler")
+    made = Round(kind, element, 3000, (7, 5), (40000, 3001), 3, 7 * 40000)
+    kernel = assemble(round_text(made, OLDEST_ARCH), "sm_90")
+    assert kernel.spill_bytes == 0 and made.blocks == 7 * 5 * 3
+
+
+def test_a_warp_reads_whole_lines_and_writes_one_number():
+    """A kernel on a field beyond 2^31 cells has indices of 64 bits."""
+    made = Round(Reduction.TOTAL, f64, 70, (3, 5), (400, 80), 7, 3000)
+    text = str(round_code(made))
+    assert text.count("simt.override") == 3 and text.count("simt.shuffle") == 5
+    assert "[%30 + 7]" in text and "[%30 + 71]" in text and text.count("simt.store") == 1
+    far = Round(Reduction.TOTAL, f64, 70, (3, 5), (2**30, 80), 7, 2**32)
+    assert "arith.extsi" in str(round_code(far)) and "arith.extsi" not in text
+
+
+@pytest.mark.parametrize("executor", ["simt", "ptx"])
+def test_a_kernel_that_reads_an_unset_cell_is_reported(executor: Executor):
+    """Of a scratch field with nine cells a sweep writes eight."""
+    field = "!stencil.field<[0,9]xf64>"
+    text = f"""
+func.func @unset(%u: {field}) -> f64 {{
+  %s = stencil.alloc : {field}
+  %a = stencil.load %u : {field} -> !stencil.temp<?xf64>
+  stencil.store %a to %s(<[0], [8]>) : !stencil.temp<?xf64> to {field}
+  %r = temporal.reduce total %s in <[0], [9]> : {field} -> f64
+  return %r : f64
+}}
+"""
+    program = timetile.compile(text, executor=executor, cache=False)
+    with pytest.raises(Exception, match="stores a value that was never set"):
+        program(np.arange(9.0))
 
 
 def test_a_reduction_reads_the_sweeps_before():

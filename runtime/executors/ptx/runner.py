@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation
 
-from timetile.dialects.temporal import GatherOp
+from timetile.dialects.temporal import GatherOp, ReduceOp
 from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
 from timetile.lowering.ptx.symbols import symbol
+from timetile.lowering.reduction_kernels import rounds_of
 from timetile.lowering.tile_to_gpu.message_buffers import launch_words
 from timetile.runtime.executors.numpy_loops import Progress
 from timetile.runtime.executors.ptx.accesses import PARAMETERS
@@ -27,6 +28,8 @@ from timetile.runtime.host.functions import HostValues
 from timetile.runtime.kernels.gathering import THREADS, GatherFrame, gather_name, gather_text
 from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.kernels.of_program import ProgramKernels
+from timetile.runtime.kernels.reducing import OLDEST_ARCH, round_text
+from timetile.runtime.kernels.reducing import THREADS as BLOCK
 
 
 class FieldOfPtx(Buffer):
@@ -86,6 +89,17 @@ class FieldMemory(FarMemory):
 
     def gather(self, op: GatherOp, target: Any, source: Any, places: Sequence[Any]) -> None:
         self.launch(GatherFrame.of(op), target, source, places)
+
+    def reduce(self, op: ReduceOp, buffer: Any) -> Any:
+        """The number made by the kernels of a reduction, as printed for a GPU."""
+        if not self.is_far(buffer):
+            return super().reduce(op, buffer)
+        for made in rounds_of(op):
+            numbers = FieldOfPtx(np.zeros(made.blocks, buffer.cell), unset=True)
+            entry = parse_module(round_text(made, OLDEST_ARCH))[symbol(made.name)]
+            PtxLaunch(Program(entry), made.grid, BLOCK, 0, [buffer, numbers]).run()
+            buffer = numbers
+        return buffer.data.view(buffer.cell)[0]
 
 
 class PtxRunner(PlannedRunner):

@@ -1,0 +1,202 @@
+"""Kernels of reductions: a warp for each block of a row, the code of a thread by the emitter.
+
+The lanes of a block, in the order fixed by `temporal.reduce`, are the lanes of a warp: a lane reads
+32 cells, 32 apart, so that a warp reads whole lines, and the lanes meet in halves by shuffles:
+```
+gpu.func @reduce.total.f64(%source: memref<5000xf64, 1>, %target: memref<5xf64, 1>) kernel {
+  ...
+  %v = simt.override %none from %source[%i + 32] mask %m
+  %b = arith.addf %a, %v : f64
+  ...
+  %o = simt.shuffle %b delta 16 : f64
+```
+A reduction is a kernel for each round; the numbers of a round are the cells of the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects import arith, gpu
+from xdsl.dialects.builtin import (
+    FloatAttr,
+    IntegerType,
+    ModuleOp,
+    StringAttr,
+    i32,
+    i64,
+)
+from xdsl.dialects.gpu import BlockIdOp, DimensionAttr, DimensionEnum, ThreadIdOp
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from timetile.dialects.cell_types import CELL_TYPES
+from timetile.dialects.simt import OverrideOp, ShuffleOp, StoreOp
+from timetile.dialects.simt.buffers import GLOBAL_SPACE, buffer_type
+from timetile.dialects.syntax import field_bounds
+from timetile.dialects.temporal.reduce import BLOCK_CELLS, IDENTITY, LANES, ReduceOp, Reduction
+from timetile.dialects.tile import LaunchAttr
+from timetile.dialects.verified import float_type
+from timetile.lowering.emitter import Emitter
+from timetile.lowering.launch_facts import set_launch_facts
+
+WARPS = 4
+"""Warps of a block of threads."""
+
+MOST_CELLS = 2**31 - BLOCK_CELLS
+"""Cells of a field with indices of 32 bits."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """
+    A round of a reduction: rows of `cells` cells, at distances along up to two axes of `rows`, from
+    cell `first` of `size` cells of the source.
+    """
+
+    kind: Reduction
+    element: Attribute
+    cells: int
+    rows: tuple[int, int]
+    distances: tuple[int, int]
+    first: int
+    size: int
+
+    @property
+    def blocks_of_row(self) -> int:
+        """Blocks of cells in a row."""
+        return -(-self.cells // BLOCK_CELLS)
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of cells: the numbers made."""
+        return prod(self.rows) * self.blocks_of_row
+
+    @property
+    def grid(self) -> int:
+        """Blocks of threads of a launch."""
+        return -(-self.blocks // WARPS)
+
+    @property
+    def width(self) -> IntegerType:
+        """The type of indices."""
+        return i32 if self.size <= MOST_CELLS else i64
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel."""
+        return f"reduce.{self.kind}.{CELL_TYPES[self.element].llvm}"
+
+
+def rounds_of(op: ReduceOp) -> Iterator[Round]:
+    """The rounds of a reduction; of one cell there is a round, too, that copies the cell."""
+    kind, element, bounds = op.reduction, op.result.type, field_bounds(op.field)
+    sizes = [high - low for low, high in zip(bounds.lb, bounds.ub)]
+    steps = [prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
+    first = sum((a - b) * step for a, b, step in zip(op.box.lb, bounds.lb, steps))
+    rows, far = [1, 1, *op.sizes[:-1]][-2:], [0, 0, *steps[:-1]][-2:]
+    last = Round(
+        kind, element, op.sizes[-1], (rows[0], rows[1]), (far[0], far[1]), first, prod(sizes)
+    )
+    yield last
+    while last.blocks > 1:
+        last = Round(kind, element, last.blocks, (1, 1), (0, 0), 0, last.blocks)
+        yield last
+
+
+def joined(emit: Emitter, kind: Reduction, a: SSAValue, b: SSAValue) -> SSAValue:
+    """The number made of two."""
+    none = arith.FastMathFlagsAttr("none")
+    match kind:
+        case Reduction.TOTAL:
+            return emit.add(arith.AddfOp(a, b, flags=none)).result
+        case Reduction.MAXIMUM:
+            return emit.add(arith.MaximumfOp(a, b, flags=none)).result
+        case Reduction.MINIMUM:
+            return emit.add(arith.MinimumfOp(a, b, flags=none)).result
+
+
+class RoundCode:
+    """Emits the code of a thread for a round."""
+
+    def __init__(self, made: Round):
+        self.round = made
+        sizes = (made.size, made.blocks)
+        kinds = [buffer_type(made.element, cells, GLOBAL_SPACE) for cells in sizes]
+        self.entry = Block(arg_types=kinds)
+        self.source, self.target = self.entry.args
+        self.emit = Emitter(self.entry)
+
+    def make(self) -> gpu.ModuleOp:
+        """The gpu.module of the kernel, with the facts of its launch."""
+        made, emit = self.round, self.emit
+        along = DimensionAttr(DimensionEnum.X)
+        thread = emit.add(arith.IndexCastOp(emit.add(ThreadIdOp(along)).result, i32)).result
+        lane, warp = emit.split(thread, LANES)
+        number = emit.add(arith.IndexCastOp(emit.add(BlockIdOp(along)).result, i32)).result
+        block = emit.add_int(emit.mul_int(number, WARPS), warp)
+        is_block = emit.compare("ult", block, made.blocks)
+        result = self.lanes_met(self.lane_number(lane, block, is_block))
+        is_first = emit.all_of([is_block, emit.compare("eq", lane, 0)])
+        emit.add(StoreOp([result], self.target, block, 0, is_first))
+        emit.add(gpu.ReturnOp([]))
+        return self.module()
+
+    def lane_number(self, lane: SSAValue, block: SSAValue, is_block: SSAValue) -> SSAValue:
+        """The number of a lane: of every 32nd cell of its block."""
+        made, emit = self.round, self.emit
+        part, row = emit.split(block, made.blocks_of_row)
+        inner, outer = emit.split(row, made.rows[1])
+        begin = emit.add_int(emit.mul_int(part, BLOCK_CELLS), lane)
+        index = emit.extend(begin, made.width)
+        for place, distance in zip((outer, inner), made.distances):
+            if distance:
+                far = emit.mul_int(emit.extend(place, made.width), distance)
+                index = emit.add_int(index, far)
+        none = FloatAttr(IDENTITY[made.kind], float_type(made.element))
+        identity = emit.constant(none, made.element)
+        cells: list[SSAValue] = []
+        for turn in range(0, min(made.cells, BLOCK_CELLS), LANES):
+            inside = emit.compare("slt", begin, made.cells - turn)
+            mask = emit.all_of([is_block, inside])
+            assert mask is not None
+            read = OverrideOp([identity], self.source, index, made.first + turn, mask)
+            cells.append(emit.add(read).results[0])
+        number = identity
+        for cell in cells:
+            number = joined(emit, made.kind, number, cell)
+        return number
+
+    def lanes_met(self, number: SSAValue) -> SSAValue:
+        """The numbers of all lanes, joined in halves: the number of lane 0."""
+        half = LANES // 2
+        while half:
+            other = self.emit.add(ShuffleOp(number, half)).result
+            number = joined(self.emit, self.round.kind, number, other)
+            half //= 2
+        return number
+
+    def module(self) -> gpu.ModuleOp:
+        """The gpu.module around the code."""
+        made, threads = self.round, WARPS * LANES
+        function = gpu.FuncOp(
+            made.name,
+            (self.entry.arg_types, []),
+            Region(self.entry),
+            kernel=True,
+            known_block_size=[threads, 1, 1],
+        )
+        module = gpu.ModuleOp.create(
+            properties={"sym_name": StringAttr(made.name)}, regions=[Region(Block([function]))]
+        )
+        facts = LaunchAttr(
+            steps=1, roles=[], grid=made.grid, block=threads, shared_bytes=0, occupancy=1
+        )
+        set_launch_facts(module, facts)
+        return module
+
+
+def reduction_kernel(made: Round) -> ModuleOp:
+    """A module with the kernel of a round, at the level of threads."""
+    return ModuleOp([RoundCode(made).make()])
