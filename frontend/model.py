@@ -12,12 +12,13 @@ from timetile.dialects.cell_types import CELL_TYPES, FIELD_DTYPES
 from timetile.frontend.arrays import check_array, shape_of, type_of
 from timetile.frontend.field_types import DType, FieldTypes, elements_of
 from timetile.frontend.functions import STEP
+from timetile.frontend.keeping import keeper_of
 from timetile.frontend.module import computing_type, module_of
 from timetile.frontend.numbers import NumberKey, NumberProgram
 from timetile.frontend.options import Options
 from timetile.frontend.runs import State, StateRun, checked_series
 from timetile.frontend.steps import Step
-from timetile.frontend.stopping import EndCondition, advanced_until
+from timetile.frontend.stopping import EndCondition, advanced_in_pieces
 from timetile.runtime.explain.data import Explanation
 from timetile.runtime.host.arrays import checked_scalar, is_numpy_array
 from timetile.runtime.machine.floating_point import in_standard_modes
@@ -169,6 +170,7 @@ class Model:
         steps: int = 1,
         *,
         until: Any = None,
+        keep: Any = None,
         every: float = 1,
         first_step: float = 0,
         stream: Any = None,
@@ -198,17 +200,25 @@ class Model:
         `timetile.maximum`, `minimum` and `total`. The state has the number of steps done as
         `state.steps`, and whether `until` ended the run as `state.stopped`.
 
+        `keep` keeps a state after every `every` steps and at the end, with arrays of NumPy of its
+        own: a list gets the states, a function is called with each state, and a path is of a Zarr
+        group with an array for each assigned field, along a first axis of snapshots, and their
+        steps as `step`. A group is written while the run goes on; a run with `first_step` appends.
+
         Raises TypeError or ValueError for an array or a scalar missing, unknown, or of a wrong
         shape or type; CompileError if the step cannot be compiled for the arrays. A RuntimeWarning
         names fields, in NumPy arrays, with cells that became NaN or infinite.
         """
-        if until is None:
+        if until is None and keep is None:
             advanced = self._advanced(state, steps, stream, scalars, checked_steps(first_step))
             self._warn(state, advanced, f"after {steps} steps")
             return State(advanced, steps, stopped=False)
         run = self._run(state, steps, stream, scalars, checked_steps(first_step))
-        condition = EndCondition(run, until, self._numbers, self.options)
-        stopped = advanced_until(run, condition, checked_steps(steps), every)
+        condition = None
+        if until is not None:
+            condition = EndCondition(run, until, self._numbers, self.options)
+        with keeper_of(keep, run, state) as keeper:
+            stopped = advanced_in_pieces(run, checked_steps(steps), every, condition, keeper.keep)
         self._held = run.spare()
         ended = State(run.state(state), run.done, stopped=stopped)
         self._warn(state, ended, f"after {run.done} steps")

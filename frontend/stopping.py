@@ -113,17 +113,25 @@ class EndCondition:
         return program.run(arrays, self.run.scalars, self.run.stream)
 
 
-def advanced_until(run: StateRun, condition: EndCondition, steps: int, every: object) -> bool:
+def advanced_in_pieces(
+    run: StateRun,
+    steps: int,
+    every: object,
+    condition: EndCondition | None,
+    keep: Callable[[], None],
+) -> bool:
     """
-    Advance by at most `steps` steps, with a check after every `every` steps. Returns whether the
-    condition ended the run. Raises ValueError for an `every` below 1.
+    Advance by at most `steps` steps, with a stop after every `every` steps and at the end: `keep`
+    is called, and after `every` steps the condition asked. Returns whether the condition ended the
+    run. Raises ValueError for an `every` below 1.
     """
-    between = checked_count(every, "a run is checked after every so many steps, an int")
+    between = checked_count(every, "a run stops after every so many steps, an int")
     if between < 1:
-        raise ValueError(f"a run is checked after every so many steps, 1 or more, got {every}")
+        raise ValueError(f"a run stops after every so many steps, 1 or more, got {every}")
     while run.done < steps:
         count = min(between, steps - run.done)
         run.go(count)
-        if count == between and condition.holds():
+        keep()
+        if condition is not None and count == between and condition.holds():
             return True
     return False

@@ -33,7 +33,7 @@ from timetile.frontend.symbols import (
 
 TAKEN = {
     "state": "advance", "steps": "advance", "stream": "advance", "every": "snapshots",
-    "first_step": "advance", "until": "advance",
+    "first_step": "advance", "until": "advance", "keep": "advance",
 }  # fmt: skip
 """Names of arguments of `Model`'s methods with scalars by name."""
 

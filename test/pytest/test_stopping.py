@@ -170,7 +170,7 @@ def test_a_condition_without_a_meaning_is_refused(
 
 
 def test_a_run_is_checked_after_a_positive_number_of_steps():
-    with pytest.raises(ValueError, match="checked after every so many steps, 1 or more, got 0"):
+    with pytest.raises(ValueError, match="a run stops after every so many steps, 1 or more, got 0"):
         jacobi.advance({"u": noise(9, 9), "f": noise(9, 9)}, 4, every=0, until=always)
 
 
