@@ -80,6 +80,10 @@ class Memory(Protocol):
         """Set all cells of a field."""
         ...
 
+    def note_change(self, array: Array) -> None:
+        """The host has filled an array itself."""
+        ...
+
     def gather(self, op: GatherOp, target: Any, source: Any, places: Sequence[Any]) -> None:
         """Set all cells of a field to cells of another field at computed places."""
         ...
@@ -129,6 +133,9 @@ class ArrayMemory:
     def fill(self, buffer: Any, cells: Array) -> None:
         """Fill a buffer with the cells of an array."""
         buffer[...] = cells
+
+    def note_change(self, array: Array) -> None:
+        """The host has filled an array: nothing is kept about arrays."""
 
     def gather(self, op: GatherOp, target: Any, source: Any, places: Sequence[Any]) -> None:
         """Set all cells of an array to cells of another array at computed places."""
@@ -278,6 +285,7 @@ def copy_memory(memory: Memory, name: SSAValue, source: Any, target: Any) -> Non
     cells = np.array(source if near else memory.contents(source, shape, dtype))
     if is_numpy_array(target):
         target[...] = cells.reshape(target.shape)
+        memory.note_change(target)
     else:
         memory.fill(target, cells)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,9 @@ from timetile.runtime.ranks.runner import PartRunner
 
 RANK_EXECUTORS = ("cpu", "numpy")
 """The executors of parts."""
+
+ONE_COMPILATION = Lock()
+"""Ranks may be threads of a process, and programs are loaded by a single thread at a time."""
 
 OK, PROBLEM = "same ", "problem "
 """How the word of a rank begins: with a digest, or with the reason why the rank cannot run."""
@@ -164,12 +168,14 @@ class RankedProgram(CompiledProgram):
         held = [value if f is None else f.cut(value) for f, value in zip(fields, values)]
         exchange = Exchange(self.peers)
         runner = PartRunner(self.cut, self.inner_runner(), exchange, progress)
-        runner.fresh |= {id(array) for array, field in zip(held, fields) if field is not None}
+        for field, array in zip(fields, held):
+            if field is not None:
+                runner.own.hold(field, array)
         call = self.run_host(runner, held, span)
         changed = [
             (field, held[position], values[position])
             for position, field in enumerate(fields)
-            if field is not None and id(held[position]) in runner.changed
+            if field is not None and id(held[position]) in runner.own.changed
         ]
         exchange.gather(changed)
         return call
@@ -198,7 +204,8 @@ def on_ranks(
     every rank if a rank cannot compile the program, or compiles another.
     """
     try:
-        made = RankedProgram(alone(), peers, parts, exchange_every)
+        with ONE_COMPILATION:
+            made = RankedProgram(alone(), peers, parts, exchange_every)
     except BaseException as error:
         object_to(peers, error)
         raise

@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.decomposition import Decomposition
 from timetile.dialects.syntax import field_bounds
-from timetile.dialects.temporal import BroadcastOp, GatherOp, LoopOp, PartAttr
+from timetile.dialects.temporal import BroadcastOp, LoopOp, PartAttr
 from timetile.passes.analysis.ghosts import exchanged_roles
 from timetile.passes.diagnostics import refuse
 from timetile.passes.loops.cut_domain import Domain, arguments_of, cut
@@ -105,29 +105,28 @@ def cells_of_field(value: SSAValue) -> CellBox | None:
     return CellBox.of(kind.bounds)
 
 
-TOUCHES_CELLS = (
-    memref.LoadOp,
-    memref.StoreOp,
-    memref.AtomicRMWOp,
-    memref.CopyOp,
-    memref.DimOp,
-    gpu.MemcpyOp,
-)
-
-
 def check_cut_operations(function: FuncOp, program: CutProgram) -> None:
     """
-    CompileError for an operation of the host on cells of a cut field: no rank has all cells. Memory
-    other than fields of the domain is whole on each rank.
+    CompileError for an operation of the host that needs whole fields where ranks have parts. Other
+    memory is whole on each rank.
     """
     for op in host_operations(function):
-        fields = [value for value in op.operands if program.field(value) is not None]
-        if isinstance(op, GatherOp | CallOp) or (isinstance(op, TOUCHES_CELLS) and fields):
+        fields = [program.field(value) for value in op.operands]
+        cut = [field for field in fields if field is not None]
+        if not cut:
+            continue
+        if isinstance(op, CallOp):
             refuse(
                 op,
-                "the host reads or writes cells of a field that is cut into parts, and no rank has "
-                "all cells; run the program without comm, or keep only time loops and sweeps in "
-                "the function",
+                "the call passes a field that is cut into parts; inline the function, or run the "
+                "program without comm",
             )
-        if isinstance(op, BroadcastOp) and fields:
+        if isinstance(op, BroadcastOp):
             refuse(op, "a field of all axes is spread; run the program without comm")
+        is_copy = isinstance(op, memref.CopyOp | gpu.MemcpyOp)
+        if is_copy and (len(cut) < 2 or cut[0].whole != cut[1].whole):
+            refuse(
+                op,
+                "the copy is of a field that is cut into parts, to or from memory of other bounds; "
+                "give both the bounds of the field, or run the program without comm",
+            )

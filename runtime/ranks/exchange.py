@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -73,6 +74,21 @@ class CutField:
             array_part(made, self.held, transfer.box)[...] = source
         return made
 
+    def cell_at(self, place: int) -> CellBox:
+        """The box of a single cell, by number in row-major order of the whole field."""
+        lower: list[int] = []
+        for low, high in reversed(list(zip(self.whole.lower, self.whole.upper))):
+            place, number = divmod(place, high - low)
+            lower.append(low + number)
+        lower.reverse()
+        return CellBox(tuple(lower), tuple(low + 1 for low in lower))
+
+    def owner(self, cell: CellBox) -> int:
+        """The rank with a cell of the field among the own cells."""
+        decomposition = self.part.decomposition
+        ranks = range(decomposition.count)
+        return next(k for k in ranks if cell in decomposition.owned(k, self.whole))
+
     def own_cells(self, array: Array) -> Array:
         """The rank's own cells in the rank's array."""
         return array_part(array, self.held, self.owned)
@@ -117,18 +133,29 @@ class Exchange:
             unpack(received[rank], boxes)
             self.bytes += received[rank].nbytes
 
+    def cell(self, field: CutField, cell: CellBox, own: Array | None, dtype: np.dtype[Any]) -> Any:
+        """A cell of the owner's array, on every rank. `own`: the cell of the rank, if held."""
+        owner, made = field.owner(cell), np.empty(1, dtype)
+        if owner == self.peers.rank and own is not None:
+            made[:] = own.reshape(-1)
+            others = [rank for rank in range(self.peers.count) if rank != owner]
+            self.move({rank: [made] for rank in others}, {})
+        else:
+            self.move({}, {owner: [made]})
+        return made[0]
+
     def gather(self, fields: Iterable[tuple[CutField, Array, Array]]) -> None:
         """Fill arrays of whole fields on every rank with the cells of all owners."""
         sent, places = defaultdict[int, list[Array]](list), defaultdict[int, list[Array]](list)
         for field, array, whole in fields:
-            own = field.own_cells(array)
-            array_part(whole, field.whole, field.owned)[...] = own
+            if not field.owned.is_empty:
+                array_part(whole, field.whole, field.owned)[...] = field.own_cells(array)
             for rank in range(self.peers.count):
                 if rank == self.peers.rank:
                     continue
                 box = field.part.decomposition.owned(rank, field.whole)
                 if not field.owned.is_empty:
-                    sent[rank].append(own)
+                    sent[rank].append(field.own_cells(array))
                 if not box.is_empty:
                     places[rank].append(array_part(whole, field.whole, box))
         self.move(sent, places)

@@ -15,15 +15,15 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects.series import is_series
-from timetile.dialects.temporal import BroadcastOp, LoopOp, ReduceOp
+from timetile.dialects.temporal import BroadcastOp, GatherOp, LoopOp, ReduceOp
 from timetile.runtime.arithmetic.cells import Array
 from timetile.runtime.arithmetic.reductions import reduced
 from timetile.runtime.executors.numpy_loops import Progress
 from timetile.runtime.executors.runners import LoopRunner
-from timetile.runtime.host.memory import Memory, ViewMemory, box_cells
+from timetile.runtime.host.memory import Memory, ViewMemory, box_cells, gathered
 from timetile.runtime.native.loops import rotated
 from timetile.runtime.ranks.cut_program import CutProgram, RankLoop
-from timetile.runtime.ranks.exchange import Exchange, HeldArray, array_part
+from timetile.runtime.ranks.exchange import CutField, Exchange, HeldArray, array_part
 
 
 class PartMemory(ViewMemory):
@@ -32,6 +32,12 @@ class PartMemory(ViewMemory):
     def __init__(self, program: CutProgram, exchange: Exchange):
         super().__init__()
         self.program, self.exchange = program, exchange
+        self.fields: dict[int, CutField] = {}
+        """The cut fields of arrays, by identity of the array."""
+        self.fresh: set[int] = set()
+        """The arrays with fresh ghosts, by identity."""
+        self.changed: set[int] = set()
+        """The arrays changed by the run, by identity."""
         self.copies: set[int] = set()
         """Copies of fields, by identity: the ghosts are as stale as those of the field."""
 
@@ -46,20 +52,65 @@ class PartMemory(ViewMemory):
         made = super().new(op, shape if cut is None else cut.shape, dtype)
         if isinstance(op, LoopOp):
             self.copies.add(id(made))
+        if cut is not None:
+            self.fields[id(made)] = cut
         return made
+
+    def hold(self, field: CutField, array: Array) -> None:
+        """Note the array of a cut field, with fresh ghosts."""
+        self.fields[id(array)] = field
+        self.fresh.add(id(array))
+
+    def read(self, buffer: Any, place: int, dtype: np.dtype[Any]) -> Any:
+        """A cell of a buffer; of a cut field, the cell of the owner."""
+        field = self.fields.get(id(buffer))
+        if field is None:
+            return super().read(buffer, place, dtype)
+        cell = field.cell_at(place)
+        own = array_part(buffer, field.held, cell) if cell in field.held else None
+        return self.exchange.cell(field, cell, own, dtype)
+
+    def write(self, buffer: Any, place: int, value: Any) -> None:
+        """Write a cell of a buffer; of a cut field, on each rank with the cell."""
+        field = self.fields.get(id(buffer))
+        if field is None:
+            super().write(buffer, place, value)
+            return
+        cell = field.cell_at(place)
+        if cell in field.held:
+            array_part(buffer, field.held, cell)[...] = value
+        self.changed.add(id(buffer))
+
+    def whole(self, field: SSAValue, buffer: Any) -> Array:
+        """All cells of a field, on each rank."""
+        cut = self.fields.get(id(buffer))
+        if cut is None:
+            return buffer
+        made = np.empty(super().extents(field), buffer.dtype)
+        self.exchange.gather([(cut, buffer, made)])
+        return made
+
+    def gather(self, op: GatherOp, target: Any, source: Any, places: Sequence[Any]) -> None:
+        """Set all cells of an array to cells of another array, whole on each rank."""
+        self.fill(target, gathered(op, self.whole(op.source, source), places))
+        self.note_change(target)
+
+    def fill(self, buffer: Any, cells: Array) -> None:
+        """Fill an array; ghosts are as stale as those of the cells."""
+        super().fill(buffer, cells)
+        self.note_change(buffer)
+
+    def note_change(self, array: Array) -> None:
+        """The cells of an array have changed, and the ghosts may be stale."""
+        self.changed.add(id(array))
+        self.fresh.discard(id(array))
 
     def reduce(self, op: ReduceOp, buffer: Any) -> Any:
         """
         The number made of the cells of a field's box, in the order of one process: each rank
         gathers the cells of all ranks.
         """
-        field = self.program.field(op.field)
-        if field is None:
-            return super().reduce(op, buffer)
-        sizes = [high - low for low, high in zip(field.whole.lower, field.whole.upper)]
-        whole = np.empty(sizes, buffer.dtype)
-        self.exchange.gather([(field, buffer, whole)])
-        cells = box_cells(op, whole)
+        cells = box_cells(op, self.whole(op.field, buffer))
         return reduced(op.reduction, cells)[()]
 
 
@@ -76,10 +127,6 @@ class PartRunner:
         self.program, self.runner, self.exchange = program, runner, exchange
         self.progress = progress
         self.own = PartMemory(program, exchange)
-        self.fresh: set[int] = set()
-        """The arrays with fresh ghosts, by identity."""
-        self.changed: set[int] = set()
-        """The arrays changed by some step, by identity."""
 
     @property
     def memory(self) -> Memory:
@@ -102,9 +149,8 @@ class PartRunner:
             else:
                 given = self.given(run, outside, done, count)
                 names = list(self.runner(run.loop, count, names, given))
-            written = {id(names[role]) for role in run.written}
-            self.fresh -= written
-            self.changed |= written
+            for role in run.written:
+                self.own.note_change(names[role])
             done += count
             if self.progress is not None:
                 self.progress(done, steps)
@@ -122,10 +168,10 @@ class PartRunner:
         ]
         stale: list[HeldArray] = []
         for value, array in read:
-            if id(array) not in self.fresh:
+            if id(array) not in self.own.fresh:
                 stale.append((self.program.field_of(value), array))
                 if id(array) not in self.own.copies:
-                    self.fresh.add(id(array))
+                    self.own.fresh.add(id(array))
         if stale:
             self.exchange.fill(stale)
 

@@ -52,16 +52,11 @@ def test_drawn_programs_keep_their_bits_on_ranks(
         assert_same_bits(program, expected, Inputs(dict(zip(names, own))), f"{count} ranks")
 
 
-def without_gathers(count: int) -> list[int]:
-    """Seeds of drawn programs without cells at computed places."""
-    numbers = range(2 * count)
-    texts = {k: random_program(k, looped=bool(k % 2), host=False) for k in numbers}
-    return [k for k in numbers if "dyn_access" not in texts[k]][:count]
-
-
-@pytest.mark.parametrize("seed", without_gathers(len(seeds(40))))
-def test_sweeps_and_loops_of_the_host_keep_their_bits_on_ranks(seed: int):
-    text = random_program(seed, looped=bool(seed % 2), host=False)
+@pytest.mark.parametrize("seed", seeds(40))
+@pytest.mark.parametrize("host", [False, True], ids=["sweeps", "host"])
+def test_sweeps_and_hosts_keep_their_bits_on_ranks(seed: int, host: bool):
+    """Hosts read and write single cells, pick fields, and gather cells at computed places."""
+    text = random_program(seed, looped=host or bool(seed % 2), host=host)
     random = np.random.default_rng(seed)
     arguments = [*(random.random(HIGH - LOW + 2 * HALO) for _ in range(FIELDS)), 3]
     expected = copies(arguments)
@@ -290,19 +285,46 @@ def test_a_rank_that_fails_in_a_run_ends_the_run_of_all():
     assert isinstance(errors[1], MemoryError)
 
 
-def test_cells_read_by_the_host_are_refused():
-    text = next(
-        text
-        for seed in range(20)
-        if "memref.load" in (text := random_program(seed, looped=True, host=True))
-        and "dyn_access" not in text
-    )
-    errors = refused(2, lambda peers: Ranks(2).compiled(text, peers))
+COPIED = """
+func.func private @double(%x: f64) -> f64 {
+  %d = arith.addf %x, %x : f64
+  func.return %d : f64
+}
+func.func @run(%n: index, %A: memref<8xf64>, %B: memref<8xf64>) {
+  %a = builtin.unrealized_conversion_cast %A : memref<8xf64> to !stencil.field<[0,8]xf64>
+  temporal.loop %n (%x = %a) rotate [0] {
+    temporal.update %x = @double(%x[0]) in <[0], [8]>
+  } : !stencil.field<[0,8]xf64>
+  "memref.copy"(%A, %B) : (memref<8xf64>, memref<8xf64>) -> ()
+  func.return
+}
+"""
+
+
+def test_a_copy_from_parts_to_whole_memory_is_refused():
+    errors = refused(2, lambda peers: Ranks(2).compiled(COPIED, peers))
     assert len(errors) == 2
     assert any(
-        "reads or writes cells of a field that is cut into parts" in str(error)
+        "the copy is of a field that is cut into parts, to or from memory of other bounds; give "
+        "both the bounds of the field, or run the program without comm" in str(error)
         for error in errors.values()
     )
+
+
+def test_a_copy_of_parts_keeps_its_bits():
+    cast = "%b = builtin.unrealized_conversion_cast %B : memref<8xf64> to !stencil.field<[0,8]xf64>"
+    more = """
+  temporal.loop %n (%y = %b) rotate [0] {
+    temporal.update %y = @double(%y[0]) in <[0], [8]>
+  } : !stencil.field<[0,8]xf64>
+  func.return"""
+    text = COPIED.replace('  "memref.copy', f'  {cast}\n  "memref.copy')
+    text = text.replace("-> ()\n  func.return", f"-> (){more}")
+    arguments = [2, np.arange(8.0), np.ones(8)]
+    found, _ = Ranks(3).run(text, arguments)
+    for own in found:
+        assert (own[1] == 4 * np.arange(8.0)).all()
+        assert (own[2] == 16 * np.arange(8.0)).all()
 
 
 def test_kernels_do_not_run_on_ranks():
