@@ -9,14 +9,27 @@ from typing import TypeVarTuple
 import pytest
 from xdsl.dialects import arith, llvm, scf
 from xdsl.dialects import math as xmath
-from xdsl.dialects.builtin import FloatAttr, IndexType, IntAttr, IntegerAttr, f32, f64, i1, i32, i64
+from xdsl.dialects.builtin import (
+    FloatAttr,
+    IndexType,
+    IntAttr,
+    IntegerAttr,
+    bf16,
+    f16,
+    f32,
+    f64,
+    i1,
+    i32,
+    i64,
+)
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects import nvvm, simt
-from timetile.dialects.cell_types import CELL_BYTES
+from timetile.dialects.cell_types import CELL_BYTES, STORED_TYPES
 from timetile.dialects.simt import CLUSTER_SPACE, GLOBAL_SPACE, SHARED_SPACE
+from timetile.dialects.temporal import RoundOp
 from timetile.lowering.ptx.functions import CALLS, device_functions
 from timetile.lowering.ptx.module import TABLE
 from timetile.lowering.ptx.symbols import SHARED_SYMBOL
@@ -57,12 +70,15 @@ CELLS = tuple(CELL_BYTES)
 
 NUMBERS = tuple(kind for kind in REGISTERS if kind != i1)
 
+COMPUTED = tuple(kind for kind in REGISTERS if kind not in STORED_TYPES)
+"""The types that operations compute with."""
+
 
 def generic(kind: type[Operation]) -> Made:
     """An operation for all types accepted by the verifier and known to the printer."""
     assert issubclass(kind, IRDLOperation)
     count = len(kind.get_irdl_definition().operands)
-    for operand, result in product(REGISTERS, REGISTERS):
+    for operand, result in product(COMPUTED, COMPUTED):
         op = kind.create(operands=[value(operand) for _ in range(count)], result_types=[result])
         try:
             op.verify()
@@ -71,8 +87,18 @@ def generic(kind: type[Operation]) -> Made:
         yield op
 
 
+def extensions() -> Made:
+    for source, target in ((f16, f32), (bf16, f32), (f32, f64)):
+        yield arith.ExtFOp(value(source), target)
+
+
+def truncations() -> Made:
+    for source, target in ((f32, f16), (f32, bf16), (f64, f32)):
+        yield arith.TruncFOp(value(source), target)
+
+
 def comparisons() -> Made:
-    for kind in REGISTERS:
+    for kind in COMPUTED:
         for predicate in range(10):
             if kind not in (f32, f64):
                 yield arith.CmpiOp(value(kind), value(kind), predicate)
@@ -166,6 +192,9 @@ ADDRESSES = ((0,), (128,))
 
 SPECIAL: dict[type[Operation], Callable[[], Made]] = {
     arith.ConstantOp: constants,
+    arith.ExtFOp: extensions,
+    arith.TruncFOp: truncations,
+    RoundOp: one_kind(lambda k: RoundOp(value(f32), k), *STORED_TYPES),
     arith.ExtUIOp: each(lambda a, b: arith.ExtUIOp(value(a), b), (i1, i32), (i1, i64), (i32, i64)),
     arith.FPToSIOp: each(
         lambda a, b: arith.FPToSIOp(value(a), b), *product((f32, f64), (i32, i64))

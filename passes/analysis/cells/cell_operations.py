@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as xmath
-from xdsl.dialects.builtin import IndexType, i1
+from xdsl.dialects.builtin import IndexType, f32, i1
 from xdsl.ir import Attribute, Operation
 
 from timetile.dialects.cell_types import CELL_TYPES, value_bytes
@@ -193,7 +193,7 @@ ARITHMETIC: dict[type[Operation], CellOperation] = {
     arith.FPToUIOp: CellOperation(ONE_FLOAT, WORDS, "to_unsigned"),
     arith.ExtFOp: CellOperation(ONE_FLOAT, FLOATS, "convert", fold=float),
     arith.TruncFOp: CellOperation(ONE_FLOAT, FLOATS, "convert", fold=float),
-    RoundOp: CellOperation(ONE_FLOAT, FLOATS, "round_as_stored", work={4: (0, 2)}),
+    RoundOp: CellOperation(((f32,),), (f32,), "round_as_stored", work={4: (0, 2)}),
 }
 """Operations of machines, and operations made by a few instructions."""
 

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import IntegerType, i1, i32
 from xdsl.ir import Attribute, Operation
 
 from support.cell_operations import Case
+from timetile.dialects.temporal import RoundOp
 
 
 def width(kind: Attribute) -> int:
@@ -128,6 +129,19 @@ def copysign(case: Case, a: float, b: float) -> float:
     return math.copysign(a, 1.0 if math.isnan(b) else b)
 
 
+def rounded_to(case: Case, a: float) -> float:
+    """The nearest number of so many binary digits, of two equally near the even one."""
+    digits, least, largest = {
+        "f16": (11, -24, 65504.0),
+        "bf16": (8, -133, (2 - 2.0**-7) * 2.0**127),
+    }[str(case.stored)]
+    if math.isnan(a) or math.isinf(a) or a == 0:
+        return a
+    unit = 2.0 ** max(math.frexp(a)[1] - digits, least)
+    found = math.copysign(round(a / unit) * unit, a)
+    return math.copysign(math.inf, a) if abs(found) > largest else found
+
+
 def bitcast(case: Case, a: float) -> float:
     """The bits of a number; all NaNs have the same."""
     letters = {"f64": "d", "f32": "f", "i64": "q", "i32": "i"}
@@ -140,6 +154,7 @@ def bitcast(case: Case, a: float) -> float:
 
 
 MEANINGS: dict[type[Operation], Callable[..., Any]] = {
+    RoundOp: rounded_to,
     arith.AddiOp: integers(lambda a, b: a + b),
     arith.SubiOp: integers(lambda a, b: a - b),
     arith.MuliOp: integers(lambda a, b: a * b),

@@ -15,6 +15,8 @@ from xdsl.ir import Attribute, Block, Operation
 from xdsl.irdl import IRDLOperation
 from xdsl.utils.exceptions import VerifyException
 
+from timetile.dialects.cell_types import STORED_TYPES
+from timetile.dialects.temporal import RoundOp
 from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS
 from timetile.passes.analysis.cells.cell_values import why_not_in_cell
 
@@ -23,23 +25,37 @@ index = IndexType()
 
 @dataclass(frozen=True)
 class Case:
-    """An operation in some types, with a predicate if the operation has predicates."""
+    """
+    An operation in some types, with a predicate if the operation has predicates, and the type of
+    memory of a rounding.
+    """
 
     operation: type[Operation]
     operands: tuple[Attribute, ...]
     result: Attribute
     predicate: int | None = None
+    stored: Attribute | None = None
 
     def __str__(self) -> str:
         kinds = ",".join(map(str, self.operands))
         number = "" if self.predicate is None else f"-{self.predicate}"
-        return f"{self.operation.name}-{kinds}-{self.result}{number}"
+        stored = "" if self.stored is None else f"-{self.stored}"
+        return f"{self.operation.name}-{kinds}-{self.result}{number}{stored}"
+
+    @property
+    def properties(self) -> str:
+        """The properties as text: ` <{...}>`, or nothing."""
+        if self.stored is not None:
+            return f" <{{stored = {self.stored}}}>"
+        return "" if self.predicate is None else f" <{{predicate = {self.predicate} : i64}}>"
 
     def create(self, block: Block) -> Operation:
         """The operation on the arguments of a block."""
         properties: dict[str, Attribute] = {}
         if self.predicate is not None:
             properties["predicate"] = IntegerAttr(self.predicate, i64)
+        if self.stored is not None:
+            properties["stored"] = self.stored
         assert issubclass(self.operation, IRDLOperation)
         defined = self.operation.get_irdl_definition().properties
         if "overflowFlags" in defined:
@@ -66,6 +82,9 @@ def cases() -> Iterator[Case]:
     """All operations but constants, in all combinations of types."""
     for operation, known in CELL_OPERATIONS.items():
         if operation is arith.ConstantOp:
+            continue
+        if operation is RoundOp:
+            yield from (Case(operation, (f32,), f32, stored=kind) for kind in STORED_TYPES)
             continue
         predicates: tuple[int | None, ...] = (None,)
         if operation is arith.CmpiOp:

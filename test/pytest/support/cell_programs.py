@@ -35,10 +35,8 @@ def given(name: str, kind: Attribute) -> tuple[str, str]:
 def result_line(case: Case, values: Sequence[str]) -> str:
     """The operation, and a cast of results without a field type."""
     kinds = ", ".join(map(str, case.operands))
-    predicate = "" if case.predicate is None else f"{case.predicate} : i64"
-    properties = f" <{{predicate = {predicate}}}>" if predicate else ""
     made = (
-        f'      %made = "{case.operation.name}"({", ".join(values)}){properties} : ({kinds}) '
+        f'      %made = "{case.operation.name}"({", ".join(values)}){case.properties} : ({kinds}) '
         f"-> {case.result}"
     )
     if isinstance(case.result, IndexType):

@@ -61,10 +61,8 @@ class Body:
         """An operation on some values."""
         operands = ", ".join(self.value(kind) for kind in case.operands)
         kinds = ", ".join(map(str, case.operands))
-        which = "" if case.predicate is None else f" <{{predicate = {case.predicate} : i64}}>"
-        return self.define(
-            case.result, f'"{case.operation.name}"({operands}){which} : ({kinds}) -> {case.result}'
-        )
+        made = f'"{case.operation.name}"({operands}){case.properties} : ({kinds}) -> {case.result}'
+        return self.define(case.result, made)
 
     def tap(self, offset: tuple[int, ...]) -> str:
         """A neighbour's cell."""
