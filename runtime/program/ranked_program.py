@@ -39,13 +39,17 @@ ONE_COMPILATION = Lock()
 OK, PROBLEM = "same ", "problem "
 """How the word of a rank begins: with a digest, or with the reason why the rank cannot run."""
 
+ALL = "all"
+"""The name of the digest of a whole digest."""
+
 
 def check_agreement(peers: Peers, digest: str) -> None:
     """
     Wait for all ranks. Raises RankError on every rank unless all have the same digest: a rank
     cannot run, or differs.
     """
-    words = words_of_all(peers, OK + digest)
+    # A long digest loses the end on the way: the digest of the digest comes first.
+    words = words_of_all(peers, f"{OK}{ALL}={digest_of(digest)} {digest}")
     for rank, word in enumerate(words):
         if word.startswith(PROBLEM):
             cause = word.removeprefix(PROBLEM)
@@ -55,6 +59,7 @@ def check_agreement(peers: Peers, digest: str) -> None:
         parts = dict(zip(own, word.removeprefix(OK).split()))
         different = [mine.partition("=")[0] for mine, other in parts.items() if mine != other]
         if different:
+            different = [name for name in different if name != ALL] or ["the arguments"]
             raise RankError(
                 f"nothing has run, as ranks 0 and {rank} of {peers.count} differ in "
                 f"{', '.join(different)}; give every rank the same"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xdsl.dialects import gpu, llvm, memref, scf
+from xdsl.dialects import arith, gpu, llvm, memref, scf
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import Block, BlockArgument, SSAValue
@@ -26,10 +26,25 @@ CHANGES_MEMORY = (
 """Operations by which the host itself may write an argument."""
 
 
+def picked_from(field: SSAValue) -> list[SSAValue]:
+    """The fields possibly behind a field: at the beginning of a loop, or picked by a condition."""
+    match field.owner:
+        case LoopOp() | scf.ForOp() as loop:
+            return list(begins_with(loop))
+        case arith.SelectOp() as select:
+            return [select.lhs, select.rhs]
+        case scf.IfOp() as branch:
+            ends = [region.block.last_op for region in branch.regions if region.blocks]
+            place = branch.results.index(field)
+            return [end.operands[place] for end in ends if end is not None]
+        case _:
+            return []
+
+
 def roots_of(value: SSAValue, entry: Block) -> Iterator[int]:
     """
     The arguments of a function's block possibly behind a field, through loops over rotating
-    buffers.
+    buffers, and through picks by a condition.
     """
     waiting, seen = [memory_of(value)], set[SSAValue]()
     while waiting:
@@ -38,8 +53,7 @@ def roots_of(value: SSAValue, entry: Block) -> Iterator[int]:
             continue
         seen.add(field)
         if not isinstance(field, BlockArgument):
-            if isinstance(field.owner, LoopOp | scf.ForOp):
-                waiting += map(memory_of, begins_with(field.owner))
+            waiting += map(memory_of, picked_from(field))
             continue
         around = field.block.parent_op()
         if field.block is entry:

@@ -118,6 +118,10 @@ def peers_of(communicator: object, timeout: float) -> MpiPeers:
         raise TypeError(
             f"comm is a communicator of mpi4py, got {communicator!r}; pass MPI.COMM_WORLD"
         )
+    if not MPI.Is_initialized():
+        # Packages as Devito tell mpi4py to leave MPI alone.
+        MPI.Init()
+        atexit.register(MPI.Finalize)
     return MpiPeers(communicator, timeout)
 
 

@@ -40,3 +40,27 @@ def test_a_written_field_shares_no_memory():
     u, following, d = (np.zeros((20, 30)) for _ in range(3))
     with pytest.raises(ValueError, match=r"0 \(%u\) and 2 \(%c\) share memory; give every field"):
         program(u, following, u, d, steps=1)
+
+
+PICKED = """
+func.func @run(%n: index, %a: !stencil.field<[0,8]xf64>, %b: !stencil.field<[0,8]xf64>,
+    %c: !stencil.field<[0,8]xf64>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  scf.for %t = %c0 to %n step %c1 {
+    %rest = arith.remui %t, %c2 : index
+    %even = arith.cmpi eq, %rest, %c0 : index
+    %picked = arith.select %even, %a, %b : !stencil.field<[0,8]xf64>
+    %v = stencil.load %c : !stencil.field<[0,8]xf64> -> !stencil.temp<?xf64>
+    stencil.store %v to %picked(<[0], [8]>) : !stencil.temp<?xf64> to !stencil.field<[0,8]xf64>
+  }
+  return
+}
+"""
+
+
+def test_a_field_written_by_a_picked_name_is_no_constant():
+    program = timetile.compile(PICKED, executor="numpy", cache=False)
+    names = {parameter.position: parameter.name for parameter in program.parameters}
+    assert {names[k] for k in program.constant_arguments} & {"a", "b", "c"} == {"c"}

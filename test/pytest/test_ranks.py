@@ -25,6 +25,7 @@ from support.sizes import seeds
 from timetile.dialects.decomposition import Decomposition
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.program.compiled_program import Executor
+from timetile.runtime.program.ranked_program import check_agreement
 from timetile.runtime.ranks.peers import RankError
 from timetile.runtime.ranks.threads import ThreadPeers, on_threads
 
@@ -247,6 +248,16 @@ def test_ranks_with_other_arrays_are_refused_before_the_run():
         "nothing has run, as ranks 0 and 1 of 2 differ in u; give every rank the same"
     }
     assert len(errors) == 2
+
+
+def test_a_difference_behind_the_end_of_a_message_is_found():
+    def run(peers: ThreadPeers) -> None:
+        many = " ".join(f"field{k}=0123456789abcdef" for k in range(200))
+        check_agreement(peers, f"{many} last={peers.rank}")
+
+    errors = refused(2, run)
+    assert len(errors) == 2
+    assert all("differ in the arguments; give" in str(error) for error in errors.values())
 
 
 def test_a_rank_with_a_wrong_argument_is_named_on_all_ranks():

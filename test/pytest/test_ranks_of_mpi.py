@@ -187,3 +187,30 @@ except Exception as error:
     assert done.returncode == 3
     for rank in (0, 1):
         assert f"[{rank}] nothing has run, as ranks 0 and 1 of 2 differ in u" in done.stderr
+
+
+DEVITO = """
+import sys
+import numpy as np
+from devito import Eq, Grid, Operator, TimeFunction, configuration
+from mpi4py import MPI
+import timetile.devito
+
+configuration["log-level"] = "ERROR"
+def advanced(**options):
+    u = TimeFunction(name="u", grid=Grid(shape=(12, 14)), space_order=4)
+    u.data[:] = np.random.default_rng(0).random(u.data.shape)
+    with timetile.devito.backend(**options):
+        op = Operator(Eq(u.forward, u + 1e-5 * u.laplace))
+    op.apply(time_M=9)
+    return np.array(u.data)
+assert (advanced(executor="cpu") == advanced(comm=MPI.COMM_WORLD)).all()
+sys.stdout.write("equal\\n")
+"""
+
+
+def test_operators_of_devito_run_on_processes():
+    """Devito tells mpi4py not to start MPI: the first program does."""
+    done = started(2, sys.executable, "-c", DEVITO)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["equal", "equal"]
