@@ -1,4 +1,4 @@
-"""Arrays of a state (NumPy, CuPy, PyTorch and the like): checks and copies."""
+"""Arrays of a state (NumPy, CuPy, JAX, PyTorch and the like): checks and copies."""
 
 from __future__ import annotations
 
@@ -21,8 +21,13 @@ def check_array(name: str, array: object) -> None:
     known = is_numpy_array(array) or is_on_device(array) or hasattr(array, "__dlpack__")
     if not known:
         raise TypeError(
-            f"{name} is a {type(array).__name__}; pass an array of NumPy, CuPy or PyTorch, as "
+            f"{name} is a {type(array).__name__}; pass an array of NumPy, CuPy, JAX or PyTorch, as "
             "np.asarray(a)"
+        )
+    if type_of(array).startswith("complex"):
+        raise TypeError(
+            f"{name} has complex elements, and fields are of real numbers; pass the real and the "
+            "imaginary parts as two fields, a.real.copy() and a.imag.copy()"
         )
     if type_of(array) not in FIELD_DTYPES:
         raise TypeError(
@@ -42,12 +47,32 @@ def shape_of(array: Any) -> tuple[int, ...]:
 
 
 def copy_of(array: Any) -> Any:
-    """A copy in C order, of the same library and on the same device."""
-    if is_numpy_array(array):
+    """
+    A copy in C order, of the same library and on the same device; of an immutable array an array of
+    NumPy.
+    """
+    if is_numpy_array(array) or is_immutable(array):
         return np.array(array, order="C", copy=True)
-    if hasattr(array, "clone"):
+    if hasattr(array, "detach"):
         return array.detach().clone().contiguous()
     return array.copy()
+
+
+def is_immutable(array: Any) -> bool:
+    """Whether no program can write the arrays of a library, as those of JAX."""
+    if is_numpy_array(array) or not hasattr(array, "__array_namespace__"):
+        return False
+    if is_on_device(array):
+        interface = getattr(array, "__cuda_array_interface__", None)
+        return interface is None or bool(interface["data"][1])
+    return not np.asarray(array).flags.writeable
+
+
+def as_given(array: Any, given: Any) -> Any:
+    """An array, or a copy of the library and on the device of an immutable array given for it."""
+    if not is_numpy_array(array) or not is_immutable(given):
+        return array
+    return given.__array_namespace__().asarray(array, device=given.device, copy=True)
 
 
 def readable(array: Any, taken: Sequence[Any]) -> Any:

@@ -49,10 +49,10 @@ class Model:
     state = heat.advance(state, steps=1000, k=0.2)
     ```
 
-    A state has one array for each field, by name. Arrays are of NumPy, or of CuPy, PyTorch and the
-    like in GPU memory, of float32 or float64, and of one shape; the array of a field without some
-    axis lacks the axis. A field read one step earlier has a second array, `"u.prev"`; without the
-    second array the field was equal a step earlier.
+    A state has one array for each field, by name. Arrays are of NumPy, of JAX, or of CuPy, PyTorch
+    and the like in GPU memory, of float64, float32, float16 or bfloat16, and of one shape; the
+    array of a field without some axis lacks the axis. A field read one step earlier has a second
+    array, `"u.prev"`; without the second array the field was equal a step earlier.
 
     With the boundary `keep`, the arrays hold the whole domain: a cell with a read outside the
     arrays keeps its value.
@@ -64,11 +64,13 @@ class Model:
         self._programs: dict[tuple[tuple[int, ...], tuple[str, ...]], CompiledProgram] = {}
         self._latest: tuple[tuple[int, ...], FieldTypes] | None = None
         self._held: list[Any] = []
+        self._others: dict[tuple[tuple[str, object], ...], Model] = {}
+        """Models of the step with other options, by the options given to `on`."""
         self._numbers: dict[NumberKey, NumberProgram] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """The step and its options: a copy, or a model in another process, compiles anew."""
-        return {**self.__dict__, "_programs": {}, "_held": [], "_numbers": {}}
+        return {**self.__dict__, "_others": {}, "_programs": {}, "_held": [], "_numbers": {}}
 
     def __repr__(self) -> str:
         names = ", ".join([*self.step.fields, *self.step.scalars])
@@ -89,12 +91,19 @@ class Model:
         """
         The step with other options of `timetile.compile`: `executor`, `depth`, `arch`,
         `fp_contract`, `fp_division`, `gpu`, `threads`, `cache`, and for several ranks `comm`,
-        `parts`, `exchange_every`. Raises TypeError for an unknown option.
+        `parts`, `exchange_every`. Equal options give one model, which keeps compiled programs.
+        Raises TypeError for an unknown option.
         """
         if unknown := sorted(set(options) - set(Options.__annotations__)):
             known = ", ".join(Options.__annotations__)
             raise TypeError(f"on has no option {', '.join(unknown)}; its options are {known}")
-        return Model(self.step, self.__doc__, **{**self.options, **options})
+        key = tuple(sorted(options.items()))
+        made = Model(self.step, self.__doc__, **{**self.options, **options})
+        try:
+            hash(key)
+        except TypeError:
+            return made
+        return self._others.setdefault(key, made)
 
     @in_standard_modes
     def module(self, shape: tuple[int, ...], dtype: DType | FieldTypes = "float64") -> ModuleOp:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from timetile.frontend.arrays import copy_of, readable, seen_by_program
+from timetile.frontend.arrays import as_given, copy_of, is_immutable, readable, seen_by_program
 from timetile.frontend.boxes import box_of
 from timetile.frontend.functions import STEP
 from timetile.frontend.module import buffers_of
@@ -94,9 +94,10 @@ class StateRun:
         found: dict[str, A] = {}
         for name in self.step.fields:
             is_written = name in self.step.written
-            found[name] = self.arrays[name, Time.NOW] if is_written else given[name]
+            now = self.arrays[name, Time.NOW] if is_written else given[name]
+            found[name] = as_given(now, given[name])
             if name in self.step.second:
-                found[f"{name}.prev"] = self.arrays[name, Time.PREV]
+                found[f"{name}.prev"] = as_given(self.arrays[name, Time.PREV], given[name])
         return found
 
     def spare(self) -> list[Any]:
@@ -121,6 +122,8 @@ def arrays_of(step: Step, state: Mapping[str, Any], shape: tuple[int, ...]) -> d
             continue
         arrays[name, level] = copy_of(state[name])
         earlier = state.get(f"{name}.prev")
+        if earlier is not None and is_immutable(earlier):
+            earlier = np.asarray(earlier)
         if level is not Time.PREV or earlier is None:
             continue
         for made in step.assignments:

@@ -20,6 +20,7 @@ from timetile.frontend.errors import (
 )
 from timetile.frontend.functions import STEP
 from timetile.frontend.operations import Access, Argument, Coordinate, Extent, Time
+from timetile.frontend.random_numbers import RandomNumbers
 from timetile.frontend.repeats import check_closed
 from timetile.frontend.steps import Step, walk
 from timetile.frontend.symbols import (
@@ -147,7 +148,9 @@ def traced(function: Callable[..., object], reach: int | None, boundary: Boundar
     place = place_of_function(function.__code__)
     recorder = Recorder(reach=reach)
     symbols = arguments_of(function, recorder, place)
+    drawn = RandomNumbers(function)
     called(function, recorder, symbols, place)
+    drawn.check(place)
     fields = [name for name, symbol in symbols.items() if isinstance(symbol, Field)]
     check_closed(recorder)
     if not recorder.assignments or recorder.rank is None:

@@ -37,19 +37,20 @@ WRONG_CALLS: list[tuple[dict[str, Any], dict[str, Any], type[Exception], str]] =
         {"m": None},
         {},
         TypeError,
-        "m is a NoneType; pass an array of NumPy, CuPy or PyTorch, as np.asarray(a)",
+        "m is a NoneType; pass an array of NumPy, CuPy, JAX or PyTorch, as np.asarray(a)",
     ),
     (
         {"m": [1.0]},
         {},
         TypeError,
-        "m is a list; pass an array of NumPy, CuPy or PyTorch, as np.asarray(a)",
+        "m is a list; pass an array of NumPy, CuPy, JAX or PyTorch, as np.asarray(a)",
     ),
     (
         {"m": ONES.astype(int)},
         {},
         TypeError,
-        "m has elements of int64, and fields are of float32 or float64; pass a.astype(np.float64)",
+        "m has elements of int64, and fields are of float64, float32, float16 or bfloat16; pass "
+        "a.astype(np.float64)",
     ),
     (
         {"m": np.ma.masked_array(ONES)},
@@ -58,10 +59,10 @@ WRONG_CALLS: list[tuple[dict[str, Any], dict[str, Any], type[Exception], str]] =
         "m is masked, and the mask would be ignored; pass a plain array, as a.filled(0)",
     ),
     (
-        {"m": ONES.astype(np.float32)},
+        {"p.prev": ONES.astype(np.float32)},
         {},
         TypeError,
-        "m has elements of float32, and p of float64; pass all of one type",
+        "p.prev has elements of float32, and p of float64; pass both of one type",
     ),
     (
         {"m": np.ones((4, 5))},
@@ -151,8 +152,9 @@ def test_a_model_that_has_not_run_asks_for_a_shape(model: Model):
     assert str(wrong.value) == (
         f"the shape (4,) is not of the 2 axes of {label(model)}; give a size for each"
     )
-    half: Any = "float16"
-    with pytest.raises(ValueError, match="the type is float32 or float64, got 'float16'"):
+    half: Any = "int8"
+    known = "float64, float32, float16, bfloat16; got 'int8'"
+    with pytest.raises(ValueError, match=f"the type of a field is one of {known}"):
         model.module((4, 6), half)
 
 

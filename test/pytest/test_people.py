@@ -1,0 +1,163 @@
+"""What users bring along: immutable arrays, random numbers, complex numbers, options in a loop."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timetile
+from timetile import Field, Scalar
+from timetile.frontend.errors import StencilError
+
+GENERATOR = np.random.default_rng(7)
+
+DRAWN = (
+    "a step is called once, and a random number drawn in the step would be the same for all cells "
+    "and steps; draw an array before, and pass it as a timetile.Field, or as a timetile.Series "
+    "with a number for each step"
+)
+
+
+@timetile.stencil
+def heat(u: Field, k: Field, c: Scalar):
+    u.next = u[0, 0] + c * k[0, 0] * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])
+
+
+@timetile.stencil
+def wave(u: Field):
+    around = u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1]
+    u.next = 2 * u[0, 0] - u.prev[0, 0] + 0.1 * (around - 4 * u[0, 0])
+
+
+class Immutable:
+    """An array of a library with the array API whose arrays cannot be written."""
+
+    device = "here"
+
+    def __init__(self, cells: Any):
+        self.cells = np.array(cells)
+        self.cells.flags.writeable = False
+        self.shape, self.dtype = self.cells.shape, self.cells.dtype
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.array(self.cells, dtype) if copy else self.cells
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.cells.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.cells.__dlpack_device__()
+
+    def __array_namespace__(self) -> Any:
+        return Immutable
+
+    @staticmethod
+    def asarray(cells: Any, *, device: str, copy: bool) -> Immutable:
+        assert device == "here" and copy
+        return Immutable(cells)
+
+
+def libraries() -> list[Any]:
+    """Makers of immutable arrays."""
+    return [Immutable, pytest.param("jax", id="jax")]
+
+
+@pytest.mark.parametrize("make", libraries())
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_immutable_arrays_go_in_and_out(make: Any, dtype: str):
+    if make == "jax":
+        make = pytest.importorskip("jax.numpy").asarray
+    rng = np.random.default_rng(1)
+    u, k = (rng.random((17, 20)).astype(dtype) for _ in range(2))
+    expected = heat.advance({"u": u, "k": k}, steps=5, c=0.2)["u"]
+    given = {"u": make(u), "k": make(k)}
+    state = heat.advance(given, steps=5, c=0.2)
+    assert type(state["u"]) is type(given["u"]) and state["k"] is given["k"]
+    assert np.asarray(state["u"]).tobytes() == expected.tobytes()
+    assert np.asarray(given["u"]).tobytes() == u.tobytes()
+
+
+@pytest.mark.parametrize("make", libraries())
+def test_snapshots_of_immutable_arrays_stay(make: Any):
+    if make == "jax":
+        make = pytest.importorskip("jax.numpy").asarray
+    u = np.random.default_rng(2).random((12, 15)).astype(np.float32)
+    kept = [state for _, state in wave.snapshots({"u": make(u)}, steps=6, every=2)]
+    expected = [state for _, state in wave.snapshots({"u": u}, steps=6, every=2)]
+    for found, wanted in zip(kept, expected, strict=True):
+        for name in ("u", "u.prev"):
+            assert np.asarray(found[name]).tobytes() == wanted[name].tobytes()
+
+
+def of_numpy(u: Field):
+    u.next = u[0] + np.random.random()
+
+
+def of_a_generator(u: Field):
+    u.next = u[0] + GENERATOR.normal()
+
+
+def of_python(u: Field):
+    u.next = random.random() * u[0]
+
+
+def of_a_new_generator(u: Field):
+    u.next = u[0] * np.random.default_rng(3).random()
+
+
+@pytest.mark.parametrize(
+    ("step", "place"),
+    [
+        (of_numpy, "np.random"),
+        (of_a_generator, "GENERATOR"),
+        (of_python, "random"),
+        (of_a_new_generator, "np.random.default_rng"),
+    ],
+)
+def test_random_numbers_in_a_step_are_refused(step: Callable[..., None], place: str):
+    with pytest.raises(StencilError) as caught:
+        timetile.stencil(step)
+    assert caught.value.reason == DRAWN
+    assert caught.value.line == step.__code__.co_firstlineno + 1
+    *_, line, mark = str(caught.value).splitlines()
+    assert line[mark.index("^") : mark.rindex("^") + 1] == place
+
+
+def test_numbers_drawn_before_are_taken():
+    factor = float(np.random.default_rng(3).random())
+
+    def scaled(u: Field):
+        u.next = factor * u[0]
+
+    assert timetile.stencil(scaled).advance({"u": np.ones(8)}, steps=1)["u"][3] == factor
+
+
+def test_complex_arrays_are_told_to_become_two_fields():
+    with pytest.raises(TypeError) as caught:
+        wave.advance({"u": np.zeros((8, 8), complex)})
+    assert str(caught.value) == (
+        "u has complex elements, and fields are of real numbers; pass the real and the imaginary "
+        "parts as two fields, a.real.copy() and a.imag.copy()"
+    )
+
+
+def test_equal_options_give_one_model():
+    assert heat.on(depth=3, executor="cpu") is heat.on(executor="cpu", depth=3)
+    assert heat.on(depth=3) is not heat.on(depth=2)
+    assert heat.on(depth=3).on(depth=2) is not heat.on(depth=2)
+    other: Any = heat
+    assert other.on(parts=[2, 2]) is not other.on(parts=[2, 2])
+
+
+def test_a_model_with_variants_is_copied(tmp_path: Path):
+    wave.on(executor="cpu").advance({"u": np.ones((8, 8))}, steps=1)
+    for twin in (copy.deepcopy(wave), pickle.loads(pickle.dumps(wave.step))):
+        assert twin is not None
+    assert copy.deepcopy(wave).on(executor="cpu") is not wave.on(executor="cpu")
