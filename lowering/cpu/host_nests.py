@@ -48,6 +48,7 @@ from timetile.lowering.cpu.nest_rules import (
     compiled_loops,
     inner_operations,
     kind_number,
+    turns_of,
 )
 from timetile.lowering.cpu.updates import POINTER, function_of
 from timetile.passes.raising.memory import is_alias, is_memory
@@ -55,8 +56,8 @@ from timetile.passes.raising.memory import is_alias, is_memory
 SLOT = 8
 """Bytes of a result."""
 
-WAYS: list[Attribute] = [i1, i64, i64]
-"""The types of the arguments of a sweep's blocks: together, rows, columns."""
+WAYS: list[Attribute] = [i64, i1, i64, i64]
+"""The types of the arguments of a sweep's blocks: depth, together, rows, columns."""
 
 
 def nest_name(number: int) -> str:
@@ -239,16 +240,17 @@ class NestFunction:
         self.values[op.results[0]] = old
 
     def sweep(self, op: LoopOp) -> None:
-        """A sweep of one step by a single thread."""
+        """A sweep of one step, or an inner loop of sweeps, by a single thread."""
         build, number = self.build, self.sweeps.index(op)
-        given = Given.of(op)
-        buffers = [self.values[buffer] for buffer in op.buffers]
+        given, turns = Given.of(op), turns_of(op)
+        names = [self.values[buffer] for buffer in op.buffers]
         others = [self.values[value] for value in (*given.captures, *given.scalars)]
-        together, rows, columns = self.ways[3 * number : 3 * number + 3]
+        depth, *way = self.ways[len(WAYS) * number : len(WAYS) * (number + 1)]
         one, zero = build.int(1), build.int(0)
-        team = (one, one, together, rows, columns, zero, one, self.status)
-        build.add(llvm.CallOp(steps_name(self.numbers[op]), *buffers, *others, *team))
-        names = [buffers[source] for source in op.rotation]
+        team = (build.int(turns), depth, *way, zero, one, self.status)
+        build.add(llvm.CallOp(steps_name(self.numbers[op]), *names, *others, *team))
+        for _ in range(turns):
+            names = [names[source] for source in op.rotation]
         first = len(self.carried) + sum(len(sweep.results) for sweep in self.sweeps[:number])
         for place, (result, name) in enumerate(zip(op.results, names)):
             self.values[result] = name

@@ -1,6 +1,7 @@
 """Which loops of the host become machine code: loops on numbers and on cells of memory.
 
-A time loop of the host may also contain sweeps: each is called as the function of its loop.
+A time loop of the host may also contain sweeps, and inner loops of a constant number of sweeps:
+each is called as the function of its loop.
 """
 
 from __future__ import annotations
@@ -89,12 +90,18 @@ def is_compiled_operation(op: Operation, top: Block) -> bool:
             return type(op) in LOWERINGS and all(is_cell_number(v.type) for v in op.results)
 
 
+def turns_of(loop: LoopOp) -> int:
+    """The constant steps of a sweep, or of an inner loop of sweeps; 0 for another number."""
+    steps = integer_constant(loop.steps) or 0
+    return steps if loop.sweep is None or steps == 1 else 0
+
+
 def is_compiled_sweep(loop: LoopOp) -> bool:
     """
-    Whether a sweep of a step is called from machine code: its numbers do not change from step to
-    step, and no two of its fields may be one.
+    Whether a sweep of a step, or an inner loop of sweeps, is called from machine code: its numbers
+    do not change from step to step, and no two of its fields may be one.
     """
-    if loop.sweep is None or integer_constant(loop.steps) != 1 or any(map(is_series, loop.scalars)):
+    if turns_of(loop) < 1 or any(map(is_series, loop.scalars)):
         return False
     written = list(loop.buffers)
     pairs = [(a, b) for k, a in enumerate(written) for b in written[:k]]

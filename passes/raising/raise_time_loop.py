@@ -44,8 +44,9 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
 
-from timetile.dialects.temporal import GatherOp, LoopOp
+from timetile.dialects.temporal import GatherOp, LoopOp, ScratchOp
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.diagnostics import place_of, refuse, remark, remark_at
 from timetile.passes.raising.errors import CannotRaiseError
@@ -98,6 +99,17 @@ def raise_block(block: Block, module: ModuleOp, prefix: str, root: Operation) ->
         remark(error.op, f"the operation is left unchanged: {error.reason}")
 
 
+def hoist_scratch(function: FuncOp) -> None:
+    """Make scratch fields before the time loops of the host: the steps share a field."""
+    for op in [op for op in function.walk() if isinstance(op, ScratchOp)]:
+        around: Operation = op
+        while (parent := around.parent_op()) is not None and TIME_LOOP in parent.attributes:
+            around = parent
+        if around is not op:
+            op.detach()
+            Rewriter.insert_op(op, InsertPoint.before(around))
+
+
 class RaiseTimeLoopPass(ModulePass):
     """Recognise time loops over rotated fields, and sweeps; see the module's documentation."""
 
@@ -107,3 +119,4 @@ class RaiseTimeLoopPass(ModulePass):
         for function in [f for f in op.ops if isinstance(f, FuncOp)]:
             for block in function.body.blocks:
                 raise_block(block, op, function.sym_name.data, function)
+            hoist_scratch(function)

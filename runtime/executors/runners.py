@@ -316,11 +316,12 @@ def loop_handler(
     def run(loop: LoopOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         count, *buffers = operands
         is_sweep = loop.sweep is not None
-        total = max(int(count) if steps is None or is_sweep else steps, 0)
         facts = loops.of(loop)
+        own = steps is None or is_sweep or facts.is_inner
+        total = max(int(count) if own else steps, 0)
         outside = {value: values[value] for value in (*facts.captures, *facts.scalars)}
         for series in filter(is_series, facts.scalars):
-            begin = first if steps is not None else 0
+            begin = first if steps is not None and not facts.is_inner else 0
             outside[series] = series_entries(loop, outside[series], begin, total)
         check_loop(loop, buffers, values, facts)
         if is_sweep:

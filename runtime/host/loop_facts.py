@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 
 from timetile.dialects.temporal import LoopOp
 from timetile.passes.analysis.launches.liveness import written_cells
+from timetile.passes.raising.raise_time_loop import TIME_LOOP
 from timetile.runtime.host.parameters import counts_steps
 
 
@@ -18,8 +19,8 @@ from timetile.runtime.host.parameters import counts_steps
 class LoopFacts:
     """
     Facts of one time loop: captured fields, scalars, `cells` updated by a step, the roles that name
-    written data after the last step, and `strides`, numbers required to be 1 or more: the steps of
-    the loop in the source.
+    written data after the last step, `strides`, numbers required to be 1 or more: the steps of the
+    loop in the source, and whether the loop lies in a step of a time loop of the host.
     """
 
     captures: tuple[SSAValue, ...]
@@ -27,6 +28,7 @@ class LoopFacts:
     cells: int
     latest: tuple[int, ...]
     strides: tuple[SSAValue, ...]
+    is_inner: bool
 
 
 class KnownLoops:
@@ -47,8 +49,17 @@ class KnownLoops:
                 written_cells(loop),
                 latest,
                 tuple(strides_of(loop.steps)),
+                is_inside_step(loop),
             )
         return self.known[loop]
+
+
+def is_inside_step(loop: LoopOp) -> bool:
+    """Whether a loop lies in a time loop of the host: its steps are no time steps of the run."""
+    around = loop.parent_op()
+    while around is not None and TIME_LOOP not in around.attributes:
+        around = around.parent_op()
+    return around is not None
 
 
 def strides_of(count: SSAValue) -> Iterator[SSAValue]:

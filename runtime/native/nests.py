@@ -13,6 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.verified import memref_type
 from timetile.lowering.cpu.host_nests import NestFunction
+from timetile.lowering.cpu.nest_rules import turns_of
 from timetile.passes.raising.memory import is_memory, memory_of
 from timetile.runtime.arithmetic.cells import dtype_of
 from timetile.runtime.executors.numpy_loops import Progress
@@ -127,7 +128,7 @@ class HostNests:
             return None
         arrays = {array.ctypes.data: array for array in (given[v] for v in memory)}
         ways = [each for sweep in nest.sweeps for each in self.ways(sweep)]
-        cells = sum(self.known.of(sweep).cells for sweep in nest.sweeps)
+        cells = self.cells(nest)
         slots = np.zeros(max(nest.slots, 1), np.int64)
         for part in run_pieces(counts, cells):
             slots = code.call(part, [*carried, *outside], ways)
@@ -143,14 +144,17 @@ class HostNests:
         if not sweeps:
             return True
         most = max(self.loops[sweep].most_threads for sweep in sweeps)
-        cells = sum(self.known.of(sweep).cells for sweep in sweeps)
-        is_small = min(self.threads, most) <= 1 or cells <= CELLS_FOR_A_TEAM
+        is_small = min(self.threads, most) <= 1 or self.cells(code.nest) <= CELLS_FOR_A_TEAM
         return self.progress is None and is_small
 
-    def ways(self, sweep: LoopOp) -> tuple[bool, int, int]:
+    def cells(self, nest: NestFunction) -> int:
+        """The cells updated by the sweeps of a step, and by its inner loops."""
+        return sum(self.known.of(sweep).cells * turns_of(sweep) for sweep in nest.sweeps)
+
+    def ways(self, sweep: LoopOp) -> tuple[int, bool, int, int]:
         """How a thread passes over the fields of a sweep."""
-        blocking = self.loops[sweep].blocking(1, 1)
-        return blocking.together, blocking.rows, blocking.columns
+        blocking = self.loops[sweep].blocking(turns_of(sweep), 1)
+        return blocking.depth, blocking.together, blocking.rows, blocking.columns
 
     def written(
         self, nest: NestFunction, slots: NDArray[np.int64], arrays: Mapping[int, Any]

@@ -12,6 +12,7 @@ import timetile
 from support.refused_steps import refusal
 from support.steps import noise, run
 from timetile import Field, Scalar, repeat, temporary
+from timetile.lowering.cpu.nest_rules import turns_of
 from timetile.runtime.program.compiled_program import Executor
 
 INNER = np.s_[1:-1, 1:-1]
@@ -153,3 +154,32 @@ def test_a_body_without_a_meaning_is_refused(tmp_path: Path, body: str, reason: 
 def test_names_of_a_step_are_called_in_a_step():
     with pytest.raises(timetile.StencilError, match="temporary is called outside of a step"):
         temporary(1.0)
+
+
+def test_inner_sweeps_run_in_the_machine_code_of_the_time_loop():
+    """A thread runs all steps in one call; `steps=` of a run counts time steps alone."""
+
+    @timetile.stencil
+    def relaxed(p: Field, b: Field):
+        for _ in repeat(7):
+            p.next = 0.5 * (p.next[-1] + p.next[1]) - b[0]
+        b.next = b[0] + 0.1 * p.next[0]
+
+    model = relaxed.on(executor="cpu", fp_contract="off", cache=False, threads=1)
+    p, b = noise(21), 0.1 * noise(21)
+    (nest,) = model.program((21,)).native.nests.values()
+    assert [turns_of(sweep) for sweep in nest.nest.sweeps] == [1, 7, 1]
+    judge = relaxed.on(executor="numpy", fp_contract="off", cache=False)
+    for each in (model, judge):
+        arrays = [p.copy(), p.copy(), b.copy(), b.copy()]
+        result = each.program((21,))(*arrays, steps=3)
+        found = [result.buffers[k] for k in (0, 2)]
+        q, c = p, b
+        for _ in range(3):
+            for _ in range(7):
+                new = q.copy()
+                new[1:-1] = 0.5 * (q[:-2] + q[2:]) - c[1:-1]
+                q = new
+            c = c + 0.1 * q
+        assert np.array_equal(found[0], q) and np.array_equal(found[1], c)
+        assert result.steps == (3,) and result.cells == 3 * (19 + 7 * 19 + 21)
