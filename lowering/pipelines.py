@@ -96,7 +96,24 @@ def code_passes(arch: str = DEFAULT_ARCH) -> tuple[ModulePass, ...]:
 
 @dataclass(frozen=True)
 class TimetilePass(ModulePass):
-    """The whole pipeline under one name: `-p 'timetile{depth=12 arch=sm_90}' -t ptx`."""
+    """
+    The whole pipeline under one name: `-p 'timetile{depth=12 arch=sm_90}' -t ptx`.
+
+    Before:
+    ```
+    scf.for %t = %c0 to %n step %c1 iter_args(%a = %A, %b = %B) -> (!field, !field) {
+      %u = stencil.load %a : !field -> !temp
+      %v = stencil.apply(%x = %u : !temp) -> (!temp) {...}
+      stencil.store %v to %b(<[0, 0], [4096, 4096]>) : !temp to !field
+      scf.yield %b, %a : !field, !field
+    }
+    ```
+    After, beside kernels at the `nvvm` level:
+    ```
+    temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] depths [12, 8, 4, 2, 1]
+        kernels [@heat_d12, @heat_d8, @heat_d4, @heat_d2, @heat_step] {...}
+    ```
+    """
 
     name = "timetile"
 

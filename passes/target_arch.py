@@ -1,6 +1,13 @@
 """target-arch: write on the module the GPU for which kernels are compiled.
 
-After: `builtin.module attributes {timetile.arch = "sm_80"}`
+Before:
+```
+builtin.module {...}
+```
+After, with `arch=sm_80`:
+```
+builtin.module attributes {timetile.arch = "sm_80"} {...}
+```
 
 `lower-tile-to-gpu` refuses kernels too large for the GPU, and `-t ptx` prints for the GPU; sm_90
 without the attribute.

@@ -1,7 +1,26 @@
 """order-threads: operations independent of this step's plane come first, from the last level down.
 
-Before: `fetch, u1 row, u2 row, ..., store` (in the order of stages)
-After: `partial sums of u12, ..., u1; fetch; the last term of u1, u2, ...; store`
+Before, in the order of stages:
+```
+simt.mark step 0 stage 0 row 0
+%new = simt.load %ring[%i + 0] : f64
+simt.mark step 0 stage 1 row 0
+%p1 = arith.addf %u0, %h : f64
+%q1 = arith.addf %p1, %new : f64
+simt.mark step 0 stage 2 row 0
+%p2 = arith.mulf %u1, %k : f64
+%q2 = arith.addf %p2, %q1 : f64
+simt.store %q2 to %field[%i + 100]
+```
+After: partial sums from the last level down, the fetch, and the last terms:
+```
+%p2 = arith.mulf %u1, %k : f64
+%p1 = arith.addf %u0, %h : f64
+%new = simt.load %ring[%i + 0] : f64
+%q1 = arith.addf %p1, %new : f64
+%q2 = arith.addf %p2, %q1 : f64
+simt.store %q2 to %field[%i + 100]
+```
 
 The newest plane of every level enters a cell's sum last. All earlier terms read planes of earlier
 steps, and can run before the fetch has arrived. Taken from the last level down, a partial sum

@@ -1,8 +1,14 @@
 """common-halos: the caller promises that all buffers of a rotation have equal cells outside the
 bounds.
 
-Before: `temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {...}`
-After: `temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] common_halos {...}`
+Before:
+```
+temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {...}
+```
+After:
+```
+temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] common_halos {...}
+```
 
 If buffers take turns to hold one live version (`Rotation.turns`), the halo of every level of a
 kernel is in registers with the level below, and no level reads memory for the halo of another

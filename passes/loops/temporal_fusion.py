@@ -1,7 +1,17 @@
 """temporal-fusion: choose the depths for which kernels are made.
 
-Before: `temporal.loop %n (...) rotate [1, 0] {...}` After: `temporal.loop %n (...) rotate [1, 0]
-depths [12, 8, 4, 2, 1] {...}`
+Before:
+```
+temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+  temporal.update %b = @heat(%a[0, -1], %a[0, 0], %a[1, 0]) in <[0, 0], [4096, 4096]>
+}
+```
+After, with `depths=12`:
+```
+temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] depths [12, 8, 4, 2, 1] {
+  temporal.update %b = @heat(%a[0, -1], %a[0, 0], %a[1, 0]) in <[0, 0], [4096, 4096]>
+}
+```
 
 A kernel of depth d advances d steps in one pass over memory. Besides the given depths there are the
 powers of two below the deepest: any number of steps has a short plan, and 1 (the last steps run one

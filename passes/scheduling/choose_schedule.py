@@ -1,7 +1,19 @@
 """choose-schedule: choose depth, tiles and placement, and write the choice on the loop for later
 passes.
 
-After: `temporal.loop ... depths [10, 8, 4, 2, 1] schedule #tile.schedule<pack 8, ...>`
+Before:
+```
+temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+  temporal.update %b = @heat(%a[0, -1], %a[0, 0], %a[1, 0]) in <[0, 0], [4096, 4096]>
+}
+```
+After, with `arch=sm_90`:
+```
+temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] depths [16, 8, 4, 2, 1]
+    schedule #tile.schedule<pack 8, ahead 5, occupancy 1> {
+  temporal.update %b = @heat(%a[0, -1], %a[0, 0], %a[1, 0]) in <[0, 0], [4096, 4096]>
+}
+```
 
 `schedule_space.py` lists the considered schedules: tiles of a warp for one and two axes, of a block
 for small plates and for three axes, of a cluster or the device, in several widths, and every depth

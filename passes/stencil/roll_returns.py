@@ -1,7 +1,19 @@
 """roll-returns: an apply with several neighbouring cells a turn computes one cell again.
 
-Before: `stencil.return %v0, %v1 unroll <[1, 2]> : f64, f64`, where %v1 is the cell beside %v0.
-After: `stencil.return %v : f64`.
+Before:
+```
+%a = stencil.access %x[-1, 0] : !temp
+%b = stencil.access %x[-1, 1] : !temp
+%p = arith.mulf %a, %a : f64
+%q = arith.mulf %b, %b : f64
+stencil.return %p, %q unroll <[1, 2]> : f64, f64
+```
+After, where `%b` and `%q` have no reader:
+```
+%a = stencil.access %x[-1, 0] : !temp
+%p = arith.mulf %a, %a : f64
+stencil.return %p : f64
+```
 
 1. The value for the cell at offset k of the unrolled cells is moved by -k: every access and every
    coordinate behind the value.

@@ -2,7 +2,18 @@
 peel-boundaries: make copies of a kernel's code for the rim and the inside, and choose the planes of
 a chunk for each.
 
-After: `variants [#tile.variant<axes [1], planes 499>, #tile.variant<axes [], planes 648>]`
+Before:
+```
+tile.kernel @run_d2(...) steps 2 stream 0 bounds <[0, 0], [4096, 4096]>
+    layout #tile.layout<warp, [4 cells x 32 lanes], pack 4> {...}
+```
+After:
+```
+tile.kernel @run_d2(...) steps 2 stream 0 bounds <[0, 0], [4096, 4096]>
+    layout #tile.layout<warp, [4 cells x 32 lanes], pack 4>
+    variants [#tile.variant<axes [1], planes 62>, #tile.variant<axes [], planes 142>]
+    occupancy 2 {...}
+```
 
 A variant is a copy of the code. Tiles inside the bounds run without a test for the in-plane bounds;
 tiles on the rim run a copy with guards. (Along the stream, the head and the tail of every chunk

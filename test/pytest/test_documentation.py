@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Dialect, Operation, ParametrizedAttribute
 from xdsl.parser import Parser
 
-from timetile.lowering.universe import DIALECTS
+from timetile.lowering.universe import DIALECTS, PASSES
 
 LOADED: dict[str, Dialect] = {name: factory() for name, factory in DIALECTS.items()}
 OPERATIONS = [op for dialect in LOADED.values() for op in dialect.operations]
@@ -194,3 +194,11 @@ def test_an_example_of_an_attribute_parses(attribute: type[ParametrizedAttribute
     assert isinstance(parsed, attribute)
     parsed.verify()
     assert str(parsed) == " ".join(example.split())
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_every_pass_shows_a_program_before_and_after(name: str):
+    made = PASSES[name]()
+    module = inspect.getdoc(inspect.getmodule(made)) or ""
+    text = module + (inspect.getdoc(made) or "")
+    assert re.search(r"\bBefore\b", text) and re.search(r"\bAfter\b", text)
