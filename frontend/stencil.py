@@ -9,7 +9,7 @@ from timetile.frontend.boundaries import Boundary, check_boundary
 from timetile.frontend.errors import StencilError, error
 from timetile.frontend.model import Model
 from timetile.frontend.tracing import traced
-from timetile.runtime.machine.floating_point import in_standard_modes
+from timetile.runtime.machine.floating_point import standard_modes
 
 StepFunction = Callable[..., None]
 
@@ -75,13 +75,13 @@ def stencil(
     return model_of(function, reach, boundary)
 
 
-@in_standard_modes
 def model_of(function: StepFunction, reach: int | None, boundary: Boundary) -> Model:
     """
     The model of a function. The traceback of an error ends here, as the message has the place in
     the function.
     """
     try:
-        return Model(traced(function, reach, boundary), function.__doc__)
+        with standard_modes():
+            return Model(traced(function, reach, boundary), function.__doc__)
     except StencilError as problem:
         raise problem.with_traceback(None) from None

@@ -17,7 +17,7 @@ FAR = 1 << 62
 
 
 @dataclass(frozen=True)
-class Span:
+class KnownSpan:
     """The cells from `begin` up to `end` along an axis."""
 
     axis: int
@@ -40,10 +40,10 @@ def is_in_branch(access: ApplyRead) -> bool:
     return not isinstance(access.op.parent_op(), stencil.ApplyOp)
 
 
-def spans_of(access: ApplyRead) -> list[Span]:
+def spans_of(access: ApplyRead) -> list[KnownSpan]:
     """The cells with a known value for an access, along each bounded axis of the domain."""
     return [
-        Span(axis, low - access.offset[axis], high - access.offset[axis])
+        KnownSpan(axis, low - access.offset[axis], high - access.offset[axis])
         for axis, (low, high) in zip(access.axes, bounds_of(access.operand))
         if (low, high) != (-FAR, FAR)
     ]

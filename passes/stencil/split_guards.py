@@ -51,7 +51,7 @@ from timetile.passes.patterns import rewrite_once
 from timetile.passes.raising.boxes import above, below
 from timetile.passes.raising.demand import ApplyRead, accesses, demand_of
 from timetile.passes.raising.errors import CannotRaiseError
-from timetile.passes.raising.known_cells import Span, is_in_branch, spans_of
+from timetile.passes.raising.known_cells import KnownSpan, is_in_branch, spans_of
 from timetile.passes.stencil.gather_cells import joined
 
 
@@ -70,7 +70,7 @@ class Parting:
     """The parts of one apply."""
 
     apply: stencil.ApplyOp
-    guarded: list[tuple[ApplyRead, list[Span]]]
+    guarded: list[tuple[ApplyRead, list[KnownSpan]]]
     rewriter: PatternRewriter
     made: list[Operation] = field(default_factory=list[Operation])
     variants: dict[frozenset[Operation], list[SSAValue]] = field(

@@ -67,6 +67,7 @@ class Unroll(RewritePattern):
         made: list[Operation] = []
         for each in numbers:
             at = constant(each, number.type)
+            at.result.name_hint = number.name_hint
             names: dict[SSAValue, SSAValue] = {number: at.result, **dict(zip(carried, values))}
             made.append(at)
             for inner in body.ops:
@@ -77,7 +78,7 @@ class Unroll(RewritePattern):
         rewriter.replace(op, made, values)
 
 
-def loops_of(apply: stencil.ApplyOp) -> list[Operation]:
+def loops_inside(apply: stencil.ApplyOp) -> list[Operation]:
     """The loops of an apply, inner loops first."""
     return [op for op in apply.walk(reverse=True) if isinstance(op, scf.ForOp)]
 
@@ -91,6 +92,6 @@ class UnrollLoopsPass(ModulePass):
         for apply in [inner for inner in op.walk() if isinstance(inner, stencil.ApplyOp)]:
             known: list[Operation] = []
             # The bounds of an inner loop may be numbers of an outer loop's iterations.
-            while (loops := loops_of(apply)) and loops != known:
+            while (loops := loops_inside(apply)) and loops != known:
                 known = loops
                 rewrite_once(loops, {scf.ForOp: Unroll()})

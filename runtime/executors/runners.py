@@ -317,8 +317,8 @@ def loop_handler(
         count, *buffers = operands
         is_sweep = loop.sweep is not None
         facts = loops.of(loop)
-        own = steps is None or is_sweep or facts.is_inner
-        total = max(int(count) if own else steps, 0)
+        total = int(count) if steps is None or is_sweep or facts.is_inner else steps
+        total = max(total, 0)
         outside = {value: values[value] for value in (*facts.captures, *facts.scalars)}
         for series in filter(is_series, facts.scalars):
             begin = first if steps is not None and not facts.is_inner else 0

@@ -1,15 +1,15 @@
 """
-The standard modes of floating point: rounding to nearest even, and subnormal numbers as they are.
+The standard modes of floating point: rounding to nearest even, and subnormal numbers as numbers.
 
-Another library of a process may have changed the modes of a thread: one linked with `-ffast-math`
-makes subnormal numbers zero. Programs are compiled and run in the standard modes, so that neither
-results nor kernels kept in the cache depend on the caller's.
+A library linked with `-ffast-math` makes subnormal numbers zero in each thread that loads it.
+Programs are compiled and run in standard modes: results and kernels in the cache never depend on
+modes of the caller.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import cache, wraps
 from typing import ParamSpec, TypeVar
@@ -25,7 +25,7 @@ ENVIRONMENT_BYTES = 256
 
 @cache
 def library_of_modes() -> ctypes.CDLL:
-    """The library with C's functions for the floating-point environment (`fenv.h`)."""
+    """The library with the functions of `fenv.h`."""
     for library in libraries():
         if hasattr(library, "fesetenv"):
             return library
@@ -34,7 +34,7 @@ def library_of_modes() -> ctypes.CDLL:
 
 @cache
 def standard_environment() -> ctypes.c_void_p:
-    """C's `FE_DFL_ENV`: the address of a variable on macOS, and -1 elsewhere."""
+    """`FE_DFL_ENV` of `fenv.h`: the address of a variable on macOS, and -1 elsewhere."""
     library = library_of_modes()
     if hasattr(library, "_FE_DFL_ENV"):
         return ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(library, "_FE_DFL_ENV")))
@@ -42,8 +42,8 @@ def standard_environment() -> ctypes.c_void_p:
 
 
 @contextmanager
-def standard_modes() -> Iterator[None]:
-    """This thread computes in the standard modes; afterwards in the modes found."""
+def standard_modes() -> Generator[None]:
+    """Compute in standard modes, and return to the modes before."""
     library, found = library_of_modes(), ctypes.create_string_buffer(ENVIRONMENT_BYTES)
     library.fegetenv(found)
     library.fesetenv(standard_environment())
@@ -54,7 +54,7 @@ def standard_modes() -> Iterator[None]:
 
 
 def in_standard_modes(function: Callable[P, R]) -> Callable[P, R]:
-    """A function that computes in the standard modes, whatever modes its caller has."""
+    """Let a function compute in standard modes."""
 
     @wraps(function)
     def run(*arguments: P.args, **named: P.kwargs) -> R:

@@ -12,7 +12,6 @@ import timetile
 from support.steps import noise
 from timetile import Field, Series, State
 
-
 zarr: Any = pytest.importorskip("zarr")
 
 

@@ -27,8 +27,8 @@ FUNCTIONS = """
     address all_patterns along argument_of arguments_of arithmetic bits_of box_of cache
     callee_of cell_function cell_of check check_alignment check_fields check_loop check_options
     choice code_of compare compared_floats compared_integers compile compiled constant converted
-    coordinate copy_of covers describe distance divides evaluate extents field_of fields_of
-    folded function_of functions_of gather gathered index_of inside integer invariants is_known
+    coordinate copy_of covers describe distance divides evaluate extents fields_of
+    folded function_of functions_of gather gathered index_of integer invariants is_known
     is_plain is_private is_scalar joined key_of launch_facts limits load loop_of lowered made
     main maximum meaning_of minimum moved name_of number_of numbers opened overwrites parse_value
     parts parts_of place_of places_of power publish reads_of reciprocal_root register registers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import platform
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -34,7 +34,7 @@ SMALL = np.float32(1e-40)
 
 
 @contextmanager
-def modes(bits: int) -> Iterator[None]:
+def modes(bits: int) -> Generator[None]:
     """This thread computes in other modes."""
     library = library_of_modes()
     found, other = ctypes.create_string_buffer(256), ctypes.create_string_buffer(256)
@@ -73,8 +73,9 @@ func.func @scale(%u : {field}, %v : {field}) {{
 def numbers(dtype: str, cells: int) -> np.ndarray:
     """Subnormal, small and usual numbers."""
     rng = np.random.default_rng(5)
-    tiny = np.finfo(dtype).smallest_normal
-    return (rng.uniform(-4, 4, cells) * rng.choice([1.0, tiny, tiny * 2**-10], cells)).astype(dtype)
+    tiny = float(np.finfo(dtype).smallest_normal)
+    scales = np.array([1.0, tiny, tiny * 2**-10])[rng.integers(0, 3, cells)]
+    return np.asarray(rng.uniform(-4, 4, cells) * scales, dtype)
 
 
 NUMBERS = {dtype: numbers(dtype, 300) for dtype in ("float32", "float64")}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from timetile.dialects.tile import KernelOp, LoadOp, RoleKind
+from timetile.dialects.tile import ExchangeOp, KernelOp, LoadOp, RoleKind
 from timetile.passes.analysis.queues.lags import oldest_age
 
 
@@ -32,7 +32,15 @@ def oldest_copy(kernel: KernelOp, load: LoadOp) -> int:
     The age, in stream steps, of the oldest plane that levels read from the copies of a load; 0 for
     a load whose planes live elsewhere.
     """
-    return oldest_age(load.result, kernel.stream_axis) if serves_levels(kernel, load) else 0
+    if not serves_levels(kernel, load) or serves_neighbours(load):
+        return 0
+    return oldest_age(load.result, kernel.stream_axis)
+
+
+def serves_neighbours(load: LoadOp) -> bool:
+    """Whether the copies of a load lie in the ring of an exchange."""
+    readers = (use.operation for use in load.result.uses)
+    return any(isinstance(each, ExchangeOp) and each.publishes_copies for each in readers)
 
 
 def lives_in_copies(queue: SSAValue) -> bool:

@@ -11,7 +11,7 @@
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      stencil.apply in @reads_a_temp: the time loop is left unchanged: it reads a value of a block argument; read a stencil.load or a stencil.apply
+// CHECK:      stencil.apply in @reads_a_temp: the time loop is left unchanged: it reads a value of a block argument; read a stencil.load or a stencil.apply, and let loops carry fields, with a store in every step
 // CHECK:      scf.for
 func.func @reads_a_temp(%n: index, %A: !field, %u: !temp) {
   %c0 = arith.constant 0 : index
@@ -367,7 +367,7 @@ func.func @no_time_loop(%n: index, %memory: memref<8xf64>, %x: f64) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      stencil.apply in @outside: the operation is left unchanged: it reads a value of a block argument; read a stencil.load or a stencil.apply
+// CHECK:      stencil.apply in @outside: the operation is left unchanged: it reads a value of a block argument; read a stencil.load or a stencil.apply, and let loops carry fields, with a store in every step
 // CHECK:      stencil.store
 func.func @outside(%A: !field, %u: !temp) {
   %v = stencil.apply(%x = %u : !temp) -> (!temp) {

@@ -8,8 +8,10 @@
 // CHECK-LABEL: func.func @newton
 // CHECK:         %v = stencil.access %x[0]
 // CHECK-NOT:     scf.for
-// CHECK:         %d = arith.divf %v, %v : f64
-// CHECK:         %[[second:.*]] = arith.divf %v, %d : f64
+// CHECK:         arith.constant 0 : index
+// CHECK:         %[[first:.*]] = arith.divf %v, %v : f64
+// CHECK:         arith.constant 1 : index
+// CHECK:         %[[second:.*]] = arith.divf %v, %[[first]] : f64
 // CHECK:         stencil.return %[[second]] : f64
 func.func @newton(%A: !field, %B: !field) {
   %u = stencil.load %A : !field -> !temp
