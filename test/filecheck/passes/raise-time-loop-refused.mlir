@@ -540,3 +540,40 @@ func.func @two_boundaries(%A: !field, %B: !field) {
   stencil.store %g to %B(<[0], [8]>) : !temp to !field
   return
 }
+
+// -----
+
+// Cells of 16 bits are computed in f32: other uses, and numbers of 16 bits, have no meaning.
+
+!field = !stencil.field<[0,16]xf16>
+!temp = !stencil.temp<?xf16>
+
+// CHECK:      arith.bitcast in @bits_of_a_cell: the operation is left unchanged: it computes with f16, a type of memory; extend cells to f32 by arith.extf, and round results by arith.truncf from f32
+func.func @bits_of_a_cell(%A: !field, %B: !field) {
+  %u = stencil.load %A : !field -> !temp
+  %v = stencil.apply(%x = %u : !temp) -> (!temp) {
+    %l = stencil.access %x[0] : !temp
+    %i = arith.bitcast %l : f16 to i16
+    %r = arith.bitcast %i : i16 to f16
+    stencil.return %r : f16
+  }
+  stencil.store %v to %B(<[0], [16]>) : !temp to !field
+  func.return
+}
+
+// -----
+
+!field = !stencil.field<[0,16]xf16>
+!temp = !stencil.temp<?xf16>
+
+// CHECK:      stencil.apply in @a_number_of_16_bits: the operation is left unchanged: it takes a number of f16; give the number as f32
+func.func @a_number_of_16_bits(%A: !field, %B: !field, %k: f16) {
+  %u = stencil.load %A : !field -> !temp
+  %v = stencil.apply(%x = %u : !temp, %q = %k : f16) -> (!temp) {
+    %l = stencil.access %x[0] : !temp
+    %m = arith.mulf %l, %q : f16
+    stencil.return %m : f16
+  }
+  stencil.store %v to %B(<[0], [16]>) : !temp to !field
+  func.return
+}
