@@ -11,7 +11,6 @@ from threading import Lock, RLock
 from typing import Any
 
 from timetile.lowering.ptx.symbols import report_symbol
-from timetile.lowering.ptx.symbols import symbol as name_in_ptx
 from timetile.lowering.reduction_kernels import Round
 from timetile.lowering.tile_to_gpu.message_buffers import launch_words
 from timetile.passes.diagnostics import CompileError
@@ -304,7 +303,7 @@ class Device(GpuMemory):
         with self.one_load:
             if made not in self.reducing:
                 text = round_text(made, OLDEST_ARCH).encode() + b"\0"
-                self.reducing[made] = self.function(text, name_in_ptx(made.name))
+                self.reducing[made] = self.function(text, made.name)
         arguments = LaunchArguments((source, target), (ctypes.c_void_p,) * 2)
         checked(
             self.cuda.cuLaunchKernel(

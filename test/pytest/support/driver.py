@@ -194,6 +194,8 @@ class BookKeeper:
         return self.take("module")
 
     def cuModuleGetFunction(self, module: int, name: bytes) -> tuple[int, tuple[int, str]]:
+        image = self.images[-1]
+        assert name in image, f"the loaded image has no function {name.decode()}"
         return 0, (module, name.decode())
 
     def cuFuncGetModule(self, function: tuple[int, str]) -> tuple[int, int]:
