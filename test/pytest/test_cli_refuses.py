@@ -226,7 +226,8 @@ def test_a_reader_that_leaves_is_no_error(command: str, heat: Path):
         (
             "compile {empty}",
             "@empty stores no field: timetile compiles stencil.store operations, in scf.for loops "
-            "over rotated fields or outside them; name another function, or store a result",
+            "over rotated fields or outside them; name another function, store a result, or raise "
+            "loops over memrefs to the stencil dialect first",
         ),
     ],
 )  # fmt: skip

@@ -8,7 +8,7 @@ from xdsl.dialects.func import FuncOp
 
 import timetile
 from timetile import Field
-from timetile.dialects.tile import CopiesAttr, ExchangeOp, KernelOp, LoadOp
+from timetile.dialects.tile import CopiesAttr, ExchangeOp, KernelOp, LoadOp, Published
 from timetile.frontend.field_types import DType
 from timetile.frontend.model import Model
 from timetile.runtime.program.compiled_program import Executor
@@ -110,20 +110,21 @@ def test_copies_go_on_beyond_the_field(boundary: Any, executor: Executor):
 
 
 @pytest.mark.parametrize("executor", ["planes", "simt", "ptx"])
+@pytest.mark.parametrize("what", ["copies", "edges", "plane"])
 @pytest.mark.parametrize("cells, warps, ahead", [(1, 2, 1), (2, 3, 2), (4, 2, 3)])
-def test_warps_share_the_copies_of_a_coefficient(
-    cells: int, warps: int, ahead: int, executor: Executor
+def test_warps_look_at_cells_of_a_coefficient_in_other_warps(
+    cells: int, warps: int, ahead: int, what: str, executor: Executor
 ):
-    """Warps of a block look at each other's cells of the coefficient: its copies lie there."""
+    """In copies, in edges, or in planes of an exchange."""
     passes = (
         f"temporal-fusion{{depths=3}},device-tiling{{tile=block cells={cells} lanes=32 "
-        f"warps={warps}}},multi-queue-buffering{{ahead={ahead}}},register-streaming,carry-halos,"
-        "peel-boundaries"
+        f"warps={warps}}},multi-queue-buffering{{ahead={ahead}}},register-streaming{{what={what}}},"
+        "carry-halos,peel-boundaries"
     )
     expected, _ = after(flux, (23, 151), "float32", "numpy", "")
     found, kernels = after(flux, (23, 151), "float32", executor, passes)
     exchanges = [op for op in kernels.tiled.walk() if isinstance(op, ExchangeOp)]
-    assert any(each.publishes_copies for each in exchanges)
+    assert Published(what) in [each.what.data for each in exchanges if each.what]
     for a, b in zip(found, expected, strict=True):
         assert np.array_equal(a, b)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from timetile.dialects.tile import ExchangeOp, KernelOp, LoadOp, RoleKind
+from timetile.dialects.tile import ExchangeOp, KernelOp, LoadOp, Published, RoleKind
 from timetile.passes.analysis.queues.lags import oldest_age
 
 
@@ -38,9 +38,13 @@ def oldest_copy(kernel: KernelOp, load: LoadOp) -> int:
 
 
 def serves_neighbours(load: LoadOp) -> bool:
-    """Whether the copies of a load lie in the ring of an exchange."""
-    readers = (use.operation for use in load.result.uses)
-    return any(isinstance(each, ExchangeOp) and each.publishes_copies for each in readers)
+    """
+    Whether readers in other warps find cells of a load in the ring of its copies for an exchange,
+    or beside registers, as edges.
+    """
+    exchanges = (use.operation for use in load.result.uses)
+    published = (each.what for each in exchanges if isinstance(each, ExchangeOp))
+    return any(what is not None and what.data is not Published.PLANE for what in published)
 
 
 def lives_in_copies(queue: SSAValue) -> bool:
