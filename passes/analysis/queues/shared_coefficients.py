@@ -44,7 +44,7 @@ def serves_neighbours(load: LoadOp) -> bool:
     """
     exchanges = (use.operation for use in load.result.uses)
     published = (each.what for each in exchanges if isinstance(each, ExchangeOp))
-    return any(what is not None and what.data is not Published.PLANE for what in published)
+    return any(what.data is not Published.PLANE for what in published)
 
 
 def lives_in_copies(queue: SSAValue) -> bool:
