@@ -61,13 +61,16 @@ def erase_unused(block: Block) -> None:
             Rewriter.erase_op(op)
 
 
-def free_name(module: ModuleOp, name: StringAttr) -> StringAttr:
-    """A name, with a number if the module has the name already."""
-    free, number = name, 0
-    while SymbolTable.lookup_symbol(module, free) is not None:
+def unique_symbol(module: ModuleOp, name: str, functions: Sequence[FuncOp] = ()) -> str:
+    """A symbol defined neither in the module nor by the functions."""
+    taken = {function.sym_name.data for function in functions}
+    candidate, number = name, 0
+    while (
+        candidate in taken or SymbolTable.lookup_symbol(module, StringAttr(candidate)) is not None
+    ):
         number += 1
-        free = StringAttr(f"{name.data}_{number}")
-    return free
+        candidate = f"{name}_{number}"
+    return candidate
 
 
 def name_function(module: ModuleOp, function: FuncOp) -> bool:

@@ -40,13 +40,12 @@ from collections.abc import Sequence
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.stencil import FieldType
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.traits import SymbolTable
 
 from timetile.dialects.series import is_series
 from timetile.dialects.taps import Tap
@@ -56,6 +55,7 @@ from timetile.dialects.verified import block_of
 from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.cells.cell_operations import FLOATS, FUNCTIONS
 from timetile.passes.analysis.cells.constants import integer_constant
+from timetile.passes.rewriting import unique_symbol
 
 MOST_FIELDS = 4
 """Most scratch fields of an update: each field is read in every step."""
@@ -159,15 +159,6 @@ def compact(
     return [sources[k] for k in used], left, [continued[k] for k in used] if continued else []
 
 
-def unique(module: ModuleOp, name: str) -> str:
-    """A symbol not yet defined in the module."""
-    candidate, number = name, 0
-    while SymbolTable.lookup_symbol(module, StringAttr(candidate)) is not None:
-        number += 1
-        candidate = f"{name}_{number}"
-    return candidate
-
-
 class Hoist:
     """Rewrites the updates of one loop."""
 
@@ -188,7 +179,7 @@ class Hoist:
         A scratch field with a value for every cell, and the sweep before the loop filling the
         field.
         """
-        name = unique(self.module, f"{function.sym_name.data}_once")
+        name = unique_symbol(self.module, f"{function.sym_name.data}_once")
         made, places = function_of(value, name)
         self.module.body.block.insert_op_before(made, function)
         scratch = ScratchOp(FieldType(update.box, value.type))

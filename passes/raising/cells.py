@@ -167,11 +167,14 @@ NOT_IN_CELLS = (
     "the operation is not supported inside a stencil.apply; use arith, math and stencil.access"
 )
 
+MOST_UNROLLED = 4096
+"""Operations of an unrolled loop at most: more take minutes to compile."""
+
 WHY_NOT_IN_CELLS: dict[type[Operation], str] = {
     scf.ForOp: (
         "a loop inside a stencil.apply is unrolled where its bounds and its step are constants and "
-        "that makes at most 4096 operations; give it bounds for all cells, and select between the "
-        "values before and after an iteration"
+        f"that makes at most {MOST_UNROLLED} operations; give it bounds for all cells, and select "
+        "between the values before and after an iteration"
     ),
     stencil.ReduceOp: (
         "cells are not reduced to a number; store the values in a field, leave out the "

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import stencil
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.experimental import dmp
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
 from xdsl.ir import Operation, SSAValue
-from xdsl.traits import SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.cell_types import CELL_BYTES
@@ -26,6 +25,7 @@ from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.memory import memory_of
 from timetile.passes.raising.order import Item, Scratch, UpdateOrder, UpdateTarget
 from timetile.passes.raising.recurrences import remark_recurrences
+from timetile.passes.rewriting import unique_symbol
 
 Spread = tuple[stencil.LoadOp, tuple[int, ...]]
 """A load of a field of fewer axes, and the domain's axes of the field."""
@@ -235,15 +235,3 @@ def way_inside(update: UpdateOp, error: VerifyException) -> str:
             "each, give the field these cells, or store fewer"
         )
     return "; give the field these cells, or store fewer"
-
-
-def unique_symbol(module: ModuleOp, name: str, functions: Sequence[FuncOp] = ()) -> str:
-    """A symbol defined neither in the module nor by the functions."""
-    taken = {function.sym_name.data for function in functions}
-    candidate, number = name, 0
-    while (
-        candidate in taken or SymbolTable.lookup_symbol(module, StringAttr(candidate)) is not None
-    ):
-        number += 1
-        candidate = f"{name}_{number}"
-    return candidate

@@ -34,9 +34,7 @@ from xdsl.utils.hints import isa
 
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.patterns import rewrite_once
-
-MOST_OPERATIONS = 4096
-"""Of an unrolled loop: more take minutes to compile."""
+from timetile.passes.raising.cells import MOST_UNROLLED
 
 
 def iterations(loop: scf.ForOp) -> Sequence[int] | None:
@@ -60,7 +58,7 @@ class Unroll(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: scf.ForOp, rewriter: PatternRewriter, /) -> None:
         numbers, body = iterations(op), op.body.block
-        if numbers is None or len(numbers) * len(body.ops) > MOST_OPERATIONS:
+        if numbers is None or len(numbers) * len(body.ops) > MOST_UNROLLED:
             return
         number, *carried = body.args
         values: Sequence[SSAValue] = op.iter_args

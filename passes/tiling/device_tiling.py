@@ -45,7 +45,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, IntAttr, ModuleOp, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import VerifyException
 
@@ -60,7 +60,7 @@ from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.diagnostics import check_options, check_verified, refuse, remark
 from timetile.passes.enum_options import EnumOptionsPass
-from timetile.passes.rewriting import free_name
+from timetile.passes.rewriting import unique_symbol
 from timetile.passes.tiling.build_kernel import KernelBuilder
 from timetile.passes.tiling.exchanges import add_exchanges, publish
 from timetile.passes.tiling.part_kernels import part_kernels
@@ -113,7 +113,7 @@ class DeviceTilingPass(EnumOptionsPass):
                     continue
                 kernels = self.make_kernels(loop, prefix)
                 for kernel in kernels:
-                    kernel.sym_name = free_name(op, kernel.sym_name)
+                    kernel.sym_name = StringAttr(unique_symbol(op, kernel.sym_name.data))
                     op.body.block.insert_op_before(kernel, function)
                 loop.kernels = ArrayAttr(SymbolRefAttr(k.sym_name.data) for k in kernels)
 

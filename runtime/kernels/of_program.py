@@ -42,7 +42,7 @@ from timetile.runtime.kernels.lowered import lowered_kernel
 from timetile.runtime.kernels.making import kernel_module, made_kernel
 from timetile.runtime.kernels.options import Options, run_passes
 from timetile.runtime.loading.selection import keep_only
-from timetile.runtime.machine.floating_point import standard_modes
+from timetile.runtime.machine.floating_point import in_standard_modes, standard_modes
 
 LEFT = "left unchanged: "
 """The words of remarks on stencil operations run neither by a kernel nor by the host."""
@@ -83,6 +83,7 @@ class ProgramKernels:
         """
 
     @cached_property
+    @in_standard_modes
     def key(self) -> str:
         """
         Cache key of the kernels. Computed on first use: runs without a GPU do not look for
@@ -99,6 +100,7 @@ class ProgramKernels:
         return AssembledChoice(self.options, self.cache, self.key)
 
     @cached_property
+    @in_standard_modes
     def tiled(self) -> ModuleOp:
         """The module with all kernels at tile level."""
         module = self.source.clone()
@@ -122,7 +124,7 @@ class ProgramKernels:
         kernels, the final kernel last. The facts are cached, so that a program with cached kernels
         runs no tile pass.
         """
-        with self.one_compilation, standard_modes():
+        with self.one_compilation:
             return self.facts_once
 
     @cached_property
@@ -154,7 +156,7 @@ class ProgramKernels:
     @property
     def common(self) -> ProgramKernels:
         """The kernels for runs with common halos of rotating buffers."""
-        with self.one_compilation, standard_modes():
+        with self.one_compilation:
             return self.common_once
 
     @cached_property
@@ -181,7 +183,7 @@ class ProgramKernels:
         The kernels for numbers of steps other than stated: of all depths, for loops whose number of
         steps is an argument.
         """
-        with self.one_compilation, standard_modes():
+        with self.one_compilation:
             return self.uncounted_once
 
     @cached_property
@@ -222,13 +224,15 @@ class ProgramKernels:
         A kernel as per-thread code, from memory or made now; verified. Clone the module before a
         change.
         """
-        with self.one_compilation, standard_modes():
+        with self.one_compilation:
             if name not in self.lowered:
                 module = self.kernel_module(name)
-                self.run(self.options.thread_passes(), module)
-                self.lowered[name] = lowered_kernel(module)
+                with standard_modes():
+                    self.run(self.options.thread_passes(), module)
+                    self.lowered[name] = lowered_kernel(module)
             return self.lowered[name]
 
+    @in_standard_modes
     def nvvm(self, name: str, *, verify: bool = False) -> ModuleOp:
         """A kernel at nvvm level, in a module of its own."""
         module = self.kernel_module(name)
@@ -238,7 +242,7 @@ class ProgramKernels:
 
     def kernel(self, name: str) -> Kernel:
         """A kernel, from memory, from the cache, or made now."""
-        with self.one_compilation, standard_modes():
+        with self.one_compilation:
             if name not in self.made:
                 self.made[name] = self.cached(name) or self.make(name)
             return self.made[name]
@@ -249,6 +253,7 @@ class ProgramKernels:
         kept = None if self.cache is None else self.cache.decoded(key, decode_kernel)
         return kept if kept is not None and kept.name == name else None
 
+    @in_standard_modes
     def make(self, name: str) -> Kernel:
         """Lower, print, assemble and cache a kernel."""
         LOGGER.info("compiling @%s", name)
