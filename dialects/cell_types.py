@@ -10,7 +10,7 @@ import struct
 from dataclasses import dataclass
 from math import copysign, inf, isfinite
 
-from xdsl.dialects.builtin import IndexType, bf16, f16, f32, f64, i1, i32, i64
+from xdsl.dialects.builtin import IndexType, bf16, f16, f32, f64, i1, i8, i16, i32, i64
 from xdsl.ir import Attribute
 
 
@@ -46,8 +46,8 @@ CELL_TYPES: dict[Attribute, CellType] = {
 class StoredType:
     """
     A type of numbers in memory only: cells compute with numbers of the type `computed`, which has
-    all numbers of the stored type. `bytes`, `bits`, `dtype` and `c` as for `CellType`, but C has
-    the bits only.
+    all numbers of the stored type. `bytes`, `bits`, `dtype` and `c` as for `CellType`, but of
+    floats C has the bits only.
     """
 
     bytes: int
@@ -55,11 +55,14 @@ class StoredType:
     dtype: str
     c: str
     computed: Attribute
+    is_float: bool = True
 
 
 STORED_TYPES: dict[Attribute, StoredType] = {
     f16: StoredType(2, 16, "float16", "uint16_t", f32),
     bf16: StoredType(2, 16, "bfloat16", "uint16_t", f32),
+    i16: StoredType(2, 16, "int16", "int16_t", i32, is_float=False),
+    i8: StoredType(1, 8, "int8", "int8_t", i32, is_float=False),
 }
 """Types of fields that no cell computes with."""
 
@@ -78,11 +81,25 @@ def computed_type(kind: Attribute) -> Attribute:
 FLOAT_DTYPES = {CELL_TYPES[kind].dtype: kind for kind in (f64, f32)}
 """The types of floats, by NumPy's name: `float64`."""
 
+NARROW_INTEGERS = frozenset(kind for kind, row in STORED_TYPES.items() if not row.is_float)
+"""Types of integers in memory only: i16 and i8, with a sign in i32."""
+
+STORED_FLOATS = frozenset(STORED_TYPES) - NARROW_INTEGERS
+"""Types of floats in memory only: f16 and bf16."""
+
 FIELD_DTYPES: dict[str, Attribute] = {
     **FLOAT_DTYPES,
-    **{row.dtype: kind for kind, row in STORED_TYPES.items()},
+    **{row.dtype: kind for kind, row in STORED_TYPES.items() if row.is_float},
 }
 """The types of fields of floats, by NumPy's name: `float16`."""
+
+FIELD_TYPE_NAMES = "f64, f32, f16, bf16, i64, i32, i16 or i8"
+"""The types of fields, in sentences."""
+
+
+def wrapped_number(value: int, bits: int) -> int:
+    """The number with a sign whose last bits are those of an integer."""
+    return (value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
 
 
 def stored_number(value: float, kind: Attribute) -> float:

@@ -15,7 +15,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from timetile.dialects.cell_types import STORED_TYPES
+from timetile.dialects.cell_types import STORED_FLOATS
 
 
 @irdl_op_definition
@@ -45,7 +45,7 @@ class RoundOp(IRDLOperation):
         super().__init__(operands=[value], result_types=[f32], properties={"stored": stored})
 
     def verify_(self) -> None:
-        if self.stored not in STORED_TYPES:
+        if self.stored not in STORED_FLOATS:
             raise VerifyException(
                 f"a number is rounded to a type of memory (f16 or bf16), got {self.stored}"
             )

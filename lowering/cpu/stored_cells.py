@@ -1,14 +1,15 @@
-"""Cells of 16-bit fields on a CPU: two bytes in memory, f32 in registers."""
+"""Cells of narrow fields on a CPU: one or two bytes in memory, four in registers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import IntegerType, bf16, f16, f32, i32
 from xdsl.ir import Attribute, SSAValue
 
-from timetile.dialects.cell_types import STORED_TYPES
+from timetile.dialects.cell_types import NARROW_INTEGERS, STORED_FLOATS, STORED_TYPES
 from timetile.dialects.temporal import RoundOp
 from timetile.lowering.cpu.builder import Builder
 
@@ -17,7 +18,7 @@ i16 = IntegerType(16)
 
 def memory_type(kind: Attribute) -> Attribute:
     """The type by which cells of a field are loaded and stored."""
-    return i16 if kind in STORED_TYPES else kind
+    return i16 if kind in STORED_FLOATS else kind
 
 
 def loaded_cell(build: Builder, pointer: SSAValue, kind: Attribute) -> SSAValue:
@@ -37,7 +38,9 @@ def round_cell(build: Builder, op: RoundOp, operands: Sequence[SSAValue]) -> SSA
 
 
 def widened_cell(build: Builder, value: SSAValue, kind: Attribute) -> SSAValue:
-    """The f32 of the bits of a number in memory."""
+    """The f32 or the i32 of the bits of a number in memory."""
+    if kind in NARROW_INTEGERS:
+        return build.add(llvm.SExtOp(value, i32)).res
     if kind != bf16:
         return build.add(llvm.FPExtOp(build.bits(value, f16), f32)).result
     wide = build.add(llvm.ZExtOp(value, i32)).res
@@ -45,7 +48,12 @@ def widened_cell(build: Builder, value: SSAValue, kind: Attribute) -> SSAValue:
 
 
 def as_stored(build: Builder, value: SSAValue, kind: Attribute) -> SSAValue:
-    """The bits of the nearest number of a type of memory, of two equally near the even one."""
+    """
+    The bits of the nearest float of a type of memory, of two equally near the even one; the last
+    bits of an integer.
+    """
+    if kind in NARROW_INTEGERS:
+        return build.add(llvm.TruncOp(value, cast(IntegerType, kind))).res
     if kind != bf16:
         return build.bits(build.add(llvm.FPTruncOp(value, f16)).result, i16)
     word, half = build.bits(value, i32), build.int(16, 32)

@@ -12,7 +12,7 @@ from timetile.dialects import nvvm, simt
 from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.simt import GLOBAL_SPACE, SHARED_SPACE, address_space
 from timetile.lowering.ptx.symbols import SHARED_SYMBOL
-from timetile.lowering.ptx.text import element_bytes, move_kind, together, zero_literal
+from timetile.lowering.ptx.text import access_kind, element_bytes, move_kind, together, zero_literal
 from timetile.lowering.ptx.writer import Writer
 from timetile.passes.targets.hardware import VECTOR_BYTES
 
@@ -63,7 +63,7 @@ def access(
     vector, data = together(registers)
     where = address(w, op.buffer, op.offset.value.data * CELL_BYTES[kind])
     operands = f"{data}, {where}" if word == "ld" else f"{where}, {data}"
-    w.line(f"{guard(w, op.mask)}{word}.{space}{vector}.{move_kind(kind)} {operands}")
+    w.line(f"{guard(w, op.mask)}{word}.{space}{vector}.{access_kind(kind)} {operands}")
 
 
 def print_load(w: Writer, op: simt.LoadOp) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import IndexType, IntegerType, bf16, f16, f32, f64, i1, i32, i64
+from xdsl.dialects.builtin import IndexType, IntegerType, bf16, f16, f32, f64, i1, i8, i16, i32, i64
 from xdsl.ir import Attribute
 
-from timetile.dialects.cell_types import CELL_BYTES
+from timetile.dialects.cell_types import CELL_BYTES, NARROW_INTEGERS
 
 # (register prefix, PTX type) of each type.
 REGISTERS: dict[Attribute, tuple[str, str]] = {
@@ -22,6 +22,9 @@ REGISTERS: dict[Attribute, tuple[str, str]] = {
     i1: ("%p", "pred"),
     f16: ("%h", "b16"),
     bf16: ("%h", "b16"),
+    # Memory extends narrow integers at a load, and takes the last bits at a store.
+    i16: ("%r", "s32"),
+    i8: ("%r", "s32"),
 }
 DECLARED = {"%fd": "f64", "%f": "f32", "%r": "b32", "%rd": "b64", "%p": "pred", "%h": "b16"}
 
@@ -60,7 +63,12 @@ def bits(letter: str, kind: Attribute) -> str:
     return f"{letter}{width}"
 
 
+def access_kind(kind: Attribute) -> str:
+    """The type of a memory access."""
+    return f"s{8 * CELL_BYTES[kind]}" if kind in NARROW_INTEGERS else move_kind(kind)
+
+
 def move_kind(kind: Attribute) -> str:
-    """The type of a move or of a memory access."""
+    """The type of a move."""
     name = REGISTERS[kind][1]
     return name.replace("s", "b") if name.startswith("s") else name

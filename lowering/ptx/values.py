@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f16, f32, f64, i1, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from timetile.dialects import nvvm, simt
-from timetile.dialects.cell_types import STORED_TYPES, value_bytes
+from timetile.dialects.cell_types import NARROW_INTEGERS, STORED_TYPES, value_bytes
 from timetile.dialects.comparisons import (
     FLOAT_PREDICATES,
     INTEGER_PREDICATES,
@@ -118,6 +118,10 @@ def print_conversion(w: Writer, op: Operation) -> None:
     source, target = op.operands[0], op.results[0]
     if isinstance(op, arith.SIToFPOp) and (condition := condition_behind(source)) is not None:
         print_condition_as_float(w, target, condition)
+        return
+    if {source.type, target.type} & NARROW_INTEGERS:
+        # A register of a narrow integer holds the i32 of its number.
+        w.names[target] = w.use(source)
         return
     if source.type in STORED_TYPES:
         print_extension(w, target, w.use(source), source.type)

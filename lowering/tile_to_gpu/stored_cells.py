@@ -1,35 +1,44 @@
 """
-Accesses to buffers of 16-bit cells: cells are extended after loads and rounded before stores.
+Accesses to buffers of narrow cells: cells are extended after loads and shortened before stores.
 
-A cell is such a number already (`temporal.round`), and a store changes no value.
+A cell is a number of the buffer's type already, and a store changes no value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerType, i32
 from xdsl.ir import Attribute, SSAValue
 
 from timetile.dialects import simt
-from timetile.dialects.cell_types import STORED_TYPES, computed_type
+from timetile.dialects.cell_types import NARROW_INTEGERS, STORED_TYPES, computed_type
 from timetile.lowering.emitter import Emitter
 
 
 def lengthened(emit: Emitter, cells: Sequence[SSAValue]) -> list[SSAValue]:
     """Cells as the numbers that cells compute with."""
-    return [
-        emit.add(arith.ExtFOp(cell, computed_type(cell.type))).result
-        if cell.type in STORED_TYPES
-        else cell
-        for cell in cells
-    ]
+    return [lengthened_cell(emit, cell) for cell in cells]
+
+
+def lengthened_cell(emit: Emitter, cell: SSAValue) -> SSAValue:
+    """A cell as the number that cells compute with."""
+    if cell.type not in STORED_TYPES:
+        return cell
+    if cell.type in NARROW_INTEGERS:
+        return emit.add(arith.ExtSIOp(cell, i32)).result
+    return emit.add(arith.ExtFOp(cell, computed_type(cell.type))).result
 
 
 def shortened(emit: Emitter, cells: Sequence[SSAValue], element: Attribute) -> list[SSAValue]:
     """Cells as the numbers of a buffer."""
     if element not in STORED_TYPES:
         return list(cells)
+    if element in NARROW_INTEGERS:
+        narrow = cast(IntegerType, element)
+        return [emit.add(arith.TruncIOp(cell, narrow)).result for cell in cells]
     return [emit.add(arith.TruncFOp(cell, element)).result for cell in cells]
 
 

@@ -11,13 +11,14 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.func import ReturnOp as FuncReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from timetile.dialects.cell_types import STORED_TYPES
+from timetile.dialects.cell_types import STORED_TYPES, computed_type
 from timetile.dialects.syntax import cell_type
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal.boundary import BoundaryAttr, Kind
 from timetile.passes.analysis.cells.cell_values import why_not_in_cell
 from timetile.passes.raising.demand import ApplyRead, accesses, unbuffered
 from timetile.passes.raising.errors import CannotRaiseError
+from timetile.passes.raising.narrow_integers import NarrowIntegers, touches_narrow
 from timetile.passes.raising.stored_types import add_in_f32, touches_stored
 from timetile.passes.rewriting import erase_unused
 
@@ -86,12 +87,17 @@ def outline(apply: stencil.ApplyOp, source_of: SourceOf) -> OutlinedCell:
     """The scalar function of an apply. `source_of` gives the field of each access."""
     cell, body = OutlinedCell(), apply.region.block
     mapping: dict[SSAValue, SSAValue] = {}
+    narrow = NarrowIntegers(cell.block, mapping)
     add_taps(apply, cell, mapping, source_of)
     for argument, operand in zip(body.args, apply.args):
         if isinstance(argument.type, stencil.StencilType):
             continue
         constant = operand.owner
         if isinstance(constant, arith.ConstantOp) and constant.parent is apply.parent:
+            if touches_narrow(constant):
+                narrow.add(constant)
+                mapping[argument] = mapping[constant.result]
+                continue
             if touches_stored(constant):
                 add_in_f32(constant, cell.block, mapping)
                 mapping[argument] = mapping[constant.result]
@@ -100,13 +106,14 @@ def outline(apply: stencil.ApplyOp, source_of: SourceOf) -> OutlinedCell:
             mapping[argument] = copy.result
             continue
         if operand.type in STORED_TYPES:
+            wide = computed_type(operand.type)
             raise CannotRaiseError(
-                apply, f"it takes a number of {operand.type}; give the number as f32"
+                apply, f"it takes a number of {operand.type}; give the number as {wide}"
             )
         cell.scalars.append(operand)
         mapping[argument] = cell.block.insert_arg(operand.type, len(cell.block.args))
     add_coordinates(apply, cell, mapping)
-    clone_body(body, cell, mapping)
+    clone_body(body, cell, mapping, narrow)
     return cell
 
 
@@ -183,7 +190,9 @@ WHY_NOT_IN_CELLS: dict[type[Operation], str] = {
 }
 
 
-def clone_body(body: Block, cell: OutlinedCell, mapping: dict[SSAValue, SSAValue]) -> None:
+def clone_body(
+    body: Block, cell: OutlinedCell, mapping: dict[SSAValue, SSAValue], narrow: NarrowIntegers
+) -> None:
     """Copy the arithmetic of an apply into the cell function."""
     for op in body.ops:
         match op:
@@ -196,12 +205,14 @@ def clone_body(body: Block, cell: OutlinedCell, mapping: dict[SSAValue, SSAValue
             case stencil.ReturnOp():
                 if op.unroll is not None:
                     raise CannotRaiseError(op, "the apply is unrolled; run roll-returns first")
-                cell.results = [mapping[value] for value in op.arg]
+                cell.results = [narrow.number(value) for value in op.arg]
             case _ if op.regions or op.name.startswith("stencil."):
                 for inner in op.walk():
                     if isinstance(inner, stencil.StoreResultOp) and inner.arg is None:
                         raise CannotRaiseError(inner, STORES_NOTHING)
                 raise CannotRaiseError(op, WHY_NOT_IN_CELLS.get(type(op), NOT_IN_CELLS))
+            case _ if touches_narrow(op):
+                narrow.add(op)
             case _ if touches_stored(op):
                 add_in_f32(op, cell.block, mapping)
             case _:

@@ -13,7 +13,7 @@ from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from timetile.dialects.cell_types import CELL_BYTES
+from timetile.dialects.cell_types import CELL_BYTES, FIELD_TYPE_NAMES
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import BroadcastOp, ScratchOp, UpdateOp
 from timetile.dialects.verified import temp_element
@@ -202,9 +202,7 @@ def check_fields(fields: Sequence[SSAValue], op: Operation) -> None:
         except VerifyException as error:
             raise CannotRaiseError(op, f"{error}; cast the field to static bounds") from None
         if (element := element_type(value)) not in CELL_BYTES:
-            raise CannotRaiseError(
-                op, f"it has a field of {element}; use f64, f32, f16, bf16, i64 or i32"
-            )
+            raise CannotRaiseError(op, f"it has a field of {element}; use {FIELD_TYPE_NAMES}")
 
 
 def check_aliases(written: Sequence[SSAValue], others: Sequence[SSAValue], op: Operation) -> None:

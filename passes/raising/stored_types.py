@@ -27,7 +27,7 @@ from xdsl.dialects import math as xmath
 from xdsl.dialects.builtin import FloatAttr, f32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from timetile.dialects.cell_types import STORED_TYPES, stored_number
+from timetile.dialects.cell_types import STORED_FLOATS, STORED_TYPES, stored_number
 from timetile.dialects.temporal import RoundOp
 from timetile.passes.raising.errors import CannotRaiseError
 
@@ -45,8 +45,8 @@ READERS = (arith.CmpfOp, arith.FPToSIOp, arith.FPToUIOp)
 
 
 def touches_stored(op: Operation) -> bool:
-    """Whether an operand or a result has a type of memory only."""
-    return any(value.type in STORED_TYPES for value in (*op.operands, *op.results))
+    """Whether an operand or a result is a float of a type of memory only."""
+    return any(value.type in STORED_FLOATS for value in (*op.operands, *op.results))
 
 
 def add_in_f32(op: Operation, block: Block, mapping: dict[SSAValue, SSAValue]) -> None:
@@ -71,13 +71,20 @@ def add_in_f32(op: Operation, block: Block, mapping: dict[SSAValue, SSAValue]) -
         case _ if isinstance(op, (*EXACT, *READERS)):
             mapping[op.results[0]] = in_f32(op, block, mapping).results[0]
         case _:
-            kinds = (value.type for value in (*op.operands, *op.results))
-            kind = next(kind for kind in kinds if kind in STORED_TYPES)
-            raise CannotRaiseError(
-                op,
-                f"it computes with {kind}, a type of memory; extend cells to f32 by arith.extf, "
-                "and round results by arith.truncf from f32",
-            )
+            raise computes_in_memory_type(op)
+
+
+def computes_in_memory_type(op: Operation) -> CannotRaiseError:
+    """The error of an operation on the first type of memory among operands and results."""
+    kinds = (value.type for value in (*op.operands, *op.results))
+    kind = next(kind for kind in kinds if kind in STORED_TYPES)
+    way_out = (
+        "extend cells to f32 by arith.extf, and round results by arith.truncf from f32"
+        if kind in STORED_FLOATS
+        else "extend cells to i32 by arith.extsi or arith.extui, and shorten results by "
+        "arith.trunci"
+    )
+    return CannotRaiseError(op, f"it computes with {kind}, a type of memory; {way_out}")
 
 
 def with_extension(
@@ -94,7 +101,7 @@ def with_extension(
 def in_f32(op: Operation, block: Block, mapping: Mapping[SSAValue, SSAValue]) -> Operation:
     """The operation, appended on numbers in f32."""
     kinds: list[Attribute] = [
-        f32 if result.type in STORED_TYPES else result.type for result in op.results
+        f32 if result.type in STORED_FLOATS else result.type for result in op.results
     ]
     operands = [mapping[value] for value in op.operands]
     made = type(op).create(

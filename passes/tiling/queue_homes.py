@@ -94,14 +94,15 @@ def exchange_home(
 def fetched_ahead(kernel: KernelOp, load: LoadOp, schedule: Schedule) -> int:
     """
     The stream steps by which a load's planes are fetched early. Asynchronous copies have four bytes
-    or more: cells of two bytes whose rows hold no pairs are loaded when due.
+    or more: narrower accesses are loads when due.
     """
     if kernel.stream_axis is None or not schedule.ahead or load.data is None:
         return schedule.ahead if kernel.stream_axis is not None else 0
     bytes = CELL_BYTES[element_type(load.field)]
     if bytes >= LEAST_COPY:
         return schedule.ahead
-    return schedule.ahead if PlaneGeometry(kernel).access_width(load.field) > 1 else 0
+    width = PlaneGeometry(kernel).access_width(load.field)
+    return schedule.ahead if width * bytes >= LEAST_COPY else 0
 
 
 LEAST_COPY = 4

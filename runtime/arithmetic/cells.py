@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, bf16, f16, i32
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, bf16, i32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from timetile.dialects import simt
-from timetile.dialects.cell_types import CELL_TYPES
+from timetile.dialects.cell_types import CELL_TYPES, STORED_TYPES
 from timetile.dialects.comparisons import (
     FLOAT_PREDICATES,
     INTEGER_PREDICATES,
@@ -61,8 +61,8 @@ def dtype_of(kind: Attribute) -> np.dtype[Any]:
             raise ModuleNotFoundError(
                 "fields of bf16 need NumPy's bfloat16; pip install 'timetile[types]'"
             ) from error
-    if kind == f16:
-        return np.dtype(np.float16)
+    if (stored := STORED_TYPES.get(kind)) is not None:
+        return np.dtype(stored.dtype)
     return np.dtype(DTYPES[kind])
 
 

@@ -119,7 +119,11 @@ def random_cells(
     if wanted is None:
         # Random integers are small, and not all zero.
         return (100 * random.random(shape)).astype(dtype)
-    check_ends(parameter, wanted, float(np.iinfo(dtype).max))
+    limits = np.iinfo(dtype)
+    if wanted.low < limits.min or wanted.high > limits.max:
+        raise UsageError(
+            f"{wanted.text} goes beyond the numbers of {parameter.kind}; give a smaller range"
+        )
     if wanted.low != int(wanted.low) or wanted.high != int(wanted.high):
         raise UsageError(f"{wanted.text} is of a field of {parameter.kind}; give whole numbers")
     return random.integers(int(wanted.low), int(wanted.high), shape, dtype, endpoint=True)

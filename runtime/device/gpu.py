@@ -17,7 +17,7 @@ from timetile.passes.diagnostics import CompileError
 from timetile.passes.targets.isa import version_of
 from timetile.runtime.device.arguments import LaunchArguments
 from timetile.runtime.device.gpu_memory import GpuMemory
-from timetile.runtime.host.halos import COMPARE_HALOS, WARPS_OF_A_BLOCK, HaloFrame
+from timetile.runtime.host.halos import WARPS_OF_A_BLOCK, HaloFrame, comparing_text
 from timetile.runtime.kernels.gathering import THREADS, GatherFrame, gather_name, gather_text
 from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.kernels.reducing import OLDEST_ARCH, round_text
@@ -63,11 +63,10 @@ class Device(GpuMemory):
         """Tiles held by the device at once, of kernels with blocks waiting for each other."""
         self.message_buffers: dict[tuple[Kernel, int], int] = {}
         """Device memory for exchanges between the blocks of a kernel, one for each stream."""
-        self.comparing: tuple[Any, ctypes.c_uint32, int] | None = None
-        """
-        The function comparing halos, loaded once, and the word of the answer, on the host and on
-        the device.
-        """
+        self.comparing: dict[int, Any] = {}
+        """The functions comparing halos, by the bytes of a word."""
+        self.compared: tuple[ctypes.c_uint32, int] | None = None
+        """The word of the answer of a comparison, on the host and on the device."""
         self.gathering: dict[str, Any] = {}
         """The functions that read and write fields at computed places, by name."""
         self.reducing: dict[Round, Any] = {}
@@ -258,10 +257,13 @@ class Device(GpuMemory):
         """
         # All streams and threads share the word of the answer.
         with self.one_comparison:
-            if self.comparing is None:
-                compare = self.function(COMPARE_HALOS.encode() + b"\0", "halos_differ")
-                self.comparing = compare, *self.word_of_host()
-            function, answer, place = self.comparing
+            size = frame.word_bytes
+            if size not in self.comparing:
+                text = comparing_text(size)
+                self.comparing[size] = self.function(text.encode() + b"\0", "halos_differ")
+            if self.compared is None:
+                self.compared = self.word_of_host()
+            function, (answer, place) = self.comparing[size], self.compared
             answer.value = 0
             arguments = LaunchArguments(
                 (first, other, place, *chain.from_iterable(frame.words()), frame.segments),

@@ -49,7 +49,11 @@ def check_shape(
     bounds: StencilBoundsAttr,
     element: Attribute,
 ) -> None:
-    """Raise ValueError or TypeError unless an array has its field's shape and type."""
+    """
+    Raise ValueError or TypeError unless an array has its field's shape and type. A field of
+    integers takes integers without a sign, too, and truth values: programs name operations, not
+    types, with or without a sign.
+    """
     expected = tuple(high - low for low, high in zip(bounds.lb, bounds.ub))
     if tuple(shape) != expected:
         spans = " x ".join(f"[{low}, {high})" for low, high in zip(bounds.lb, bounds.ub))
@@ -57,11 +61,17 @@ def check_shape(
             f"argument {argument} has shape {tuple(shape)}, and its field {spans}, halos "
             f"included, has shape {expected}; pass an array of the field's shape"
         )
-    if dtype != dtype_of(element):
+    if not has_bits_of(dtype, dtype_of(element)):
         raise TypeError(
             f"argument {argument} has elements of {dtype}, and its field of {dtype_of(element)}; "
             f"pass it as {dtype_of(element)}"
         )
+
+
+def has_bits_of(dtype: np.dtype[Any], field: np.dtype[Any]) -> bool:
+    """Whether a field's memory may hold the elements of an array."""
+    as_bits = field.kind == "i" and dtype.kind in "ub" and dtype.itemsize == field.itemsize
+    return dtype == field or as_bits
 
 
 def checked_scalar(argument: Argument, value: Any, kind: Attribute) -> Any:

@@ -64,13 +64,18 @@ class HaloFrame:
         (planes, *_), (rows, *_), _ = self.words()
         return -(-planes * rows * self.segments // WARPS_OF_A_BLOCK)
 
+    @property
+    def word_bytes(self) -> int:
+        """The bytes of a compared word: four, or a smaller cell."""
+        return min(WORD_BYTES, self.cell_bytes)
+
     def words(self) -> tuple[tuple[int, int, int], ...]:
         """
         (size, low, high) of three axes, the last axis in words. Missing leading axes have a single
         row.
         """
         axes = list(zip(self.sizes, self.low, self.high))
-        each = self.cell_bytes // WORD_BYTES
+        each = self.cell_bytes // self.word_bytes
         size, low, high = axes.pop()
         axes.append((size * each, low * each, high * each))
         return ((1, 0, 1),) * (3 - len(axes)) + tuple(axes)
@@ -107,10 +112,10 @@ Words loaded before the first comparison: a row outside the box has many, and co
 """
 
 
-def load_words(k: int) -> str:
+def load_words(k: int, size: int) -> str:
     """
     PTX for a lane's word number `k` from the present place, of both buffers: zeros beyond the last
-    word, past the skipped part of the row.
+    word, past the skipped part of the row. `size`: bytes of a word.
     """
     return f"""\
     add.u32 %r19, %r3, {32 * k};
@@ -118,13 +123,13 @@ def load_words(k: int) -> str:
     setp.ge.u32 %p4, %r19, %r15;
     selp.u32 %r20, %r17, 0, %p4;
     add.u32 %r20, %r19, %r20;
-    mul.wide.u32 %rd4, %r20, 4;
+    mul.wide.u32 %rd4, %r20, {size};
     add.u64 %rd5, %rd0, %rd4;
     add.u64 %rd6, %rd1, %rd4;
     mov.u32 %a{k}, 0;
     mov.u32 %b{k}, 0;
-    @%p3 ld.global.u32 %a{k}, [%rd5];
-    @%p3 ld.global.u32 %b{k}, [%rd6];
+    @%p3 ld.global.u{8 * size} %a{k}, [%rd5];
+    @%p3 ld.global.u{8 * size} %b{k}, [%rd6];
 """
 
 
@@ -135,6 +140,9 @@ def or_difference(k: int) -> str:
     or.b32 %r21, %r21, %a{k};
 """
 
+
+LOADS, SHIFT = "LOADS", "SHIFT"
+"""In the kernel's text: the loads of words, and the logarithm of the bytes of a word."""
 
 COMPARE_HALOS = f"""\
 // A warp compares a segment of a row of two buffers: of the whole row where the row lies outside
@@ -186,13 +194,13 @@ COMPARE_HALOS = f"""\
     ld.param.u64 %rd0, [first];
     ld.param.u64 %rd1, [other];
     mul.wide.u32 %rd2, %r4, %r14;
-    shl.b64 %rd2, %rd2, 2;
+    shl.b64 %rd2, %rd2, {SHIFT};
     add.u64 %rd0, %rd0, %rd2;                          // the row in each buffer
     add.u64 %rd1, %rd1, %rd2;
 next:
     setp.ge.u32 %p2, %r3, %r18;
     @%p2 bra done;
-{"".join(map(load_words, range(WORDS_OF_A_LANE)))}
+{LOADS}
     mov.u32 %r21, 0;
 {"".join(map(or_difference, range(WORDS_OF_A_LANE)))}
     setp.ne.u32 %p4, %r21, 0;
@@ -206,4 +214,12 @@ done:
     ret;
 }}
 """
-"""`answer` becomes 1 where some word around the box differs."""
+
+
+def comparing_text(size: int) -> str:
+    """
+    The kernel comparing halos, for words of a size in bytes: `answer` becomes 1 where some word
+    around the box differs.
+    """
+    loads = "".join(load_words(k, size) for k in range(WORDS_OF_A_LANE))
+    return COMPARE_HALOS.replace(LOADS, loads).replace(SHIFT, str(size.bit_length() - 1))

@@ -86,7 +86,7 @@ def along(axis: int) -> str:
 
 def gather_text(cell_bytes: int, *, scatter: bool = False) -> str:
     """
-    The kernel for cells of 4 or 8 bytes. With `scatter` the places are in the target, and the
+    The kernel for cells of 1 to 8 bytes. With `scatter` the places are in the target, and the
     source has a cell for each.
     """
     bits = 8 * cell_bytes
@@ -107,7 +107,7 @@ def gather_text(cell_bytes: int, *, scatter: bool = False) -> str:
     .reg .pred %p<1>;
     .reg .b32 %r<3>;
     .reg .b64 %rd<12>;
-    .reg .b{bits} %cell<1>;
+    .reg .b{max(bits, 16)} %cell<1>;
     mov.u32 %r0, %tid.x;
     mov.u32 %r1, %ctaid.x;
     mul.wide.u32 %rd0, %r1, {THREADS};

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from operator import index
 from typing import Any
 
@@ -46,14 +47,15 @@ def checked_argument(parameter: Parameter, value: Any, stream: int = 0) -> Any:
         array = from_device(label, value, stream)
         check_alignment(label, array)
         check_shape(label, array.shape, array.dtype, parameter.bounds, parameter.kind)
-        return array
+        return replace(array, dtype=dtype_of(parameter.kind))
     if not is_numpy_array(value):
         raise TypeError(
             f"argument {label} is a {type(value).__name__}; pass a NumPy array or a device array"
         )
     check_numpy(label, value)
     check_shape(label, value.shape, value.dtype, parameter.bounds, parameter.kind)
-    return value
+    kind = dtype_of(parameter.kind)
+    return value if value.dtype == kind else value.view(kind)
 
 
 def checked_numbers(label: str, value: Any, kind: Attribute) -> np.ndarray[Any, Any]:

@@ -16,6 +16,7 @@ from xdsl.ir import Operation
 import timetile
 from support.cell_operations import Case, cases
 from support.cell_programs import program_of
+from support.printed_kernels import ptx_of
 from timetile.lowering.ptx import functions
 from timetile.passes.analysis.cells.cell_operations import FUNCTIONS
 from timetile.passes.diagnostics import CompileError
@@ -65,12 +66,6 @@ def of_the_library(case: Case) -> NDArray[np.floating]:
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_executors_call_the_c_library(case: Case, executor: Executor):
     np.testing.assert_array_equal(run(case, executor), of_the_library(case), strict=True)
-
-
-def ptx_of(program: timetile.CompiledProgram) -> list[str]:
-    """The PTX of all kernels: of the loop, and of fields computed once before the loop."""
-    names = [kernel.name for loop in program.kernels.facts for kernel in loop]
-    return [program.kernels.kernel(name).ptx for name in names]
 
 
 @pytest.mark.covering

@@ -32,7 +32,7 @@ from timetile.passes.loops.common_halos import CommonHalosPass
 from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.tiling.register_streaming import RegisterStreamingPass
 from timetile.runtime.device.gpu import Device, device
-from timetile.runtime.host.halos import COMPARE_HALOS, WARPS_OF_A_BLOCK, HaloFrame, halos_differ
+from timetile.runtime.host.halos import WARPS_OF_A_BLOCK, HaloFrame, comparing_text, halos_differ
 from timetile.runtime.kernels.options import Halos
 from timetile.runtime.machine.driver import gpu_is_available
 from timetile.runtime.program.compiled_program import Executor
@@ -230,7 +230,13 @@ def test_the_comparing_kernel_finds_a_difference_in_any_halo_cell(frame: HaloFra
 
     def differs() -> bool:
         answer[0] = 0
-        launch(COMPARE_HALOS, parameters, memory, frame.blocks, 32 * WARPS_OF_A_BLOCK)
+        launch(
+            comparing_text(frame.word_bytes),
+            parameters,
+            memory,
+            frame.blocks,
+            32 * WARPS_OF_A_BLOCK,
+        )
         return bool(answer[0])
 
     assert not differs()

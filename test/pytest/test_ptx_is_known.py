@@ -27,7 +27,7 @@ from xdsl.irdl import IRDLOperation
 from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects import nvvm, simt
-from timetile.dialects.cell_types import CELL_BYTES, STORED_TYPES
+from timetile.dialects.cell_types import CELL_BYTES, STORED_FLOATS, STORED_TYPES
 from timetile.dialects.simt import CLUSTER_SPACE, GLOBAL_SPACE, SHARED_SPACE
 from timetile.dialects.temporal import RoundOp
 from timetile.lowering.ptx.functions import CALLS, device_functions
@@ -194,7 +194,7 @@ SPECIAL: dict[type[Operation], Callable[[], Made]] = {
     arith.ConstantOp: constants,
     arith.ExtFOp: extensions,
     arith.TruncFOp: truncations,
-    RoundOp: one_kind(lambda k: RoundOp(value(f32), k), *STORED_TYPES),
+    RoundOp: one_kind(lambda k: RoundOp(value(f32), k), *STORED_FLOATS),
     arith.ExtUIOp: each(lambda a, b: arith.ExtUIOp(value(a), b), (i1, i32), (i1, i64), (i32, i64)),
     arith.FPToSIOp: each(
         lambda a, b: arith.FPToSIOp(value(a), b), *product((f32, f64), (i32, i64))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from xdsl.ir import Operation, SSAValue
 
-from timetile.dialects.cell_types import CELL_BYTES
+from timetile.dialects.cell_types import CELL_BYTES, FIELD_TYPE_NAMES
 from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import ExchangeOp, KernelOp, LoadOp, StageOp
@@ -24,15 +24,14 @@ number every cell.
 
 def check_fields(op: Operation, fields: Iterable[SSAValue]) -> None:
     """
-    Refuse fields of types other than f32 and f64, and fields beyond 32-bit coordinates along an
+    Refuse fields of types without memory accesses, and fields beyond 32-bit coordinates along an
     axis.
     """
     for field in fields:
         if element_type(field) not in CELL_BYTES:
             refuse(
                 op,
-                f"fields of {element_type(field)} are not supported; use f64, f32, "
-                "f16, bf16, i64 or i32",
+                f"fields of {element_type(field)} are not supported; use {FIELD_TYPE_NAMES}",
             )
         shape = FieldShape.of(field)
         for axis, (low, high) in enumerate(zip(shape.lower, shape.upper)):

@@ -23,6 +23,9 @@ from timetile.runtime.executors.ptx.strand import Strand
 from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.executors.simt.memory import Ints, Mask
 
+COUNTER_BYTES = 4
+"""Bytes of a counter of arriving blocks."""
+
 Special = Callable[[Context, Instruction], LaneAction]
 
 VECTORS = {"": 1, ".v2": 2, ".v4": 4}
@@ -95,7 +98,8 @@ def loads(space: str, count: int, kind: str, *, weak: bool = True) -> Special:
     def bind(c: Context, instruction: Instruction) -> LaneAction:
         text = instruction.text
         targets, place = instruction.operands
-        results = [register(c, target, kind, text) for target in registers(targets)]
+        wide = NARROW.get(kind, kind)
+        results = [register(c, target, wide, text) for target in registers(targets)]
         where, names = address(c, place, place_kind(space), text)
         size = KINDS[kind].itemsize
         words = size // WORD_BYTES
@@ -113,6 +117,7 @@ def loads(space: str, count: int, kind: str, *, weak: bool = True) -> Special:
             for k, result in enumerate(results):
                 part = slice(k * words, (k + 1) * words)
                 value = np.ascontiguousarray(data[:, part]).view(KINDS[kind]).reshape(-1)
+                value = value.astype(KINDS[wide], copy=False)
                 s.write(result, value, mask, np.asarray(unset[:, part].any(axis=1)))
 
         return step
@@ -133,7 +138,7 @@ def cells(
     Reads the words of `count` registers side by side, a row for each lane, and which words are
     unset. Raises SimtError for another number of registers.
     """
-    found = [source(c, value, kind, text) for value in registers(values)]
+    found = [source(c, value, NARROW.get(kind, kind), text) for value in registers(values)]
     if len(found) != count:
         raise SimtError(text, f"takes {count} registers")
 
@@ -142,7 +147,8 @@ def cells(
         unset: list[Mask] = []
         for get, names in found:
             value = np.ascontiguousarray(np.broadcast_to(get(s), s.at.shape))
-            data.append(value.reshape(-1, 1).view(np.uint16))
+            value = value.astype(KINDS[kind], copy=False)
+            data.append(value.reshape(-1, 1).view(np.uint8))
             missing = s.any_unset(names)
             missing = np.zeros(s.lanes, dtype=bool) if missing is None else missing
             unset.append(np.repeat(missing[:, None], data[-1].shape[1], axis=1))
@@ -197,9 +203,10 @@ def add_released(c: Context, instruction: Instruction) -> LaneAction:
         for lane in s.taking(mask):
             lanes = np.array([lane])
             ((buffer, _, words),) = s.launch.memory.places(
-                text, "global", s, lanes, at[lanes], WORD_BYTES
+                text, "global", s, lanes, at[lanes], COUNTER_BYTES
             )
-            buffer.data[words] += amount[lane]
+            count = buffer.data[words].view(np.uint32) + np.uint32(amount[lane])
+            buffer.data[words] = count.view(np.uint8)
             s.launch.barriers.publish(s, lanes, int(at[lane]))
 
     return step
@@ -245,7 +252,10 @@ def wait_group(c: Context, instruction: Instruction) -> LaneAction:
 
 MOVED = ("f32", "f64", "b16", "b32", "b64", "u32", "u64", "s32", "s64")
 
-PARAMETERS = {kind: KINDS[kind] for kind in MOVED} | {"u8": np.dtype(np.uint8)}
+NARROW = {"s8": "s32", "s16": "s32"}
+"""Types of narrow integers in memory, with the types of their registers."""
+
+PARAMETERS = {kind: KINDS[kind] for kind in MOVED} | {"u8": KINDS["u8"]}
 """Types of kernel parameters in memory; a predicate is a byte."""
 
 ACCESSES: dict[str, Special] = {
@@ -262,6 +272,12 @@ ACCESSES: dict[str, Special] = {
 for space in ("global", "shared"):
     for vector, count in VECTORS.items():
         for kind in MOVED:
+            ACCESSES[f"ld.{space}{vector}.{kind}"] = loads(space, count, kind)
+            ACCESSES[f"st.{space}{vector}.{kind}"] = stores(space, count, kind)
+
+for space in ("global", "shared"):
+    for vector, count in VECTORS.items():
+        for kind in NARROW:
             ACCESSES[f"ld.{space}{vector}.{kind}"] = loads(space, count, kind)
             ACCESSES[f"st.{space}{vector}.{kind}"] = stores(space, count, kind)
 

@@ -33,7 +33,7 @@ class PtxLaunch:
     ):  # fmt: skip
         self.program, self.block = program, block
         self.clocks = Clocks.of(grid, block, max(cluster, blocks_per_tile))
-        self.fields = [Buffer(np.zeros(4, dtype=np.uint16)) for _ in program.entry.variables]
+        self.fields = [Buffer(np.zeros(4, dtype=np.uint8)) for _ in program.entry.variables]
         self.parameters: dict[str, Array] = {}
         for (_, name), argument in zip(program.entry.parameters, arguments):
             value = argument
@@ -41,7 +41,7 @@ class PtxLaunch:
                 value = np.array(PtxMemory.address_of(len(self.fields)), dtype=np.uint64)
                 self.fields.append(argument)
             self.parameters[name] = np.asarray(value)
-        words = np.zeros(grid * (shared_bytes // WORD_BYTES), dtype=np.uint16)
+        words = np.zeros(grid * (shared_bytes // WORD_BYTES), dtype=np.uint8)
         self.memory = PtxMemory(self.fields, Buffer(words, grid, unset=True), self.clocks, cluster)
         team, warps = max(cluster, blocks_per_tile), block // LANES
         self.strands = [

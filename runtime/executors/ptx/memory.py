@@ -1,4 +1,4 @@
-"""Global and shared memory as 16-bit words, and asynchronous copies on their way."""
+"""Global and shared memory as bytes, and asynchronous copies on their way."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from timetile.runtime.executors.ptx.strand import Strand
 from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.executors.simt.memory import Buffer, Clocks, Ints, Mask
 
-Words = NDArray[np.uint16]
+Words = NDArray[np.uint8]
 
-WORD_BYTES = 2
+WORD_BYTES = 1
 """Bytes of the smallest access."""
 
 FIELD_BITS, ORIGIN = 40, 1 << 39
@@ -32,8 +32,8 @@ Bits of an address inside shared memory. Higher bits are 0, or the block's rank 
 
 
 def words_of(data: NDArray[Any]) -> Words:
-    """A copy of an array as 16-bit words."""
-    return np.ascontiguousarray(data).copy().reshape(-1).view(np.uint16)
+    """A copy of an array as bytes."""
+    return np.ascontiguousarray(data).copy().reshape(-1).view(np.uint8)
 
 
 @dataclass
@@ -124,7 +124,7 @@ class PtxMemory:
         The words at an address, a row for each lane, and which words are unset. A strong access may
         race.
         """
-        data = np.zeros((strand.lanes, size // WORD_BYTES), dtype=np.uint16)
+        data = np.zeros((strand.lanes, size // WORD_BYTES), dtype=np.uint8)
         unset = np.zeros(data.shape, dtype=bool)
         for buffer, who, words in self.places(text, space, strand, lanes, address, size):
             if weak:

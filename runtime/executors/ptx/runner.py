@@ -125,7 +125,7 @@ class PtxRunner(PlannedRunner):
             together = resident_tiles(grid, kernel.blocks_per_tile)
             grid = together * kernel.blocks_per_tile
             words = launch_words(together, kernel.message_words)
-            messages = Buffer(np.zeros(words, dtype=np.uint64).view(np.uint16))
+            messages = Buffer(np.zeros(words, dtype=np.uint64).view(np.uint8))
             given += [messages, together]
         arguments = [
             value if isinstance(value, Buffer) else np.asarray(value).astype(PARAMETERS[kind])

@@ -97,13 +97,13 @@ tile.kernel @more(%src: !stencil.field<[0,8]x[0,256]xf64>, %dst: !stencil.field<
 
 // -----
 
-// CHECK: tile.kernel in @bytes: fields of i8 are not supported; use f64, f32, f16, bf16, i64 or i32
-tile.kernel @bytes(%src: !stencil.field<[0,8]x[0,8]xi8>, %dst: !stencil.field<[0,8]x[0,8]xi8>)
+// CHECK: tile.kernel in @bytes: fields of i4 are not supported; use f64, f32, f16, bf16, i64, i32, i16 or i8
+tile.kernel @bytes(%src: !stencil.field<[0,8]x[0,8]xi4>, %dst: !stencil.field<[0,8]x[0,8]xi4>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]>
     layout #tile.layout<warp, [1 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1], planes 1>] {
-  %u = tile.load %src home #tile.registers<depth 0, period 1> : !tile.queue<i8, lag 0>
-  tile.store %u to %dst : !tile.queue<i8, lag 0>, !stencil.field<[0,8]x[0,8]xi8>
+  %u = tile.load %src home #tile.registers<depth 0, period 1> : !tile.queue<i4, lag 0>
+  tile.store %u to %dst : !tile.queue<i4, lag 0>, !stencil.field<[0,8]x[0,8]xi4>
 }
 
 // -----

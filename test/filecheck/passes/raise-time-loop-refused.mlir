@@ -161,10 +161,10 @@ func.func @unknown_bounds(%n: index, %A: !field, %B: !stencil.field<?xf64>) {
 
 // -----
 
-!field = !stencil.field<[0,8]xi8>
-!temp = !stencil.temp<?xi8>
+!field = !stencil.field<[0,8]xi4>
+!temp = !stencil.temp<?xi4>
 
-// CHECK:      stencil.load in @bytes: the time loop is left unchanged: it has a field of i8; use f64, f32, f16, bf16, i64 or i32
+// CHECK:      stencil.load in @bytes: the time loop is left unchanged: it has a field of i4; use f64, f32, f16, bf16, i64, i32, i16 or i8
 // CHECK:      scf.for
 func.func @bytes(%n: index, %A: !field) {
   %c0 = arith.constant 0 : index
@@ -173,7 +173,7 @@ func.func @bytes(%n: index, %A: !field) {
     %u = stencil.load %A : !field -> !temp
     %v = stencil.apply(%x = %u : !temp) -> (!temp) {
       %0 = stencil.access %x[0] : !temp
-      stencil.return %0 : i8
+      stencil.return %0 : i4
     }
     stencil.store %v to %A(<[0], [8]>) : !temp to !field
   }
@@ -253,7 +253,7 @@ func.func @one_cast_twice(%n: index, %A: !stencil.field<?xf64>) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      arith.fptosi in @eighth_of_a_cell: the time loop is left unchanged: a cell has no values of i8; use f64, f32, i64, i32, i1 or index
+// CHECK:      arith.fptosi in @eighth_of_a_cell: the time loop is left unchanged: a cell has no values of i4; use f64, f32, i64, i32, i1 or index
 // CHECK:      scf.for
 func.func @eighth_of_a_cell(%n: index, %A: !field, %B: !field) {
   %c0 = arith.constant 0 : index
@@ -262,8 +262,8 @@ func.func @eighth_of_a_cell(%n: index, %A: !field, %B: !field) {
     %u = stencil.load %a : !field -> !temp
     %v = stencil.apply(%x = %u : !temp) -> (!temp) {
       %0 = stencil.access %x[0] : !temp
-      %1 = arith.fptosi %0 : f64 to i8
-      %2 = arith.sitofp %1 : i8 to f64
+      %1 = arith.fptosi %0 : f64 to i4
+      %2 = arith.sitofp %1 : i4 to f64
       stencil.return %2 : f64
     }
     stencil.store %v to %b(<[0], [8]>) : !temp to !field

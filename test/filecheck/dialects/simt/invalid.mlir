@@ -21,7 +21,7 @@ func.func @no_cells(%p: !llvm.ptr<1>) {
 
 func.func @bytes(%p: !llvm.ptr<1>) {
   // CHECK: an access is of one or more cells of one type
-  %a = simt.load %p[0] : i8
+  %a = simt.load %p[0] : i4
   func.return
 }
 
@@ -63,7 +63,7 @@ func.func @prefetched_type(%a: memref<8xf64, 1>) {
 func.func @prefetched_bytes(%p: !llvm.ptr<1>) {
   // CHECK: sym_name = "prefetched_bytes"
   // CHECK: Operation does not verify: an access is of one or more cells of one type
-  simt.prefetch %p[0] : i8
+  simt.prefetch %p[0] : i4
   func.return
 }
 
