@@ -189,4 +189,5 @@ class ExpandDivisionPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in functions_of(op):
             block = function.body.block
-            expand_block(block, Emitter(block))
+            if any(is_expanded(inner) or is_approximate(inner) for inner in block.walk()):
+                expand_block(block, Emitter(block))

@@ -53,6 +53,16 @@ from timetile.dialects import nvvm, simt
 from timetile.dialects.simt import GLOBAL_SPACE, address_space
 from timetile.dialects.verified import block_of
 
+ANCHORED: frozenset[type[Operation]] = frozenset(
+    {
+        *(simt.StoreOp, simt.CopyAsyncOp, gpu.BarrierOp, nvvm.WarpSyncOp),
+        *(simt.ArriveOp, simt.WaitOp, simt.SendOp, simt.ClusterBarrierOp),
+        *(simt.PostOp, simt.TakeOp, simt.TileBarrierOp),
+        *(nvvm.CpAsyncCommitGroupOp, nvvm.CpAsyncWaitGroupOp),
+    }
+)
+"""Operations that wait, synchronise or write."""
+
 
 def is_anchored(op: Operation) -> bool:
     """
@@ -61,19 +71,10 @@ def is_anchored(op: Operation) -> bool:
     """
     if op.regions:
         return any(is_anchored(inner) for inner in op.walk() if not inner.regions)
-    match op:
-        case simt.StoreOp() | simt.CopyAsyncOp() | gpu.BarrierOp() | nvvm.WarpSyncOp():
-            return True
-        case simt.ArriveOp() | simt.WaitOp() | simt.SendOp() | simt.ClusterBarrierOp():
-            return True
-        case simt.PostOp() | simt.TakeOp() | simt.TileBarrierOp():
-            return True
-        case nvvm.CpAsyncCommitGroupOp() | nvvm.CpAsyncWaitGroupOp():
-            return True
-        case simt.LoadOp() | simt.OverrideOp():
-            return address_space(op.buffer) != GLOBAL_SPACE
-        case _:
-            return False
+    if type(op) in ANCHORED:
+        return True
+    reads = isinstance(op, simt.LoadOp | simt.OverrideOp)
+    return reads and address_space(op.buffer) != GLOBAL_SPACE
 
 
 def used_values(op: Operation) -> Iterator[SSAValue]:

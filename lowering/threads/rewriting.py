@@ -13,7 +13,8 @@ from timetile.dialects.verified import block_of
 
 def functions_of(module: ModuleOp) -> list[gpu.FuncOp]:
     """The code of all kernels."""
-    return [op for op in module.walk() if isinstance(op, gpu.FuncOp)]
+    inside = (op.body.block.ops if isinstance(op, gpu.ModuleOp) else (op,) for op in module.ops)
+    return [op for ops in inside for op in ops if isinstance(op, gpu.FuncOp)]
 
 
 def replace_results(op: Operation, *values: SSAValue) -> None:

@@ -111,12 +111,21 @@ def expected(
     return with_kernel(candidate, kernel, target)
 
 
+def anything(candidate: Candidate) -> bool:
+    """Every candidate may be assembled."""
+    return True
+
+
 def best_assembled(
-    candidates: Sequence[Candidate], assemble: Assembler, target: Target
+    candidates: Sequence[Candidate],
+    assemble: Assembler,
+    target: Target,
+    lowers: Callable[[Candidate], bool] = anything,
 ) -> list[AssembledCandidate]:
     """
     The assembled candidates, the best first; `candidates` are the model's best first, at least one.
-    At most `MOST_ASSEMBLED` are assembled.
+    At most `MOST_ASSEMBLED` are assembled. `lowers` tells whether a candidate behind the first can
+    be assembled at all.
     """
     first, *others = candidates
     seen = [with_kernel(first, assemble(first), target)]
@@ -127,5 +136,6 @@ def best_assembled(
         if hoped.worth <= WORTH_ASSEMBLING * max(each.worth for each in seen):
             break
         others.remove(hoped.candidate)
-        seen.append(with_kernel(hoped.candidate, assemble(hoped.candidate), target))
+        if lowers(hoped.candidate):
+            seen.append(with_kernel(hoped.candidate, assemble(hoped.candidate), target))
     return sorted(seen, key=lambda each: -each.worth)

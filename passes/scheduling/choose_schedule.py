@@ -29,7 +29,9 @@ refused. `timetile explain` tells what each constraint costs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -65,6 +67,40 @@ FREE = Constraints()
 """No constraints."""
 
 
+@dataclass(frozen=True)
+class ModelChoice:
+    """A candidate chosen by the model, and the slower ones."""
+
+    trials: Trials
+    chosen: Candidate
+    slower: tuple[Candidate, ...]
+    """The best first. Some may not lower: ask `trials`."""
+
+
+CHOICES: ContextVar[dict[LoopOp, ModelChoice] | None] = ContextVar("CHOICES", default=None)
+
+
+@contextmanager
+def collected_choices() -> Generator[dict[LoopOp, ModelChoice]]:
+    """
+    Collect the choices made in the block, by loop, for a further choice among the candidates. Loops
+    without a fitting candidate are left out.
+    """
+    choices: dict[LoopOp, ModelChoice] = {}
+    token = CHOICES.set(choices)
+    try:
+        yield choices
+    finally:
+        CHOICES.reset(token)
+
+
+def note_choice(loop: LoopOp, trials: Trials, chosen: Candidate, ranked: list[Candidate]) -> None:
+    """Tell the collector of choices, if any, about a choice."""
+    if (choices := CHOICES.get()) is not None:
+        place = next(k for k, candidate in enumerate(ranked) if candidate is chosen)
+        choices[loop] = ModelChoice(trials, chosen, tuple(ranked[place + 1 :]))
+
+
 def fitting(
     loop: LoopOp,
     module: ModuleOp,
@@ -89,11 +125,14 @@ def fitting(
         remark_on_memory(loop, found.schedule)
         return found
     if found is not None and depth is None:
+        note_choice(loop, trials, found, compared)
         return found
     for lean in (False, True):
         spilled = spilling(trials, depth or 1, constraints, lean=lean)
         if found is not None:
             much_slower = spilled is not None and found.worth < CLIFF * spilled.worth
+            if not much_slower:
+                note_choice(loop, trials, found, compared)
             return spilled if much_slower else found
         if spilled is not None:
             too_many = depth is None and spilled.cost.registers > SPILLED_REGISTERS

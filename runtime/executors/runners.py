@@ -139,11 +139,11 @@ class PlannedRunner:
         return self.run(loop, steps, buffers, around)
 
     def has_common_halos(self, loop: LoopOp, steps: int, buffers: Sequence[Any]) -> bool:
-        """Whether the run has launches of several steps, and rotating buffers with equal halos."""
-        if self.kernels.options.halos != "compared" or loop.common_halos is not None:
-            return False
-        fused = (fact.steps for fact in self.kernels.facts_of(loop) if fact.steps > 1)
-        if all(depth > steps for depth in fused):
+        """
+        Whether the run has several steps, and rotating buffers with equal halos. Kernels for halos
+        of their own are not even compiled for such a run.
+        """
+        if not self.kernels.compares_halos(loop, steps):
             return False
         if loop not in self.compared:
             self.compared[loop] = compared_in_turn(loop)

@@ -10,7 +10,7 @@ the cache beside the kernels. Without an assembler, the model's choice stays.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from xdsl.dialects.builtin import ModuleOp
@@ -31,6 +31,7 @@ from timetile.passes.scheduling.assembled import (
     warps_of,
 )
 from timetile.passes.scheduling.candidates import Candidate, Trials
+from timetile.passes.scheduling.choose_schedule import ModelChoice
 from timetile.passes.scheduling.schedule_space import schedules
 from timetile.passes.targets.hardware import LANES
 from timetile.runtime.cache.keys import key_of
@@ -153,8 +154,11 @@ class AssembledChoice:
         self.seen: list[list[AssembledSchedule]] = []
         """For each loop the assembled schedules, the best first; none where none was assembled."""
 
-    def refine(self, module: ModuleOp) -> None:
-        """Replace schedules chosen by the model where the assembler knows better."""
+    def refine(self, module: ModuleOp, choices: Mapping[LoopOp, ModelChoice]) -> None:
+        """
+        Replace schedules chosen by the model where the assembler knows better. `choices`: the
+        model's choices, by loop.
+        """
         if assembler_version() is None:
             return
         kept = None if self.cache is None else self.cache.decoded(self.key, decode_choice)
@@ -162,55 +166,42 @@ class AssembledChoice:
         if kept is not None and len(kept) == len(loops):
             self.seen = kept
         else:
-            self.seen = [self.assembled(module, number) for number in range(len(loops))]
+            self.seen = [
+                self.assembled(module, number, choices.get(loop))
+                for number, loop in enumerate(loops)
+            ]
             if self.cache is not None:
                 self.cache.write(self.key, encode_choice(self.seen))
         for loop, seen in zip(loops, self.seen):
             if seen:
                 write_choice(loop, seen[0])
 
-    def assembled(self, module: ModuleOp, number: int) -> list[AssembledSchedule]:
-        """The assembled schedules of a loop, the best first; none if no spill is to be expected."""
-        loops = loops_of(module)
-        loop, target = loops[number], self.options.target
-        if loop.schedule is None or not loop.updates:
+    def assembled(
+        self, module: ModuleOp, number: int, choice: ModelChoice | None
+    ) -> list[AssembledSchedule]:
+        """
+        The assembled schedules of a loop, the best first; none if no spill is to be expected, or
+        the choice is no candidate: a schedule that reads memory, or one taken though it spills.
+        """
+        target = self.options.target
+        if choice is None or choice.chosen.schedule.reads_memory:
             return []
-        found = candidates_from(module, loop, number, self.options)
-        if not found:
-            return []
-        room = target.isa.registers_for(warps_of(found[0].schedule) * LANES)
-        if found[0].cost.registers < FEW_REGISTERS * room:
+        first = choice.chosen
+        room = target.isa.registers_for(warps_of(first.schedule) * LANES)
+        if first.cost.registers < FEW_REGISTERS * room:
             return []
         assembler = LoopAssembler(module, number, self.options)
-        seen = best_assembled(found, assembler, target)
+        lowers = choice.trials.lowers
+        seen = best_assembled([first, *choice.slower], assembler, target, lowers)
         if seen[0].kernel.registers <= SPARE_REGISTERS * room:
             # The model counts too many registers, and left out fitting schedules.
             deeper = deeper_candidates(module, number, self.options, seen[0].candidate)
             seen = best_assembled([seen[0].candidate, *deeper], assembler, target)
-        if len(loops) == 1:
+        if len(loops_of(module)) == 1:
             # With other loops in the function, kernels may have other names.
             kernel = assembler.kernels[seen[0].candidate]
             self.kernels[kernel.name] = kernel
         return [summary_of(each) for each in seen]
-
-
-def candidates_from(
-    module: ModuleOp, loop: LoopOp, number: int, options: Options
-) -> list[Candidate]:
-    """
-    The model's candidates for a loop from the chosen one on, the best first. None if the choice is
-    no candidate: a schedule that reads memory, or one taken though it spills.
-    """
-    chosen, depth = loop.decisions, loop.depth_list[0]
-    copy, same = with_one_loop(module, number)
-    same.schedule = None
-    trials = Trials(same, copy, options.target)
-    found = trials.compared(options.depth, schedules(same, options.target)).found
-    first = next((c for c in found if c.schedule == chosen and c.depth == depth), None)
-    if first is None or chosen.reads_memory:
-        return []
-    others = found[found.index(first) + 1 :]
-    return [first, *filter(trials.lowers, others)]
 
 
 def deeper_candidates(

@@ -23,6 +23,7 @@ from timetile.passes.analysis.launches.trip_counts import constant_steps, most_s
 from timetile.passes.diagnostics import CompileError, collected_remarks, refuse
 from timetile.passes.loops.common_halos import CommonHalosPass
 from timetile.passes.raising.memory import ANY_MEMORY, written_memory
+from timetile.passes.scheduling.choose_schedule import collected_choices
 from timetile.runtime.cache.keys import key_of, sources_key
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.host.functions import check_host
@@ -42,6 +43,7 @@ from timetile.runtime.kernels.lowered import lowered_kernel
 from timetile.runtime.kernels.making import kernel_module, made_kernel
 from timetile.runtime.kernels.options import Options, run_passes
 from timetile.runtime.loading.selection import keep_only
+from timetile.runtime.machine.collection import without_collection
 from timetile.runtime.machine.floating_point import in_standard_modes, standard_modes
 
 LEFT = "left unchanged: "
@@ -101,13 +103,15 @@ class ProgramKernels:
 
     @cached_property
     @in_standard_modes
+    @without_collection
     def tiled(self) -> ModuleOp:
         """The module with all kernels at tile level."""
         module = self.source.clone()
         choosing, placing = self.options.halves_of_tile_passes()
-        self.run(choosing, module)
+        with collected_choices() as choices:
+            self.run(choosing, module)
         if choosing:
-            self.choice.refine(module)
+            self.choice.refine(module, choices)
         self.run(placing, module)
         return module
 
@@ -170,6 +174,11 @@ class ProgramKernels:
     def loops(self) -> list[LoopOp]:
         """The time loops of the source module, in order."""
         return loops_of(self.source)
+
+    def compares_halos(self, loop: LoopOp, steps: int) -> bool:
+        """Whether a run of a number of steps compares halos, and may take the common kernels."""
+        asked = self.options.halos == "compared" and loop.common_halos is None
+        return asked and steps > 1 and self.options.depth != 1
 
     def common_loop(self, loop: LoopOp) -> LoopOp:
         """
@@ -254,6 +263,7 @@ class ProgramKernels:
         return kept if kept is not None and kept.name == name else None
 
     @in_standard_modes
+    @without_collection
     def make(self, name: str) -> Kernel:
         """Lower, print, assemble and cache a kernel."""
         LOGGER.info("compiling @%s", name)

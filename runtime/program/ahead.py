@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xdsl.ir import Operation, SSAValue
 
+from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import LaunchOp
+from timetile.runtime.host.arrays import is_numpy_array
 from timetile.runtime.host.functions import SCALARS, is_scalar, number_of_scalars
+from timetile.runtime.host.halos import compared_in_turn, halos_differ
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.planning import planned_function
 from timetile.runtime.program.compiled_program import CompiledProgram
@@ -23,6 +26,22 @@ def scalar_of(value: SSAValue, known: dict[SSAValue, Any]) -> Any:
     if any(operand is None for operand in operands):
         return None
     return number_of_scalars(op, operands) if type(op) in SCALARS or is_scalar(op) else None
+
+
+def has_common_halos(
+    kernels: ProgramKernels, loop: LoopOp, steps: int, known: Mapping[SSAValue, Any]
+) -> bool:
+    """Whether a run will take the kernels for common halos, as its NumPy arrays stand."""
+    if not kernels.compares_halos(loop, steps):
+        return False
+    turns = compared_in_turn(loop)
+    found = map(known.get, loop.buffers)
+    buffers = [array for array in found if is_numpy_array(array)]
+    if not turns or len(buffers) < len(loop.buffers):
+        return False
+    return not any(
+        halos_differ(frame, buffers[first], buffers[other]) for frame, first, other in turns
+    )
 
 
 def kernels_of_run(
@@ -40,6 +59,8 @@ def kernels_of_run(
             continue
         count = max(int(count), 0)
         kernels, own = program.kernels.for_steps(loop, count)
+        if kernels is program.kernels and has_common_halos(kernels, loop, count, known):
+            kernels, own = kernels.common, kernels.common_loop(loop)
         plan = planned_function(own, kernels.facts_of(own), count)
         launches = (op for op in plan.walk() if isinstance(op, LaunchOp))
         found.update(dict.fromkeys((kernels, each.kernel.string_value()) for each in launches))

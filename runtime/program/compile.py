@@ -125,7 +125,7 @@ def compile(
       place without permission by the program.
     - `halos`: the cells outside the bounds of rotating buffers (`u` and `v` of `u, v = v, u`).
       Kernels of several steps are faster if all such buffers have equal halos. `compared`: compare
-      bit for bit before every run with such kernels, and on a GPU wait for earlier work of the
+      bit for bit before every run of several steps, and on a GPU wait for earlier work of the
       stream. `common`: you promise equal halos; if they differ, results outside the bounds are
       wrong. `apart`: never compare, always use the slower kernels.
     - `passes`: passes in place of the default passes, for each level with given passes (time loops,

@@ -86,6 +86,15 @@ def used_common(compiled: CompiledProgram) -> bool:
     return "common_once" in vars(compiled.kernels)
 
 
+def test_kernels_for_own_halos_are_not_made_for_a_run_with_equal_halos():
+    program = entry("heat-2d").make((19, 67))
+    compiled = compiled_for(program, "planes")
+    assert_as_unfused(compiled, program, random_inputs(program, 5, common_halos=True), 5)
+    assert used_common(compiled) and "tiled" not in vars(compiled.kernels)
+    assert_as_unfused(compiled, program, random_inputs(program, 1, common_halos=True), 1)
+    assert "tiled" in vars(compiled.kernels)
+
+
 @pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("guards", [Guards.RIM, Guards.ALL])

@@ -23,7 +23,10 @@ from timetile.passes.analysis.cells.pressure import value_words
 
 T = TypeVar("T")
 
-FLOATS = get_args(AnyFloat)
+FLOATS: frozenset[type[Attribute]] = frozenset(get_args(AnyFloat))
+
+WHOLE_TYPES: frozenset[type[Attribute]] = frozenset({Float32Type, Float64Type})
+"""Types without parameters, told by their class alone."""
 
 index = IndexType()
 
@@ -32,7 +35,7 @@ def is_shared(op: Operation) -> bool:
     """The operation computes from numbers, and nothing else."""
     if op.regions or not op.name.startswith(("arith.", "math.")):
         return False
-    return any(isinstance(value.type, FLOATS) for value in op.operands)
+    return any(type(value.type) in FLOATS for value in op.operands)
 
 
 def key_of(op: Operation, operands: Sequence[Hashable]) -> Hashable:
@@ -54,9 +57,10 @@ def said(attribute: Attribute) -> Hashable:
     An attribute as a simple Python value where possible. Kernels have many attributes, and simple
     values are hashed fast.
     """
+    kind = type(attribute)
+    if kind in WHOLE_TYPES:
+        return kind
     match attribute:
-        case Float32Type() | Float64Type():
-            return type(attribute)
         case arith.FastMathFlagsAttr():
             return attribute.data
         case IntegerType():
@@ -99,70 +103,126 @@ def is_magnitude_use(use: Use) -> bool:
             return False
 
 
+RESULTS = 8
+"""More results than an operation of a cell has: a value's number tells operation and result."""
+
+
 @dataclass(frozen=True)
-class Numbered:
-    """
-    An operation of a cell: its number, and the numbers of the operations that make its operands.
-    Equal operations on equal operands have one number; only the first of them is `new`, and is
-    computed.
-    """
+class CellOperationFacts:
+    """What numbering needs of an operation of a cell function, found once for all cells."""
 
-    op: Operation
-    makers: tuple[int, ...]
-    number: int
-    is_new: bool
+    head: int
+    """The number of the operation's key without operands; -1 if equal ones are not shared."""
+    operands: tuple[int, ...]
+    """The places of the operands among the function's values."""
+    results: tuple[int, ...]
+    """The places of the results among the function's values."""
+    commutes: int
+    """The order of so many first operands does not change the bits."""
+    turns: bool
+    """The difference with exchanged operands serves as well."""
+    work: Work
+    words: int
+    """32-bit registers of the results; none of constants, which are no values made by cells."""
+
+    def key(self, operands: Sequence[int]) -> tuple[int, ...]:
+        """A key equal for two operations exactly if both compute equal bits."""
+        if self.commutes == 2:
+            first, second, *others = operands
+            low, high = (first, second) if first <= second else (second, first)
+            return self.head, low, high, *others
+        return self.head, *sorted(operands[: self.commutes]), *operands[self.commutes :]
 
 
-def numbered_cells(
-    function: FuncOp, taps: Sequence[tuple[Hashable, tuple[int, ...]]], patch: Sequence[int]
-) -> Iterator[Numbered]:
-    """
-    The operations of all cells of a patch, in the order of a thread's code. `patch` is the number
-    of cells along each axis. `taps` are the queue and the offset of each argument of the function;
-    other arguments are equal for all cells.
-    """
+Numbered = tuple[CellOperationFacts, tuple[int, ...], int, bool]
+"""
+An operation of a cell: its facts, the numbers of its operands, its number, and whether the number
+is new. Equal operations on equal operands have one number; only the first of them is computed. A
+value's number is `RESULTS` times its operation's number and the result's; of values that no
+operation makes, the number is negative.
+"""
+
+
+def cell_operation_facts(function: FuncOp) -> list[CellOperationFacts]:
+    """The facts of the operations of a cell function, in order."""
     block = function.body.block
-    numbers: dict[Hashable, int] = {}
-    for cell in product(*map(range, patch)):
-        values: dict[SSAValue, Hashable] = {}
-        makers: dict[SSAValue, int] = {}
-        for k, argument in enumerate(block.args):
-            if k < len(taps):
-                queue, offset = taps[k]
-                values[argument] = (queue, *(at + moved for at, moved in zip(cell, offset)))
-            else:
-                # The argument is a scalar or a coordinate.
-                values[argument] = (argument, cell) if argument.type == index else argument
-        for op in block.ops:
-            operands = tuple(values[operand] for operand in op.operands)
-            alike = is_shared(op) or not operands
-            found = find(numbers, op, operands) if alike else None
-            is_new = found is None
-            if found is None:
-                key = key_of(op, operands) if alike else (op, cell)
-                found = numbers[key] = len(numbers)
-            made = tuple(makers[value] for value in op.operands if value in makers)
-            yield Numbered(op, made, found, is_new)
-            for result in op.results:
-                values[result], makers[result] = (found, result.index), found
+    heads: dict[Hashable, int] = {}
+    places: dict[SSAValue, int] = {value: k for k, value in enumerate(block.args)}
+    found: list[CellOperationFacts] = []
+    for op in block.ops:
+        alike = is_shared(op) or not op.operands
+        known = CELL_OPERATIONS.get(type(op))
+        for result in op.results:
+            places[result] = len(places)
+        found.append(
+            CellOperationFacts(
+                heads.setdefault(key_of(op, ()), len(heads)) if alike else -1,
+                tuple(places[operand] for operand in op.operands),
+                tuple(places[result] for result in op.results),
+                0 if known is None else known.commutes,
+                isinstance(op, arith.SubfOp) and is_magnitude(op.result),
+                (0, 0) if isinstance(op, ReturnOp) else instructions(op),
+                0 if isinstance(op, arith.ConstantOp) else sum(map(value_words, op.results)),
+            )
+        )
+    return found
 
 
 class SharedCells:
     """
     The work and the registers of the cells of a thread, if each shared value is computed once, and
     kept from its first use to its last. Questions name the patch: cells along the stream and every
-    in-plane axis.
+    in-plane axis. `taps` are the queue and the offset of each argument of the function; other
+    arguments are equal for all cells.
     """
 
     def __init__(self, function: FuncOp, taps: Sequence[tuple[Hashable, tuple[int, ...]]]) -> None:
-        self.function, self.taps = function, taps
+        self.arguments = function.body.block.args
+        self.taps = taps
+        self.operations = cell_operation_facts(function)
         self.known_work: dict[tuple[int, ...], Work] = {}
         self.known_words: dict[tuple[int, ...], int] = {}
+
+    def numbered(self, patch: Sequence[int]) -> list[Numbered]:
+        """The operations of all cells of a patch, in the order of a thread's code."""
+        numbers: dict[tuple[int, ...], int] = {}
+        leaves: dict[Hashable, int] = {}
+        found: list[Numbered] = []
+        count = 0
+        for cell in product(*map(range, patch)):
+            values = [-1 - leaves.setdefault(leaf, len(leaves)) for leaf in self.leaves(cell)]
+            for op in self.operations:
+                operands = tuple([values[place] for place in op.operands])
+                number = None
+                key = op.key(operands) if op.head >= 0 else ()
+                if op.head >= 0:
+                    number = numbers.get(key)
+                    if number is None and op.turns:
+                        number = numbers.get(op.key(operands[::-1]))
+                is_new = number is None
+                if number is None:
+                    number = count
+                    count += 1
+                    if op.head >= 0:
+                        numbers[key] = number
+                found.append((op, operands, number, is_new))
+                values.extend([RESULTS * number + k for k in range(len(op.results))])
+        return found
+
+    def leaves(self, cell: tuple[int, ...]) -> Iterator[Hashable]:
+        """What each argument of the function is, for a cell."""
+        for k, argument in enumerate(self.arguments):
+            if k < len(self.taps):
+                queue, offset = self.taps[k]
+                yield queue, *(at + moved for at, moved in zip(cell, offset))
+            else:
+                # The argument is a scalar or a coordinate.
+                yield (argument, cell) if argument.type == index else argument
 
     def work(self, patch: tuple[int, ...]) -> Work:
         """Instructions on the floating-point pipe, and beside the pipe."""
         if patch not in self.known_work:
-            self.known_work[patch] = all_work(numbered_cells(self.function, self.taps, patch))
+            self.known_work[patch] = all_work(self.numbered(patch))
         return self.known_work[patch]
 
     def words(self, patch: tuple[int, ...]) -> int:
@@ -171,7 +231,7 @@ class SharedCells:
         scalars and constants do not count.
         """
         if patch not in self.known_words:
-            made = list(numbered_cells(self.function, self.taps, patch))
+            made = self.numbered(patch)
             self.known_words[patch] = most_words(made)
             # The model asks for the work of most of these patches, too.
             self.known_work[patch] = all_work(made)
@@ -181,33 +241,27 @@ class SharedCells:
 def all_work(made: Iterable[Numbered]) -> Work:
     """Instructions of numbered operations, on the floating-point pipe, and beside the pipe."""
     pipe, beside = 0, 0
-    for each in made:
-        if each.is_new and not isinstance(each.op, ReturnOp):
-            work = instructions(each.op)
-            pipe, beside = pipe + work[0], beside + work[1]
+    for op, _, _, is_new in made:
+        if is_new:
+            pipe, beside = pipe + op.work[0], beside + op.work[1]
     return pipe, beside
 
 
 def most_words(made: Sequence[Numbered]) -> int:
     """The most 32-bit registers taken at once by the results of numbered operations."""
-    words = {
-        each.number: sum(map(value_words, each.op.results))
-        for each in made
-        if each.is_new and not isinstance(each.op, arith.ConstantOp)
-    }
-    last = {
-        number: place
-        for place, each in enumerate(made)
-        for number in each.makers
-        if number in words
-    }
+    words = {number: op.words for op, _, number, is_new in made if is_new and op.words}
+    last: dict[int, int] = {}
+    for place, (_, operands, _, _) in enumerate(made):
+        for value in operands:
+            if value >= 0:
+                last[value // RESULTS] = place
     ends: dict[int, int] = {}
     for number, place in last.items():
-        ends[place] = ends.get(place, 0) + words[number]
+        ends[place] = ends.get(place, 0) + words.get(number, 0)
     alive = most = 0
-    for place, each in enumerate(made):
+    for place, (_, _, number, is_new) in enumerate(made):
         alive -= ends.get(place, 0)
-        if each.is_new and each.number in last:
-            alive += words[each.number]
+        if is_new and number in last:
+            alive += words.get(number, 0)
         most = max(most, alive)
     return most
