@@ -26,3 +26,4 @@ class Options(TypedDict, total=False):
     comm: object
     parts: Sequence[int] | Decomposition | None
     exchange_every: int | None
+    gpus: int | Sequence[int] | None

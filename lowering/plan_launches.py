@@ -69,6 +69,11 @@ class PlannedKernel:
     steps: int
     roles: tuple[RoleAttr, ...]
 
+    @property
+    def reads_halos(self) -> bool:
+        """Whether cells outside the bounds come from buffers of their own."""
+        return any(role.kind.data is RoleKind.HALO for role in self.roles)
+
 
 def kernel_facts(module: ModuleOp) -> dict[str, PlannedKernel]:
     """The kernels of a module, lowered or not, by name."""
@@ -103,8 +108,7 @@ def plan_kernels(rotation: Rotation, kernels: Sequence[PlannedKernel], steps: in
 
 def runs_in_place(kernels: Sequence[PlannedKernel]) -> bool:
     """Whether the kernels of a step read halos on the program's own buffers."""
-    parts = parts_of_step(kernels)
-    return not any(role.kind.data is RoleKind.HALO for kernel in parts for role in kernel.roles)
+    return not any(kernel.reads_halos for kernel in parts_of_step(kernels))
 
 
 def kernels_period(rotation: Rotation, kernels: Sequence[PlannedKernel]) -> tuple[int, int]:

@@ -196,11 +196,16 @@ def function_of(loop: LoopOp, name: str) -> FuncOp:
     return FuncOp(name, ([value.type for value in given], []), Region(block))
 
 
+def loop_name(number: int) -> str:
+    """The name of the function with a loop, by the loop's number in the program."""
+    return f"loop{number}"
+
+
 def loops_alone(module: ModuleOp) -> ModuleOp:
     """A module with the cell functions of a module and a function for each of its time loops."""
     made = module.clone()
     loops = [op for op in made.walk() if isinstance(op, LoopOp)]
-    functions = [function_of(loop, f"loop{number}") for number, loop in enumerate(loops)]
+    functions = [function_of(loop, loop_name(number)) for number, loop in enumerate(loops)]
     around = {around_function(loop) for loop in loops}
     for function in list(made.ops):
         if function in around:

@@ -135,14 +135,18 @@ def add_program_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_rank_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `run` under mpiexec."""
+    """Add the options of `run` on several GPUs, and under mpiexec."""
+    parser.add_argument(
+        "--gpus", type=positive, metavar="N",
+        help="the number of GPUs that share the domain",
+    )  # fmt: skip
     parser.add_argument(
         "--parts", metavar="MxN",
-        help="under mpiexec, the number of parts along each axis; chosen unless given",
+        help="of several GPUs or processes, the number of parts along each axis",
     )  # fmt: skip
     parser.add_argument(
         "--exchange-every", type=positive, metavar="K",
-        help="under mpiexec, the steps between two exchanges; chosen unless given",
+        help="of several GPUs or processes, the steps between two exchanges; chosen unless given",
     )  # fmt: skip
 
 

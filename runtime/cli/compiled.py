@@ -75,6 +75,9 @@ def compiled(
     is_read = options.program == STANDARD_INPUT
     check_program_path(options.program)
     check_device(options.device, executor)
+    # Other commands than `run` have no such options.
+    gpus: int | None = getattr(options, "gpus", None)
+    in_parts = comm is not None or gpus is not None
     try:
         thread_count(threads)
     except ValueError as error:
@@ -95,8 +98,9 @@ def compiled(
             threads=threads,
             cache=not options.no_cache,
             comm=comm,
-            parts=None if comm is None else parts_of(options.parts),
-            exchange_every=None if comm is None else options.exchange_every,
+            parts=parts_of(options.parts) if in_parts else None,
+            exchange_every=options.exchange_every if in_parts else None,
+            gpus=gpus,
         )
     except UnicodeDecodeError as error:
         raise UsageError(f"{options.program} is not a text file; give a program in MLIR") from error

@@ -53,6 +53,7 @@ class Options(argparse.Namespace):
     threads: int | None
     parts: str | None
     exchange_every: int | None
+    gpus: int | None
     out: Path | None
     check: bool
     plot: Path | None

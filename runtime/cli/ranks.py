@@ -47,12 +47,16 @@ def communicator() -> object:
 
 
 def check_options_of_ranks(comm: object, options: Options) -> None:
-    """UsageError for options of ranks without ranks."""
+    """UsageError for options of parts without parts, and for several ranks with several GPUs."""
+    if options.gpus is not None:
+        if comm is not None:
+            raise UsageError("--gpus is for one process; leave out --gpus, or mpiexec")
+        return
     for name, value in (("--parts", options.parts), ("--exchange-every", options.exchange_every)):
         if comm is None and value is not None:
             raise UsageError(
-                f"{name} has no effect on a single process; start several with mpiexec -n 4 "
-                "timetile run"
+                f"{name} has no effect on a single process and a single GPU; start several "
+                "processes with mpiexec -n 4 timetile run, or give --gpus 2"
             )
 
 

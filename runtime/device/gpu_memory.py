@@ -10,6 +10,9 @@ from timetile.lowering.ptx.symbols import symbol
 from timetile.runtime.host.halos import WORD_BYTES
 from timetile.runtime.machine.driver import Unavailable, checked, driver
 
+PEER_ACCESS_ALREADY_ENABLED = 704
+"""The driver's answer to a second request for access to a device."""
+
 
 class GpuMemory:
     """One GPU, by number, with its primary context."""
@@ -129,6 +132,58 @@ class GpuMemory:
         """Wait for a marked event, even of a destroyed stream, and destroy the event."""
         checked(self.cuda.cuEventSynchronize(event))
         checked(self.cuda.cuEventDestroy(event))
+
+    # Streams and copies of several GPUs.
+
+    def new_stream(self) -> int:
+        """A stream of the device, which waits for no other stream."""
+        flags = self.cuda.CUstream_flags.CU_STREAM_NON_BLOCKING
+        return int(checked(self.cuda.cuStreamCreate(int(flags))))
+
+    def destroy_stream(self, stream: int) -> None:
+        """Destroy a stream. Work under way goes on."""
+        checked(self.cuda.cuStreamDestroy(stream))
+
+    def wait_for_event(self, waiting: int, event: Any) -> None:
+        """Let a stream wait for a marked event of any device."""
+        checked(self.cuda.cuStreamWaitEvent(waiting, event, 0))
+
+    def reaches(self, other: GpuMemory) -> bool:
+        """
+        Whether kernels and copies of the device reach the memory of another device directly; access
+        is switched on.
+        """
+        if not checked(self.cuda.cuDeviceCanAccessPeer(self.handle, other.handle)):
+            return False
+        with self.current():
+            (status,) = self.cuda.cuCtxEnablePeerAccess(other.context, 0)
+        if int(status) != PEER_ACCESS_ALREADY_ENABLED:
+            checked((status,))
+        return True
+
+    def copy(self, source: int, target: int, size: int, stream: int) -> None:
+        """Copy bytes between pointers of any devices, on a stream."""
+        checked(self.cuda.cuMemcpyAsync(target, source, size, stream))
+
+    def copy_box(
+        self,
+        extents: tuple[int, int, int],
+        source: tuple[int, int, int],
+        target: tuple[int, int, int],
+        stream: int,
+    ) -> None:
+        """
+        Copy rows of bytes between pointers of any devices, on a stream: `extents` are the bytes of
+        a row, rows and planes; of source and target the pointer to the first byte, the bytes from
+        row to row, and the rows from plane to plane.
+        """
+        what = self.cuda.CUDA_MEMCPY3D()
+        kind = self.cuda.CUmemorytype.CU_MEMORYTYPE_UNIFIED
+        what.srcMemoryType = what.dstMemoryType = kind
+        what.WidthInBytes, what.Height, what.Depth = extents
+        what.srcDevice, what.srcPitch, what.srcHeight = source
+        what.dstDevice, what.dstPitch, what.dstHeight = target
+        checked(self.cuda.cuMemcpy3DAsync(what, stream))
 
     def number_of(self, pointer: int) -> int | None:
         """The number of the GPU with this address in its memory; None if no GPU has."""

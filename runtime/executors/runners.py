@@ -12,13 +12,11 @@ from xdsl.dialects import gpu
 from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects.series import is_series
-from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp, ScratchOp, StepValueOp
 from timetile.lowering.plan_launches import parts_of_step
 from timetile.lowering.tile_to_gpu.message_buffers import launch_words
 from timetile.passes.diagnostics import refuse
-from timetile.runtime.arithmetic.cells import dtype_of
 from timetile.runtime.executors.checked_memory import BufferMemory, CellsMemory
 from timetile.runtime.executors.homes import MarkedCells
 from timetile.runtime.executors.numpy_loops import Progress, run_loop
@@ -299,10 +297,7 @@ def loaded_before(
     both = read_and_written(loop, buffers, outside)
     if not both:
         return {}
-    shape, dtype = memory.extents(both[0]), dtype_of(element_type(both[0]))
-    copy = memory.new(loop, shape, dtype)
-    memory.fill(copy, np.array(memory.contents(outside[both[0]], shape, dtype)).reshape(shape))
-    return {both[0]: copy}
+    return {both[0]: memory.copied(loop, both[0], outside[both[0]])}
 
 
 def loop_handler(

@@ -80,6 +80,10 @@ class Memory(Protocol):
         """Set all cells of a field."""
         ...
 
+    def copied(self, op: Operation, name: SSAValue, buffer: Any) -> Any:
+        """A copy of a field of the function, made once for each operation."""
+        ...
+
     def note_change(self, array: Array) -> None:
         """The host has filled an array itself."""
         ...
@@ -133,6 +137,13 @@ class ArrayMemory:
     def fill(self, buffer: Any, cells: Array) -> None:
         """Fill a buffer with the cells of an array."""
         buffer[...] = cells
+
+    def copied(self, op: Operation, name: SSAValue, buffer: Any) -> Any:
+        """A copy of a field of the function."""
+        shape, dtype = self.extents(name), dtype_of(element_type(name))
+        copy = self.new(op, shape, dtype)
+        self.fill(copy, np.array(self.contents(buffer, shape, dtype)).reshape(shape))
+        return copy
 
     def note_change(self, array: Array) -> None:
         """The host has filled an array: nothing is kept about arrays."""

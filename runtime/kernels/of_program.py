@@ -224,6 +224,10 @@ class ProgramKernels:
         """The kernels of a time loop of the source module, the final one last."""
         return self.facts[self.loops.index(loop)]
 
+    def has(self, name: str) -> bool:
+        """Whether some loop has a kernel of a name."""
+        return any(fact.name == name for facts in self.facts for fact in facts)
+
     def kernel_module(self, name: str) -> ModuleOp:
         """A module with one kernel at tile level, its loop's schedule and the cell functions."""
         return kernel_module(self.tiled, name, self.options.target)

@@ -30,6 +30,12 @@ from timetile.runtime.machine.driver import gpu_is_available
 from timetile.runtime.machine.floating_point import in_standard_modes
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 from timetile.runtime.program.option_checks import check_choice, check_number, check_type, passes_of
+from timetile.runtime.program.parted_program import (
+    check_one_way,
+    compiled_on_gpus,
+    first_of_gpus,
+    gpu_numbers,
+)
 from timetile.runtime.program.ranked_program import check_alone, compiled_on_ranks
 from timetile.runtime.program.targets import target_of_gpu, target_without_gpu
 from timetile.runtime.program.unused_options import UnusedOptions
@@ -90,6 +96,17 @@ def cache_for(cache: Cache | bool, passes: Iterable[ModulePass]) -> Cache | None
     return Cache.default() if cache is True else cache or None
 
 
+def kernels_for(
+    program: ModuleOp | str | Path, options: Options, chosen: Cache | None
+) -> ProgramKernels:
+    """The kernels of a program raised now, with the remarks made on the way."""
+    with collected_remarks() as remarks:
+        module = raised(program, options, chosen)
+    kernels = ProgramKernels(module, options, chosen)
+    kernels.remarks.update(dict.fromkeys(map(str, remarks)))
+    return kernels
+
+
 @in_standard_modes
 def compile(
     program: ModuleOp | str | Path,
@@ -109,6 +126,7 @@ def compile(
     comm: object = None,
     parts: Sequence[int] | Decomposition | None = None,
     exchange_every: int | None = None,
+    gpus: int | Sequence[int] | None = None,
 ) -> CompiledProgram:
     """
     Compile a stencil program: a module (left unchanged), its text, or a file.
@@ -142,21 +160,28 @@ def compile(
     - `comm`: a communicator of mpi4py, as `MPI.COMM_WORLD`. All ranks compile the program and call
       the program together; each computes a part of the domain, and the arrays of each rank end with
       the bits of one process. The executor is `cpu`, on a share of the cores, or `numpy`.
-    - `parts`: with `comm`, the number of parts along each axis, or a `Decomposition`.
-    - `exchange_every`: with `comm`, the steps between two exchanges. Both are chosen if not given.
+    - `gpus`: the number of GPUs of this process that share the domain, or a list of their numbers,
+      one for each part. Each computes a part, and the arrays end with the bits of one GPU.
+    - `parts`: with `comm` or `gpus`, the number of parts along each axis, or a `Decomposition`.
+    - `exchange_every`: with `comm` or `gpus`, the steps between two exchanges. Both are chosen if
+      not given.
 
     Raises CompileError if the program is wrong or cannot be compiled, ValueError or TypeError for
     an option not named here; with `comm`, RankError on all ranks if a rank cannot compile the
     program, or compiles another.
     """
     if comm is not None:
+        check_one_way(gpus)
         alone = partial(
             compile, program, executor=executor or "cpu", depth=depth, arch=arch,
             fp_contract=fp_contract, fp_division=fp_division, halos=halos, passes=passes,
             function=function, bound_waits=bound_waits, gpu=gpu, threads=threads, cache=cache,
         )  # fmt: skip
         return compiled_on_ranks(comm, alone, parts, exchange_every, threads)
-    check_alone(parts, exchange_every)
+    if gpus is None:
+        check_alone(parts, exchange_every)
+    else:
+        executor, gpu = first_of_gpus(gpus, executor)
     check_program(program)
     check_number("gpu", gpu, 0)
     if executor is None:
@@ -168,25 +193,18 @@ def compile(
     chosen = cache_for(cache, chosen_passes or ())
     target = target_of_gpu(arch, gpu) if executor == "gpu" else target_without_gpu(arch)
     options = Options(
-        depth,
-        target.arch,
-        fp_contract,
-        chosen_passes,
-        function,
-        fp_division,
-        bound_waits,
-        halos,
-        part=target.part,
-        multiprocessors=target.multiprocessors,
-    )
+        depth, target.arch, fp_contract, chosen_passes, function, fp_division, bound_waits, halos,
+        part=target.part, multiprocessors=target.multiprocessors,
+    )  # fmt: skip
     check_levels(options)
-    with collected_remarks() as remarks:
-        module = raised(program, options, chosen)
-    for loop in loops_of(module) if executor != "cpu" else ():
+    kernels = kernels_for(program, options, chosen)
+    # Parts of a domain are smaller than the domain.
+    for loop in loops_of(kernels.source) if executor != "cpu" and gpus is None else ():
         check_loop(loop)
-    kernels = ProgramKernels(module, options, chosen)
-    kernels.remarks.update(dict.fromkeys(map(str, remarks)))
     unused = UnusedOptions.of(
         executor, depth=depth, arch=arch, bound_waits=bound_waits, threads=threads
     )
-    return CompiledProgram(module, kernels, executor, gpu, threads, unused)
+    made = CompiledProgram(kernels.source, kernels, executor, gpu, threads, unused)
+    return (
+        made if gpus is None else compiled_on_gpus(gpu_numbers(gpus), made, parts, exchange_every)
+    )

@@ -247,4 +247,7 @@ def check_alone(parts: object, exchange_every: object) -> None:
     """Raise ValueError for options of ranks without ranks."""
     for name, value in (("parts", parts), ("exchange_every", exchange_every)):
         if value is not None:
-            raise ValueError(f"{name} has no effect without comm; give comm=MPI.COMM_WORLD, too")
+            raise ValueError(
+                f"{name} has no effect on one process and one GPU; give comm=MPI.COMM_WORLD or "
+                "gpus=2, too"
+            )

@@ -140,3 +140,16 @@ def layout(
     cost, every = StepCost(domain), range(1, MOST_STEPS + 1)
     choices = [(d, k) for d in candidates for k in ([steps] if steps is not None else every)]
     return min(choices, key=lambda choice: cost.seconds(*choice))
+
+
+def slab_layout(
+    domain: Domain, count: int, parts: Sequence[int] | Decomposition | None = None
+) -> Decomposition:
+    """
+    The decomposition of a domain for a number of GPUs: along the first axis, where ghosts lie
+    together in memory, unless `parts` say otherwise. Raises CompileError for more parts than cells,
+    ValueError for impossible parts.
+    """
+    if parts is None:
+        parts = (count, *(1 for _ in domain.box.lower[1:]))
+    return layout(domain, count, parts, 1)[0]

@@ -368,5 +368,5 @@ def test_parts_are_of_the_programs_domain():
 @pytest.mark.parametrize("name, value", [("parts", (2, 2)), ("exchange_every", 4)])
 def test_options_of_ranks_need_ranks(name: str, value: Any):
     options: dict[str, Any] = {name: value}
-    with pytest.raises(ValueError, match=rf"^{name} has no effect without comm; "):
+    with pytest.raises(ValueError, match=rf"^{name} has no effect on one process and one GPU; "):
         timetile.compile(HEAT, **options)

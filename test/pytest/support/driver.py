@@ -46,7 +46,16 @@ class BookKeeper:
     """Every call fails from now on, as after an illegal access."""
     most: Counter[str] = field(default_factory=Counter[str])
     number: int = 1 << 20
+    reachable: bool = True
+    """Whether GPUs have access to each other's memory."""
+    reached: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    """Pairs of GPUs with access switched on."""
+    copied: list[int] = field(default_factory=list[int])
+    """Bytes of copies between pointers."""
 
+    CUDA_MEMCPY3D = SimpleNamespace
+    CUmemorytype = SimpleNamespace(CU_MEMORYTYPE_UNIFIED="unified")
+    CUstream_flags = SimpleNamespace(CU_STREAM_NON_BLOCKING=1)
     CUDA_KERNEL_NODE_PARAMS = SimpleNamespace
     CUevent_flags = SimpleNamespace(CU_EVENT_DISABLE_TIMING=2)
     CUstreamCaptureStatus = SimpleNamespace(CU_STREAM_CAPTURE_STATUS_NONE=0)
@@ -161,7 +170,41 @@ class BookKeeper:
         home = self.homes.get(pointer)
         return (0, home) if home is not None else (1, 0)
 
+    # Several devices.
+
+    def cuDeviceCanAccessPeer(self, handle: int, other: int) -> tuple[int, int]:
+        return 0, int(self.reachable)
+
+    def cuCtxEnablePeerAccess(self, context: int, flags: int) -> tuple[Any]:
+        if (context, context) in self.reached:
+            return (Failed("CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED", 704),)
+        self.reached.append((context, context))
+        return (0,)
+
+    def cuMemcpyAsync(self, target: int, source: int, size: int, stream: int) -> tuple[int]:
+        self.busy.add(stream)
+        self.copied.append(size)
+        return (0,)
+
+    def cuMemcpy3DAsync(self, what: SimpleNamespace, stream: int) -> tuple[int]:
+        assert what.srcPitch >= what.WidthInBytes and what.dstPitch >= what.WidthInBytes
+        assert what.srcMemoryType == what.dstMemoryType == "unified"
+        self.busy.add(stream)
+        self.copied.append(what.WidthInBytes * what.Height * what.Depth)
+        return (0,)
+
     # Streams and events.
+
+    def cuStreamCreate(self, flags: int) -> tuple[Any, int]:
+        return self.take("stream")
+
+    def cuStreamDestroy(self, stream: int) -> tuple[Any]:
+        self.gone.add(stream)
+        return self.give("stream", stream)
+
+    def cuStreamWaitEvent(self, stream: int, event: int, flags: int) -> tuple[int]:
+        assert self.living[event] == "event" and event in self.marks
+        return (0,)
 
     def cuStreamSynchronize(self, stream: int) -> tuple[int]:
         assert stream not in self.gone, "a stream is waited for that is gone"

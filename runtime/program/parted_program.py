@@ -1,0 +1,204 @@
+"""A compiled program on several GPUs of one process: each computes a part of the domain."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from operator import index
+from threading import RLock
+from typing import Any, SupportsIndex, cast
+
+from timetile.dialects.decomposition import Decomposition
+from timetile.passes.diagnostics import CompileError
+from timetile.passes.loops.cut_domain import Domain
+from timetile.runtime.device.gpu import device
+from timetile.runtime.executors.numpy_loops import Progress
+from timetile.runtime.host.arrays import is_numpy_array
+from timetile.runtime.program.compiled_program import CompiledProgram, Executor, HostCall
+from timetile.runtime.program.option_checks import check_number
+from timetile.runtime.program.pieces import Span
+from timetile.runtime.ranks.cut_program import CutProgram, check_cut_operations
+from timetile.runtime.ranks.gpu_sites import GpuSite, opened
+from timetile.runtime.ranks.layout import slab_layout
+from timetile.runtime.ranks.part_kernels import PartKernels
+from timetile.runtime.ranks.parted import PartedField, PartsMemory
+from timetile.runtime.ranks.parts_runner import PartsRunner
+from timetile.runtime.ranks.sites import Site
+
+SiteMaker = Callable[[], Sequence[Site]]
+"""Makes the sites of all parts, when a program first runs."""
+
+
+class PartedProgram(CompiledProgram):
+    """
+    A stencil program running on several GPUs of one process, each with a part of the domain. A call
+    takes NumPy arrays as on one GPU, cuts fields into parts, and fills the arrays again; the bits
+    are those of a run on one GPU. `seconds` of the result leave out both.
+    """
+
+    def __init__(
+        self,
+        alone: CompiledProgram,
+        count: int,
+        make_sites: SiteMaker,
+        parts: Sequence[int] | Decomposition | None = None,
+        exchange_every: int | None = None,
+    ):
+        super().__init__(
+            alone.module, alone.kernels, alone.executor, threads=alone.threads, unused=alone.unused
+        )
+        if exchange_every is not None:
+            check_number("exchange_every", exchange_every, 1)
+        domain = Domain.of(self.module)
+        if domain is None:
+            raise CompileError(
+                f"{self.name} has no time loop to run on several GPUs; compile without gpus"
+            )
+        self.decomposition = slab_layout(domain, count, parts)
+        self.parts = PartKernels(
+            self.module, self.decomposition, alone.kernels.options, alone.kernels.cache,
+            exchange_every,
+        )  # fmt: skip
+        self.cuts = [
+            CutProgram(self.module, domain, self.decomposition, rank, self.parts.zone_steps)
+            for rank in range(count)
+        ]
+        check_cut_operations(self.function, self.cuts[0])
+        self.placed = PlacedParts(self.cuts, self.parts, make_sites)
+        self.one_run = RLock()
+        """Held by a run: runs share scratch fields and streams."""
+        given_back = weakref.finalize(self, self.placed.close)
+        given_back.atexit = False
+
+    @property
+    def exchange_every(self) -> int:
+        """The steps between two exchanges, at most."""
+        return self.parts.steps
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(map(str, self.parameters))
+        return f"<timetile program {self.name}({arguments}) on {len(self.cuts)} GPUs>"
+
+    def close(self) -> None:
+        """Give back the program's resources on the GPUs, after all runs are done."""
+        with self.one_run:
+            self.placed.close()
+        super().close()
+
+    def run_on_device_arrays(self, values: Sequence[Any], span: Span, stream: int) -> HostCall:
+        """TypeError: the arrays of a run on several GPUs are NumPy's."""
+        raise TypeError(
+            "the arguments are on one device, and the program runs on several; pass NumPy arrays, "
+            "or compile without gpus"
+        )
+
+    def run_on_arrays(
+        self, values: Sequence[Any], span: Span, stream: int, progress: Progress | None
+    ) -> HostCall:
+        """Cut the fields into parts, run, and gather the cells of all parts."""
+        with self.one_run:
+            runner = self.placed.runner(self.kernels.notice)
+            runner.progress = progress
+            memory, placed = runner.memory, list[Any]()
+            try:
+                for position, value in enumerate(values):
+                    placed.append(self.as_field(memory, position, value))
+                memory.synchronize()
+                start = time.perf_counter()
+                call = self.run_host(runner, placed, span)
+                memory.synchronize()
+                call.seconds = time.perf_counter() - start
+                for made, value in zip(placed, values):
+                    if isinstance(made, PartedField) and made.is_changed:
+                        memory.gather_to(made, value)
+            finally:
+                for made in placed:
+                    if isinstance(made, PartedField):
+                        memory.free(made)
+        return call
+
+    def as_field(self, memory: PartsMemory, position: int, value: Any) -> Any:
+        """A field in parts with the cells of an argument; numbers as they are."""
+        if not is_numpy_array(value) or not self.parameters[position].is_field:
+            return value
+        cuts = memory.cuts(self.function.body.block.args[position])
+        made = memory.allocated(value.shape, value.dtype, cuts)
+        memory.fill(made, value)
+        made.is_changed = False
+        return made
+
+
+class PlacedParts:
+    """The sites of a program and its runner, made when first needed."""
+
+    def __init__(self, cuts: Sequence[CutProgram], kernels: PartKernels, make_sites: SiteMaker):
+        self.cuts, self.kernels, self.make_sites = cuts, kernels, make_sites
+        self.present: PartsRunner | None = None
+
+    def runner(self, notice: Any) -> PartsRunner:
+        """The runner on the sites."""
+        if self.present is None:
+            self.present = PartsRunner(self.cuts, self.kernels, self.make_sites(), notice)
+        return self.present
+
+    def close(self) -> None:
+        """Give back the fields and the sites."""
+        present, self.present = self.present, None
+        if present is None:
+            return
+        present.close()
+        for site in present.sites:
+            site.close()
+
+
+def gpu_numbers(gpus: object) -> tuple[int, ...]:
+    """
+    The numbers of GPUs, one for each part, given as a count or in a list. Raises ValueError for
+    other objects.
+    """
+    if isinstance(gpus, SupportsIndex) and not isinstance(gpus, bool):
+        check_number("gpus", gpus, 1)
+        return tuple(range(index(gpus)))
+    if not isinstance(gpus, list | tuple) or not gpus:
+        raise ValueError(f"gpus is a number of GPUs, or a list of their numbers, got {gpus!r}")
+    for number in cast(Sequence[object], gpus):
+        check_number("gpus", number, 0)
+    return tuple(cast(Sequence[int], gpus))
+
+
+def first_of_gpus(gpus: object, executor: str | None) -> tuple[Executor, int]:
+    """
+    The executor of several GPUs, and the number of the first. Raises ValueError for another
+    executor, or for no GPUs.
+    """
+    if executor not in (None, "gpu"):
+        raise ValueError(
+            f"gpus and the executor {executor} do not go together; leave out one of both"
+        )
+    return "gpu", gpu_numbers(gpus)[0]
+
+
+def check_one_way(gpus: object) -> None:
+    """Raise ValueError for several processes with several GPUs each."""
+    if gpus is not None:
+        raise ValueError(
+            "comm and gpus do not go together: with comm, each process has one part; leave out "
+            "one of both"
+        )
+
+
+def compiled_on_gpus(
+    gpus: tuple[int, ...],
+    alone: CompiledProgram,
+    parts: Sequence[int] | Decomposition | None,
+    exchange_every: int | None,
+) -> PartedProgram:
+    """A program compiled for one GPU, made ready for several."""
+    for number in gpus:
+        device(number)
+
+    def sites() -> list[GpuSite]:
+        return [GpuSite(each) for each in opened(gpus)]
+
+    return PartedProgram(alone, len(gpus), sites, parts, exchange_every)

@@ -1,0 +1,152 @@
+"""Sites on GPUs: a stream of a device, with peer access to the devices of the other parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timetile.dialects.tile import LaunchOp
+from timetile.passes.diagnostics import LOGGER
+from timetile.runtime.arithmetic.cells import Array
+from timetile.runtime.device.cells import DeviceBuffer, DeviceMemory
+from timetile.runtime.device.gpu import Device, device
+from timetile.runtime.device.gpu_runner import GpuRunner
+from timetile.runtime.host.halos import HaloFrame
+from timetile.runtime.kernels.of_program import ProgramKernels
+from timetile.runtime.ranks.rims import BoxCopy
+
+MARKS = 8
+"""Events of a site, used in turn: a wait for an older mark becomes a wait for a newer one."""
+
+
+class GpuSite:
+    """A part's place on a GPU; see `Site`."""
+
+    def __init__(self, on: Device):
+        self.device = on
+        with on.current():
+            self.stream = on.new_stream()
+        self.memory = DeviceMemory(on, self.stream)
+        self.runners: dict[ProgramKernels, GpuRunner] = {}
+        self.marks: list[Any] = [None] * MARKS
+        self.next_mark = 0
+
+    def new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceBuffer:
+        """A buffer of unknown cells."""
+        size = prod(shape) * dtype.itemsize
+        with self.device.current():
+            return DeviceBuffer(self.device.allocate(size), size)
+
+    def free(self, buffer: DeviceBuffer) -> None:
+        """Give back a buffer, after all work of the stream."""
+        self.synchronize()
+        with self.device.current():
+            self.device.free(buffer.pointer)
+
+    def upload(self, buffer: DeviceBuffer, cells: Array) -> None:
+        """Fill a buffer with the cells of an array."""
+        self.synchronize()
+        with self.device.current():
+            self.device.upload(buffer.pointer, cells)
+            # A copy from the host's memory may outlast its call, on the default stream.
+            self.device.synchronize(0)
+
+    def download(self, cells: Array, buffer: DeviceBuffer, first: int) -> None:
+        """Fill a contiguous array with cells of a buffer, from cell number `first` on."""
+        self.synchronize()
+        with self.device.current():
+            self.device.download(cells, buffer.pointer + first * cells.itemsize)
+
+    def fetch(self, buffer: DeviceBuffer, places: NDArray[np.int64], dtype: np.dtype[Any]) -> Array:
+        """The cells of a buffer at places, counted in row-major order."""
+        with self.device.current():
+            return self.memory.fetch(buffer, places, dtype)
+
+    def put(self, buffer: DeviceBuffer, places: NDArray[np.int64], cells: Array) -> None:
+        """Set the cells of a buffer at places, none twice."""
+        with self.device.current():
+            self.memory.put(buffer, places, cells)
+
+    def launch(self, kernels: ProgramKernels, op: LaunchOp, operands: Sequence[Any]) -> None:
+        """Launch a kernel on buffers of the site, and numbers."""
+        if kernels not in self.runners:
+            self.runners[kernels] = GpuRunner(kernels, self.device, self.stream)
+        runner = self.runners[kernels]
+        with self.device.current():
+            runner.launch_all([runner.prepare(op, operands)])
+
+    def copy(self, source: DeviceBuffer, target: DeviceBuffer) -> None:
+        """Copy a whole buffer."""
+        with self.device.current():
+            self.device.copy(source.pointer, target.pointer, source.bytes, self.stream)
+
+    def pull(self, source: DeviceBuffer, target: DeviceBuffer, copy: BoxCopy) -> None:
+        """Copy a box of cells from a buffer of any GPU to a buffer of the site."""
+        first, last = source.pointer + copy.source.first, target.pointer + copy.target.first
+        with self.device.current():
+            if copy.is_contiguous:
+                self.device.copy(first, last, copy.width, self.stream)
+            else:
+                self.device.copy_box(
+                    (copy.width, copy.rows, copy.planes),
+                    (first, copy.source.pitch, copy.source.height),
+                    (last, copy.target.pitch, copy.target.height),
+                    self.stream,
+                )
+
+    def halos_differ(self, frame: HaloFrame, first: DeviceBuffer, other: DeviceBuffer) -> bool:
+        """Whether cells around a frame's box differ in two buffers; waits for the answer."""
+        with self.device.current():
+            return self.device.halos_differ(frame, first.pointer, other.pointer, self.stream)
+
+    def mark(self) -> Any:
+        """A mark on the stream, after all work so far."""
+        place, self.next_mark = self.next_mark, (self.next_mark + 1) % MARKS
+        with self.device.current():
+            self.marks[place] = self.device.mark(self.marks[place], self.stream)
+        return self.marks[place]
+
+    def wait(self, mark: Any) -> None:
+        """Let the stream wait for a mark of any GPU."""
+        with self.device.current():
+            self.device.wait_for_event(self.stream, mark)
+
+    def synchronize(self) -> None:
+        """Wait until the stream has done its work."""
+        with self.device.current():
+            self.device.synchronize(self.stream)
+
+    def close(self) -> None:
+        """Give back kernels, events and the stream, after all work."""
+        self.synchronize()
+        while self.runners:
+            self.runners.popitem()[1].close()
+        with self.device.giving_back():
+            self.memory.close()
+            for event in self.marks:
+                if event is not None:
+                    self.device.wait_for_mark(event)
+            self.marks = [None] * MARKS
+            self.device.destroy_stream(self.stream)
+
+
+def opened(numbers: Sequence[int]) -> list[Device]:
+    """
+    The GPUs of some numbers, each with access to the memory of all others. A pair without access
+    is a warning: its copies go through the host's memory.
+    """
+    found = [device(number) for number in numbers]
+    for one in dict.fromkeys(found):
+        for other in dict.fromkeys(found):
+            if one is not other and not one.reaches(other):
+                LOGGER.warning(
+                    "GPU %d does not reach the memory of GPU %d: ghosts between both go through "
+                    "the host's memory, and are slow",
+                    one.number,
+                    other.number,
+                )
+    return found

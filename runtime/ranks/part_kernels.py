@@ -1,0 +1,236 @@
+"""
+The kernels of all parts of a program on several devices.
+
+A schedule is chosen for one part, the largest, and used by all: launches of all parts then advance
+equal numbers of steps, and run through one plan. Parts of equal extents share their kernels.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.parser import Parser
+
+from timetile.dialects.decomposition import Decomposition
+from timetile.dialects.syntax import encode_integers
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile.schedule import ScheduleAttr
+from timetile.lowering.plan_launches import PlannedKernel
+from timetile.passes.analysis.geometry.limits import check_loop
+from timetile.passes.diagnostics import refuse
+from timetile.passes.loops.common_halos import CommonHalosPass
+from timetile.passes.loops.cut_domain import around_function, cut, loop_name
+from timetile.passes.loops.move_loops import moved_to_origin
+from timetile.runtime.cache.keys import key_of
+from timetile.runtime.cache.store import Cache
+from timetile.runtime.kernels.kernel import Parts
+from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.kernels.of_program import ProgramKernels
+from timetile.runtime.kernels.options import Options, run_passes
+from timetile.runtime.loading.modules import make_context
+from timetile.runtime.ranks.layout import cells_in
+
+GUESSED_STEPS = 8
+"""Steps of a launch assumed for the ghost zone of the part that a schedule is chosen for."""
+
+
+@dataclass(frozen=True)
+class LoopSchedule:
+    """The chosen schedule of a loop; the schedule is empty for a loop without updates."""
+
+    depths: tuple[int, ...]
+    schedule: str
+
+
+def encode_schedules(schedules: Sequence[LoopSchedule]) -> Parts:
+    """Schedules as parts of a cache entry."""
+    rows = [[list(each.depths), each.schedule] for each in schedules]
+    return {"loops.json": json.dumps(rows).encode()}
+
+
+def decode_schedules(parts: Parts) -> list[LoopSchedule]:
+    """
+    The schedules encoded by `encode_schedules`. Raises TypeError or ValueError for other parts.
+    """
+    return [LoopSchedule(tuple(a), b) for a, b in json.loads(parts["loops.json"])]
+
+
+def schedules_of(kernels: ProgramKernels) -> list[LoopSchedule]:
+    """The schedules of a program's loops, chosen now or kept in the cache."""
+    key, cache = key_of(kernels.key, "schedules of parts"), kernels.cache
+    kept = None if cache is None else cache.decoded(key, decode_schedules)
+    loops = kernels.loops
+    if kept is not None and len(kept) == len(loops):
+        return kept
+    made = [
+        LoopSchedule(loop.depth_list, "" if loop.schedule is None else str(loop.schedule))
+        for loop in loops_of(kernels.tiled)
+    ]
+    if cache is not None:
+        cache.write(key, encode_schedules(made))
+    return made
+
+
+def deepest_of(schedules: Sequence[LoopSchedule]) -> int:
+    """The steps of the deepest launch."""
+    return max((max(each.depths, default=1) for each in schedules), default=1)
+
+
+def write_schedules(module: ModuleOp, schedules: Sequence[LoopSchedule]) -> None:
+    """Give the loops of a module schedules."""
+    for loop, chosen in zip(loops_of(module), schedules, strict=True):
+        if not loop.updates or not chosen.schedule:
+            continue
+        attribute = Parser(make_context(), chosen.schedule).parse_attribute()
+        assert isinstance(attribute, ScheduleAttr)
+        loop.schedule, loop.depths = attribute, encode_integers(chosen.depths)
+
+
+def without_idle_loops(module: ModuleOp) -> ModuleOp:
+    """A module of functions of a loop each, without the functions of loops without updates."""
+    for function in [op for op in module.ops if isinstance(op, FuncOp)]:
+        if any(isinstance(op, LoopOp) and not op.updates for op in function.body.walk()):
+            function.detach()
+            function.erase(safe_erase=False)
+    return module
+
+
+def needed_steps(fact: PlannedKernel) -> int:
+    """
+    The steps of ghosts that a launch uses up. Where cells outside the bounds come from buffers of
+    their own, the outermost ghosts may be stale there, and one step more is used up.
+    """
+    return fact.steps + (1 if fact.reads_halos else 0)
+
+
+class PartKernels:
+    """
+    The kernels of the parts of a decomposition. `steps`: the steps between two exchanges; as many
+    as the deepest launch unless asked for. Launches never advance more. Ghost zones are for
+    `zone_steps` steps.
+    """
+
+    def __init__(
+        self,
+        module: ModuleOp,
+        decomposition: Decomposition,
+        options: Options,
+        cache: Cache | None,
+        asked: int | None = None,
+    ):
+        self.module, self.decomposition = module, decomposition
+        self.options, self.cache = options, cache
+        self.made: dict[bool, list[ProgramKernels]] = {}
+        self.schedules: dict[bool, list[LoopSchedule]] = {}
+        self.probed: list[PlannedKernel] = []
+        """The kernels of the parts that schedules were chosen for."""
+        common = options.halos == "compared"
+        self.zone_steps = (asked or GUESSED_STEPS) + 1
+        found = self.chosen(options, common=common)
+        deepest = deepest_of(found)
+        self.steps = asked or deepest
+        if deepest > self.steps:
+            found = self.chosen(replace(options, depth=asked), common=common)
+        self.schedules[common] = found
+        # Kernels with halo arguments need a step more.
+        reads_halos = any(fact.reads_halos for fact in self.probed)
+        self.zone_steps = max(2, self.steps + 1 if reads_halos else self.steps)
+        self.modules = [self.part(rank) for rank in range(decomposition.count)]
+
+    def part(self, rank: int) -> ModuleOp:
+        """The loops of a part, at the origin."""
+        return moved_to_origin(cut(self.module, self.decomposition, rank, self.zone_steps))
+
+    def ranks_by_size(self) -> list[int]:
+        """The ranks, with the most cells first."""
+        ranks = range(self.decomposition.count)
+        return sorted(ranks, key=lambda rank: -cells_in(self.decomposition.part(rank)))
+
+    def chosen(self, options: Options, *, common: bool) -> list[LoopSchedule]:
+        """The schedules of the loops, of the largest part that updates cells in a loop."""
+        found: dict[int, LoopSchedule] = {}
+        self.probed = []
+        loops = range(len(loops_of(self.module)))
+        for rank in self.ranks_by_size():
+            part = self.part(rank)
+            numbers = [number for number, loop in enumerate(loops_of(part)) if loop.updates]
+            if all(number in found for number in numbers):
+                continue
+            kernels = self.program(part, options, common=common)
+            self.probed += [fact for facts in kernels.facts for fact in facts]
+            for number, schedule in zip(numbers, schedules_of(kernels), strict=True):
+                found.setdefault(number, schedule)
+        return [found.get(number, LoopSchedule((), "")) for number in loops]
+
+    def program(self, part: ModuleOp, options: Options, *, common: bool) -> ProgramKernels:
+        """The kernels of a part's loops that update cells."""
+        source = part.clone()
+        if common:
+            run_passes((CommonHalosPass(everywhere=True),), source)
+        return ProgramKernels(without_idle_loops(source), options, self.cache)
+
+    def of_parts(self, *, common: bool) -> list[ProgramKernels]:
+        """
+        The kernels of each part, in order of ranks; parts with equal loops share kernels. `common`:
+        for common halos of buffers that take turns.
+        """
+        if common not in self.made:
+            self.made[common] = self.placed(common=common)
+        return self.made[common]
+
+    def placed(self, *, common: bool) -> list[ProgramKernels]:
+        """The kernels of each part, with the schedules chosen for all."""
+        if common not in self.schedules:
+            most = min(self.steps, self.zone_steps - 1)
+            chosen = self.chosen(self.options, common=common)
+            if deepest_of(chosen) > most:
+                chosen = self.chosen(replace(self.options, depth=most), common=common)
+            self.schedules[common] = chosen
+        given = self.options.given
+        _, placing = self.options.halves_of_tile_passes()
+        options = replace(self.options, passes=(*placing, *given.threads, *given.nvvm))
+        shared: dict[str, ProgramKernels] = {}
+        found: list[ProgramKernels] = []
+        for part in self.modules:
+            if not given.tile:
+                part = part.clone()
+                write_schedules(part, self.schedules[common])
+            kernels = shared.setdefault(str(part), self.program(part, options, common=common))
+            found.append(kernels)
+        for kernels in shared.values():
+            for loop in kernels.loops:
+                check_loop(loop)
+        self.check_launches(found)
+        return found
+
+    def planned(
+        self, number: int, *, common: bool
+    ) -> tuple[int, LoopOp, list[PlannedKernel]] | None:
+        """
+        A rank that updates cells in a loop of the program, its loop and the facts of the kernels;
+        None where no rank does.
+        """
+        for rank, kernels in enumerate(self.of_parts(common=common)):
+            for loop, facts in zip(kernels.loops, kernels.facts):
+                if around_function(loop).sym_name.data == loop_name(number):
+                    return rank, loop, facts
+        return None
+
+    def check_launches(self, found: list[ProgramKernels]) -> None:
+        """CompileError unless the launches of all parts have equal arguments and steps."""
+        known: dict[str, PlannedKernel] = {}
+        for kernels in found:
+            for loop, facts in zip(kernels.loops, kernels.facts):
+                for fact in facts:
+                    same = known.setdefault(fact.name, fact)
+                    if same != fact or needed_steps(fact) > self.zone_steps:
+                        refuse(
+                            loop,
+                            f"the kernel @{fact.name} of a part takes other fields or steps than "
+                            "the kernels of the other parts; give parts that hold the same "
+                            "updates, or run on one GPU",
+                        )

@@ -1,0 +1,270 @@
+"""
+Runs time loops on the parts of several sites from one host thread, without waiting for any site.
+
+A loop is planned once, as on one device. Each launch of the plan is made on every part. Before a
+launch whose sources have ghosts too old for its steps, the ghosts are pulled from the neighbours:
+
+1. Every site marks its stream behind the launches so far.
+2. Every site waits for the marks of its neighbours, and pulls ghosts from the neighbours' buffers.
+3. Every site marks its stream behind the pulls. A neighbour waits for the mark before a launch
+   that writes the buffer, mostly a launch later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from timetile.dialects.boxes import CellBox
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile import CopyOp, LaunchOp, RoleKind, ScratchOp, StepValueOp
+from timetile.lowering.plan_launches import PlannedKernel, parts_of_step
+from timetile.passes.analysis.launches.liveness import written_bounds
+from timetile.runtime.executors.numpy_loops import Progress
+from timetile.runtime.executors.series import step_value
+from timetile.runtime.host.functions import Host, HostValues
+from timetile.runtime.host.halo_notice import HaloNotice
+from timetile.runtime.host.halos import HaloFrame, compared_in_turn
+from timetile.runtime.kernels.of_program import ProgramKernels
+from timetile.runtime.kernels.planning import planned_function
+from timetile.runtime.ranks.cut_program import CutProgram, RankLoop
+from timetile.runtime.ranks.exchange import CutField
+from timetile.runtime.ranks.part_kernels import PartKernels, needed_steps
+from timetile.runtime.ranks.parted import PartedField, PartsMemory
+from timetile.runtime.ranks.rims import RimCopy, extents_of, rim_copies
+from timetile.runtime.ranks.sites import Site
+
+
+@dataclass(frozen=True)
+class PresentRun:
+    """A loop being run, with the facts and the kernels of its launches."""
+
+    loop: LoopOp
+    """The loop of the program."""
+    of_part: RankLoop
+    facts: dict[str, PlannedKernel]
+    parts: Sequence[ProgramKernels]
+    last_of_step: str
+    """The kernel that ends a step in parts."""
+
+
+class PartsRunner:
+    """
+    Runs time loops on the parts of several sites. `cuts`: the program, cut for each site. Runs with
+    kernels of several steps compare halos as on one device.
+    """
+
+    def __init__(
+        self,
+        cuts: Sequence[CutProgram],
+        kernels: PartKernels,
+        sites: Sequence[Site],
+        notice: HaloNotice,
+        progress: Progress | None = None,
+    ):
+        self.cuts, self.kernels, self.sites = cuts, kernels, sites
+        self.notice, self.progress = notice, progress
+        self.memory = PartsMemory(sites, self.cuts_of)
+        self.host = Host(
+            {
+                LaunchOp: self.launch,
+                ScratchOp: self.scratch,
+                CopyOp: self.copy,
+                StepValueOp: step_value,
+            }
+        )
+        self.plans: dict[tuple[LoopOp, int, bool], Any] = {}
+        self.scratches: dict[tuple[Any, ...], PartedField] = {}
+        self.scratch_count = 0
+        self.rims: dict[tuple[CellBox, int], list[RimCopy]] = {}
+        self.of_step: list[PartedField] = []
+        """The fields written by the kernels of the present step in parts."""
+        self.bytes = 0
+        """The number of pulled bytes."""
+        self.present: PresentRun | None = None
+        self.done, self.total = 0, 0
+
+    def cuts_of(self, value: SSAValue) -> tuple[CutField, ...]:
+        """The parts of a field of the program; none for a field of fewer axes."""
+        found = [cut.field(value) for cut in self.cuts]
+        return tuple(field for field in found if field is not None)
+
+    def __call__(
+        self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
+    ) -> Sequence[Any]:
+        number = list(self.cuts[0].loops).index(loop)
+        common = self.has_common_halos(loop, number, steps, buffers)
+        found = self.kernels.planned(number, common=common)
+        if found is None:
+            return buffers
+        rank, own, facts = found
+        of_part = self.cuts[rank].loops[loop]
+        last = parts_of_step(facts)[-1].name
+        parts = self.kernels.of_parts(common=common)
+        named = {fact.name: fact for fact in facts}
+        self.present = PresentRun(loop, of_part, named, parts, last)
+        self.scratch_count, self.of_step = 0, []
+        self.done, self.total = 0, steps
+        if (loop, steps, common) not in self.plans:
+            self.plans[loop, steps, common] = planned_function(own, facts, steps)
+        values = (*of_part.loop.captures, *of_part.loop.scalars)
+        around = [outside[of_part.values[value]] for value in values]
+        return self.host.run(self.plans[loop, steps, common], [steps, *buffers, *around])
+
+    # Halos.
+
+    def has_common_halos(
+        self, loop: LoopOp, number: int, steps: int, buffers: Sequence[PartedField]
+    ) -> bool:
+        """Whether the run has launches of several steps, and rotating buffers with equal halos."""
+        if self.kernels.options.halos != "compared":
+            return False
+        found = self.kernels.planned(number, common=True)
+        if found is None or all(fact.steps > steps for fact in found[2] if fact.steps > 1):
+            return False
+        pairs = compared_in_turn(loop)
+        for frame, first, other in pairs:
+            if not self.same_halos(loop, frame, buffers[first], buffers[other]):
+                self.notice.say(loop)
+                return False
+        return bool(pairs)
+
+    def same_halos(
+        self, loop: LoopOp, frame: HaloFrame, first: PartedField, other: PartedField
+    ) -> bool:
+        """Whether two fields have equal cells around the cells written by a loop."""
+        box = CellBox.of(written_bounds(loop))
+        for number, site in enumerate(self.sites):
+            around = part_frame(box, first.cuts[number], frame.cell_bytes) if first.cuts else frame
+            if site.halos_differ(around, first.buffers[number], other.buffers[number]):
+                return False
+        return True
+
+    # Launches.
+
+    def launch(self, op: LaunchOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
+        """Make a launch on every part, with ghosts fresh enough for the launch's steps."""
+        run = self.present
+        assert run is not None
+        fact = run.facts[op.kernel.string_value()]
+        read, written = self.fields_of(run, fact, operands)
+        age = self.fresh_enough(read, fact)
+        for number, (site, kernels) in enumerate(zip(self.sites, run.parts)):
+            if not kernels.has(fact.name):
+                continue
+            for field in written:
+                self.memory.wait_for_readers(field, number)
+            own = [
+                operand.buffers[number] if isinstance(operand, PartedField) else operand
+                for operand in operands
+            ]
+            site.launch(kernels, op, own)
+        ends = fact.steps > 1 or fact.name == run.last_of_step
+        for field in self.of_step:
+            field.age = max(field.age, age + fact.steps)
+        for field in written:
+            field.age, field.is_changed = age + fact.steps, True
+        self.of_step += written
+        if ends:
+            self.of_step = []
+            self.done += fact.steps
+            if self.progress is not None:
+                self.progress(self.done, self.total)
+        return []
+
+    def fields_of(
+        self, run: PresentRun, fact: PlannedKernel, operands: Sequence[Any]
+    ) -> tuple[list[PartedField], list[PartedField]]:
+        """The cut fields read and the fields written by a launch."""
+        read: list[PartedField] = []
+        written: list[PartedField] = []
+        for role, field in zip(fact.roles, operands):
+            kind, index = role.role
+            if kind is RoleKind.TARGET:
+                written.append(field)
+            # A step in place leaves cells of the target unchanged.
+            is_kept = kind is RoleKind.TARGET and not fact.reads_halos
+            if kind in (RoleKind.SOURCE, RoleKind.CAPTURE) or (
+                is_kept and run.loop.rotation[index] in run.of_part.exchanged
+            ):
+                read.append(field)
+        return [field for field in read if field.cuts], written
+
+    def fresh_enough(self, read: Sequence[PartedField], fact: PlannedKernel) -> int:
+        """
+        The age of ghosts read by a launch, after an exchange of ghosts too old for the launch.
+        Fields written before in the same step in parts are a step younger than noted: the launch
+        makes the same step.
+        """
+        ages = [each.age - (1 if each in self.of_step else 0) for each in read]
+        age = max((0, *ages))
+        if age + needed_steps(fact) <= self.kernels.zone_steps:
+            return age
+        self.exchange([each for each in dict.fromkeys(read) if each.age])
+        return 0
+
+    def exchange(self, fields: Sequence[PartedField]) -> None:
+        """Make the ghosts of fields fresh: every site pulls cells from its neighbours."""
+        pulls = [(field, pull) for field in fields for pull in self.copies_of(field)]
+        marks = {source: self.sites[source].mark() for source in {p.source for _, p in pulls}}
+        for target, site in enumerate(self.sites):
+            own = [(field, pull) for field, pull in pulls if pull.target == target]
+            for source in dict.fromkeys(pull.source for _, pull in own):
+                if source != target:
+                    site.wait(marks[source])
+            for field, pull in own:
+                site.pull(field.buffers[pull.source], field.buffers[target], pull.copy)
+                self.bytes += pull.copy.bytes
+            mark = site.mark() if own else None
+            for field, pull in own:
+                if pull.source != target and mark not in field.readers[pull.source]:
+                    field.readers[pull.source].append(mark)
+        for field in fields:
+            field.age = 0
+
+    def copies_of(self, field: PartedField) -> list[RimCopy]:
+        """The copies that make the ghosts of a field fresh, computed once for fields of a shape."""
+        key = field.cuts[0].whole, field.dtype.itemsize
+        if key not in self.rims:
+            self.rims[key] = list(rim_copies(field.cuts, field.dtype.itemsize))
+        return self.rims[key]
+
+    def scratch(self, op: ScratchOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
+        """Scratch fields are kept from run to run."""
+        like: PartedField = operands[0]
+        key = (self.scratch_count, like.shape, like.dtype, like.cuts)
+        self.scratch_count += 1
+        if key not in self.scratches:
+            self.scratches[key] = self.memory.alike(like)
+        return [self.scratches[key]]
+
+    def copy(self, op: CopyOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
+        """Copy a field on every site."""
+        self.memory.copy(*operands)
+        return []
+
+    def close(self) -> None:
+        """Give back scratch fields and the fields of operations."""
+        while self.scratches:
+            self.memory.free(self.scratches.popitem()[1])
+        self.memory.close()
+
+
+def part_frame(box: CellBox, cut: CutField, cell_bytes: int) -> HaloFrame:
+    """
+    The frame of a part's buffer around cells written by a loop, without ghosts of written cells:
+    such ghosts differ in buffers that take turns, and their ages tell whether they are read.
+    """
+    sizes = extents_of(cut.held)
+    low = [
+        min(max(first - held, 0), size)
+        for first, held, size in zip(box.lower, cut.held.lower, sizes)
+    ]
+    high = [
+        max(min(last - held, size), least)
+        for last, held, size, least in zip(box.upper, cut.held.lower, sizes, low)
+    ]
+    return HaloFrame(tuple(sizes), tuple(low), tuple(high), cell_bytes)

@@ -1,0 +1,79 @@
+"""A site: where a part of the domain lives, the memory and a stream of work of a device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from timetile.dialects.tile import LaunchOp
+from timetile.runtime.arithmetic.cells import Array
+from timetile.runtime.host.halos import HaloFrame
+from timetile.runtime.kernels.of_program import ProgramKernels
+from timetile.runtime.ranks.rims import BoxCopy
+
+
+class Site(Protocol):
+    """
+    Memory and a stream of a device. Launches, copies between buffers and waits are put on the
+    stream, in order; the host does not wait. Uploads, downloads and single cells come after all
+    work of the stream, and the host waits.
+    """
+
+    def new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """A buffer of unknown cells."""
+        ...
+
+    def free(self, buffer: Any) -> None:
+        """Give back a buffer, after all work of the stream."""
+        ...
+
+    def upload(self, buffer: Any, cells: Array) -> None:
+        """Fill a buffer with the cells of an array."""
+        ...
+
+    def download(self, cells: Array, buffer: Any, first: int) -> None:
+        """Fill a contiguous array with cells of a buffer, from cell number `first` on."""
+        ...
+
+    def fetch(self, buffer: Any, places: NDArray[np.int64], dtype: np.dtype[Any]) -> Array:
+        """The cells of a buffer at places, counted in row-major order."""
+        ...
+
+    def put(self, buffer: Any, places: NDArray[np.int64], cells: Array) -> None:
+        """Set the cells of a buffer at places, none twice."""
+        ...
+
+    def launch(self, kernels: ProgramKernels, op: LaunchOp, operands: Sequence[Any]) -> None:
+        """Launch a kernel on buffers of the site, and numbers."""
+        ...
+
+    def copy(self, source: Any, target: Any) -> None:
+        """Copy a whole buffer."""
+        ...
+
+    def pull(self, source: Any, target: Any, copy: BoxCopy) -> None:
+        """Copy a box of cells from a buffer of any site of the run to a buffer of the site."""
+        ...
+
+    def halos_differ(self, frame: HaloFrame, first: Any, other: Any) -> bool:
+        """Whether cells around a frame's box differ in two buffers; waits for the answer."""
+        ...
+
+    def mark(self) -> Any:
+        """A mark on the stream, after all work so far."""
+        ...
+
+    def wait(self, mark: Any) -> None:
+        """Let the stream wait for a mark of any site of the run."""
+        ...
+
+    def synchronize(self) -> None:
+        """Wait until the stream has done its work."""
+        ...
+
+    def close(self) -> None:
+        """Give back all of the site, after all work."""
+        ...

@@ -1,0 +1,206 @@
+"""
+Devices of the mind: streams of work run in any order that marks and waits allow, on arrays of
+NumPy. A run that waits too little ends with other bits at some seed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import timetile
+from timetile.dialects.decomposition import Decomposition
+from timetile.dialects.tile import KernelOp, LaunchOp
+from timetile.runtime.executors.homes import MarkedCells
+from timetile.runtime.executors.planes import PlanesLaunch
+from timetile.runtime.host.halos import HaloFrame, halos_differ
+from timetile.runtime.kernels.of_program import ProgramKernels
+from timetile.runtime.program.parted_program import PartedProgram
+from timetile.runtime.ranks.rims import BoxCopy, Pitches
+
+
+class Mark:
+    """A mark on a stream; `is_passed` once all work before is done."""
+
+    def __init__(self) -> None:
+        self.is_passed = False
+
+
+class World:
+    """The streams of all simulated devices."""
+
+    def __init__(self, seed: int):
+        self.random = np.random.default_rng(seed)
+        self.streams: list[deque[Callable[[], None] | Mark]] = []
+        self.waits: dict[int, Mark] = {}
+        self.launched: list[tuple[int, str]] = []
+        self.pulled: list[tuple[int, int]] = []
+        """Bytes of pulls, by site."""
+
+    def is_ready(self, stream: int) -> bool:
+        """The first work of a stream may run now."""
+        queue = self.streams[stream]
+        return bool(queue) and not (isinstance(queue[0], Mark) and not queue[0].is_passed)
+
+    def run_until_empty(self, stream: int) -> None:
+        """Run work of all streams, in any order, until one stream has none."""
+        while self.streams[stream]:
+            ready = [number for number in range(len(self.streams)) if self.is_ready(number)]
+            assert ready, "all streams wait for each other"
+            queue = self.streams[int(self.random.choice(ready))]
+            work = queue.popleft()
+            if not isinstance(work, Mark):
+                work()
+
+
+def boxes(cells: NDArray[Any], copy: BoxCopy, at: Pitches) -> list[NDArray[Any]]:
+    """The rows of a copied box, as views of an array."""
+    flat, size = cells.reshape(-1), cells.itemsize
+    first, pitch, width = at.first // size, at.pitch // size, copy.width // size
+    begins = [
+        first + (plane * at.height + row) * pitch
+        for plane in range(copy.planes)
+        for row in range(copy.rows)
+    ]
+    return [flat[begin : begin + width] for begin in begins]
+
+
+class SimulatedSite:
+    """A site with a stream of the world; see `Site`."""
+
+    def __init__(self, world: World):
+        self.world, self.number = world, len(world.streams)
+        world.streams.append(deque())
+        self.tiled: dict[tuple[ProgramKernels, str], KernelOp] = {}
+        self.sizes: dict[int, int] = {}
+        self.is_closed = False
+
+    def put_work(self, work: Callable[[], None]) -> None:
+        """Put work on the stream."""
+        self.world.streams[self.number].append(work)
+
+    def new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> MarkedCells:
+        """A buffer of unset cells."""
+        self.sizes[len(self.sizes)] = 1
+        return MarkedCells.of(np.zeros(shape, dtype), known=False)
+
+    def free(self, buffer: MarkedCells) -> None:
+        """Give back a buffer."""
+        self.synchronize()
+        self.sizes.popitem()
+
+    def upload(self, buffer: MarkedCells, cells: NDArray[Any]) -> None:
+        """Fill a buffer."""
+        self.synchronize()
+        buffer.data[...] = cells.reshape(buffer.data.shape)
+        buffer.known[...] = True
+
+    def download(self, cells: NDArray[Any], buffer: MarkedCells, first: int) -> None:
+        """Fill an array."""
+        self.synchronize()
+        assert cells.flags.c_contiguous
+        cells.reshape(-1)[:] = buffer.data.reshape(-1)[first : first + cells.size]
+
+    def fetch(
+        self, buffer: MarkedCells, places: NDArray[np.int64], dtype: np.dtype[Any]
+    ) -> NDArray[Any]:
+        """Cells at places."""
+        self.synchronize()
+        return buffer.data.reshape(-1)[places]
+
+    def put(self, buffer: MarkedCells, places: NDArray[np.int64], cells: NDArray[Any]) -> None:
+        """Set cells at places."""
+        self.synchronize()
+        buffer.data.reshape(-1)[places] = cells
+        buffer.known.reshape(-1)[places] = True
+
+    def launch(self, kernels: ProgramKernels, op: LaunchOp, operands: Sequence[Any]) -> None:
+        """Run a kernel plane by plane, later."""
+        name = op.kernel.string_value()
+        if (kernels, name) not in self.tiled:
+            module = kernels.kernel_module(name)
+            kernel = next(each for each in module.ops if isinstance(each, KernelOp))
+            self.tiled[kernels, name] = kernel
+        kernel, given = self.tiled[kernels, name], list(operands)
+        self.world.launched.append((self.number, name))
+        self.put_work(lambda: PlanesLaunch(kernel, given).run())
+
+    def copy(self, source: MarkedCells, target: MarkedCells) -> None:
+        """Copy a buffer, later."""
+
+        def work() -> None:
+            target.data[:], target.known[:] = source.data, source.known
+
+        self.put_work(work)
+
+    def pull(self, source: MarkedCells, target: MarkedCells, copy: BoxCopy) -> None:
+        """Copy a box, later."""
+        size = source.data.itemsize
+        # Marks are a byte a cell.
+        marks = BoxCopy(
+            copy.width // size, copy.rows, copy.planes,
+            *(
+                Pitches(each.first // size, each.pitch // size, each.height)
+                for each in (copy.source, copy.target)
+            ),
+        )  # fmt: skip
+        self.world.pulled.append((self.number, copy.bytes))
+
+        def work() -> None:
+            for one, other, each in (
+                (source.data, target.data, copy), (source.known, target.known, marks)
+            ):  # fmt: skip
+                rows = zip(boxes(one, each, each.source), boxes(other, each, each.target))
+                for taken, place in rows:
+                    place[:] = taken
+
+        self.put_work(work)
+
+    def halos_differ(self, frame: HaloFrame, first: MarkedCells, other: MarkedCells) -> bool:
+        """Compare two buffers."""
+        self.synchronize()
+        return halos_differ(frame, first.data, other.data)
+
+    def mark(self) -> Mark:
+        """A mark on the stream."""
+        made = Mark()
+
+        def passed() -> None:
+            made.is_passed = True
+
+        self.put_work(passed)
+        return made
+
+    def wait(self, mark: Mark) -> None:
+        """Wait for a mark."""
+        self.world.streams[self.number].append(mark)
+
+    def synchronize(self) -> None:
+        """Run until the stream is empty."""
+        self.world.run_until_empty(self.number)
+
+    def close(self) -> None:
+        """The site is not used again."""
+        assert not self.sizes, "buffers are not given back"
+        self.is_closed = True
+
+
+def on_simulated(
+    text: str,
+    count: int,
+    seed: int = 0,
+    parts: Sequence[int] | Decomposition | None = None,
+    every: int | None = None,
+    **options: Any,
+) -> tuple[PartedProgram, World]:
+    """A program on simulated devices, and their streams."""
+    alone = timetile.compile(text, executor="planes", fp_contract="off", cache=False, **options)
+    world = World(seed)
+    made = PartedProgram(
+        alone, count, lambda: [SimulatedSite(world) for _ in range(count)], parts, every
+    )
+    return made, world

@@ -1,0 +1,112 @@
+"""
+Programs on several GPUs end with the bits of one: on simulated devices, whose streams run in any
+order that marks and waits allow.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timetile
+from support.driver import BookKeeper
+from support.gpu_programs import SHAPE, TEXT
+from support.ranks import copies
+from support.simulated import World, on_simulated
+from test_ranks import MODELS
+from timetile.dialects.decomposition import Decomposition
+
+
+def case(model: Any, shape: tuple[int, ...], steps: int) -> tuple[str, list[Any]]:
+    """A program, and arguments."""
+    text = str(model.module(shape))
+    random = np.random.default_rng(1)
+    program = timetile.compile(text, executor="numpy", cache=False)
+    arguments: list[Any] = []
+    for parameter in program.parameters:
+        if parameter.bounds is not None:
+            arguments.append(random.uniform(0.5, 1.5, parameter.shape))
+        else:
+            arguments.append(steps if parameter.is_steps else 0.1)
+    return text, arguments
+
+
+CUTS: list[Any] = [(2, 1), (1, 3), (3, 2), Decomposition(((0, 2, 9), (0, 1, 5, 11)))]
+
+
+def run_on(text: str, arguments: list[Any], parts: Any, seed: int, **options: Any) -> World:
+    """Run a program on simulated devices, and compare all arrays with a run on one."""
+    expected, own = copies(arguments), copies(arguments)
+    timetile.compile(text, executor="numpy", fp_contract="off", cache=False)(*expected)
+    count = parts.count if isinstance(parts, Decomposition) else prod(parts)
+    program, world = on_simulated(text, count, seed, parts, **options)
+    program(*own)
+    for array, right in zip(own, expected):
+        assert np.asarray(array).tobytes() == np.asarray(right).tobytes()
+    program.close()
+    return world
+
+
+@pytest.mark.covering
+@pytest.mark.parametrize("depth, every", [(1, 1), (2, 2), (2, 5), (3, None)])
+@pytest.mark.parametrize("parts", CUTS, ids=str)
+@pytest.mark.parametrize("name", list(MODELS))
+def test_boundaries_keep_their_bits_on_several_gpus(
+    name: str, parts: Any, depth: int, every: int | None
+):
+    text, arguments = case(MODELS[name], (9, 11), 7)
+    world = run_on(text, arguments, parts, 1, depth=depth, every=every)
+    assert world.pulled
+
+
+# On GPUs, with a driver that counts.
+
+
+@pytest.mark.parametrize("parts", [None, (1, 2)], ids=str)
+@pytest.mark.usefixtures("cache_of_file")
+def test_a_run_on_two_gpus_gives_back_everything(driver: BookKeeper, parts: Any):
+    program = timetile.compile(TEXT, gpus=2, depth=4, parts=parts)
+    plate = np.zeros(SHAPE)
+    program(plate, plate.copy(), steps=17)
+    # Four exchanges, of five rows or columns each way: the outermost may be stale.
+    rows = SHAPE[1] if parts is None else SHAPE[0]
+    assert [size for size in driver.copied if size < plate.nbytes // 2] == [5 * rows * 8] * 8
+    assert {"stream", "module", "event"} <= set(driver.left)
+    program.close()
+    assert set(driver.left) == {"module"}, "kernels that compare halos stay"
+
+
+@pytest.mark.usefixtures("cache_of_file")
+def test_gpus_without_access_to_each_other_are_a_warning(
+    driver: BookKeeper, caplog: pytest.LogCaptureFixture
+):
+    driver.reachable = False
+    program = timetile.compile(TEXT, gpus=2, depth=4)
+    plate = np.zeros(SHAPE)
+    program(plate, plate.copy(), steps=1)
+    assert "GPU 0 does not reach the memory of GPU 1" in caplog.text
+    program.close()
+
+
+@pytest.mark.usefixtures("cache_of_file")
+def test_more_gpus_than_there_are_are_refused(driver: BookKeeper):
+    with pytest.raises(RuntimeError, match="there is no GPU 2, the driver numbers them from 0 to"):
+        timetile.compile(TEXT, gpus=3)
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        ({"gpus": 0}, "gpus is a number from 1 on, got 0"),
+        ({"gpus": "two"}, "gpus is a number of GPUs, or a list of their numbers, got 'two'"),
+        ({"gpus": [0, -1]}, "gpus is a number from 0 on, got -1"),
+        ({"gpus": 2, "executor": "cpu"}, "gpus and the executor cpu do not go together"),
+        ({"gpus": 2, "comm": object()}, "comm and gpus do not go together"),
+    ],
+)
+def test_wrong_options_of_gpus_are_refused(options: Any, said: str):
+    with pytest.raises(ValueError, match=f"^{said}"):
+        timetile.compile(TEXT, **options)
