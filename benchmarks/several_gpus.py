@@ -1,13 +1,13 @@
 """
-Weak and strong scaling on the GPUs of one host.
+Weak and strong scaling on the GPUs of a host.
 
     python benchmarks/several_gpus.py --gpus 2 --out benchmarks/results/several-gpus.json
     python benchmarks/several_gpus.py --gpus 2 --only j3d7pt:f32 --sizes fill
 
 A case is a program, a type and the domain of one GPU. N GPUs run a domain N times as long along the
 first axis (weak), and the domain of two GPUs (strong). Processes compile all kernels meanwhile, and
-a domain is measured when its kernels are there. `equal_bits`: all arrays of N GPUs and of one have
-equal bits, on the measured domain (strong) or on an odd small one (weak).
+a domain is measured when its kernels are there. `equal_bits`: all arrays of N GPUs and of a
+single GPU have equal bits, on the measured domain (strong) or on an odd small one (weak).
 """
 
 from __future__ import annotations
@@ -31,8 +31,10 @@ from storage_types import STEPS
 
 import timetile
 from timetile.runtime.device.gpu import device
+from timetile.runtime.host.arrays import is_numpy_array
 from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.program.parted_program import PartedProgram
+from timetile.runtime.ranks.peers import as_bytes
 
 SECONDS = 0.15
 """The least time of a timed run, as predicted by a short one."""
@@ -76,7 +78,7 @@ class Run:
 
 
 def make_kernels(run: Run) -> str:
-    """Make all kernels of a run for the cache, in a process of its own. Returns an error's text."""
+    """Make all kernels of a run for the cache, in a new process. Returns an error's text."""
     try:
         program = run.compiled()
         if isinstance(program, PartedProgram):
@@ -139,15 +141,12 @@ def measured(run: Run, steps: int | None = None) -> Timed:
 
 def have_equal_bits(one: Sequence[Any], other: Sequence[Any]) -> bool:
     """Whether all arrays have equal bits."""
-    return all(
-        np.array_equal(a.view(np.uint8), b.view(np.uint8))
-        for a, b in zip(one, other)
-        if isinstance(a, np.ndarray)
-    )
+    fields = [(as_bytes(a), as_bytes(b)) for a, b in zip(one, other) if is_numpy_array(a)]
+    return all(np.array_equal(a, b) for a, b in fields)
 
 
 def small_bits(program: str, dtype: str, gpus: int) -> bool:
-    """Whether N GPUs and one leave equal bits on an odd domain."""
+    """Whether N GPUs and a single GPU leave equal bits on an odd domain."""
     domain = ODD[len(DOMAINS[program]["fill"])]
     one = measured(Run(program, dtype, domain, 1), 29)
     many = measured(Run(program, dtype, domain, gpus), 29)
@@ -165,7 +164,7 @@ class Report:
         self.about = {"device": device(0).name, "commit": commit()}
 
     def add(self, run: Run, **found: Any) -> None:
-        """Write a row in place of an older one of the same kind."""
+        """Write a row, in place of an older row of equal kind."""
         row = {
             "program": run.program, "dtype": run.dtype, "domain": list(run.domain),
             "ranks": run.gpus, **self.about, **found,
@@ -198,7 +197,7 @@ class Case:
 
     @property
     def runs(self) -> list[Run]:
-        """All runs: one GPU alone, one and N with the domain of two, N with the domain of N."""
+        """All runs: on the domain of a GPU, of two GPUs and of N GPUs."""
         found = [self.run(1, 1), self.run(2, 1), self.run(2, self.gpus)]
         odd = ODD[len(DOMAINS[self.program]["fill"])]
         found += [Run(self.program, self.dtype, odd, count) for count in (1, self.gpus)]
@@ -226,7 +225,7 @@ class Case:
 
 def options() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
+    parser = argparse.ArgumentParser(description="Weak and strong scaling on GPUs.")
     parser.add_argument("--gpus", type=int, default=2)
     parser.add_argument("--only", nargs="*", default=[], metavar="PROGRAM[:TYPE]")
     parser.add_argument("--sizes", nargs="*", default=["fill", "small"])
@@ -236,7 +235,7 @@ def options() -> argparse.Namespace:
 
 
 def cases(given: argparse.Namespace) -> list[Case]:
-    """The cases, those of few fields first."""
+    """The cases, cheap programs first."""
     return [
         Case(program, dtype, size, given.gpus)
         for size in given.sizes
