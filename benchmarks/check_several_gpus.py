@@ -1,0 +1,104 @@
+"""
+Checks programs on the GPUs of a host against a single GPU, bit for bit.
+
+    python benchmarks/check_several_gpus.py --gpus 2
+
+Every program runs with cuts along each axis, in as many parts as GPUs and in twice as many, with
+equal and with different halos. A line is printed for each run; the exit status is 1 if some differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from real_steps import PROGRAMS
+from rows import described, source
+from several_gpus import have_equal_bits
+
+import timetile
+from timetile import Field, Scalar
+from timetile.runtime.program.compiled_program import CompiledProgram
+
+STEPS = 21
+
+
+@timetile.stencil(boundary=("periodic", ("mirror", timetile.value(0.5))))
+def channel(u: Field, w: Field, k: Scalar):
+    """A boundary for each side, periodic along one axis."""
+    u.next = u[0, 0] + k * (u[-1, -2] - 2 * u[1, 2] + u[0, 1])
+    w.next = w[0, 0] + k * u.next[1, -1]
+
+
+def texts() -> dict[str, tuple[str, int]]:
+    """The programs and their numbers of axes."""
+    return {
+        "j2d5pt": (source("j2d5pt", (129, 203), "f64")[0], 2),
+        "j3d7pt": (source("j3d7pt", (37, 41, 50), "f32")[0], 3),
+        "channel": (str(channel.module((61, 83))), 2),
+        "yee3": (str(PROGRAMS["yee3"].module((30, 31, 40), "float32")), 3),
+    }
+
+
+def layouts(axes: int, gpus: int) -> Iterator[tuple[list[int], tuple[int, ...]]]:
+    """The GPUs of the parts, and the parts along each axis."""
+    for axis in range(axes):
+        for count in (gpus, 2 * gpus):
+            parts = [1] * axes
+            parts[axis] = count
+            yield [part % gpus for part in range(count)], tuple(parts)
+
+
+def arguments_for(program: CompiledProgram, *, same: bool) -> list[Any]:
+    """Arguments drawn at random; `same`: fields of a shape are equal."""
+    random, made = np.random.default_rng(3), list[Any]()
+    for parameter in program.parameters:
+        if parameter.bounds is not None:
+            draw = np.random.default_rng(3) if same else random
+            array = draw.uniform(0.5, 1.0, parameter.shape)
+            made.append(array.astype(np.float32 if "32" in str(parameter.kind) else np.float64))
+        else:
+            made.append(STEPS if parameter.is_steps else 0.1)
+    return made
+
+
+def checked(text: str, numbers: Sequence[int], parts: Sequence[int]) -> str:
+    """The outcome of a check: equal, different, or an error."""
+    try:
+        one = timetile.compile(text, executor="gpu")
+        said: list[str] = []
+        with timetile.compile(text, gpus=list(numbers), parts=parts) as many:
+            for same in (True, False):
+                right, own = arguments_for(one, same=same), arguments_for(one, same=same)
+                one(*right)
+                many(*own)
+                said.append("equal" if have_equal_bits(right, own) else "different")
+        return " ".join(said)
+    except Exception as error:
+        return f"error: {described(error)}"
+
+
+def main() -> None:
+    """Check all programs."""
+    parser = argparse.ArgumentParser(description="Programs on several GPUs against one.")
+    parser.add_argument("--gpus", type=int, default=2)
+    given, failed, start = parser.parse_args(), 0, time.monotonic()
+    runs = [
+        (name, text, *layout)
+        for name, (text, axes) in texts().items()
+        for layout in layouts(axes, given.gpus)
+    ]
+    for name, text, numbers, parts in runs:
+        outcome = checked(text, numbers, parts)
+        failed += outcome != "equal equal"
+        where = f"{name} parts {parts} on GPUs {numbers}"
+        print(f"{where}: {outcome} ({time.monotonic() - start:.0f} s)", flush=True)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
