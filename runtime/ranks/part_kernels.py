@@ -99,6 +99,10 @@ def without_idle_loops(module: ModuleOp) -> ModuleOp:
     return module
 
 
+PlannedLoop = tuple[LoopOp, list[PlannedKernel]]
+"""A loop of a part, and the facts of its kernels."""
+
+
 def needed_steps(fact: PlannedKernel) -> int:
     """
     The steps of ghosts that a launch uses up. Where cells outside the bounds come from buffers of
@@ -207,30 +211,27 @@ class PartKernels:
         self.check_launches(found)
         return found
 
-    def planned(
-        self, number: int, *, common: bool
-    ) -> tuple[int, LoopOp, list[PlannedKernel]] | None:
+    def planned(self, number: int, *, common: bool) -> list[PlannedLoop | None]:
         """
-        A rank that updates cells in a loop of the program, its loop and the facts of the kernels;
-        None where no rank does.
+        The loop of a number, of each part, and the facts of its kernels; None for a part that
+        updates no cell.
         """
-        for rank, kernels in enumerate(self.of_parts(common=common)):
-            for loop, facts in zip(kernels.loops, kernels.facts):
-                if around_function(loop).sym_name.data == loop_name(number):
-                    return rank, loop, facts
-        return None
+        found: list[PlannedLoop | None] = []
+        for kernels in self.of_parts(common=common):
+            names = [around_function(loop).sym_name.data for loop in kernels.loops]
+            place = names.index(loop_name(number)) if loop_name(number) in names else None
+            known = None if place is None else (kernels.loops[place], kernels.facts[place])
+            found.append(known)
+        return found
 
     def check_launches(self, found: list[ProgramKernels]) -> None:
-        """CompileError unless the launches of all parts have equal arguments and steps."""
-        known: dict[str, PlannedKernel] = {}
+        """CompileError for a launch of more steps than the ghost zone is for."""
         for kernels in found:
             for loop, facts in zip(kernels.loops, kernels.facts):
-                for fact in facts:
-                    same = known.setdefault(fact.name, fact)
-                    if same != fact or needed_steps(fact) > self.zone_steps:
-                        refuse(
-                            loop,
-                            f"the kernel @{fact.name} of a part takes other fields or steps than "
-                            "the kernels of the other parts; give parts that hold the same "
-                            "updates, or run on one GPU",
-                        )
+                deepest = max(map(needed_steps, facts), default=1)
+                if deepest > self.zone_steps:
+                    refuse(
+                        loop,
+                        f"the given passes make launches that need ghosts of {deepest} steps, and "
+                        f"ghosts are for {self.zone_steps}; give exchange_every={deepest}",
+                    )

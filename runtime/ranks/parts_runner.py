@@ -30,11 +30,13 @@ from timetile.runtime.host.halo_notice import HaloNotice
 from timetile.runtime.host.halos import HaloFrame, compared_in_turn
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.planning import planned_function
+from timetile.runtime.native.loops import rotated
 from timetile.runtime.ranks.cut_program import CutProgram, RankLoop
 from timetile.runtime.ranks.exchange import CutField
-from timetile.runtime.ranks.part_kernels import PartKernels, needed_steps
-from timetile.runtime.ranks.parted import PartedField, PartsMemory
+from timetile.runtime.ranks.part_kernels import PartKernels, PlannedLoop, needed_steps
+from timetile.runtime.ranks.parted import STALE, PartedField, PartsMemory
 from timetile.runtime.ranks.rims import RimCopy, extents_of, rim_copies
+from timetile.runtime.ranks.rounds import PartRounds, around_loop
 from timetile.runtime.ranks.sites import Site
 
 
@@ -85,6 +87,7 @@ class PartsRunner:
         self.bytes = 0
         """The number of pulled bytes."""
         self.present: PresentRun | None = None
+        self.rounds = [PartRounds(site, number) for number, site in enumerate(sites)]
         self.done, self.total = 0, 0
 
     def cuts_of(self, value: SSAValue) -> tuple[CutField, ...]:
@@ -98,21 +101,72 @@ class PartsRunner:
         number = list(self.cuts[0].loops).index(loop)
         common = self.has_common_halos(loop, number, steps, buffers)
         found = self.kernels.planned(number, common=common)
-        if found is None:
-            return buffers
-        rank, own, facts = found
+        parts = self.kernels.of_parts(common=common)
+        self.done, self.total = 0, steps
+        rank = self.planning_rank(loop, found)
+        if rank is None:
+            return self.run_in_rounds(loop, steps, buffers, outside, found, parts)
+        planned = found[rank]
+        assert planned is not None
+        own, facts = planned
         of_part = self.cuts[rank].loops[loop]
         last = parts_of_step(facts)[-1].name
-        parts = self.kernels.of_parts(common=common)
         named = {fact.name: fact for fact in facts}
         self.present = PresentRun(loop, of_part, named, parts, last)
         self.scratch_count, self.of_step = 0, []
-        self.done, self.total = 0, steps
         if (loop, steps, common) not in self.plans:
             self.plans[loop, steps, common] = planned_function(own, facts, steps)
-        values = (*of_part.loop.captures, *of_part.loop.scalars)
-        around = [outside[of_part.values[value]] for value in values]
+        around = list(around_loop(of_part, outside).values())
         return self.host.run(self.plans[loop, steps, common], [steps, *buffers, *around])
+
+    def planning_rank(self, loop: LoopOp, found: Sequence[PlannedLoop | None]) -> int | None:
+        """
+        A rank whose plan serves all parts that update cells; None where launches of parts have
+        different arguments or steps, or where no part updates cells.
+        """
+        known = [rank for rank, planned in enumerate(found) if planned is not None]
+        kinds: list[Any] = []
+        for rank in known:
+            planned, run = found[rank], self.cuts[rank].loops[loop]
+            taken = [run.values[value] for value in (*run.loop.captures, *run.loop.scalars)]
+            kinds.append((taken, planned and planned[1]))
+        return known[0] if known and all(kind == kinds[0] for kind in kinds) else None
+
+    def run_in_rounds(
+        self,
+        loop: LoopOp,
+        steps: int,
+        buffers: Sequence[PartedField],
+        outside: dict[SSAValue, Any],
+        found: Sequence[PlannedLoop | None],
+        parts: Sequence[ProgramKernels],
+    ) -> Sequence[PartedField]:
+        """
+        Run each part by plans of its own: some steps, an exchange, some steps. Each plan leaves the
+        cells of the plain loop in all buffers.
+        """
+        names, done = list(buffers), 0
+        of_rank0 = self.cuts[0].loops[loop]
+        every = 1 if loop.sweep is not None else max(1, self.kernels.zone_steps - 1)
+        while done < steps:
+            count = min(every, steps - done)
+            read = [names[role] for role in of_rank0.exchanged]
+            read += [outside[field] for field in loop.captures]
+            self.exchange([each for each in dict.fromkeys(read) if each.cuts and each.age])
+            for number, planned in enumerate(found):
+                if planned is None:
+                    continue
+                for role in of_rank0.written:
+                    self.memory.wait_for_readers(names[role], number)
+                given = around_loop(self.cuts[number].loops[loop], outside, done, count)
+                self.rounds[number].run(planned, parts[number], count, names, given)
+            names = rotated(names, loop.rotation, count)
+            for role in of_rank0.written:
+                names[role].age, names[role].is_changed = STALE, True
+            done += count
+            if self.progress is not None:
+                self.progress(done, steps)
+        return names
 
     # Halos.
 
@@ -123,7 +177,8 @@ class PartsRunner:
         if self.kernels.options.halos != "compared":
             return False
         found = self.kernels.planned(number, common=True)
-        if found is None or all(fact.steps > steps for fact in found[2] if fact.steps > 1):
+        facts = [fact for planned in found if planned is not None for fact in planned[1]]
+        if all(fact.steps > steps for fact in facts if fact.steps > 1):
             return False
         pairs = compared_in_turn(loop)
         for frame, first, other in pairs:
@@ -250,6 +305,8 @@ class PartsRunner:
         """Give back scratch fields and the fields of operations."""
         while self.scratches:
             self.memory.free(self.scratches.popitem()[1])
+        for each in self.rounds:
+            each.close()
         self.memory.close()
 
 

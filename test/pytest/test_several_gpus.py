@@ -10,14 +10,24 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, note, reject
+from hypothesis import strategies as st
 
 import timetile
+from support import reference
+from support.blocks import FIELDS, HALO, HIGH, LOW, random_program
+from support.compare import assert_same_bits
+from support.description import Program, random_inputs
 from support.driver import BookKeeper
+from support.generate import programs
 from support.gpu_programs import SHAPE, TEXT
+from support.programs import program_text
 from support.ranks import copies
 from support.simulated import World, on_simulated
+from support.sizes import seeds
 from test_ranks import MODELS
 from timetile.dialects.decomposition import Decomposition
+from timetile.passes.diagnostics import CompileError
 
 
 def case(model: Any, shape: tuple[int, ...], steps: int) -> tuple[str, list[Any]]:
@@ -60,6 +70,38 @@ def test_boundaries_keep_their_bits_on_several_gpus(
     text, arguments = case(MODELS[name], (9, 11), 7)
     world = run_on(text, arguments, parts, 1, depth=depth, every=every)
     assert world.pulled
+
+
+@given(
+    program=programs(), count=st.integers(1, 4), depth=st.integers(1, 3), every=st.integers(1, 4),
+    steps=st.integers(0, 9), seed=st.integers(0, 99),
+)  # fmt: skip
+def test_drawn_programs_keep_their_bits_on_several_gpus(
+    program: Program, count: int, depth: int, every: int, steps: int, seed: int
+):
+    note(program_text(program))
+    inputs = random_inputs(program, seed=steps)
+    expected, own = inputs.copy(), inputs.copy()
+    reference.run(program, expected, steps)
+    try:
+        made, _ = on_simulated(program_text(program), count, seed, None, every, depth=depth)
+        made(*own.arguments(program, steps))
+    except CompileError as error:
+        # Small domains have fewer cells than parts; nothing else may be refused.
+        assert "run on fewer ranks" in str(error)
+        reject()
+    assert_same_bits(program, expected, own, f"{count} GPUs")
+    made.close()
+
+
+@pytest.mark.parametrize("seed", seeds(20))
+@pytest.mark.parametrize("host", [False, True], ids=["sweeps", "host"])
+def test_sweeps_and_hosts_keep_their_bits_on_several_gpus(seed: int, host: bool):
+    """Hosts read and write single cells, pick fields, and gather cells at computed places."""
+    text = random_program(seed, looped=host or bool(seed % 2), host=host)
+    random = np.random.default_rng(seed)
+    arguments = [*(random.random(HIGH - LOW + 2 * HALO) for _ in range(FIELDS)), 3]
+    run_on(text, arguments, (2 + seed % 3,), seed)
 
 
 # On GPUs, with a driver that counts.
