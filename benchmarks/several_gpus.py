@@ -40,6 +40,7 @@ SECONDS = 0.15
 """The least time of a timed run, as predicted by a short one."""
 
 SHORT_STEPS = 26
+ODD_STEPS = 29
 ODD = {2: (301, 517), 3: (67, 45, 70)}
 """Domains for comparing bits, by the number of axes."""
 
@@ -61,6 +62,8 @@ class Run:
     dtype: str
     domain: tuple[int, ...]
     gpus: int
+    per_gpu: int = 1
+    """Parts on each GPU."""
 
     @property
     def text(self) -> str:
@@ -73,7 +76,8 @@ class Run:
 
     def compiled(self) -> CompiledProgram:
         """The program, compiled."""
-        many: dict[str, Any] = {} if self.gpus == 1 else {"gpus": self.gpus}
+        parts = [part // self.per_gpu for part in range(self.gpus * self.per_gpu)]
+        many: dict[str, Any] = {} if self.gpus == 1 else {"gpus": parts}
         return timetile.compile(self.text, executor="gpu", halos="common", **many)
 
 
@@ -128,29 +132,33 @@ def measured(run: Run, steps: int | None = None) -> Timed:
         cells = float(np.prod(run.domain))
         if steps is None:
             short = program(*arrays, steps=SHORT_STEPS).seconds
-            short = program(*arrays, steps=SHORT_STEPS).seconds
+            if short < SECONDS / 3:
+                # Kernels are loaded by the first run.
+                short = program(*arrays, steps=SHORT_STEPS).seconds
             steps = max(2 * SHORT_STEPS, int(SECONDS / max(short, 1e-5) * SHORT_STEPS))
             arrays = arrays_of(program, run.dtype)
+        # The first run of a number of steps plans, and loads kernels.
+        program(*arrays, steps=steps)
         result = program(*arrays, steps=steps)
-        if result.seconds < SECONDS / 3:
-            # Kernels and graphs are made in the first run of this length.
-            again = arrays_of(program, run.dtype)
-            result = program(*again, steps=steps)
         return Timed(cells * steps / result.seconds / 1e9, steps, arrays)
+
+
+ON_ONE_GPU: dict[Run, Timed] = {}
+"""The runs of the present program on one GPU."""
+
+
+def on_one_gpu(*runs: Run) -> list[Timed]:
+    """Runs on one GPU, measured once for all layouts of a program."""
+    if any(run not in ON_ONE_GPU for run in runs):
+        ON_ONE_GPU.clear()
+        ON_ONE_GPU.update({run: measured(run) for run in runs})
+    return [ON_ONE_GPU[run] for run in runs]
 
 
 def have_equal_bits(one: Sequence[Any], other: Sequence[Any]) -> bool:
     """Whether all arrays have equal bits."""
     fields = [(as_bytes(a), as_bytes(b)) for a, b in zip(one, other) if is_numpy_array(a)]
     return all(np.array_equal(a, b) for a, b in fields)
-
-
-def small_bits(program: str, dtype: str, gpus: int) -> bool:
-    """Whether N GPUs and a single GPU leave equal bits on an odd domain."""
-    domain = ODD[len(DOMAINS[program]["fill"])]
-    one = measured(Run(program, dtype, domain, 1), 29)
-    many = measured(Run(program, dtype, domain, gpus), 29)
-    return have_equal_bits(one.arrays, many.arrays)
 
 
 class Report:
@@ -167,12 +175,12 @@ class Report:
         """Write a row, in place of an older row of equal kind."""
         row = {
             "program": run.program, "dtype": run.dtype, "domain": list(run.domain),
-            "ranks": run.gpus, **self.about, **found,
+            "ranks": run.gpus, "parts_per_gpu": run.per_gpu, **self.about, **found,
         }  # fmt: skip
         kind = "strong_speedup" if "strong_speedup" in found else "weak_efficiency"
 
         def key(each: dict[str, Any]) -> tuple[Any, ...]:
-            same = ("program", "dtype", "domain", "ranks")
+            same = ("program", "dtype", "domain", "ranks", "parts_per_gpu")
             return *(str(each.get(name)) for name in same), kind in each
 
         self.rows = [each for each in self.rows if key(each) != key(row)] + [row]
@@ -189,27 +197,33 @@ class Case:
     dtype: str
     size: str
     gpus: int
+    per_gpu: int = 1
 
     def run(self, parts: int, gpus: int) -> Run:
         """A run on the domain of `parts` GPUs."""
         first, *others = DOMAINS[self.program][self.size]
-        return Run(self.program, self.dtype, (first * parts, *others), gpus)
+        per_gpu = self.per_gpu if gpus > 1 else 1
+        return Run(self.program, self.dtype, (first * parts, *others), gpus, per_gpu)
 
     @property
     def runs(self) -> list[Run]:
         """All runs: on the domain of a GPU, of two GPUs and of N GPUs."""
         found = [self.run(1, 1), self.run(2, 1), self.run(2, self.gpus)]
         odd = ODD[len(DOMAINS[self.program]["fill"])]
-        found += [Run(self.program, self.dtype, odd, count) for count in (1, self.gpus)]
+        found.append(Run(self.program, self.dtype, odd, 1))
+        found.append(Run(self.program, self.dtype, odd, self.gpus, self.per_gpu))
         return list(dict.fromkeys([*found, self.run(self.gpus, self.gpus)]))
 
     def measure(self, report: Report) -> None:
         """Measure all runs, and write two rows."""
-        bits = small_bits(self.program, self.dtype, self.gpus)
-        alone, one = measured(self.run(1, 1)), measured(self.run(2, 1))
+        odd = ODD[len(DOMAINS[self.program]["fill"])]
+        few = measured(Run(self.program, self.dtype, odd, 1), ODD_STEPS)
+        many = measured(Run(self.program, self.dtype, odd, self.gpus, self.per_gpu), ODD_STEPS)
+        bits = have_equal_bits(few.arrays, many.arrays)
+        alone, one = on_one_gpu(self.run(1, 1), self.run(2, 1))
         two = measured(self.run(2, self.gpus), one.steps)
         same = have_equal_bits(one.arrays, two.arrays)
-        del one.arrays[:], two.arrays[:], alone.arrays[:]
+        del two.arrays[:]
         report.add(
             self.run(2, self.gpus), size=self.size, gpts_per_s=two.gpts_per_s,
             strong_speedup=two.gpts_per_s / one.gpts_per_s, one_gpts_per_s=one.gpts_per_s,
@@ -229,6 +243,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--gpus", type=int, default=2)
     parser.add_argument("--only", nargs="*", default=[], metavar="PROGRAM[:TYPE]")
     parser.add_argument("--sizes", nargs="*", default=["fill", "small"])
+    parser.add_argument("--per-gpu", type=int, nargs="*", default=[1], help="parts on each GPU")
     parser.add_argument("--seconds", type=float, default=190.0, help="no case starts later")
     parser.add_argument("--out", type=Path, required=True)
     return parser.parse_args()
@@ -237,10 +252,11 @@ def options() -> argparse.Namespace:
 def cases(given: argparse.Namespace) -> list[Case]:
     """The cases, cheap programs first."""
     return [
-        Case(program, dtype, size, given.gpus)
+        Case(program, dtype, size, given.gpus, per_gpu)
         for size in given.sizes
         for program in DOMAINS
         for dtype in ("f32", "f64")
+        for per_gpu in (given.per_gpu if size == "fill" else [1])
         if not given.only or program in given.only or f"{program}:{dtype}" in given.only
     ]
 

@@ -226,7 +226,12 @@ class ProgramKernels:
 
     def has(self, name: str) -> bool:
         """Whether some loop has a kernel of a name."""
-        return any(fact.name == name for facts in self.facts for fact in facts)
+        return name in self.names
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names of the kernels of all loops."""
+        return frozenset(fact.name for facts in self.facts for fact in facts)
 
     def kernel_module(self, name: str) -> ModuleOp:
         """A module with one kernel at tile level, its loop's schedule and the cell functions."""

@@ -36,7 +36,8 @@ from timetile.runtime.program.parted_program import (
     first_of_gpus,
     gpu_numbers,
 )
-from timetile.runtime.program.ranked_program import check_alone, compiled_on_ranks
+from timetile.runtime.program.ranked_gpu_program import compiled_for_ranks
+from timetile.runtime.program.ranked_program import check_alone
 from timetile.runtime.program.targets import target_of_gpu, target_without_gpu
 from timetile.runtime.program.unused_options import UnusedOptions
 
@@ -159,7 +160,8 @@ def compile(
     - `gpu`: the GPU's number.
     - `comm`: a communicator of mpi4py, as `MPI.COMM_WORLD`. All ranks compile the program and call
       the program together; each computes a part of the domain, and the arrays of each rank end with
-      the bits of one process. The executor is `cpu`, on a share of the cores, or `numpy`.
+      the bits of one process. The executor is `gpu` where a driver answers, the ranks of a host on
+      its GPUs in turn; otherwise `cpu`, on a share of the cores. `numpy` serves, too.
     - `gpus`: the number of GPUs of this process that share the domain, or a list of their numbers,
       one for each part. Each computes a part, and the arrays end with the bits of one GPU.
     - `parts`: with `comm` or `gpus`, the number of parts along each axis, or a `Decomposition`.
@@ -173,11 +175,11 @@ def compile(
     if comm is not None:
         check_one_way(gpus)
         alone = partial(
-            compile, program, executor=executor or "cpu", depth=depth, arch=arch,
-            fp_contract=fp_contract, fp_division=fp_division, halos=halos, passes=passes,
-            function=function, bound_waits=bound_waits, gpu=gpu, threads=threads, cache=cache,
+            compile, program, depth=depth, arch=arch, fp_contract=fp_contract,
+            fp_division=fp_division, halos=halos, passes=passes, function=function,
+            bound_waits=bound_waits, threads=threads, cache=cache,
         )  # fmt: skip
-        return compiled_on_ranks(comm, alone, parts, exchange_every, threads)
+        return compiled_for_ranks(comm, alone, executor, parts, exchange_every, threads)
     if gpus is None:
         check_alone(parts, exchange_every)
     else:

@@ -14,7 +14,6 @@ from timetile.passes.diagnostics import CompileError
 from timetile.passes.loops.cut_domain import Domain
 from timetile.runtime.device.gpu import device
 from timetile.runtime.executors.numpy_loops import Progress
-from timetile.runtime.host.arrays import is_numpy_array
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor, HostCall
 from timetile.runtime.program.option_checks import check_number
 from timetile.runtime.program.pieces import Span
@@ -22,7 +21,7 @@ from timetile.runtime.ranks.cut_program import CutProgram, check_cut_operations
 from timetile.runtime.ranks.gpu_sites import GpuSite, opened
 from timetile.runtime.ranks.layout import slab_layout
 from timetile.runtime.ranks.part_kernels import PartKernels
-from timetile.runtime.ranks.parted import PartedField, PartsMemory
+from timetile.runtime.ranks.parted import PartedField, placed_fields
 from timetile.runtime.ranks.parts_runner import PartsRunner
 from timetile.runtime.ranks.sites import Site
 
@@ -100,10 +99,8 @@ class PartedProgram(CompiledProgram):
         with self.one_run:
             runner = self.placed.runner(self.kernels.notice)
             runner.progress = progress
-            memory, placed = runner.memory, list[Any]()
-            try:
-                for position, value in enumerate(values):
-                    placed.append(self.as_field(memory, position, value))
+            memory = runner.memory
+            with placed_fields(memory, self.function, self.parameters, values) as placed:
                 memory.synchronize()
                 start = time.perf_counter()
                 call = self.run_host(runner, placed, span)
@@ -112,21 +109,7 @@ class PartedProgram(CompiledProgram):
                 for made, value in zip(placed, values):
                     if isinstance(made, PartedField) and made.is_changed:
                         memory.gather_to(made, value)
-            finally:
-                for made in placed:
-                    if isinstance(made, PartedField):
-                        memory.free(made)
         return call
-
-    def as_field(self, memory: PartsMemory, position: int, value: Any) -> Any:
-        """A field in parts with the cells of an argument; numbers as they are."""
-        if not is_numpy_array(value) or not self.parameters[position].is_field:
-            return value
-        cuts = memory.cuts(self.function.body.block.args[position])
-        made = memory.allocated(value.shape, value.dtype, cuts)
-        memory.fill(made, value)
-        made.is_changed = False
-        return made
 
 
 class PlacedParts:

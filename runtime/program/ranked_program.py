@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from threading import Lock
@@ -27,7 +26,7 @@ from timetile.runtime.ranks.cut_program import CutProgram, check_cut_operations
 from timetile.runtime.ranks.exchange import CutField, Exchange
 from timetile.runtime.ranks.layout import layout
 from timetile.runtime.ranks.mpi import peers_of, ranks_beside
-from timetile.runtime.ranks.peers import Peers, RankError, waiting_limit, words_of_all
+from timetile.runtime.ranks.peers import Peers, RankError, digest_of, waiting_limit, words_of_all
 from timetile.runtime.ranks.runner import PartRunner
 
 RANK_EXECUTORS = ("cpu", "numpy")
@@ -71,15 +70,6 @@ def object_to(peers: Peers, error: BaseException) -> None:
     words_of_all(peers, PROBLEM + " ".join(f"{error}".split()))
 
 
-def digest_of(*parts: bytes | str) -> str:
-    """A short digest of some texts."""
-    made = hashlib.blake2b(digest_size=8)
-    for part in parts:
-        made.update(part.encode() if isinstance(part, str) else part)
-        made.update(b"\0")
-    return made.hexdigest()
-
-
 def number_digest(value: Any) -> str:
     """A digest of an array or a number."""
     array = np.ascontiguousarray(value)
@@ -98,6 +88,8 @@ class RankedProgram(CompiledProgram):
     status other than 0. Arrays are of NumPy; the executors are `cpu` and `numpy`.
     """
 
+    executors: tuple[str, ...] = RANK_EXECUTORS
+
     def __init__(
         self,
         alone: CompiledProgram,
@@ -105,10 +97,10 @@ class RankedProgram(CompiledProgram):
         parts: Sequence[int] | Decomposition | None = None,
         exchange_every: int | None = None,
     ):
-        if alone.executor not in RANK_EXECUTORS:
+        if alone.executor not in self.executors:
             raise ValueError(
                 f"the executor {alone.executor} runs on one process; with comm run on the "
-                f"executor {' or '.join(RANK_EXECUTORS)}"
+                f"executor gpu, {' or '.join(RANK_EXECUTORS)}"
             )
         super().__init__(
             alone.module, alone.kernels, alone.executor, threads=alone.threads, unused=alone.unused
@@ -121,12 +113,31 @@ class RankedProgram(CompiledProgram):
             raise CompileError(
                 f"{self.name} has no time loop to run on several ranks; compile without comm"
             )
-        self.decomposition, self.exchange_every = layout(domain, peers.count, parts, exchange_every)
-        self.cut = CutProgram(
-            self.module, domain, self.decomposition, peers.rank, self.exchange_every
-        )
+        self.cut = self.cut_for(domain, parts, exchange_every)
         check_cut_operations(self.function, self.cut)
         self.has_agreed, self.was_told = False, False
+
+    def cut_for(
+        self,
+        domain: Domain,
+        parts: Sequence[int] | Decomposition | None,
+        exchange_every: int | None,
+    ) -> CutProgram:
+        """The loops of the rank, with the decomposition and the steps between two exchanges."""
+        count, rank = self.peers.count, self.peers.rank
+        self.decomposition, self.exchange_every = layout(domain, count, parts, exchange_every)
+        return CutProgram(self.module, domain, self.decomposition, rank, self.exchange_every)
+
+    @property
+    def digest(self) -> str:
+        """Words that are equal on all ranks of a program."""
+        options = self.kernels.options
+        return (
+            f"version={timetile.__version__}-{sources_key()} program={digest_of(str(self.module))} "
+            f"options={digest_of(str((options.fp_contract, options.fp_division)))} "
+            f"executor={self.executor} parts={repr(self.decomposition.faces).replace(' ', '')} "
+            f"exchange_every={self.exchange_every}"
+        )
 
     @property
     def part(self) -> tuple[slice, ...]:
@@ -198,11 +209,18 @@ class RankedProgram(CompiledProgram):
         return NativeRunner(self.native, self.threads)
 
 
+RankedMaker = Callable[
+    [CompiledProgram, Peers, Sequence[int] | Decomposition | None, int | None], RankedProgram
+]
+"""Makes a program of ranks: from the program of one process, parts and steps between exchanges."""
+
+
 def on_ranks(
     peers: Peers,
     alone: Callable[[], CompiledProgram],
     parts: Sequence[int] | Decomposition | None = None,
     exchange_every: int | None = None,
+    make: RankedMaker | None = None,
 ) -> RankedProgram:
     """
     A program compiled by every rank alone, made ready to run on all ranks. Raises RankError on
@@ -210,24 +228,18 @@ def on_ranks(
     """
     try:
         with ONE_COMPILATION:
-            made = RankedProgram(alone(), peers, parts, exchange_every)
+            made = (make or RankedProgram)(alone(), peers, parts, exchange_every)
     except BaseException as error:
         object_to(peers, error)
         raise
-    options = made.kernels.options
-    check_agreement(
-        peers,
-        f"version={timetile.__version__}-{sources_key()} program={digest_of(str(made.module))} "
-        f"options={digest_of(str((options.fp_contract, options.fp_division)))} "
-        f"executor={made.executor} parts={repr(made.decomposition.faces).replace(' ', '')} "
-        f"exchange_every={made.exchange_every}",
-    )
+    check_agreement(peers, made.digest)
     return made
 
 
 def compiled_on_ranks(
     comm: object,
     alone: Callable[[], CompiledProgram],
+    make: RankedMaker,
     parts: Sequence[int] | Decomposition | None,
     exchange_every: int | None,
     threads: int | None,
@@ -237,7 +249,7 @@ def compiled_on_ranks(
     for, the ranks of a machine share its cores.
     """
     peers = peers_of(comm, waiting_limit())
-    made = on_ranks(peers, alone, parts, exchange_every)
+    made = on_ranks(peers, alone, parts, exchange_every, make)
     if threads is None:
         made.threads = max(1, made.threads // ranks_beside(peers.communicator))
     return made

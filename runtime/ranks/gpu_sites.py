@@ -35,6 +35,11 @@ class GpuSite:
         self.marks: list[Any] = [None] * MARKS
         self.next_mark = 0
 
+    @property
+    def home(self) -> int:
+        """The number of the GPU."""
+        return self.device.number
+
     def new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceBuffer:
         """A buffer of unknown cells."""
         size = prod(shape) * dtype.itemsize

@@ -125,6 +125,21 @@ def peers_of(communicator: object, timeout: float) -> MpiPeers:
     return MpiPeers(communicator, timeout)
 
 
+def rank_beside(communicator: object) -> int:
+    """
+    The number of the process among the ranks of a communicator on the machine, from 0 on. Raises
+    TypeError for another object.
+    """
+    from mpi4py import MPI
+
+    if not isinstance(communicator, MPI.Intracomm):
+        raise TypeError(f"comm is a communicator of mpi4py, got {communicator!r}")
+    shared = communicator.Split_type(MPI.COMM_TYPE_SHARED)
+    rank = shared.Get_rank()
+    shared.Free()
+    return rank
+
+
 def ranks_beside(communicator: MPI.Comm) -> int:
     """The number of ranks of a communicator on the machine."""
     from mpi4py import MPI

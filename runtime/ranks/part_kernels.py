@@ -115,7 +115,7 @@ class PartKernels:
     """
     The kernels of the parts of a decomposition. `steps`: the steps between two exchanges; as many
     as the deepest launch unless asked for. Launches never advance more. Ghost zones are for
-    `zone_steps` steps.
+    `zone_steps` steps. `ranks`: the parts that kernels are made for; all unless given.
     """
 
     def __init__(
@@ -125,6 +125,7 @@ class PartKernels:
         options: Options,
         cache: Cache | None,
         asked: int | None = None,
+        ranks: Sequence[int] | None = None,
     ):
         self.module, self.decomposition = module, decomposition
         self.options, self.cache = options, cache
@@ -143,7 +144,8 @@ class PartKernels:
         # Kernels with halo arguments need a step more.
         reads_halos = any(fact.reads_halos for fact in self.probed)
         self.zone_steps = max(2, self.steps + 1 if reads_halos else self.steps)
-        self.modules = [self.part(rank) for rank in range(decomposition.count)]
+        self.ranks = range(decomposition.count) if ranks is None else ranks
+        self.modules = [self.part(rank) for rank in self.ranks]
 
     def part(self, rank: int) -> ModuleOp:
         """The loops of a part, at the origin."""

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects.boxes import CellBox
 from timetile.runtime.arithmetic.cells import Array
+from timetile.runtime.host.arrays import is_numpy_array
 from timetile.runtime.host.cell_nests import FarMemory
+from timetile.runtime.host.parameters import Parameter
 from timetile.runtime.ranks.exchange import CutField, array_part
 from timetile.runtime.ranks.rims import extents_of, first_cell
 from timetile.runtime.ranks.sites import Site
@@ -193,6 +197,31 @@ class PartsMemory(FarMemory):
         """Give back the fields made for operations."""
         while self.fields:
             self.free(self.fields.popitem()[1])
+
+
+@contextmanager
+def placed_fields(
+    memory: PartsMemory, function: FuncOp, parameters: Sequence[Parameter], values: Sequence[Any]
+) -> Generator[list[Any]]:
+    """
+    The arguments of a call with arrays of fields as fields in parts, for the time of a run; other
+    arguments as they are.
+    """
+    placed: list[Any] = []
+    try:
+        for parameter, name, value in zip(parameters, function.body.block.args, values):
+            if not is_numpy_array(value) or not parameter.is_field:
+                placed.append(value)
+                continue
+            made = memory.allocated(value.shape, value.dtype, memory.cuts(name))
+            placed.append(made)
+            memory.fill(made, value)
+            made.is_changed = False
+        yield placed
+    finally:
+        for made in placed:
+            if isinstance(made, PartedField):
+                memory.free(made)
 
 
 def held_cells(cut: CutField, whole: Array) -> Array:

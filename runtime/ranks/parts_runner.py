@@ -87,6 +87,7 @@ class PartsRunner:
         self.bytes = 0
         """The number of pulled bytes."""
         self.present: PresentRun | None = None
+        self.order = launch_order(cuts, sites)
         self.rounds = [PartRounds(site, number) for number, site in enumerate(sites)]
         self.done, self.total = 0, 0
 
@@ -103,7 +104,7 @@ class PartsRunner:
         found = self.kernels.planned(number, common=common)
         parts = self.kernels.of_parts(common=common)
         self.done, self.total = 0, steps
-        rank = self.planning_rank(loop, found)
+        rank = self.planning_rank(loop, found, common=common)
         if rank is None:
             return self.run_in_rounds(loop, steps, buffers, outside, found, parts)
         planned = found[rank]
@@ -119,7 +120,9 @@ class PartsRunner:
         around = list(around_loop(of_part, outside).values())
         return self.host.run(self.plans[loop, steps, common], [steps, *buffers, *around])
 
-    def planning_rank(self, loop: LoopOp, found: Sequence[PlannedLoop | None]) -> int | None:
+    def planning_rank(
+        self, loop: LoopOp, found: Sequence[PlannedLoop | None], *, common: bool
+    ) -> int | None:
         """
         A rank whose plan serves all parts that update cells; None where launches of parts have
         different arguments or steps, or where no part updates cells.
@@ -207,7 +210,8 @@ class PartsRunner:
         fact = run.facts[op.kernel.string_value()]
         read, written = self.fields_of(run, fact, operands)
         age = self.fresh_enough(read, fact)
-        for number, (site, kernels) in enumerate(zip(self.sites, run.parts)):
+        for number in self.order:
+            site, kernels = self.sites[number], run.parts[number]
             if not kernels.has(fact.name):
                 continue
             for field in written:
@@ -308,6 +312,23 @@ class PartsRunner:
         for each in self.rounds:
             each.close()
         self.memory.close()
+
+
+def launch_order(cuts: Sequence[CutProgram], sites: Sequence[Site]) -> list[int]:
+    """
+    The numbers of the parts in the order of launches. Of several parts on a device, parts beside
+    other devices go first: their rims travel while the rest of the device's parts is computed.
+    """
+    if len(sites) == 1:
+        return [0]
+    part = cuts[0].part
+    decomposition, domain = part.decomposition, part.decomposition.domain
+
+    def is_inside(number: int) -> bool:
+        transfers = decomposition.transfers_to(number, domain, part.zone)
+        return all(sites[each.source].home == sites[number].home for each in transfers)
+
+    return sorted(range(len(sites)), key=is_inside)
 
 
 def part_frame(box: CellBox, cut: CutField, cell_bytes: int) -> HaloFrame:

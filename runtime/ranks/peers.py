@@ -7,6 +7,7 @@ A failing rank tells the others before raising; a rank waiting in vain for anoth
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
@@ -104,6 +105,15 @@ def words_of_all(peers: Peers, text: str) -> list[str]:
     peers.exchange({rank: as_word(text) for rank in others}, received)
     words = {**received, peers.rank: as_word(text)}
     return [text_of_word(words[rank]) for rank in range(peers.count)]
+
+
+def digest_of(*parts: bytes | str) -> str:
+    """A short digest of some texts."""
+    made = hashlib.blake2b(digest_size=8)
+    for part in parts:
+        made.update(part.encode() if isinstance(part, str) else part)
+        made.update(b"\0")
+    return made.hexdigest()
 
 
 def as_bytes(array: NDArray[Any]) -> Bytes:

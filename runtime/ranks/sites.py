@@ -22,6 +22,11 @@ class Site(Protocol):
     work of the stream, and the host waits.
     """
 
+    @property
+    def home(self) -> int:
+        """The number of the device."""
+        ...
+
     def new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         """A buffer of unknown cells."""
         ...

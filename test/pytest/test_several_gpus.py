@@ -23,11 +23,13 @@ from support.generate import programs
 from support.gpu_programs import SHAPE, TEXT
 from support.programs import program_text
 from support.ranks import copies
-from support.simulated import World, on_simulated
+from support.simulated import World, on_simulated, simulated_rank
 from support.sizes import seeds
 from test_ranks import MODELS
 from timetile.dialects.decomposition import Decomposition
 from timetile.passes.diagnostics import CompileError
+from timetile.runtime.program.ranked_program import on_ranks
+from timetile.runtime.ranks.threads import ThreadPeers, on_threads
 
 
 def case(model: Any, shape: tuple[int, ...], steps: int) -> tuple[str, list[Any]]:
@@ -102,6 +104,41 @@ def test_sweeps_and_hosts_keep_their_bits_on_several_gpus(seed: int, host: bool)
     random = np.random.default_rng(seed)
     arguments = [*(random.random(HIGH - LOW + 2 * HALO) for _ in range(FIELDS)), 3]
     run_on(text, arguments, (2 + seed % 3,), seed)
+
+
+# On ranks with a device each.
+
+
+def run_on_ranks(text: str, arguments: list[Any], count: int, depth: int | None = None) -> None:
+    """Run a program on ranks with a simulated device each, and compare the arrays of all ranks."""
+    expected = copies(arguments)
+    timetile.compile(text, executor="numpy", fp_contract="off", cache=False)(*expected)
+    options: Any = {"executor": "planes", "fp_contract": "off", "cache": False, "depth": depth}
+
+    def work(peers: ThreadPeers) -> list[Any]:
+        program = on_ranks(peers, lambda: timetile.compile(text, **options), make=simulated_rank)
+        own = copies(arguments)
+        program(*own)
+        program.close()
+        return own
+
+    for own in on_threads(count, work):
+        for array, right in zip(own, expected):
+            assert np.asarray(array).tobytes() == np.asarray(right).tobytes()
+
+
+@pytest.mark.parametrize("name", list(MODELS))
+def test_ranks_with_a_gpu_each_keep_their_bits(name: str):
+    text, arguments = case(MODELS[name], (9, 11), 5)
+    run_on_ranks(text, arguments, 3, 2)
+
+
+@pytest.mark.parametrize("seed", seeds(8))
+def test_hosts_of_ranks_with_a_gpu_each_keep_their_bits(seed: int):
+    text = random_program(seed, looped=True, host=True)
+    random = np.random.default_rng(seed)
+    arguments = [*(random.random(HIGH - LOW + 2 * HALO) for _ in range(FIELDS)), 3]
+    run_on_ranks(text, arguments, 2 + seed % 2)
 
 
 # On GPUs, with a driver that counts.

@@ -19,7 +19,10 @@ from timetile.runtime.executors.homes import MarkedCells
 from timetile.runtime.executors.planes import PlanesLaunch
 from timetile.runtime.host.halos import HaloFrame, halos_differ
 from timetile.runtime.kernels.of_program import ProgramKernels
+from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.program.parted_program import PartedProgram
+from timetile.runtime.program.ranked_gpu_program import RankedGpuProgram
+from timetile.runtime.ranks.peers import Peers
 from timetile.runtime.ranks.rims import BoxCopy, Pitches
 
 
@@ -72,12 +75,13 @@ def boxes(cells: NDArray[Any], copy: BoxCopy, at: Pitches) -> list[NDArray[Any]]
 class SimulatedSite:
     """A site with a stream of the world; see `Site`."""
 
-    def __init__(self, world: World):
+    def __init__(self, world: World, home: int | None = None):
         self.world, self.number = world, len(world.streams)
         world.streams.append(deque())
         self.tiled: dict[tuple[ProgramKernels, str], KernelOp] = {}
         self.sizes: dict[int, int] = {}
         self.is_closed = False
+        self.home = self.number if home is None else home
 
     def put_work(self, work: Callable[[], None]) -> None:
         """Put work on the stream."""
@@ -204,3 +208,19 @@ def on_simulated(
         alone, count, lambda: [SimulatedSite(world) for _ in range(count)], parts, every
     )
     return made, world
+
+
+class SimulatedRank(RankedGpuProgram):
+    """A program of ranks on simulated devices."""
+
+    executors = ("planes",)
+
+
+def simulated_rank(
+    alone: CompiledProgram,
+    peers: Peers,
+    parts: Sequence[int] | Decomposition | None,
+    every: int | None,
+) -> SimulatedRank:
+    """A program of a rank, on a simulated device of the rank's own."""
+    return SimulatedRank(alone, peers, parts, every, lambda: SimulatedSite(World(peers.rank)))

@@ -1,0 +1,145 @@
+"""A compiled program on several ranks with a GPU each."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+from timetile.dialects.decomposition import Decomposition
+from timetile.passes.loops.cut_domain import Domain
+from timetile.runtime.device.gpu import device
+from timetile.runtime.executors.numpy_loops import Progress
+from timetile.runtime.machine.driver import checked, gpu_is_available
+from timetile.runtime.program.compiled_program import CompiledProgram, Executor, HostCall
+from timetile.runtime.program.pieces import Span
+from timetile.runtime.program.ranked_program import RankedProgram, compiled_on_ranks
+from timetile.runtime.ranks.cut_program import CutProgram
+from timetile.runtime.ranks.exchange import Exchange
+from timetile.runtime.ranks.gpu_sites import GpuSite
+from timetile.runtime.ranks.layout import slab_layout
+from timetile.runtime.ranks.mpi import rank_beside
+from timetile.runtime.ranks.part_kernels import PartKernels
+from timetile.runtime.ranks.parted import PartedField, placed_fields
+from timetile.runtime.ranks.peers import Peers, digest_of
+from timetile.runtime.ranks.rank_sites import RankSiteRunner
+from timetile.runtime.ranks.sites import Site
+
+
+class RankedGpuProgram(RankedProgram):
+    """
+    A stencil program running on several ranks, each with a part of the domain on a GPU; see
+    `RankedProgram`. Ghosts travel through the memory of the hosts. `make_site` makes the place of
+    the rank's part: the rank's GPU, unless given.
+    """
+
+    executors = ("gpu",)
+
+    def __init__(
+        self,
+        alone: CompiledProgram,
+        peers: Peers,
+        parts: Sequence[int] | Decomposition | None = None,
+        exchange_every: int | None = None,
+        make_site: Callable[[], Site] | None = None,
+    ):
+        self.make_site = make_site or (lambda: GpuSite(device(alone.gpu)))
+        super().__init__(alone, peers, parts, exchange_every)
+        self.gpu = alone.gpu
+        self.opened: list[RankSiteRunner] = []
+        given_back = weakref.finalize(self, close_all, self.opened)
+        given_back.atexit = False
+
+    def cut_for(
+        self,
+        domain: Domain,
+        parts: Sequence[int] | Decomposition | None,
+        exchange_every: int | None,
+    ) -> CutProgram:
+        """The loops of the rank, for launches of a GPU."""
+        self.decomposition = slab_layout(domain, self.peers.count, parts)
+        self.parts = PartKernels(
+            self.module, self.decomposition, self.kernels.options, self.kernels.cache,
+            exchange_every, (self.peers.rank,),
+        )  # fmt: skip
+        self.exchange_every = self.parts.steps
+        steps = self.parts.zone_steps
+        return CutProgram(self.module, domain, self.decomposition, self.peers.rank, steps)
+
+    @property
+    def digest(self) -> str:
+        """Words that are equal on all ranks: also the schedules of the launches."""
+        schedules = digest_of(str(self.parts.schedules), str(self.parts.zone_steps))
+        return f"{super().digest} schedules={schedules}"
+
+    @cached_property
+    def exchange(self) -> Exchange:
+        """The exchange with other ranks."""
+        return Exchange(self.peers)
+
+    def run_on_arrays(
+        self, values: Sequence[Any], span: Span, stream: int, progress: Progress | None
+    ) -> HostCall:
+        """Run on the cells of the rank, and gather the cells of all ranks."""
+        self.agree(values, span)
+        if not self.opened:
+            self.opened.append(
+                RankSiteRunner(
+                    self.cut, self.parts, self.make_site(), self.exchange, self.kernels.notice
+                )
+            )
+        runner = self.opened[0]
+        runner.progress = progress
+        memory = runner.memory
+        with placed_fields(memory, self.function, self.parameters, values) as placed:
+            memory.synchronize()
+            start = time.perf_counter()
+            call = self.run_host(runner, placed, span)
+            memory.synchronize()
+            call.seconds = time.perf_counter() - start
+            for made, value in zip(placed, values):
+                if isinstance(made, PartedField) and made.is_changed:
+                    memory.gather_to(made, value)
+        return call
+
+    def close(self) -> None:
+        """Give back the rank's resources on the GPU."""
+        close_all(self.opened)
+        super().close()
+
+
+def close_all(runners: list[RankSiteRunner]) -> None:
+    """Give back the resources of runners."""
+    while runners:
+        runner = runners.pop()
+        runner.close()
+        for site in runner.sites:
+            site.close()
+
+
+def compiled_for_ranks(
+    comm: object,
+    alone: Callable[..., CompiledProgram],
+    executor: Executor | None,
+    parts: Sequence[int] | Decomposition | None,
+    exchange_every: int | None,
+    threads: int | None,
+) -> RankedProgram:
+    """
+    A program on the ranks of a communicator, `alone` compiled by each: on a GPU for each rank where
+    a driver answers, unless another executor is asked for. Ranks of a host take its GPUs in turn.
+    """
+    if executor is None:
+        executor = "gpu" if gpu_is_available() else "cpu"
+    if executor != "gpu":
+        return compiled_on_ranks(
+            comm, lambda: alone(executor=executor), RankedProgram, parts, exchange_every, threads
+        )
+    count = int(checked(device(0).cuda.cuDeviceGetCount()))
+
+    def on_own_gpu() -> CompiledProgram:
+        return alone(executor="gpu", gpu=rank_beside(comm) % count)
+
+    return compiled_on_ranks(comm, on_own_gpu, RankedGpuProgram, parts, exchange_every, threads)

@@ -1,0 +1,184 @@
+"""
+A part of a rank on a GPU: ghosts of other ranks travel through the memory of the host.
+
+Rims are copied to a contiguous buffer of the site, and down to the host; messages go as between
+processors; ghosts go up again the same way. MPI sees no pointer of a device.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import SSAValue
+
+from timetile.dialects.boxes import CellBox
+from timetile.dialects.temporal import LoopOp
+from timetile.runtime.arithmetic.cells import Array
+from timetile.runtime.executors.numpy_loops import Progress
+from timetile.runtime.host.halo_notice import HaloNotice
+from timetile.runtime.host.halos import compared_in_turn
+from timetile.runtime.ranks.cut_program import CutProgram
+from timetile.runtime.ranks.exchange import CutField, Exchange, array_part
+from timetile.runtime.ranks.part_kernels import PartKernels, PlannedLoop
+from timetile.runtime.ranks.parted import PartedField, PartsMemory
+from timetile.runtime.ranks.parts_runner import PartsRunner
+from timetile.runtime.ranks.peers import digest_of, words_of_all
+from timetile.runtime.ranks.rims import box_copy, extents_of
+from timetile.runtime.ranks.sites import Site
+
+YES, NO = "yes", "no"
+
+
+def taken(site: Site, field: PartedField, box: CellBox) -> Array:
+    """The cells of a box of a part, on the host."""
+    held, size = field.cuts[0].held, field.dtype.itemsize
+    shape = tuple(extents_of(box))
+    staging = site.new(shape, field.dtype)
+    site.pull(field.buffers[0], staging, box_copy(held, box, box, box, size))
+    cells = np.empty(shape, field.dtype)
+    site.download(cells, staging, 0)
+    site.free(staging)
+    return cells
+
+
+def give(site: Site, field: PartedField, box: CellBox, cells: Array) -> None:
+    """Set the cells of a box of a part."""
+    held, size = field.cuts[0].held, field.dtype.itemsize
+    staging = site.new(cells.shape, field.dtype)
+    site.upload(staging, cells)
+    site.pull(staging, field.buffers[0], box_copy(box, box, held, box, size))
+    site.free(staging)
+
+
+class RankMemory(PartsMemory):
+    """Memory of fields with a part on each rank; whole fields are gathered on every rank."""
+
+    def __init__(
+        self, site: Site, cuts: Callable[[SSAValue], tuple[CutField, ...]], exchange: Exchange
+    ):
+        super().__init__([site], cuts)
+        self.exchange = exchange
+
+    def gather_to(self, given: PartedField, cells: Array) -> None:
+        super().gather_to(given, cells)
+        if not given.cuts:
+            return
+        cut, peers = given.cuts[0], self.exchange.peers
+        sent, places = defaultdict[int, list[Array]](list), defaultdict[int, list[Array]](list)
+        for rank in range(peers.count):
+            box = cut.part.decomposition.owned(rank, cut.whole)
+            if rank == peers.rank:
+                continue
+            if not cut.owned.is_empty:
+                sent[rank].append(array_part(cells, cut.whole, cut.owned))
+            if not box.is_empty:
+                places[rank].append(array_part(cells, cut.whole, box))
+        self.exchange.move(sent, places)
+
+    def fetch(self, buffer: Any, places: NDArray[np.int64], dtype: np.dtype[Any]) -> Array:
+        """Cells at places, each from its owner, on every rank."""
+        cells = np.empty(len(places), dtype)
+        own = self.owners(buffer, places).get(0)
+        if own is not None:
+            cells[own[0]] = self.sites[0].fetch(buffer.buffers[0], own[1], dtype)
+        if not buffer.cuts:
+            return cells
+        peers, cut = self.exchange.peers, buffer.cuts[0]
+        others = [rank for rank in range(peers.count) if rank != peers.rank]
+        chosen = {rank: chosen_by(cut, rank, places) for rank in others}
+        received = {rank: np.empty(len(chosen[rank]), dtype) for rank in others}
+        sent = {rank: [cells[own[0]]] for rank in others} if own is not None else {}
+        self.exchange.move(sent, {rank: [into] for rank, into in received.items() if len(into)})
+        for rank, into in received.items():
+            cells[chosen[rank]] = into
+        return cells
+
+
+def chosen_by(cut: CutField, rank: int, places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The positions, in a list of places of a whole field, of cells owned by a rank."""
+    owned = cut.part.decomposition.owned(rank, cut.whole)
+    at = np.unravel_index(places, tuple(extents_of(cut.whole)))
+    inside = np.ones(len(places), bool)
+    for axis, index in enumerate(at):
+        cell = index + cut.whole.lower[axis]
+        inside &= (owned.lower[axis] <= cell) & (cell < owned.upper[axis])
+    return np.nonzero(inside)[0]
+
+
+class RankSiteRunner(PartsRunner):
+    """Runs the loops of a rank's part on a site, together with all ranks."""
+
+    def __init__(
+        self,
+        cut: CutProgram,
+        kernels: PartKernels,
+        site: Site,
+        exchange: Exchange,
+        notice: HaloNotice,
+        progress: Progress | None = None,
+    ):
+        super().__init__([cut], kernels, [site], notice, progress)
+        self.ghosts = exchange
+        self.memory = RankMemory(site, self.cuts_of, exchange)
+        self.agreed: dict[tuple[LoopOp, bool], int | None] = {}
+
+    def has_common_halos(
+        self, loop: LoopOp, number: int, steps: int, buffers: Sequence[PartedField]
+    ) -> bool:
+        """Whether the halos of all ranks are common."""
+        own = super().has_common_halos(loop, number, steps, buffers)
+        if self.kernels.options.halos != "compared" or not compared_in_turn(loop):
+            return own
+        return all(word == YES for word in words_of_all(self.ghosts.peers, YES if own else NO))
+
+    def planning_rank(
+        self, loop: LoopOp, found: Sequence[PlannedLoop | None], *, common: bool
+    ) -> int | None:
+        """0 where the launches of all ranks have equal arguments and steps, else None."""
+        planned = found[0]
+        if (loop, common) not in self.agreed:
+            own = "idle"
+            if planned is not None:
+                run = self.cuts[0].loops[loop]
+                values = list(run.loop.captures) + list(run.loop.scalars)
+                names = [self.numbered(loop, run.values[value]) for value in values]
+                own = repr((names, [(f.name, f.steps, str(f.roles)) for f in planned[1]]))
+            digests = words_of_all(self.ghosts.peers, digest_of(own))
+            same = own != "idle" and len(set(digests)) == 1
+            self.agreed[loop, common] = 0 if same else None
+        return self.agreed[loop, common]
+
+    @staticmethod
+    def numbered(loop: LoopOp, value: SSAValue) -> int:
+        """The number of a field or scalar among the values taken by a loop of the program."""
+        return [*loop.captures, *loop.scalars].index(value)
+
+    def exchange(self, fields: Sequence[PartedField]) -> None:
+        """Make the ghosts of fields fresh, with a message for each pair of ranks."""
+        site, rank = self.sites[0], self.ghosts.peers.rank
+        sent, places = defaultdict[int, list[Array]](list), defaultdict[int, list[Array]](list)
+        waiting: list[tuple[PartedField, CellBox, Array]] = []
+        for field in fields:
+            for transfer in field.cuts[0].sent:
+                if transfer.target == rank:
+                    held = field.cuts[0].held
+                    boxes = (held, transfer.source_box, held, transfer.box)
+                    copy = box_copy(*boxes, field.dtype.itemsize)
+                    site.pull(field.buffers[0], field.buffers[0], copy)
+                else:
+                    sent[transfer.target].append(taken(site, field, transfer.source_box))
+            for transfer in field.cuts[0].received:
+                if transfer.source != rank:
+                    cells = np.empty(extents_of(transfer.box), field.dtype)
+                    places[transfer.source].append(cells)
+                    waiting.append((field, transfer.box, cells))
+        self.ghosts.move(sent, places)
+        for field, box, cells in waiting:
+            give(site, field, box, cells)
+            self.bytes += cells.nbytes
+        for field in fields:
+            field.age = 0
