@@ -19,7 +19,8 @@ run: .venv/run
 # landed, `make test`.
 QUICK := bounds code_content code_of_halos cli_refuses documentation filecheck_coverage \
 	function_selection glossary halo_notice launch_planning laws levels links native_cells options \
-	properties ptx_names raising raising_laws verified_passes words
+	properties ptx_names raising raising_laws \
+	small_changes_show special_values verified_passes words
 check: .venv/dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check

@@ -4,6 +4,7 @@ Passes of time loops over fields on a processor: lags, the choice of a pass, and
 
 from __future__ import annotations
 
+import random
 import sys
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from support.catalogue import entry, star, sum_program
 from support.description import Program
 from support.programs import program_text
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.analysis.skews import Lags, Skew
+from timetile.passes.analysis.skews import BufferAccess, Lags, Skew, needed_lags
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.machine import core_cache
 from timetile.runtime.machine.core_cache import (
@@ -68,6 +69,44 @@ def test_steps_lag_by_their_reach(first: int, second: int, lag: int):
     assert skew.lags == Lags(lag, (0,)) and skew.spans == Lags(2 * lag, (0,))
     # An axis without a size.
     assert Skew.of(loop, 1).lags == Lags(0, (0,))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_lags_order_every_pair_of_accesses_to_a_buffer(seed: int):
+    """
+    Random rotations, updates and offsets: of two stages that access a cell, one of them writing,
+    the earlier stage has no later place, for all distances of steps.
+    """
+    draw = random.Random(seed)
+    buffers, count = draw.randint(1, 4), draw.randint(1, 3)
+    rotation = draw.sample(range(buffers), buffers)
+    accesses: list[list[BufferAccess]] = [[] for _ in range(buffers)]
+    for update in range(count):
+        target = draw.randrange(buffers)
+        accesses[target].append(BufferAccess(update, 0, 0, True))
+        for buffer in {*range(buffers)} - {target}:
+            if draw.random() < 0.6:
+                low, high = sorted((draw.randint(-5, 5), draw.randint(-5, 5)))
+                accesses[buffer].append(BufferAccess(update, low, high, False))
+    lags = needed_lags(rotation, accesses, count)
+    # The buffers that the arguments of each step name: the buffer of the first step.
+    steps = [list(range(buffers))]
+    while len(steps) < 3 * buffers + 2:
+        steps.append([steps[-1][source] for source in rotation])
+    stages = [
+        (step, access, names[argument])
+        for step, names in enumerate(steps)
+        for argument, found in enumerate(accesses)
+        for access in found
+    ]
+    for step, one, buffer in stages:
+        for later, other, same in stages:
+            if buffer != same or not (one.writes or other.writes):
+                continue
+            if (step, one.update) < (later, other.update):
+                before = step * lags.step + lags.updates[one.update]
+                after = later * lags.step + lags.updates[other.update]
+                assert after >= before + other.high - one.low
 
 
 @pytest.mark.parametrize("radius", [1, 2, 4])

@@ -20,10 +20,14 @@ from xdsl.dialects.stencil import FieldType
 from xdsl.ir import Operation, SSAValue
 
 import timetile
+from support.catalogue import entry
 from support.command_line import run
+from support.programs import program_text
+from support.schedules import FLAGS, Schedule, device_plane
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
 from timetile.dialects.verified import terminator_of
+from timetile.lowering.tile_to_gpu.message_buffers import launch_words
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.bundle.files import write_bundle
@@ -191,6 +195,36 @@ def test_c_makes_the_launches_of_the_runtime(text: str | Path, depth: int, tmp_p
         ]
         assert made == launched_by_runtime(program, steps)
         assert all(call["how"] == "plain" for call in calls if "launch" in call)
+
+
+def test_c_clears_the_messages_of_blocks_that_wait_before_every_launch(tmp_path: Path):
+    """Kernels with waiting blocks take the messages behind the operands, then the tiles."""
+    schedule = Schedule("messages", device_plane((3, 2), 2, 2), planes=5, shown=FLAGS)
+    text = program_text(entry("heat-3d").make((5, 9, 22)))
+    program = timetile.compile(text, executor="planes", passes=schedule.passes(2), cache=False)
+    kernel = next(
+        kernel
+        for fact in program.kernels.facts[0]
+        if (kernel := program.kernels.kernel(fact.name)).blocks_per_tile > 1
+    )
+    write_bundle(program, None, tmp_path)
+    (source,) = tmp_path.glob("*.c")
+    plan = json.loads((tmp_path / "plan.json").read_text())
+    names = [a["name"] for a in plan["arguments"] if a["kind"] == "field"]
+    scalars = [(a["name"], "0.5") for a in plan["arguments"] if a["kind"] == "scalar"]
+    host = built(tmp_path, source.stem, main_of(source.stem, names, scalars))
+    calls = noted(host, tmp_path, 7)
+    tiles = kernel.grid // kernel.blocks_per_tile
+    size = 8 * launch_words(tiles, kernel.message_words)
+    (messages,) = [call["alloc"] for call in calls if call.get("bytes") == size and "alloc" in call]
+    launches = [k for k, call in enumerate(calls) if call.get("how") == "cooperative"]
+    assert len(launches) > 1
+    for k in launches:
+        assert calls[k - 1] == {"zero": messages, "bytes": size}
+        assert calls[k]["launch"] == kernel.name and calls[k]["grid"] == kernel.grid
+        *_, buffer, last = calls[k]["values"]
+        # The driver notes eight bytes of the tiles, a number of four.
+        assert (buffer, last & 0xFFFFFFFF) == (messages, tiles)
 
 
 def test_fields_change_places_after_an_odd_number_of_steps(tmp_path: Path):

@@ -1,0 +1,220 @@
+"""
+Laws that a small slip of a pass would break without a word: each test runs a program in which the
+slip changes cells.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import i32
+from xdsl.ir import Block, SSAValue
+
+import timetile
+from support.catalogue import entry, star, taps, two_buffers
+from support.description import Program
+from support.programs import program_text
+from support.schedules import (
+    GRID,
+    Schedule,
+    block_plane,
+    check,
+    device_plane,
+    warp_row,
+)
+from timetile.dialects.tile import Sync
+from timetile.lowering.emitter import Emitter
+from timetile.lowering.tile_to_gpu.chunks import inner_column, rim_column
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
+from timetile.runtime.arithmetic.cells import evaluate
+
+
+def test_a_ring_of_copies_keeps_the_planes_of_all_steps_between_two_barriers():
+    """One step in three has a barrier: two more slots than planes read and on the way."""
+    schedule = Schedule(
+        "three-steps-a-barrier",
+        device_plane((2, 2), 2, 2),
+        Buffering(ahead=1),
+        Streaming(sync=Sync.GRID, every=3),
+        planes=None,
+        shown=GRID,
+    )
+    program = entry("heat-3d").make((7, 9, 22))
+    compiled = timetile.compile(
+        program_text(program),
+        executor="planes",
+        passes=schedule.passes(2),
+        fp_contract="off",
+        cache=False,
+    )
+    # A ring that is too short is refused where the kernel's threads are made.
+    assert compiled.kernels.kernel("run_d2").blocks_per_tile == 2
+
+
+@pytest.mark.parametrize("counts", [(2,), (7,), (3, 3), (5, 4), (4, 7), (3, 9)])
+def test_every_column_of_tiles_has_one_number_on_the_rim_or_inside(counts: tuple[int, ...]):
+    """The emitted operations, evaluated for all numbers of both kinds."""
+    everything = np.arange(prod(counts)).reshape(counts)
+    inside = everything[tuple(slice(1, -1) for _ in counts)].ravel()
+    rim = np.setdiff1d(everything, inside)
+    for column_of, wanted in ((rim_column, rim), (inner_column, inside)):
+        block = Block(arg_types=[i32])
+        found = column_of(Emitter(block), block.args[0], list(counts))
+        values: dict[SSAValue, NDArray[Any]] = {
+            block.args[0]: np.arange(wanted.size, dtype=np.int32)
+        }
+        for op in block.ops:
+            values[op.results[0]] = evaluate(op, [values[operand] for operand in op.operands])
+        assert sorted(values[found].tolist()) == wanted.tolist()
+
+
+# Differences of neighbours: a cell's difference is the neighbour's, turned round.
+
+
+def differences(kind: str) -> Program:
+    """Both cells of a face compute the difference, and use the difference with its sign."""
+    c, n, s, w, e = taps(2)
+    cells = {
+        "product": (e - c) * 0.25 + (w - c) * 0.125 + (n - c) * 0.5 + (s - c) * 0.0625,
+        "sum": (e - c) + (w - c) * (e - c) + ((n - c) + (s - c) * (n - c)) * 0.5,
+        "one square": (e - c) * (e - c) + (w - c) * 0.5 + (n - c) * (n - c) + (s - c) * 0.25,
+    }
+    return two_buffers((9, 135), "f64", star(2, 1), cells[kind])
+
+
+@pytest.mark.parametrize("kind", ["product", "sum", "one square"])
+def test_a_difference_serves_for_its_opposite_only_where_the_sign_is_lost(kind: str):
+    check(differences(kind), Schedule("cells-in-a-row", warp_row(), planes=5), 2, "ptx")
+
+
+# Fields of fewer axes.
+
+PROFILES = """
+!field = !stencil.field<[0,6]x[0,40]xf64>
+!temp = !stencil.temp<?x?xf64>
+!line = !stencil.field<[0,40]xf64>
+!values = !stencil.temp<?xf64>
+func.func @faded(%A: !field, %w: !line, %q: !line, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %t = %c0 to %n step %c1 {
+    %u = stencil.load %A : !field -> !temp
+    %d = stencil.load %w : !line -> !values
+    %g = stencil.load %q : !line -> !values
+    %v = stencil.apply(%x = %u : !temp, %e = %d : !values, %f = %g : !values) -> (!temp) {
+      %c = stencil.access %x[0, 0] : !temp
+      %r = stencil.access %e[_, 0] : !values
+      %s = stencil.access %f[_, 0] : !values
+      %m = arith.mulf %c, %r : f64
+      %p = arith.addf %m, %s : f64
+      stencil.return %p : f64
+    }
+    stencil.store %v to %A(<[0, 0], [6, 40]>) : !temp to !field
+  }
+  return
+}
+"""
+
+
+def test_every_field_of_fewer_axes_is_read_from_its_own_memory():
+    random = np.random.default_rng(4)
+    a, w, q = random.random((6, 40)), random.random(40), random.random(40)
+    program = timetile.compile(PROFILES, executor="planes", fp_contract="off", cache=False)
+    right = a.copy()
+    for _ in range(5):
+        right = right * w + q
+    program(a, w, q, 5)
+    assert a.tobytes() == right.tobytes()
+
+
+def test_levels_read_a_coefficient_at_their_own_plane():
+    """Two axes in a plane: every level loads the coefficient as late as the level runs."""
+    schedule = Schedule("levels", block_plane((4, 2), (3, 1)), planes=4)
+    check(entry("wave-3d").make((9, 11, 17)), schedule, 2, "planes")
+
+
+# Cells at places, and unrolled cells.
+
+MOVED = """
+!field = !stencil.field<[-3,43]xf64>
+!temp = !stencil.temp<?xf64>
+func.func @moved(%A: !field, %B: !field, %shift: index, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %t = %c0 to %n step %c1 {
+    %u = stencil.load %A : !field -> !temp
+    %v = stencil.apply(%x = %u : !temp, %s = %shift : index) -> (!temp) {
+      %i = stencil.index 0 <[0]>
+      %k = arith.addi %i, %s : index
+      %r = stencil.dyn_access %x[%k] in <[-3]> : <[3]> : !temp
+      stencil.return %r : f64
+    }
+    stencil.store %v to %B(<[0], [40]>) : !temp to !field
+  }
+  return
+}
+"""
+
+
+@pytest.mark.parametrize("shift", range(-3, 4))
+def test_accesses_at_places_reach_both_ends_of_the_extent(shift: int):
+    a, b = np.arange(46.0), np.zeros(46)
+    timetile.compile(MOVED, executor="planes", cache=False)(a, b, shift, 1)
+    assert b[3:43].tobytes() == a[3 + shift : 43 + shift].tobytes()
+
+
+UNROLLED = """
+!field = !stencil.field<[-6,46]xf64>
+!temp = !stencil.temp<?xf64>
+func.func @alternates(%A: !field, %B: !field) {
+  %u = stencil.load %A : !field -> !temp
+  %v = stencil.apply(%x = %u : !temp) -> (!temp) {
+    %0 = stencil.access %x[0] : !temp
+    %1 = stencil.access %x[2] : !temp
+    %2 = stencil.access %x[-1] : !temp
+    stencil.return %0, %1, %2 unroll <[3]> : f64, f64, f64
+  }
+  stencil.store %v to %B(<[BEGIN], [END]>) : !temp to !field
+  return
+}
+"""
+
+
+@pytest.mark.parametrize("begin", [-2, -1, 0, 1, 2])
+def test_unrolled_cells_are_counted_from_the_first_stored_cell(begin: int):
+    end = begin + 39
+    text = UNROLLED.replace("BEGIN", str(begin)).replace("END", str(end))
+    a, b = np.arange(52.0), np.zeros(52)
+    timetile.compile(text, executor="planes", cache=False)(a, b)
+    for cell in range(begin, end):
+        # Of three cells at `first`, the values are those of `first`, `first + 2` and `first - 1`.
+        first = cell - (cell - begin) % 3
+        source = (first, first + 2, first - 1)[cell - first]
+        assert b[cell + 6] == a[source + 6]
+
+
+# Quotients.
+
+
+def divided_by(divisor: float) -> timetile.Model:
+    """A step that divides every cell by a constant."""
+
+    @timetile.stencil
+    def divided(u: timetile.Field) -> None:
+        u.next = u[0] / divisor
+
+    return divided.on(executor="numpy")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_quotients_by_constants_are_correctly_rounded(dtype: Any):
+    """A product with a rounded reciprocal is off by a bit for some of the numerators."""
+    numerators = np.arange(1, 65, dtype=dtype)
+    for divisor in (1.5, 3.0, 0.75, 6.0, -12.0, 0.1, 5.0, 7.0, 4.0, 0.125, 192.0):
+        found = divided_by(divisor).advance({"u": numerators}, steps=1)["u"]
+        np.testing.assert_array_equal(found, numerators / dtype(divisor))
