@@ -7,7 +7,7 @@ Weak and strong scaling on the GPUs of a host.
 A case is a program, a type and the domain of one GPU. N GPUs run a domain N times as long along the
 first axis (weak), and the domain of two GPUs (strong). Processes compile all kernels meanwhile, and
 a domain is measured when its kernels are there. `equal_bits`: all arrays of N GPUs and of a
-single GPU have equal bits, on the measured domain (strong) or on an odd small one (weak).
+single GPU have equal bits, on the measured domain, or for more than two GPUs (weak) on an odd small domain.
 """
 
 from __future__ import annotations
@@ -209,17 +209,18 @@ class Case:
     def runs(self) -> list[Run]:
         """All runs: on the domain of a GPU, of two GPUs and of N GPUs."""
         found = [self.run(1, 1), self.run(2, 1), self.run(2, self.gpus)]
-        odd = ODD[len(DOMAINS[self.program]["fill"])]
-        found.append(Run(self.program, self.dtype, odd, 1))
-        found.append(Run(self.program, self.dtype, odd, self.gpus, self.per_gpu))
+        found += self.on_odd_domain if self.gpus > 2 else []
         return list(dict.fromkeys([*found, self.run(self.gpus, self.gpus)]))
+
+    @property
+    def on_odd_domain(self) -> list[Run]:
+        """The runs on one and on N GPUs whose bits stand for the weak run's."""
+        odd = ODD[len(DOMAINS[self.program]["fill"])]
+        many = Run(self.program, self.dtype, odd, self.gpus, self.per_gpu)
+        return [Run(self.program, self.dtype, odd, 1), many]
 
     def measure(self, report: Report) -> None:
         """Measure all runs, and write two rows."""
-        odd = ODD[len(DOMAINS[self.program]["fill"])]
-        few = measured(Run(self.program, self.dtype, odd, 1), ODD_STEPS)
-        many = measured(Run(self.program, self.dtype, odd, self.gpus, self.per_gpu), ODD_STEPS)
-        bits = have_equal_bits(few.arrays, many.arrays)
         alone, one = on_one_gpu(self.run(1, 1), self.run(2, 1))
         two = measured(self.run(2, self.gpus), one.steps)
         same = have_equal_bits(one.arrays, two.arrays)
@@ -229,7 +230,11 @@ class Case:
             strong_speedup=two.gpts_per_s / one.gpts_per_s, one_gpts_per_s=one.gpts_per_s,
             equal_bits=same,
         )  # fmt: skip
-        weak = two if self.gpus == 2 else measured(self.run(self.gpus, self.gpus), alone.steps)
+        weak, bits = two, same
+        if self.gpus > 2:
+            few, many = (measured(run, ODD_STEPS) for run in self.on_odd_domain)
+            bits = have_equal_bits(few.arrays, many.arrays)
+            weak = measured(self.run(self.gpus, self.gpus), alone.steps)
         report.add(
             self.run(self.gpus, self.gpus), size=self.size, gpts_per_s=weak.gpts_per_s,
             weak_efficiency=weak.gpts_per_s / alone.gpts_per_s / self.gpus,
