@@ -7,7 +7,7 @@ Weak and strong scaling on the GPUs of a host.
 A case is a program, a type and the domain of one GPU. N GPUs run a domain N times as long along the
 first axis (weak), and the domain of two GPUs (strong). Processes compile all kernels meanwhile, and
 a domain is measured when its kernels are there. `equal_bits`: all arrays of N GPUs and of a
-single GPU have equal bits, on the measured domain, or for more than two GPUs (weak) on an odd small domain.
+single GPU have equal bits, on the measured domain, or on an odd small domain (weak, N > 2).
 """
 
 from __future__ import annotations
@@ -100,15 +100,18 @@ def make_kernels(run: Run) -> str:
 
 def arrays_of(program: CompiledProgram, dtype: str) -> list[Any]:
     """The arguments of a run: fields with cells that differ, equal in buffers that take turns."""
-    random = np.random.default_rng(1)
     made: list[Any] = []
+    names = [parameter.name or "" for parameter in program.parameters]
     for parameter in program.parameters:
         if parameter.is_steps:
             made.append(1)
             continue
         # Drawing as many numbers as cells would take longer than the run.
         array = np.empty(parameter.shape, {"f32": np.float32, "f64": np.float64}[dtype])
-        array[:] = random.random(parameter.shape[1:], np.float32)
+        base = (parameter.name or "").removesuffix("_next")
+        # The buffers of programs as text take turns.
+        seed = sum(map(ord, base)) if "_next" in "".join(names) else 1
+        array[:] = np.random.default_rng(seed).random(parameter.shape[1:], np.float32)
         array *= 1 / 8
         array[::3] *= 0.75
         array[1::7] *= 1.25
@@ -164,12 +167,12 @@ def have_equal_bits(one: Sequence[Any], other: Sequence[Any]) -> bool:
 class Report:
     """The rows, written to a file as they come."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, of: str):
         self.path = path
         self.rows: list[dict[str, Any]] = []
         if path.exists():
             self.rows = json.loads(path.read_text())["rows"]
-        self.about = {"device": device(0).name, "commit": commit()}
+        self.about = {"device": device(0).name, "commit": of}
 
     def add(self, run: Run, **found: Any) -> None:
         """Write a row, in place of an older row of equal kind."""
@@ -250,6 +253,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--sizes", nargs="*", default=["fill", "small"])
     parser.add_argument("--per-gpu", type=int, nargs="*", default=[1], help="parts on each GPU")
     parser.add_argument("--seconds", type=float, default=190.0, help="no case starts later")
+    parser.add_argument("--commit", default=commit(), help="the commit of the sources")
     parser.add_argument("--out", type=Path, required=True)
     return parser.parse_args()
 
@@ -269,7 +273,7 @@ def cases(given: argparse.Namespace) -> list[Case]:
 def main() -> None:
     """Compile in processes, and measure what is compiled."""
     given, start = options(), time.monotonic()
-    report, wanted = Report(given.out), cases(given)
+    report, wanted = Report(given.out, given.commit), cases(given)
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(14, os.cpu_count() or 1), mp_context=spawn) as pool:
         runs = list(dict.fromkeys(run for case in wanted for run in case.runs))
@@ -284,8 +288,10 @@ def main() -> None:
             except Exception as error:
                 report.add(case.run(1, given.gpus), size=case.size, error=described(error))
             print(asdict(case), f"{time.monotonic() - start:.0f} s", flush=True)
+        known: dict[int, Any] = getattr(pool, "_processes", None) or {}
+        processes = list(known.values())
         pool.shutdown(wait=False, cancel_futures=True)
-        for process in list(getattr(pool, "_processes", {}).values()):
+        for process in processes:
             process.kill()
 
 

@@ -204,8 +204,10 @@ class Device(GpuMemory):
         The address at which a kernel reports a wait in vain for warps of its block or cluster; None
         if the kernel does not report.
         """
+        if not kernel.bound_waits:
+            return None
         symbol = report_symbol(kernel.name)
-        if not kernel.bound_waits or symbol not in kernel.ptx:
+        if symbol not in kernel.ptx:
             return None
         module = checked(self.cuda.cuFuncGetModule(self.load(kernel)))
         address, _ = checked(self.cuda.cuModuleGetGlobal(module, symbol.encode()))

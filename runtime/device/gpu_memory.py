@@ -57,6 +57,10 @@ class GpuMemory:
         finally:
             checked(self.cuda.cuCtxPopCurrent())
 
+    def enter(self) -> None:
+        """Make the device current in place of the device made current last."""
+        checked(self.cuda.cuCtxSetCurrent(self.context))
+
     def allocate(self, size: int) -> int:
         """Device memory of `size` bytes."""
         try:

@@ -103,7 +103,8 @@ class PartedProgram(CompiledProgram):
             with placed_fields(memory, self.function, self.parameters, values) as placed:
                 memory.synchronize()
                 start = time.perf_counter()
-                call = self.run_host(runner, placed, span)
+                with runner.sites[0].run_block():
+                    call = self.run_host(runner, placed, span)
                 memory.synchronize()
                 call.seconds = time.perf_counter() - start
                 for made, value in zip(placed, values):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from math import prod
 from typing import Any
 
@@ -24,7 +25,10 @@ MARKS = 8
 
 
 class GpuSite:
-    """A part's place on a GPU; see `Site`."""
+    """
+    A part's place on a GPU; see `Site`. Work is put on the stream with the context of some device
+    on top of the thread's stack of contexts, as in the block of `run_block`.
+    """
 
     def __init__(self, on: Device):
         self.device = on
@@ -81,44 +85,48 @@ class GpuSite:
         if kernels not in self.runners:
             self.runners[kernels] = GpuRunner(kernels, self.device, self.stream)
         runner = self.runners[kernels]
-        with self.device.current():
-            runner.launch_all([runner.prepare(op, operands)])
+        self.device.enter()
+        runner.launch_all([runner.prepare(op, operands)])
 
     def copy(self, source: DeviceBuffer, target: DeviceBuffer) -> None:
         """Copy a whole buffer."""
-        with self.device.current():
-            self.device.copy(source.pointer, target.pointer, source.bytes, self.stream)
+        self.device.enter()
+        self.device.copy(source.pointer, target.pointer, source.bytes, self.stream)
 
     def pull(self, source: DeviceBuffer, target: DeviceBuffer, copy: BoxCopy) -> None:
         """Copy a box of cells from a buffer of any GPU to a buffer of the site."""
         first, last = source.pointer + copy.source.first, target.pointer + copy.target.first
-        with self.device.current():
-            if copy.is_contiguous:
-                self.device.copy(first, last, copy.width, self.stream)
-            else:
-                self.device.copy_box(
-                    (copy.width, copy.rows, copy.planes),
-                    (first, copy.source.pitch, copy.source.height),
-                    (last, copy.target.pitch, copy.target.height),
-                    self.stream,
-                )
+        self.device.enter()
+        if copy.is_contiguous:
+            self.device.copy(first, last, copy.width, self.stream)
+        else:
+            self.device.copy_box(
+                (copy.width, copy.rows, copy.planes),
+                (first, copy.source.pitch, copy.source.height),
+                (last, copy.target.pitch, copy.target.height),
+                self.stream,
+            )
 
     def halos_differ(self, frame: HaloFrame, first: DeviceBuffer, other: DeviceBuffer) -> bool:
         """Whether cells around a frame's box differ in two buffers; waits for the answer."""
         with self.device.current():
             return self.device.halos_differ(frame, first.pointer, other.pointer, self.stream)
 
+    def run_block(self) -> AbstractContextManager[Any]:
+        """The context of a run: the caller's own device is current again behind."""
+        return self.device.current()
+
     def mark(self) -> Any:
         """A mark on the stream, after all work so far."""
         place, self.next_mark = self.next_mark, (self.next_mark + 1) % MARKS
-        with self.device.current():
-            self.marks[place] = self.device.mark(self.marks[place], self.stream)
+        if self.marks[place] is None:
+            self.device.enter()
+        self.marks[place] = self.device.mark(self.marks[place], self.stream)
         return self.marks[place]
 
     def wait(self, mark: Any) -> None:
         """Let the stream wait for a mark of any GPU."""
-        with self.device.current():
-            self.device.wait_for_event(self.stream, mark)
+        self.device.wait_for_event(self.stream, mark)
 
     def synchronize(self) -> None:
         """Wait until the stream has done its work."""

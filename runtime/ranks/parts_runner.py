@@ -82,6 +82,8 @@ class PartsRunner:
         self.scratches: dict[tuple[Any, ...], PartedField] = {}
         self.scratch_count = 0
         self.rims: dict[tuple[CellBox, int], list[RimCopy]] = {}
+        self.places: dict[int, tuple[list[int], list[int]]] = {}
+        """For kernels by identity of the facts, the places of read and of written fields."""
         self.of_step: list[PartedField] = []
         """The fields written by the kernels of the present step in parts."""
         self.bytes = 0
@@ -238,19 +240,13 @@ class PartsRunner:
         self, run: PresentRun, fact: PlannedKernel, operands: Sequence[Any]
     ) -> tuple[list[PartedField], list[PartedField]]:
         """The cut fields read and the fields written by a launch."""
-        read: list[PartedField] = []
-        written: list[PartedField] = []
-        for role, field in zip(fact.roles, operands):
-            kind, index = role.role
-            if kind is RoleKind.TARGET:
-                written.append(field)
-            # A step in place leaves cells of the target unchanged.
-            is_kept = kind is RoleKind.TARGET and not fact.reads_halos
-            if kind in (RoleKind.SOURCE, RoleKind.CAPTURE) or (
-                is_kept and run.loop.rotation[index] in run.of_part.exchanged
-            ):
-                read.append(field)
-        return [field for field in read if field.cuts], written
+        # Kernels keep their facts: an identity stays.
+        key = id(fact)
+        if key not in self.places:
+            self.places[key] = places_of_fields(run, fact)
+        read, written = self.places[key]
+        found = [operands[place] for place in read]
+        return [field for field in found if field.cuts], [operands[place] for place in written]
 
     def fresh_enough(self, read: Sequence[PartedField], fact: PlannedKernel) -> int:
         """
@@ -312,6 +308,23 @@ class PartsRunner:
         for each in self.rounds:
             each.close()
         self.memory.close()
+
+
+def places_of_fields(run: PresentRun, fact: PlannedKernel) -> tuple[list[int], list[int]]:
+    """The places of read and of written fields among the operands of a launch."""
+    read: list[int] = []
+    written: list[int] = []
+    for place, role in enumerate(fact.roles):
+        kind, index = role.role
+        if kind is RoleKind.TARGET:
+            written.append(place)
+        # A step in place leaves cells of the target unchanged.
+        is_kept = kind is RoleKind.TARGET and not fact.reads_halos
+        if kind in (RoleKind.SOURCE, RoleKind.CAPTURE) or (
+            is_kept and run.loop.rotation[index] in run.of_part.exchanged
+        ):
+            read.append(place)
+    return read, written
 
 
 def launch_order(cuts: Sequence[CutProgram], sites: Sequence[Site]) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
@@ -65,6 +66,10 @@ class Site(Protocol):
 
     def halos_differ(self, frame: HaloFrame, first: Any, other: Any) -> bool:
         """Whether cells around a frame's box differ in two buffers; waits for the answer."""
+        ...
+
+    def run_block(self) -> AbstractContextManager[Any]:
+        """The context of a run on this and other sites."""
         ...
 
     def mark(self) -> Any:

@@ -133,6 +133,9 @@ class BookKeeper:
     def cuCtxPopCurrent(self) -> tuple[int, int]:
         return 0, 0
 
+    def cuCtxSetCurrent(self, context: int) -> tuple[int]:
+        return (0,)
+
     def cuThreadExchangeStreamCaptureMode(self, mode: Any) -> tuple[int, Any]:
         before, self.relaxed = self.relaxed, mode in ("relaxed", True)
         return 0, before

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -168,6 +169,10 @@ class SimulatedSite:
         """Compare two buffers."""
         self.synchronize()
         return halos_differ(frame, first.data, other.data)
+
+    def run_block(self) -> AbstractContextManager[Any]:
+        """Nothing around a run."""
+        return nullcontext()
 
     def mark(self) -> Mark:
         """A mark on the stream."""
