@@ -94,6 +94,8 @@ class Answer:
     steady_spill_words: int = 0
     seconds: float = 0.0
     gpts_per_s: float = 0.0
+    tuned_gpts: float = 0.0
+    """Of the chosen schedule's program: the speed after tuning, where asked for."""
 
 
 def domain_of(name: str) -> tuple[int, ...]:
@@ -207,6 +209,16 @@ def rate(program: CompiledProgram, question: Question, gpu: Device, depth: int) 
     return round(cells * steps / best / 1e6, 1)
 
 
+def tuned_rate(question: Question, gpu: Device, cached: Cache) -> float:
+    """The best of three runs of a program after tuning, with a cache of its own."""
+    program = compiled(question, cached)
+    # The first run tunes.
+    program.tunes = True
+    steps = 2 * program.kernels.facts[0][0].steps
+    program(*Arrays(program, question).values, steps=steps)
+    return rate(program, question, gpu, program.kernels.facts[0][0].steps)
+
+
 def depths_of(name: str) -> list[int]:
     """The depths tried for a program: few where a step writes several fields."""
     depths = DEPTHS[len(domain_of(name))]
@@ -251,6 +263,7 @@ def rows_of(answers: Sequence[Answer]) -> Iterator[dict[str, Any]]:
             "default_depth": chosen.depth,
             "best_gpts": best.gpts_per_s,
             "best_depth": best.depth,
+            "tuned_gpts": chosen.tuned_gpts or None,
             "ratio": round(chosen.gpts_per_s / best.gpts_per_s, 3),
             "predicted": chosen.predicted,
             "registers": chosen.registers,
@@ -267,6 +280,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("programs", nargs="*", help="name[:element[:depth/entries...]]")
     parser.add_argument("--depths", help="depths beside the chosen one: 1,2,4")
     parser.add_argument("--changes", default="", help="entries of all schedules: period=3")
+    parser.add_argument("--tune", action="store_true", help="tune each program, too")
     parser.add_argument("--seconds", type=float, default=420, help="no program begins later")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--commit", default=None)
@@ -296,14 +310,17 @@ def main() -> None:
             try:
                 program = compiled(answer.question, Cache(options.folder))
                 answer.gpts_per_s = rate(program, answer.question, gpu, answer.depth)
+                if options.tune and answer.question.depth is None:
+                    own = Cache(options.folder / "tuned")
+                    answer.tuned_gpts = tuned_rate(answer.question, gpu, own)
             except Exception as error:
                 answer.error = described(error)
             import_module("cupy").get_default_memory_pool().free_all_blocks()
             q = answer.question
             console.print(
                 f"{q.program} {q.element} {q.depth or '-'} {q.changes} d{answer.depth} "
-                f"{answer.gpts_per_s} pred {answer.predicted} r{answer.registers} "
-                f"s{answer.spilled_bytes} loop {answer.steady_instructions}/"
+                f"{answer.gpts_per_s} tuned {answer.tuned_gpts} pred {answer.predicted} "
+                f"r{answer.registers} s{answer.spilled_bytes} loop {answer.steady_instructions}/"
                 f"{answer.steady_spill_words} {answer.error}",
                 markup=False,
                 highlight=False,

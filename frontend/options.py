@@ -23,6 +23,7 @@ class Options(TypedDict, total=False):
     gpu: int
     threads: int | None
     cache: Cache | bool
+    tune: bool | None
     comm: object
     parts: Sequence[int] | Decomposition | None
     exchange_every: int | None

@@ -69,12 +69,14 @@ FREE = Constraints()
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """A candidate chosen by the model, and the slower ones."""
+    """A candidate chosen by the model, and all others."""
 
     trials: Trials
     chosen: Candidate
-    slower: tuple[Candidate, ...]
+    others: tuple[Candidate, ...]
     """The best first. Some may not lower: ask `trials`."""
+    fits: bool
+    """Whether the chosen candidate fits the registers by the model."""
 
 
 CHOICES: ContextVar[dict[LoopOp, ModelChoice] | None] = ContextVar("CHOICES", default=None)
@@ -94,11 +96,13 @@ def collected_choices() -> Generator[dict[LoopOp, ModelChoice]]:
         CHOICES.reset(token)
 
 
-def note_choice(loop: LoopOp, trials: Trials, chosen: Candidate, ranked: list[Candidate]) -> None:
-    """Tell the collector of choices, if any, about a choice."""
+def note_choice(
+    loop: LoopOp, trials: Trials, chosen: Candidate, ranked: list[Candidate], *, fits: bool = True
+) -> None:
+    """Tell the collector of choices, if any, about a choice among ranked candidates."""
     if (choices := CHOICES.get()) is not None:
-        place = next(k for k, candidate in enumerate(ranked) if candidate is chosen)
-        choices[loop] = ModelChoice(trials, chosen, tuple(ranked[place + 1 :]))
+        others = tuple(candidate for candidate in ranked if candidate is not chosen)
+        choices[loop] = ModelChoice(trials, chosen, others, fits)
 
 
 def fitting(
@@ -123,6 +127,7 @@ def fitting(
     found = next(filter(lowers, compared), None)
     if found is not None and all(each.schedule.reads_memory for each in compared):
         remark_on_memory(loop, found.schedule)
+        note_choice(loop, trials, found, compared)
         return found
     if found is not None and depth is None:
         note_choice(loop, trials, found, compared)
@@ -131,11 +136,13 @@ def fitting(
         spilled = spilling(trials, depth or 1, constraints, lean=lean)
         if found is not None:
             much_slower = spilled is not None and found.worth < CLIFF * spilled.worth
-            if not much_slower:
-                note_choice(loop, trials, found, compared)
-            return spilled if much_slower else found
+            taken = spilled if spilled is not None and much_slower else found
+            note_choice(loop, trials, taken, compared, fits=taken is found)
+            return taken
         if spilled is not None:
             too_many = depth is None and spilled.cost.registers > SPILLED_REGISTERS
+            if not too_many:
+                note_choice(loop, trials, spilled, compared, fits=False)
             return None if too_many else spilled
     return None
 

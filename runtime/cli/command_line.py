@@ -1,4 +1,6 @@
-"""The command line: `timetile run`, `compile`, `explain`, `example`, `cache` and `doctor`."""
+"""
+The command line: `timetile run`, `compile`, `explain`, `tune`, `example`, `cache` and `doctor`.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,10 @@ import timetile
 from timetile.passes.cells.contract_cells import FpContract
 from timetile.passes.cells.simplify_cells import FpDivision
 from timetile.passes.targets.target import NAMES
-from timetile.runtime.cli import emit, example, explain, machine, run
+from timetile.runtime.cli import emit, example, explain, machine, run, tune
 from timetile.runtime.cli.failures import WRONG_KERNEL, sentence
 from timetile.runtime.cli.interrupts import ended_by_sigterm
-from timetile.runtime.cli.options import CacheAction, Emit, Options
+from timetile.runtime.cli.options import NO_PROGRAM, CacheAction, Emit, Options
 from timetile.runtime.cli.start import SHAPES
 from timetile.runtime.cli.terminal import (
     Log,
@@ -37,7 +39,7 @@ Command = Callable[[Options, Log], int]
 NEAR = 0.75
 """The least likeness of a wrong option and the option meant, between 0 and 1."""
 
-COMMANDS = "run|compile|explain|example|cache|doctor"
+COMMANDS = "run|compile|explain|tune|example|cache|doctor"
 """What the command line does."""
 
 LARGEST = 2**63 - 1
@@ -81,11 +83,13 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def add_program_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options shared by `run`, `compile` and `explain`."""
+def add_program_options(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
+    """Add the options shared by `run`, `compile`, `explain` and `tune`."""
     parser.add_argument(
         "program",
         type=Path,
+        nargs="?" if optional else None,
+        default=NO_PROGRAM,
         metavar="PROGRAM.mlir",
         help="a function with a time loop; - for standard input",
     )
@@ -148,6 +152,24 @@ def add_rank_options(parser: argparse.ArgumentParser) -> None:
         "--exchange-every", type=positive, metavar="K",
         help="of several GPUs or processes, the steps between two exchanges; chosen unless given",
     )  # fmt: skip
+
+
+def add_tune_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `tune`."""
+    add_program_options(parser, optional=True)
+    parser.add_argument(
+        "--args", type=Path, metavar="IN.npz", help="arrays as arg0, as arr_0 or by name"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE",
+        help="a scalar by name or position, 0.1 unless given; a field gets the value everywhere",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seconds", type=positive, metavar="S", help="the limit of time, 20 unless given"
+    )
+    parser.add_argument(
+        "--show", action="store_true", help="list the measured schedules kept in the cache"
+    )
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
@@ -245,6 +267,10 @@ def make_parser() -> argparse.ArgumentParser:
     )
     sub.add_argument(
         "--steps", type=natural, metavar="N", help="count the launches of N steps, shown by --all"
+    )
+
+    add_tune_options(
+        add("tune", tune.tune, "measure the best few schedules on the GPU, and keep the fastest")
     )
 
     sub = add("example", example.example, "list, show or write the examples")

@@ -20,6 +20,10 @@ CacheAction = Literal["path", "verify", "clear"]
 """What `cache` does."""
 
 
+NO_PROGRAM = Path()
+"""The program of a command line without one."""
+
+
 class Options(argparse.Namespace):
     """The parsed command line. The present options depend on the command."""
 
@@ -27,6 +31,8 @@ class Options(argparse.Namespace):
     parser: argparse.ArgumentParser
     verbose: bool
     all: bool
+    show: bool
+    seconds: int | None
     program: Path
     name: str | None
     function: str | None

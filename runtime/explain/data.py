@@ -64,6 +64,7 @@ class LoopSummary:
     - `gcells_per_second`: the cost model's prediction for launches of the kernel;
       `single_step_bound`: the bound by memory of a program with one step per launch (both in 1e9
       cell updates per second).
+    - `measured`: what `timetile tune` measured for the program, in words; None without a record.
     - `launch_seconds`: one launch; `overhead_seconds`: the part of a launch independent of the
       number of cells.
     - `limit`: the resource taking most of the launch's time.
@@ -98,6 +99,7 @@ class LoopSummary:
     fill: float | None
     alternative: Alternative | None
     advice: tuple[str, ...]
+    measured: str | None = None
 
 
 @dataclass(frozen=True)

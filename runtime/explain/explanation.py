@@ -46,6 +46,7 @@ from timetile.runtime.explain.kernel_sections import (
 )
 from timetile.runtime.explain.paper_models import model_section
 from timetile.runtime.explain.program_sections import argument_section, loop_section
+from timetile.runtime.explain.summary_facts import plural
 from timetile.runtime.kernels.assembled_choice import steady_step
 from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.kernels.loops import loops_of
@@ -211,6 +212,28 @@ class LoopReport:
             advice=tuple(
                 advice(self.program, self.loop, deepest, cost, self.found, resources, fill)
             ),
+            measured=self.measured(),
+        )
+
+    def measured(self) -> str | None:
+        """
+        What was measured for the program: with its own halos, else with common halos; None without
+        a record.
+        """
+        kernels = self.program.kernels
+        own = kernels.record
+        record = own
+        if own is None and kernels.options.halos == "compared":
+            record = kernels.common.record
+        if record is None:
+            return None
+        steps = record.best.chosen[self.number]
+        launches = "" if steps is None else f", by launches of {plural(steps.depth, 'step')}"
+        halos = "" if own is not None else " with equal halos"
+        whole = "" if self.alone else " of all time loops together"
+        return (
+            f"{record.best.gcells_per_second:.0f} on {record.device}{halos}{launches}{whole}; "
+            f"{record.default:.0f} by the model's choice"
         )
 
     def drop_sections(self) -> Iterator[Section]:

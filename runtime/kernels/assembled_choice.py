@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.parser import Parser
 
 from timetile.dialects.syntax import encode_integers
 from timetile.dialects.temporal import LoopOp
@@ -23,7 +22,6 @@ from timetile.dialects.tile.schedule import ScheduleAttr
 from timetile.passes.analysis.cells.instructions import divides
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.diagnostics import collected_remarks
-from timetile.passes.loops.temporal_fusion import write_depths
 from timetile.passes.scheduling.assembled import (
     AssembledCandidate,
     AssembledKernel,
@@ -41,8 +39,8 @@ from timetile.runtime.kernels.kernel import Kernel, Parts
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.kernels.machine_code import steady_loop
 from timetile.runtime.kernels.making import made_kernel
+from timetile.runtime.kernels.measured import ChosenSchedule
 from timetile.runtime.kernels.options import Options, run_passes
-from timetile.runtime.loading.modules import make_context
 
 FEW_REGISTERS = 0.5
 """The share of a thread's registers below which a kernel is predicted to be safe from spills."""
@@ -174,7 +172,7 @@ class AssembledChoice:
                 self.cache.write(self.key, encode_choice(self.seen))
         for loop, seen in zip(loops, self.seen):
             if seen:
-                write_choice(loop, seen[0])
+                ChosenSchedule(seen[0].depth, seen[0].schedule).write(loop)
 
     def assembled(
         self, module: ModuleOp, number: int, choice: ModelChoice | None
@@ -184,15 +182,15 @@ class AssembledChoice:
         the choice is no candidate: a schedule that reads memory, or one taken though it spills.
         """
         target = self.options.target
-        if choice is None or choice.chosen.schedule.reads_memory:
+        if choice is None or not choice.fits or choice.chosen.schedule.reads_memory:
             return []
         first = choice.chosen
         room = target.isa.registers_for(warps_of(first.schedule) * LANES)
         if first.cost.registers < FEW_REGISTERS * room:
             return []
         assembler = LoopAssembler(module, number, self.options)
-        lowers = choice.trials.lowers
-        seen = best_assembled([first, *choice.slower], assembler, target, lowers)
+        behind = [each for each in choice.others if each.worth <= first.worth]
+        seen = best_assembled([first, *behind], assembler, target, choice.trials.lowers)
         if seen[0].kernel.registers <= SPARE_REGISTERS * room:
             # The model counts too many registers, and left out fitting schedules.
             deeper = deeper_candidates(module, number, self.options, seen[0].candidate)
@@ -227,12 +225,3 @@ def summary_of(seen: AssembledCandidate) -> AssembledSchedule:
         seen.kernel.spilled_words,
         seen.cost.gcells_per_second,
     )
-
-
-def write_choice(loop: LoopOp, chosen: AssembledSchedule) -> None:
-    """Write a schedule, and the depths of its plans, on a loop."""
-    attribute = Parser(make_context(), chosen.schedule).parse_attribute()
-    if not isinstance(attribute, ScheduleAttr):
-        raise ValueError(f"{chosen.schedule} is no schedule")
-    loop.schedule = attribute
-    write_depths(loop, [chosen.depth])

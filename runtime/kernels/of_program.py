@@ -23,7 +23,7 @@ from timetile.passes.analysis.launches.trip_counts import constant_steps, most_s
 from timetile.passes.diagnostics import CompileError, collected_remarks, refuse
 from timetile.passes.loops.common_halos import CommonHalosPass
 from timetile.passes.raising.memory import ANY_MEMORY, written_memory
-from timetile.passes.scheduling.choose_schedule import collected_choices
+from timetile.passes.scheduling.choose_schedule import ModelChoice, collected_choices
 from timetile.runtime.cache.keys import key_of, sources_key
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.host.functions import check_host
@@ -41,6 +41,12 @@ from timetile.runtime.kernels.kernel import (
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.kernels.lowered import lowered_kernel
 from timetile.runtime.kernels.making import kernel_module, made_kernel
+from timetile.runtime.kernels.measured import (
+    ChosenSchedules,
+    DeviceRecords,
+    Measured,
+    schedules_text,
+)
 from timetile.runtime.kernels.options import Options, run_passes
 from timetile.runtime.loading.selection import keep_only
 from timetile.runtime.machine.collection import without_collection
@@ -66,15 +72,28 @@ class ProgramKernels:
     kernels of its loops named; kernels are made on demand.
     """
 
-    def __init__(self, source: ModuleOp, options: Options, cache: Cache | None):
+    def __init__(
+        self,
+        source: ModuleOp,
+        options: Options,
+        cache: Cache | None,
+        records: DeviceRecords | None = None,
+        given: ChosenSchedules | None = None,
+    ):
+        """
+        `records` are what was measured on the program's GPU; `given` are schedules in place of the
+        model's choice.
+        """
         self.options, self.cache = options, cache
-        self.source = source
+        self.source, self.records, self.given = source, records, given
         self.remarks: dict[str, None] = {}
         """
         Operations left unchanged, with reasons, each once: of the program's loops, and of kernels
         made so far.
         """
         self.notice = HaloNotice(options.halos == "compared")
+        self.model_choices: list[ModelChoice | None] = []
+        """The model's choice for each loop, once `tiled` is made; None for given schedules."""
         self.made: dict[str, Kernel] = {}
         self.stated: dict[LoopOp, int | None] = {}
         """The numbers of steps stated by the program."""
@@ -86,15 +105,48 @@ class ProgramKernels:
 
     @cached_property
     @in_standard_modes
-    def key(self) -> str:
+    def model_key(self) -> str:
         """
-        Cache key of the kernels. Computed on first use: runs without a GPU do not look for
-        assembler or NVRTC.
+        Cache key of the kernels with the model's schedules. Computed on first use: runs without a
+        GPU do not look for assembler or NVRTC.
         """
         return key_of(
             str(self.source), self.options.key(), timetile.__version__, sources_key(),
             version("xdsl"), assembler_version(), nvrtc_version(),
         )  # fmt: skip
+
+    @cached_property
+    def record(self) -> Measured | None:
+        """What was measured for the program on its GPU; None without a record."""
+        if self.records is None or self.given is not None or self.options.given.tile:
+            return None
+        return self.records.of(self.model_key)
+
+    @cached_property
+    def chosen(self) -> ChosenSchedules | None:
+        """The schedules given or kept by measuring; None for the model's choice."""
+        return self.given if self.record is None else self.record.best.chosen
+
+    @cached_property
+    def key(self) -> str:
+        """Cache key of the kernels."""
+        if self.chosen is None:
+            return self.model_key
+        return key_of(self.model_key, schedules_text(self.chosen))
+
+    def with_schedules(self, given: ChosenSchedules) -> ProgramKernels:
+        """The kernels of the program with other schedules."""
+        return ProgramKernels(self.source, self.options, self.cache, self.records, given)
+
+    def with_new_records(self) -> ProgramKernels:
+        """The kernels of the program, chosen anew by what was measured meanwhile."""
+        made = self.same_but(self.source)
+        made.remarks.update(self.remarks)
+        return made
+
+    def same_but(self, source: ModuleOp) -> ProgramKernels:
+        """The kernels of a variant of the program. Given schedules hold for the variant, too."""
+        return ProgramKernels(source, self.options, self.cache, self.records, self.given)
 
     @cached_property
     def choice(self) -> AssembledChoice:
@@ -108,10 +160,14 @@ class ProgramKernels:
         """The module with all kernels at tile level."""
         module = self.source.clone()
         choosing, placing = self.options.halves_of_tile_passes()
+        for loop, given in zip(loops_of(module), self.chosen or ()):
+            if given is not None:
+                given.write(loop)
         with collected_choices() as choices:
             self.run(choosing, module)
         if choosing:
             self.choice.refine(module, choices)
+        self.model_choices = [choices.get(loop) for loop in loops_of(module)]
         self.run(placing, module)
         return module
 
@@ -168,7 +224,7 @@ class ProgramKernels:
         """The kernels for common halos, made by one thread."""
         source = self.source.clone()
         run_passes((CommonHalosPass(everywhere=True),), source)
-        return ProgramKernels(source, self.options, self.cache)
+        return self.same_but(source)
 
     @cached_property
     def loops(self) -> list[LoopOp]:
@@ -202,7 +258,7 @@ class ProgramKernels:
         for loop in loops_of(source):
             if loop.sweep is None and constant_steps(loop) is not None:
                 take_steps(loop)
-        return ProgramKernels(source, self.options, self.cache)
+        return self.same_but(source)
 
     def for_steps(self, loop: LoopOp, steps: int) -> tuple[ProgramKernels, LoopOp]:
         """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from timetile.passes.target_arch import TargetArchPass
 from timetile.passes.targets.target import NAMES, target_named
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.kernels.measured import DeviceRecords
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.options import Halos, Options
 from timetile.runtime.kernels.raising import raised
@@ -38,8 +40,27 @@ from timetile.runtime.program.parted_program import (
 )
 from timetile.runtime.program.ranked_gpu_program import compiled_for_ranks
 from timetile.runtime.program.ranked_program import check_alone
-from timetile.runtime.program.targets import target_of_gpu, target_without_gpu
+from timetile.runtime.program.targets import device_text, target_of_gpu, target_without_gpu
 from timetile.runtime.program.unused_options import UnusedOptions
+
+TUNE = "TIMETILE_TUNE"
+"""The variable of the environment that tunes programs if it is 1."""
+
+
+def is_asked_to_tune(tune: bool | None) -> bool:
+    """Whether schedules are to be measured: as given, else by the environment."""
+    return os.environ.get(TUNE) == "1" if tune is None else tune
+
+
+def check_one_place(tune: bool | None, comm: object, gpus: object) -> None:
+    """Raise ValueError for ranks with several GPUs each, and for tuning of several parts."""
+    if comm is not None:
+        check_one_way(gpus)
+    if tune and (comm is not None or gpus is not None):
+        raise ValueError(
+            "tune measures a program on one GPU; tune the program without comm and gpus, or leave "
+            "out tune"
+        )
 
 
 def check_levels(options: Options) -> None:
@@ -75,13 +96,17 @@ def check_words(fp_contract: object, fp_division: object, halos: object, arch: o
         check_choice("arch", arch, NAMES)
 
 
-def check_kinds(depth: object, function: object, bound_waits: object) -> None:
+def check_kinds(
+    depth: object, function: object, bound_waits: object, tune: object, gpu: object
+) -> None:
     """Raise ValueError for an option of a wrong kind."""
     if depth is not None:
         check_number("depth", depth, 1, MOST_DEPTH)
     if function is not None:
         check_type("function", function, str, "the name of a function")
     check_type("bound_waits", bound_waits, bool, "True or False")
+    check_number("gpu", gpu, 0)
+    check_type("tune", tune, bool | None, "True or False")
 
 
 def cache_for(cache: Cache | bool, passes: Iterable[ModulePass]) -> Cache | None:
@@ -98,12 +123,16 @@ def cache_for(cache: Cache | bool, passes: Iterable[ModulePass]) -> Cache | None
 
 
 def kernels_for(
-    program: ModuleOp | str | Path, options: Options, chosen: Cache | None
+    program: ModuleOp | str | Path, options: Options, chosen: Cache | None, gpu: int | None
 ) -> ProgramKernels:
-    """The kernels of a program raised now, with the remarks made on the way."""
+    """
+    The kernels of a program raised now, with the remarks made on the way, and with what was
+    measured on a GPU.
+    """
     with collected_remarks() as remarks:
         module = raised(program, options, chosen)
-    kernels = ProgramKernels(module, options, chosen)
+    records = None if gpu is None else DeviceRecords(device_text(gpu), chosen)
+    kernels = ProgramKernels(module, options, chosen, records)
     kernels.remarks.update(dict.fromkeys(map(str, remarks)))
     return kernels
 
@@ -124,6 +153,7 @@ def compile(
     gpu: int = 0,
     threads: int | None = None,
     cache: Cache | bool = True,
+    tune: bool | None = None,
     comm: object = None,
     parts: Sequence[int] | Decomposition | None = None,
     exchange_every: int | None = None,
@@ -158,6 +188,9 @@ def compile(
       or barriers of other blocks, or for arrivals of warps of the block or the cluster. Such
       kernels are slower, and the host waits for every launch.
     - `gpu`: the GPU's number.
+    - `tune`: the first run measures the best few schedules on copies of its arguments, for at most
+      20 s, and keeps the fastest in the cache; later programs of equal sizes use the kept schedule
+      without being asked. TIMETILE_TUNE=1 stands for `tune=True` where nothing is given.
     - `comm`: a communicator of mpi4py, as `MPI.COMM_WORLD`. All ranks compile the program and call
       the program together; each computes a part of the domain, and the arrays of each rank end with
       the bits of one process. The executor is `gpu` where a driver answers, the ranks of a host on
@@ -172,8 +205,8 @@ def compile(
     an option not named here; with `comm`, RankError on all ranks if a rank cannot compile the
     program, or compiles another.
     """
+    check_one_place(tune, comm, gpus)
     if comm is not None:
-        check_one_way(gpus)
         alone = partial(
             compile, program, depth=depth, arch=arch, fp_contract=fp_contract,
             fp_division=fp_division, halos=halos, passes=passes, function=function,
@@ -185,12 +218,11 @@ def compile(
     else:
         executor, gpu = first_of_gpus(gpus, executor)
     check_program(program)
-    check_number("gpu", gpu, 0)
     if executor is None:
         executor = "gpu" if gpu_is_available() else "cpu"
     check_choice("executor", executor, get_args(Executor))
     check_words(fp_contract, fp_division, halos, arch)
-    check_kinds(depth, function, bound_waits)
+    check_kinds(depth, function, bound_waits, tune, gpu)
     chosen_passes = None if passes is None else passes_of(passes)
     chosen = cache_for(cache, chosen_passes or ())
     target = target_of_gpu(arch, gpu) if executor == "gpu" else target_without_gpu(arch)
@@ -199,14 +231,16 @@ def compile(
         part=target.part, multiprocessors=target.multiprocessors,
     )  # fmt: skip
     check_levels(options)
-    kernels = kernels_for(program, options, chosen)
+    measures = executor == "gpu" and gpus is None
+    kernels = kernels_for(program, options, chosen, gpu if measures else None)
     # Parts of a domain are smaller than the domain.
     for loop in loops_of(kernels.source) if executor != "cpu" and gpus is None else ():
         check_loop(loop)
     unused = UnusedOptions.of(
-        executor, depth=depth, arch=arch, bound_waits=bound_waits, threads=threads
+        executor, depth=depth, arch=arch, bound_waits=bound_waits, threads=threads, tune=tune
     )
     made = CompiledProgram(kernels.source, kernels, executor, gpu, threads, unused)
-    return (
-        made if gpus is None else compiled_on_gpus(gpu_numbers(gpus), made, parts, exchange_every)
-    )
+    made.tunes = measures and is_asked_to_tune(tune)
+    if gpus is None:
+        return made
+    return compiled_on_gpus(gpu_numbers(gpus), made, parts, exchange_every)

@@ -106,6 +106,8 @@ class CompiledProgram:
         self.threads = thread_count(threads)
         self.executor: Executor = executor
         self.unused = unused or UnusedOptions(executor)
+        self.tunes = False
+        """Whether the next run measures schedules first."""
         self.function = host_function(module, kernels.options.function)
         self.parameters = parameters_of(self.function)
         self.runners = Runners(kernels, gpu)
@@ -154,6 +156,8 @@ class CompiledProgram:
         on = stream_handle(stream)
         values = [checked_argument(p, a, on) for p, a in zip(self.parameters, given)]
         check_memory(self.parameters, values, self.constant_arguments)
+        if self.tunes:
+            self.tune(values)
         if self.is_rehearsed:
             rehearse(self.function, values, steps, self.loops)
         if any(isinstance(value, DeviceArray) for value in values):
@@ -211,6 +215,19 @@ class CompiledProgram:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+    def tune(self, values: Sequence[Any]) -> None:
+        """Measure schedules on the GPU, on copies of these checked arguments, unless known."""
+        # Programs that only run never need the import.
+        from timetile.runtime.program.tuned_program import tune_if_new
+
+        self.tunes = False
+        tune_if_new(self, values)
+
+    def renew(self) -> None:
+        """Use the schedules measured meanwhile, after all runs are done."""
+        self.runners.close()
+        self.kernels = self.runners.kernels = self.kernels.with_new_records()
 
     @in_standard_modes
     def explain(self, steps: int | None = None) -> Explanation:

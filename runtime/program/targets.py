@@ -9,6 +9,7 @@ from timetile.passes.targets.isa import ISAS, version_of
 from timetile.passes.targets.parts import PARTS, default_part, part_for
 from timetile.passes.targets.target import DEFAULT_ARCH, target_named
 from timetile.runtime.device.gpu import Device, device
+from timetile.runtime.machine.driver import checked
 
 
 class ChosenTarget(NamedTuple):
@@ -47,6 +48,15 @@ def memory_tb_per_s(there: Device) -> float | None:
     )
     # Each cycle makes two transfers, each as wide as the bus.
     return 2 * kilohertz * 1e3 * bits / 8 / 1e12 or None
+
+
+def device_text(gpu: int) -> str:
+    """A GPU and its driver, as a part of the key of what was measured there."""
+    there = device(gpu)
+    version = checked(there.cuda.cuDriverGetVersion())
+    count = there.attribute("MULTIPROCESSOR_COUNT")
+    cuda = f"CUDA {version // 1000}.{version % 100 // 10}"
+    return f"{there.name}, {count} multiprocessors, driver of {cuda}"
 
 
 def without_usual(isa: str, part: str, multiprocessors: int | None) -> ChosenTarget:

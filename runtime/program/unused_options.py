@@ -16,7 +16,7 @@ class UnusedOptions:
     @classmethod
     def of(
         cls, executor: str, *, depth: int | None, arch: str | None, bound_waits: bool,
-        threads: int | None,
+        threads: int | None, tune: bool | None = None,
     ) -> UnusedOptions:  # fmt: skip
         """
         The given options without effect.
@@ -27,6 +27,7 @@ class UnusedOptions:
             "arch": arch is not None and not runs_kernels,
             "bound_waits": bound_waits and not runs_kernels,
             "threads": threads is not None and executor != "cpu",
+            "tune": bool(tune) and executor != "gpu",
         }
         return cls(executor, [name for name, is_asked in asked.items() if is_asked])
 
@@ -40,6 +41,11 @@ class UnusedOptions:
         """The warning of one option."""
         if name == "threads":
             return f"threads has no effect on the {self.executor} executor; choose the executor cpu"
+        if name == "tune":
+            return (
+                f"tune has no effect on the {self.executor} executor: schedules are measured on a "
+                "GPU; choose the executor gpu"
+            )
         return (
             f"{name} has no effect on the {self.executor} executor, which runs no kernels; choose "
             "the executor gpu, planes, simt or ptx"

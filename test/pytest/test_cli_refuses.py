@@ -62,8 +62,8 @@ def test_a_reader_that_leaves_is_no_error(command: str, heat: Path):
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("", "the following arguments are required: run|compile|explain|example|cache|doctor; see "
-            "timetile --help"),
+        ("", "the following arguments are required: run|compile|explain|tune|example|cache|doctor; "
+            "see timetile --help"),
         ("run", "the following arguments are required: PROGRAM.mlir; see timetile run --help"),
         (
             "run {heat} --steps -1",

@@ -13,13 +13,14 @@ from timetile.runtime.cli.options import Options
 
 ROOT = Path(__file__).parents[2]
 
-SHARED = "Options of run, compile and explain"
-"""The section with the options of three commands."""
+SHARED = "Options of run, compile, explain and tune"
+"""The section with the options of four commands."""
 
 SECTIONS = {
     "run": (SHARED, "run"),
     "compile": (SHARED, "compile"),
     "explain": (SHARED, "explain"),
+    "tune": (SHARED, "tune"),
     "example": ("example",),
 }
 """The sections of the page with a command's options."""

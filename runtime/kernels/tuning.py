@@ -1,0 +1,201 @@
+"""The choice of schedules by measuring.
+
+The default and the model's best schedules of different kinds are measured one after the other, in a
+limit of time. A schedule that leaves other bits than the default is not taken. Measuring itself is
+a `Bench`: the GPU, or anything else that answers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from math import lcm
+from typing import Protocol
+
+from timetile.dialects.tile.schedule import ScheduleAttr
+from timetile.passes.diagnostics import LOGGER, CompileError
+from timetile.passes.scheduling.candidates import Candidate
+from timetile.passes.scheduling.choose_schedule import ModelChoice
+from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.kernels.measured import (
+    ChosenSchedule,
+    ChosenSchedules,
+    MeasuredRow,
+    schedules_text,
+    written_schedules,
+)
+from timetile.runtime.kernels.of_program import ProgramKernels
+
+LIMIT_SECONDS = 20.0
+"""The limit of time of tuning, unless given."""
+
+MOST_MEASURED = 12
+"""Most schedules of a loop measured beside the default."""
+
+WORTH_MEASURING = 0.4
+"""The least predicted speed of a measured schedule, as a share of the best."""
+
+WORTH_TAKING = 1.01
+"""How much faster than the default a schedule must be to be taken."""
+
+SEVERAL = 2
+"""Launches of each loop in a compared run."""
+
+
+class Bench(Protocol):
+    """Runs kernels of a program on its fields."""
+
+    def seconds(self, kernels: ProgramKernels, steps: int) -> float:
+        """Seconds of a step of the program, in runs of a multiple of `steps` steps."""
+        ...
+
+    def agree(self, one: ProgramKernels, other: ProgramKernels, steps: int) -> bool:
+        """Whether runs of a number of steps on equal fields end with equal bits."""
+        ...
+
+
+Ready = Iterable[ProgramKernels]
+
+Make = Callable[[list[ProgramKernels]], Ready]
+"""Compiles kernels, and gives each when ready, in any order."""
+
+Clock = Callable[[], float]
+
+Tell = Callable[[int, int], None]
+"""Told the number of measured schedules, and of all."""
+
+
+def one_by_one(kernels: list[ProgramKernels]) -> Ready:
+    """Kernels compiled at first use."""
+    return kernels
+
+
+def say_nothing(done: int, everything: int) -> None:
+    """Show no progress."""
+
+
+def kind_of_candidate(candidate: Candidate) -> tuple[object, ...]:
+    """Candidates of a kind differ in sizes alone: the model is good at telling those apart."""
+    schedule = candidate.schedule
+    return (
+        candidate.depth, schedule.tile, schedule.form, schedule.resident, schedule.reads_memory,
+        schedule.cuts,
+    )  # fmt: skip
+
+
+def considered(choice: ModelChoice) -> list[Candidate]:
+    """The candidates to measure, the best first: the best of each kind, then the others."""
+    ranked = sorted((choice.chosen, *choice.others), key=lambda each: -each.worth)
+    fast = [each for each in ranked if each.worth >= WORTH_MEASURING * ranked[0].worth]
+    first: dict[tuple[object, ...], Candidate] = {}
+    for candidate in fast:
+        first.setdefault(kind_of_candidate(candidate), candidate)
+    best = list(first.values())
+    behind = [each for each in fast if all(each is not other for other in best)]
+    lowering = (each for each in (*best, *behind) if choice.trials.lowers(each))
+    return [each for each, _ in zip(lowering, range(MOST_MEASURED))]
+
+
+def replaced(chosen: ChosenSchedules, number: int, candidate: Candidate) -> ChosenSchedules:
+    """Schedules with another one for a loop."""
+    new = ChosenSchedule(candidate.depth, str(ScheduleAttr(candidate.schedule)))
+    return (*chosen[:number], new, *chosen[number + 1 :])
+
+
+def steps_of(chosen: ChosenSchedules) -> int:
+    """The least number of steps made by the deepest kernels of all loops alone."""
+    return lcm(*(each.depth for each in chosen if each is not None))
+
+
+@dataclass
+class Tuning:
+    """A search for the fastest schedules of a program."""
+
+    kernels: ProgramKernels
+    """With the model's schedules."""
+    bench: Bench
+    cells: int
+    """Cell updates of a step."""
+    limit: float = LIMIT_SECONDS
+    make: Make = one_by_one
+    clock: Clock = time.monotonic
+    tell: Tell = say_nothing
+    rows: list[MeasuredRow] = field(default_factory=list[MeasuredRow])
+    """What was measured, the default first."""
+
+    def run(self) -> list[MeasuredRow]:
+        """
+        Measure the default, and other schedules until the limit of time. Raises CompileError if no
+        loop has another schedule.
+        """
+        self.end = self.clock() + self.limit
+        default = written_schedules(self.kernels.tiled)
+        loops = loops_of(self.kernels.source)
+        choices = {
+            number: choice
+            for number, choice in enumerate(self.kernels.model_choices)
+            if choice is not None and loops[number].sweep is None
+        }
+        if not choices:
+            raise CompileError(
+                "no time loop of the program has schedules to choose from; run the program as it is"
+            )
+        first = self.kernels.with_schedules(default)
+        self.measure(first, first, default)
+        best = default
+        for number, choice in choices.items():
+            others = [replaced(best, number, each) for each in considered(choice)]
+            self.measure_all(first, [each for each in others if each not in self.measured()])
+            best = max(self.rows, key=lambda row: row.gcells_per_second).chosen
+        return self.rows
+
+    def measured(self) -> set[ChosenSchedules]:
+        """The schedules measured so far."""
+        return {row.chosen for row in self.rows}
+
+    def measure_all(self, default: ProgramKernels, others: list[ChosenSchedules]) -> None:
+        """Measure schedules in the order of their completion, in the limit of time."""
+        made = {self.kernels.with_schedules(each): each for each in others}
+        everything = len(self.rows) + len(made)
+        ready: Iterator[ProgramKernels] = iter(self.make(list(made)))
+        while self.clock() < self.end:
+            kernels = next(ready, None)
+            if kernels is None:
+                break
+            self.measure(default, kernels, made[kernels])
+            self.tell(len(self.rows), everything)
+
+    def measure(
+        self, default: ProgramKernels, kernels: ProgramKernels, chosen: ChosenSchedules
+    ) -> None:
+        """Measure schedules, unless they leave other bits than the default, or do not compile."""
+        assert default.given is not None
+        together = SEVERAL * lcm(steps_of(default.given), steps_of(chosen))
+        answer = partial(self.bench.agree, default, kernels, together)
+        try:
+            equal = kernels is default or answer()
+            seconds = self.bench.seconds(kernels, steps_of(chosen)) if equal else 0.0
+        except (CompileError, RuntimeError) as error:
+            if kernels is default:
+                raise
+            LOGGER.info("%s is left out: %s", schedules_text(chosen), error)
+            return
+        if not equal:
+            LOGGER.warning(
+                "%s leaves other bits than the default after %d steps, and is not taken; please "
+                "report the program",
+                schedules_text(chosen),
+                together,
+            )
+        self.rows.append(MeasuredRow(chosen, self.cells / seconds / 1e9 if seconds else 0.0))
+
+
+def best_first(rows: list[MeasuredRow]) -> list[MeasuredRow]:
+    """The rows, the taken one first: the default unless another is clearly faster."""
+    default, *_ = rows
+    best = max(rows, key=lambda row: row.gcells_per_second)
+    if best.gcells_per_second < WORTH_TAKING * default.gcells_per_second:
+        best = default
+    return [best, *(row for row in rows if row is not best)]

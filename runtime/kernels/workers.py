@@ -1,0 +1,109 @@
+"""Kernels compiled in processes of their own, side by side.
+
+A process gets a program, its options and its schedules on standard input, and leaves the kernels in
+the cache for the caller. A failing process leaves nothing: the caller then compiles, and reports
+the error.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+
+from timetile.dialects.tile import LaunchOp
+from timetile.runtime.cache.store import Cache
+from timetile.runtime.kernels.measured import ChosenSchedules
+from timetile.runtime.kernels.of_program import ProgramKernels
+from timetile.runtime.kernels.options import Options
+from timetile.runtime.kernels.planning import planned_function
+from timetile.runtime.loading.modules import load
+
+LAUNCHES = 2
+"""Launches of the deepest kernel in the plan whose kernels are compiled."""
+
+MODULE = "timetile.runtime.kernels.workers"
+
+
+@dataclass(frozen=True)
+class CompileJob:
+    """The kernels of a program to compile."""
+
+    source: str
+    options: Options
+    cache: Cache
+    given: ChosenSchedules
+
+
+def launched(kernels: ProgramKernels) -> list[str]:
+    """The kernels of runs of a multiple of each loop's deepest depth."""
+    names: dict[str, None] = {}
+    for loop in kernels.loops:
+        facts = kernels.facts_of(loop)
+        plan = planned_function(loop, facts, LAUNCHES * max(fact.steps for fact in facts))
+        launches = (op for op in plan.walk() if isinstance(op, LaunchOp))
+        names.update(dict.fromkeys(each.kernel.string_value() for each in launches))
+    return list(names)
+
+
+def compile_job(job: CompileJob) -> None:
+    """Compile the kernels of a job into its cache."""
+    module = load(job.source)
+    kernels = ProgramKernels(module, job.options, job.cache, given=job.given)
+    for name in launched(kernels):
+        kernels.kernel(name)
+
+
+def run_job(kernels: ProgramKernels, running: set[subprocess.Popen[bytes]]) -> None:
+    """Compile kernels in a process, noted while the process runs."""
+    assert kernels.cache is not None and kernels.given is not None
+    job = CompileJob(str(kernels.source), kernels.options, kernels.cache, kernels.given)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    process = subprocess.Popen(
+        [sys.executable, "-m", MODULE], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, env=environment,
+    )  # fmt: skip
+    running.add(process)
+    try:
+        process.communicate(pickle.dumps(job))
+    finally:
+        running.discard(process)
+
+
+def made_in_processes(kernels: list[ProgramKernels]) -> Iterator[ProgramKernels]:
+    """
+    Kernels in the order of their completion, compiled side by side on all cores. Without a cache,
+    and alone, kernels are compiled at first use.
+    """
+    if not kernels or any(each.cache is None for each in kernels) or len(kernels) == 1:
+        yield from kernels
+        return
+    running: set[subprocess.Popen[bytes]] = set()
+    with ThreadPoolExecutor(min(len(kernels), os.cpu_count() or 1)) as pool:
+        waiting: dict[Future[None], ProgramKernels] = {
+            pool.submit(run_job, each, running): each for each in kernels
+        }
+        try:
+            while waiting:
+                done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                for each in sorted(done, key=list(waiting).index):
+                    yield waiting.pop(each)
+        finally:
+            for each in waiting:
+                each.cancel()
+            for process in list(running):
+                process.kill()
+
+
+def main() -> None:
+    """Compile the job on standard input."""
+    job: CompileJob = pickle.load(sys.stdin.buffer)
+    compile_job(job)
+
+
+if __name__ == "__main__":
+    main()
