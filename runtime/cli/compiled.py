@@ -78,6 +78,7 @@ def compiled(
     # Other commands than `run` have no such options.
     gpus: int | None = getattr(options, "gpus", None)
     in_parts = comm is not None or gpus is not None
+    check_gpus(gpus, executor)
     try:
         thread_count(threads)
     except ValueError as error:
@@ -150,6 +151,18 @@ def check_device(number: int | None, executor: Executor | None) -> None:
             f"--device {number} cannot be opened, as no GPU can be used (timetile doctor tells the "
             "reason); leave out --device"
         )
+
+
+def check_gpus(count: int | None, executor: Executor | None) -> None:
+    """Raise UsageError for several GPUs asked for and missing."""
+    if count is None or executor not in (None, "gpu"):
+        return
+    check_device(None, "gpu")
+    for number in range(count):
+        try:
+            device(number)
+        except RuntimeError as error:
+            raise UsageError(f"--gpus {count} cannot be opened: {error}") from error
 
 
 def placed_kernels(program: CompiledProgram) -> list[KernelOp]:

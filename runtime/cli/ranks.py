@@ -51,6 +51,8 @@ def check_options_of_ranks(comm: object, options: Options) -> None:
     if options.gpus is not None:
         if comm is not None:
             raise UsageError("--gpus is for one process; leave out --gpus, or mpiexec")
+        if options.device is not None:
+            raise UsageError("--device names one GPU, and --gpus several; leave out one of both")
         return
     for name, value in (("--parts", options.parts), ("--exchange-every", options.exchange_every)):
         if comm is None and value is not None:

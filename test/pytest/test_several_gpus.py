@@ -23,12 +23,17 @@ from support.generate import programs
 from support.gpu_programs import SHAPE, TEXT
 from support.programs import program_text
 from support.ranks import copies
-from support.simulated import World, on_simulated, simulated_rank
+from support.simulated import SimulatedSite, World, boxes, on_simulated, simulated_rank
 from support.sizes import seeds
 from test_ranks import MODELS
+from timetile.dialects.boxes import CellBox
 from timetile.dialects.decomposition import Decomposition
 from timetile.passes.diagnostics import CompileError
+from timetile.runtime.executors.homes import PlaneError
 from timetile.runtime.program.ranked_program import on_ranks
+from timetile.runtime.ranks.exchange import array_part
+from timetile.runtime.ranks.parted import PartsMemory
+from timetile.runtime.ranks.rims import box_copy, extents_of
 from timetile.runtime.ranks.threads import ThreadPeers, on_threads
 
 
@@ -104,6 +109,89 @@ def test_sweeps_and_hosts_keep_their_bits_on_several_gpus(seed: int, host: bool)
     random = np.random.default_rng(seed)
     arguments = [*(random.random(HIGH - LOW + 2 * HALO) for _ in range(FIELDS)), 3]
     run_on(text, arguments, (2 + seed % 3,), seed)
+
+
+def differs_somewhere(text: str, arguments: list[Any], every: int) -> bool:
+    """Whether a run on simulated devices ends with other bits at one of some seeds."""
+    program, world = on_simulated(text, 2, 0, (2, 1), every, depth=1)
+    expected = copies(arguments)
+    timetile.compile(text, executor="numpy", fp_contract="off", cache=False)(*expected)
+    for seed in range(12):
+        world.random = np.random.default_rng(seed)
+        own = copies(arguments)
+        try:
+            program(*own)
+        except PlaneError:
+            # A cell was read before any was there; the rest of the work is dropped.
+            program.placed.present = None
+            return True
+        if any(np.not_equal(array, right).any() for array, right in zip(own, expected)):
+            return True
+    return False
+
+
+def no_wait(*_: object) -> None:
+    """A wait for nothing."""
+
+
+def test_simulated_devices_find_missing_waits(monkeypatch: pytest.MonkeyPatch):
+    text, arguments = case(MODELS["plate"], (9, 11), 9)
+    assert not differs_somewhere(text, arguments, 1)
+    assert not differs_somewhere(text, arguments, 3)
+    with monkeypatch.context() as patch:
+        patch.setattr(PartsMemory, "wait_for_readers", no_wait)
+        assert differs_somewhere(text, arguments, 3), "a rim is overwritten while it is read"
+    monkeypatch.setattr(SimulatedSite, "wait", no_wait)
+    assert differs_somewhere(text, arguments, 1), "a rim is read before it is written"
+
+
+def test_parts_of_equal_extents_share_kernels():
+    text, _ = case(MODELS["plate"], (16, 11), 1)
+    program, _ = on_simulated(text, 4, depth=2)
+    first, second, third, fourth = program.parts.of_parts(common=False)
+    # The parts in the middle have ghosts on both sides.
+    assert second is third and second is not first and fourth is not second
+
+
+# Copies of rims.
+
+
+@st.composite
+def boxed(draw: st.DrawFn) -> tuple[CellBox, CellBox, CellBox, CellBox]:
+    """Bounds and a box of a source, and bounds and a box of equal extents of a target."""
+    rank = draw(st.integers(1, 3))
+    extents = [draw(st.integers(1, 4)) for _ in range(rank)]
+    made: list[CellBox] = []
+    for _ in range(2):
+        low = [draw(st.integers(-3, 3)) for _ in range(rank)]
+        below = [draw(st.integers(0, 2)) for _ in range(rank)]
+        above = [draw(st.integers(0, 2)) for _ in range(rank)]
+        bounds = zip(low, below, extents, above)
+        upper = tuple(first + b + extent + a for first, b, extent, a in bounds)
+        made.append(CellBox(tuple(low), upper))
+        begin = tuple(first + b for first, b in zip(low, below))
+        made.append(CellBox(begin, tuple(first + e for first, e in zip(begin, extents))))
+    return made[0], made[1], made[2], made[3]
+
+
+@given(boxed())
+def test_a_copy_of_a_box_moves_its_cells_and_no_others(taken: tuple[CellBox, ...]):
+    source, source_box, target, target_box = taken
+    one = np.arange(1.0, 1 + prod(extents_of(source))).reshape(extents_of(source))
+    other, expected = np.zeros(extents_of(target)), np.zeros(extents_of(target))
+    array_part(expected, target, target_box)[...] = array_part(one, source, source_box)
+    copy = box_copy(source, source_box, target, target_box, one.itemsize)
+    for row, place in zip(boxes(one, copy, copy.source), boxes(other, copy, copy.target)):
+        place[:] = row
+    assert np.array_equal(other, expected)
+    assert copy.bytes == array_part(one, source, source_box).nbytes
+
+
+def test_a_rim_of_whole_planes_is_one_row():
+    source, target = CellBox((0, 0, 0), (8, 5, 7)), CellBox((6, 0, 0), (12, 5, 7))
+    rim = CellBox((6, 0, 0), (8, 5, 7))
+    copy = box_copy(source, rim, target, rim, 8)
+    assert copy.is_contiguous and copy.width == 2 * 5 * 7 * 8
 
 
 # On ranks with a device each.
