@@ -13,6 +13,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects.boxes import CellBox
+from timetile.dialects.temporal import BroadcastOp
+from timetile.passes.diagnostics import refuse
 from timetile.runtime.arithmetic.cells import Array
 from timetile.runtime.host.arrays import is_numpy_array
 from timetile.runtime.host.cell_nests import FarMemory
@@ -117,6 +119,15 @@ class PartsMemory(FarMemory):
             cuts = self.cuts(op.results[0])
             self.fields[op] = self.allocated(shape, dtype, cuts)
         return self.fields[op]
+
+    def spread(self, op: BroadcastOp, source: Any) -> Any:
+        if not self.is_read_in_place(op):
+            refuse(
+                op,
+                "a field of fewer axes is spread anew, as the program writes the field; run the "
+                "program on one GPU, or on processors with executor='cpu'",
+            )
+        return source
 
     def copied(self, op: Operation, name: SSAValue, buffer: Any) -> Any:
         """A copy of a field for an operation."""

@@ -25,6 +25,7 @@ from support.programs import program_text
 from support.ranks import copies
 from support.simulated import SimulatedSite, World, boxes, on_simulated, simulated_rank
 from support.sizes import seeds
+from test_narrow_fields import FADE, WRITTEN
 from test_ranks import MODELS
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.decomposition import Decomposition
@@ -151,6 +152,20 @@ def test_parts_of_equal_extents_share_kernels():
     first, second, third, fourth = program.parts.of_parts(common=False)
     # The parts in the middle have ghosts on both sides.
     assert second is third and second is not first and fourth is not second
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_fields_of_fewer_axes_are_whole_on_each_gpu(axis: int):
+    random = np.random.default_rng(3)
+    arguments = [random.random((6, 8)), random.random(8), 3]
+    run_on(WRITTEN.replace("BEFORE", ""), arguments, (2, 1) if axis == 0 else (1, 2), 1)
+
+
+def test_a_written_field_of_fewer_axes_is_refused():
+    program, _ = on_simulated(WRITTEN.replace("BEFORE", FADE), 2)
+    said = "a field of fewer axes is spread anew, as the program writes the field"
+    with pytest.raises(CompileError, match=said):
+        program(np.ones((6, 8)), np.ones(8), 3)
 
 
 # Copies of rims.
