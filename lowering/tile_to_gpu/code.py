@@ -103,6 +103,11 @@ class KernelCode:
             crossing_rows(kernel),
         )
 
+    @cached_property
+    def divides(self) -> bool:
+        """Some cell function has an operation that is slow for special operands."""
+        return any(function.divides for function in self.functions.values())
+
     @property
     def is_split(self) -> bool:
         """The tile's warps arrive, and wait later."""

@@ -10,6 +10,7 @@ from xdsl.ir import Block, SSAValue
 from timetile.dialects import nvvm, simt
 from timetile.dialects.cell_types import CELL_BYTES
 from timetile.lowering.emitter import Emitter
+from timetile.lowering.tile_to_gpu.code import KernelCode
 from timetile.lowering.tile_to_gpu.fields import (
     cells_in_field,
     copied_plane_at,
@@ -96,8 +97,31 @@ def copy_cells(
             places[view] = copied_plane_at(step, shape, lag, view)
         index, plane = places[view]
         offset = plane + cells_between(code.geometry, shape, at)
+        index, mask = with_ordinary_cells(emit, code, ring, index, offset, mask)
         emit.add(simt.CopyAsyncOp(buffer, target, to, source, index, offset, size, mask))
     copy_pads(step, emit, ring, source, slot, lag)
+
+
+def with_ordinary_cells(
+    emit: Emitter,
+    code: KernelCode,
+    ring: PrefetchRing,
+    index: SSAValue,
+    offset: int,
+    mask: SSAValue | None,
+) -> tuple[SSAValue, SSAValue | None]:
+    """
+    The index and the mask of a copy from `offset` cells behind the index. In a kernel with
+    quotients or roots, threads without cells copy the program's first updated cells: zeros in their
+    place would be special operands, and every warp on the rim would compute them slowly.
+    """
+    if mask is None or not code.divides:
+        return index, mask
+    shape, width = ring.shape, ring.copies[0].width
+    distances = zip(code.geometry.lower, shape.lower, shape.strides, strict=True)
+    first = sum((updated - low) * stride for updated, low, stride in distances)
+    near = emit.int(first // width * width - offset, code.index_type)
+    return emit.select(mask, index, near), None
 
 
 def copy_pads(
@@ -126,6 +150,7 @@ def copy_pads(
             moved = part.add_int(index, pad.distance)
         lies_in = pad_mask(variant, ring, number, pad)
         mask = part.all_of([lies_in, fetched_plane(step, part, shape, lag)])
+        moved, mask = with_ordinary_cells(part, variant.code, ring, moved, plane, mask)
         copy = simt.CopyAsyncOp(buffer, target, slot.offset, source, moved, plane, size, mask)
         part.add(copy)
         if pad.valid is not None:

@@ -97,8 +97,7 @@ def leave(variant: VariantScope) -> None:
 def has_three_loops(variant: VariantScope) -> bool:
     """Head and tail have separate loops, so that the steady loop needs no guards."""
     code = variant.code
-    divides = any(function.divides for function in code.functions.values())
-    long = taps_of_step(code.kernel) > LONGEST_TRIPLE or (divides and variant.guarded)
+    long = taps_of_step(code.kernel) > LONGEST_TRIPLE or (code.divides and variant.guarded)
     guards = any(halo.guard is not None for halo in code.halos.values())
     guards |= code.stream in code.kernel.continued_axes
     return guards and not long
