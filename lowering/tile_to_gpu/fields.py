@@ -24,8 +24,13 @@ from timetile.lowering.tile_to_gpu.scopes import (
     sum_around,
 )
 from timetile.lowering.tile_to_gpu.thread import Thread, plane_base
-from timetile.passes.analysis.geometry.field_access import are_cells_tested, is_plane_tested
+from timetile.passes.analysis.geometry.field_access import (
+    are_cells_tested,
+    is_plane_tested,
+    steady_planes,
+)
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape
+from timetile.passes.analysis.geometry.regions import Lying, cells_of_inner_tiles, lying
 
 FAR_CELLS = 1 << 20
 """The smallest distance, in 8-byte cells, beyond the 24 signed bits for offsets of accesses."""
@@ -252,7 +257,7 @@ def inside_box(
 ) -> SSAValue | None:
     """
     `width` cells of a row of the plane `lag` steps back, from a position on, lie in a box. None if
-    certain, in tiles of a kernel that reads memory without guards along an axis.
+    certain.
     """
     variant, geometry = step.variant, step.code.geometry
     low, high = tuple(box.lb), tuple(box.ub)
@@ -264,9 +269,29 @@ def inside_box(
             variant.guarded or geometry.always_guarded(number)
         ):
             continue
+        if lying_along(step, box, lag, tiling.axis) is Lying.INSIDE:
+            continue
         more = width - 1 if number == len(at) - 1 else 0
         span = low[tiling.axis], high[tiling.axis] - more
         parts.append(within(variant, axis.coordinate, shift, *span))
-    if isinstance(step, StreamStep):
+    if isinstance(step, StreamStep) and lying_along(step, box, lag, step.axis) is Lying.BOTH:
         parts.append(plane_between(step, lag, low[step.axis], high[step.axis]))
     return step.emit.all_of(parts)
+
+
+def lying_along(step: StepScope, box: StencilBoundsAttr, lag: int, axis: int) -> Lying:
+    """Where the tile's cells of the plane `lag` steps back lie against a box along an axis."""
+    geometry = step.code.geometry
+    low, high = tuple(box.lb)[axis], tuple(box.ub)[axis]
+    if isinstance(step, StreamStep) and axis == step.axis:
+        return lying(steady_planes(geometry, lag), low, high) if step.is_steady else Lying.BOTH
+    if step.variant.guarded or geometry.kernel.reads_memory:
+        return Lying.BOTH
+    number = geometry.kernel.plane_axes.index(axis)
+    return lying(cells_of_inner_tiles(geometry, number), low, high)
+
+
+def misses_box(step: StepScope, box: StencilBoundsAttr, lag: int) -> bool:
+    """No cell of the plane `lag` steps back lies in a box, whatever the tile and the step."""
+    axes = range(len(step.code.geometry.lower))
+    return any(lying_along(step, box, lag, axis) is Lying.OUTSIDE for axis in axes)

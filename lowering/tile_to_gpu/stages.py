@@ -31,6 +31,7 @@ from timetile.lowering.tile_to_gpu.fields import (
     fetched_plane,
     in_field,
     inside_box,
+    misses_box,
     plane_at,
     plane_in_field,
 )
@@ -253,6 +254,8 @@ def moved_inside(variant: VariantScope, axis: int, coordinate: SSAValue) -> SSAV
 def apply(step: StepScope, stage: ApplyOp, at: Position) -> list[SSAValue]:
     """One cell of a stage."""
     code = step.code
+    if stage.box is not None and stage.outside and misses_box(step, stage.box, stage.lag):
+        return cells_outside(step, stage, at)
     function = code.functions[stage.cell.string_value()]
     arguments = arguments_of(step, stage, at)
     results = function.inline(step.emit, arguments, parking(step, stage, at))
@@ -267,14 +270,18 @@ def apply(step: StepScope, stage: ApplyOp, at: Position) -> list[SSAValue]:
         ]  # fmt: skip
     if stage.box is None:
         return results
-    inside = step.emit.value_of(inside_box(step, stage.box, stage.lag, at))
+    inside = inside_box(step, stage.box, stage.lag, at)
+    if inside is None:
+        return results
+    cells = zip(results, cells_outside(step, stage, at), strict=True)
+    return [step.emit.select(inside, result, old) for result, old in cells]
+
+
+def cells_outside(step: StepScope, stage: ApplyOp, at: Position) -> list[SSAValue]:
+    """The cells that stay where a stage's box ends."""
     own_cell: Reach = ((0, 0),) * len(at)
-    chosen: list[SSAValue] = []
-    for queue, result in zip(stage.outside, results):
-        source = code.queues[queue]
-        old = read(step, source, stage.lag - source.lag, at, own_cell)
-        chosen.append(step.emit.select(inside, result, old))
-    return chosen
+    sources = [step.code.queues[queue] for queue in stage.outside]
+    return [read(step, s, stage.lag - s.lag, at, own_cell) for s in sources]
 
 
 def arguments_of(step: StepScope, stage: ApplyOp, at: Position) -> list[SSAValue | Late]:

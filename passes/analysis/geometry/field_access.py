@@ -22,16 +22,18 @@ from timetile.dialects.temporal.boundary import Kind
 from timetile.dialects.tile import ApplyOp, KernelOp
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape
+from timetile.passes.analysis.geometry.regions import steps_between_edges
 
 
 def steady_steps(geometry: Geometry) -> range:
     """
     The stream steps, named by the arriving plane, in which a steady loop may run: no queue's newest
-    plane lies outside the bounds along the stream.
+    plane lies outside the bounds along the stream, and no update's box begins or ends.
     """
     planes, oldest = geometry.stored_planes, oldest_value(geometry.kernel)
     after = geometry.period - 1 + geometry.ahead - min(geometry.smallest_lag, 0)
-    return range(planes.start + geometry.largest_lag + oldest, planes.stop - after)
+    inside = range(planes.start + geometry.largest_lag + oldest, planes.stop - after)
+    return steps_between_edges(geometry.kernel, inside)
 
 
 def oldest_value(kernel: KernelOp) -> int:
