@@ -46,7 +46,7 @@ FEW_REGISTERS = 0.5
 """The share of a thread's registers below which a kernel is predicted to be safe from spills."""
 
 
-SPARE_REGISTERS = 0.85
+SPARE_REGISTERS = 0.93
 """The share of a thread's registers up to which a chosen kernel has registers to spare."""
 
 
