@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from timetile.dialects.tile.kinds import TileLevel
 from timetile.passes.cost.terms import Cost
-from timetile.passes.targets.hardware import SCHEDULERS
+from timetile.passes.targets.hardware import CACHED_INSTRUCTIONS, SCHEDULERS
 from timetile.passes.targets.target import Target
 
 MORE_INSTRUCTIONS = 1.1
@@ -35,10 +36,20 @@ def spilled_cost(cost: Cost, words: float, warps: int, target: Target) -> Cost:
     )
 
 
+def issue_slots(instructions: float, loop: float, level: TileLevel, target: Target) -> float:
+    """
+    The issue slots of `instructions` instructions of a stream step in a steady loop of `loop`
+    instructions: a loop beyond the instruction cache loses slots for the missing share.
+    """
+    missing = max(0.0, 1 - CACHED_INSTRUCTIONS / loop) if loop else 0.0
+    return instructions * (1 + target.parameters.computing.fetch_cycles[level] * missing)
+
+
 def issued_cost(cost: Cost, instructions: float) -> Cost:
     """
-    The cost of a launch whose steady loop issues `instructions` instructions of a warp in a stream
-    step, where far more than the model counts: guards of many levels, or boxes of several updates.
+    The cost of a launch whose steady loop takes the issue slots of `instructions` instructions of a
+    warp in a stream step, where far more than the model counts: guards of many levels, boxes of
+    several updates, or loops beyond the instruction cache.
     """
     cycles = cost.cycles
     if instructions <= MORE_INSTRUCTIONS * cycles.issue * SCHEDULERS:

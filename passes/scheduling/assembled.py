@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import prod
 
 from timetile.dialects.tile.schedule import Schedule
-from timetile.passes.cost.spills import issued_cost, spilled_cost
+from timetile.passes.cost.spills import issue_slots, issued_cost, spilled_cost
 from timetile.passes.cost.terms import Cost
 from timetile.passes.scheduling.candidates import Candidate
 from timetile.passes.targets.hardware import LANES
@@ -43,6 +43,8 @@ class AssembledKernel:
     Instructions of a warp in a stream step of the steady loop, without spills; 0 where unknown, as
     for code with branches for quotients.
     """
+    period: int = 1
+    """Stream steps of a turn of the loop."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,9 @@ def with_kernel(
     candidate: Candidate, kernel: AssembledKernel, target: Target
 ) -> AssembledCandidate:
     """A candidate with its assembled kernel."""
-    cost = issued_cost(candidate.cost, kernel.instructions)
+    loop, level = kernel.instructions * kernel.period, candidate.schedule.tile
+    slots = issue_slots(kernel.instructions, loop, level, target)
+    cost = issued_cost(candidate.cost, slots)
     warps = warps_of(candidate.schedule)
     return AssembledCandidate(
         candidate, kernel, spilled_cost(cost, kernel.spilled_words, warps, target)
@@ -107,7 +111,8 @@ def expected(
     off = (needed - known.candidate.cost.registers) * cells / kept_cells(known.candidate)
     missing = max(0.0, cost.registers + off - room)
     more = known.kernel.instructions / known.candidate.cost.cycles.issue
-    kernel = AssembledKernel(cost.registers, missing, more * cost.cycles.issue)
+    issued = more * cost.cycles.issue
+    kernel = AssembledKernel(cost.registers, missing, issued, known.kernel.period)
     return with_kernel(candidate, kernel, target)
 
 

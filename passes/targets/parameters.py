@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from timetile.dialects.tile import Sync
+from timetile.dialects.tile.kinds import TileLevel
 
 
 @dataclass(frozen=True)
@@ -142,6 +143,11 @@ class Computing:
     """
     Cycles of a multiprocessor for each 32-bit word that a warp moves between registers and local
     memory.
+    """
+    fetch_cycles: Mapping[TileLevel, float]
+    """
+    Issue cycles lost for each instruction missing in the instruction cache, by the threads of a
+    tile: warps with tiles of their own fetch an instruction each, and those of a block nearly once.
     """
     constants_at_hand: int
     """Long constants kept by registers. A kernel with more makes all of them anew in every step."""

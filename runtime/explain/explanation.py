@@ -112,7 +112,7 @@ class LoopReport:
             cells = written_cells(self.tiled)
             return costs | {deepest: memory_cost(self.kernels, kernels.tiled, target, cells)}
         warps = warps_of(self.tiled.decisions)
-        words, _ = steady_step(self.kernel(deepest), deepest)
+        words, *_ = steady_step(self.kernel(deepest), deepest)
         return costs | {deepest: spilled_cost(costs[deepest], words, warps, target)}
 
     @cached_property

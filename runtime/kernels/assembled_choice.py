@@ -66,16 +66,17 @@ class AssembledSchedule:
     """The prediction with these spills."""
 
 
-def steady_step(kernel: Kernel, placed: KernelOp) -> tuple[float, float]:
+def steady_step(kernel: Kernel, placed: KernelOp) -> tuple[float, float, int]:
     """
     Of a stream step in the steady loop: words of a thread moved between registers and local memory,
-    and all other instructions. `placed` is the kernel at tile level. Zeros without machine code.
+    and all other instructions; and the steps of a turn. `placed` is the kernel at tile level. Zeros
+    without machine code.
     """
     steady = None if kernel.cubin is None else steady_loop(kernel.cubin, kernel.arch)
-    if steady is None:
-        return 0.0, 0.0
     period = Geometry(placed).period
-    return steady.spill_words / period, steady.useful / period
+    if steady is None:
+        return 0.0, 0.0, period
+    return steady.spill_words / period, steady.useful / period, period
 
 
 def encode_choice(choice: Sequence[Sequence[AssembledSchedule]]) -> Parts:
@@ -133,12 +134,12 @@ class LoopAssembler:
         placed = next(
             op for op in module.ops if isinstance(op, KernelOp) and op.sym_name.data == name
         )
-        words, instructions = steady_step(kernel, placed)
+        words, instructions, period = steady_step(kernel, placed)
         # The code holds both sides of a branch for quotients; a single side runs.
         applies = (stage for stage in placed.stages if isinstance(stage, ApplyOp))
         divided = any(divides(module, stage) for stage in applies)
         counted = 0.0 if divided else instructions
-        return AssembledKernel(kernel.registers, words, counted)
+        return AssembledKernel(kernel.registers, words, counted, period)
 
 
 class AssembledChoice:

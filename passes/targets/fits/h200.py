@@ -6,6 +6,7 @@ measured.
 from __future__ import annotations
 
 from timetile.dialects.tile import Sync
+from timetile.dialects.tile.kinds import TileLevel
 from timetile.passes.targets.fit import Fit
 from timetile.passes.targets.parameters import (
     Computing,
@@ -65,6 +66,12 @@ PARAMETERS = Parameters(
         sum_guard_instructions=7.1,  # 3D
         spill_instructions=2,
         spill_cycles=3.4,  # 18 kernels on an H100, 2.5 to 6: benchmarks/results/spills-h100.json
+        fetch_cycles={
+            TileLevel.WARP: 2.0,  # 2D, loops of 682 to 3967 instructions: 1926 to 1146 GCells/s
+            TileLevel.BLOCK: 0.6,  # 3D, loops of 2753 and 4664 instructions
+            TileLevel.CLUSTER: 0.6,
+            TileLevel.DEVICE: 0.6,
+        },
         constants_at_hand=30,  # boxes in 2D
         dividing_warps={8: 12, 4: 16},
         dividing_power=1 / 3,  # 8 and 12 of 12 warps in FP64
@@ -122,7 +129,7 @@ PARAMETERS = Parameters(
         wide_sum_cells=12,
         wide_sums=0.96,  # five kernels of 9, 25 and 49 points reach 4 to 6% less than predicted
         many_quotients=6,
-        quotients=0.65,  # shallow water on an H100: 45 of 213 predicted at two levels
+        quotients=0.8,  # shallow water on an H100: 138 of 202 predicted at two levels
         resident_device=0.6,  # some of 21 tiles are half as fast as predicted
         turns=1.02,
         turns_taps={8: 1100, 4: 2200},  # boxes in 2D gain 2 to 5%
@@ -145,6 +152,10 @@ FIT = Fit(
         "registers.scalars",
         "spare.turns",
         "computing.constants_at_hand",
+        "computing.fetch_cycles.warp",
+        "computing.fetch_cycles.block",
+        "computing.fetch_cycles.cluster",
+        "computing.fetch_cycles.device",
         "waiting.latency",
         "waiting.exposed_latency",
         "moving.l2_share",

@@ -1,0 +1,101 @@
+"""
+Edges and layers with updates of their own: tiles and steps that meet no box do nothing for it, and
+every cell is right at any depth. Kernels that divide copy no zeros for threads without cells.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from xdsl.dialects import arith
+from xdsl.ir import Operation
+
+import timetile
+from support.steady_loops import steady_loops
+from timetile import Field
+from timetile.dialects import simt
+from timetile.frontend.model import Model
+from timetile.passes.analysis.geometry.regions import Lying, lying
+
+STEPS = 7
+
+
+def mean(u: Field) -> object:
+    return 0.5 * u[0, 0] + 0.125 * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1])
+
+
+@timetile.stencil
+def plain(u: Field):
+    u.next = mean(u)
+
+
+@timetile.stencil
+def insulated(u: Field):
+    u.next = mean(u)
+    u.next[:, 0:1] = u[0, 1]
+    u.next[:, -1:] = u[0, -1]
+    u.next[0:1, :] = u[1, 0]
+    u.next[-1:, :] = u[-1, 0]
+
+
+@timetile.stencil
+def layered(u: Field):
+    u.next = mean(u)
+    u.next[1:6, 1:-1] = 0.9 * u[0, 0]
+    u.next[-6:-1, 1:-1] = 0.8 * u[-1, 0]
+    u.next[6:-6, 1:4] = 0.7 * u[0, -1]
+    u.next[20:24, 8:-8] = 0.25 * u[0, 1]
+
+
+@timetile.stencil
+def divided(u: Field, w: Field):
+    u.next = mean(u) / w[0, 0]
+    w.next = 0.5 * w[0, 0] + 0.5 * u[0, 0] / w[0, -1]
+
+
+def code(step: Model, depth: int) -> list[Operation]:
+    """The steady loops on a large plate, inside the rim and on the rim, as a thread's code."""
+    program = step.module((4096, 4096), "float32")
+    made = timetile.compile(program, executor="cpu", depth=depth, halos="common", cache=False)
+    return list(steady_loops(made.kernels.nvvm(made.kernels.facts[0][0].name)))
+
+
+def count(loop: Operation, kind: type[Operation]) -> int:
+    return sum(isinstance(op, kind) for op in loop.walk())
+
+
+def test_tiles_inside_do_not_compute_edges():
+    inside, _ = code(insulated, 3)
+    assert count(inside, arith.SelectOp) == count(code(plain, 3)[0], arith.SelectOp)
+    assert count(inside, arith.CmpiOp) == count(code(plain, 3)[0], arith.CmpiOp)
+
+
+@pytest.mark.parametrize("step", [insulated, layered], ids=["insulated", "layered"])
+@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize("shape", [(41, 301), (90, 130)])
+def test_edges_are_right(step: Model, depth: int, shape: tuple[int, int]):
+    cells = np.random.default_rng(5).random(shape, dtype=np.float32)
+    expected, found = cells.copy(), cells.copy()
+    step.on(expected, executor="numpy").advance(STEPS)
+    step.on(found, executor="simt", depth=depth).advance(STEPS)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_no_thread_copies_zeros_where_a_step_divides():
+    for loop in code(divided, 2):
+        copies = [op for op in loop.walk() if isinstance(op, simt.CopyAsyncOp)]
+        assert all(op.mask is None for op in copies)
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (range(3, 9), Lying.INSIDE),
+        (range(2, 9), Lying.BOTH),
+        (range(3, 10), Lying.BOTH),
+        (range(0, 3), Lying.OUTSIDE),
+        (range(9, 12), Lying.OUTSIDE),
+    ],
+)
+def test_cells_lie_against_a_box(cells: range, expected: Lying):
+    assert lying(cells, 3, 9) is expected
