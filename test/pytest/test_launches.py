@@ -20,27 +20,28 @@ def test_an_even_depth_takes_turns_in_the_first_buffer_and_a_copy_of_it():
 
 def test_with_halos_in_common_any_depth_takes_turns_in_the_programs_buffers():
     on = launches(2, 5, (1, 2), same_halos=True)
-    assert on.compared == [(1, 2)]
+    assert on.comparisons == [(1, 2)]
     assert not on.copied
     assert buffers_of(on) == [("run_d2", 1, 2), ("run_d2", 2, 1), ("run_step", 1, 2)]
 
 
 def test_halos_are_compared_where_kernels_of_several_steps_run():
-    assert not launches(3, 2, (1, 2)).compared, "no launch of three steps"
-    assert launches(3, 3, (1, 2)).compared == [(1, 2)]
-    assert launches(3, 3, (1, 2), (5, 6)).compared == [(1, 2), (5, 6)]
+    assert not launches(3, 1, (1, 2)).comparisons, "a single step"
+    assert launches(3, 2, (1, 2)).comparisons == [(1, 2)]
+    assert launches(3, 3, (1, 2)).comparisons == [(1, 2)]
+    assert launches(3, 3, (1, 2), (5, 6)).comparisons == [(1, 2), (5, 6)]
 
 
 def test_halos_with_a_promise_are_not_compared():
     apart = launches(2, 5, (1, 2), same_halos=True, halos="apart")
-    assert not apart.compared and apart.copied == [(1, SCRATCH)]
+    assert not apart.comparisons and apart.copied == [(1, SCRATCH)]
     common = launches(2, 5, (1, 2), halos="common")
-    assert not common.compared and not common.copied
+    assert not common.comparisons and not common.copied
 
 
 def test_a_stream_that_is_captured_is_not_waited_for():
     on = launches(2, 5, (1, 2), same_halos=True, captures=True)
-    assert not on.compared and on.copied == [(1, SCRATCH)]
+    assert not on.comparisons and on.copied == [(1, SCRATCH)]
 
 
 def test_every_call_has_its_own_buffers():

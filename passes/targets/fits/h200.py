@@ -68,9 +68,9 @@ PARAMETERS = Parameters(
         spill_cycles=3.4,  # 18 kernels on an H100, 2.5 to 6: benchmarks/results/spills-h100.json
         fetch_cycles={
             TileLevel.WARP: 2.0,  # 2D, loops of 682 to 3967 instructions: 1926 to 1146 GCells/s
-            TileLevel.BLOCK: 0.6,  # 3D, loops of 2753 and 4664 instructions
-            TileLevel.CLUSTER: 0.6,
-            TileLevel.DEVICE: 0.6,
+            TileLevel.BLOCK: 0.2,  # 3D, loops of 1777 to 4664 instructions
+            TileLevel.CLUSTER: 0.2,
+            TileLevel.DEVICE: 0.2,
         },
         constants_at_hand=30,  # boxes in 2D
         dividing_warps={8: 12, 4: 16},

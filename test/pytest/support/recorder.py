@@ -39,7 +39,7 @@ class Recorder(Device):
 
     def __init__(self, *, same_halos: bool = False, captures: bool = False):
         self.same_halos, self.captures = same_halos, captures
-        self.compared: list[tuple[int, int]] = []
+        self.comparisons: list[tuple[int, int]] = []
         self.launched: list[tuple[str, tuple[Any, ...]]] = []
         self.copied: list[tuple[int, int]] = []
         self.done: list[tuple[Any, ...]] = []
@@ -81,7 +81,7 @@ class Recorder(Device):
         return self.captures
 
     def halos_differ(self, frame: HaloFrame, first: int, other: int, stream: int) -> bool:
-        self.compared.append((first, other))
+        self.comparisons.append((first, other))
         return not self.same_halos
 
     @contextmanager
