@@ -255,7 +255,7 @@ def apply(step: StepScope, stage: ApplyOp, at: Position) -> list[SSAValue]:
     """One cell of a stage."""
     code = step.code
     if stage.box is not None and stage.outside and misses_box(step, stage.box, stage.lag):
-        return cells_outside(step, stage, at)
+        return cells_beside_box(step, stage, at)
     function = code.functions[stage.cell.string_value()]
     arguments = arguments_of(step, stage, at)
     results = function.inline(step.emit, arguments, parking(step, stage, at))
@@ -273,11 +273,11 @@ def apply(step: StepScope, stage: ApplyOp, at: Position) -> list[SSAValue]:
     inside = inside_box(step, stage.box, stage.lag, at)
     if inside is None:
         return results
-    cells = zip(results, cells_outside(step, stage, at), strict=True)
+    cells = zip(results, cells_beside_box(step, stage, at), strict=True)
     return [step.emit.select(inside, result, old) for result, old in cells]
 
 
-def cells_outside(step: StepScope, stage: ApplyOp, at: Position) -> list[SSAValue]:
+def cells_beside_box(step: StepScope, stage: ApplyOp, at: Position) -> list[SSAValue]:
     """The cells that stay where a stage's box ends."""
     own_cell: Reach = ((0, 0),) * len(at)
     sources = [step.code.queues[queue] for queue in stage.outside]
