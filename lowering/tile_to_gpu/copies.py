@@ -112,15 +112,15 @@ def with_ordinary_cells(
 ) -> tuple[SSAValue, SSAValue | None]:
     """
     The index and the mask of a copy from `offset` cells behind the index. In a kernel with
-    quotients or roots, threads without cells copy the program's first updated cells: zeros in their
-    place would be special operands, and every warp on the rim would compute them slowly.
+    quotients or roots, threads without cells copy the field's cells nearest to the first updated
+    ones: zeros in their place would be special operands, and every warp on the rim would compute
+    them slowly.
     """
     if mask is None or not code.divides:
         return index, mask
-    shape, width = ring.shape, ring.copies[0].width
-    distances = zip(code.geometry.lower, shape.lower, shape.strides, strict=True)
-    first = sum((updated - low) * stride for updated, low, stride in distances)
-    near = emit.int(first // width * width - offset, code.index_type)
+    width = ring.copies[0].width
+    first = ring.shape.nearest(code.geometry.lower) // width * width
+    near = emit.int(first - offset, code.index_type)
     return emit.select(mask, index, near), None
 
 

@@ -71,3 +71,53 @@ def test_an_operand_of_a_stored_cell_decides_its_warps_side(votes: Votes):
     for name in "uv":
         assert found[name].tobytes() == right[name].tobytes()
     assert votes.exact > 2 * ordinary
+
+
+DIVIDED_INSIDE = """
+!whole = !stencil.field<[0,64]x[0,300]xf32>
+!inner = !stencil.field<[8,64]x[8,300]xf32>
+!temp = !stencil.temp<?x?xf32>
+func.func @divided_inside(%u: !whole, %u_next: !whole, %w: !inner, %steps: index) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %a, %b = scf.for %t = %zero to %steps step %one
+      iter_args(%old = %u, %new = %u_next) -> (!whole, !whole) {
+    %x = stencil.load %old : !whole -> !temp
+    %y = stencil.load %w : !inner -> !temp
+    %mean = stencil.apply(%p = %x : !temp) -> (!temp) {
+      %left = stencil.access %p[0, -1] : !temp
+      %below = stencil.access %p[1, 0] : !temp
+      %half = arith.constant 0.5 : f32
+      %sum = arith.addf %left, %below : f32
+      %r = arith.mulf %sum, %half : f32
+      stencil.return %r : f32
+    }
+    %quotient = stencil.apply(%p = %x : !temp, %q = %y : !temp) -> (!temp) {
+      %here = stencil.access %p[0, 0] : !temp
+      %over = stencil.access %q[-1, 0] : !temp
+      %r = arith.divf %here, %over : f32
+      stencil.return %r : f32
+    }
+    stencil.store %mean to %new(<[1, 1], [63, 299]>) : !temp to !whole
+    stencil.store %quotient to %new(<[10, 10], [60, 290]>) : !temp to !whole
+    scf.yield %new, %old : !whole, !whole
+  }
+  func.return
+}
+"""
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_lanes_without_cells_read_a_divisor_of_few_cells_inside_it(depth: int):
+    """The divisor begins behind the first updated cell; the interpreter checks every address."""
+    random = np.random.default_rng(depth)
+    u, w = (random.random(shape).astype(np.float32) + 1 for shape in ((64, 300), (56, 292)))
+
+    def ends(executor: Executor, depth: int | None) -> tuple[np.ndarray[Any, Any], ...]:
+        program = timetile.compile(
+            DIVIDED_INSIDE, executor=executor, depth=depth, halos="common", cache=False
+        )
+        return program(u.copy(), u.copy(), w.copy(), steps=4).buffers[:2]
+
+    for found, right in zip(ends("simt", depth), ends("numpy", None), strict=True):
+        assert found.tobytes() == right.tobytes()

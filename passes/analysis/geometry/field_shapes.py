@@ -61,6 +61,11 @@ class FieldShape:
             strides.insert(0, strides[0] * size)
         return tuple(0 if axis in self.missing else n for axis, n in enumerate(strides))
 
+    def nearest(self, place: Sequence[int]) -> int:
+        """The number, in memory, of the field's cell nearest to a place of the program."""
+        bounds = zip(place, self.lower, self.sizes, self.strides, strict=True)
+        return sum(min(max(at - low, 0), size - 1) * stride for at, low, size, stride in bounds)
+
     @cached_property
     def cells(self) -> int:
         """The number of cells of the field."""
