@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Block, Operation
 from xdsl.irdl import IRDLOperation
 from xdsl.utils.exceptions import VerifyException
 
-from timetile.dialects.cell_types import STORED_TYPES
+from timetile.dialects.cell_types import STORED_FLOATS
 from timetile.dialects.temporal import RoundOp
 from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS
 from timetile.passes.analysis.cells.cell_values import why_not_in_cell
@@ -84,7 +84,7 @@ def cases() -> Iterator[Case]:
         if operation is arith.ConstantOp:
             continue
         if operation is RoundOp:
-            yield from (Case(operation, (f32,), f32, stored=kind) for kind in STORED_TYPES)
+            yield from (Case(operation, (f32,), f32, stored=kind) for kind in STORED_FLOATS)
             continue
         predicates: tuple[int | None, ...] = (None,)
         if operation is arith.CmpiOp:
