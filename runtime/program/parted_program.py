@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from operator import index
 from threading import RLock
 from typing import Any, SupportsIndex, cast
@@ -17,16 +16,12 @@ from timetile.runtime.executors.numpy_loops import Progress
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor, HostCall
 from timetile.runtime.program.option_checks import check_number
 from timetile.runtime.program.pieces import Span
+from timetile.runtime.program.placed_parts import PlacedParts, SiteMaker
 from timetile.runtime.ranks.cut_program import CutProgram, check_cut_operations
 from timetile.runtime.ranks.gpu_sites import GpuSite, opened
 from timetile.runtime.ranks.layout import slab_layout
 from timetile.runtime.ranks.part_kernels import PartKernels
-from timetile.runtime.ranks.parted import PartedField, placed_fields
 from timetile.runtime.ranks.parts_runner import PartsRunner
-from timetile.runtime.ranks.sites import Site
-
-SiteMaker = Callable[[], Sequence[Site]]
-"""Makes the sites of all parts, when a program first runs."""
 
 
 class PartedProgram(CompiledProgram):
@@ -64,7 +59,10 @@ class PartedProgram(CompiledProgram):
             for rank in range(count)
         ]
         check_cut_operations(self.function, self.cuts[0])
-        self.placed = PlacedParts(self.cuts, self.parts, make_sites)
+        cuts, kernels = self.cuts, self.parts
+        self.placed = PlacedParts(
+            make_sites, lambda sites, notice: PartsRunner(cuts, kernels, sites, notice)
+        )
         self.one_run = RLock()
         """Held by a run: runs share scratch fields and streams."""
         given_back = weakref.finalize(self, self.placed.close)
@@ -97,43 +95,7 @@ class PartedProgram(CompiledProgram):
     ) -> HostCall:
         """Cut the fields into parts, run, and gather the cells of all parts."""
         with self.one_run:
-            runner = self.placed.runner(self.kernels.notice)
-            runner.progress = progress
-            memory = runner.memory
-            with placed_fields(memory, self.function, self.parameters, values) as placed:
-                memory.synchronize()
-                start = time.perf_counter()
-                with runner.sites[0].run_block():
-                    call = self.run_host(runner, placed, span)
-                memory.synchronize()
-                call.seconds = time.perf_counter() - start
-                for made, value in zip(placed, values):
-                    if isinstance(made, PartedField) and made.is_changed:
-                        memory.gather_to(made, value)
-        return call
-
-
-class PlacedParts:
-    """The sites of a program and its runner, made when first needed."""
-
-    def __init__(self, cuts: Sequence[CutProgram], kernels: PartKernels, make_sites: SiteMaker):
-        self.cuts, self.kernels, self.make_sites = cuts, kernels, make_sites
-        self.present: PartsRunner | None = None
-
-    def runner(self, notice: Any) -> PartsRunner:
-        """The runner on the sites."""
-        if self.present is None:
-            self.present = PartsRunner(self.cuts, self.kernels, self.make_sites(), notice)
-        return self.present
-
-    def close(self) -> None:
-        """Give back the fields and the sites."""
-        present, self.present = self.present, None
-        if present is None:
-            return
-        present.close()
-        for site in present.sites:
-            site.close()
+            return self.placed.run(self, values, span, progress)
 
 
 def gpu_numbers(gpus: object) -> tuple[int, ...]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 import weakref
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 from timetile.dialects.decomposition import Decomposition
@@ -15,6 +13,7 @@ from timetile.runtime.executors.numpy_loops import Progress
 from timetile.runtime.machine.driver import checked, gpu_is_available
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor, HostCall
 from timetile.runtime.program.pieces import Span
+from timetile.runtime.program.placed_parts import PlacedParts
 from timetile.runtime.program.ranked_program import RankedProgram, compiled_on_ranks
 from timetile.runtime.ranks.cut_program import CutProgram
 from timetile.runtime.ranks.exchange import Exchange
@@ -22,7 +21,6 @@ from timetile.runtime.ranks.gpu_sites import GpuSite
 from timetile.runtime.ranks.layout import slab_layout
 from timetile.runtime.ranks.mpi import rank_beside
 from timetile.runtime.ranks.part_kernels import PartKernels
-from timetile.runtime.ranks.parted import PartedField, placed_fields
 from timetile.runtime.ranks.peers import Peers, digest_of
 from timetile.runtime.ranks.rank_sites import RankSiteRunner
 from timetile.runtime.ranks.sites import Site
@@ -45,11 +43,15 @@ class RankedGpuProgram(RankedProgram):
         exchange_every: int | None = None,
         make_site: Callable[[], Site] | None = None,
     ):
-        self.make_site = make_site or (lambda: GpuSite(device(alone.gpu)))
         super().__init__(alone, peers, parts, exchange_every)
-        self.gpu = alone.gpu
-        self.opened: list[RankSiteRunner] = []
-        given_back = weakref.finalize(self, close_all, self.opened)
+        self.gpu = gpu = alone.gpu
+        site = make_site or (lambda: GpuSite(device(gpu)))
+        cut, kernels, exchange = self.cut, self.parts, Exchange(peers)
+        self.placed = PlacedParts(
+            lambda: [site()],
+            lambda sites, notice: RankSiteRunner(cut, kernels, sites[0], exchange, notice),
+        )
+        given_back = weakref.finalize(self, self.placed.close)
         given_back.atexit = False
 
     def cut_for(
@@ -74,50 +76,17 @@ class RankedGpuProgram(RankedProgram):
         schedules = digest_of(str(self.parts.schedules), str(self.parts.zone_steps))
         return f"{super().digest} schedules={schedules}"
 
-    @cached_property
-    def exchange(self) -> Exchange:
-        """The exchange with other ranks."""
-        return Exchange(self.peers)
-
     def run_on_arrays(
         self, values: Sequence[Any], span: Span, stream: int, progress: Progress | None
     ) -> HostCall:
         """Run on the cells of the rank, and gather the cells of all ranks."""
         self.agree(values, span)
-        if not self.opened:
-            self.opened.append(
-                RankSiteRunner(
-                    self.cut, self.parts, self.make_site(), self.exchange, self.kernels.notice
-                )
-            )
-        runner = self.opened[0]
-        runner.progress = progress
-        memory = runner.memory
-        with placed_fields(memory, self.function, self.parameters, values) as placed:
-            memory.synchronize()
-            start = time.perf_counter()
-            with runner.sites[0].run_block():
-                call = self.run_host(runner, placed, span)
-            memory.synchronize()
-            call.seconds = time.perf_counter() - start
-            for made, value in zip(placed, values):
-                if isinstance(made, PartedField) and made.is_changed:
-                    memory.gather_to(made, value)
-        return call
+        return self.placed.run(self, values, span, progress)
 
     def close(self) -> None:
         """Give back the rank's resources on the GPU."""
-        close_all(self.opened)
+        self.placed.close()
         super().close()
-
-
-def close_all(runners: list[RankSiteRunner]) -> None:
-    """Give back the resources of runners."""
-    while runners:
-        runner = runners.pop()
-        runner.close()
-        for site in runner.sites:
-            site.close()
 
 
 def compiled_for_ranks(
