@@ -265,29 +265,29 @@ def inside_box(
     for number, (tiling, axis, shift) in enumerate(
         zip(geometry.axes, step.code.thread.axes, at, strict=True)
     ):
-        if geometry.kernel.reads_memory and not (
-            variant.guarded or geometry.always_guarded(number)
-        ):
-            continue
         if lying_along(step, box, lag, tiling.axis) is Lying.INSIDE:
             continue
         more = width - 1 if number == len(at) - 1 else 0
         span = low[tiling.axis], high[tiling.axis] - more
         parts.append(within(variant, axis.coordinate, shift, *span))
-    if isinstance(step, StreamStep) and lying_along(step, box, lag, step.axis) is Lying.BOTH:
+    if isinstance(step, StreamStep) and lying_along(step, box, lag, step.axis) is not Lying.INSIDE:
         parts.append(plane_between(step, lag, low[step.axis], high[step.axis]))
     return step.emit.all_of(parts)
 
 
+@once
 def lying_along(step: StepScope, box: StencilBoundsAttr, lag: int, axis: int) -> Lying:
     """Where the tile's cells of the plane `lag` steps back lie against a box along an axis."""
     geometry = step.code.geometry
     low, high = tuple(box.lb)[axis], tuple(box.ub)[axis]
     if isinstance(step, StreamStep) and axis == step.axis:
         return lying(steady_planes(geometry, lag), low, high) if step.is_steady else Lying.BOTH
-    if step.variant.guarded or geometry.kernel.reads_memory:
-        return Lying.BOTH
     number = geometry.kernel.plane_axes.index(axis)
+    if step.variant.guarded or geometry.always_guarded(number):
+        return Lying.BOTH
+    if geometry.kernel.reads_memory:
+        # Tiles inside the rim have all of their cells in the boxes.
+        return Lying.INSIDE
     return lying(cells_of_inner_tiles(geometry, number), low, high)
 
 

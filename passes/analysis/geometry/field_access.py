@@ -22,7 +22,7 @@ from timetile.dialects.temporal.boundary import Kind
 from timetile.dialects.tile import ApplyOp, KernelOp
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape
-from timetile.passes.analysis.geometry.regions import steps_between_edges
+from timetile.passes.analysis.geometry.regions import longest_between
 
 
 def steady_steps(geometry: Geometry) -> range:
@@ -33,7 +33,7 @@ def steady_steps(geometry: Geometry) -> range:
     planes, oldest = geometry.stored_planes, oldest_value(geometry.kernel)
     after = geometry.period - 1 + geometry.ahead - min(geometry.smallest_lag, 0)
     inside = range(planes.start + geometry.largest_lag + oldest, planes.stop - after)
-    return steps_between_edges(geometry.kernel, inside)
+    return longest_between(geometry.box_edges, inside)
 
 
 def oldest_value(kernel: KernelOp) -> int:

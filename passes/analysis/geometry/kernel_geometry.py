@@ -12,6 +12,7 @@ from functools import cached_property
 from xdsl.ir import SSAValue
 
 from timetile.dialects.tile import (
+    ApplyOp,
     LoadOp,
     StoreOp,
     VariantAttr,
@@ -79,6 +80,15 @@ class Geometry(PlaneGeometry):
     def smallest_lag(self) -> int:
         """The smallest lag of any queue; negative for partial sums."""
         return min((queue_lag(q) for stage in self.kernel.stages for q in stage.results), default=0)
+
+    @cached_property
+    def box_edges(self) -> frozenset[int]:
+        """The stream steps, by the arriving plane, in which the box of an update begins or ends."""
+        stream, stages = self.kernel.stream_axis, self.kernel.stages
+        boxes = [(s.box, s.lag) for s in stages if isinstance(s, ApplyOp) and s.box is not None]
+        if stream is None:
+            return frozenset()
+        return frozenset(tuple(e)[stream] + lag for box, lag in boxes for e in (box.lb, box.ub))
 
     @cached_property
     def ahead(self) -> int:

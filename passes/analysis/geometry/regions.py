@@ -8,12 +8,11 @@ needed there, and nothing is computed for a box that no cell lies in.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum, auto
 from itertools import pairwise
 
-from xdsl.dialects.stencil import StencilBoundsAttr
-
-from timetile.dialects.tile import ApplyOp, KernelOp
+from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.analysis.geometry.plane_geometry import PlaneGeometry
 
 
@@ -43,32 +42,17 @@ def cells_of_inner_tiles(geometry: PlaneGeometry, number: int) -> range:
     cells = geometry.interior_cells(number)
     if not cells or tiling.layout.block_extent != tiling.layout.extent:
         return cells
-    starts = [
-        start
-        for start in range(tiling.origin, tiling.last_origin + 1, tiling.useful)
-        if cells.start + pad <= start <= cells.stop - pad - tiling.layout.extent
-    ]
-    return range(starts[0], starts[-1] + tiling.layout.extent) if starts else range(0)
+    lowest, highest = cells.start + pad, cells.stop - pad - tiling.layout.extent
+    # Tiles begin at the origin and every `useful` cells behind it.
+    first = max(0, ceil_div(lowest - tiling.origin, tiling.useful))
+    last = min(tiling.count - 1, (highest - tiling.origin) // tiling.useful)
+    if first > last:
+        return range(0)
+    start = tiling.origin + first * tiling.useful
+    return range(start, tiling.origin + last * tiling.useful + tiling.layout.extent)
 
 
-def boxes_of(kernel: KernelOp) -> list[tuple[StencilBoundsAttr, int]]:
-    """The boxes of a kernel's updates, with the lags of the updates' planes."""
-    stages = (stage for stage in kernel.stages if isinstance(stage, ApplyOp))
-    return [(stage.box, stage.lag) for stage in stages if stage.box is not None]
-
-
-def steps_between_edges(kernel: KernelOp, steps: range) -> range:
-    """
-    The longest part of some stream steps in which no update begins or ends to have cells: each
-    update's box lies all around the arriving planes, or all beside.
-    """
-    stream = kernel.stream_axis
-    if stream is None:
-        return steps
-    edges = {
-        edge + lag
-        for box, lag in boxes_of(kernel)
-        for edge in (tuple(box.lb)[stream], tuple(box.ub)[stream])
-    }
+def longest_between(edges: Iterable[int], steps: range) -> range:
+    """The longest part of some steps with no edge inside."""
     cuts = [steps.start, *sorted(edge for edge in edges if edge in steps), steps.stop]
     return max((range(*pair) for pair in pairwise(cuts)), key=len)
