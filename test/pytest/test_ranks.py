@@ -20,7 +20,7 @@ from support.compare import assert_same_bits
 from support.description import Inputs, Program, random_inputs
 from support.generate import programs
 from support.programs import program_text
-from support.ranks import Ranks, copies, refused
+from support.ranks import Ranks, copies, model_case, refused
 from support.sizes import seeds
 from timetile.dialects.decomposition import Decomposition
 from timetile.passes.diagnostics import CompileError
@@ -116,20 +116,6 @@ CUTS: list[Any] = [
 """Numbers of parts, and the parts of unequal extent of a 9 x 11 domain."""
 
 
-def boundary_case(name: str) -> tuple[str, list[Any]]:
-    """A program of a boundary, and arguments."""
-    text = str(MODELS[name].module((9, 11)))
-    random = np.random.default_rng(1)
-    program = timetile.compile(text, executor="numpy", cache=False)
-    arguments: list[Any] = []
-    for parameter in program.parameters:
-        if parameter.bounds is not None:
-            arguments.append(random.uniform(0.5, 1.5, parameter.shape))
-        else:
-            arguments.append(7 if parameter.is_steps else 0.1)
-    return text, arguments
-
-
 @pytest.mark.covering
 @pytest.mark.parametrize("executor", ["numpy", "cpu"])
 @pytest.mark.parametrize("every", [1, 3, None])
@@ -138,7 +124,7 @@ def boundary_case(name: str) -> tuple[str, list[Any]]:
 def test_boundaries_keep_their_bits_on_ranks(
     name: str, parts: Any, every: int | None, executor: Executor
 ):
-    text, arguments = boundary_case(name)
+    text, arguments = model_case(MODELS[name], (9, 11), 7)
     expected = copies(arguments)
     timetile.compile(text, executor="numpy", fp_contract="off", cache=False)(*expected)
     count = parts.count if isinstance(parts, Decomposition) else prod(parts)

@@ -22,7 +22,7 @@ from support.driver import BookKeeper
 from support.generate import programs
 from support.gpu_programs import SHAPE, TEXT
 from support.programs import program_text
-from support.ranks import copies
+from support.ranks import copies, model_case
 from support.simulated import SimulatedSite, World, boxes, on_simulated, simulated_rank
 from support.sizes import seeds
 from test_narrow_fields import FADE, WRITTEN
@@ -36,21 +36,6 @@ from timetile.runtime.ranks.exchange import array_part
 from timetile.runtime.ranks.parted import PartsMemory
 from timetile.runtime.ranks.rims import box_copy, extents_of
 from timetile.runtime.ranks.threads import ThreadPeers, on_threads
-
-
-def case(model: Any, shape: tuple[int, ...], steps: int) -> tuple[str, list[Any]]:
-    """A program, and arguments."""
-    text = str(model.module(shape))
-    random = np.random.default_rng(1)
-    program = timetile.compile(text, executor="numpy", cache=False)
-    arguments: list[Any] = []
-    for parameter in program.parameters:
-        if parameter.bounds is not None:
-            arguments.append(random.uniform(0.5, 1.5, parameter.shape))
-        else:
-            arguments.append(steps if parameter.is_steps else 0.1)
-    return text, arguments
-
 
 CUTS: list[Any] = [(2, 1), (1, 3), (3, 2), Decomposition(((0, 2, 9), (0, 1, 5, 11)))]
 
@@ -75,7 +60,7 @@ def run_on(text: str, arguments: list[Any], parts: Any, seed: int, **options: An
 def test_boundaries_keep_their_bits_on_several_gpus(
     name: str, parts: Any, depth: int, every: int | None
 ):
-    text, arguments = case(MODELS[name], (9, 11), 7)
+    text, arguments = model_case(MODELS[name], (9, 11), 7)
     world = run_on(text, arguments, parts, 1, depth=depth, every=every)
     assert world.pulled
 
@@ -136,7 +121,7 @@ def no_wait(*_: object) -> None:
 
 
 def test_simulated_devices_find_missing_waits(monkeypatch: pytest.MonkeyPatch):
-    text, arguments = case(MODELS["plate"], (9, 11), 9)
+    text, arguments = model_case(MODELS["plate"], (9, 11), 9)
     assert not differs_somewhere(text, arguments, 1)
     assert not differs_somewhere(text, arguments, 3)
     with monkeypatch.context() as patch:
@@ -147,7 +132,7 @@ def test_simulated_devices_find_missing_waits(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_parts_of_equal_extents_share_kernels():
-    text, _ = case(MODELS["plate"], (16, 11), 1)
+    text, _ = model_case(MODELS["plate"], (16, 11), 1)
     program, _ = on_simulated(text, 4, depth=2)
     first, second, third, fourth = program.parts.of_parts(common=False)
     # The parts in the middle have ghosts on both sides.
@@ -232,7 +217,7 @@ def run_on_ranks(text: str, arguments: list[Any], count: int, depth: int | None 
 
 @pytest.mark.parametrize("name", list(MODELS))
 def test_ranks_with_a_gpu_each_keep_their_bits(name: str):
-    text, arguments = case(MODELS[name], (9, 11), 5)
+    text, arguments = model_case(MODELS[name], (9, 11), 5)
     run_on_ranks(text, arguments, 3, 2)
 
 

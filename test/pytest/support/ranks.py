@@ -11,6 +11,7 @@ import numpy as np
 
 import timetile
 from timetile.dialects.decomposition import Decomposition
+from timetile.frontend.model import Model
 from timetile.runtime.program.compiled_program import Executor
 from timetile.runtime.program.ranked_program import RankedProgram, on_ranks
 from timetile.runtime.ranks.threads import ThreadPeers, on_threads
@@ -70,3 +71,17 @@ def refused(count: int, run: Callable[[ThreadPeers], object]) -> dict[int, BaseE
 
     on_threads(count, work)
     return errors
+
+
+def model_case(model: Model, shape: tuple[int, int], steps: int) -> tuple[str, list[Any]]:
+    """The program of a model of FP64 fields, and arguments."""
+    text = str(model.module(shape))
+    random = np.random.default_rng(1)
+    program = timetile.compile(text, executor="numpy", cache=False)
+    arguments: list[Any] = []
+    for parameter in program.parameters:
+        if parameter.bounds is not None:
+            arguments.append(random.uniform(0.5, 1.5, parameter.shape))
+        else:
+            arguments.append(steps if parameter.is_steps else 0.1)
+    return text, arguments
