@@ -126,6 +126,28 @@ def behind_the_first_plane() -> Program:
     )
 
 
+def only_the_last_planes() -> Program:
+    """
+    A field with the last planes, read by an update of these planes alone. A kernel loads planes of
+    the field in all steps.
+    """
+    cells, inner = Box((0, -1, -1), (40, 9, 31)), Box((0, 0, 0), (40, 8, 30))
+    last, turns = Box((30, 0, 0), (40, 8, 30)), ("now", "next", "old")
+    return Program(
+        "f32",
+        (
+            *(Buffer(name, cells, "f32") for name in turns),
+            *(Buffer(name, last, "f32") for name in ("late", "out")),
+        ),
+        turns,
+        (1, 2, 0),
+        (
+            update(tap_sum("now", (0, 0, -1)) + tap_sum("old", (0, 0, 1)), ("next", inner)),
+            update(tap_sum("now", (-1, 0, 0)) + tap_sum("late", (0, 0, 0)), ("out", last)),
+        ),
+    )
+
+
 def apart_from_the_bounds() -> Program:
     """
     A coefficient field lies beyond all written cells, with distant reads; a rotating buffer lies
@@ -178,6 +200,7 @@ PROGRAMS: tuple[Callable[[], Program], ...] = (
     stores_of_two_lengths,
     first_covers_second,
     behind_the_first_plane,
+    only_the_last_planes,
     apart_from_the_bounds,
     shorter_on_every_side,
 )
@@ -328,15 +351,15 @@ def untested(
 def test_planes_reports_a_plane_that_a_field_has_not(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(planes, "is_plane_tested", untested)
     with pytest.raises(
-        PlaneError, match=r"it accesses plane -1 of a field that has \[0, 24\), untested"
+        PlaneError, match=r"it accesses plane 0 of a field that has \[30, 40\), untested"
     ):
-        check_compiled(behind_the_first_plane(), "planes", 3, 7, WHOLE.passes(3))
+        check_compiled(only_the_last_planes(), "planes", 3, 7, WHOLE.passes(3))
 
 
 def test_simt_reports_an_access_to_a_plane_that_a_field_has_not(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(fields, "is_plane_tested", untested)
     with pytest.raises(SimtError, match=r"accesses cell -\d+ of a buffer"):
-        check_compiled(behind_the_first_plane(), "simt", 3, 7, WHOLE.passes(3))
+        check_compiled(only_the_last_planes(), "simt", 3, 7, WHOLE.passes(3))
 
 
 def test_the_halo_of_a_field_without_some_written_cells_is_compared():

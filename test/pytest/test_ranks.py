@@ -327,7 +327,7 @@ def test_a_copy_of_parts_keeps_its_bits():
 def test_kernels_do_not_run_on_ranks():
     errors = refused(1, lambda peers: Ranks(1, executor="planes").compiled(HEAT, peers))
     assert str(errors[0]) == (
-        "the executor planes runs on one process; with comm run on the executor cpu or numpy"
+        "the executor planes runs on one process; with comm run on the executor gpu, cpu or numpy"
     )
 
 
