@@ -1,9 +1,9 @@
 """
 Where the cells of a tile lie against the boxes of updates.
 
-A program may update its edges, or layers beside its bounds, by updates of their own. Tiles inside
-the rim and steady loops, which do nearly all of the work, rarely meet these boxes: no mask is
-needed there, and nothing is computed for a box that no cell lies in.
+A program may update edges, or layers beside the bounds, by separate updates. Tiles inside the rim
+and steady loops do nearly all of the work, and rarely meet the boxes of edges: cells take no mask,
+and missed boxes take no code.
 """
 
 from __future__ import annotations
