@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 from typing import Any, cast
 
 import numpy as np
@@ -44,6 +43,16 @@ HINTS = {
     "round": "np.rint(a)",
 }
 """Corrections for functions of NumPy missing in steps."""
+
+TRUTH = {
+    "add": "bitwise_or",
+    "multiply": "bitwise_and",
+    "maximum": "bitwise_or",
+    "minimum": "bitwise_and",
+    "fmax": "bitwise_or",
+    "fmin": "bitwise_and",
+}
+"""What NumPy's arithmetic makes of two truth values."""
 
 MOST_INTEGER = 2**63 - 1
 CHOICE = "write timetile.where(condition, a, b)"
@@ -160,9 +169,8 @@ class Value:
     ) -> Value:
         if function is np.where and len(arguments) == 3:
             return choice(*arguments)
-        if function is np.clip and len(arguments) == 3 and not options:
-            value, low, high = arguments
-            return made("minimum", made("maximum", value, low), high)
+        if function is np.clip:
+            return clipped(*arguments, **options)
         name = function.__name__
         if name in HINTS:
             raise error(f"np.{name} is not a function of one cell; write {HINTS[name]}")
@@ -260,7 +268,13 @@ def made(name: str, *given: object) -> Value:
     if name == "power":
         return power(*operands)
     if name == "square":
-        return made("multiply", operands[0], operands[0])
+        return made("multiply", *[as_integer(operands[0])] * 2)
+    if all(value.kind is Kind.BOOLEAN for value in operands):
+        joined = of_truth_values(name, operands)
+        if joined is not None:
+            return joined
+    elif name in INTEGERS and any(map(is_varying_integer, operands)):
+        operands = [as_integer(value) for value in operands]
     integers = all(value.kind is Kind.INTEGER for value in operands)
     if integers and name == "negative":
         return made("subtract", 0, operands[0])
@@ -270,6 +284,46 @@ def made(name: str, *given: object) -> Value:
         way_out = HINTS.get(name, f"it with {', '.join(NUMPY_FUNCTIONS)}")
         raise error(f"np.{name} is not supported in a step; write {way_out}")
     return Value(Arithmetic(name), Kind.FLOAT, [as_float(value) for value in operands])
+
+
+def clipped(a: object, a_min: object = None, a_max: object = None, **options: object) -> Value:
+    """NumPy's `clip`: bounds by position, as `a_min` and `a_max`, or as `min` and `max`."""
+    low, high = options.pop("min", a_min), options.pop("max", a_max)
+    if options:
+        raise error(
+            f"np.clip takes no {', '.join(options)} in a step, only a value and two bounds; write "
+            "np.clip(a, low, high)"
+        )
+    above = lifted(a) if low is None else made("maximum", a, low)
+    return above if high is None else made("minimum", above, high)
+
+
+def of_truth_values(name: str, operands: Sequence[Value]) -> Value | None:
+    """
+    Arithmetic on truth values alone, with NumPy's results: a sum is `|`, and a product is `&`. None
+    for operations whose result is no truth value. Raises StencilError for differences.
+    """
+    if name in ("subtract", "negative"):
+        raise error(
+            "conditions have no difference, as in NumPy; write a ^ b for conditions that differ, "
+            "~a for the opposite, or timetile.where(a, 1.0, 0.0) for a number"
+        )
+    if name == "absolute":
+        return operands[0]
+    joined = TRUTH.get(name)
+    return None if joined is None else Value(Logic(joined), Kind.BOOLEAN, operands)
+
+
+def is_varying_integer(value: Value) -> bool:
+    """An integer of the cell, as a coordinate. Constants beside truth values become floats."""
+    return value.kind is Kind.INTEGER and number_of(value) is None
+
+
+def as_integer(value: Value) -> Value:
+    """A truth value as 1 or 0; other values as they are."""
+    if value.kind is not Kind.BOOLEAN:
+        return value
+    return Value(Choice(), Kind.INTEGER, (value, constant(1), constant(0)))
 
 
 def logical(name: str, operands: Sequence[Value]) -> Value:
@@ -302,17 +356,19 @@ def power(base: Value, exponent: Value) -> Value:
     """
     if exponent.kind is Kind.FLOAT:
         base = as_float(base)
+    base = as_integer(base)
     number = number_of(exponent)
     if number == 0.5:
         return made("sqrt", base)
     if number is None or number not in range(1, 9):
         return Value(Arithmetic("power"), Kind.FLOAT, (as_float(base), as_float(exponent)))
-    factors, square = list[Value](), base
-    for bit in reversed(f"{int(number):b}"):
+    # In the order of the pass expand-powers: from the highest bit of the exponent down.
+    result = base
+    for bit in f"{int(number):b}"[1:]:
+        result = result * result
         if bit == "1":
-            factors.append(square)
-        square = square * square
-    return reduce(lambda product, factor: product * factor, factors)
+            result = result * base
+    return result
 
 
 def choice(condition: object, if_true: object, if_false: object) -> Value:

@@ -52,6 +52,9 @@ SUMMARY = "Run random programs under random schedules, and judge how each ends."
 INTERNAL = "the IR is wrong after"
 """The beginnings of refusals without a fault in the program."""
 
+WRITTEN_EVERY = 10
+"""Seconds between two writes of the counts during a run."""
+
 SHAPE = (14, 70)
 """Of the fields of cells of any operations."""
 
@@ -251,6 +254,17 @@ def described(options: argparse.Namespace, counts: Counts, seconds: float) -> di
     }
 
 
+def write_counts(options: argparse.Namespace, counts: Counts, seconds: float) -> dict[str, Any]:
+    """The result so far, also in the file of `--out`, which is replaced as a whole."""
+    result = described(options, counts, seconds)
+    if options.out is not None:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        part = options.out.with_suffix(".part")
+        part.write_text(json.dumps(result, indent=1) + "\n")
+        part.replace(options.out)
+    return result
+
+
 def timetile_device() -> str:
     from timetile.runtime.device.gpu import device
 
@@ -279,21 +293,23 @@ def main() -> int:
         pool.submit(judge_batch, n, options.batch, options.executor, options.seconds)
         for n in numbers
     ]
+    written = start
     try:
         for job in as_completed(jobs):
             for family, outcome in job.result():
                 count(counts, family, outcome, options.keep)
             print(f"\r{counts.pairs} {dict(counts.outcomes)}", end="", file=sys.stderr, flush=True)
+            # A run that is cut off keeps the counts of some seconds before.
+            if time.perf_counter() - written > WRITTEN_EVERY:
+                written = time.perf_counter()
+                write_counts(options, counts, written - start)
     except KeyboardInterrupt:
         # Pairs judged before an interruption count.
         print(" stopped", file=sys.stderr)
     pool.shutdown(cancel_futures=True)
-    result = described(options, counts, time.perf_counter() - start)
+    result = write_counts(options, counts, time.perf_counter() - start)
     print()
     print(json.dumps(result, indent=1))
-    if options.out is not None:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(result, indent=1) + "\n")
     return int(bool(counts.found))
 
 
