@@ -41,25 +41,28 @@ def reference(name: str, first: Any, second: Any) -> np.ndarray[Any, Any]:
 
 
 @pytest.mark.parametrize("number", NUMBERS, ids=repr)
-@pytest.mark.parametrize("name", OPERATORS)
-def test_an_operator_of_a_coordinate_and_a_number_is_numpys(name: str, number: float):
-    apply = OPERATORS[name]
+def test_operators_of_a_coordinate_and_a_number_are_numpys(number: float):
+    """Two columns an operator: the number is the second operand in one, the first in the other."""
 
     @timetile.stencil
-    def stepped(u: timetile.Field, v: timetile.Field) -> None:
-        place = LARGE * timetile.coordinate(0)
-        u.next = u[0] + apply(place, number)
-        v.next = v[0] + apply(number, timetile.coordinate(0) + 1)
+    def stepped(u: timetile.Field) -> None:
+        place, value = LARGE * timetile.coordinate(0), u[0, 0]
+        for pair, apply in enumerate(OPERATORS.values()):
+            column, rows = timetile.coordinate(1), timetile.coordinate(0)
+            value = timetile.where(column == 2 * pair, apply(place, number), value)
+            value = timetile.where(column == 2 * pair + 1, apply(number, rows + 1), value)
+        u.next = value
 
-    place = LARGE * np.arange(SIZE)
+    wanted = list[np.ndarray[Any, Any]]()
     with np.errstate(over="ignore"):
-        wanted = reference(name, place, number)
-        other = reference(name, number, np.arange(SIZE) + 1)
-    for executor in ("numpy", "planes"):
-        zeros = {"u": np.zeros(SIZE), "v": np.zeros(SIZE)}
-        run = stepped.on(executor=executor).advance(zeros)
-        np.testing.assert_allclose(run["u"], wanted, rtol=1e-13)
-        np.testing.assert_allclose(run["v"], other, rtol=1e-13)
+        for name in OPERATORS:
+            wanted.append(reference(name, LARGE * np.arange(SIZE), number))
+            wanted.append(reference(name, number, np.arange(SIZE) + 1))
+    zeros = np.zeros((SIZE, len(wanted)))
+    for run in (stepped.on(executor="numpy"), stepped.on(executor="planes", depth=1)):
+        for column, found in enumerate(run.advance({"u": zeros})["u"].T):
+            name = list(OPERATORS)[column // 2]
+            np.testing.assert_allclose(found, wanted[column], rtol=1e-13, err_msg=name)
 
 
 # Truth values.
