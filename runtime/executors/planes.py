@@ -12,6 +12,7 @@ the plane must lie in the field.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,7 @@ class PlanesLaunch:
     """
 
     def __init__(self, kernel: KernelOp, arguments: Sequence[Any]):
+        self.kernel = kernel
         self.images = None if kernel.beyond is None else PlaneImages(kernel, kernel.beyond)
         self.stages, self.stream, self.bounds = kernel.stages, kernel.stream_axis, kernel.bounds
         self.rank = kernel.rank
@@ -101,6 +103,13 @@ class PlanesLaunch:
         self.frame = self.section(frame_of(kernel, self.boxes), 0)
         self.placed: dict[tuple[StencilBoundsAttr, tuple[int, ...]], tuple[slice, ...]] = {}
         self.placed_in_fields: dict[tuple[SSAValue, StencilBoundsAttr], tuple[slice, ...]] = {}
+
+    def on(self, arguments: Sequence[Any]) -> PlanesLaunch:
+        """A launch of the kernel on other values of its arguments, with empty homes."""
+        made = copy(self)
+        made.values = dict(zip(self.kernel.body.block.args, arguments))
+        made.homes = make_homes(self.kernel)
+        return made
 
     def run(self) -> None:
         """Run all steps; PlaneError where the kernel is wrong."""
@@ -339,13 +348,15 @@ class PlanesLaunch:
         for scalar in stage.scalars:
             value = np.asarray(self.values[scalar], dtype_of(scalar.type))
             arguments.append(np.broadcast_to(value, known.shape))
-        section = self.section(box, plane)
-        placed = coordinates if self.images is None else self.images.coordinates
+        images = self.images
+        placed = coordinates if images is None else images.coordinates
+        # Most stages need no section, which takes as long as their arithmetic.
+        section = self.section(box, plane) if images is not None or stage.index_axes else box
         arguments += [placed(section, axis) for axis in stage.index_axes]
         for cells, result in zip(made, call(self.functions[stage], arguments)):
             cells.data[to], cells.known[to] = result, known
-            if self.images is not None:
-                self.images.set_values(cells, section, to)
+            if images is not None:
+                images.set_values(cells, section, to)
         return made
 
     def tapped(

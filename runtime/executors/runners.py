@@ -205,15 +205,16 @@ class PlanesRunner(PlannedRunner):
     def __init__(self, kernels: ProgramKernels, progress: Progress | None = None):
         super().__init__(kernels, progress)
         self.memory = CellsMemory()
-        self.tiled: dict[str, KernelOp] = {}
+        self.launches: dict[str, PlanesLaunch] = {}
 
     def launch(self, op: LaunchOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """Run a launch plane by plane."""
         name = op.kernel.string_value()
-        if name not in self.tiled:
+        if name not in self.launches:
             module = self.kernels.kernel_module(name)
-            self.tiled[name] = next(k for k in module.ops if isinstance(k, KernelOp))
-        PlanesLaunch(self.tiled[name], operands).run()
+            kernel = next(k for k in module.ops if isinstance(k, KernelOp))
+            self.launches[name] = PlanesLaunch(kernel, operands)
+        self.launches[name].on(operands).run()
         return []
 
     def scratch(self, op: ScratchOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:

@@ -79,7 +79,7 @@ class SimulatedSite:
     def __init__(self, world: World, home: int | None = None):
         self.world, self.number = world, len(world.streams)
         world.streams.append(deque())
-        self.tiled: dict[tuple[ProgramKernels, str], KernelOp] = {}
+        self.tiled: dict[tuple[ProgramKernels, str], PlanesLaunch] = {}
         self.sizes: dict[int, int] = {}
         self.is_closed = False
         self.home = self.number if home is None else home
@@ -129,10 +129,10 @@ class SimulatedSite:
         if (kernels, name) not in self.tiled:
             module = kernels.kernel_module(name)
             kernel = next(each for each in module.ops if isinstance(each, KernelOp))
-            self.tiled[kernels, name] = kernel
-        kernel, given = self.tiled[kernels, name], list(operands)
+            self.tiled[kernels, name] = PlanesLaunch(kernel, operands)
+        launch = self.tiled[kernels, name].on(operands)
         self.world.launched.append((self.number, name))
-        self.put_work(lambda: PlanesLaunch(kernel, given).run())
+        self.put_work(launch.run)
 
     def copy(self, source: MarkedCells, target: MarkedCells) -> None:
         """Copy a buffer, later."""
