@@ -10,7 +10,7 @@ import struct
 from dataclasses import dataclass
 from math import copysign, inf, isfinite
 
-from xdsl.dialects.builtin import IndexType, bf16, f16, f32, f64, i1, i8, i16, i32, i64
+from xdsl.dialects.builtin import IndexType, IntegerType, bf16, f16, f32, f64, i1, i8, i16, i32, i64
 from xdsl.ir import Attribute
 
 
@@ -104,6 +104,9 @@ def wrapped_number(value: int, bits: int) -> int:
 
 def stored_number(value: float, kind: Attribute) -> float:
     """The number of a field's type nearest to a number, of two equally near the even one."""
+    if isinstance(kind, IntegerType) and isfinite(value):
+        bits = CELL_BYTES[kind] * 8
+        return float(min(max(round(value), -(1 << bits - 1)), (1 << bits - 1) - 1))
     if kind == bf16:
         (bits,) = struct.unpack(">I", struct.pack(">f", value))
         if not isfinite(value):

@@ -5,9 +5,9 @@ IR refuses wrong IR instead.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import TypeVar, cast
 
-from xdsl.dialects.builtin import AnyFloat, MemRefType
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType, MemRefType
 from xdsl.dialects.stencil import TempType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.hints import isa
@@ -72,6 +72,13 @@ def temp_element(value: SSAValue) -> Attribute:
     kind = value.type
     assert isa(kind, TempType[Attribute])
     return kind.element_type
+
+
+def number_attribute(value: float, kind: Attribute) -> FloatAttr | IntegerAttr:
+    """A whole number or a float as an attribute of a type."""
+    if isinstance(kind, IntegerType):
+        return IntegerAttr(int(value), cast(IntegerType, kind))
+    return FloatAttr(value, float_type(kind))
 
 
 def float_type(kind: Attribute) -> AnyFloat:

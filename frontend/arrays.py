@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from timetile.dialects.cell_types import FIELD_DTYPES
+from timetile.frontend.field_types import ARRAY_DTYPES
 from timetile.passes.targets.hardware import VECTOR_BYTES
 from timetile.runtime.host.arrays import is_contiguous, is_numpy_array, is_on_device
 
 
 def check_array(name: str, array: object) -> None:
-    """Raise TypeError unless `array` is an array of floats accepted by programs."""
+    """Raise TypeError unless `array` is an array of numbers accepted by programs."""
     if isinstance(array, np.ma.MaskedArray):
         raise TypeError(
             f"{name} is masked, and the mask would be ignored; pass a plain array, as a.filled(0)"
@@ -29,10 +29,10 @@ def check_array(name: str, array: object) -> None:
             f"{name} has complex elements, and fields are of real numbers; pass the real and the "
             "imaginary parts as two fields, a.real.copy() and a.imag.copy()"
         )
-    if type_of(array) not in FIELD_DTYPES:
+    if type_of(array) not in ARRAY_DTYPES:
         raise TypeError(
-            f"{name} has elements of {type_of(array)}, and fields are of float64, float32, float16 "
-            "or bfloat16; pass a.astype(np.float64)"
+            f"{name} has elements of {type_of(array)}, and fields are of "
+            f"{', '.join(ARRAY_DTYPES)}; pass a.astype(np.float64)"
         )
 
 

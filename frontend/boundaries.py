@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.ir import Attribute
-
-from timetile.dialects.cell_types import stored_number
+from timetile.dialects.cell_types import stored_number, wrapped_number
 from timetile.dialects.temporal.boundary import BoundaryAttr, Kind
 from timetile.frontend.errors import error
+from timetile.frontend.field_types import ARRAY_DTYPES, bits_of, holds_integers, in_range
 
 
 @dataclass(frozen=True)
@@ -147,11 +146,23 @@ def boundary_attribute(edges: FieldEdges) -> BoundaryAttr:
     return BoundaryAttr(sides[0]) if same else BoundaryAttr(*sides)
 
 
-def stored_boundary(boundary: BoundaryAttr, element: Attribute) -> BoundaryAttr:
-    """A boundary whose numbers are numbers of a field's type."""
+def stored_boundary(boundary: BoundaryAttr, dtype: str) -> BoundaryAttr:
+    """
+    A boundary whose numbers are numbers of a field's type, by NumPy's name. Raises ValueError for a
+    number that no integer of the type is.
+    """
     return BoundaryAttr(
-        *(
-            side if isinstance(side, Kind) else stored_number(side, element)
-            for side in boundary.kinds
-        )
+        *(side if isinstance(side, Kind) else stored_side(side, dtype) for side in boundary.kinds)
     )
+
+
+def stored_side(side: float, dtype: str) -> float:
+    """A number beyond an array as a number of the field's type."""
+    if not holds_integers(dtype):
+        return stored_number(side, ARRAY_DTYPES[dtype])
+    known = side.is_integer() and (
+        side in (0, 1) if dtype == "bool" else in_range(int(side), dtype)
+    )
+    if not known:
+        raise ValueError(f"{side} beyond an array is no number of {dtype}; give one of that type")
+    return float(wrapped_number(int(side), 8 if dtype == "bool" else bits_of(dtype)))

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects import arith, stencil
 from xdsl.dialects.builtin import (
     FileLineColLoc,
-    Float32Type,
-    Float64Type,
     FloatAttr,
     IndexType,
     IntAttr,
     IntegerAttr,
+    IntegerType,
     StringAttr,
     f32,
+    f64,
     i1,
     i64,
 )
@@ -26,11 +26,14 @@ from xdsl.irdl import IRDLOperation
 from timetile.dialects.verified import temp_element
 from timetile.frontend.boundaries import FieldEdges, names_scalar
 from timetile.frontend.errors import SourcePlace
+from timetile.frontend.field_types import NUMBER_TYPES, FloatType, bits_of, holds_integers
+from timetile.frontend.number_types import Typed
 from timetile.frontend.operations import (
     COMPARISONS,
     FLOATS,
     INTEGERS,
     LOGIC,
+    UNSIGNED,
     Access,
     Argument,
     Arithmetic,
@@ -41,14 +44,10 @@ from timetile.frontend.operations import (
     Conversion,
     Coordinate,
     Extent,
-    Kind,
     Logic,
     Time,
 )
 from timetile.frontend.steps import walk
-from timetile.frontend.values import Value
-
-FloatType = Float32Type | Float64Type
 
 
 def located(op: Operation, place: SourcePlace) -> Operation:
@@ -58,12 +57,58 @@ def located(op: Operation, place: SourcePlace) -> Operation:
     return op
 
 
-def compared(name: str, left: SSAValue, right: SSAValue) -> Operation:
-    """A comparison of two integers, or of two floats."""
+SCALARS: dict[Attribute, str] = {f32: "float32", f64: "float64"}
+"""The types of scalar arguments."""
+
+
+def compared(name: str, kind: str, left: SSAValue, right: SSAValue) -> Operation:
+    """A comparison of two numbers of a type."""
     of_floats, of_integers = COMPARISONS[name]
-    if left.type == i64:
-        return arith.CmpiOp(left, right, of_integers)
+    if holds_integers(kind):
+        unsigned = kind.startswith("u") and of_integers.startswith("s")
+        return arith.CmpiOp(left, right, f"u{of_integers[1:]}" if unsigned else of_integers)
     return arith.CmpfOp(left, right, of_floats)
+
+
+def conversion(value: SSAValue, source: str, target: str) -> Sequence[Operation]:
+    """
+    The operations of a number of a type as a number of another type, as NumPy converts; none for
+    numbers of one size that differ in the sign only.
+    """
+    if target == "bool":
+        zero = number_operation(0, source)
+        return [zero, compared("not_equal", source, value, zero.result)]
+    made = conversion_of(source, target)
+    if made is None:
+        return []
+    return [made.create(operands=[value], result_types=[NUMBER_TYPES[target]])]
+
+
+def conversion_of(source: str, target: str) -> type[IRDLOperation] | None:
+    """The operation of a conversion to a number; None where the bits stay."""
+    of_whole, to_whole = holds_integers(source), holds_integers(target)
+    unsigned = source == "bool" or source.startswith("u")
+    if not of_whole and not to_whole:
+        return arith.ExtFOp if target == "float64" else arith.TruncFOp
+    if not of_whole:
+        return arith.FPToUIOp if target.startswith("u") else arith.FPToSIOp
+    if not to_whole:
+        return arith.UIToFPOp if unsigned else arith.SIToFPOp
+    if source == "bool":
+        return arith.ExtUIOp
+    if bits_of(target) == bits_of(source):
+        return None
+    if bits_of(target) < bits_of(source):
+        return arith.TruncIOp
+    return arith.ExtUIOp if unsigned else arith.ExtSIOp
+
+
+def number_operation(number: float | int | bool, name: str) -> arith.ConstantOp:
+    """A number of a type."""
+    kind = NUMBER_TYPES[name]
+    if holds_integers(name):
+        return arith.ConstantOp(IntegerAttr(int(number), cast(IntegerType, kind)))
+    return arith.ConstantOp(FloatAttr(rounded_to(float(number), name), cast(FloatType, kind)))
 
 
 class Cell:
@@ -76,7 +121,6 @@ class Cell:
     def __init__(
         self,
         block: Block,
-        element: FloatType,
         shape: Sequence[int],
         fields: Mapping[tuple[str, Time, int], SSAValue],
         scalars: Mapping[str, SSAValue],
@@ -84,57 +128,59 @@ class Cell:
         outside: Sequence[tuple[int, int]],
     ):
         self.edges, self.outside = edges, outside
-        self.block, self.element, self.shape = block, element, shape
+        self.block, self.shape = block, shape
         self.fields, self.scalars = fields, scalars
-        self.made: dict[tuple[str, Kind, tuple[SSAValue, ...]], SSAValue] = {}
+        self.made: dict[tuple[object, ...], SSAValue] = {}
 
-    def results(self, values: Sequence[Value]) -> list[SSAValue]:
+    def results(self, values: Sequence[Typed]) -> list[SSAValue]:
         """The values, computed in the block."""
         done: dict[int, SSAValue] = {}
         for value in walk(values):
             done[id(value)] = self.result(value, [done[id(operand)] for operand in value.operands])
         return [done[id(value)] for value in values]
 
-    def result(self, value: Value, operands: Sequence[SSAValue]) -> SSAValue:
+    def result(self, value: Typed, operands: Sequence[SSAValue]) -> SSAValue:
         """The result of an operation on given operands; an equal earlier operation is reused."""
         if isinstance(value.operation, Argument):
             return self.scalars[value.operation.name]
         # The text of a number tells -0.0 from 0.0.
-        key = repr(value.operation), value.kind, tuple(operands)
+        kinds = tuple(operand.type for operand in value.operands)
+        key = repr(value.operation), value.type, kinds, tuple(operands)
         if key not in self.made:
-            ops = self.operations(value.operation, value.kind, operands)
+            ops = self.operations(value, value.operation, operands)
             for op in ops:
                 self.block.add_op(located(op, value.place))
-            self.made[key] = ops[-1].results[0]
+            # A number without a sign has the bits of a number with a sign.
+            self.made[key] = ops[-1].results[0] if ops else operands[0]
         return self.made[key]
 
     def operations(
-        self, operation: Computed, kind: Kind, operands: Sequence[SSAValue]
+        self, value: Typed, operation: Computed, operands: Sequence[SSAValue]
     ) -> Sequence[Operation]:
         """The operations of a value. The last operation computes the value."""
         match operation:
             case Constant(number=number):
-                return [self.constant(number, kind)]
+                return [number_operation(number, value.type)]
             case Extent(axis=axis):
                 return [arith.ConstantOp(IntegerAttr(self.shape[axis], i64))]
             case Access():
-                return self.access(operation)
+                return self.access(operation, value.type)
             case Coordinate(axis=axis):
                 return self.coordinate(axis)
             case Conversion():
-                convert = arith.UIToFPOp if operands[0].type == i1 else arith.SIToFPOp
-                return [convert(operands[0], self.element)]
+                return conversion(operands[0], value.operands[0].type, value.type)
             case Comparison(name=name):
-                return [compared(name, *operands)]
+                return [compared(name, value.operands[0].type, *operands)]
             case Choice():
                 return [arith.SelectOp(*operands)]
             case Logic(name=name):
                 return [LOGIC[name].build(operands=operands, result_types=[i1])]
             case Arithmetic(name=name):
-                table = FLOATS if kind is Kind.FLOAT else INTEGERS
+                whole = UNSIGNED if value.type.startswith("u") else INTEGERS
+                table = whole if holds_integers(value.type) else FLOATS
                 return [self.arithmetic(table[name], operands)]
 
-    def access(self, read: Access) -> Sequence[Operation]:
+    def access(self, read: Access, kind: str) -> Sequence[Operation]:
         """The number of a field at an offset; beyond the array perhaps a scalar."""
         kept = [axis for axis, offset in enumerate(read.offsets) if offset is not None]
         mapping = kept if len(kept) < len(read.offsets) else None
@@ -142,14 +188,24 @@ class Cell:
         ops: list[Operation] = [
             stencil.AccessOp(self.fields[read.field, read.time, read.version], plain, mapping)
         ]
-        if temp_element(self.fields[read.field, read.time, read.version]) != self.element:
-            ops.append(arith.ExtFOp(ops[0].results[0], self.element))
+        stored = temp_element(self.fields[read.field, read.time, read.version])
+        if kind == "bool":
+            ops += conversion(ops[0].results[0], "int8", "bool")
+        elif stored != NUMBER_TYPES[kind]:
+            cell = ops[0].results[0]
+            wide = arith.ExtFOp.create(operands=[cell], result_types=[NUMBER_TYPES[kind]])
+            ops.append(wide)
         # The last axis outside the array decides about a corner.
         for axis, sides in enumerate(self.edges.get(read.field, ())):
             offset = read.offsets[axis]
             for number, side in enumerate(sides):
                 if offset is None or not names_scalar(side):
                     continue
+                if holds_integers(kind):
+                    raise ValueError(
+                        f"{read.field} has an array of {kind}, and beyond the array a scalar's "
+                        "value, a float; give a number, as timetile.value(0)"
+                    )
                 far = self.outside[axis][number] + (offset if number else -offset)
                 if far <= 0:
                     continue
@@ -163,18 +219,30 @@ class Cell:
                 index, place = self.coordinate(axis)
                 edge = arith.ConstantOp(IntegerAttr(end, i64))
                 test = arith.CmpiOp(place.results[0], edge, "sge" if number else "slt")
-                scalar = self.scalars[str(side)]
+                scalar, cell = self.scalars[str(side)], ops[-1].results[0]
                 ops += [index, place, edge, test]
-                ops.append(arith.SelectOp(test, scalar, ops[-5].results[0]))
+                if scalar.type != cell.type:
+                    ops += conversion(scalar, SCALARS[scalar.type], kind)
+                    scalar = ops[-1].results[0]
+                ops.append(arith.SelectOp(test, scalar, cell))
         return ops
 
     def stored(self, value: SSAValue, kind: Attribute, place: SourcePlace) -> SSAValue:
-        """A value rounded to the type of a field: to f32 first, then to 16 bits."""
+        """
+        A value in the type of a field: a float rounded to f32 first, then to 16 bits, or a truth
+        value as 0 or 1.
+        """
+        if value.type == i1:
+            whole = arith.ExtUIOp.create(operands=[value], result_types=[kind])
+            self.block.add_op(located(whole, place))
+            return whole.results[0]
         for narrower in (f32, kind):
             if value.type != kind and value.type != narrower:
-                rounded = arith.TruncFOp(value, narrower)
+                widens = value.type == f32 and kind == f64
+                made = arith.ExtFOp if widens else arith.TruncFOp
+                rounded = made.create(operands=[value], result_types=[narrower])
                 self.block.add_op(located(rounded, place))
-                value = rounded.result
+                value = rounded.results[0]
         return value
 
     def arithmetic(self, kind: type[IRDLOperation], operands: Sequence[SSAValue]) -> Operation:
@@ -183,19 +251,6 @@ class Cell:
         if "fastmath" in kind.get_irdl_definition().properties:
             fast["fastmath"] = arith.FastMathFlagsAttr("none")
         return kind.create(operands=operands, result_types=[operands[0].type], properties=fast)
-
-    def constant(self, number: float | int | bool, kind: Kind) -> Operation:
-        """A number."""
-        if kind is Kind.FLOAT:
-            return arith.ConstantOp(FloatAttr(self.rounded(float(number)), self.element))
-        return arith.ConstantOp(IntegerAttr(int(number), i1 if kind is Kind.BOOLEAN else i64))
-
-    def rounded(self, number: float) -> float:
-        """A Python number in the fields' type: infinite beyond the greatest number, as in NumPy."""
-        if isinstance(self.element, Float64Type):
-            return number
-        with np.errstate(over="ignore"):
-            return float(np.float32(number))
 
     def coordinate(self, axis: int) -> Sequence[Operation]:
         """The place of the cell along an axis."""
@@ -207,3 +262,11 @@ class Cell:
             },
         )
         return [index, arith.IndexCastOp(index.results[0], i64)]
+
+
+def rounded_to(number: float, name: str) -> float:
+    """A Python number in a float type: infinite beyond the greatest number, as in NumPy."""
+    if name == "float64":
+        return number
+    with np.errstate(over="ignore"):
+        return float(np.float32(number))

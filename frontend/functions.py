@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from timetile.frontend.errors import error
-from timetile.frontend.operations import Argument, Coordinate, Extent, Kind
+from timetile.frontend.operations import Argument, Coordinate, Extent
 from timetile.frontend.values import Value, choice
 
 MOST_AXES = 3
@@ -25,7 +25,7 @@ def coordinate(axis: int) -> Value:
     The cell's place along an axis of the arrays, an integer from 0 on: equal to
     `np.indices(u.shape)[axis]`. Raises StencilError for an axis other than 0 to 2.
     """
-    return Value(Coordinate(checked_axis(axis)), Kind.INTEGER)
+    return Value(Coordinate(checked_axis(axis)))
 
 
 def extent(axis: int) -> Value:
@@ -33,7 +33,7 @@ def extent(axis: int) -> Value:
     The number of cells of the arrays along an axis, an integer: `u.shape[axis]`. Raises
     StencilError for an axis other than 0 to 2.
     """
-    return Value(Extent(checked_axis(axis)), Kind.INTEGER)
+    return Value(Extent(checked_axis(axis)))
 
 
 def step() -> Value:
@@ -41,7 +41,7 @@ def step() -> Value:
     The number of the step, an integer, equal for all cells: from `first_step` of a run on, 0 unless
     given.
     """
-    return Value(Argument(STEP), Kind.INTEGER)
+    return Value(Argument(STEP))
 
 
 def checked_axis(axis: object) -> int:

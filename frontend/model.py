@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, Unpack, cast
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from timetile.dialects.cell_types import CELL_TYPES, FIELD_DTYPES
+from timetile.dialects.cell_types import CELL_TYPES
 from timetile.frontend.arrays import check_array, shape_of, type_of
-from timetile.frontend.field_types import DType, FieldTypes, elements_of
+from timetile.frontend.field_types import ARRAY_DTYPES, DType, FieldTypes, computing_type
 from timetile.frontend.functions import STEP
 from timetile.frontend.keeping import keeper_of
-from timetile.frontend.module import computing_type, module_of
+from timetile.frontend.module import module_of
 from timetile.frontend.numbers import NumberKey, NumberProgram
 from timetile.frontend.options import Options
 from timetile.frontend.runs import State, StateRun, checked_series
@@ -50,7 +50,7 @@ class Model:
     ```
 
     A state has one array for each field, by name. Arrays are of NumPy, of JAX, or of CuPy, PyTorch
-    and the like in GPU memory, of float64, float32, float16 or bfloat16, and of one shape; the
+    and the like in GPU memory, of floats, integers or truth values, and of one shape; the
     array of a field without some axis lacks the axis. A field read one step earlier has a second
     array, `"u.prev"`; without the second array the field was equal a step earlier.
 
@@ -118,12 +118,12 @@ class Model:
             )
         types = self._types(dtype)
         for name in types.values():
-            if name not in FIELD_DTYPES:
-                known = ", ".join(FIELD_DTYPES)
+            if name not in ARRAY_DTYPES:
+                known = ", ".join(ARRAY_DTYPES)
                 raise ValueError(f"the type of a field is one of {known}; got {name!r}")
         if min(shape) < 1:
             raise ValueError(f"arrays of shape {shape} have no cells; pass some along each axis")
-        return module_of(self.step, shape, elements_of(types))
+        return module_of(self.step, shape, types)
 
     def _types(self, dtype: DType | FieldTypes) -> FieldTypes:
         """The type of each field."""
@@ -290,7 +290,7 @@ class Model:
         self._check_mapping(state)
         self._check_names(state, scalars)
         shape, types = self._shape(state)
-        kind = computing_type(elements_of(types).values())
+        kind = computing_type(types.values())
         numbers = {name: checked_scalar(name, scalars[name], kind) for name in self.step.scalars}
         given = {name: scalars[name] for name in self.step.series if name != STEP}
         dtype = CELL_TYPES[kind].dtype

@@ -4,7 +4,7 @@ buffers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
 from xdsl.dialects import arith, memref, scf, stencil
 from xdsl.dialects.builtin import (
@@ -13,19 +13,19 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     MemRefType,
     ModuleOp,
-    f32,
-    f64,
     i64,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from timetile.frontend.boxes import needed_boxes
-from timetile.frontend.cells import FloatType, located
+from timetile.frontend.cells import located
+from timetile.frontend.field_types import FieldTypes, computing_type, elements_of, stored_type
 from timetile.frontend.functions import STEP
 from timetile.frontend.operations import Time
 from timetile.frontend.statements import Buffer, Statements, crossing, hint, spelled
 from timetile.frontend.steps import Step
+from timetile.frontend.typed_values import TypedStep
 
 
 def buffers_of(step: Step) -> list[Buffer]:
@@ -48,12 +48,12 @@ def shape_of(step: Step, name: str, shape: Sequence[int]) -> tuple[int, ...]:
 class StepBuilder:
     """
     Builds the function of a step for arrays of one shape, with elements of a type for each field.
-    Values are of the widest type.
     """
 
-    def __init__(self, step: Step, shape: Sequence[int], elements: Mapping[str, Attribute]):
-        self.step, self.shape, self.elements = step, tuple(shape), elements
-        self.element = element = computing_type(elements.values())
+    def __init__(self, step: Step, shape: Sequence[int], types: FieldTypes):
+        self.step, self.shape, self.elements = step, tuple(shape), elements_of(types)
+        self.typed = TypedStep(step, types)
+        element = computing_type(types.values())
         self.buffers = buffers_of(step)
         self.carried = [buffer for buffer in self.buffers if buffer[0] in step.written]
         kinds: list[Attribute] = [self.field_type(name) for name, _ in self.buffers]
@@ -109,9 +109,7 @@ class StepBuilder:
             body.add_op(located(number, self.step.place))
             self.scalars[name] = number.res
         fields = {**inner, **self.held()}
-        statements = Statements(
-            self.step, self.shape, self.element, self.elements, fields, self.scalars
-        )
+        statements = Statements(self.typed, self.shape, fields, self.scalars)
         statements.carry_over(body)
         statements.fill(body, self.step.body)
         body.add_op(scf.YieldOp(*(inner[self.following(buffer)] for buffer in self.carried)))
@@ -122,7 +120,8 @@ class StepBuilder:
         boxes = needed_boxes(self.step, self.shape)
         for name in crossing(self.step.body):
             bounds = stencil.StencilBoundsAttr.from_bounds(boxes[name])
-            alloc = stencil.AllocOp.build(result_types=[stencil.FieldType(bounds, self.element)])
+            kind = stored_type(self.typed.temporary(name))
+            alloc = stencil.AllocOp.build(result_types=[stencil.FieldType(bounds, kind)])
             self.entry.add_op(located(alloc, self.step.temporaries[name].place))
             alloc.results[0].name_hint = hint((name, Time.INSIDE))
             found[name, Time.INSIDE] = alloc.results[0]
@@ -135,14 +134,9 @@ class StepBuilder:
         return name, {Time.NOW: Time.NEXT, Time.NEXT: last, Time.PREV: Time.NOW}[level]
 
 
-def computing_type(elements: Iterable[Attribute]) -> FloatType:
-    """The type of the values of a step: f64 if a field is of f64, otherwise f32."""
-    return f64 if f64 in elements else f32
-
-
-def module_of(step: Step, shape: Sequence[int], elements: Mapping[str, Attribute]) -> ModuleOp:
+def module_of(step: Step, shape: Sequence[int], types: FieldTypes) -> ModuleOp:
     """
     The stencil program of a step for arrays of a shape, with elements of a type for each field.
-    Raises ValueError for too small arrays.
+    Raises ValueError for too small arrays, StencilError for an operation that the types lack.
     """
-    return StepBuilder(step, shape, elements).module()
+    return StepBuilder(step, shape, types).module()

@@ -4,26 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects import stencil
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from timetile.dialects.cell_types import FIELD_DTYPES
 from timetile.dialects.temporal import ReduceOp, Reduction
 from timetile.frontend.arrays import seen_by_program, type_of
 from timetile.frontend.boxes import Box, farthest_reads, reads_of_temporaries
 from timetile.frontend.cells import located
 from timetile.frontend.errors import StencilError
-from timetile.frontend.module import computing_type
+from timetile.frontend.field_types import (
+    DType,
+    FieldTypes,
+    computing_type,
+    elements_of,
+    stored_type,
+)
 from timetile.frontend.operations import Access, Argument, Time
 from timetile.frontend.options import Options
 from timetile.frontend.runs import StateRun
 from timetile.frontend.statements import Buffer, Statements, hint, reads_of, spelled
 from timetile.frontend.steps import Step, walk
 from timetile.frontend.symbols import Held, StepStatement
+from timetile.frontend.typed_values import TypedStep
 from timetile.frontend.values import Value
 from timetile.runtime.program.compile import compile as compile_program
 from timetile.runtime.program.compiled_program import CompiledProgram
@@ -56,7 +62,7 @@ def structure(statements: Sequence[StepStatement]) -> tuple[object, ...]:
     for value in walk(values):
         numbers[id(value)] = len(numbers)
         operands = tuple(numbers[id(operand)] for operand in value.operands)
-        found.append((repr(value.operation), value.kind, operands))
+        found.append((repr(value.operation), operands))
     return (*found, *(numbers[id(value)] for value in values))
 
 
@@ -73,15 +79,17 @@ def number_program(
     now.
     """
     body = (*held, Held(ALL_CELLS, value, value.place))
-    elements = {name: FIELD_DTYPES[type_of(run.arrays[name, Time.NOW])] for name in run.step.fields}
-    key = (kind, structure(body), run.shape, *elements.values())
+    types: dict[str, DType] = {
+        name: cast(DType, type_of(run.arrays[name, Time.NOW])) for name in run.step.fields
+    }
+    key = (kind, structure(body), run.shape, *types.values())
     if key not in known:
         step = replace(
             run.step, name=f"{run.step.name}_{kind}", body=body, reach=None, series=(), aliases={}
         )
         for made in body:
             check_value(run.step, made.value)
-        module, buffers = module_of_number(step, kind, run.shape, elements)
+        module, buffers = module_of_number(step, kind, run.shape, types)
         # The sweep is a single step, whatever the depth of the step's own kernels.
         chosen = options.copy()
         chosen["depth"] = None
@@ -131,10 +139,11 @@ def box_of_value(step: Step, shape: Sequence[int]) -> Box:
 
 
 def module_of_number(
-    step: Step, kind: Reduction, shape: tuple[int, ...], elements: Mapping[str, Attribute]
+    step: Step, kind: Reduction, shape: tuple[int, ...], types: FieldTypes
 ) -> tuple[ModuleOp, list[Buffer]]:
     """The program of a number, and the buffers among its arguments."""
-    box, element = box_of_value(step, shape), computing_type(elements.values())
+    box, element = box_of_value(step, shape), computing_type(types.values())
+    typed, elements = TypedStep(step, types, [ALL_CELLS]), elements_of(types)
     buffers = list(
         dict.fromkeys(read[:2] for read in reads_of(step.statements) if read[1] is not Time.INSIDE)
     )
@@ -146,7 +155,8 @@ def module_of_number(
     kinds += [element for _ in step.scalars]
     entry = Block(arg_types=kinds)
     cells = stencil.StencilBoundsAttr.from_bounds(box)
-    held = stencil.AllocOp.build(result_types=[stencil.FieldType(cells, element)])
+    result = stored_type(typed.temporary(ALL_CELLS))
+    held = stencil.AllocOp.build(result_types=[stencil.FieldType(cells, result)])
     fields: dict[Buffer, SSAValue] = dict(zip(buffers, entry.args))
     for buffer, argument in fields.items():
         argument.name_hint = hint(buffer)
@@ -155,11 +165,11 @@ def module_of_number(
     for name, argument in scalars.items():
         argument.name_hint = spelled(name)
     entry.add_op(held)
-    statements = Statements(step, shape, element, elements, fields, scalars, {ALL_CELLS: box})
+    statements = Statements(typed, shape, fields, scalars, {ALL_CELLS: box})
     statements.fill(entry, step.body)
     number = ReduceOp(kind, held.results[0], cells)
     entry.add_ops([located(number, step.place), ReturnOp(number.result)])
-    function = FuncOp(spelled(step.name), (kinds, [element]), Region(entry))
+    function = FuncOp(spelled(step.name), (kinds, [result]), Region(entry))
     module = ModuleOp([located(function, step.place)])
     module.verify()
     return module, buffers

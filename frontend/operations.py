@@ -3,21 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum, StrEnum, auto
+from enum import StrEnum
 
 from xdsl.dialects import arith, math
 from xdsl.irdl import IRDLOperation
-
-
-class Kind(Enum):
-    """
-    The kind of a cell's value: a float of the fields' type, an integer of 64 bits, or a truth
-    value.
-    """
-
-    FLOAT = auto()
-    INTEGER = auto()
-    BOOLEAN = auto()
 
 
 class Time(StrEnum):
@@ -38,7 +27,7 @@ Offset = tuple[int | None, ...]
 
 @dataclass(frozen=True)
 class Constant:
-    """A number of Python: a float, an integer of 64 bits, or a truth value."""
+    """A number of Python: a float, an integer, or a truth value."""
 
     number: float | int | bool
 
@@ -78,8 +67,22 @@ class Extent:
 
 
 @dataclass(frozen=True)
+class NamedCall:
+    """A function of the operands by NumPy's name, before types are known."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Cast:
+    """The operand as a number of a type, asked for by its name: `uint8`."""
+
+    dtype: str
+
+
+@dataclass(frozen=True)
 class Conversion:
-    """The operand as a float."""
+    """The operand as a number of the value's type."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ class Logic:
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """A number: a name of FLOATS or INTEGERS, by the kind of the result."""
+    """A number: a name of FLOATS or INTEGERS, by the type of the result."""
 
     name: str
 
@@ -115,6 +118,9 @@ Computed = (
 
 Operation = Argument | Computed
 """What a value of a cell is."""
+
+Traced = Argument | Constant | Access | Coordinate | Extent | Choice | NamedCall | Cast
+"""What a value of a cell is while the step is traced."""
 
 
 FLOATS: dict[str, type[IRDLOperation]] = {
@@ -168,8 +174,27 @@ INTEGERS: dict[str, type[IRDLOperation]] = {
     "maximum": arith.MaxSIOp,
     "minimum": arith.MinSIOp,
     "floor_divide": arith.FloorDivSIOp,
+    "fmod": arith.RemSIOp,
+    "left_shift": arith.ShLIOp,
+    "right_shift": arith.ShRSIOp,
+    "bitwise_and": arith.AndIOp,
+    "bitwise_or": arith.OrIOp,
+    "bitwise_xor": arith.XOrIOp,
 }
-"""Operations with an integer result if all operands are integers: those of coordinates."""
+"""Operations with an integer result if all operands are integers."""
+
+UNSIGNED: dict[str, type[IRDLOperation]] = {
+    **INTEGERS,
+    "maximum": arith.MaxUIOp,
+    "minimum": arith.MinUIOp,
+    "floor_divide": arith.DivUIOp,
+    "fmod": arith.RemUIOp,
+    "right_shift": arith.ShRUIOp,
+}
+"""Operations of integers without a sign, by the names of INTEGERS."""
+
+WHOLE = frozenset({*INTEGERS, "remainder", "invert"}) - {"fmod"}
+"""NumPy's names of functions of integers."""
 
 COMPARISONS: dict[str, tuple[str, str]] = {
     "less": ("olt", "slt"),

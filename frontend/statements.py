@@ -11,11 +11,13 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from timetile.frontend.boundaries import boundary_attribute, stored_boundary
 from timetile.frontend.boxes import Box, box_of, carried_over, far_outside, needed_boxes
-from timetile.frontend.cells import Cell, FloatType, located
+from timetile.frontend.cells import Cell, located
 from timetile.frontend.errors import SourcePlace
+from timetile.frontend.field_types import elements_of, stored_type
 from timetile.frontend.operations import Access, Argument, Time
 from timetile.frontend.steps import Step, walk
 from timetile.frontend.symbols import Assignment, Held, RepeatedBody, StepStatement, flat
+from timetile.frontend.typed_values import TypedStep
 from timetile.passes.raising.cells import BOUNDARY
 from timetile.passes.raising.recurrences import SNAPSHOT
 
@@ -76,22 +78,23 @@ class Group:
 @dataclass
 class Statements:
     """
-    Emits the statements of a step over arrays of a shape. `element` is the type of values,
-    `elements` the type of each field's cells, `fields` are the fields by name and time level, and
-    `scalars` the numbers by name.
+    Emits the statements of a step over arrays of a shape. `typed` has the types of values and
+    fields, `fields` are the fields by name and time level, and `scalars` the numbers by name.
     """
 
-    step: Step
+    typed: TypedStep
     shape: tuple[int, ...]
-    element: FloatType
-    elements: Mapping[str, Attribute]
     fields: Mapping[Buffer, SSAValue]
     scalars: Mapping[str, SSAValue]
     asked: Mapping[str, Box] = field(default_factory=dict[str, Box])
     """The cells needed of temporaries by others than the statements."""
     needed: dict[str, Box] = field(init=False)
+    step: Step = field(init=False)
+    elements: Mapping[str, Attribute] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.step = self.typed.step
+        self.elements = elements_of(self.typed.types)
         self.needed = needed_boxes(self.step, self.shape, self.asked)
 
     def known_as(self, read: Read) -> Read:
@@ -160,7 +163,7 @@ class Statements:
         load = stencil.LoadOp(self.fields[read[:2]])
         if read[0] in self.step.edges:
             boundary = boundary_attribute(self.step.edges[read[0]])
-            load.attributes[BOUNDARY] = stored_boundary(boundary, self.elements[read[0]])
+            load.attributes[BOUNDARY] = stored_boundary(boundary, self.typed.types[read[0]])
         if read[1] is Time.NEXT:
             load.attributes[SNAPSHOT] = UnitAttr()
         block.add_op(located(load, place))
@@ -199,7 +202,7 @@ class Statements:
         """The apply of a group of statements."""
         found = reads_of(made)
         reads = list(dict.fromkeys(map(self.known_as, found)))
-        values = [item.value for item in made]
+        values = [self.typed.stored(item) for item in made]
         used = {value.operation for value in walk(values)}
         edges = self.step.edges
         beyond = {side for name, *_ in reads for sides in edges.get(name, ()) for side in sides}
@@ -215,13 +218,15 @@ class Statements:
             for item in made
             if isinstance(item, Held)
         ] or [((0, 0),) * self.step.rank]
-        cell = Cell(block, self.element, self.shape, fields, numbers, edges, outside[0])
+        cell = Cell(block, self.shape, fields, numbers, edges, outside[0])
         hints = [hint(read[:2]) for read in reads]
         hints += [spelled(name).replace(" ", "_") for name in scalars]
         for text, argument in zip(hints, block.args):
             argument.name_hint = text
         kinds = [
-            self.elements[item.field] if isinstance(item, Assignment) else self.element
+            self.elements[item.field]
+            if isinstance(item, Assignment)
+            else stored_type(self.typed.temporary(item.name))
             for item in made
         ]
         computed = zip(cell.results(values), kinds, made)

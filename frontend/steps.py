@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol, Self, TypeVar
 
 from timetile.frontend.boundaries import FieldEdges
 from timetile.frontend.errors import SourcePlace
 from timetile.frontend.operations import Access, Time
 from timetile.frontend.symbols import Assignment, Held, RepeatedBody, StepStatement, flat
-from timetile.frontend.values import Value
 
 
 @dataclass(frozen=True)
@@ -76,10 +76,22 @@ class Step:
         return f"{self.name} ({self.place.file}:{self.place.line})"
 
 
-def walk(values: Sequence[Value]) -> Iterator[Value]:
+class HasOperands(Protocol):
+    """A value of a cell, traced or with a type."""
+
+    @property
+    def operands(self) -> Sequence[Self]:
+        """The values from which the value is computed."""
+        ...
+
+
+V = TypeVar("V", bound=HasOperands)
+
+
+def walk(values: Sequence[V]) -> Iterator[V]:
     """The values and all their operands: operands first."""
     seen: set[int] = set()
-    stack = [(value, False) for value in reversed(values)]
+    stack: list[tuple[V, bool]] = [(value, False) for value in reversed(values)]
     while stack:
         value, ready = stack.pop()
         if ready:

@@ -13,7 +13,7 @@ from timetile.frontend.numbers import NumberKey, NumberProgram, number_program
 from timetile.frontend.options import Options
 from timetile.frontend.runs import StateRun
 from timetile.frontend.symbols import RECORDING, Field, Recorder, Scalar
-from timetile.frontend.values import Value, as_float, lifted
+from timetile.frontend.values import Value, lifted
 from timetile.runtime.program.pieces import checked_count
 
 
@@ -38,7 +38,7 @@ def number_of_cells(kind: Reduction, value: Value | float) -> Any:
             f"condition, as advance(state, 1000, every=10, until=lambda u: timetile.{kind}("
             "u.next[0]) < 1)"
         )
-    return found.number(kind, as_float(lifted(value)))
+    return found.number(kind, lifted(value))
 
 
 def maximum(value: Value | float) -> Any:

@@ -11,8 +11,8 @@ from typing import Any, TypeGuard, cast
 import numpy as np
 
 from timetile.frontend.errors import SourcePlace, current_place, error
-from timetile.frontend.operations import Access, Argument, Kind, Offset, Time
-from timetile.frontend.values import Value, as_float, lifted
+from timetile.frontend.operations import Access, Argument, Offset, Time
+from timetile.frontend.values import Value, lifted
 from timetile.frontend.whole_fields import WholeField
 
 Index = int | None | tuple[int | None, ...]
@@ -151,7 +151,7 @@ class Recorder:
             self.check_next(name, any(plain))
             version = self.versions[name]
             self.read_next.add((name, version))
-        return Value(Access(name, time, plain, version), Kind.FLOAT)
+        return Value(Access(name, time, plain, version))
 
     def check_axes(self, name: str, text: str, offsets: Offset) -> None:
         """
@@ -183,7 +183,7 @@ class Recorder:
 
     def assign(self, name: str, region: Region | None, value: object) -> None:
         """A new value for the cells of a field."""
-        given, version = as_float(lifted(value)), self.versions[name]
+        given, version = lifted(value), self.versions[name]
         known = self.is_assigned(name) and not self.around
         if region is None and known and (name, version) not in self.read_next:
             before = next(made for made in reversed(self.assignments) if made.field == name)
@@ -199,7 +199,7 @@ class Recorder:
         """A value of the step for every cell, under a new name."""
         number = sum(isinstance(made, Held) for made in self.statements)
         name = f"temporary {number}"
-        self.body.append(Held(name, as_float(lifted(value)), current_place()))
+        self.body.append(Held(name, lifted(value), current_place()))
         self.holders[name] = self.body
         return name
 
@@ -372,7 +372,7 @@ class Series(WholeField):
                 f"{self._name}[{step!r}] is the number of another step; write {self._name}[0], the "
                 "present step's, and shift the series"
             )
-        return Value(Argument(self._name), Kind.FLOAT)
+        return Value(Argument(self._name))
 
 
 class Scalar(Value):
@@ -383,4 +383,4 @@ class Scalar(Value):
     __slots__ = ()
 
     def __init__(self, name: str):
-        super().__init__(Argument(name), Kind.FLOAT)
+        super().__init__(Argument(name))

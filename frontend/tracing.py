@@ -18,6 +18,7 @@ from timetile.frontend.errors import (
     place_of_function,
     place_of_traceback,
 )
+from timetile.frontend.field_types import DType
 from timetile.frontend.functions import STEP
 from timetile.frontend.operations import Access, Argument, Coordinate, Extent, Time
 from timetile.frontend.random_numbers import RandomNumbers
@@ -31,6 +32,10 @@ from timetile.frontend.symbols import (
     Scalar,
     Series,
 )
+from timetile.frontend.typed_values import TypedStep
+
+TRIED: tuple[DType, ...] = ("float64", "int64", "bool")
+"""Types of arrays for which a step may be right."""
 
 TAKEN = {
     "state": "advance", "steps": "advance", "stream": "advance", "every": "snapshots",
@@ -153,6 +158,7 @@ def traced(function: Callable[..., object], reach: int | None, boundary: Boundar
     drawn.check(place)
     fields = [name for name, symbol in symbols.items() if isinstance(symbol, Field)]
     check_closed(recorder)
+    check_types(recorder, function.__name__, symbols, place)
     if not recorder.assignments or recorder.rank is None:
         raise StencilError("the step assigns no new values; write u.next = ...", place)
     for made in recorder.assignments:
@@ -177,6 +183,30 @@ def traced(function: Callable[..., object], reach: int | None, boundary: Boundar
     )
     check(step, fields)
     return step
+
+
+def check_types(
+    recorder: Recorder,
+    name: str,
+    symbols: Mapping[str, Field | Scalar | Series],
+    place: SourcePlace,
+) -> None:
+    """
+    Raise StencilError for statements that are wrong for arrays of every type: the error for arrays
+    of floats.
+    """
+    step = Step(
+        name, place, recorder.rank or 1, dict.fromkeys(symbols, ()), (), tuple(recorder.statements),
+        frozenset(), None,
+    )  # fmt: skip
+    wrong: StencilError | None = None
+    for kind in TRIED:
+        try:
+            return TypedStep(step, dict.fromkeys(step.fields, kind)).check()
+        except StencilError as problem:
+            wrong = wrong or problem
+    assert wrong is not None
+    raise wrong
 
 
 def series_of(

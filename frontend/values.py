@@ -11,18 +11,15 @@ from timetile.frontend.errors import SourcePlace, current_place, error
 from timetile.frontend.operations import (
     COMPARISONS,
     FLOATS,
-    INTEGERS,
     LOGIC,
     ONE_OPERAND,
     SAME,
-    Arithmetic,
+    WHOLE,
+    Cast,
     Choice,
-    Comparison,
     Constant,
-    Conversion,
-    Kind,
-    Logic,
-    Operation,
+    NamedCall,
+    Traced,
 )
 from timetile.runtime.host.arrays import is_numpy_array
 
@@ -44,16 +41,6 @@ HINTS = {
 }
 """Corrections for functions of NumPy missing in steps."""
 
-TRUTH = {
-    "add": "bitwise_or",
-    "multiply": "bitwise_and",
-    "maximum": "bitwise_or",
-    "minimum": "bitwise_and",
-    "fmax": "bitwise_or",
-    "fmin": "bitwise_and",
-}
-"""What NumPy's arithmetic makes of two truth values."""
-
 MOST_INTEGER = 2**63 - 1
 CHOICE = "write timetile.where(condition, a, b)"
 
@@ -66,10 +53,10 @@ class Value:
     chooses.
     """
 
-    __slots__ = ("kind", "operands", "operation", "place")
+    __slots__ = ("operands", "operation", "place")
 
-    def __init__(self, operation: Operation, kind: Kind, operands: Sequence[Value] = ()):
-        self.operation, self.kind, self.operands = operation, kind, tuple(operands)
+    def __init__(self, operation: Traced, operands: Sequence[Value] = ()):
+        self.operation, self.operands = operation, tuple(operands)
         self.place: SourcePlace = current_place()
 
     # Operators.
@@ -101,8 +88,26 @@ class Value:
     def __floordiv__(self, other: Value | int) -> Value:
         return made("floor_divide", self, other)
 
-    def __mod__(self, other: int) -> Value:
+    def __rfloordiv__(self, other: int) -> Value:
+        return made("floor_divide", other, self)
+
+    def __mod__(self, other: Value | int) -> Value:
         return made("remainder", self, other)
+
+    def __rmod__(self, other: int) -> Value:
+        return made("remainder", other, self)
+
+    def __lshift__(self, other: Value | int) -> Value:
+        return made("left_shift", self, other)
+
+    def __rlshift__(self, other: int) -> Value:
+        return made("left_shift", other, self)
+
+    def __rshift__(self, other: Value | int) -> Value:
+        return made("right_shift", self, other)
+
+    def __rrshift__(self, other: int) -> Value:
+        return made("right_shift", other, self)
 
     def __pow__(self, other: Value | float) -> Value:
         return made("power", self, other)
@@ -140,19 +145,26 @@ class Value:
     def __hash__(self) -> int:
         return id(self)
 
-    def __and__(self, other: Value | bool) -> Value:
+    def __and__(self, other: Value | int) -> Value:
         return made("bitwise_and", self, other)
 
-    def __or__(self, other: Value | bool) -> Value:
+    def __or__(self, other: Value | int) -> Value:
         return made("bitwise_or", self, other)
 
-    def __xor__(self, other: Value | bool) -> Value:
+    def __xor__(self, other: Value | int) -> Value:
         return made("bitwise_xor", self, other)
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def __invert__(self) -> Value:
-        return made("logical_not", self)
+        return made("invert", self)
+
+    def astype(self, dtype: Any) -> Value:
+        """
+        The value as a number of another type, as NumPy converts: `u[0].astype(np.int32)`. Raises
+        StencilError for a type that no value of a cell has.
+        """
+        return cast_of(self, dtype)
 
     # NumPy's functions.
 
@@ -209,12 +221,12 @@ class Value:
 def constant(value: float | int | bool) -> Value:
     """A number of Python or NumPy as a value."""
     if isinstance(value, bool | np.bool_):
-        return Value(Constant(bool(value)), Kind.BOOLEAN)
+        return Value(Constant(bool(value)))
     if isinstance(value, int | np.integer):
         if not -MOST_INTEGER - 1 <= int(value) <= MOST_INTEGER:
             raise error(f"{value} has more than 64 bits; write a float")
-        return Value(Constant(int(value)), Kind.INTEGER)
-    return Value(Constant(float(value)), Kind.FLOAT)
+        return Value(Constant(int(value)))
+    return Value(Constant(float(value)))
 
 
 def lifted(value: object) -> Value:
@@ -239,51 +251,40 @@ def lifted(value: object) -> Value:
     )
 
 
-def as_float(value: Value) -> Value:
-    """A value as a float."""
-    if value.kind is Kind.FLOAT:
-        return value
-    if isinstance(value.operation, Constant):
-        return constant(float(value.operation.number))
-    return Value(Conversion(), Kind.FLOAT, (value,))
+CAST_TYPES = (
+    "float64", "float32", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8",
+    "bool",
+)  # fmt: skip
+"""The types of a cell's values, by NumPy's names."""
 
 
-def number_of(value: Value) -> float | int | None:
-    """The number of a constant; None for other values."""
-    return value.operation.number if isinstance(value.operation, Constant) else None
+def cast_of(value: Value, dtype: Any) -> Value:
+    """A value as a number of another type. Raises StencilError for an unknown type."""
+    try:
+        name = np.dtype(dtype).name
+    except TypeError:
+        name = repr(dtype)
+    if name not in CAST_TYPES:
+        raise error(
+            f"a value of a cell has no type {name}; write astype with one of "
+            f"{', '.join(CAST_TYPES)}"
+        )
+    return Value(Cast(name), (value,))
+
+
+KNOWN = {*FLOATS, *COMPARISONS, *LOGIC, *SAME, *WHOLE, "logical_not", "power", "square"}
+"""NumPy's names of functions in steps."""
+
+TWO_OPERANDS = {*COMPARISONS, *LOGIC, *SAME, *WHOLE, *FLOATS} - ONE_OPERAND - {"invert"}
 
 
 def made(name: str, *given: object) -> Value:
     """The result of an operation on operands. Raises StencilError for an unknown operation."""
     operands = [lifted(value) for value in given]
-    name = SAME.get(name, name)
-    if name in COMPARISONS:
-        kinds = {value.kind for value in operands}
-        same = operands if kinds == {Kind.INTEGER} else [as_float(value) for value in operands]
-        return Value(Comparison(name), Kind.BOOLEAN, same)
-    if name in LOGIC or name == "logical_not":
-        return logical(name, operands)
-    if name in ("floor_divide", "remainder"):
-        return whole_division(name, operands)
-    if name == "power":
-        return power(*operands)
-    if name == "square":
-        return made("multiply", *[as_integer(operands[0])] * 2)
-    if all(value.kind is Kind.BOOLEAN for value in operands):
-        joined = of_truth_values(name, operands)
-        if joined is not None:
-            return joined
-    elif name in INTEGERS and any(map(is_varying_integer, operands)):
-        operands = [as_integer(value) for value in operands]
-    integers = all(value.kind is Kind.INTEGER for value in operands)
-    if integers and name == "negative":
-        return made("subtract", 0, operands[0])
-    if integers and name in INTEGERS:
-        return Value(Arithmetic(name), Kind.INTEGER, operands)
-    if name not in FLOATS or (name in ONE_OPERAND) != (len(operands) == 1):
+    if name not in KNOWN or (name in TWO_OPERANDS) != (len(operands) == 2):
         way_out = HINTS.get(name, f"it with {', '.join(NUMPY_FUNCTIONS)}")
         raise error(f"np.{name} is not supported in a step; write {way_out}")
-    return Value(Arithmetic(name), Kind.FLOAT, [as_float(value) for value in operands])
+    return Value(NamedCall(name), operands)
 
 
 def clipped(a: object, a_min: object = None, a_max: object = None, **options: object) -> Value:
@@ -298,85 +299,6 @@ def clipped(a: object, a_min: object = None, a_max: object = None, **options: ob
     return above if high is None else made("minimum", above, high)
 
 
-def of_truth_values(name: str, operands: Sequence[Value]) -> Value | None:
-    """
-    Arithmetic on truth values alone, with NumPy's results: a sum is `|`, and a product is `&`. None
-    for operations whose result is no truth value. Raises StencilError for differences.
-    """
-    if name in ("subtract", "negative"):
-        raise error(
-            "conditions have no difference, as in NumPy; write a ^ b for conditions that differ, "
-            "~a for the opposite, or timetile.where(a, 1.0, 0.0) for a number"
-        )
-    if name == "absolute":
-        return operands[0]
-    joined = TRUTH.get(name)
-    return None if joined is None else Value(Logic(joined), Kind.BOOLEAN, operands)
-
-
-def is_varying_integer(value: Value) -> bool:
-    """An integer of the cell, as a coordinate. Constants beside truth values become floats."""
-    return value.kind is Kind.INTEGER and number_of(value) is None
-
-
-def as_integer(value: Value) -> Value:
-    """A truth value as 1 or 0; other values as they are."""
-    if value.kind is not Kind.BOOLEAN:
-        return value
-    return Value(Choice(), Kind.INTEGER, (value, constant(1), constant(0)))
-
-
-def logical(name: str, operands: Sequence[Value]) -> Value:
-    """An operation of truth values."""
-    if any(value.kind is not Kind.BOOLEAN for value in operands):
-        raise error(
-            "`&`, `|`, `^` and `~` join conditions; write (a < b) & (b < c), in parentheses"
-        )
-    if name == "logical_not":
-        return Value(Logic("bitwise_xor"), Kind.BOOLEAN, (operands[0], constant(True)))
-    return Value(Logic(name), Kind.BOOLEAN, operands)
-
-
-def whole_division(name: str, operands: Sequence[Value]) -> Value:
-    """`//` and `%` of a coordinate by a positive integer, rounded down as in Python."""
-    value, divisor = operands
-    number = number_of(divisor)
-    if value.kind is not Kind.INTEGER or not isinstance(number, int) or number <= 0:
-        raise error(
-            "`//` and `%` are of a coordinate and a positive int; write np.floor(a / b) for floats"
-        )
-    quotient = Value(Arithmetic("floor_divide"), Kind.INTEGER, operands)
-    return quotient if name == "floor_divide" else value - quotient * number
-
-
-def power(base: Value, exponent: Value) -> Value:
-    """
-    A power: products for a small whole exponent, a root for an exponent of a half. As in NumPy, an
-    integer to the power of a float is a float.
-    """
-    if exponent.kind is Kind.FLOAT:
-        base = as_float(base)
-    base = as_integer(base)
-    number = number_of(exponent)
-    if number == 0.5:
-        return made("sqrt", base)
-    if number is None or number not in range(1, 9):
-        return Value(Arithmetic("power"), Kind.FLOAT, (as_float(base), as_float(exponent)))
-    # In the order of the pass expand-powers: from the highest bit of the exponent down.
-    result = base
-    for bit in f"{int(number):b}"[1:]:
-        result = result * result
-        if bit == "1":
-            result = result * base
-    return result
-
-
 def choice(condition: object, if_true: object, if_false: object) -> Value:
     """One of two values, by a condition; both are computed."""
-    chosen, values = lifted(condition), [lifted(if_true), lifted(if_false)]
-    if chosen.kind is not Kind.BOOLEAN:
-        raise error("where takes a condition first; compare, as timetile.where(u[0] > 0, a, b)")
-    kinds = {value.kind for value in values}
-    if len(kinds) > 1:
-        values = [as_float(value) for value in values]
-    return Value(Choice(), values[0].kind, (chosen, *values))
+    return Value(Choice(), (lifted(condition), lifted(if_true), lifted(if_false)))

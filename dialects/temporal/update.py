@@ -12,6 +12,8 @@ from xdsl.dialects.builtin import (
     IndexType,
     ModuleOp,
     SymbolRefAttr,
+    f32,
+    f64,
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
@@ -37,7 +39,7 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.boxes import CellBox
-from timetile.dialects.cell_types import STORED_TYPES, stored_number
+from timetile.dialects.cell_types import stored_number
 from timetile.dialects.directives import Taps, Values
 from timetile.dialects.series import number_type, verify_series
 from timetile.dialects.syntax import (
@@ -287,10 +289,12 @@ class UpdateOp(IRDLOperation):
 
 
 def verify_numbers(boundary: BoundaryAttr, field: SSAValue) -> None:
-    """VerifyException for a number beyond a field of 16 bits that no cell of the field can hold."""
+    """VerifyException for a number beyond a narrow field that no cell of the field can hold."""
     element = element_type(field)
     for side in boundary.kinds:
-        if element not in STORED_TYPES or isinstance(side, Kind) or side != side:
+        if isinstance(side, Kind) or side != side:
+            continue
+        if element in (f32, f64):
             continue
         if (nearest := stored_number(side, element)) != side:
             raise VerifyException(f"{side} is no number of {element}; write {nearest}")

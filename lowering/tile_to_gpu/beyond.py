@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import groupby
 
-from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Attribute, SSAValue
 
 from timetile.dialects.temporal.boundary import MIRRORS, Kind
 from timetile.dialects.tile import CopiesAttr, KernelOp, LoadOp
-from timetile.dialects.verified import float_type
+from timetile.dialects.verified import number_attribute
 from timetile.lowering.tile_to_gpu.halo_plans import Reach, Sides
 from timetile.lowering.tile_to_gpu.images import has_images
 from timetile.lowering.tile_to_gpu.queues import ExchangePlan, Plane, Position, QueuePlan
@@ -187,7 +186,7 @@ def with_values(
     # The last axis outside the bounds decides about a corner.
     for _, group in groupby(found, lambda pair: repr(pair[0])):
         numbers, masks = zip(*group)
-        constant = step.emit.constant(FloatAttr(numbers[0], float_type(kind)), kind)
+        constant = step.emit.constant(number_attribute(numbers[0], kind), kind)
         cell = step.emit.select(step.emit.any_of(masks), constant, cell)
     return cell
 

@@ -35,7 +35,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.stencil import FieldType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -49,7 +49,7 @@ from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import LoopOp, ScratchOp, UpdateOp
 from timetile.dialects.temporal.boundary import Layer, layers
-from timetile.dialects.verified import float_type
+from timetile.dialects.verified import number_attribute
 from timetile.passes.diagnostics import check_verified, refuse
 from timetile.passes.patterns import rewrite_once
 from timetile.passes.rewriting import name_function
@@ -107,7 +107,7 @@ class BoundaryExpansion:
 
     def constant(self, name: str, value: float, kind: Attribute) -> str:
         """A cell function with a number as the result."""
-        number = arith.ConstantOp(FloatAttr(value, float_type(kind)))
+        number = arith.ConstantOp(number_attribute(value, kind))
         return self.function(name, [], Block([number, ReturnOp(number)]), kind)
 
     def function(

@@ -35,7 +35,7 @@ from itertools import product
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.passes import ModulePass
@@ -46,7 +46,7 @@ from timetile.dialects.syntax import field_bounds
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.temporal.boundary import image
-from timetile.dialects.verified import float_type
+from timetile.dialects.verified import number_attribute
 from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.edges import continues_in_kernels
 from timetile.passes.diagnostics import check_verified, refuse
@@ -122,7 +122,7 @@ class EdgeSplit:
         for number, argument in enumerate(old.body.block.args):
             read = reads[number] if number < len(reads) else None
             if isinstance(read, float):
-                constant = arith.ConstantOp(FloatAttr(read, float_type(argument.type)))
+                constant = arith.ConstantOp(number_attribute(read, argument.type))
                 block.add_op(constant)
                 mapping[argument] = constant.result
             else:

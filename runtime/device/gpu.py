@@ -65,7 +65,7 @@ class Device(GpuMemory):
         """Device memory for exchanges between the blocks of a kernel, one for each stream."""
         self.comparing: dict[int, Any] = {}
         """The functions comparing halos, by the bytes of a word."""
-        self.compared: tuple[ctypes.c_uint32, int] | None = None
+        self.answer_word: tuple[ctypes.c_uint32, int] | None = None
         """The word of the answer of a comparison, on the host and on the device."""
         self.gathering: dict[str, Any] = {}
         """The functions that read and write fields at computed places, by name."""
@@ -263,9 +263,9 @@ class Device(GpuMemory):
             if size not in self.comparing:
                 text = comparing_text(size)
                 self.comparing[size] = self.function(text.encode() + b"\0", "halos_differ")
-            if self.compared is None:
-                self.compared = self.word_of_host()
-            function, (answer, place) = self.comparing[size], self.compared
+            if self.answer_word is None:
+                self.answer_word = self.word_of_host()
+            function, (answer, place) = self.comparing[size], self.answer_word
             answer.value = 0
             arguments = LaunchArguments(
                 (first, other, place, *chain.from_iterable(frame.words()), frame.segments),

@@ -46,11 +46,11 @@ WRONG_CALLS: list[tuple[dict[str, Any], dict[str, Any], type[Exception], str]] =
         "m is a list; pass an array of NumPy, CuPy, JAX or PyTorch, as np.asarray(a)",
     ),
     (
-        {"m": ONES.astype(int)},
+        {"m": ONES.astype(object)},
         {},
         TypeError,
-        "m has elements of int64, and fields are of float64, float32, float16 or bfloat16; pass "
-        "a.astype(np.float64)",
+        "m has elements of object, and fields are of float64, float32, float16, bfloat16, int8, "
+        "int16, int32, int64, uint8, uint16, uint32, uint64, bool; pass a.astype(np.float64)",
     ),
     (
         {"m": np.ma.masked_array(ONES)},
@@ -152,8 +152,8 @@ def test_a_model_that_has_not_run_asks_for_a_shape(model: Model):
     assert str(wrong.value) == (
         f"the shape (4,) is not of the 2 axes of {label(model)}; give a size for each"
     )
-    half: Any = "int8"
-    known = "float64, float32, float16, bfloat16; got 'int8'"
+    half: Any = "complex64"
+    known = "float64, float32, .*, bool; got 'complex64'"
     with pytest.raises(ValueError, match=f"the type of a field is one of {known}"):
         model.module((4, 6), half)
 

@@ -258,9 +258,9 @@ WRONG_LINES: list[tuple[str, str, str]] = [
         "where(u[0], 1, 0)",
         "where takes a condition first; compare, as timetile.where(u[0] > 0, a, b)",
     ),
-    ("u.next = u[0] & v[0]", "u[0] & v[0]", PARENTHESES),
+    ("u.next = u[0] & (v[0] * 0.5)", "u[0] & (v[0] * 0.5)", PARENTHESES),
     ("u.next = where(~u[0], 1, 0)", "~u[0]", PARENTHESES),
-    ("u.next = u[0] % 2", "u[0] % 2", DIVISION),
+    ("u.next = (u[0] + 0.5) % 2", "(u[0] + 0.5) % 2", DIVISION),
     ("u.next = coordinate(0) // k", "coordinate(0) // k", DIVISION),
     ("u.next = coordinate(0) % -2", "coordinate(0) % -2", DIVISION),
     (
