@@ -34,6 +34,7 @@ from timetile.runtime.cli.usage import UsageError
 from timetile.runtime.device.gpu import device
 from timetile.runtime.program.comparison import difference
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
+from timetile.runtime.program.parted_program import PartedProgram
 from timetile.runtime.program.written_fields import written_arguments
 
 INTERRUPTED = (
@@ -254,6 +255,8 @@ def run_program(program: CompiledProgram, options: Options) -> int:
     if not speaks:
         return 0
     report(program, outcome, tell)
+    if isinstance(program, PartedProgram) and program.exchange is not None:
+        tell(f"predicted on {program.decomposition.count} GPUs: {program.exchange}")
     same = not options.check or check(program, values, copies, options, tell)
     if options.out is not None:
         write_arrays(options.out, program, values)

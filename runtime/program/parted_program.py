@@ -18,6 +18,7 @@ from timetile.runtime.program.option_checks import check_number
 from timetile.runtime.program.pieces import Span
 from timetile.runtime.program.placed_parts import PlacedParts, SiteMaker
 from timetile.runtime.ranks.cut_program import CutProgram, check_cut_operations
+from timetile.runtime.ranks.exchange_choice import ExchangeChoice
 from timetile.runtime.ranks.gpu_sites import GpuSite, opened
 from timetile.runtime.ranks.layout import slab_layout
 from timetile.runtime.ranks.part_kernels import PartKernels
@@ -72,6 +73,14 @@ class PartedProgram(CompiledProgram):
     def exchange_every(self) -> int:
         """The steps between two exchanges, at most."""
         return self.parts.steps
+
+    @property
+    def exchange(self) -> ExchangeChoice | None:
+        """
+        The predicted cost of the chosen exchanges, and of others; None for steps that were asked
+        for, or for a schedule without a prediction.
+        """
+        return self.parts.exchange
 
     def __repr__(self) -> str:
         arguments = ", ".join(map(str, self.parameters))

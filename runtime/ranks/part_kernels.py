@@ -23,7 +23,7 @@ from timetile.lowering.plan_launches import PlannedKernel
 from timetile.passes.analysis.geometry.limits import check_loop
 from timetile.passes.diagnostics import refuse
 from timetile.passes.loops.common_halos import CommonHalosPass
-from timetile.passes.loops.cut_domain import around_function, cut, loop_name
+from timetile.passes.loops.cut_domain import Domain, around_function, cut, loop_name
 from timetile.passes.loops.move_loops import moved_to_origin
 from timetile.runtime.cache.keys import key_of
 from timetile.runtime.cache.store import Cache
@@ -32,6 +32,7 @@ from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.options import Options, run_passes
 from timetile.runtime.loading.modules import make_context
+from timetile.runtime.ranks.exchange_choice import ExchangeChoice, chosen_exchange
 from timetile.runtime.ranks.layout import cells_in
 
 GUESSED_STEPS = 8
@@ -44,11 +45,13 @@ class LoopSchedule:
 
     depths: tuple[int, ...]
     schedule: str
+    gcells_per_second: float = 0.0
+    """The predicted speed of the deepest kernel; 0 without a prediction, as for given schedules."""
 
 
 def encode_schedules(schedules: Sequence[LoopSchedule]) -> Parts:
     """Schedules as parts of a cache entry."""
-    rows = [[list(each.depths), each.schedule] for each in schedules]
+    rows = [[list(each.depths), each.schedule, each.gcells_per_second] for each in schedules]
     return {"loops.json": json.dumps(rows).encode()}
 
 
@@ -56,7 +59,8 @@ def decode_schedules(parts: Parts) -> list[LoopSchedule]:
     """
     The schedules encoded by `encode_schedules`. Raises TypeError or ValueError for other parts.
     """
-    return [LoopSchedule(tuple(a), b) for a, b in json.loads(parts["loops.json"])]
+    rows = json.loads(parts["loops.json"])
+    return [LoopSchedule(tuple(depths), text, float(speed)) for depths, text, speed in rows]
 
 
 def schedules_of(kernels: ProgramKernels) -> list[LoopSchedule]:
@@ -67,8 +71,12 @@ def schedules_of(kernels: ProgramKernels) -> list[LoopSchedule]:
     if kept is not None and len(kept) == len(loops):
         return kept
     made = [
-        LoopSchedule(loop.depth_list, "" if loop.schedule is None else str(loop.schedule))
-        for loop in loops_of(kernels.tiled)
+        LoopSchedule(
+            loop.depth_list,
+            "" if loop.schedule is None else str(loop.schedule),
+            0.0 if choice is None else choice.chosen.cost.gcells_per_second,
+        )
+        for loop, choice in zip(loops_of(kernels.tiled), kernels.model_choices, strict=True)
     ]
     if cache is not None:
         cache.write(key, encode_schedules(made))
@@ -113,8 +121,8 @@ def needed_steps(fact: PlannedKernel) -> int:
 
 class PartKernels:
     """
-    The kernels of the parts of a decomposition. `steps`: the steps between two exchanges; as many
-    as the deepest launch unless asked for. Launches never advance more. Ghost zones are for
+    The kernels of the parts of a decomposition. `steps`: the steps between two exchanges, chosen by
+    `chosen_exchange` unless asked for. Launches never advance more. Ghost zones are for
     `zone_steps` steps. `ranks`: the parts that kernels are made for; all unless given.
     """
 
@@ -137,7 +145,9 @@ class PartKernels:
         self.zone_steps = (asked or GUESSED_STEPS) + 1
         found = self.chosen(options, common=common)
         deepest = deepest_of(found)
-        self.steps = asked or deepest
+        self.exchange = None if asked else self.chosen_exchange(found)
+        """Why there are so many steps between two exchanges; None if asked for, or unknown."""
+        self.steps = asked or (deepest if self.exchange is None else self.exchange.steps)
         if deepest > self.steps:
             found = self.chosen(replace(options, depth=asked), common=common)
         self.schedules[common] = found
@@ -146,6 +156,18 @@ class PartKernels:
         self.zone_steps = max(2, self.steps + 1 if reads_halos else self.steps)
         self.ranks = range(decomposition.count) if ranks is None else ranks
         self.modules = [self.part(rank) for rank in self.ranks]
+
+    def chosen_exchange(self, found: Sequence[LoopSchedule]) -> ExchangeChoice | None:
+        """
+        The launches between two exchanges for the loop with the deepest launch. None if its speed
+        is not predicted, or if no launch advances several steps.
+        """
+        domain, deepest = Domain.of(self.module), deepest_of(found)
+        known = [each for each in found if deepest in each.depths and each.gcells_per_second]
+        if domain is None or not known or deepest == 1:
+            return None
+        speed = known[0].gcells_per_second
+        return chosen_exchange(domain, self.decomposition, deepest, speed)
 
     def part(self, rank: int) -> ModuleOp:
         """The loops of a part, at the origin."""

@@ -211,7 +211,7 @@ class PartsRunner:
         assert run is not None
         fact = run.facts[op.kernel.string_value()]
         read, written = self.fields_of(run, fact, operands)
-        age = self.fresh_enough(read, fact)
+        age = self.fresh_enough(run, fact, read)
         for number in self.order:
             site, kernels = self.sites[number], run.parts[number]
             if not kernels.has(fact.name):
@@ -224,10 +224,11 @@ class PartsRunner:
             ]
             site.launch(kernels, op, own)
         ends = fact.steps > 1 or fact.name == run.last_of_step
+        used = self.used_steps(run, fact)
         for field in self.of_step:
-            field.age = max(field.age, age + fact.steps)
+            field.age = max(field.age, age + used)
         for field in written:
-            field.age, field.is_changed = age + fact.steps, True
+            field.age, field.is_changed = age + used, True
         self.of_step += written
         if ends:
             self.of_step = []
@@ -248,15 +249,26 @@ class PartsRunner:
         found = [operands[place] for place in read]
         return [field for field in found if field.cuts], [operands[place] for place in written]
 
-    def fresh_enough(self, read: Sequence[PartedField], fact: PlannedKernel) -> int:
+    def used_steps(self, run: PresentRun, fact: PlannedKernel) -> int:
+        """
+        The steps by which a launch ages ghosts. A sweep uses ghosts up: zones for several steps of
+        a time loop are no wider for sweeps.
+        """
+        return fact.steps if run.loop.sweep is None else self.kernels.zone_steps
+
+    def fresh_enough(
+        self, run: PresentRun, fact: PlannedKernel, read: Sequence[PartedField]
+    ) -> int:
         """
         The age of ghosts read by a launch, after an exchange of ghosts too old for the launch.
         Fields written before in the same step in parts are a step younger than noted: the launch
         makes the same step.
         """
-        ages = [each.age - (1 if each in self.of_step else 0) for each in read]
-        age = max((0, *ages))
-        if age + needed_steps(fact) <= self.kernels.zone_steps:
+        is_sweep = run.loop.sweep is not None
+        step = self.kernels.zone_steps if is_sweep else 1
+        needed = step if is_sweep else needed_steps(fact)
+        age = max((0, *(each.age - (step if each in self.of_step else 0) for each in read)))
+        if age + needed <= self.kernels.zone_steps:
             return age
         self.exchange([each for each in dict.fromkeys(read) if each.age])
         return 0

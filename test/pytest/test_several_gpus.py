@@ -112,6 +112,21 @@ def test_sweeps_and_hosts_keep_their_bits_on_several_gpus(seed: int, host: bool)
     run_on(text, arguments, (2 + seed % 3,), seed)
 
 
+def test_launches_sharing_an_exchange_keep_all_bits():
+    text, arguments = model_case(MODELS["plate"], (24, 7), 11)
+    often = run_on(text, arguments, (2, 1), 1, depth=2, every=2)
+    seldom = run_on(text, arguments, (2, 1), 1, depth=2)
+    assert 0 < len(seldom.pulled) < len(often.pulled)
+
+
+def test_sweeps_use_up_ghosts_for_several_steps():
+    """A zone for five steps of a loop is wide enough for one sweep only."""
+    text = random_program(3, looped=True, host=True)
+    random = np.random.default_rng(3)
+    arguments = [*(random.random(HIGH - LOW + 2 * HALO) for _ in range(FIELDS)), 3]
+    run_on(text, arguments, (2,), 3, every=5)
+
+
 def differs_somewhere(text: str, arguments: list[Any], every: int, tried: int = 12) -> bool:
     """Whether a run on simulated devices ends with other bits at one of `tried` seeds."""
     program, world = on_simulated(text, 2, 0, (2, 1), every, depth=1)
@@ -251,7 +266,7 @@ def test_hosts_of_ranks_with_a_gpu_each_keep_their_bits(seed: int):
 @pytest.mark.parametrize("parts", [None, (1, 2)], ids=str)
 @pytest.mark.usefixtures("cache_of_file")
 def test_a_run_on_two_gpus_gives_back_everything(driver: BookKeeper, parts: Any):
-    program = timetile.compile(TEXT, gpus=2, depth=4, parts=parts)
+    program = timetile.compile(TEXT, gpus=2, depth=4, parts=parts, exchange_every=4)
     plate = np.zeros(SHAPE)
     program(plate, plate.copy(), steps=17)
     # Four exchanges, of five rows or columns each way: the outermost may be stale.

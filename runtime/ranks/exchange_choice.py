@@ -1,0 +1,125 @@
+"""
+The number of launches between two exchanges of ghosts, on several GPUs.
+
+Ghosts for k launches of D steps are k times as wide, and every launch computes all of them again:
+
+    seconds(k) = held cells(k) x D / speed + (link.seconds + ghost bytes(k) / link rate) / k
+
+The predicted time of a launch of the slowest part is taken for each k, with the speed predicted for
+the schedule. The least time wins; of times that hardly differ, the fewest launches. Flat parts and
+large planes have costly ghosts (k is 1), long parts and short planes cheap ones. A zone never
+reaches over a whole part. A wrong prediction costs time, never bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from timetile.dialects.decomposition import Decomposition, Ghosts
+from timetile.passes.loops.cut_domain import Domain
+from timetile.passes.targets.links import NVLINK, Link
+from timetile.runtime.ranks.layout import StepCost, cells_in
+
+MOST_LAUNCHES = 16
+"""Most launches between two exchanges."""
+
+HARDLY_MORE = 1.003
+"""Times differ by more than this factor, or the smaller ghost zone is taken."""
+
+
+@dataclass(frozen=True)
+class ExchangeCost:
+    """The prediction for launches that share an exchange."""
+
+    launches: int
+    """Launches between two exchanges."""
+    launch_seconds: float
+    """Seconds of a launch of the slowest part, ghosts included."""
+    ghost_share: float
+    """The share of these seconds spent on ghosts."""
+    exchange_seconds: float
+    """Seconds of an exchange."""
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of a launch, with its share of an exchange."""
+        return self.launch_seconds + self.exchange_seconds / self.launches
+
+
+@dataclass(frozen=True)
+class ExchangeChoice:
+    """The chosen number of launches between two exchanges, and what others cost."""
+
+    chosen: ExchangeCost
+    others: tuple[ExchangeCost, ...]
+    depth: int
+    """Steps of the deepest launch."""
+
+    @property
+    def steps(self) -> int:
+        """The steps between two exchanges."""
+        return self.chosen.launches * self.depth
+
+    def __str__(self) -> str:
+        chosen = self.chosen
+        often = "each launch" if chosen.launches == 1 else f"every {chosen.launches} launches"
+        said = (
+            f"an exchange of {chosen.exchange_seconds * 1e6:.0f} us {often} of {self.depth} steps; "
+            f"a launch takes {chosen.launch_seconds * 1e6:.0f} us, "
+            f"{100 * chosen.ghost_share:.1f}% of them for ghosts"
+        )
+        first = next((each for each in self.others if each.launches == 1), None)
+        if first is None:
+            return said
+        more = first.seconds / chosen.seconds - 1
+        return f"{said}; an exchange each launch would take {100 * more:.1f}% longer"
+
+
+def exchange_costs(
+    domain: Domain, decomposition: Decomposition, depth: int, gcells_per_second: float, link: Link
+) -> Iterator[ExchangeCost]:
+    """
+    The costs of 1, 2, 3, ... launches between two exchanges, as far as zones reach no farther than
+    one part; those of one launch always.
+    """
+    cost, box = StepCost(domain), domain.box
+    own = max(cells_in(decomposition.part(rank)) for rank in range(decomposition.count))
+    for launches in range(1, MOST_LAUNCHES + 1):
+        ghosts = cost.ghosts(decomposition.periodic, launches * depth + 1)
+        if launches > 1 and not reaches_neighbours_only(decomposition, ghosts):
+            return
+        held = [
+            cells_in(decomposition.held(rank, box, ghosts)) for rank in range(decomposition.count)
+        ]
+        received = [count - cells_in(decomposition.part(rank)) for rank, count in enumerate(held)]
+        seconds = max(held) * depth / (gcells_per_second * 1e9)
+        exchange = link.seconds + max(received) * cost.cell_bytes / link.bytes_per_second
+        yield ExchangeCost(launches, seconds, 1 - own / max(held), exchange)
+
+
+def reaches_neighbours_only(decomposition: Decomposition, ghosts: Ghosts) -> bool:
+    """Whether ghosts of both sides together are no wider than any part, along all cut axes."""
+    return all(
+        below + above <= min(high - low for low, high in pairwise(faces))
+        for faces, (below, above) in zip(decomposition.faces, ghosts)
+        if len(faces) > 2
+    )
+
+
+def chosen_exchange(
+    domain: Domain,
+    decomposition: Decomposition,
+    depth: int,
+    gcells_per_second: float,
+    link: Link = NVLINK,
+) -> ExchangeChoice:
+    """
+    The number of launches of `depth` steps between two exchanges with the least predicted time, for
+    a schedule of a predicted speed.
+    """
+    costs = list(exchange_costs(domain, decomposition, depth, gcells_per_second, link))
+    least = min(each.seconds for each in costs)
+    chosen = next(each for each in costs if each.seconds <= HARDLY_MORE * least)
+    return ExchangeChoice(chosen, tuple(each for each in costs if each is not chosen), depth)
