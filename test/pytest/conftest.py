@@ -14,6 +14,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from hypothesis import HealthCheck, settings
 from support.command_line import HEAT
 from support.covering import covering, numbered, row_of
 from support.driver import BookKeeper
+from support.few_schedules import few_schedules
 from support.gpu_programs import book_keeper, cache_in
 from support.sizes import EXAMPLES, is_nightly
 from timetile.runtime.cache import store
@@ -105,6 +107,17 @@ def machine_code_made_quickly(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if not is_nightly() and not request.path.name.startswith(OPTIMISED):
             patch.setattr(llvm, "SPEED", 0)
+        yield
+
+
+@pytest.fixture(scope="module")
+def chosen_among_few() -> Iterator[None]:
+    """
+    Schedules of a file's tests are chosen among few, for tests of bits: the bits of a program do
+    not depend on the schedule, and the choice takes most of the time of a small program. In `make
+    nightly`, schedules are chosen among all.
+    """
+    with nullcontext() if is_nightly() else few_schedules():
         yield
 
 

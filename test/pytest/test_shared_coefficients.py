@@ -53,11 +53,18 @@ def copies_of(kernels: Any) -> list[int]:
     return [load.home.slots.data for load in loads if isinstance(load.home, CopiesAttr)]
 
 
-def after(model: Model, shape: tuple[int, int], dtype: DType, executor: Executor, passes: str):
-    """The arrays after steps of all depths of a plan, and the compiled kernels."""
+def after(
+    model: Model,
+    shape: tuple[int, int],
+    dtype: DType,
+    executor: Executor,
+    depth: int,
+    passes: str | None = None,
+):
+    """The arrays after two launches of a depth and one of a step, and the compiled kernels."""
     module = model.module(shape, dtype)
     program = timetile.compile(
-        module, executor=executor, halos="common", cache=False, passes=passes or None
+        module, executor=executor, halos="common", cache=False, passes=passes
     )
     drawn = np.random.default_rng(5)
     arrays: list[np.ndarray] = []
@@ -66,11 +73,13 @@ def after(model: Model, shape: tuple[int, int], dtype: DType, executor: Executor
         arrays += [made.copy() for _ in range(2 if name in model.step.written else 1)]
     # Fields that go on beyond their arrays come with the number of steps.
     function = next(op for op in module.walk() if isinstance(op, FuncOp))
-    numbers = [11] * (len(function.args) - len(arrays))
-    program(*arrays, *numbers, steps=11)
+    steps = 2 * depth + 1
+    numbers = [steps] * (len(function.args) - len(arrays))
+    program(*arrays, *numbers, steps=steps)
     return arrays, program.kernels
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("executor", ["planes", "simt", "ptx"])
 @pytest.mark.parametrize(
     "model, shape, dtype, schedule, slots",
@@ -90,25 +99,27 @@ def test_levels_that_share_copies_compute_the_same_bits(
     slots: int,
     executor: Executor,
 ):
-    expected, _ = after(model, shape, dtype, "numpy", "")
-    found, kernels = after(model, shape, dtype, executor, tiles(*schedule))
+    expected, _ = after(model, shape, dtype, "numpy", schedule[0])
+    found, kernels = after(model, shape, dtype, executor, schedule[0], tiles(*schedule))
     assert slots in copies_of(kernels)
     for a, b in zip(found, expected, strict=True):
         assert np.array_equal(a, b)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("executor", ["planes", "simt", "ptx"])
 @pytest.mark.parametrize("boundary", ["periodic", "mirror", timetile.value(0.5)], ids=repr)
 def test_copies_go_on_beyond_the_field(boundary: Any, executor: Executor):
     """A reader looks beyond the field in every level, at rows that arrived steps ago."""
     model = timetile.stencil(boundary=boundary)(weighted)
-    expected, _ = after(model, (23, 150), "float64", "numpy", "")
-    found, kernels = after(model, (23, 150), "float64", executor, tiles(3, 2, 1))
+    expected, _ = after(model, (23, 150), "float64", "numpy", 3)
+    found, kernels = after(model, (23, 150), "float64", executor, 3, tiles(3, 2, 1))
     assert copies_of(kernels)
     for a, b in zip(found, expected, strict=True):
         assert np.array_equal(a, b)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("executor", ["planes", "simt", "ptx"])
 @pytest.mark.parametrize("what", ["copies", "edges", "plane"])
 @pytest.mark.parametrize("cells, warps, ahead", [(1, 2, 1), (4, 2, 3)])
@@ -121,8 +132,8 @@ def test_warps_look_at_cells_of_a_coefficient_in_other_warps(
         f"warps={warps}}},multi-queue-buffering{{ahead={ahead}}},register-streaming{{what={what}}},"
         "carry-halos,peel-boundaries"
     )
-    expected, _ = after(flux, (23, 151), "float32", "numpy", "")
-    found, kernels = after(flux, (23, 151), "float32", executor, passes)
+    expected, _ = after(flux, (23, 151), "float32", "numpy", 3)
+    found, kernels = after(flux, (23, 151), "float32", executor, 3, passes)
     exchanges = [op for op in kernels.tiled.walk() if isinstance(op, ExchangeOp)]
     assert Published(what) in [each.what.data for each in exchanges if each.what]
     for a, b in zip(found, expected, strict=True):

@@ -13,6 +13,8 @@ from support.steps import noise, run
 from timetile import Field, Scalar, coordinate, temporary, where
 from timetile.runtime.program.compiled_program import Executor
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
 EXECUTORS: tuple[Executor, ...] = ("cpu", "numpy", "planes", "simt")
 
 on_every_executor = pytest.mark.parametrize("executor", EXECUTORS)
