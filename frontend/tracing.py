@@ -18,7 +18,6 @@ from timetile.frontend.errors import (
     place_of_function,
     place_of_traceback,
 )
-from timetile.frontend.field_types import DType
 from timetile.frontend.functions import STEP
 from timetile.frontend.operations import Access, Argument, Coordinate, Extent, Time
 from timetile.frontend.random_numbers import RandomNumbers
@@ -32,10 +31,7 @@ from timetile.frontend.symbols import (
     Scalar,
     Series,
 )
-from timetile.frontend.typed_values import TypedStep
-
-TRIED: tuple[DType, ...] = ("float64", "int64", "bool")
-"""Types of arrays for which a step may be right."""
+from timetile.frontend.types_of_steps import check_types
 
 TAKEN = {
     "state": "advance", "steps": "advance", "stream": "advance", "every": "snapshots",
@@ -183,30 +179,6 @@ def traced(function: Callable[..., object], reach: int | None, boundary: Boundar
     )
     check(step, fields)
     return step
-
-
-def check_types(
-    recorder: Recorder,
-    name: str,
-    symbols: Mapping[str, Field | Scalar | Series],
-    place: SourcePlace,
-) -> None:
-    """
-    Raise StencilError for statements that are wrong for arrays of every type: the error for arrays
-    of floats.
-    """
-    step = Step(
-        name, place, recorder.rank or 1, dict.fromkeys(symbols, ()), (), tuple(recorder.statements),
-        frozenset(), None,
-    )  # fmt: skip
-    wrong: StencilError | None = None
-    for kind in TRIED:
-        try:
-            return TypedStep(step, dict.fromkeys(step.fields, kind)).check()
-        except StencilError as problem:
-            wrong = wrong or problem
-    assert wrong is not None
-    raise wrong
 
 
 def series_of(

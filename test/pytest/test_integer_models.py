@@ -5,7 +5,6 @@ NumPy, which evaluates the same function on arrays.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 
 import timetile
+from support.drawn_models import model_with
 from timetile import Field, Scalar
 from timetile.frontend.errors import StencilError
 from timetile.frontend.model import Model
@@ -98,10 +98,7 @@ def model_of(*expressions: Expression) -> Model:
         for target, expression in zip(targets, expressions, strict=True):
             fields[target].next = expression(fields["u"], fields["v"])
 
-    plain = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    parameters = [inspect.Parameter(name, plain, annotation=Field) for name in ["u", "v", *targets]]
-    step.__dict__["__signature__"] = inspect.Signature(parameters)
-    return timetile.stencil(step)
+    return model_with(step, ["u", "v", *targets])
 
 
 def check(
@@ -318,6 +315,26 @@ def test_a_number_of_all_cells_of_integers():
     after = life.advance({"c": cells}, 1)["c"]
     # The value of a condition is that of the step before the newest.
     assert seen == [float(cells.sum()), float(after.sum())] and ended.dtype == np.uint8
+
+
+def test_a_step_may_have_fields_of_several_kinds():
+    """Before the first call, a step is refused only if it is wrong for arrays of every type."""
+
+    @timetile.stencil
+    def step(u: Field, n: Field, wide: Field, free: Field):
+        low = (n[0] & 3) + (n[1] >> 1)
+        wide.next = (timetile.coordinate(0).astype(np.uint64) | wide[0]) % 1000
+        u.next = timetile.where(free[0] & (u[1] > 0.5), 0.25 * u[0] + low, u[0])
+
+    rng = np.random.default_rng(8)
+    u, n = rng.random(20), rng.integers(0, 100, 20, np.int32)
+    wide, free = rng.integers(0, 2**63, 20, np.uint64), rng.random(20) < 0.5
+    state = {"u": u, "n": n, "wide": wide, "free": free}
+    found = step.on(executor="numpy", fp_contract="off").advance(state)
+    low = (n[:-1] & 3) + (n[1:] >> 1)
+    expected = np.where(free[:-1] & (u[1:] > 0.5), 0.25 * u[:-1] + low, u[:-1])
+    assert np.array_equal(found["u"][:-1], expected)
+    assert np.array_equal(found["wide"], (np.arange(20).astype(np.uint64) | wide) % 1000)
 
 
 WRONG: list[tuple[Expression, str, str]] = [
