@@ -14,12 +14,15 @@ from timetile.passes.targets.parameters import Parameters, Registers
 def body_registers(facts: RegisterFacts, parameters: Registers) -> int:
     """
     Registers of cells' own values, and of scalars, beyond the room in other registers. The
-    registers of quotients hold shared values, too.
+    registers of quotients hold shared values, too. Scalars of 32 bits need none: few have room, and
+    many are read by the instructions that use them (assembled: a kernel with 400 has 152 registers
+    in all). Beside hundreds of 64 bits, the assembler takes minutes for tiles that keep planes.
     """
     shared = facts.body_words - facts.live_words
     beyond = max(0, shared - quotient_registers(facts, parameters))
     values = max(0, facts.live_words + beyond - parameters.values)
-    return values + max(0, facts.scalar_words - parameters.scalars)
+    scalars = 0 if facts.words == 1 else facts.scalar_words
+    return values + max(0, scalars - parameters.scalars)
 
 
 def quotient_registers(facts: RegisterFacts, parameters: Registers) -> int:

@@ -61,6 +61,17 @@ def strip(cells: int, steps: int, *, words: int = 2, dividing: int = 0) -> Regis
     )  # fmt: skip
 
 
+def test_scalars_of_32_bits_take_no_registers():
+    """Hundreds of weights are read by the instructions that use them."""
+    for words, free in ((1, True), (2, False)):
+        none = strip(4, 1, words=words)
+        needed = [
+            registers(each, PARAMETERS.registers)
+            for each in (none, replace(none, scalar_words=400))
+        ]
+        assert (needed[0] == needed[1]) == free
+
+
 def drawn_facts(random: Random) -> RegisterFacts:
     """The numbers of some strip."""
     words = random.choice((1, 2))
