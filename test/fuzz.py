@@ -40,6 +40,7 @@ sys.path.insert(0, str(Path(__file__).parent / "pytest"))
 import timetile
 from support import reference
 from support.description import Program, random_inputs
+from support.drawn_models import SCALARS, DrawnModel
 from support.pairs import Pair, batch
 from support.programs import program_text
 from timetile.passes.analysis.cells.cell_operations import FUNCTIONS
@@ -54,6 +55,9 @@ INTERNAL = "the IR is wrong after"
 
 WRITTEN_EVERY = 10
 """Seconds between two writes of the counts during a run."""
+
+NO_CELLS = "gets no new value"
+"""Part of the error for a statement without cells in arrays of a shape."""
 
 SHAPE = (14, 70)
 """Of the fields of cells of any operations."""
@@ -91,6 +95,8 @@ def stop(*_: object) -> None:
 
 def text_of(pair: Pair) -> str:
     """A pair's program as text."""
+    if isinstance(pair.program, DrawnModel):
+        return pair.program.text()
     text = pair.program if isinstance(pair.program, str) else program_text(pair.program)
     if pair.constant and isinstance(pair.program, Program):
         text = text.replace("to %steps step", "to %count step").replace(
@@ -103,6 +109,7 @@ def fields_of(pair: Pair) -> dict[str, np.ndarray[Any, Any]]:
     """Inputs of a run: arrays by name."""
     if isinstance(pair.program, Program):
         return random_inputs(pair.program, pair.steps, common_halos=pair.common).arrays
+    assert isinstance(pair.program, str)
     random = np.random.default_rng(pair.steps)
     results = pair.program.partition("iter_args")[2].partition(")")[0].count("=") // 2
     arrays = [random.uniform(-1, 1, SHAPE) for _ in range(results)]
@@ -111,6 +118,8 @@ def fields_of(pair: Pair) -> dict[str, np.ndarray[Any, Any]]:
 
 def run(pair: Pair, executor: Executor, text: str) -> dict[str, np.ndarray[Any, Any]]:
     """The fields after a run."""
+    if isinstance(pair.program, DrawnModel):
+        return run_model(pair, executor)
     arrays = fields_of(pair)
     scalars: list[float] = [0.5]
     if isinstance(pair.program, Program):
@@ -130,6 +139,21 @@ def run(pair: Pair, executor: Executor, text: str) -> dict[str, np.ndarray[Any, 
     return arrays
 
 
+def run_model(pair: Pair, executor: Executor) -> dict[str, np.ndarray[Any, Any]]:
+    """The arrays after some steps of a model, or before where no cell would get a new value."""
+    assert isinstance(pair.program, DrawnModel)
+    arrays = pair.program.arrays(pair.steps)
+    model = pair.program.model().on(
+        executor=executor, depth=pair.depth, fp_contract="off", cache=False
+    )
+    try:
+        return dict(model.advance(arrays, pair.steps, **SCALARS))
+    except ValueError as error:
+        if NO_CELLS not in str(error):
+            raise
+        raise CompileError(re.sub(r"^.* gets", "a statement gets", str(error))) from error
+
+
 LIBRARY = re.compile("|".join(re.escape(op.name) for op in FUNCTIONS))
 """Library functions with a version of the GPU's own, off by a few units in the last place."""
 
@@ -139,6 +163,8 @@ def expected(pair: Pair, text: str, executor: Executor) -> dict[str, np.ndarray[
     The fields after the unfused program. For a GPU's own functions: the fields after single steps
     on the GPU, equal for kernels of all schedules.
     """
+    if isinstance(pair.program, DrawnModel):
+        return pair.program.after(pair.program.arrays(pair.steps), pair.steps)
     if executor == "gpu" and LIBRARY.search(text):
         return run(replace(pair, depth=1, schedule=None, halos="apart"), "gpu", text)
     if pair.contract == "fast" or isinstance(pair.program, str):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from support.description import Program
 from support.drawn_cells import anything, program_of, sums
+from support.drawn_models import DrawnModel, drawn_model
 from support.generate import programs, schedules, travelling_sums
 from support.generate_bounds import programs_of_bounds, schedules_of_bounds
 from support.generate_roles import programs_of_any_roles
@@ -24,20 +25,21 @@ from timetile.runtime.kernels.options import Halos
 FORMS = tuple(Form)
 """How sums may be split."""
 
-Family = Literal["programs", "bounds", "roles", "travelling", "cells"]
+Family = Literal["programs", "bounds", "roles", "travelling", "cells", "models"]
 
-FAMILIES: tuple[Family, ...] = ("programs", "bounds", "roles", "travelling", "cells")
+FAMILIES: tuple[Family, ...] = ("programs", "bounds", "roles", "travelling", "cells", "models")
 """The common property of a batch's programs, batch after batch."""
 
 
 @dataclass(frozen=True)
 class Pair:
     """
-    A program, as data or (for cells of any operations) as text, with options to compile and run.
+    A program, as data, as text (for cells of any operations) or as a step in Python, with options
+    to compile and run.
     """
 
     family: Family
-    program: Program | str
+    program: Program | DrawnModel | str
     schedule: Schedule | None
     """None for the default pipeline's choice."""
     depth: int
@@ -76,6 +78,8 @@ def pairs(draw: st.DrawFn, family: Family) -> Pair:
             form = draw(st.sampled_from(FORMS))
             chosen = Schedule("cells", warp_row(draw(st.integers(1, 2))), form=form, planes=5)
             schedule = draw(st.sampled_from([None, chosen]))
+        case "models":
+            program = drawn_model(Random(draw(st.integers(0, 1 << 32))))
     common = draw(st.booleans())
     return Pair(
         family,
