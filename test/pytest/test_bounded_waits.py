@@ -5,6 +5,7 @@ a report, and the launches followed by a wait. The driver records calls.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -142,6 +143,35 @@ def instructions_of(body: str, *, bound_waits: bool) -> list[str]:
 
 
 TAKE = "%a = simt.take %words[4] number %n : f32"
+
+
+@pytest.mark.parametrize(("kind", "count"), [("f32", 1), ("f32", 3), ("f64", 1), ("f64", 2)])
+def test_a_take_waits_for_every_word_of_a_message(kind: str, count: int):
+    """A word without the message's number, the last one too, keeps the warp in the loop."""
+    places = ", ".join(str(2 * k) for k in range(count))
+    names = ", ".join(f"%a{k}" for k in range(count))
+    kinds = ", ".join([kind] * count)
+    code = instructions_of(
+        f"{names} = simt.take %words[{places}] number %n : {kinds}", bound_waits=False
+    )
+    read = [line for line in code if line.startswith("ld.relaxed.gpu.global")]
+    words = [word for line in read for word in re.findall(r"%rd\d+", line.partition(", [")[0])]
+    numbers = {
+        word: number
+        for line in code
+        for number, word in re.findall(r"mov\.b64 \{%r\d+, (%r\d+)\}, (%rd\d+)", line)
+    }
+    assert len(words) == count * (2 if kind == "f64" else 1)
+    # The predicates behind the vote, from the last back to the first.
+    (voted,) = (line.split(", ")[1] for line in code if line.startswith("vote.sync.any"))
+    compared: list[str] = []
+    for line in reversed(code):
+        if line.startswith("setp.ne") and line.split()[1].rstrip(",") == voted:
+            _, number, sent, *before = line.split(maxsplit=1)[1].split(", ")
+            assert sent == "%r1"
+            compared.append(number)
+            voted = before[0] if before else ""
+    assert sorted(compared) == sorted(numbers[word] for word in words)
 
 
 MEET = "simt.tile_barrier %words[] number %n blocks 13"

@@ -122,6 +122,20 @@ def test_schedules_of_every_kind_keep_their_bits_where_halos_are_common(
     assert bool(variants) == (guards == "rim")
 
 
+@pytest.mark.parametrize("name", ["gray-scott-2d", "coupled-2d"])
+def test_cells_outside_the_bounds_are_carried_from_levels_of_their_own_field(name: str):
+    """Two fields with different halos: a level of the other field has other cells there."""
+    program = entry(name).make((17, 37))
+    schedule = Schedule("carried", warp_row(), planes=5)
+    compiled = compiled_for(program, "planes", passes=schedule.passes(3), halos="common")
+    for steps in (3, 7):
+        inputs = random_inputs(program, steps, common_halos=True)
+        assert_as_unfused(compiled, program, inputs, steps)
+    text = str(compiled.kernels.tiled)
+    (fused,) = (part for part in text.split("tile.kernel ") if part.startswith("@run_d3"))
+    assert fused.count(" else ") > fused.count("tile.load halo"), "levels carry cells"
+
+
 @pytest.mark.parametrize("executor", kernel_executors())
 def test_each_run_has_the_kernels_for_its_halos(executor: Executor):
     """Runs with halos in common and apart may follow each other."""

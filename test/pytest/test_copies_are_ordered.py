@@ -11,14 +11,26 @@ from typing import Any
 import pytest
 
 import timetile
+from support.catalogue import entry
 from support.compare import assert_as_unfused
 from support.description import Box, Buffer, Program, Store, Update, random_inputs
 from support.expressions import Offset, Tap
 from support.programs import program_text
 from support.schedules import Schedule, block_plane
-from timetile.dialects.tile import Sync
+from timetile.dialects.tile import (
+    Addressing,
+    KernelOp,
+    SharedAttr,
+    Storage,
+    Sync,
+    queue_home,
+)
 from timetile.passes.analysis.queues import synchronisation
-from timetile.passes.analysis.queues.synchronisation import AccessOrder, split_keeps
+from timetile.passes.analysis.queues.synchronisation import (
+    AccessOrder,
+    collect_orders,
+    split_keeps,
+)
 from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.executors.simt.errors import SimtError
@@ -87,6 +99,39 @@ def test_either_order_of_a_copy_is_needed(
     with pytest.raises(SimtError, match=r"without a synchronisation between|never set"):
         for places in PLACES:
             run(two_fields(*places), BARRIERS, executor)
+
+
+RINGS = [
+    Buffering(storage=Storage.SHARED),
+    Buffering(storage=Storage.SHARED, addressing=Addressing.SHIFTING),
+]
+
+
+@pytest.mark.parametrize("name", ["heat-3d", "wave-3d", "skewed-3d"])
+@pytest.mark.parametrize("rings", RINGS, ids=lambda rings: str(rings.addressing))
+def test_a_slot_is_written_again_after_as_many_steps_as_the_ring_has_slots(
+    name: str, rings: Buffering
+):
+    """From a write to a read, and from the read to the next write of the slot."""
+    schedule = Schedule("rings", block_plane((2, 1), (3, 1)), rings, None, planes=5)
+    compiled = timetile.compile(
+        program_text(entry(name).make((5, 7, 22))),
+        executor="planes",
+        passes=schedule.passes(1),
+        fp_contract="off",
+        cache=False,
+    )
+    (kernel,) = (op for op in compiled.kernels.tiled.ops if isinstance(op, KernelOp))
+    stages, orders = list(kernel.stages), collect_orders(kernel)
+    pairs = list(zip(orders[::2], orders[1::2], strict=True))
+    assert pairs
+    for first, again in pairs:
+        (queue,) = stages[first.before].results
+        home = queue_home(queue)
+        assert isinstance(home, SharedAttr)
+        assert (first.after, again.before) == (again.before, first.after)
+        assert first.distance + again.distance == home.slots.data
+        assert again.inner, "rows in the middle of a thread read the ring, too"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import i32
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp, i32
 from xdsl.ir import Block, SSAValue
 
 import timetile
@@ -26,12 +28,15 @@ from support.schedules import (
     device_plane,
     warp_row,
 )
+from timetile.dialects import simt
 from timetile.dialects.tile import Sync
 from timetile.lowering.emitter import Emitter
+from timetile.lowering.threads.carry_cells import CarryCellsPass
 from timetile.lowering.tile_to_gpu.chunks import inner_column, rim_column
 from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.arithmetic.cells import evaluate
+from timetile.runtime.loading.modules import load_text
 
 
 def test_a_ring_of_copies_keeps_the_planes_of_all_steps_between_two_barriers():
@@ -218,3 +223,73 @@ def test_quotients_by_constants_are_correctly_rounded(dtype: Any):
     for divisor in (1.5, 3.0, 0.75, 6.0, -12.0, 0.1, 5.0, 7.0, 4.0, 0.125, 192.0):
         found = divided_by(divisor).advance({"u": numerators}, steps=1)["u"]
         np.testing.assert_array_equal(found, numerators / dtype(divisor))
+
+
+# Differences carried from turn to turn of a loop.
+
+CARRIED = """
+"gpu.module"() <{sym_name = "kernels"}> ({
+  "gpu.func"() <{function_type = (i32, memref<4096xf64, 1>, f64, f64, f64) -> (), kernel}> ({
+  ^bb0(%n: i32, %field: memref<4096xf64, 1>, %a: f64, %b: f64, %c: f64):
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %u0, %v0 = scf.for %i = %zero to %n step %one iter_args(%u = %a, %v = %b) -> (f64, f64) : i32 {
+      %d = arith.subf FIRST : f64
+      %p = math.fma %d, %d, %c : f64
+      %w = arith.mulf %v, %c : f64
+      %e = arith.subf LATER : f64
+      %q = math.fma %e, %e, %p : f64
+      simt.store %q to %field[%i + 0]
+      scf.yield %v, %w : f64, f64
+    }
+    %left = arith.subf BEHIND : f64
+    %after = AFTER : f64
+    simt.store %after to %field[%n + 0]
+    "gpu.return"() : () -> ()
+  }) {sym_name = "loops"} : () -> ()
+}) : () -> ()
+"""
+
+
+def stored_by(module: ModuleOp, turns: int) -> list[float]:
+    """The stored values of a kernel with a loop of some turns."""
+    (function,) = (op for op in module.walk() if op.name == "gpu.func")
+    block = function.regions[0].block
+    values: dict[SSAValue, Any] = dict(zip(block.args[2:], (2.0, 5.0, 0.5), strict=True))
+    values[block.args[0]] = turns
+    found: list[float] = []
+
+    def run(ops: Block) -> list[Any]:
+        for op in ops.ops:
+            operands = [values.get(operand) for operand in op.operands]
+            if isinstance(op, scf.ForOp):
+                held = operands[3:]
+                for _ in range(turns):
+                    values.update(zip(op.body.block.args[1:], held, strict=True))
+                    held = run(op.body.block)
+                values.update(zip(op.results, held, strict=True))
+            elif isinstance(op, simt.StoreOp):
+                found.extend(values[cell] for cell in op.cells)
+            elif isinstance(op, scf.YieldOp):
+                return operands
+            elif op.name != "gpu.return":
+                values[op.results[0]] = evaluate(op, [np.asarray(each) for each in operands])
+        return []
+
+    run(block)
+    return [float(value) for value in found]
+
+
+@pytest.mark.parametrize("after", ["arith.addf %left, %c", "arith.mulf %left, %left"])
+@pytest.mark.parametrize("behind", ["%v0, %u0", "%u0, %v0"])
+@pytest.mark.parametrize("later", ["%v, %w", "%w, %v"])
+@pytest.mark.parametrize("first", ["%v, %u", "%u, %v"])
+def test_a_difference_carried_to_the_next_turn_has_its_sign(
+    first: str, later: str, behind: str, after: str
+):
+    text = CARRIED.replace("FIRST", first).replace("LATER", later)
+    text = text.replace("BEHIND", behind).replace("AFTER", after)
+    module = load_text(text)
+    right = stored_by(module, 3)
+    CarryCellsPass().apply(Context(), module)
+    assert len(right) == 4 and stored_by(module, 3) == right

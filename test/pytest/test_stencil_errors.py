@@ -13,6 +13,7 @@ import pytest
 import timetile
 from support.refused_steps import refusal
 from timetile import Field, StencilError
+from timetile.frontend.errors import positions
 
 HEAD = """\
 import math
@@ -336,3 +337,17 @@ def test_the_place_of_a_helper_is_its_own(tmp_path: Path):
     text = "from timetile import Field, stencil\n\ndef far(u):\n    return u[0.5]\n\n"
     found = refusal(tmp_path, f"{text}@stencil\ndef step(u: Field):\n    u.next = far(u)\n")
     assert found.line == 4
+
+
+def test_the_instructions_of_a_step_are_listed_once():
+    """Listed again for each operation, a step of n lines would take n * n steps to trace."""
+    positions.cache_clear()
+
+    @timetile.stencil
+    def long(u: Field):
+        value = u[0]
+        for _ in range(200):
+            value = 0.5 * value + u[1]
+        u.next = value
+
+    assert long.step.assignments and positions.cache_info().misses < 5
