@@ -20,6 +20,7 @@ from several_gpus import Case, arrays_of
 
 from timetile.dialects.tile import LaunchOp
 from timetile.runtime.device.cells import DeviceBuffer
+from timetile.runtime.device.gpu import Device
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.machine.driver import checked
 from timetile.runtime.program.parted_program import PartedProgram
@@ -33,7 +34,15 @@ STEPS = 240
 class WatchedSite(GpuSite):
     """A site that notes events around all work."""
 
-    noted: list[tuple[str, Any, Any]]
+    def __init__(self, on: Device):
+        super().__init__(on)
+        self.noted: list[tuple[str, Any, Any]] = []
+        self.others: list[WatchedSite] = []
+        """Sites beside, with a second stream."""
+
+    def beside(self) -> WatchedSite:
+        self.others.append(WatchedSite(self.device))
+        return self.others[-1]
 
     def event(self) -> Any:
         """An event with a time, behind all work so far."""
@@ -85,10 +94,8 @@ def main() -> None:
         sites = [WatchedSite(each) for each in devices]
         program.placed.make_sites = partial(list[Site], sites)
         arrays = arrays_of(program, case.dtype)
-        for site in sites:
-            site.noted = []
         program(*arrays, steps=STEPS)
-        for site in sites:
+        for site in [each for one in sites for each in (one, *one.others)]:
             site.noted = []
         start = time.perf_counter()
         result = program(*arrays, steps=STEPS)
@@ -101,6 +108,8 @@ def main() -> None:
         print(f"  schedules: {program.parts.schedules}", flush=True)
         for number, site in enumerate(sites):
             print(f"  part {number} on GPU {site.home}\n{site.table()}", flush=True)
+            for other in site.others:
+                print(f"    beside, on a second stream:\n{other.table()}", flush=True)
         program.close()
 
 

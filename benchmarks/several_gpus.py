@@ -87,6 +87,7 @@ def make_kernels(run: Run) -> str:
         program = run.compiled()
         if isinstance(program, PartedProgram):
             all_kernels = program.parts.of_parts(common=False)
+            make_pieces(program)
         else:
             all_kernels = [program.kernels]
         for kernels in dict.fromkeys(all_kernels):
@@ -96,6 +97,17 @@ def make_kernels(run: Run) -> str:
     except Exception as error:
         return described(error)
     return ""
+
+
+def make_pieces(program: PartedProgram) -> None:
+    """Make the kernels of launches in pieces."""
+    parts = program.parts
+    for number in range(len(parts.schedules[False])):
+        planned = next(each for each in parts.planned(number, common=False) if each is not None)
+        name = planned[1][0].name
+        for split in parts.in_pieces(number, name, common=False) or ():
+            for kernels in (split.inside, *split.rims):
+                kernels.kernel(name)
 
 
 def arrays_of(program: CompiledProgram, dtype: str) -> list[Any]:

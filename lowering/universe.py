@@ -51,6 +51,7 @@ PASSES = {
     "cut-domain": lazy("passes.loops.cut_domain", "CutDomainPass"),
     "temporal-fusion": lazy("passes.loops.temporal_fusion", "TemporalFusionPass"),
     "device-tiling": lazy("passes.tiling.device_tiling", "DeviceTilingPass"),
+    "store-box": lazy("passes.tiling.store_box", "StoreBoxPass"),
     "split-sums": lazy("passes.tiling.split_sums", "SplitSumsPass"),
     "carry-halos": lazy("passes.tiling.carry_halos", "CarryHalosPass"),
     "multi-queue-buffering": lazy("passes.tiling.multi_queue_buffering", "MultiQueueBufferingPass"),

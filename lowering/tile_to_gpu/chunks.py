@@ -91,7 +91,7 @@ def place_chunk(emit: Emitter, geometry: Geometry, tile: SSAValue) -> Chunk:
     """The chunk of a tile number, if no columns are joined."""
     if geometry.kernel.stream_axis is None:
         return Chunk(tile, emit.int(0), emit.int(1))
-    low, high = geometry.stored_planes.start, geometry.stored_planes.stop
+    low, high = geometry.cut_planes.start, geometry.cut_planes.stop
 
     def place(number: SSAValue, before: int, variant: VariantAttr) -> tuple[SSAValue, ...]:
         planes = variant.planes.data
@@ -116,7 +116,7 @@ def place_stretch(emit: Emitter, geometry: Geometry, tile: SSAValue) -> Stretch:
     tiles of joined planes. Joined planes lie in the middle of the columns, and so need no guards
     along the stream.
     """
-    lower, upper = geometry.stored_planes.start, geometry.stored_planes.stop
+    lower, upper = geometry.cut_planes.start, geometry.cut_planes.stop
 
     def place(number: SSAValue, before: int, variant: VariantAttr) -> tuple[SSAValue, ...]:
         columns, planes, joined = (

@@ -72,7 +72,9 @@ def store_row(
             continue
         for k in cut:
             cell = (*row, start + k)
-            mask = alone(variant, is_stored(step, stage, cell, view, 1), whole)
+            own = is_stored(step, stage, cell, view, 1)
+            # A box begins and ends along the stream, too: its masks are of a step.
+            mask = alone(variant, own, whole) if stage.box is None else one_of(step, own, whole)
             write(step, stage, cell, [vector[k]], view, mask)
 
 
@@ -112,6 +114,12 @@ def second_of_two(variant: VariantScope, view: Thread, start: int) -> SSAValue:
 def exactly_one(variant: VariantScope, one: SSAValue, other: SSAValue) -> SSAValue:
     """Exactly one of two masks is on."""
     return variant.emit.binary(arith.XOrIOp, one, other)
+
+
+def one_of(step: StepScope, one: SSAValue | None, other: SSAValue | None) -> SSAValue:
+    """Exactly one of two masks of a step is on."""
+    emit = step.emit
+    return emit.binary(arith.XOrIOp, emit.value_of(one), emit.value_of(other))
 
 
 def alone(variant: VariantScope, own: SSAValue | None, other: SSAValue | None) -> SSAValue:

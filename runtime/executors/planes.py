@@ -96,7 +96,7 @@ class PlanesLaunch:
         self.functions = {s: cell_function(s) for s in self.stages if isinstance(s, ApplyOp)}
         self.geometry = geometry = checked_geometry(kernel)
         self.homes, self.extents = make_homes(kernel), geometry.extents
-        stored = geometry.stored_planes
+        stored = geometry.cut_planes
         self.steps = range(stored.start - geometry.fill, stored.stop + geometry.drain)
         self.steady = range(0) if self.stream is None else steady_steps(geometry)
         self.boxes = computed_boxes(kernel)
@@ -181,7 +181,7 @@ class PlanesLaunch:
         """Some stored cell depends on a plane of the stage's results."""
         if self.stream is None:
             return True
-        stored = self.geometry.stored_planes
+        stored = self.geometry.cut_planes
         extents = [self.extents[queue] for queue in stage.results if queue in self.extents]
         low = max((extent.low[self.stream] for extent in extents), default=0)
         high = max((extent.high[self.stream] for extent in extents), default=0)

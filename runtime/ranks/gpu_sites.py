@@ -128,6 +128,10 @@ class GpuSite:
         """Let the stream wait for a mark of any GPU."""
         self.device.wait_for_event(self.stream, mark)
 
+    def beside(self) -> GpuSite:
+        """A new site on the GPU, with a stream of its own, for the buffers of this site."""
+        return type(self)(self.device)
+
     def synchronize(self) -> None:
         """Wait until the stream has done its work."""
         with self.device.current():

@@ -17,7 +17,7 @@ from xdsl.parser import Parser
 
 from timetile.dialects.decomposition import Decomposition
 from timetile.dialects.syntax import encode_integers
-from timetile.dialects.temporal import LoopOp
+from timetile.dialects.temporal import LoopOp, PartAttr
 from timetile.dialects.tile.schedule import ScheduleAttr
 from timetile.lowering.plan_launches import PlannedKernel
 from timetile.passes.analysis.geometry.limits import check_loop
@@ -34,6 +34,7 @@ from timetile.runtime.kernels.options import Options, run_passes
 from timetile.runtime.loading.modules import make_context
 from timetile.runtime.ranks.exchange_choice import ExchangeChoice, chosen_exchange
 from timetile.runtime.ranks.layout import cells_in
+from timetile.runtime.ranks.split_kernels import SplitLaunch, split_launch
 
 GUESSED_STEPS = 8
 """Steps of a launch assumed for the ghost zone of the part that a schedule is chosen for."""
@@ -139,6 +140,7 @@ class PartKernels:
         self.options, self.cache = options, cache
         self.made: dict[bool, list[ProgramKernels]] = {}
         self.schedules: dict[bool, list[LoopSchedule]] = {}
+        self.splits: dict[tuple[ProgramKernels, int, str], SplitLaunch | None] = {}
         self.probed: list[PlannedKernel] = []
         """The kernels of the parts that schedules were chosen for."""
         common = options.halos == "compared"
@@ -172,6 +174,21 @@ class PartKernels:
     def part(self, rank: int) -> ModuleOp:
         """The loops of a part, at the origin."""
         return moved_to_origin(cut(self.module, self.decomposition, rank, self.zone_steps))
+
+    @property
+    def exchange_share(self) -> float:
+        """The predicted seconds of an exchange, over those of a launch; 1 if not predicted."""
+        if self.exchange is None:
+            return 1.0
+        cost = self.exchange.chosen
+        return cost.exchange_seconds / cost.launch_seconds
+
+    def part_of(self, rank: int) -> PartAttr:
+        """The part of a rank, with its ghost zone."""
+        domain = Domain.of(self.module)
+        assert domain is not None
+        ghosts = domain.ghosts(self.zone_steps, self.decomposition.periodic)
+        return PartAttr(rank, self.decomposition, ghosts, self.zone_steps)
 
     def ranks_by_size(self) -> list[int]:
         """The ranks, with the most cells first."""
@@ -246,6 +263,31 @@ class PartKernels:
             place = names.index(loop_name(number)) if loop_name(number) in names else None
             known = None if place is None else (kernels.loops[place], kernels.facts[place])
             found.append(known)
+        return found
+
+    def in_pieces(self, number: int, name: str, *, common: bool) -> list[SplitLaunch] | None:
+        """
+        The pieces of a launch of a loop's deepest kernel, by part; None unless each part has
+        pieces.
+        """
+        found: list[SplitLaunch] = []
+        for rank, kernels, planned in zip(
+            self.ranks, self.of_parts(common=common), self.planned(number, common=common)
+        ):
+            if planned is None:
+                return None
+            loop, facts = planned
+            deepest = facts[0]
+            if deepest.name != name or deepest.steps < 2:
+                return None
+            key = kernels, rank, name
+            if key not in self.splits:
+                part = self.part_of(rank)
+                self.splits[key] = split_launch(kernels, loop, part, deepest, self.exchange_share)
+            split = self.splits[key]
+            if split is None:
+                return None
+            found.append(split)
         return found
 
     def check_launches(self, found: list[ProgramKernels]) -> None:

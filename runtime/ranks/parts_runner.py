@@ -12,15 +12,14 @@ launch whose sources have ghosts too old for its steps, the ghosts are pulled fr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xdsl.ir import SSAValue
 
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.temporal import LoopOp
-from timetile.dialects.tile import CopyOp, LaunchOp, RoleKind, ScratchOp, StepValueOp
+from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp, StepValueOp
 from timetile.lowering.plan_launches import PlannedKernel, parts_of_step
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.runtime.executors.numpy_loops import Progress
@@ -31,26 +30,21 @@ from timetile.runtime.host.halos import HaloFrame, compared_in_turn
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.planning import planned_function
 from timetile.runtime.native.loops import rotated
-from timetile.runtime.ranks.cut_program import CutProgram, RankLoop
+from timetile.runtime.ranks.cut_program import CutProgram
 from timetile.runtime.ranks.exchange import CutField
 from timetile.runtime.ranks.part_kernels import PartKernels, PlannedLoop, needed_steps
 from timetile.runtime.ranks.parted import STALE, PartedField, PartsMemory
-from timetile.runtime.ranks.rims import RimCopy, extents_of, rim_copies
+from timetile.runtime.ranks.present_run import (
+    PresentRun,
+    launch_order,
+    operands_of,
+    part_frame,
+    places_of_fields,
+)
+from timetile.runtime.ranks.rims import RimCopy, rim_copies
 from timetile.runtime.ranks.rounds import PartRounds, around_loop
 from timetile.runtime.ranks.sites import Site
-
-
-@dataclass(frozen=True)
-class PresentRun:
-    """A loop being run, with the facts and the kernels of its launches."""
-
-    loop: LoopOp
-    """The loop of the program."""
-    of_part: RankLoop
-    facts: dict[str, PlannedKernel]
-    parts: Sequence[ProgramKernels]
-    last_of_step: str
-    """The kernel that ends a step in parts."""
+from timetile.runtime.ranks.split_kernels import SplitLaunch
 
 
 class PartsRunner:
@@ -89,6 +83,8 @@ class PartsRunner:
         self.bytes = 0
         """The number of pulled bytes."""
         self.present: PresentRun | None = None
+        self.seconds: list[Site] = []
+        """Sites with a second stream for each part, made when first needed."""
         self.order = launch_order(cuts, sites)
         self.rounds = [PartRounds(site, number) for number, site in enumerate(sites)]
         self.done, self.total = 0, 0
@@ -115,7 +111,7 @@ class PartsRunner:
         of_part = self.cuts[rank].loops[loop]
         last = parts_of_step(facts)[-1].name
         named = {fact.name: fact for fact in facts}
-        self.present = PresentRun(loop, of_part, named, parts, last)
+        self.present = PresentRun(loop, of_part, named, parts, last, number, common)
         self.scratch_count, self.of_step = 0, []
         if (loop, steps, common) not in self.plans:
             self.plans[loop, steps, common] = planned_function(own, facts, steps)
@@ -211,18 +207,19 @@ class PartsRunner:
         assert run is not None
         fact = run.facts[op.kernel.string_value()]
         read, written = self.fields_of(run, fact, operands)
-        age = self.fresh_enough(run, fact, read)
-        for number in self.order:
-            site, kernels = self.sites[number], run.parts[number]
-            if not kernels.has(fact.name):
-                continue
-            for field in written:
-                self.memory.wait_for_readers(field, number)
-            own = [
-                operand.buffers[number] if isinstance(operand, PartedField) else operand
-                for operand in operands
-            ]
-            site.launch(kernels, op, own)
+        age, stale = self.ages_of(run, fact, read)
+        split = self.pieces_of(run, fact) if stale else None
+        if split is None:
+            if stale:
+                self.exchange(stale)
+            for number in self.order:
+                if run.parts[number].has(fact.name):
+                    for field in written:
+                        self.memory.wait_for_readers(field, number)
+                    own = operands_of(operands, number)
+                    self.sites[number].launch(run.parts[number], op, own)
+        else:
+            self.launch_in_pieces(split, op, operands, stale, written)
         ends = fact.steps > 1 or fact.name == run.last_of_step
         used = self.used_steps(run, fact)
         for field in self.of_step:
@@ -256,31 +253,76 @@ class PartsRunner:
         """
         return fact.steps if run.loop.sweep is None else self.kernels.zone_steps
 
-    def fresh_enough(
+    def ages_of(
         self, run: PresentRun, fact: PlannedKernel, read: Sequence[PartedField]
-    ) -> int:
+    ) -> tuple[int, list[PartedField]]:
         """
-        The age of ghosts read by a launch, after an exchange of ghosts too old for the launch.
-        Fields written before in the same step in parts are a step younger than noted: the launch
-        makes the same step.
+        The age of ghosts read by a launch, and the fields to exchange before: all fields with aged
+        ghosts if some are too old for the launch. Fields written before in the same step in parts
+        are a step younger than noted: the launch makes the same step.
         """
         is_sweep = run.loop.sweep is not None
         step = self.kernels.zone_steps if is_sweep else 1
         needed = step if is_sweep else needed_steps(fact)
         age = max((0, *(each.age - (step if each in self.of_step else 0) for each in read)))
         if age + needed <= self.kernels.zone_steps:
-            return age
-        self.exchange([each for each in dict.fromkeys(read) if each.age])
-        return 0
+            return age, []
+        return 0, [each for each in dict.fromkeys(read) if each.age]
+
+    def pieces_of(self, run: PresentRun, fact: PlannedKernel) -> list[SplitLaunch] | None:
+        """The pieces of a launch, by part; None for launches that stay whole."""
+        return self.kernels.in_pieces(run.number, fact.name, common=run.common)
+
+    def launch_in_pieces(
+        self,
+        split: Sequence[SplitLaunch],
+        op: LaunchOp,
+        operands: Sequence[Any],
+        stale: Sequence[PartedField],
+        written: Sequence[PartedField],
+    ) -> None:
+        """
+        Launch cells that need no ghosts at once, and pull ghosts and launch the rims meanwhile on
+        second streams. Each stream goes on behind both.
+        """
+        if not self.seconds:
+            self.seconds = [site.beside() for site in self.sites]
+        for number in range(len(self.sites)):
+            for field in written:
+                self.memory.wait_for_readers(field, number)
+        before = [site.mark() for site in self.sites]
+        for number in self.order:
+            self.sites[number].launch(split[number].inside, op, operands_of(operands, number))
+        self.pull(stale, self.seconds, before)
+        for number in self.order:
+            second = self.seconds[number]
+            for kernels in split[number].rims:
+                second.launch(kernels, op, operands_of(operands, number))
+            self.sites[number].wait(second.mark())
 
     def exchange(self, fields: Sequence[PartedField]) -> None:
         """Make the ghosts of fields fresh: every site pulls cells from its neighbours."""
+        sources = {pull.source for field in fields for pull in self.copies_of(field)}
+        marks = {source: self.sites[source].mark() for source in sources}
+        self.pull(fields, self.sites, marks)
+
+    def pull(
+        self,
+        fields: Sequence[PartedField],
+        sites: Sequence[Site],
+        marks: Mapping[int, Any] | Sequence[Any],
+    ) -> None:
+        """
+        Pull the ghosts of fields on the streams of some sites, behind marks of the parts' streams.
+        """
         pulls = [(field, pull) for field in fields for pull in self.copies_of(field)]
-        marks = {source: self.sites[source].mark() for source in {p.source for _, p in pulls}}
-        for target, site in enumerate(self.sites):
+        for target, site in enumerate(sites):
             own = [(field, pull) for field, pull in pulls if pull.target == target]
-            for source in dict.fromkeys(pull.source for _, pull in own):
-                if source != target:
+            waited = dict.fromkeys(pull.source for _, pull in own)
+            if site is not self.sites[target]:
+                waited = {target: None, **waited}
+            for source in waited:
+                if source != target or site is not self.sites[target]:
                     site.wait(marks[source])
             for field, pull in own:
                 site.pull(field.buffers[pull.source], field.buffers[target], pull.copy)
@@ -319,55 +361,6 @@ class PartsRunner:
             self.memory.free(self.scratches.popitem()[1])
         for each in self.rounds:
             each.close()
+        while self.seconds:
+            self.seconds.pop().close()
         self.memory.close()
-
-
-def places_of_fields(run: PresentRun, fact: PlannedKernel) -> tuple[list[int], list[int]]:
-    """The places of read and of written fields among the operands of a launch."""
-    read: list[int] = []
-    written: list[int] = []
-    for place, role in enumerate(fact.roles):
-        kind, index = role.role
-        if kind is RoleKind.TARGET:
-            written.append(place)
-        # A step in place leaves cells of the target unchanged.
-        is_kept = kind is RoleKind.TARGET and not fact.reads_halos
-        if kind in (RoleKind.SOURCE, RoleKind.CAPTURE) or (
-            is_kept and run.loop.rotation[index] in run.of_part.exchanged
-        ):
-            read.append(place)
-    return read, written
-
-
-def launch_order(cuts: Sequence[CutProgram], sites: Sequence[Site]) -> list[int]:
-    """
-    The numbers of the parts in the order of launches. Of several parts on a device, parts beside
-    other devices go first: their rims travel while the rest of the device's parts is computed.
-    """
-    if len(sites) == 1:
-        return [0]
-    part = cuts[0].part
-    decomposition, domain = part.decomposition, part.decomposition.domain
-
-    def is_inside(number: int) -> bool:
-        transfers = decomposition.transfers_to(number, domain, part.zone)
-        return all(sites[each.source].home == sites[number].home for each in transfers)
-
-    return sorted(range(len(sites)), key=is_inside)
-
-
-def part_frame(box: CellBox, cut: CutField, cell_bytes: int) -> HaloFrame:
-    """
-    The frame of a part's buffer around cells written by a loop, without ghosts of written cells:
-    such ghosts differ in buffers that take turns, and their ages tell whether they are read.
-    """
-    sizes = extents_of(cut.held)
-    low = [
-        min(max(first - held, 0), size)
-        for first, held, size in zip(box.lower, cut.held.lower, sizes)
-    ]
-    high = [
-        max(min(last - held, size), least)
-        for last, held, size, least in zip(box.upper, cut.held.lower, sizes, low)
-    ]
-    return HaloFrame(tuple(sizes), tuple(low), tuple(high), cell_bytes)

@@ -17,6 +17,7 @@ from xdsl.ir import SSAValue
 
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.temporal import LoopOp
+from timetile.lowering.plan_launches import PlannedKernel
 from timetile.runtime.arithmetic.cells import Array
 from timetile.runtime.executors.numpy_loops import Progress
 from timetile.runtime.host.halo_notice import HaloNotice
@@ -25,10 +26,11 @@ from timetile.runtime.ranks.cut_program import CutProgram
 from timetile.runtime.ranks.exchange import CutField, Exchange, array_part
 from timetile.runtime.ranks.part_kernels import PartKernels, PlannedLoop
 from timetile.runtime.ranks.parted import PartedField, PartsMemory
-from timetile.runtime.ranks.parts_runner import PartsRunner
+from timetile.runtime.ranks.parts_runner import PartsRunner, PresentRun
 from timetile.runtime.ranks.peers import digest_of, words_of_all
 from timetile.runtime.ranks.rims import box_copy, extents_of
 from timetile.runtime.ranks.sites import Site
+from timetile.runtime.ranks.split_kernels import SplitLaunch
 
 YES, NO = "yes", "no"
 
@@ -156,6 +158,10 @@ class RankSiteRunner(PartsRunner):
     def numbered(loop: LoopOp, value: SSAValue) -> int:
         """The number of a field or scalar among the values taken by a loop of the program."""
         return [*loop.captures, *loop.scalars].index(value)
+
+    def pieces_of(self, run: PresentRun, fact: PlannedKernel) -> list[SplitLaunch] | None:
+        """None: the host waits for messages, and launches behind."""
+        return None
 
     def exchange(self, fields: Sequence[PartedField]) -> None:
         """Make the ghosts of fields fresh, with a message for each pair of ranks."""

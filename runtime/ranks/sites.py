@@ -80,6 +80,10 @@ class Site(Protocol):
         """Let the stream wait for a mark of any site of the run."""
         ...
 
+    def beside(self) -> Site:
+        """A new site on the device, with a stream of its own, for the buffers of this site."""
+        ...
+
     def synchronize(self) -> None:
         """Wait until the stream has done its work."""
         ...

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from xdsl.ir import SSAValue
 
+from timetile.dialects.boxes import CellBox
 from timetile.dialects.tile import (
     ApplyOp,
     LoadOp,
@@ -41,14 +42,28 @@ class Geometry(PlaneGeometry):
 
     @cached_property
     def stored_planes(self) -> range:
-        """The planes stored by the kernel. Without a stream the tile is plane 0."""
+        """The planes of the kernel's bounds. Without a stream the tile is plane 0."""
         stream = self.kernel.stream_axis
         return range(1) if stream is None else range(self.lower[stream], self.upper[stream])
 
     @cached_property
+    def cut_planes(self) -> range:
+        """
+        The planes that are cut into chunks: those of the stores' boxes, or of the bounds where some
+        store has no box.
+        """
+        stream = self.kernel.stream_axis
+        boxes = [stage.box for stage in self.kernel.stages if isinstance(stage, StoreOp)]
+        known = [CellBox.of(box) for box in boxes if box is not None]
+        if stream is None or len(known) < len(boxes):
+            return self.stored_planes
+        low, high = min(b.lower[stream] for b in known), max(b.upper[stream] for b in known)
+        return range(low, high)
+
+    @cached_property
     def planes(self) -> int:
-        """The number of planes stored by the kernel."""
-        return len(self.stored_planes)
+        """The number of planes cut into chunks."""
+        return len(self.cut_planes)
 
     @cached_property
     def drain(self) -> int:

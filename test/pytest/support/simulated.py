@@ -188,6 +188,10 @@ class SimulatedSite:
         """Wait for a mark."""
         self.world.streams[self.number].append(mark)
 
+    def beside(self) -> SimulatedSite:
+        """A site on the device with a stream of its own."""
+        return SimulatedSite(self.world, self.home)
+
     def synchronize(self) -> None:
         """Run until the stream is empty."""
         self.world.run_until_empty(self.number)

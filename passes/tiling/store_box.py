@@ -1,0 +1,97 @@
+"""store-box: let kernels store the cells of a box only, and compute no others than these need.
+
+Before:
+```
+tile.kernel @heat_d2(...) roles [...] steps 2 stream 0 bounds <[0, 0], [64, 64]> layout ... {
+  ...
+  tile.store %u2 to %dst
+}
+```
+After `store-box{lower=0,0 upper=8,64}`:
+```
+tile.kernel @heat_d2(...) roles [...] steps 2 stream 0 bounds <[0, 0], [64, 64]> layout ... {
+  ...
+  tile.store %u2 to %dst in <[0, 0], [8, 64]>
+}
+```
+1. A store has the cells of the box, inside the cells stored before. Chunks are of the box's planes
+   along the stream.
+2. Along other axes the bounds shrink to the cells from which stored cells are computed: the box,
+   and the kernel's extents around the box. Cells outside the new bounds keep their old values in
+   every level; a stored cell depends on none of these.
+
+Kernels of several boxes that share no cell, launched in any order on equal fields, store what the
+kernel before the pass stores. The pass stands between device-tiling and the passes that place
+queues and cut columns. A kernel is left unchanged, with a remark, if fields go on outside the
+bounds, or if an update or a store has a box of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from timetile.dialects.boxes import CellBox
+from timetile.dialects.tile import ApplyOp, KernelOp, StoreOp
+from timetile.passes.analysis.geometry.extents import extents
+from timetile.passes.diagnostics import CompileError, refuse, remark
+
+
+def why_not(kernel: KernelOp) -> str | None:
+    """Why a kernel keeps its boxes; None if the kernel can store a box only."""
+    if kernel.beyond is not None:
+        return "fields go on outside the bounds"
+    if any(isinstance(s, ApplyOp | StoreOp) and s.box is not None for s in kernel.stages):
+        return "an update or a store has a box of its own"
+    return None
+
+
+def needed_around(kernel: KernelOp, box: CellBox) -> CellBox:
+    """A box, and the cells around the box from which a kernel computes the box."""
+    lower, upper = list(box.lower), list(box.upper)
+    for extent in extents(kernel).values():
+        lower = [min(cell, low - far) for cell, low, far in zip(lower, box.lower, extent.low)]
+        upper = [max(cell, high + far) for cell, high, far in zip(upper, box.upper, extent.high)]
+    return CellBox(tuple(lower), tuple(upper))
+
+
+def store_in(kernel: KernelOp, box: CellBox) -> None:
+    """Let a kernel store the cells of a box only. Refuses a box without a cell of a store."""
+    for stage in kernel.stages:
+        if isinstance(stage, StoreOp):
+            cells = stage.cells & box
+            if cells.is_empty:
+                refuse(kernel, f"the box {box} has no cell of {stage.cells}; give another box")
+            stage.box = cells.bounds()
+    bounds = CellBox.of(kernel.bounds)
+    kept = needed_around(kernel, box) & bounds
+    if (stream := kernel.stream_axis) is not None:
+        lower, upper = list(kept.lower), list(kept.upper)
+        lower[stream], upper[stream] = bounds.lower[stream], bounds.upper[stream]
+        kept = CellBox(tuple(lower), tuple(upper))
+    kernel.bounds = kept.bounds()
+
+
+@dataclass(frozen=True)
+class StoreBoxPass(ModulePass):
+    """Let kernels store the cells of a box only; see the module's documentation."""
+
+    name = "store-box"
+
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in [each for each in op.ops if isinstance(each, KernelOp)]:
+            if not len(self.lower) == len(self.upper) == kernel.rank:
+                raise CompileError(
+                    f"{self.name}: lower and upper have a number for each of {kernel.rank} axes, "
+                    f"got {list(self.lower)} and {list(self.upper)}"
+                )
+            if (why := why_not(kernel)) is not None:
+                remark(kernel, f"{why}: all cells are stored")
+                continue
+            store_in(kernel, CellBox(self.lower, self.upper))

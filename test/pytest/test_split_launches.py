@@ -1,0 +1,78 @@
+"""Launches in pieces end with the bits of whole launches, on streams that run in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timetile
+from support.catalogue import entry
+from support.few_schedules import few_schedules
+from support.programs import program_text
+from support.ranks import copies
+from support.simulated import SimulatedSite, World, on_simulated
+from timetile.runtime.executors.homes import PlaneError
+from timetile.runtime.ranks import split_kernels
+
+
+@pytest.fixture(autouse=True)
+def every_launch_has_waves(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Launches of few blocks are split, too."""
+    monkeypatch.setattr(split_kernels, "LEAST_WAVES", 0.0)
+    with few_schedules():
+        yield
+
+
+def arguments_of(text: str, steps: int) -> list[Any]:
+    """Fields of equal halos, and a number of steps."""
+    program = timetile.compile(text, executor="numpy", cache=False)
+    field = next(each for each in program.parameters if each.is_field)
+    kind = np.float32 if "f32" in text else np.float64
+    shared = np.random.default_rng(1).random(field.shape).astype(kind)
+    return [shared.copy() if p.is_field else steps for p in program.parameters]
+
+
+def run(text: str, count: int, seed: int, steps: int) -> tuple[bool, World]:
+    """Whether a run in pieces ends with the bits of one device, and the streams."""
+    arguments = arguments_of(text, steps)
+    expected, own = copies(arguments), copies(arguments)
+    timetile.compile(text, executor="numpy", fp_contract="off", cache=False)(*expected)
+    program, world = on_simulated(text, count, seed, None, 2, depth=2, halos="common")
+    try:
+        program(*own)
+    except PlaneError:
+        # A cell was read before any was there; the rest of the work is dropped.
+        program.placed.present = None
+        return False, world
+    same = all(np.array_equal(a, b) for a, b in zip(own, expected))
+    program.close()
+    return same, world
+
+
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("name, shape", [("heat-3d", (96, 3, 7)), ("heat-2d", (96, 11))])
+def test_launches_in_pieces_keep_all_bits(name: str, shape: tuple[int, ...], count: int):
+    same, world = run(program_text(entry(name).make(shape)), count, 3, 7)
+    assert same
+    streams = {stream for stream, kernel in world.launched if kernel.endswith("d2")}
+    assert streams == set(range(2 * count)), "rims run on streams of their own"
+
+
+def test_seeded_missing_waits_of_pieces_are_found(monkeypatch: pytest.MonkeyPatch):
+    text = program_text(entry("heat-2d").make((45, 12)))
+    assert run(text, 2, 0, 9)[0]
+    wait = SimulatedSite.wait
+
+    def waits_of(second: bool) -> Any:
+        def some(site: SimulatedSite, mark: Any) -> None:
+            if (site.number >= 2) is not second:
+                wait(site, mark)
+
+        return some
+
+    for second in (False, True):
+        monkeypatch.setattr(SimulatedSite, "wait", waits_of(second))
+        assert not all(run(text, 2, seed, 9)[0] for seed in range(8)), f"{second=}"
