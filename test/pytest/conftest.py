@@ -25,6 +25,7 @@ from support.covering import covering, numbered, row_of
 from support.driver import BookKeeper
 from support.few_schedules import few_schedules
 from support.gpu_programs import book_keeper, cache_in
+from support.groups import scheduler_of_groups
 from support.sizes import EXAMPLES, is_nightly
 from timetile.runtime.cache import store
 from timetile.runtime.cache.store import Cache
@@ -43,6 +44,11 @@ settings.load_profile("ci")
 
 # The PTX assembler and MLIR have no wheels for macOS.
 collect_ignore = ["test_mlir.py", "test_ptx.py"] if sys.platform == "darwin" else []
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """One worker runs the tests of a group."""
+    return scheduler_of_groups(config, log)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -14,6 +14,9 @@ from support.placed import deepest
 from timetile.passes.analysis.geometry.filling import filling_loops
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 
+# One worker has the shared results of the file's tests.
+pytestmark = pytest.mark.xdist_group("filling")
+
 
 @pytest.mark.parametrize(
     ("element", "offsets", "domain", "depth", "loops"),

@@ -33,7 +33,8 @@ from timetile.passes.cost.rim import edge_weight
 from timetile.passes.targets.target import target_named
 from timetile.runtime.program.compiled_program import Executor
 
-pytestmark = pytest.mark.covering
+# One worker has the shared results of the file's tests.
+pytestmark = [pytest.mark.covering, pytest.mark.xdist_group("evenness_of_chunks")]
 
 
 RIM = target_named("sm_90").parameters.rim

@@ -22,6 +22,9 @@ from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.runtime.kernels.options import Halos
 from timetile.runtime.program.compiled_program import Executor
 
+# One worker has the shared results of the file's tests.
+pytestmark = pytest.mark.xdist_group("filling")
+
 
 @pytest.mark.parametrize(("radius", "depth"), [(1, 4), (1, 10), (2, 6), (3, 4)])
 def test_each_level_of_a_star_is_due_two_radii_after_the_level_below(radius: int, depth: int):
