@@ -17,10 +17,10 @@ run: .venv/run
 # What most changes need, in a minute on two cores: style, the direction of imports, the IR of
 # dialects and targets, and these files of tests with few generated cases. Before a change is
 # landed, `make test`.
-QUICK := bounds code_content code_of_halos cli_refuses documentation filecheck_coverage \
-	function_selection glossary halo_notice launch_planning laws levels links native_cells options \
-	properties ptx_names raising raising_laws \
-	small_changes_show special_values verified_passes words
+QUICK := bounds cli_refuses documentation filecheck_coverage function_selection glossary \
+	halo_notice launch_planning laws levels links native_cells options properties ptx_names \
+	raising raising_laws small_changes_show special_values stencil_arithmetic stencil_errors \
+	verified_passes words
 check: .venv/dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -78,6 +79,12 @@ def run_on(executor: Executor = "simt", **options: Any) -> list[Any]:
     return found
 
 
+@cache
+def fields_by_default() -> list[Any]:
+    """The fields after the program, by the default passes."""
+    return run_on("planes", cache=False)
+
+
 def same(first: list[Any], second: list[Any]) -> bool:
     return all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
 
@@ -126,7 +133,9 @@ def test_a_pass_of_another_package_runs_at_the_level_around(level: int, dialect:
         for kernel in loop:
             program.kernels.kernel(kernel.name)
     assert NotePass.met and all(dialect in met for met in NotePass.met)
-    assert same(run_on("planes", passes=passes, cache=False), run_on("planes", cache=False))
+    found = fields()
+    program(*found, 0.1, 5)
+    assert same(found, fields_by_default())
 
 
 def test_the_cpu_runs_what_given_passes_make_of_time_loops():

@@ -20,6 +20,7 @@ from timetile.passes.scheduling.candidates import candidates
 from timetile.passes.targets.isa import ISAS
 from timetile.passes.targets.parts import PARTS, Part, default_part, part_for
 from timetile.passes.targets.target import NAMES, target_named
+from timetile.runtime.kernels import assembled_choice
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.kernels.of_program import raise_program
 from timetile.runtime.kernels.options import Options
@@ -68,7 +69,11 @@ def test_the_default_part_is_taken_without_a_name(isa: str):
     assert part_for(isa, "another name", None) == default_part(isa) == target_named(isa).part
 
 
-def test_parts_of_one_instruction_set_share_code_but_not_schedules():
+def test_parts_of_one_instruction_set_share_code_but_not_schedules(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """Schedules are chosen by the model alone: the assembler knows instruction sets, no parts."""
+    monkeypatch.setattr(assembled_choice, "assembler_version", lambda: None)
     text = program_text(sum_program("f64", star(3, 1))((512, 512, 512)))
     compiled = {
         name: timetile.compile(text, executor="simt", arch=name, halos="common", cache=False)

@@ -1,6 +1,7 @@
 """Schedules chosen by measuring: search, record and workers, with made-up benches."""
 
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import cast
 
@@ -29,6 +30,9 @@ from timetile.runtime.kernels.tuning import MOST_MEASURED, Tuning, best_first
 from timetile.runtime.kernels.workers import launched, made_in_processes
 from timetile.runtime.machine.driver import gpu_is_available
 
+# One worker has the shared results of the file's tests.
+pytestmark = pytest.mark.xdist_group("tuning")
+
 CELLS = 64 * 128
 
 
@@ -37,10 +41,16 @@ def heat(u: Field, k: Scalar):
     u.next = u[0, 0] + k * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])
 
 
-def kernels(cache: Cache | None = None, device: DeviceRecords | None = None) -> ProgramKernels:
+def kernels(kept: Cache | None = None, device: DeviceRecords | None = None) -> ProgramKernels:
     """The kernels of heat conduction on a small plate."""
     module = raise_program(heat.module((64, 128), "float64"), Options(halos="common"))
-    return ProgramKernels(module, Options(halos="common"), cache, device)
+    return ProgramKernels(module, Options(halos="common"), kept, device)
+
+
+@cache
+def kernels_of_the_model() -> ProgramKernels:
+    """The kernels without a cache and without a GPU; chosen once for the file, and not changed."""
+    return kernels()
 
 
 def depth_of(made: ProgramKernels) -> int:
@@ -76,7 +86,7 @@ class MadeUpBench:
 
 
 def search(bench: MadeUpBench, limit: float = 100.0) -> list[MeasuredRow]:
-    return Tuning(kernels(), bench, CELLS, limit, clock=bench.clock).run()
+    return Tuning(kernels_of_the_model(), bench, CELLS, limit, clock=bench.clock).run()
 
 
 def depths(rows: list[MeasuredRow]) -> list[int]:
@@ -86,7 +96,7 @@ def depths(rows: list[MeasuredRow]) -> list[int]:
 def test_the_fastest_schedule_is_taken_and_each_is_compared_with_the_default():
     bench = MadeUpBench(fastest=4)
     rows = search(bench)
-    default = written_schedules(kernels().tiled)
+    default = written_schedules(kernels_of_the_model().tiled)
     assert rows[0].chosen == default
     assert depths(best_first(rows))[0] == 4
     assert best_first(rows)[0].gcells_per_second == pytest.approx(1.0)
@@ -119,7 +129,7 @@ def test_the_default_stays_unless_another_is_clearly_faster():
 
 
 def test_a_program_without_a_choice_is_refused():
-    given = kernels().with_schedules(written_schedules(kernels().tiled))
+    given = kernels().with_schedules(written_schedules(kernels_of_the_model().tiled))
     bench = MadeUpBench(fastest=4)
     with pytest.raises(CompileError, match="no time loop of the program has schedules to choose"):
         Tuning(given, bench, CELLS).run()
@@ -129,7 +139,7 @@ def test_a_program_without_a_choice_is_refused():
 
 
 def record(depth: int) -> Measured:
-    (default,) = written_schedules(kernels().tiled)
+    (default,) = written_schedules(kernels_of_the_model().tiled)
     assert default is not None
     row = MeasuredRow((replace(default, depth=depth),), 12.5)
     return Measured("@heat, 64 x 128 cells (f64)", "a GPU", (row,), 10.0)
@@ -179,7 +189,7 @@ def test_a_schedule_is_read_as_printed_and_other_text_is_refused():
 @pytest.mark.skipif(assembler_version() is None, reason="no assembler")
 def test_kernels_of_other_processes_are_found_in_the_cache(tmp_path: Path):
     cache = Cache(tmp_path)
-    (default,) = written_schedules(kernels().tiled)
+    (default,) = written_schedules(kernels_of_the_model().tiled)
     assert default is not None
     both = [kernels(cache).with_schedules((replace(default, depth=d),)) for d in (1, 2)]
     ready = list(made_in_processes(both))
