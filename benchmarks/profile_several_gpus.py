@@ -37,12 +37,6 @@ class WatchedSite(GpuSite):
     def __init__(self, on: Device):
         super().__init__(on)
         self.noted: list[tuple[str, Any, Any]] = []
-        self.others: list[WatchedSite] = []
-        """Sites beside, with a second stream."""
-
-    def beside(self) -> WatchedSite:
-        self.others.append(WatchedSite(self.device))
-        return self.others[-1]
 
     def event(self) -> Any:
         """An event with a time, behind all work so far."""
@@ -78,6 +72,12 @@ class WatchedSite(GpuSite):
         return "\n".join(lines)
 
 
+def watched(sites: Sequence[GpuSite]) -> list[WatchedSite]:
+    """Sites and the sites beside."""
+    found = [each for one in sites for each in (one, *one.others)]
+    return [each for each in found if isinstance(each, WatchedSite)]
+
+
 def main() -> None:
     """Profile cases."""
     parser = argparse.ArgumentParser(description="Where the time of a run on several GPUs goes.")
@@ -95,7 +95,7 @@ def main() -> None:
         program.placed.make_sites = partial(list[Site], sites)
         arrays = arrays_of(program, case.dtype)
         program(*arrays, steps=STEPS)
-        for site in [each for one in sites for each in (one, *one.others)]:
+        for site in watched(sites):
             site.noted = []
         start = time.perf_counter()
         result = program(*arrays, steps=STEPS)
@@ -108,7 +108,7 @@ def main() -> None:
         print(f"  schedules: {program.parts.schedules}", flush=True)
         for number, site in enumerate(sites):
             print(f"  part {number} on GPU {site.home}\n{site.table()}", flush=True)
-            for other in site.others:
+            for other in watched(site.others):
                 print(f"    beside, on a second stream:\n{other.table()}", flush=True)
         program.close()
 

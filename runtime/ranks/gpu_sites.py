@@ -38,6 +38,8 @@ class GpuSite:
         self.runners: dict[ProgramKernels, GpuRunner] = {}
         self.marks: list[Any] = [None] * MARKS
         self.next_mark = 0
+        self.others: list[GpuSite] = []
+        """Sites with further streams, for the buffers of this site."""
 
     @property
     def home(self) -> int:
@@ -130,16 +132,21 @@ class GpuSite:
 
     def beside(self) -> GpuSite:
         """A new site on the GPU, with a stream of its own, for the buffers of this site."""
-        return type(self)(self.device)
+        self.others.append(type(self)(self.device))
+        return self.others[-1]
 
     def synchronize(self) -> None:
-        """Wait until the stream has done its work."""
+        """Wait until the stream has done its work, and so have streams of sites beside."""
         with self.device.current():
             self.device.synchronize(self.stream)
+        for other in self.others:
+            other.synchronize()
 
     def close(self) -> None:
-        """Give back kernels, events and the stream, after all work."""
+        """Give back kernels, events and the stream, after all work, and sites beside."""
         self.synchronize()
+        while self.others:
+            self.others.pop().close()
         while self.runners:
             self.runners.popitem()[1].close()
         with self.device.giving_back():

@@ -361,6 +361,5 @@ class PartsRunner:
             self.memory.free(self.scratches.popitem()[1])
         for each in self.rounds:
             each.close()
-        while self.seconds:
-            self.seconds.pop().close()
+        self.seconds.clear()
         self.memory.close()

@@ -81,7 +81,10 @@ class Site(Protocol):
         ...
 
     def beside(self) -> Site:
-        """A new site on the device, with a stream of its own, for the buffers of this site."""
+        """
+        A new site on the device, with a stream of its own, for the buffers of this site; closed
+        with this site.
+        """
         ...
 
     def synchronize(self) -> None:

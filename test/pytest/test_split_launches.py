@@ -10,11 +10,13 @@ import pytest
 
 import timetile
 from support.catalogue import entry
+from support.driver import BookKeeper
 from support.few_schedules import few_schedules
 from support.programs import program_text
 from support.ranks import copies
 from support.simulated import SimulatedSite, World, on_simulated
 from timetile.runtime.executors.homes import PlaneError
+from timetile.runtime.program.parted_program import PartedProgram
 from timetile.runtime.ranks import split_kernels
 
 
@@ -76,3 +78,17 @@ def test_seeded_missing_waits_of_pieces_are_found(monkeypatch: pytest.MonkeyPatc
     for second in (False, True):
         monkeypatch.setattr(SimulatedSite, "wait", waits_of(second))
         assert not all(run(text, 2, seed, 9)[0] for seed in range(8)), f"{second=}"
+
+
+@pytest.mark.usefixtures("cache_of_file")
+def test_a_run_in_pieces_on_two_gpus_gives_back_everything(driver: BookKeeper):
+    text = program_text(entry("heat-2d").make((90, 131)))
+    program = timetile.compile(text, gpus=2, depth=4, exchange_every=4, halos="common")
+    assert isinstance(program, PartedProgram)
+    arguments = arguments_of(text, 21)
+    program(*arguments)
+    assert program.placed.present is not None
+    assert len(program.placed.present.seconds) == 2, "a launch was in pieces"
+    assert {"stream", "module", "event"} <= set(driver.left)
+    program.close()
+    assert not driver.left
