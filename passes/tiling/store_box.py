@@ -81,8 +81,8 @@ class StoreBoxPass(ModulePass):
 
     name = "store-box"
 
-    lower: tuple[int, ...]
-    upper: tuple[int, ...]
+    lower: tuple[int, ...] = ()
+    upper: tuple[int, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in [each for each in op.ops if isinstance(each, KernelOp)]:
