@@ -9,7 +9,7 @@ After:
 %q = scf.if %all -> (f64) {
   scf.yield %quick : f64
 } else {                                 // division by 0, infinities, NaNs, tiny and huge numbers
-  %r = math.sqrt %x : f64
+  %r = math.sqrt %x : f64              // in FP32 a sequence of FP64 (`wide.py`)
   ...
 }
 ```
@@ -38,7 +38,7 @@ from collections.abc import Sequence
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -47,6 +47,7 @@ from timetile.dialects.verified import block_of
 from timetile.lowering.division.approximations import Approximation
 from timetile.lowering.division.guards import guards_of
 from timetile.lowering.division.newton import DivisionExpansion, is_expanded
+from timetile.lowering.division.wide import WideDivision
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.threads.order_threads import used_values
 from timetile.lowering.threads.rewriting import functions_of, move_before, replace_results
@@ -137,7 +138,13 @@ def expand_members(members: Sequence[Operation], before: Operation, setup: Emitt
     if mask is not None:
         exact = Block()
         slow: dict[SSAValue, SSAValue] = {}
-        exact.add_ops([op.clone(slow, clone_name_hints=False) for op in members])
+        wide = WideDivision(setup.into(exact))
+        for op in members:
+            if op.results[0].type == f32:
+                operands = [slow.get(value, value) for value in op.operands]
+                slow[op.results[0]] = wide.expand(op, operands)
+            else:
+                exact.add_op(op.clone(slow, clone_name_hints=False))
         exact.add_op(scf.YieldOp(*(slow[value] for value in taken)))
         agreed = Block([scf.YieldOp(*chosen)])
         # All lanes of a warp take one branch: later shuffles need every lane.

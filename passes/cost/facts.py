@@ -39,7 +39,7 @@ from timetile.passes.analysis.cells.sharing import SharedCells
 from timetile.passes.analysis.geometry.extents import Needs
 from timetile.passes.analysis.geometry.plane_geometry import moved_by
 from timetile.passes.analysis.geometry.tile_shape import TileShape
-from timetile.passes.analysis.queues.held_planes import holds_oldest_plane
+from timetile.passes.analysis.queues.held_planes import queues_holding_oldest
 from timetile.passes.analysis.queues.lags import keeps_sums, oldest_age
 from timetile.passes.analysis.queues.storage import (
     ReadAges,
@@ -386,7 +386,7 @@ def facts_of(kernel: KernelOp, module: ModuleOp, known: KnownSharing | None = No
         words_per_cell=plane_words(kernel, words),
         cell_taps=taps_of_cell(kernel),
         natural_period=natural_period(kernel),
-        holds_oldest=any(holds_oldest_plane(kernel, q) for q in queues_in_registers(kernel)),
+        holds_oldest=bool(queues_holding_oldest(kernel, queues_in_registers(kernel))),
         long_constants=long_constants(module, applies),
         live_words=max((live_words(cell_function(module, s)) for s in applies), default=0),
         scalar_words=sum(map(value_words, scalars)),

@@ -10,23 +10,38 @@ writes the sum, FP64, has 593 instructions for two rows of 8 levels, and 729 for
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TypeAlias
+
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.traits import SymbolTable
 
-from timetile.dialects.tile import ApplyOp, KernelOp, taps_of
+from timetile.dialects.tile import ApplyOp, KernelOp
 from timetile.passes.analysis.queues.lags import oldest_age
 
+TappedPlanes: TypeAlias = list[tuple[SSAValue, int]]
+"""The queue and the age of the plane of every tap of a stage, in the order of its cell function."""
 
-def made_from_newest(kernel: KernelOp, queue: SSAValue) -> set[SSAValue]:
-    """The queues with a newest plane that depends on the newest plane of a queue, itself too."""
-    found = {queue}
-    for stage in kernel.stages:
-        if isinstance(stage, ApplyOp) and any(
-            stage.age(tap) == 0 and stage.queues[tap.operand] in found for tap in stage.tap_list
-        ):
-            found.update(stage.res)
+
+def tapped_planes(stage: ApplyOp) -> TappedPlanes:
+    """The queues and the ages of the planes tapped by a stage."""
+    queues = stage.queues
+    return [(queues[tap.operand], stage.age(tap)) for tap in stage.tap_list]
+
+
+def made_from_newest(readers: dict[SSAValue, list[ApplyOp]], queue: SSAValue) -> set[SSAValue]:
+    """
+    The queues with a newest plane that depends on the newest plane of a queue, itself too.
+    `readers`: the stages that tap the newest plane of each queue.
+    """
+    found, new = {queue}, [queue]
+    while new:
+        for stage in readers.get(new.pop(), ()):
+            if stage.res[0] not in found:
+                found.update(stage.res)
+                new.extend(stage.res)
     return found
 
 
@@ -41,40 +56,61 @@ def dependent_operations(function: FuncOp, late: set[SSAValue]) -> set[Operation
     return found
 
 
-def holds_oldest_plane(kernel: KernelOp, queue: SSAValue) -> bool:
+def queues_holding_oldest(kernel: KernelOp, queues: Iterable[SSAValue]) -> set[SSAValue]:
     """
-    Whether a reader of the queue combines the queue's oldest plane with a value that depends on the
-    queue's newest plane.
+    Those of a kernel's queues with a reader that combines the queue's oldest plane with a value
+    that depends on the queue's newest plane.
     """
-    oldest, module = oldest_age(queue, kernel.stream_axis), kernel.parent_op()
-    if oldest == 0 or not isinstance(module, ModuleOp):
-        return False
-    readers = dict.fromkeys(stage for stage, tap in taps_of(queue) if stage.age(tap) == oldest)
-    if not readers:
-        return False
-    newest = made_from_newest(kernel, queue)
-    return any(meets_newest(module, stage, queue, newest) for stage in readers)
+    module, stream = kernel.parent_op(), kernel.stream_axis
+    if not isinstance(module, ModuleOp):
+        return set()
+    taps = {stage: tapped_planes(stage) for stage in kernel.stages if isinstance(stage, ApplyOp)}
+    of_queue: dict[SSAValue, dict[ApplyOp, None]] = {}
+    of_newest: dict[SSAValue, list[ApplyOp]] = {}
+    for stage, planes in taps.items():
+        for queue, _ in dict.fromkeys(planes):
+            of_queue.setdefault(queue, {})[stage] = None
+        for queue in dict.fromkeys(queue for queue, age in planes if age == 0):
+            of_newest.setdefault(queue, []).append(stage)
+    found: set[SSAValue] = set()
+    for queue in queues:
+        oldest = oldest_age(queue, stream)
+        if oldest == 0:
+            continue
+        newest = made_from_newest(of_newest, queue)
+        if any(
+            meets_newest(module, stage, taps[stage], (queue, oldest), newest)
+            for stage in of_queue.get(queue, ())
+        ):
+            found.add(queue)
+    return found
 
 
-def meets_newest(module: ModuleOp, stage: ApplyOp, queue: SSAValue, newest: set[SSAValue]) -> bool:
+def meets_newest(
+    module: ModuleOp,
+    stage: ApplyOp,
+    planes: TappedPlanes,
+    oldest: tuple[SSAValue, int],
+    newest: set[SSAValue],
+) -> bool:
     """
-    Whether an operation of a stage's cell function reads the oldest plane of a queue, and depends
-    on the newest plane of a queue in `newest`. False without the cell function: kernels may be
-    placed before their cells are known.
+    Whether an operation of a stage's cell function reads the plane `oldest`, and depends on the
+    newest plane of a queue in `newest`. False without the cell function: kernels may be placed
+    before their cells are known.
     """
+    if oldest not in planes:
+        return False
     function = SymbolTable.lookup_symbol(module, stage.cell)
     if not isinstance(function, FuncOp):
         return False
     arguments = function.body.block.args
-    taps = [(stage.queues[tap.operand], stage.age(tap)) for tap in stage.tap_list]
     late: set[SSAValue] = {
-        arguments[n] for n, (tapped, age) in enumerate(taps) if age == 0 and tapped in newest
+        arguments[n] for n, (tapped, age) in enumerate(planes) if age == 0 and tapped in newest
     }
     operations = dependent_operations(function, late)
-    oldest = oldest_age(queue, stage.kernel.stream_axis)
     return any(
         use.operation in operations
-        for n, (tapped, age) in enumerate(taps)
-        if tapped is queue and age == oldest
+        for n, plane in enumerate(planes)
+        if plane == oldest
         for use in arguments[n].uses
     )

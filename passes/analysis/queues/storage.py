@@ -20,7 +20,7 @@ from timetile.dialects.tile import (
     taps_of,
 )
 from timetile.passes.analysis.placed import layout_of
-from timetile.passes.analysis.queues.held_planes import holds_oldest_plane
+from timetile.passes.analysis.queues.held_planes import queues_holding_oldest
 from timetile.passes.analysis.queues.lags import oldest_age
 from timetile.passes.analysis.queues.shared_coefficients import lives_in_copies
 
@@ -65,17 +65,10 @@ def natural_period(kernel: KernelOp) -> int:
     a plane is enough. A queue whose oldest plane meets the newest in an operation has one plane
     more.
     """
-    stream = kernel.stream_axis
-    return (
-        max(
-            (
-                oldest_age(queue, stream) + holds_oldest_plane(kernel, queue)
-                for queue in queues_in_registers(kernel)
-            ),
-            default=1,
-        )
-        or 1
-    )
+    stream, queues = kernel.stream_axis, queues_in_registers(kernel)
+    held = queues_holding_oldest(kernel, queues)
+    kept = (oldest_age(queue, stream) + (queue in held) for queue in queues)
+    return max(kept, default=1) or 1
 
 
 def taps_of_cell(kernel: KernelOp) -> int:

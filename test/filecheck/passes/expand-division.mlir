@@ -71,7 +71,12 @@
   // CHECK-NOT:     arith.andi [[next]]
   // CHECK:         simt.reciprocal_root %left : f32
   // CHECK:         simt.all
-  // CHECK:         math.rsqrt %left : f32
+  // CHECK:         [[wide:%[a-z0-9]+]] = arith.extf %left : f32 to f64
+  // CHECK-NEXT:    [[about:%[a-z0-9]+]] = simt.reciprocal_root [[wide]] : f64
+  // CHECK:         [[root:%[a-z0-9]+]] = arith.select %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, %{{[a-z0-9]+}} : f32
+  // CHECK:         [[divisor:%[a-z0-9]+]] = arith.extf [[root]] : f32 to f64
+  // CHECK-NEXT:    simt.reciprocal [[divisor]] : f64
+  // CHECK-NOT:     math.rsqrt
   // CHECK:         "gpu.return"
   "gpu.func"() <{function_type = (memref<4096xf32, 1>, i32, f32) -> (), kernel}> ({
   ^bb0(%field: memref<4096xf32, 1>, %i: i32, %x: f32):

@@ -53,17 +53,18 @@ def points(body: str, element: str, cells: int) -> str:
 
 def guess_off_by(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    In the SIMT interpreter, the start of Newton's method is off by a share of the value; in FP64
-    the start has the upper word's bits only, like the hardware's.
+    In the SIMT interpreter, the FP64 start of Newton's method is off by a share of the value, and
+    has the upper word's bits only, like the hardware's.
     """
 
     def off(guess: Callable[[Array], Array]) -> Callable[[Array], Array]:
         def apply(a: Array) -> Array:
+            about = guess(a)
+            if about.dtype != np.float64:
+                return about
             with np.errstate(all="ignore"):
-                moved = guess(a) * (1 + share)
-            if moved.dtype == np.float64:
-                return (moved.view(np.uint64) & ~np.uint64(0xFFFFFFFF)).view(np.float64)
-            return moved
+                moved = about * (1 + share)
+            return (moved.view(np.uint64) & ~np.uint64(0xFFFFFFFF)).view(np.float64)
 
         return apply
 
