@@ -20,8 +20,7 @@ from xdsl.ir import Block, Operation
 
 import timetile
 from support.catalogue import entry
-from support.compare import bits_of
-from support.division import KINDS, Body, Votes, counted_votes, guess_off_by, points
+from support.division import KINDS, TILE, Body, Votes, compare, counted_votes, guess_off_by
 from support.executors import kernel_executors
 from support.programs import program_text
 from timetile.dialects import simt
@@ -98,10 +97,6 @@ def specials(element: str) -> Array:
     values += [*ends, *(np.nextafter(e, kind(0)) for e in ends)]
     array = np.array([float(v) for v in values]).astype(kind)
     return np.concatenate([array, -array])
-
-
-TILE = 128
-"""Cells of a warp's tile: 4 a lane, in FP32."""
 
 
 def whole_warps(element: str) -> tuple[Array, Array]:
@@ -235,19 +230,7 @@ def operands(element: str) -> tuple[Array, Array]:
 
 def check(element: str, body: str, executor: Executor) -> None:
     """All of `operands`."""
-    compare(element, body, executor, *operands(element))
-
-
-def compare(element: str, body: str, executor: Executor, a: Array, b: Array) -> None:
-    """The program's cells are NumPy's cells, bit for bit; all NaNs count as equal."""
-    cell = BODIES[body]
-    result = np.zeros_like(a)
-    compiled = timetile.compile(points(cell.text, element, len(a)), executor=executor, cache=False)
-    compiled(a.copy(), b.copy(), result, 1, steps=1)
-    with np.errstate(all="ignore"):
-        wanted = cell.expected(a, b)
-    wrong = (bits_of(result) != bits_of(wanted)) & ~(np.isnan(result) & np.isnan(wanted))
-    assert not wrong.any(), (a[wrong][:3], b[wrong][:3], result[wrong][:3], wanted[wrong][:3])
+    compare(element, BODIES[body], executor, *operands(element))
 
 
 @pytest.mark.covering(every=2)
@@ -272,45 +255,6 @@ def test_fp64_quotients_are_correctly_rounded_for_any_guess_of_20_bits(
     check("f64", body, "simt")
 
 
-def exact_operands() -> tuple[Array, Array]:
-    """
-    FP32 numerators and divisors of all pairs of exponents, subnormal ones too; numbers next to ties
-    among subnormal quotients, and next to squares of middles. Every warp has special numbers,
-    and takes the exact side.
-    """
-    generator = np.random.default_rng(12)
-
-    def numbers(exponents: Array) -> Array:
-        fractions = generator.integers(0, 2**23, len(exponents), dtype=np.uint32)
-        signs = generator.integers(0, 2, len(exponents), dtype=np.uint32) << 31
-        return (signs | exponents.astype(np.uint32) << 23 | fractions).view(np.float32)
-
-    every = np.arange(255)
-    a, b = numbers(np.repeat(every, 255)), numbers(np.tile(every, 255))
-    # q = (2 m + 1) 2^-150 lies in the middle of two subnormal numbers: a = q b, exactly.
-    halves = (2 * generator.integers(0, 2**11, 4000) + 1).astype(np.float32)
-    divisors = np.ldexp(generator.integers(1, 2**11, 4000).astype(np.float32), 20)
-    ties = np.ldexp(halves.astype(float) * divisors, -150).astype(np.float32)
-    near = generator.integers(-1, 2, 4000).astype(np.int32)
-    ties = (ties.view(np.int32) + near).view(np.float32)
-    # A root next to the middle of two numbers of 24 bits: x is the nearest number to its square.
-    middles = generator.integers(2**23, 2**24, 4000) + 0.5
-    squares = (middles**2).astype(np.float32)
-    a, b = np.concatenate([a, ties, squares]), np.concatenate([b, divisors, squares])
-    a[:: TILE // 2], b[:: TILE // 2] = np.inf, 0
-    return a, b
-
-
-@pytest.mark.parametrize("sign", [-1, 1])
-@pytest.mark.parametrize("body", ["quotient", "reciprocal", "root", "reciprocal root"])
-def test_the_exact_side_of_fp32_is_correctly_rounded_for_any_guess_of_20_bits(
-    body: str, sign: int, votes: Votes, monkeypatch: pytest.MonkeyPatch
-):
-    guess_off_by(sign * 2.0**-20, monkeypatch)
-    compare("f32", body, "simt", *exact_operands())
-    assert votes.quick == 0
-
-
 @pytest.mark.skipif("gpu" not in kernel_executors(), reason="needs a GPU")
 @pytest.mark.parametrize("body", ["reciprocal", "root", "reciprocal root"])
 def test_fp32_quotients_are_correctly_rounded_for_every_fraction_on_the_gpu(body: str):
@@ -320,7 +264,7 @@ def test_fp32_quotients_are_correctly_rounded_for_every_fraction_on_the_gpu(body
     """
     a = np.arange(2**23, dtype=np.uint32)
     for power in (0x3F800000, 0x40000000):
-        compare("f32", body, "gpu", *2 * ((a + np.uint32(power)).view(np.float32),))
+        compare("f32", BODIES[body], "gpu", *2 * ((a + np.uint32(power)).view(np.float32),))
 
 
 @pytest.fixture
@@ -356,14 +300,14 @@ def test_ordinary_numbers_take_the_quick_side(votes: Votes):
 def test_operands_at_the_ends_of_the_quick_range_take_the_quick_side(
     element: str, body: str, quick: int, votes: Votes
 ):
-    compare(element, body, "simt", *whole_warps(element))
+    compare(element, BODIES[body], "simt", *whole_warps(element))
     assert votes.quick * 13 == quick * (votes.quick + votes.exact) > 0
 
 
 def test_constants_that_are_special_take_nobody_along(votes: Votes):
     generator = np.random.default_rng(2)
     a, b = (generator.random(2 * TILE).astype(np.float32) + 1 for _ in range(2))
-    compare("f32", "special constants", "simt", a, b)
+    compare("f32", BODIES["special constants"], "simt", a, b)
     assert (votes.quick, votes.exact) == (2, 0)
 
 

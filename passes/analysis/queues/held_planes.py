@@ -58,8 +58,8 @@ def dependent_operations(function: FuncOp, late: set[SSAValue]) -> set[Operation
 
 def queues_holding_oldest(kernel: KernelOp, queues: Iterable[SSAValue]) -> set[SSAValue]:
     """
-    Those of a kernel's queues with a reader that combines the queue's oldest plane with a value
-    that depends on the queue's newest plane.
+    The queues, of some of a kernel, with a reader that combines the oldest plane with a value made
+    from the newest plane.
     """
     module, stream = kernel.parent_op(), kernel.stream_axis
     if not isinstance(module, ModuleOp):

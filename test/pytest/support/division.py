@@ -10,14 +10,21 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import timetile
+from support.compare import bits_of
 from timetile.dialects import simt
 from timetile.dialects.tile import LANES
 from timetile.runtime.arithmetic import cells as arithmetic
 from timetile.runtime.executors.simt import interpreter
+from timetile.runtime.program.compiled_program import Executor
 
 Array = NDArray[Any]
 
 KINDS: dict[str, type[np.floating[Any]]] = {"f64": np.float64, "f32": np.float32}
+
+
+TILE = 128
+"""Cells of a warp's tile: 4 a lane, in FP32."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,17 @@ def points(body: str, element: str, cells: int) -> str:
       }}
       func.return
     }}"""
+
+
+def compare(element: str, body: Body, executor: Executor, a: Array, b: Array) -> None:
+    """The program's cells are NumPy's cells, bit for bit; all NaNs count as equal."""
+    result = np.zeros_like(a)
+    compiled = timetile.compile(points(body.text, element, len(a)), executor=executor, cache=False)
+    compiled(a.copy(), b.copy(), result, 1, steps=1)
+    with np.errstate(all="ignore"):
+        wanted = body.expected(a, b)
+    wrong = (bits_of(result) != bits_of(wanted)) & ~(np.isnan(result) & np.isnan(wanted))
+    assert not wrong.any(), (a[wrong][:3], b[wrong][:3], result[wrong][:3], wanted[wrong][:3])
 
 
 def guess_off_by(share: float, monkeypatch: pytest.MonkeyPatch) -> None:

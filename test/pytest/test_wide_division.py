@@ -1,0 +1,65 @@
+"""
+The exact side of FP32 quotients and roots is correctly rounded for every operand, from any guess
+within the hardware's accuracy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from support.division import TILE, Body, compare, counted_votes, guess_off_by
+
+Array = NDArray[Any]
+
+BODIES = {
+    "quotient": Body("%r = arith.divf %a, %b", lambda a, b: a / b),
+    "reciprocal": Body("%r = arith.divf %one, %b", lambda a, b: np.divide(b.dtype.type(1), b)),
+    "root": Body("%r = math.sqrt %a", lambda a, b: np.sqrt(a)),
+    "reciprocal root": Body(
+        "%r = math.rsqrt %a", lambda a, b: np.divide(a.dtype.type(1), np.sqrt(a))
+    ),
+}
+
+
+def exact_operands() -> tuple[Array, Array]:
+    """
+    FP32 numerators and divisors of all pairs of exponents, subnormal ones too; numbers next to ties
+    among subnormal quotients, and next to squares of middles. Every warp has special numbers,
+    and takes the exact side.
+    """
+    generator = np.random.default_rng(12)
+
+    def numbers(exponents: Array) -> Array:
+        fractions = generator.integers(0, 2**23, len(exponents), dtype=np.uint32)
+        signs = generator.integers(0, 2, len(exponents), dtype=np.uint32) << 31
+        return (signs | exponents.astype(np.uint32) << 23 | fractions).view(np.float32)
+
+    every = np.arange(255)
+    a, b = numbers(np.repeat(every, 255)), numbers(np.tile(every, 255))
+    # q = (2 m + 1) 2^-150 lies in the middle of two subnormal numbers: a = q b, exactly.
+    halves = (2 * generator.integers(0, 2**11, 4000) + 1).astype(np.float32)
+    divisors = np.ldexp(generator.integers(1, 2**11, 4000).astype(np.float32), 20)
+    ties = np.ldexp(halves.astype(float) * divisors, -150).astype(np.float32)
+    near = generator.integers(-1, 2, 4000).astype(np.int32)
+    ties = (ties.view(np.int32) + near).view(np.float32)
+    # A root next to the middle of two numbers of 24 bits: x is the nearest number to its square.
+    middles = generator.integers(2**23, 2**24, 4000) + 0.5
+    squares = (middles**2).astype(np.float32)
+    a, b = np.concatenate([a, ties, squares]), np.concatenate([b, divisors, squares])
+    a[:: TILE // 2], b[:: TILE // 2] = np.inf, 0
+    return a, b
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize("body", BODIES)
+def test_the_exact_side_of_fp32_is_correctly_rounded_for_any_guess_of_20_bits(
+    body: str, sign: int, monkeypatch: pytest.MonkeyPatch
+):
+    votes = counted_votes(monkeypatch)
+    guess_off_by(sign * 2.0**-20, monkeypatch)
+    compare("f32", BODIES[body], "simt", *exact_operands())
+    assert votes.quick == 0
