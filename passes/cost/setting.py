@@ -37,6 +37,8 @@ class Setting:
     """
     every: int
     """Stream steps between two barriers of the grid."""
+    period: int | None = None
+    """Stream steps of a turn of the loop; None for as many as planes need to age by renaming."""
 
     @staticmethod
     def of(schedule: Schedule) -> Setting:
@@ -49,6 +51,7 @@ class Setting:
             splits=schedule.splits,
             at_grid_barriers=schedule.meets_at_barriers,
             every=schedule.steps_between_barriers,
+            period=schedule.period,
         )
 
     @staticmethod

@@ -8,9 +8,9 @@ time of a transfer through the first-level cache. Instructions count where the m
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
-from timetile.dialects.tile.kinds import TileLevel
-from timetile.passes.cost.terms import Cost
+from timetile.passes.cost.terms import Cost, StepCycles
 from timetile.passes.targets.hardware import CACHED_INSTRUCTIONS, SCHEDULERS
 from timetile.passes.targets.target import Target
 
@@ -36,13 +36,30 @@ def spilled_cost(cost: Cost, words: float, warps: int, target: Target) -> Cost:
     )
 
 
-def issue_slots(instructions: float, loop: float, level: TileLevel, target: Target) -> float:
+def fetch_cycles(cycles: StepCycles, warps: int, target: Target) -> float:
+    """
+    The issue slots lost for an instruction missing in the instruction cache. Other warps of the
+    scheduler hide a fetch: three take as many cycles between two instructions of a warp, and two
+    take four cycles with FP64 arithmetic. `cycles`: of a stream step; `warps`: of a multiprocessor.
+    """
+    between = warps / SCHEDULERS * max(1.0, cycles.pipe / cycles.issue)
+    lost = sorted(target.parameters.computing.fetch_cycles.items())
+    for (fewer, most), (more, least) in pairwise(lost):
+        if between < more:
+            return most + (least - most) * max(0.0, between - fewer) / (more - fewer)
+    return lost[-1][1]
+
+
+def issue_slots(
+    instructions: float, loop: float, cycles: StepCycles, warps: int, target: Target
+) -> float:
     """
     The issue slots of `instructions` instructions of a stream step in a steady loop of `loop`
-    instructions: a loop beyond the instruction cache loses slots for the missing share.
+    instructions: a loop beyond the instruction cache loses slots for the missing share. `cycles`
+    and `warps` as for `fetch_cycles`.
     """
     missing = max(0.0, 1 - CACHED_INSTRUCTIONS / loop) if loop else 0.0
-    return instructions * (1 + target.parameters.computing.fetch_cycles[level] * missing)
+    return instructions * (1 + fetch_cycles(cycles, warps, target) * missing)
 
 
 def issued_cost(cost: Cost, instructions: float) -> Cost:

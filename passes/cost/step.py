@@ -169,7 +169,8 @@ def computing_seconds(
     if setting.row_cells == 1:
         seconds /= computing.one_cell_speed
     if residency.warps > computing.few_warps:
-        seconds /= computing.many_warps_speed
+        several = len(facts.stored) > 1
+        seconds /= computing.many_warps_of_systems if several else computing.many_warps_speed
     # Blocks of a multiprocessor hide each other's waits.
     waits = waiting_seconds(facts, setting, target) / blocks
     return seconds + target.parameters.waiting.tile_step + waits

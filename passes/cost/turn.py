@@ -14,4 +14,6 @@ def taps_of_thread(facts: KernelFacts, setting: Setting) -> int:
 
 def period_of(facts: KernelFacts, setting: Setting) -> int:
     """Stream steps of a turn of the loop."""
+    if setting.period is not None:
+        return setting.period
     return fitting_period(facts.natural_period, taps_of_thread(facts, setting))

@@ -16,7 +16,7 @@ from math import prod
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.cost.spills import issue_slots, issued_cost, spilled_cost
 from timetile.passes.cost.terms import Cost
-from timetile.passes.scheduling.candidates import Candidate
+from timetile.passes.scheduling.candidates import Candidate, warps_of
 from timetile.passes.targets.hardware import LANES
 from timetile.passes.targets.target import Target
 
@@ -66,19 +66,13 @@ Assembler = Callable[[Candidate], AssembledKernel]
 """Assembles the deepest kernel of a candidate."""
 
 
-def warps_of(schedule: Schedule) -> int:
-    """Warps of a multiprocessor."""
-    return schedule.layout().threads * schedule.occupancy // LANES
-
-
 def with_kernel(
     candidate: Candidate, kernel: AssembledKernel, target: Target
 ) -> AssembledCandidate:
     """A candidate with its assembled kernel."""
-    loop, level = kernel.instructions * kernel.period, candidate.schedule.tile
-    slots = issue_slots(kernel.instructions, loop, level, target)
+    loop, warps = kernel.instructions * kernel.period, warps_of(candidate.schedule)
+    slots = issue_slots(kernel.instructions, loop, candidate.cost.cycles, warps, target)
     cost = issued_cost(candidate.cost, slots)
-    warps = warps_of(candidate.schedule)
     return AssembledCandidate(
         candidate, kernel, spilled_cost(cost, kernel.spilled_words, warps, target)
     )
@@ -112,7 +106,8 @@ def expected(
     missing = max(0.0, cost.registers + off - room)
     more = known.kernel.instructions / known.candidate.cost.cycles.issue
     issued = more * cost.cycles.issue
-    kernel = AssembledKernel(cost.registers, missing, issued, known.kernel.period)
+    period = candidate.schedule.period or known.kernel.period
+    kernel = AssembledKernel(cost.registers, missing, issued, period)
     return with_kernel(candidate, kernel, target)
 
 

@@ -20,7 +20,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from timetile.dialects.tile import Sync
-from timetile.dialects.tile.kinds import TileLevel
 
 
 @dataclass(frozen=True)
@@ -118,6 +117,8 @@ class Computing:
     Factor on the speed of tiles of several warps where a multiprocessor holds more than
     `few_warps`.
     """
+    many_warps_of_systems: float
+    """That factor for steps that write several fields."""
     several_blocks: float
     """Factor on the speed for several blocks of a multiprocessor."""
     resident_efficiency: float
@@ -144,10 +145,10 @@ class Computing:
     Cycles of a multiprocessor for each 32-bit word that a warp moves between registers and local
     memory.
     """
-    fetch_cycles: Mapping[TileLevel, float]
+    fetch_cycles: Mapping[int, float]
     """
-    Issue cycles lost for each instruction missing in the instruction cache, by the threads of a
-    tile: warps with tiles of their own fetch an instruction each, and those of a block nearly once.
+    Issue slots lost for each instruction missing in the instruction cache, by the scheduler's
+    cycles from an instruction of a warp to its next; linear between the given cycles.
     """
     constants_at_hand: int
     """Long constants kept by registers. A kernel with more makes all of them anew in every step."""

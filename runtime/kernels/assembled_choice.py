@@ -26,9 +26,8 @@ from timetile.passes.scheduling.assembled import (
     AssembledCandidate,
     AssembledKernel,
     best_assembled,
-    warps_of,
 )
-from timetile.passes.scheduling.candidates import Candidate, Trials
+from timetile.passes.scheduling.candidates import Candidate, Trials, warps_of
 from timetile.passes.scheduling.choose_schedule import ModelChoice
 from timetile.passes.scheduling.schedule_space import schedules
 from timetile.passes.targets.hardware import LANES
@@ -194,8 +193,9 @@ class AssembledChoice:
         seen = best_assembled([first, *behind], assembler, target, choice.trials.lowers)
         if seen[0].kernel.registers <= SPARE_REGISTERS * room:
             # The model counts too many registers, and left out fitting schedules.
-            deeper = deeper_candidates(module, number, self.options, seen[0].candidate)
-            seen = best_assembled([seen[0].candidate, *deeper], assembler, target)
+            trials, best = choice.trials.spilling(), seen[0].candidate
+            deeper = [] if self.options.depth is not None else deeper_candidates(trials, best)
+            seen = best_assembled([best, *deeper], assembler, target, trials.lowers)
         if len(loops_of(module)) == 1:
             # With other loops in the function, kernels may have other names.
             kernel = assembler.kernels[seen[0].candidate]
@@ -203,18 +203,10 @@ class AssembledChoice:
         return [summary_of(each) for each in seen]
 
 
-def deeper_candidates(
-    module: ModuleOp, number: int, options: Options, chosen: Candidate
-) -> list[Candidate]:
+def deeper_candidates(trials: Trials, chosen: Candidate) -> list[Candidate]:
     """The candidates of more steps than the chosen one that the model left out for registers."""
-    if options.depth is not None:
-        return []
-    copy, loop = with_one_loop(module, number)
-    loop.schedule = None
-    trials = Trials(loop, copy, options.target, may_spill=True)
-    found = trials.compared(None, schedules(loop, options.target)).found
-    deeper = [each for each in found if each.depth > chosen.depth and not each.schedule.resident]
-    return [each for each in deeper if trials.lowers(each)]
+    considered = (each for each in schedules(trials.loop, trials.target) if not each.resident)
+    return trials.compared(None, considered, above=chosen.depth).found
 
 
 def summary_of(seen: AssembledCandidate) -> AssembledSchedule:
