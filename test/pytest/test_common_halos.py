@@ -345,3 +345,52 @@ def test_halos_that_a_loop_before_wrote_are_not_taken_for_common(
         promised(*found, steps)
         for a, b in zip(expected, found, strict=True):
             assert np.array_equal(a, b)
+
+
+SWEEP = """
+  %NAMEl = stencil.load FROM : !field -> !stencil.temp<?xf64>
+  %NAMEu = stencil.apply(%x = %NAMEl : !stencil.temp<?xf64>) -> (!stencil.temp<?xf64>) {
+    %c = stencil.access %x[0] : !stencil.temp<?xf64>
+    %h = arith.mulf %c, %c : f64
+    stencil.return %h : f64
+  }
+  stencil.store %NAMEu to TO(<[FIRST], [LAST]>) : !stencil.temp<?xf64> to !field
+"""
+
+
+def part(text: str, name: str, first: int, last: int, **names: str) -> str:
+    """A loop or a sweep over a box, from and to fields."""
+    text = text.replace("NAME", name).replace("FIRST", str(first)).replace("LAST", str(last))
+    source, target = names.get("source", "%A"), names.get("target", "%B")
+    text = text.replace("FROM", source).replace("TO", target)
+    return text.replace("%a = %A", f"%a = {source}").replace("%b = %B", f"%b = {target}")
+
+
+BEFORE = {
+    "a sweep beyond the box": part(SWEEP, "s", 0, 19) + part(LOOP, "r", 4, 12),
+    "a sweep over all cells in place": part(SWEEP, "s", -1, 20, target="%A")
+    + part(LOOP, "r", 4, 12),
+    "a sweep of halo cells alone": part(SWEEP, "s", -1, 2) + part(LOOP, "r", 2, 18),
+    "a sweep between two loops": part(LOOP, "r", 2, 18)
+    + part(SWEEP, "s", -1, 3, source="%r#0", target="%r#1")
+    + part(LOOP, "q", 3, 18, source="%r#0", target="%r#1"),
+    "a loop on the turned results": part(LOOP, "r", 0, 19)
+    + part(LOOP, "q", 4, 12, source="%r#1", target="%r#0"),
+    "a third loop": part(LOOP, "r", 4, 12)
+    + part(LOOP, "q", 0, 19, source="%B", target="%A")
+    + part(LOOP, "p", 6, 9),
+}
+
+
+@pytest.mark.parametrize("name", BEFORE)
+def test_a_promise_on_halos_is_not_used_where_the_program_breaks_it(name: str):
+    text = TWO_LOOPS.replace("LOOPS", BEFORE[name])
+    cells = np.random.default_rng(1).uniform(0.5, 0.9, 21)
+    promised = timetile.compile(text, executor="planes", depth=3, halos="common", cache=False)
+    judge = timetile.compile(text, executor="cpu", cache=False)
+    for steps in (1, 5, 6):
+        expected, found = [cells.copy(), cells.copy()], [cells.copy(), cells.copy()]
+        judge(*expected, steps)
+        promised(*found, steps)
+        for a, b in zip(expected, found, strict=True):
+            assert np.array_equal(a, b)
