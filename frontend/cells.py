@@ -195,7 +195,11 @@ class Cell:
             cell = ops[0].results[0]
             wide = arith.ExtFOp.create(operands=[cell], result_types=[NUMBER_TYPES[kind]])
             ops.append(wide)
-        # The last axis outside the array decides about a corner.
+        return [*ops, *self.scalars_beyond(read, kind, ops[-1].results[0])]
+
+    def scalars_beyond(self, read: Access, kind: str, cell: SSAValue) -> list[Operation]:
+        """The scalar's value in place of a cell beyond a side with a scalar's value."""
+        ops: list[Operation] = []
         for axis, sides in enumerate(self.edges.get(read.field, ())):
             offset = read.offsets[axis]
             for number, side in enumerate(sides):
@@ -206,7 +210,7 @@ class Cell:
                         f"{read.field} has an array of {kind}, and beyond the array a scalar's "
                         "value, a float; give a number, as timetile.value(0)"
                     )
-                far = self.outside[axis][number] + (offset if number else -offset)
+                far = self.distance(axis, number, offset)
                 if far <= 0:
                     continue
                 if far > self.shape[axis]:
@@ -215,17 +219,48 @@ class Cell:
                         f"{self.shape[axis]}, and beyond the array has a scalar's value; pass "
                         "larger arrays"
                     )
-                end = self.shape[axis] - offset if number else -offset
-                index, place = self.coordinate(axis)
-                edge = arith.ConstantOp(IntegerAttr(end, i64))
-                test = arith.CmpiOp(place.results[0], edge, "sge" if number else "slt")
-                scalar, cell = self.scalars[str(side)], ops[-1].results[0]
-                ops += [index, place, edge, test]
+                ops += self.beyond(axis, number, offset)
+                test = ops[-1].results[0]
+                # The last axis outside the array decides about a corner: a number there stays.
+                for later, other, further in self.numbers_behind(read, axis):
+                    ops += self.beyond(later, other, further, inside=True)
+                    ops.append(arith.AndIOp(test, ops[-1].results[0]))
+                    test = ops[-1].results[0]
+                scalar = self.scalars[str(side)]
                 if scalar.type != cell.type:
                     ops += conversion(scalar, SCALARS[scalar.type], kind)
                     scalar = ops[-1].results[0]
                 ops.append(arith.SelectOp(test, scalar, cell))
+                cell = ops[-1].results[0]
         return ops
+
+    def distance(self, axis: int, number: int, offset: int) -> int:
+        """How far a read goes beyond a side of the array, from the cells of the statement."""
+        return self.outside[axis][number] + (offset if number else -offset)
+
+    def beyond(
+        self, axis: int, number: int, offset: int, *, inside: bool = False
+    ) -> list[Operation]:
+        """The operations that tell, the last one, whether a read is beyond a side, or `inside`."""
+        index, place = self.coordinate(axis)
+        end = self.shape[axis] - offset if number else -offset
+        edge = arith.ConstantOp(IntegerAttr(end, i64))
+        predicate = "slt" if bool(number) == inside else "sge"
+        return [index, place, edge, arith.CmpiOp(place.results[0], edge, predicate)]
+
+    def numbers_behind(self, read: Access, axis: int) -> list[tuple[int, int, int]]:
+        """
+        The sides of later axes with a number beyond that a read reaches: axis, side and offset.
+        """
+        return [
+            (later, number, offset)
+            for later, sides in enumerate(self.edges[read.field])
+            for number, side in enumerate(sides)
+            if later > axis
+            and not isinstance(side, str)
+            and (offset := read.offsets[later]) is not None
+            and self.distance(later, number, offset) > 0
+        ]
 
     def stored(self, value: SSAValue, kind: Attribute, place: SourcePlace) -> SSAValue:
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from timetile.frontend.errors import StencilError
 from timetile.frontend.field_types import DType, computing_type, holds_integers, value_type
@@ -115,7 +116,7 @@ class TypedStep:
                 # A field of another step is reported after tracing.
                 return rules.leaf(value_type(self.types.get(name, "float64")))
             case Cast(dtype=name):
-                return converted(operands[0], name)
+                return replace(converted(operands[0], name), weak=False)
             case Choice():
                 return rules.choice(*operands)
             case NamedCall(name=name):

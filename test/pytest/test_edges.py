@@ -28,6 +28,8 @@ CASES = [
     EdgeCase((("mirror", value(2)), ("reflect", value("k"))), ((M, 2.0), (R, "k"))),
     EdgeCase(("periodic", ("mirror", "reflect")), ((P, P), (M, R)), 2),
     EdgeCase((value(1), (value(2), value(3))), ((1.0, 1.0), (2.0, 3.0))),
+    EdgeCase((value("k"), (value(2), "mirror")), (("k", "k"), (2.0, M))),
+    EdgeCase((value("k"), value(3)), (("k", "k"), (3.0, 3.0)), 2),
     EdgeCase(("periodic", "mirror", value(-1)), ((P, P), (M, M), (-1.0, -1.0))),
 ]
 
