@@ -161,7 +161,6 @@ def test_a_wave_goes_on_beside_kept_axes(
 SIDES: list[tuple[Boundary, Any]] = [("periodic", P), ("mirror", M), (value(0.5), 0.5)]
 
 
-@pytest.mark.covering
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize(("boundary", "side"), SIDES, ids=str)
 def test_a_coefficient_goes_on_in_its_copies(boundary: Boundary, side: Any, executor: Executor):

@@ -186,7 +186,7 @@ def test_edges_may_be_read_a_step_late_in_a_volume(executor: Executor):
     check(entry("box-3d").make((5, 11, 29)), late, 2, executor)
 
 
-@pytest.mark.covering(every=2)
+@pytest.mark.covering(times=2, every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize(
     "schedule",

@@ -79,7 +79,7 @@ def after(
     return arrays, program.kernels
 
 
-@pytest.mark.covering
+@pytest.mark.covering(times=2)
 @pytest.mark.parametrize("executor", ["planes", "simt", "ptx"])
 @pytest.mark.parametrize(
     "model, shape, dtype, schedule, slots",
@@ -106,7 +106,7 @@ def test_levels_that_share_copies_compute_the_same_bits(
         assert np.array_equal(a, b)
 
 
-@pytest.mark.covering
+@pytest.mark.covering(times=2)
 @pytest.mark.parametrize("executor", ["planes", "simt", "ptx"])
 @pytest.mark.parametrize("boundary", ["periodic", "mirror", timetile.value(0.5)], ids=repr)
 def test_copies_go_on_beyond_the_field(boundary: Any, executor: Executor):
@@ -119,7 +119,7 @@ def test_copies_go_on_beyond_the_field(boundary: Any, executor: Executor):
         assert np.array_equal(a, b)
 
 
-@pytest.mark.covering
+@pytest.mark.covering(times=2)
 @pytest.mark.parametrize("executor", ["planes", "simt", "ptx"])
 @pytest.mark.parametrize("what", ["copies", "edges", "plane"])
 @pytest.mark.parametrize("cells, warps, ahead", [(1, 2, 1), (4, 2, 3)])

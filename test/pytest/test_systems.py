@@ -64,7 +64,7 @@ def after(compiled: CompiledProgram, steps: int) -> list[bytes]:
     return [array.tobytes() for array in arrays]
 
 
-@pytest.mark.covering
+@pytest.mark.covering(times=2)
 @pytest.mark.parametrize("executor", ["planes", "simt", "ptx"])
 @pytest.mark.parametrize("case", CASES)
 def test_a_system_has_the_bits_of_the_default(case: str, executor: Executor):

@@ -19,7 +19,7 @@ def star(u: Field, v: Field):
     v.next = v[0, 0, 0] + 0.25 * u.next[0, 0, -1]
 
 
-@pytest.mark.covering
+@pytest.mark.covering(times=2)
 @pytest.mark.parametrize("executor", ["planes", "simt", "ptx"])
 @pytest.mark.parametrize(
     "cells, warps, published",
