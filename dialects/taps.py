@@ -55,15 +55,21 @@ def decode_taps(array: Integers, rank: int) -> tuple[Tap, ...]:
 
 
 def verify_taps(array: Integers, rank: int, operands: int) -> None:
-    """Raise VerifyException unless every tap is whole and names an operand."""
+    """
+    Raise VerifyException unless every tap is whole and names an operand, and every operand has a
+    tap: the text shows operands by their taps.
+    """
     length = len(decode_integers(array))
     if length % (rank + 1):
         raise VerifyException(
             f"taps hold {length} integers, not a multiple of rank + 1 = {rank + 1}"
         )
-    for tap in decode_taps(array, rank):
-        if not 0 <= tap.operand < operands:
-            raise VerifyException(f"tap reads operand {tap.operand} of {operands}")
+    read = {tap.operand for tap in decode_taps(array, rank)}
+    for operand in sorted(read):
+        if not 0 <= operand < operands:
+            raise VerifyException(f"tap reads operand {operand} of {operands}")
+    if len(read) < operands:
+        raise VerifyException(f"operand {min(set(range(operands)) - read)} has no tap")
 
 
 def print_taps(printer: Printer, taps: Sequence[Tap], operands: Sequence[SSAValue]) -> None:

@@ -107,8 +107,12 @@ class EdgeSplit:
             # The last axis outside the field decides about a corner.
             reads.append(Tap(tap.operand, tuple(moved)) if constant is None else constant)
         name, taps = self.cell(reads)
+        # A box with a number for all reads of a field does not read the field.
+        read = sorted({tap.operand for tap in taps})
+        sources = [update.sources[number] for number in read]
+        taps = [Tap(read.index(tap.operand), tap.offset) for tap in taps]
         return UpdateOp(
-            update.targets, name, update.sources, taps, box.bounds(), update.scalars,
+            update.targets, name, sources, taps, box.bounds(), update.scalars,
             update.index_axes, update.outside,
         )  # fmt: skip
 

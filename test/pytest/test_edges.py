@@ -129,3 +129,16 @@ def test_a_scalar_beyond_an_array_narrower_than_a_read_is_refused():
     case = EdgeCase(value("k"), (("k", "k"),), 2)
     with pytest.raises(ValueError, match="is read 2 cells away along axis 0 of size 1"):
         case.model().advance({"u": np.zeros(1)}, steps=1, k=1.0)
+
+
+def test_a_box_beside_an_edge_need_not_read_a_field():
+    """Beyond the first side the mask is a number: the cells there read the other field alone."""
+
+    @timetile.stencil(boundary={"u": "periodic", "mask": ((value(2.0), "keep"), "keep")})
+    def step(u: Field, mask: Field):
+        u.next = mask[-1, 0] * u[0, 1]
+
+    u, mask = noise(5, 7), noise(5, 7) + 1
+    found = step.on(executor="planes", cache=False).advance({"u": u, "mask": mask}, 2)["u"]
+    beyond = np.vstack([np.full((1, 7), 2.0), mask[:-1]])
+    assert np.array_equal(found, beyond * np.roll(beyond * np.roll(u, -1, 1), -1, 1))
