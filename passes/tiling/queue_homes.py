@@ -37,6 +37,7 @@ from timetile.passes.analysis.queues.storage import (
     power_of_two,
 )
 from timetile.passes.diagnostics import refuse
+from timetile.passes.tiling.exchanges import publish
 
 
 def check_every(kernel: KernelOp, asked: int | None, schedule: Schedule, way_out: str) -> None:
@@ -101,7 +102,12 @@ def fetched_ahead(kernel: KernelOp, load: LoadOp, schedule: Schedule) -> int:
     bytes = CELL_BYTES[element_type(load.field)]
     if bytes >= LEAST_COPY:
         return schedule.ahead
-    width = PlaneGeometry(kernel).access_width(load.field)
+    # Taps may reach beyond a tile until exchanges publish copies, which bring the cells around it.
+    trial = kernel.clone()
+    copied = next(b for a, b in zip(kernel.stages, trial.stages) if a is load)
+    assert isinstance(copied, LoadOp)
+    publish(trial, None, schedule.ahead)
+    width = PlaneGeometry(trial).access_width(copied.field)
     return schedule.ahead if width * bytes >= LEAST_COPY else 0
 
 

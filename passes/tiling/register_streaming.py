@@ -106,11 +106,13 @@ def placed_period(kernel: KernelOp, default: int | None) -> int | None:
 
 
 def planes_ahead(kernel: KernelOp, default: int) -> int:
-    """How early loads into registers are fetched by now; the default where none is."""
-    for stage in kernel.stages:
-        if isinstance(stage, LoadOp) and isinstance(stage.home, RegistersAttr):
-            return stage.planes_ahead
-    return default
+    """
+    How early loads into registers are fetched by now; the default where none is. Narrow loads are
+    not fetched early, whatever the other loads do.
+    """
+    loads = [stage for stage in kernel.stages if isinstance(stage, LoadOp)]
+    early = [load.planes_ahead for load in loads if isinstance(load.home, RegistersAttr)]
+    return max(early, default=default)
 
 
 def set_delay(exchange: ExchangeOp, delay: int) -> None:

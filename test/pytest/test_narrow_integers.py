@@ -252,3 +252,22 @@ def test_other_uses_of_narrow_integers_are_refused():
         "it computes with i8, a type of memory; extend cells to i32 by arith.extsi or arith.extui, "
         "and shorten results by arith.trunci" in str(caught.value)
     )
+
+
+@timetile.stencil(boundary={"u": "periodic", "mask": ("keep", "mirror", "mirror")})
+def crossed(mask: timetile.Field, u: timetile.Field):
+    mask.next = (u[0, 1, -1] < u[0, 0, 0]) ^ mask[-1, 1, 0]
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_mask_beside_a_field_with_images_farther_than_a_tile(depth: int):
+    """Narrow loads are not fetched early; the others are, and bring cells around the tile."""
+    rng = np.random.default_rng(2)
+    mask, u = rng.random((5, 6, 36)) < 0.5, rng.random((5, 6, 36)).astype(np.float32)
+    model = crossed.on(executor="planes", depth=depth, cache=False)
+    found = model.advance({"mask": mask, "u": u}, 3)["mask"]
+    less = np.roll(u, (-1, 1), (1, 2)) < u
+    for _ in range(3):
+        beyond = np.pad(mask, ((0, 0), (0, 1), (0, 0)), "symmetric")
+        mask = np.concatenate([mask[:1], less[1:] ^ beyond[:-1, 1:]])
+    assert np.array_equal(found, mask)
