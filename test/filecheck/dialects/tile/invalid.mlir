@@ -100,6 +100,15 @@ tile.kernel @half_a_tap(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<sourc
 
 // -----
 
+tile.kernel @operand_without_a_tap(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  %w = tile.load %src : !tile.queue<f64, lag 0>
+  // CHECK: operand 1 has no tap
+  %v = "tile.apply"(%u, %w) <{cell = @cell, taps = array<i64: 0, 0>, operandSegmentSizes = array<i32: 2, 0, 0>}> : (!tile.queue<f64, lag 0>, !tile.queue<f64, lag 0>) -> !tile.queue<f64, lag 0>
+}
+
+// -----
+
 tile.kernel @tap_of_nothing(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
   %u = tile.load %src : !tile.queue<f64, lag 0>
   // CHECK: tap reads operand 1 of 1
