@@ -1,5 +1,6 @@
 // RUN: xdsl-opt %s -p 'store-box{lower=0,8 upper=8,16}' --split-input-file | filecheck %s
 // RUN: xdsl-opt %s -p 'store-box{lower=0 upper=8}' --split-input-file --verify-diagnostics | filecheck %s --check-prefix=AXES
+// RUN: xdsl-opt %s -p 'store-box{lower=0,8 upper=8,16}' 2>&1 >/dev/null | filecheck %s --check-prefix=REMARK
 
 // A store gets the box. Along the stream the bounds stay, and chunks are of the box's planes; along the other axis the
 // bounds shrink to the box and the cells that two levels read around the box.
@@ -22,6 +23,7 @@ tile.kernel @plane(%src: !field, %dst: !field, %a: !field, %b: !field)
 }
 
 // A store that has a box keeps it.
+// REMARK: an update or a store has a box of its own: all cells are stored
 // CHECK-LABEL: tile.kernel @boxed
 // CHECK:         tile.store %{{.*}} to %{{.*}} in <[0, 0], [4, 64]> :
 tile.kernel @boxed(%src: !field, %dst: !field)
