@@ -57,11 +57,6 @@ def value_type(name: str) -> str:
     return "float32" if name in ("float16", "bfloat16") else name
 
 
-def stored_type(name: str) -> Attribute:
-    """The type of a field for values of a type."""
-    return ARRAY_DTYPES[name]
-
-
 def promoted(names: Iterable[str]) -> str:
     """The type of a result of operands of some types, by NumPy's rules."""
     return np.result_type(*names).name

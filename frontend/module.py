@@ -20,7 +20,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from timetile.frontend.boxes import needed_boxes
 from timetile.frontend.cells import located
-from timetile.frontend.field_types import FieldTypes, computing_type, elements_of, stored_type
+from timetile.frontend.field_types import ARRAY_DTYPES, FieldTypes, computing_type, elements_of
 from timetile.frontend.functions import STEP
 from timetile.frontend.operations import Time
 from timetile.frontend.statements import Buffer, Statements, crossing, hint, spelled
@@ -120,7 +120,7 @@ class StepBuilder:
         boxes = needed_boxes(self.step, self.shape)
         for name in crossing(self.step.body):
             bounds = stencil.StencilBoundsAttr.from_bounds(boxes[name])
-            kind = stored_type(self.typed.temporary(name))
+            kind = ARRAY_DTYPES[self.typed.temporary(name)]
             alloc = stencil.AllocOp.build(result_types=[stencil.FieldType(bounds, kind)])
             self.entry.add_op(located(alloc, self.step.temporaries[name].place))
             alloc.results[0].name_hint = hint((name, Time.INSIDE))

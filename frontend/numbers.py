@@ -17,11 +17,11 @@ from timetile.frontend.boxes import Box, farthest_reads, reads_of_temporaries
 from timetile.frontend.cells import located
 from timetile.frontend.errors import StencilError
 from timetile.frontend.field_types import (
+    ARRAY_DTYPES,
     DType,
     FieldTypes,
     computing_type,
     elements_of,
-    stored_type,
 )
 from timetile.frontend.operations import Access, Argument, Time
 from timetile.frontend.options import Options
@@ -155,7 +155,7 @@ def module_of_number(
     kinds += [element for _ in step.scalars]
     entry = Block(arg_types=kinds)
     cells = stencil.StencilBoundsAttr.from_bounds(box)
-    result = stored_type(typed.temporary(ALL_CELLS))
+    result = ARRAY_DTYPES[typed.temporary(ALL_CELLS)]
     held = stencil.AllocOp.build(result_types=[stencil.FieldType(cells, result)])
     fields: dict[Buffer, SSAValue] = dict(zip(buffers, entry.args))
     for buffer, argument in fields.items():

@@ -13,7 +13,7 @@ from timetile.frontend.boundaries import boundary_attribute, stored_boundary
 from timetile.frontend.boxes import Box, box_of, carried_over, far_outside, needed_boxes
 from timetile.frontend.cells import Cell, located
 from timetile.frontend.errors import SourcePlace
-from timetile.frontend.field_types import elements_of, stored_type
+from timetile.frontend.field_types import ARRAY_DTYPES, elements_of
 from timetile.frontend.operations import Access, Argument, Time
 from timetile.frontend.steps import Step, walk
 from timetile.frontend.symbols import Assignment, Held, RepeatedBody, StepStatement, flat
@@ -226,7 +226,7 @@ class Statements:
         kinds = [
             self.elements[item.field]
             if isinstance(item, Assignment)
-            else stored_type(self.typed.temporary(item.name))
+            else ARRAY_DTYPES[self.typed.temporary(item.name)]
             for item in made
         ]
         computed = zip(cell.results(values), kinds, made)

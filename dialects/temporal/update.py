@@ -292,9 +292,7 @@ def verify_numbers(boundary: BoundaryAttr, field: SSAValue) -> None:
     """VerifyException for a number beyond a narrow field that no cell of the field can hold."""
     element = element_type(field)
     for side in boundary.kinds:
-        if isinstance(side, Kind) or side != side:
-            continue
-        if element in (f32, f64):
+        if element in (f32, f64) or isinstance(side, Kind) or side != side:
             continue
         if (nearest := stored_number(side, element)) != side:
             raise VerifyException(f"{side} is no number of {element}; write {nearest}")

@@ -11,26 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects import arith
 from xdsl.dialects import math as xmath
 from xdsl.dialects.builtin import f64
 from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects import simt
-from timetile.lowering.division.newton import FORMATS, SIGN_OFF, Sequences
+from timetile.lowering.division.newton import Sequences
 from timetile.passes.analysis.cells.constants import float_constant
 
 
 class Approximation(Sequences):
     """Writes the sequences."""
-
-    def is_normal(self, x: SSAValue, *, signed: bool) -> SSAValue:
-        """An FP64 number is normal, and positive unless either sign will do."""
-        word, form = self.halves(x)[1], FORMATS[f64]
-        if signed:
-            word = self.emit.binary(arith.AndIOp, word, self.emit.int(SIGN_OFF))
-        one = 1 << form.fraction
-        return self.emit.compare("ult", self.emit.add_int(word, -one), 2 * form.bias * one)
 
     def refined(
         self,

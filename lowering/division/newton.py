@@ -152,6 +152,14 @@ class Sequences:
         """The lower and the upper word of an FP64 number."""
         return self.once("halves", value, lambda: tuple(self.emit.add(simt.SplitOp(value)).results))
 
+    def is_normal(self, x: SSAValue, *, signed: bool) -> SSAValue:
+        """An FP64 number is normal, and positive unless either sign will do."""
+        word, form = self.halves(x)[1], FORMATS[f64]
+        if signed:
+            word = self.emit.binary(arith.AndIOp, word, self.emit.int(SIGN_OFF))
+        one = 1 << form.fraction
+        return self.emit.compare("ult", self.emit.add_int(word, -one), 2 * form.bias * one)
+
     def error(self, x: SSAValue, guess: SSAValue) -> SSAValue:
         """The relative error of a guess of a reciprocal: the missing share."""
         return self.fma(self.negative(x), guess, self.constant(1.0, x.type))

@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects import simt
-from timetile.lowering.division.newton import FORMATS, SIGN_OFF, Sequences
+from timetile.lowering.division.newton import Sequences
 
 
 class WideDivision(Sequences):
@@ -35,12 +35,6 @@ class WideDivision(Sequences):
         """An FP32 number in FP64."""
         made = self.once("wide", value, lambda: (self.emit.add(arith.ExtFOp(value, f64)).result,))
         return made[0]
-
-    def is_finite(self, value: SSAValue) -> SSAValue:
-        """An FP64 number is normal: no 0, infinity or NaN."""
-        one = 1 << FORMATS[f64].fraction
-        word = self.emit.binary(arith.AndIOp, self.halves(value)[1], self.emit.int(SIGN_OFF))
-        return self.emit.compare("ult", self.emit.add_int(word, -one), 2 * FORMATS[f64].bias * one)
 
     def either(self, mask: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
         """
@@ -60,7 +54,7 @@ class WideDivision(Sequences):
         for _ in range(2):
             rest = self.fma(self.negative(b), result, a)
             result = self.fma(rest, guess, result)
-        return self.either(self.is_finite(first), result, first)
+        return self.either(self.is_normal(first, signed=True), result, first)
 
     def root(self, number: SSAValue) -> SSAValue:
         """A square root."""
@@ -73,7 +67,7 @@ class WideDivision(Sequences):
             result = self.fma(rest, half, result)
         is_number = self.emit.add(arith.CmpfOp(guess, guess, "oeq")).result
         special = self.emit.select(is_number, x, guess)
-        return self.either(self.is_finite(guess), result, special)
+        return self.either(self.is_normal(guess, signed=True), result, special)
 
     def expand(self, op: Operation, operands: Sequence[SSAValue]) -> SSAValue:
         """The result of a quotient, a root or a reciprocal root."""

@@ -21,6 +21,7 @@ from timetile.passes.analysis.launches.trip_counts import most_steps_at_once
 from timetile.passes.cost.launch import launch_cost
 from timetile.passes.cost.rim import has_copies
 from timetile.passes.cost.spills import issue_slots
+from timetile.passes.cost.step import step_cycles
 from timetile.passes.cost.terms import Cost
 from timetile.passes.cost.turn import period_of, taps_of_thread
 from timetile.passes.loops.temporal_fusion import complete_depths
@@ -132,28 +133,26 @@ WORTH_MOVING = 0.97
 """The share of issue slots below which turns of one stream step are taken."""
 
 
-def slots_of_step(trial: Trial, cost: Cost) -> float:
+def slots_of_step(trial: Trial) -> float:
     """The issue slots of a stream step, with those lost in a loop beyond the instruction cache."""
-    count, steps = cost.cycles.issue * SCHEDULERS, period_of(trial.facts, trial.setting)
+    cycles = step_cycles(trial.facts, trial.setting, trial.target)
+    count, steps = cycles.issue * SCHEDULERS, period_of(trial.facts, trial.setting)
     if trial.facts.exchanges:
         # A block exchanges planes in two slots by turns.
         steps = lcm(steps, 2)
-    return issue_slots(count, steps * count, cost.cycles, warps_of(trial.schedule), trial.target)
+    return issue_slots(count, steps * count, cycles, warps_of(trial.schedule), trial.target)
 
 
-def in_short_turns(trial: Trial, cost: Cost, geometry: Geometry, ahead: int) -> tuple[Trial, Cost]:
+def in_short_turns(trial: Trial) -> Trial:
     """
     The trial, or where it is faster, the same with turns of one stream step. Such turns end with
     moves of planes between registers, and fit the instruction cache (measured in 3D, FP32:
     Gray-Scott with turns of 5242 instructions 298 GCells/s, of 1856 436; heat 992 and 1132).
     """
     if period_of(trial.facts, trial.setting) == 1 or trial.shape is TileShape.STRIP:
-        return trial, cost
+        return trial
     short = trial.with_schedule(replace(trial.schedule, period=1))
-    short, moving = with_guards(short, geometry, ahead)
-    if slots_of_step(short, moving) < WORTH_MOVING * slots_of_step(trial, cost):
-        return short, moving
-    return trial, cost
+    return short if slots_of_step(short) < WORTH_MOVING * slots_of_step(trial) else trial
 
 
 def fetched_evenly(trial: Trial, geometry: Geometry, ahead: int) -> int:
@@ -291,8 +290,7 @@ class Trials:
         twice = turns_twice(trial)
         if twice:
             ahead = fetched_evenly(trial, geometry, ahead)
-        trial, cost = with_guards(trial, geometry, ahead)
-        trial, cost = in_short_turns(trial, cost, geometry, ahead)
+        trial, cost = with_guards(in_short_turns(trial), geometry, ahead)
         schedule = trial.schedule
         length, most = cost.cycles.issue * SCHEDULERS, parameters.worth.resident_instructions
         if schedule.resident and length > most:

@@ -20,7 +20,7 @@ from xdsl.ir import Block, Operation
 
 import timetile
 from support.catalogue import entry
-from support.division import KINDS, TILE, Body, Votes, compare, counted_votes, guess_off_by
+from support.division import KINDS, SINGLE, TILE, Body, Votes, compare, counted_votes, guess_off_by
 from support.executors import kernel_executors
 from support.programs import program_text
 from timetile.dialects import simt
@@ -38,12 +38,7 @@ FRACTION = {"f64": 52, "f32": 23}
 
 
 BODIES = {
-    "quotient": Body("%r = arith.divf %a, %b", lambda a, b: a / b),
-    "reciprocal": Body("%r = arith.divf %one, %b", lambda a, b: np.divide(b.dtype.type(1), b)),
-    "root": Body("%r = math.sqrt %a", lambda a, b: np.sqrt(a)),
-    "reciprocal root": Body(
-        "%r = math.rsqrt %a", lambda a, b: np.divide(a.dtype.type(1), np.sqrt(a))
-    ),
+    **SINGLE,
     # Each operation has separate needs of a value.
     "divisor, then under the root": Body(
         "%q = arith.divf %b, %a : TYPE  %s = math.sqrt %a : TYPE  %r = arith.addf %q, %s",

@@ -11,18 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from support.division import TILE, Body, compare, counted_votes, guess_off_by
+from support.division import SINGLE, TILE, compare, counted_votes, guess_off_by
 
 Array = NDArray[Any]
-
-BODIES = {
-    "quotient": Body("%r = arith.divf %a, %b", lambda a, b: a / b),
-    "reciprocal": Body("%r = arith.divf %one, %b", lambda a, b: np.divide(b.dtype.type(1), b)),
-    "root": Body("%r = math.sqrt %a", lambda a, b: np.sqrt(a)),
-    "reciprocal root": Body(
-        "%r = math.rsqrt %a", lambda a, b: np.divide(a.dtype.type(1), np.sqrt(a))
-    ),
-}
 
 
 def exact_operands() -> tuple[Array, Array]:
@@ -55,11 +46,11 @@ def exact_operands() -> tuple[Array, Array]:
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
-@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("body", SINGLE)
 def test_the_exact_side_of_fp32_is_correctly_rounded_for_any_guess_of_20_bits(
     body: str, sign: int, monkeypatch: pytest.MonkeyPatch
 ):
     votes = counted_votes(monkeypatch)
     guess_off_by(sign * 2.0**-20, monkeypatch)
-    compare("f32", BODIES[body], "simt", *exact_operands())
+    compare("f32", SINGLE[body], "simt", *exact_operands())
     assert votes.quick == 0

@@ -35,6 +35,17 @@ class Body:
     expected: Callable[[Array, Array], Array]
 
 
+SINGLE = {
+    "quotient": Body("%r = arith.divf %a, %b", lambda a, b: a / b),
+    "reciprocal": Body("%r = arith.divf %one, %b", lambda a, b: np.divide(b.dtype.type(1), b)),
+    "root": Body("%r = math.sqrt %a", lambda a, b: np.sqrt(a)),
+    "reciprocal root": Body(
+        "%r = math.rsqrt %a", lambda a, b: np.divide(a.dtype.type(1), np.sqrt(a))
+    ),
+}
+"""Bodies of a single quotient or root."""
+
+
 def points(body: str, element: str, cells: int) -> str:
     """Every cell of the third field is made of the first two's."""
     field, temp = f"!stencil.field<[0,{cells}]x{element}>", f"!stencil.temp<?x{element}>"
