@@ -36,8 +36,11 @@ import timetile
 from timetile.frontend.model import Model
 from timetile.runtime.machine.driver import gpu_is_available
 
-PLATE, CUBE = (2048, 2048), (256, 256, 256)
+DOMAINS = {2: (2048, 2048), 3: (256, 256, 256)}
 """The domains of steps in Python, by the number of axes."""
+
+SMALL_DOMAINS = {2: (512, 512), 3: (64, 64, 64)}
+"""The domains on the executor `cpu`, whose machine code does not depend on the domain."""
 
 STEPS = 20
 """Steps of a call."""
@@ -69,7 +72,7 @@ def call_of_step(
     model: Model, cells: Callable[[str, tuple[int, ...]], Any], numbers: dict[str, float], at: str
 ) -> Call:
     """Compile and run a step in Python. `at` is the executor."""
-    shape = PLATE if model.step.rank == 2 else CUBE
+    shape = (SMALL_DOMAINS if at == "cpu" else DOMAINS)[model.step.rank]
     arrays = {name: cells(name, shape) for name in model.step.fields}
 
     def call() -> None:
