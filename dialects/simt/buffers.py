@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -21,6 +22,7 @@ NVVM's address spaces: global memory, shared memory of the block, shared memory 
 """
 
 
+@lru_cache(maxsize=1 << 14)
 def integer(value: int) -> IntegerAttr:
     """An integer property, in a form read by MLIR too."""
     return IntegerAttr(value, i64)

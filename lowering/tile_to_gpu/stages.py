@@ -284,31 +284,41 @@ def cells_beside_box(step: StepScope, stage: ApplyOp, at: Position) -> list[SSAV
     return [read(step, s, stage.lag - s.lag, at, own_cell) for s in sources]
 
 
+@once
+def taps_of_stage(variant: VariantScope, stage: ApplyOp) -> list[tuple[Tap, QueuePlan]]:
+    """The taps of a stage, each with the queue it reads."""
+    queues = [variant.code.queues[queue] for queue in stage.queues]
+    return [(tap, queues[tap.operand]) for tap in stage.tap_list]
+
+
+@once
+def look(variant: VariantScope, stage: ApplyOp, tap: Tap) -> tuple[int, Position, Reach]:
+    """A tap's age, in-plane offset and reach."""
+    moved = variant.code.kernel.in_plane(tap.offset)
+    reaches = {result: variant.code.halos[result].reach for result in stage.res}
+    return stage.age(tap), moved, reach_of_tap(stage, moved, reaches)
+
+
 def arguments_of(step: StepScope, stage: ApplyOp, at: Position) -> list[SSAValue | Late]:
     """The arguments of a stage's cell function: taps, scalars, coordinates."""
-    code, queues = step.code, stage.queues
-    reaches: dict[SSAValue, Reach] = {result: code.halos[result].reach for result in stage.res}
+    code, lag, continued = step.code, stage.lag, step.code.kernel.continued_axes
     arguments: list[SSAValue | Late] = []
-    for tap in stage.tap_list:
-        queue = code.queues[queues[tap.operand]]
+    for tap, queue in taps_of_stage(step.variant, stage):
         load = queue.value.owner
         if isinstance(load, LoadOp) and load.is_read_at_use:
             offset = moved_by(tap.offset, load.offset or (0,) * len(tap.offset))
-            arguments.append(partial(cell_in_memory, step, load, stage.lag, offset, at))
+            arguments.append(partial(cell_in_memory, step, load, lag, offset, at))
             continue
 
         def tapped(
             offset: tuple[int, ...], queue: QueuePlan = queue, operand: int = tap.operand
         ) -> SSAValue:
-            moved = code.kernel.in_plane(offset)
-            reach, age = reach_of_tap(stage, moved, reaches), stage.age(Tap(operand, offset))
+            age, moved, reach = look(step.variant, stage, Tap(operand, offset))
             return read(step, queue, age, moved_by(at, moved), reach)
 
-        arguments.append(
-            with_images(step, stage.lag, at, tap.offset, tapped, code.kernel.continued_axes)
-        )
+        arguments.append(with_images(step, lag, at, tap.offset, tapped, continued))
     arguments += [code.arguments[scalar] for scalar in stage.scalars]
-    arguments += [coordinate(step, axis, stage.lag, at) for axis in stage.index_axes]
+    arguments += [coordinate(step, axis, lag, at) for axis in stage.index_axes]
     return arguments
 
 
