@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from xdsl.universe import Universe
 
+from support.syntax import tree_of
 from timetile.lowering.universe import DIALECTS, PASSES, TARGETS
 
 ROOT = Path(__file__).parents[2]
@@ -116,7 +117,7 @@ SPEAKERS = {
 
 def sentences(file: Path) -> Iterator[str]:
     """The sentences of a file, as regular expressions."""
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in ast.walk(tree_of(file)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             position = SPEAKERS.get(node.func.id)
             if position is not None and len(node.args) > position:

@@ -15,7 +15,10 @@ from pathlib import Path
 import pytest
 
 import timetile
+from support.syntax import tree_of
 from support.words import OF_NAMES, pointers_of_name
+
+pytestmark = pytest.mark.xdist_group("sources")
 
 PACKAGE = Path(timetile.__file__).parent
 LAYERS = ("dialects", "passes", "lowering", "runtime", "frontend")
@@ -31,7 +34,7 @@ def imports_of(path: Path) -> Iterator[tuple[int, str]]:
     Every module imported by a file, at any place of the file, with the line; relative modules as
     dots.
     """
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree_of(path)):
         match node:
             case ast.Import(names=names):
                 yield from ((node.lineno, alias.name) for alias in names)
@@ -160,7 +163,7 @@ def test_no_file_and_no_function_is_long(folder: str):
         where, text = path.relative_to(ROOT), path.read_text()
         if len(text.splitlines()) > MOST_LINES:
             long.append(f"{where} has more than {MOST_LINES} lines")
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(tree_of(path)):
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
             if lines_of(node) > MOST_LINES_OF_A_FUNCTION:
@@ -173,7 +176,7 @@ def test_a_name_of_a_test_can_be_read_alone():
     names = [
         node.name.removeprefix("test_").split("_")
         for path in files_of("test/pytest")
-        for node in ast.parse(path.read_text()).body
+        for node in tree_of(path).body
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
     ]
     leaning = [
@@ -191,6 +194,6 @@ def test_no_file_silences_its_checks():
     for path in files:
         text = path.read_text()
         assert "type: ignore" not in text and "noqa" not in text, path
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.ExceptHandler):
                 assert not isinstance(node.body[0], ast.Pass), f"{path}:{node.lineno}"

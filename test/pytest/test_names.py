@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import timetile
+from support.syntax import tree_of
 
 PACKAGE = Path(timetile.__file__).parent
 LAYERS = ("dialects", "passes", "lowering", "runtime", "frontend")
@@ -48,7 +49,7 @@ def is_type_name(name: str) -> bool:
 def names_of(path: Path) -> Iterator[str]:
     """Classes, types and functions of a module, each once."""
     names: set[str] = set()
-    for node in ast.parse(path.read_text()).body:
+    for node in tree_of(path).body:
         match node:
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
                 names.add(name)

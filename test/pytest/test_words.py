@@ -19,7 +19,10 @@ from pathlib import Path
 
 import pytest
 
-from support.words import comments, docstrings, messages, pointers_of, tree_of, words_of
+from support.syntax import tree_of
+from support.words import comments, docstrings, messages, pointers_of, words_of
+
+pytestmark = pytest.mark.xdist_group("sources")
 
 ROOT = Path(__file__).parents[2]
 

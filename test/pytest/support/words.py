@@ -12,6 +12,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import cast
 
+from support.syntax import tree_of
+
 POINTERS = frozenset(
     [
         "it",
@@ -67,17 +69,17 @@ BEFORE_ONE = frozenset(
 
 
 @cache
-def tree_of(path: Path) -> ast.Module:
-    """The syntax of a file."""
-    return ast.parse(path.read_text())
-
-
-def docstrings(path: Path) -> Iterator[tuple[int, str]]:
+def docstrings(path: Path) -> tuple[tuple[int, str], ...]:
     """
     The line and the text of each docstring: of files, classes, functions, and of names with a
     docstring below.
     """
-    for node in ast.walk(tree_of(path)):
+    return tuple(docstrings_of(tree_of(path)))
+
+
+def docstrings_of(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The line and the text of each docstring of a file's syntax."""
+    for node in ast.walk(tree):
         for body in (getattr(node, name, None) for name in ("body", "orelse", "finalbody")):
             if not isinstance(body, list):
                 continue
@@ -89,8 +91,14 @@ def docstrings(path: Path) -> Iterator[tuple[int, str]]:
                         pass
 
 
-def comments(path: Path) -> Iterator[tuple[int, str]]:
+@cache
+def comments(path: Path) -> tuple[tuple[int, str], ...]:
     """The line and the text of each line of comments, without marks for tools."""
+    return tuple(comments_of(path))
+
+
+def comments_of(path: Path) -> Iterator[tuple[int, str]]:
+    """The line and the text of each line of comments, token by token."""
     with path.open("rb") as file:
         for token in tokenize.tokenize(file.readline):
             text = token.string.lstrip("# ")
