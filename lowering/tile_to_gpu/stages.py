@@ -295,7 +295,8 @@ def taps_of_stage(variant: VariantScope, stage: ApplyOp) -> list[tuple[Tap, Queu
 def look(variant: VariantScope, stage: ApplyOp, tap: Tap) -> tuple[int, Position, Reach]:
     """A tap's age, in-plane offset and reach."""
     moved = variant.code.kernel.in_plane(tap.offset)
-    reaches = {result: variant.code.halos[result].reach for result in stage.res}
+    halos = variant.code.halos
+    reaches: dict[SSAValue, Reach] = {result: halos[result].reach for result in stage.res}
     return stage.age(tap), moved, reach_of_tap(stage, moved, reaches)
 
 

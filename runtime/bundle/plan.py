@@ -227,6 +227,7 @@ class Planner:
                 kinds[op.sym_name.data] = tuple(map(parameter_kind, op.body.block.args))
         rows = [row.kernel for loop in self.plan.loops for row in loop.launches]
         launched = list(dict.fromkeys(rows))
+        self.program.kernels.begin(launched)
         for name, file in zip(launched, distinct_names(launched), strict=True):
             made = self.program.kernels.kernel(name)
             cubin = None if made.cubin is None else f"{file}.cubin"

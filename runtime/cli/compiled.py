@@ -188,6 +188,8 @@ def check_kernels(program: CompiledProgram) -> None:
 def compile_kernels(names: Sequence[tuple[ProgramKernels, str]]) -> list[Kernel]:
     """Compile kernels missing in the cache, each with its owner."""
     kernels: list[Kernel] = []
+    for owner in dict.fromkeys(owner for owner, _ in names):
+        owner.begin([name for other, name in names if other is owner])
     with progress("compiling", len(names)) as advance:
         for owner, name in names:
             kernels.append(owner.kernel(name))

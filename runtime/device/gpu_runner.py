@@ -72,6 +72,10 @@ class GpuRunner(PlannedRunner):
         with self.one_run:
             return super().__call__(loop, steps, buffers, outside)
 
+    def expect(self, names: Sequence[str]) -> None:
+        """Begin to compile the kernels of a run side by side."""
+        self.kernels.begin(names)
+
     def launch(self, op: LaunchOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """Make a launch."""
         self.act(Repeated([self.prepare(op, operands)], 1))

@@ -33,7 +33,7 @@ from timetile.runtime.host.memory import ArrayMemory, Memory, ViewMemory, memory
 from timetile.runtime.host.run_record import LoopRun, RunRecord
 from timetile.runtime.kernels.lowered import launch_facts
 from timetile.runtime.kernels.of_program import ProgramKernels
-from timetile.runtime.kernels.planning import planned_function
+from timetile.runtime.kernels.planning import launched_by, planned_function
 
 RESIDENT_BLOCKS = 8
 """Blocks resident at once on the interpreters' device, for tiles of several blocks."""
@@ -163,7 +163,8 @@ class PlannedRunner:
         self.depths |= dict.fromkeys((fact.name for fact in parts_of_step(facts)[:-1]), 0)
         self.done, self.total = 0, steps
         if (loop, steps) not in self.plans:
-            self.plans[loop, steps] = planned_function(loop, facts, steps)
+            plan = self.plans[loop, steps] = planned_function(loop, facts, steps)
+            self.expect(launched_by(plan))
         return self.host.run(self.plans[loop, steps], [steps, *buffers, *around])
 
     def counted_launch(
@@ -185,6 +186,9 @@ class PlannedRunner:
     def same_halos(self, frame: HaloFrame, first: Any, other: Any) -> bool:
         """Two buffers have the same cells around the frame's box."""
         return not halos_differ(frame, first.data, other.data)
+
+    def expect(self, names: Sequence[str]) -> None:
+        """A run will launch these kernels; runners of machine code begin to compile them."""
 
     def launch(self, op: LaunchOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """Run a launch."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -40,6 +41,7 @@ from timetile.runtime.kernels.machine_code import steady_loop
 from timetile.runtime.kernels.making import made_kernel
 from timetile.runtime.kernels.measured import ChosenSchedule
 from timetile.runtime.kernels.options import Options, run_passes
+from timetile.runtime.machine.forks import Forked, processes
 
 FEW_REGISTERS = 0.5
 """The share of a thread's registers below which a kernel is predicted to be safe from spills."""
@@ -47,6 +49,10 @@ FEW_REGISTERS = 0.5
 
 SPARE_REGISTERS = 0.93
 """The share of a thread's registers up to which a chosen kernel has registers to spare."""
+
+
+RIVALS = 2
+"""Candidates behind the first that are assembled beside it, before it is known to spill."""
 
 
 @dataclass(frozen=True)
@@ -112,15 +118,25 @@ class LoopAssembler:
         self.options = options
         self.kernels: dict[Candidate, Kernel] = {}
         self.known: dict[Candidate, AssembledKernel] = {}
+        self.begun: dict[Candidate, Forked[tuple[Kernel, AssembledKernel]]] = {}
+        """Candidates begun in processes of their own; the processes end with this object."""
 
     def __call__(self, candidate: Candidate) -> AssembledKernel:
         """What the assembler makes of a candidate's deepest kernel, found once."""
         if candidate not in self.known:
-            self.known[candidate] = self.assembled(candidate)
+            begun = self.begun.pop(candidate, None)
+            found = self.assembled(candidate) if begun is None else begun.result()
+            self.kernels[candidate], self.known[candidate] = found
         return self.known[candidate]
 
-    def assembled(self, candidate: Candidate) -> AssembledKernel:
-        """What the assembler makes of a candidate's deepest kernel."""
+    def begin(self, candidates: Sequence[Candidate]) -> None:
+        """Begin with candidates that may be asked for, as many as there are cores left."""
+        for candidate in candidates[: max(0, processes() - 1 - len(self.begun))]:
+            if candidate not in self.known and candidate not in self.begun:
+                self.begun[candidate] = Forked(partial(self.assembled, candidate))
+
+    def assembled(self, candidate: Candidate) -> tuple[Kernel, AssembledKernel]:
+        """A candidate's deepest kernel, and what the assembler makes of it."""
         module = self.module.clone()
         (loop,) = loops_of(module)
         loop.schedule = ScheduleAttr(candidate.schedule)
@@ -129,7 +145,7 @@ class LoopAssembler:
             _, placing = self.options.halves_of_tile_passes()
             run_passes(placing, module, verify=False)
             name = loops_of(module)[0].kernel_names[0]
-            kernel = self.kernels[candidate] = made_kernel(module, name, self.options)
+            kernel = made_kernel(module, name, self.options)
         placed = next(
             op for op in module.ops if isinstance(op, KernelOp) and op.sym_name.data == name
         )
@@ -138,7 +154,7 @@ class LoopAssembler:
         applies = (stage for stage in placed.stages if isinstance(stage, ApplyOp))
         divided = any(divides(module, stage) for stage in applies)
         counted = 0.0 if divided else instructions
-        return AssembledKernel(kernel.registers, words, counted, period)
+        return kernel, AssembledKernel(kernel.registers, words, counted, period)
 
 
 class AssembledChoice:
@@ -190,6 +206,7 @@ class AssembledChoice:
             return []
         assembler = LoopAssembler(module, number, self.options)
         behind = [each for each in choice.others if each.worth <= first.worth]
+        assembler.begin(behind[:RIVALS])
         seen = best_assembled([first, *behind], assembler, target, choice.trials.lowers)
         if seen[0].kernel.registers <= SPARE_REGISTERS * room:
             # The model counts too many registers, and left out fitting schedules.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from functools import cached_property
 from importlib.metadata import version
 from threading import RLock
@@ -29,6 +30,7 @@ from timetile.runtime.cache.store import Cache
 from timetile.runtime.host.functions import check_host
 from timetile.runtime.host.halo_notice import HaloNotice
 from timetile.runtime.host.memory import HOST_OPERATIONS
+from timetile.runtime.kernels.ahead import KernelsAhead, MadeKernel
 from timetile.runtime.kernels.assembled_choice import AssembledChoice
 from timetile.runtime.kernels.assembler import assembler_version
 from timetile.runtime.kernels.kernel import (
@@ -97,6 +99,7 @@ class ProgramKernels:
         self.made: dict[str, Kernel] = {}
         self.stated: dict[LoopOp, int | None] = {}
         """The numbers of steps stated by the program."""
+        self.ahead = KernelsAhead(self.make_alone)
         self.lowered: dict[str, gpu.ModuleOp] = {}
         self.one_compilation = RLock()
         """
@@ -321,6 +324,31 @@ class ProgramKernels:
                 self.made[name] = self.cached(name) or self.make(name)
             return self.made[name]
 
+    @in_standard_modes
+    def begin(self, names: Iterable[str]) -> None:
+        """
+        Begin to make those of some kernels that are missing, side by side on the cores at hand: a
+        run will ask for all of them.
+        """
+        with self.one_compilation:
+            missing = [name for name in dict.fromkeys(names) if name not in self.made]
+            for name in missing:
+                if name in self.choice.kernels:
+                    self.made[name] = self.make(name)
+                elif (kept := self.cached(name)) is not None:
+                    self.made[name] = kept
+            left = [name for name in missing if name not in self.made]
+            if len(left) > 1:
+                # All need the module with all kernels.
+                self.check_tiled()
+            self.ahead.begin(left)
+
+    def make_alone(self, name: str) -> MadeKernel:
+        """Lower, print and assemble a kernel, with the remarks made on the way."""
+        with collected_remarks() as remarks:
+            kernel = self.choice.kernels.get(name) or made_kernel(self.tiled, name, self.options)
+        return kernel, tuple(map(str, remarks))
+
     def cached(self, name: str) -> Kernel | None:
         """The kernel from the cache; None if not cached."""
         key = key_of(self.key, name)
@@ -332,9 +360,8 @@ class ProgramKernels:
     def make(self, name: str) -> Kernel:
         """Lower, print, assemble and cache a kernel."""
         LOGGER.info("compiling @%s", name)
-        with collected_remarks() as remarks:
-            kernel = self.choice.kernels.get(name) or made_kernel(self.tiled, name, self.options)
-        self.remarks.update(dict.fromkeys(map(str, remarks)))
+        kernel, remarks = self.ahead.take(name)
+        self.remarks.update(dict.fromkeys(remarks))
         if kernel.spill_bytes:
             LOGGER.info("@%s spills %d bytes", name, kernel.spill_bytes)
         if self.cache is not None:

@@ -10,7 +10,14 @@ from xdsl.ir import Block, Region, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
 from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile import LaunchOp
 from timetile.lowering.plan_launches import LoopPlanner, PlannedKernel
+
+
+def launched_by(plan: FuncOp) -> list[str]:
+    """The names of the kernels that a plan launches, each once, in the order of first launches."""
+    launches = (op for op in plan.walk() if isinstance(op, LaunchOp))
+    return list(dict.fromkeys(each.kernel.string_value() for each in launches))
 
 
 def planned_function(loop: LoopOp, kernels: Sequence[PlannedKernel], steps: int) -> FuncOp:

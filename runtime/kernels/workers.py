@@ -15,12 +15,11 @@ from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
-from timetile.dialects.tile import LaunchOp
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.kernels.measured import ChosenSchedules
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.options import Options
-from timetile.runtime.kernels.planning import planned_function
+from timetile.runtime.kernels.planning import launched_by, planned_function
 from timetile.runtime.loading.modules import load
 
 LAUNCHES = 2
@@ -45,8 +44,7 @@ def launched(kernels: ProgramKernels) -> list[str]:
     for loop in kernels.loops:
         facts = kernels.facts_of(loop)
         plan = planned_function(loop, facts, LAUNCHES * max(fact.steps for fact in facts))
-        launches = (op for op in plan.walk() if isinstance(op, LaunchOp))
-        names.update(dict.fromkeys(each.kernel.string_value() for each in launches))
+        names.update(dict.fromkeys(launched_by(plan)))
     return list(names)
 
 
@@ -54,7 +52,9 @@ def compile_job(job: CompileJob) -> None:
     """Compile the kernels of a job into its cache."""
     module = load(job.source)
     kernels = ProgramKernels(module, job.options, job.cache, given=job.given)
-    for name in launched(kernels):
+    names = launched(kernels)
+    kernels.begin(names)
+    for name in names:
         kernels.kernel(name)
 
 

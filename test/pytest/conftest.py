@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+import os
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ from support.groups import scheduler_of_groups
 from support.sizes import EXAMPLES, is_nightly
 from timetile.runtime.cache import store
 from timetile.runtime.cache.store import Cache
-from timetile.runtime.machine import llvm
+from timetile.runtime.machine import forks, llvm
 
 # The first example of a process pays for imports and caches: time says nothing about an example.
 for name, examples in EXAMPLES.items():
@@ -41,6 +42,9 @@ for name, examples in EXAMPLES.items():
         suppress_health_check=[HealthCheck.too_slow],
     )
 settings.load_profile("ci")
+
+# The workers of the tests fill the cores: no test compiles in further processes, except on purpose.
+os.environ.setdefault(forks.VARIABLE, "1")
 
 # The PTX assembler and MLIR have no wheels for macOS.
 collect_ignore = ["test_mlir.py", "test_ptx.py"] if sys.platform == "darwin" else []

@@ -1,0 +1,34 @@
+"""Kernels begun in forked processes, before a run asks for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from timetile.runtime.kernels.kernel import Kernel
+from timetile.runtime.machine.forks import Forked, processes
+
+MadeKernel = tuple[Kernel, tuple[str, ...]]
+"""A kernel, and the remarks made on the way."""
+
+
+class KernelsAhead:
+    """Begins the kernels of a program, and gives each to the first who asks."""
+
+    def __init__(self, make: Callable[[str], MadeKernel]):
+        self.make = make
+        self.begun: dict[str, Forked[MadeKernel]] = {}
+
+    def begin(self, names: Sequence[str]) -> None:
+        """
+        Begin kernels in processes of their own. The first is left to this process, and so are the
+        last where cores are few.
+        """
+        room = processes() - 1 - len(self.begun)
+        waiting = [name for name in names[1:] if name not in self.begun]
+        for name in waiting[: max(0, room)]:
+            self.begun[name] = Forked(lambda name=name: self.make(name))
+
+    def take(self, name: str) -> MadeKernel:
+        """A kernel: from the process that began it, or made now."""
+        begun = self.begun.pop(name, None)
+        return self.make(name) if begun is None else begun.result()
