@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, settings
 from support.command_line import HEAT
 from support.covering import covering, numbered, row_of
 from support.driver import BookKeeper
-from support.few_schedules import few_schedules
+from support.few_schedules import few_schedules, model_alone, one_of_each_kind
 from support.gpu_programs import book_keeper, cache_in
 from support.groups import scheduler_of_groups
 from support.sizes import EXAMPLES, is_nightly
@@ -128,6 +128,27 @@ def chosen_among_few() -> Iterator[None]:
     nightly`, schedules are chosen among all.
     """
     with nullcontext() if is_nightly() else few_schedules():
+        yield
+
+
+@pytest.fixture(scope="module")
+def chosen_among_kinds() -> Iterator[None]:
+    """
+    Schedules of a file's tests are chosen and compared among one of each kind, for tests of what is
+    told about a choice. In `make nightly`, schedules are compared with all others.
+    """
+    with nullcontext() if is_nightly() else one_of_each_kind():
+        yield
+
+
+@pytest.fixture(scope="module")
+def chosen_by_model() -> Iterator[None]:
+    """
+    Schedules of a file's tests are chosen by the model alone, as on a machine without an assembler:
+    the assembler's part in the choice takes most of the time of a deep kernel. In `make nightly`,
+    the assembler has its part.
+    """
+    with nullcontext() if is_nightly() else model_alone():
         yield
 
 

@@ -26,6 +26,8 @@ from timetile.lowering.emitter import Emitter
 from timetile.passes.analysis.cells.instructions import instructions
 from timetile.runtime.program.compiled_program import Executor
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
 Array = NDArray[Any]
 
 BODIES = {

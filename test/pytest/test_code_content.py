@@ -234,7 +234,7 @@ def test_differences_between_cells_are_computed_once():
     comes from the turn before. The model has equal counts.
     """
     compiled = timetile.compile(
-        program_text(entry("slopes-2d").make((8192, 8192))), executor="simt", cache=False
+        program_text(entry("slopes-2d").make((8192, 8192))), executor="simt", depth=4, cache=False
     )
     deepest = compiled.kernels.facts[0][0]
     kernel = kernel_named(compiled.kernels.tiled, deepest.name)

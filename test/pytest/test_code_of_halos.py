@@ -63,7 +63,7 @@ def selected_cells(loop: scf.ForOp) -> float:
     return sum(isinstance(op.result.type, AnyFloat) for op in selects) / turns
 
 
-@pytest.mark.parametrize("depth", [8, 10])
+@pytest.mark.parametrize("depth", [4, 6])
 def test_halos_in_common_are_read_for_none(depth: int):
     """
     Every kept level takes its cells outside the bounds from the level below: a select for each

@@ -11,6 +11,8 @@ from timetile.dialects.tile.kinds import Storage, Sync, TileLevel
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.scheduling.constraints import Constraints
 
+pytestmark = pytest.mark.usefixtures("chosen_among_kinds")
+
 PLACING = "device-tiling,split-sums,multi-queue-buffering,register-streaming,carry-halos"
 TEXT = program_text(sum_program("f64", sorted(star(2, 1)))((900, 1100)))
 

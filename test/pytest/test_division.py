@@ -32,6 +32,8 @@ from timetile.passes.analysis.cells.pressure import value_words
 from timetile.runtime.arithmetic.fma import fma
 from timetile.runtime.program.compiled_program import Executor
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
 Array = NDArray[Any]
 BITS: dict[str, type[np.unsignedinteger[Any]]] = {"f64": np.uint64, "f32": np.uint32}
 FRACTION = {"f64": 52, "f32": 23}

@@ -34,7 +34,11 @@ from timetile.passes.targets.target import target_named
 from timetile.runtime.program.compiled_program import Executor
 
 # One worker has the shared results of the file's tests.
-pytestmark = [pytest.mark.covering, pytest.mark.xdist_group("evenness_of_chunks")]
+pytestmark = [
+    pytest.mark.covering,
+    pytest.mark.usefixtures("chosen_by_model"),
+    pytest.mark.xdist_group("evenness_of_chunks"),
+]
 
 
 RIM = target_named("sm_90").parameters.rim

@@ -1,11 +1,11 @@
 """
-A choice among few schedules, for tests of bits: every schedule ends with the same bits, and most of
-the time of a small program is spent on the choice.
+Quick choices: among few schedules, for tests of bits, as schedules end with equal bits; among a
+schedule of each kind, for tests of explanations; or by the model alone, for tests of code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Hashable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 
@@ -13,26 +13,52 @@ import pytest
 
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile.schedule import Schedule
-from timetile.passes.scheduling import choose_schedule
+from timetile.passes.scheduling import candidates, choose_schedule
 from timetile.passes.scheduling.memory_schedules import memory_schedules
 from timetile.passes.scheduling.schedule_space import schedules
 from timetile.passes.targets.target import Target
 from timetile.runtime.kernels import assembled_choice
 
 CONSIDERED = 2
-"""Considered schedules of a loop, beside those that read memory."""
+"""Considered schedules of a loop, beside schedules with reads of memory."""
 
 
 def first_schedules(loop: LoopOp, target: Target) -> Iterator[Schedule]:
-    """The first schedules of the search, and those that read memory."""
+    """The first schedules of the search, and all schedules with reads of memory."""
     yield from islice(schedules(loop, target), CONSIDERED)
     yield from memory_schedules(loop)
+
+
+def schedules_of_kinds(loop: LoopOp, target: Target) -> Iterator[Schedule]:
+    """The first schedule of each kind, and all schedules with reads of memory."""
+    kinds: set[Hashable] = set()
+    for each in schedules(loop, target):
+        kind = each.tile, each.resident, each.form, each.sync
+        if each.reads_memory or kind not in kinds:
+            kinds.add(kind)
+            yield each
+
+
+@contextmanager
+def model_alone() -> Generator[None]:
+    """Schedules are chosen by the model, and no kernel is assembled for the choice."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(assembled_choice, "assembler_version", lambda: None)
+        yield
 
 
 @contextmanager
 def few_schedules() -> Generator[None]:
     """Schedules are chosen among few, by the model alone."""
-    with pytest.MonkeyPatch.context() as patch:
+    with model_alone(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(choose_schedule, "schedules", first_schedules)
-        patch.setattr(assembled_choice, "assembler_version", lambda: None)
+        yield
+
+
+@contextmanager
+def one_of_each_kind() -> Generator[None]:
+    """Schedules are chosen and compared among one schedule of each kind, by the model alone."""
+    with model_alone(), pytest.MonkeyPatch.context() as patch:
+        for module in (choose_schedule, candidates):
+            patch.setattr(module, "schedules", schedules_of_kinds)
         yield

@@ -16,6 +16,7 @@ import timetile
 from support.catalogue import Domain, star, sum_program
 from support.description import Element
 from support.expressions import Offset
+from support.few_schedules import model_alone
 from support.programs import program_text
 from timetile.dialects import simt
 from timetile.dialects.simt import SHARED_SPACE, address_space
@@ -85,12 +86,15 @@ class Code:
 
 @cache
 def code_of(case: Case, depth: int | None = None, halos: Halos = "apart") -> Code:
-    """The result of the default pipeline, at the chosen depth or at a given depth."""
+    """
+    The result of the default pipeline, at the depth chosen by the model or at a given depth.
+    """
     program = sum_program(case.element, list(case.offsets))(case.domain)
     compiled = timetile.compile(
         program_text(program), executor="simt", cache=False, depth=depth, halos=halos
     )
-    deepest = compiled.kernels.facts[0][0]
+    with model_alone():
+        deepest = compiled.kernels.facts[0][0]
     schedule = loops_of(compiled.kernels.tiled)[0].decisions
     interior, guarded = steady_loops(compiled.kernels.nvvm(deepest.name))
     wide = gcd(schedule.cells[-1], 4 // WORDS[case.element])
@@ -163,4 +167,4 @@ def shared_by_all(case: Case, code: Code) -> dict[str, float]:
     }
 
 
-DEPTHS = (4, 8)
+DEPTHS = (3, 6)
