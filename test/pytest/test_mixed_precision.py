@@ -17,7 +17,7 @@ from timetile.dialects.tile import Form, Storage
 from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.runtime.program.compiled_program import Executor
 
-pytestmark = pytest.mark.covering
+pytestmark = [pytest.mark.covering, pytest.mark.usefixtures("chosen_among_few")]
 
 SHAPE, STEPS = (19, 49), 7
 STAR = ((-1, 0), (0, -1), (0, 0), (0, 1), (1, 0))

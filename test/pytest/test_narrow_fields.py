@@ -11,6 +11,9 @@ from timetile.dialects.tile import KernelOp, LoadOp
 from timetile.runtime.host.memory import ArrayMemory, ViewMemory
 from timetile.runtime.program.compiled_program import Executor
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
+
 WRITTEN = """
 !field = !stencil.field<[0,6]x[0,8]xf64>
 !temp = !stencil.temp<?x?xf64>

@@ -14,6 +14,9 @@ import pytest
 
 import timetile
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
+
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,

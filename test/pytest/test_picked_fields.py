@@ -14,6 +14,9 @@ from support.stencil_semantics import run
 from timetile.runtime.loading.modules import load_text
 from timetile.runtime.program.compiled_program import Executor
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
+
 PICKS = {
     "select": """%a = arith.select %even, %A, %B : !field
     %b = arith.select %even, %B, %A : !field""",

@@ -18,7 +18,7 @@ from timetile.passes.diagnostics import CompileError
 from timetile.runtime.loading.modules import load_text
 from timetile.runtime.program.compiled_program import Executor
 
-pytestmark = pytest.mark.covering
+pytestmark = [pytest.mark.covering, pytest.mark.usefixtures("chosen_among_few")]
 
 FOLDER = Path(__file__).parents[1] / "programs"
 STEPS = 5

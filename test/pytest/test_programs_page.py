@@ -15,7 +15,7 @@ from support.stencil_semantics import run
 from timetile.runtime.loading.modules import load_text
 from timetile.runtime.program.compiled_program import Executor
 
-pytestmark = pytest.mark.covering
+pytestmark = [pytest.mark.covering, pytest.mark.usefixtures("chosen_among_few")]
 
 PAGE = Path(__file__).parents[2] / "docs" / "programs.md"
 EXAMPLES = re.findall(r"## ([^\n]*)\n(?:(?!## ).)*?```mlir\n(.*?)```", PAGE.read_text(), re.DOTALL)

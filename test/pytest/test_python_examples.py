@@ -15,7 +15,7 @@ import pytest
 from support.numpy_loops import LOOPS
 from timetile.runtime.program.compiled_program import Executor
 
-pytestmark = pytest.mark.covering
+pytestmark = [pytest.mark.covering, pytest.mark.usefixtures("chosen_among_few")]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FOLDER = EXAMPLES / "python"

@@ -15,6 +15,9 @@ from timetile import Field, Scalar, repeat, temporary
 from timetile.lowering.cpu.nest_rules import turns_of
 from timetile.runtime.program.compiled_program import Executor
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
+
 INNER = np.s_[1:-1, 1:-1]
 
 

@@ -18,6 +18,9 @@ from timetile.passes.tiling.device_tiling import DeviceTilingPass
 from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.runtime.program.compiled_program import Executor
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
+
 PLANE, TEMP = "!stencil.field<[-3,2]x[-3,61]xf64>", "!stencil.temp<?x?xf64>"
 BOX = "(<[-3, -3], [0, 58]>)"
 CONSTANT = f"""

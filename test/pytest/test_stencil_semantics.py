@@ -10,6 +10,9 @@ from support.steps import noise, run
 from timetile import Field, Scalar, coordinate, extent, where
 from timetile.runtime.program.compiled_program import Executor
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
+
 EXECUTORS: tuple[Executor, ...] = ("cpu", "numpy", "planes", "simt")
 
 

@@ -14,6 +14,9 @@ from support.steps import noise
 from timetile import Field, Scalar, Series, temporary
 from timetile.runtime.program.compiled_program import Executor
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
+
 INNER = np.s_[1:-1, 1:-1]
 
 

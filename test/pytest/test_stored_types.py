@@ -19,6 +19,9 @@ from timetile.passes.diagnostics import CompileError
 from timetile.runtime.arithmetic.cells import dtype_of
 from timetile.runtime.program.compiled_program import Executor
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
+
 DTYPES: dict[str, Any] = {"f16": np.float16, "bf16": ml_dtypes.bfloat16}
 EXECUTORS: tuple[Executor, ...] = ("numpy", "cpu", "planes", "simt", "ptx")
 

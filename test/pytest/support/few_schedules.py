@@ -14,6 +14,7 @@ import pytest
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.scheduling import candidates, choose_schedule
+from timetile.passes.scheduling.candidates import Trials
 from timetile.passes.scheduling.memory_schedules import memory_schedules
 from timetile.passes.scheduling.schedule_space import schedules
 from timetile.passes.targets.target import Target
@@ -21,6 +22,18 @@ from timetile.runtime.kernels import assembled_choice
 
 CONSIDERED = 2
 """Considered schedules of a loop, beside schedules with reads of memory."""
+
+
+DEEPEST = 3
+"""The deepest kernel considered: with depths 1 and 2, a plan has every kind of launch."""
+
+ALL_DEPTHS = Trials.depths
+
+
+def first_depths(trials: Trials, schedule: Schedule, given: int | None) -> range:
+    """The given depth, or the first considered depths."""
+    found = ALL_DEPTHS(trials, schedule, given)
+    return found if given is not None else found[:DEEPEST]
 
 
 def first_schedules(loop: LoopOp, target: Target) -> Iterator[Schedule]:
@@ -49,9 +62,10 @@ def model_alone() -> Generator[None]:
 
 @contextmanager
 def few_schedules() -> Generator[None]:
-    """Schedules are chosen among few, by the model alone."""
+    """Schedules are chosen among few, and depths among the first, by the model alone."""
     with model_alone(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(choose_schedule, "schedules", first_schedules)
+        patch.setattr(Trials, "depths", first_depths)
         yield
 
 

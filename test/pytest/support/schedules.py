@@ -144,12 +144,11 @@ FLAGS, GRID = "space global, sync flags", "space global, sync grid"
 
 def check(program: Program, schedule: Schedule, depth: int, executor: Executor) -> None:
     """
-    One launch of every kernel, and a few launches, end like the unfused program; interpreted
-    threads, which take long, run two launches of the deepest kernel and one of the other kernel.
+    Two launches of the deepest kernel and one of a single step end like the unfused program;
+    interpreted threads, which take long, run one launch of every kernel.
     """
-    threads = executor in ("simt", "ptx")
-    runs = (2 * depth + 1,) if threads else (depth + 1, 3 * depth + 2)
-    check_steps(program, schedule, (depth,), runs, executor)
+    launches = 1 if executor in ("simt", "ptx") else 2
+    check_steps(program, schedule, (depth,), (launches * depth + 1,), executor)
 
 
 def check_steps(
