@@ -32,6 +32,12 @@ from timetile.runtime.cache import store
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.machine import forks, llvm
 
+# Tests start dozens of processes: bytecode is kept, though away from the sources, where the
+# environment asks for none.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+    KEPT = Path(__file__).parents[2] / "build" / "bytecode"
+    os.environ.setdefault("PYTHONPYCACHEPREFIX", str(KEPT))
+
 # The first example of a process pays for imports and caches: time says nothing about an example.
 for name, examples in EXAMPLES.items():
     settings.register_profile(

@@ -117,7 +117,7 @@ WIDE = (
     ),
     Wide("a plane of 200 columns", sum_program("f32", [(0, -200), (1, 0), (0, 200)])((9, 37)), 1),
     Wide("coupled updates", chain(2, (0, 0, 40), (5, 6, 37), "f64"), 2),
-    Wide("many updates", chain(20, (1, 1, 1), (4, 5, 34), "f64"), 20, 2),
+    Wide("many updates", chain(12, (1, 1, 1), (3, 5, 34), "f64"), 12, 2),
     Wide("in place", in_place((3, 4, 35), 40), 2),
 )
 

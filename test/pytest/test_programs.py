@@ -48,12 +48,13 @@ def check_result(program: Program, result: RunResult, steps: int, names: dict[st
 
 def runs(depth: int, executor: Executor) -> list[int]:
     """
-    Steps: none, fewer than in a launch, every remainder, two deep launches. Interpreted threads,
-    which take long, do one run of each kind: every kernel once, alone and after other kernels.
+    Steps: none, fewer than in a launch, every remainder, two deep launches. Interpreters, which
+    take long, do one run of each kind: every kernel once, alone and after other kernels; planes
+    also two deep launches.
     """
+    few = {"simt": {0, 1, depth, 2 * depth - 1}, "planes": {0, 1, depth, 2 * depth + 2}}
     every = range(2 * depth + 3)
-    few = {0, 1, depth, 2 * depth - 1, 2 * depth + 2}
-    return [steps for steps in every if executor != "simt" or steps in few]
+    return [steps for steps in every if steps in few.get(executor, every)]
 
 
 @pytest.mark.covering(every=2)
@@ -86,7 +87,7 @@ def test_contraction_is_decided_before_any_executor(case: Entry, executor: Execu
     sums.
     """
     program = case.make(case.domains[0])
-    text, steps = program_text(program), case.depth + 2
+    text, steps = program_text(program), case.depth + 1
     inputs = random_inputs(program, seed=1)
     plain = inputs.copy()
     reference.run(program, plain, steps)

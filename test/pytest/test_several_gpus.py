@@ -151,7 +151,7 @@ def no_wait(*_: object) -> None:
 
 
 def test_simulated_devices_find_missing_waits(monkeypatch: pytest.MonkeyPatch):
-    text, arguments = model_case(MODELS["plate"], (9, 11), 9)
+    text, arguments = model_case(MODELS["plate"], (9, 11), 7)
     few = len(seeds(12))
     assert not differs_somewhere(text, arguments, 1, few)
     assert not differs_somewhere(text, arguments, 3, few)
