@@ -116,6 +116,7 @@ def python() -> Iterator[str]:
         "`2G`), 1 GiB unless set."
     )
     yield "- `TIMETILE_NUM_THREADS`: the threads of the executor `cpu`, in place of all cores."
+    yield "- `TIMETILE_PROCESSES`: the processes that compile side by side, in place of one a core."
     yield "- `TIMETILE_TUNE`: if 1, the first run of a program on a GPU measures schedules."
     yield '- Messages go to `logging.getLogger("timetile")`.\n'
 

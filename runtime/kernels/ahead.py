@@ -12,7 +12,7 @@ MadeKernel = tuple[Kernel, tuple[str, ...]]
 
 
 class KernelsAhead:
-    """Begins the kernels of a program, and gives each to the first who asks."""
+    """Begins the kernels of a program, and hands each over once."""
 
     def __init__(self, make: Callable[[str], MadeKernel]):
         self.make = make
@@ -20,8 +20,8 @@ class KernelsAhead:
 
     def begin(self, names: Sequence[str]) -> None:
         """
-        Begin kernels in processes of their own. The first is left to this process, and so are the
-        last where cores are few.
+        Begin kernels in processes of their own. The first is left to the present process, and so
+        are the last where cores are few.
         """
         room = processes() - 1 - len(self.begun)
         waiting = [name for name in names[1:] if name not in self.begun]

@@ -52,7 +52,7 @@ SPARE_REGISTERS = 0.93
 
 
 RIVALS = 2
-"""Candidates behind the first that are assembled beside it, before it is known to spill."""
+"""Candidates assembled beside another, whether asked for later or not."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class LoopAssembler:
         self.kernels: dict[Candidate, Kernel] = {}
         self.known: dict[Candidate, AssembledKernel] = {}
         self.begun: dict[Candidate, Forked[tuple[Kernel, AssembledKernel]]] = {}
-        """Candidates begun in processes of their own; the processes end with this object."""
+        """Candidates begun in processes of their own; the processes end with the assembler."""
 
     def __call__(self, candidate: Candidate) -> AssembledKernel:
         """What the assembler makes of a candidate's deepest kernel, found once."""
@@ -130,10 +130,15 @@ class LoopAssembler:
         return self.known[candidate]
 
     def begin(self, candidates: Sequence[Candidate]) -> None:
-        """Begin with candidates that may be asked for, as many as there are cores left."""
-        for candidate in candidates[: max(0, processes() - 1 - len(self.begun))]:
-            if candidate not in self.known and candidate not in self.begun:
-                self.begun[candidate] = Forked(partial(self.assembled, candidate))
+        """
+        Begin with the candidates behind the first, and give up other begun candidates. The process
+        assembles the first.
+        """
+        likely = candidates[: 1 + min(RIVALS, processes() - 1)]
+        self.begun = {each: begun for each, begun in self.begun.items() if each in likely}
+        for each in likely[1:]:
+            if each not in self.known and each not in self.begun:
+                self.begun[each] = Forked(partial(self.assembled, each))
 
     def assembled(self, candidate: Candidate) -> tuple[Kernel, AssembledKernel]:
         """A candidate's deepest kernel, and what the assembler makes of it."""
@@ -206,13 +211,13 @@ class AssembledChoice:
             return []
         assembler = LoopAssembler(module, number, self.options)
         behind = [each for each in choice.others if each.worth <= first.worth]
-        assembler.begin(behind[:RIVALS])
-        seen = best_assembled([first, *behind], assembler, target, choice.trials.lowers)
+        lowers, begin = choice.trials.lowers, assembler.begin
+        seen = best_assembled([first, *behind], assembler, target, lowers, begin)
         if seen[0].kernel.registers <= SPARE_REGISTERS * room:
             # The model counts too many registers, and left out fitting schedules.
             trials, best = choice.trials.spilling(), seen[0].candidate
             deeper = [] if self.options.depth is not None else deeper_candidates(trials, best)
-            seen = best_assembled([best, *deeper], assembler, target, trials.lowers)
+            seen = best_assembled([best, *deeper], assembler, target, trials.lowers, begin)
         if len(loops_of(module)) == 1:
             # With other loops in the function, kernels may have other names.
             kernel = assembler.kernels[seen[0].candidate]

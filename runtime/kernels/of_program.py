@@ -327,8 +327,8 @@ class ProgramKernels:
     @in_standard_modes
     def begin(self, names: Iterable[str]) -> None:
         """
-        Begin to make those of some kernels that are missing, side by side on the cores at hand: a
-        run will ask for all of them.
+        Begin to make the missing kernels among the named kernels of a run, side by side on the
+        cores at hand.
         """
         with self.one_compilation:
             missing = [name for name in dict.fromkeys(names) if name not in self.made]

@@ -1,9 +1,9 @@
 """Work in forked copies of this process, beside the work of the process itself.
 
 Compiling is Python's work, and threads of Python take turns. A copy has all modules and all IR of
-the process: nothing is imported, sent or parsed. It computes, sends its result back, and ends; it
-never touches the GPU. Copies of a process with other threads may wait for a lock that nobody gives
-back: a copy that fails, or takes too long, is ended, and the process does the work itself.
+the process: nothing is imported, sent or parsed. The copy computes, sends a result back, and ends;
+no copy touches the GPU. Beside other threads, a copy may wait for a lock held by no thread: after a
+failure or a long silence, the process ends the copy and does the work itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from timetile.runtime.machine.teams import available_threads
 T = TypeVar("T")
 
 VARIABLE = "TIMETILE_PROCESSES"
-"""The environment's number of processes that compile side by side; by default a core has one."""
+"""The environment's number of processes that compile side by side; by default as many as cores."""
 
 PATIENCE = 60.0
 """Seconds after which a copy is taken to be stuck."""
@@ -34,13 +34,13 @@ PIECE = 1 << 20
 """Most bytes read from a copy at once."""
 
 ALONE = ("jax",)
-"""Modules with threads that do not outlive a fork."""
+"""Modules with threads lost in a fork."""
 
 
 def processes() -> int:
     """
-    The number of processes that compile side by side, this one included: as in TIMETILE_PROCESSES,
-    or the number of cores; 1 where processes cannot be forked.
+    The number of processes that compile side by side, the present process included: as in
+    TIMETILE_PROCESSES, or the number of cores; 1 where processes cannot be forked.
     """
     if not hasattr(os, "fork") or sys.platform == "darwin" or any(m in sys.modules for m in ALONE):
         return 1
@@ -65,13 +65,13 @@ class Forked(Generic[T]):
             warnings.simplefilter("ignore", DeprecationWarning)
             self.process = os.fork()
         if not self.process:
-            run_copy(work, other)
+            work_in_copy(work, other)
         os.close(other)
         self.began = time.monotonic()
         self.close = weakref.finalize(self, end_copy, self.process, self.end)
 
     def result(self) -> T:
-        """The result: of the copy, or of this process if the copy fails or takes too long."""
+        """The result: of the copy, or of the process if the copy fails or takes too long."""
         sent = self.sent()
         self.close()
         if sent:
@@ -80,7 +80,7 @@ class Forked(Generic[T]):
         return self.work()
 
     def sent(self) -> bytes:
-        """What the copy sends until it ends; nothing after too long a time."""
+        """The bytes sent by the copy until the end; none after too long a time."""
         parts: list[bytes] = []
         with selectors.DefaultSelector() as ready:
             ready.register(self.end, selectors.EVENT_READ)
@@ -92,8 +92,8 @@ class Forked(Generic[T]):
         return b""
 
 
-def run_copy(work: Callable[[], object], end: int) -> None:
-    """Do the work of a copy, send the result, and end the copy without the process's exit work."""
+def work_in_copy(work: Callable[[], object], end: int) -> None:
+    """Do the work of a copy, send the result, and end without the process's exit handlers."""
     status = 1
     try:
         sent = pickle.dumps(work())
@@ -105,7 +105,7 @@ def run_copy(work: Callable[[], object], end: int) -> None:
 
 
 def end_copy(process: int, end: int) -> None:
-    """End a copy, if it still runs, and forget it."""
+    """End a copy, running or not, and close the pipe."""
     os.close(end)
     with suppress(ProcessLookupError):
         os.kill(process, signal.SIGKILL)

@@ -74,7 +74,7 @@ def test_a_number_of_processes_is_a_number_from_1_on(said: str, monkeypatch: pyt
         processes()
 
 
-def test_beside_threads_that_do_not_outlive_a_fork_there_is_one_process(
+def test_a_process_with_jax_compiles_alone(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setenv(VARIABLE, "4")
