@@ -42,10 +42,13 @@ class PlaneImages:
     def __init__(self, kernel: KernelOp, beyond: BoundaryAttr):
         self.kernel, self.beyond, self.rank = kernel, beyond, kernel.rank
         self.bounds = list(zip(kernel.bounds.lb, kernel.bounds.ub))
+        self.sides = [beyond.of_axis(axis) for axis in range(self.rank)]
+        self.tapped_places: dict[tuple[int, int, int, int], list[int]] = {}
+        """Places along an axis tapped from a range at a distance: many planes need the same."""
 
     def images(self, axis: int, places: Sequence[int]) -> list[int | float]:
         """The image of each place along an axis that goes on."""
-        return [image(p, *self.bounds[axis], self.beyond.of_axis(axis)) for p in places]
+        return [image(p, *self.bounds[axis], self.sides[axis]) for p in places]
 
     def load(
         self,
@@ -120,7 +123,7 @@ class PlaneImages:
 
     def beyond_sides(self, box: StencilBoundsAttr, axis: int) -> Iterator[tuple[Side, list[bool]]]:
         """Both sides of an axis that goes on, and the places of a box beyond each."""
-        (low, high), (below, above) = self.bounds[axis], self.beyond.of_axis(axis)
+        (low, high), (below, above) = self.bounds[axis], self.sides[axis]
         places = self.places(box, axis)
         yield below, [place < low for place in places]
         yield above, [place >= high for place in places]
@@ -138,24 +141,32 @@ class PlaneImages:
         """
         stream, distance = self.kernel.stream_axis, self.kernel.along_stream(offset)
         places: list[list[int]] = []
-        for axis, shift in enumerate(offset):
-            found = [place + shift for place in self.places(box, axis)]
-            if set(MIRRORS) & set(self.beyond.of_axis(axis)):
-                inside = [self.mirrored(axis, place, shift) for place in self.places(box, axis)]
-                found = inside
+        for axis, (shift, start) in enumerate(zip(offset, frame.lb)):
+            found = self.seen(axis, self.places(box, axis), shift)
             if axis == stream:
                 distance = found[0] - box_start(box, axis)
-                found = [box_start(frame, axis)]
-            places.append([place - box_start(frame, axis) for place in found])
+                found = [start]
+            places.append([place - start for place in found])
         cells, at = plane_at(distance), np.ix_(*places)
         return cells.data[at], cells.known[at]
+
+    def seen(self, axis: int, places: range, shift: int) -> list[int]:
+        """The places tapped along an axis: images where the tap crosses a mirror."""
+        key = axis, places.start, places.stop, shift
+        if key not in self.tapped_places:
+            crosses = set(MIRRORS) & set(self.sides[axis])
+            self.tapped_places[key] = [
+                self.mirrored(axis, place, shift) if crosses else place + shift for place in places
+            ]
+        return self.tapped_places[key]
 
     def mirrored(self, axis: int, place: int, shift: int) -> int:
         """The place tapped along a mirrored axis from a place inside the bounds, or the image."""
         (low, high), far = self.bounds[axis], place + shift
-        side = self.beyond.of_axis(axis)[far >= high]
+        sides = self.sides[axis]
+        side = sides[far >= high]
         crosses = low <= place < high and not low <= far < high and side in MIRRORS
-        seen = image(far, low, high, self.beyond.of_axis(axis)) if crosses else far
+        seen = image(far, low, high, sides) if crosses else far
         assert isinstance(seen, int)
         return seen
 

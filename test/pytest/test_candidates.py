@@ -29,15 +29,17 @@ from timetile.runtime.kernels.of_program import raise_program
 from timetile.runtime.kernels.options import Options
 from timetile.runtime.loading.modules import load
 
+pytestmark = pytest.mark.usefixtures("chosen_by_model")
+
 
 def test_blocks_that_wait_for_each_other_are_all_guarded():
     """
     No tile waits for a slower tile; tiles of one block may be of either kind, with common halos.
     """
     text = program_text(entry("heat-3d").make((96, 352, 384)))
-    found = considered(text)
+    found = considered(text, 3)
     guards = {
-        level: {c.schedule.guards for c in found if c.schedule.tile == level and c.depth > 1}
+        level: {c.schedule.guards for c in found if c.schedule.tile == level}
         for level in ("block", "device")
     }
     assert guards == {"block": {"rim", "all"}, "device": {"all"}}
@@ -219,7 +221,7 @@ def test_planes_that_nothing_fetches_ahead_are_waited_for(name: str, domain: tup
     assert early.exposed_seconds == 0
     assert 0 < late.exposed_seconds < arch.parameters.waiting.latency
     assert late.step_seconds > early.step_seconds
-    resident = [c for c in candidates(loop, module, arch, None) if c.schedule.resident]
+    resident = [c for c in candidates(loop, module, arch, 2) if c.schedule.resident]
     assert resident and not any(c.cost.exposed_seconds for c in resident)
 
 

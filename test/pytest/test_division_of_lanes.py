@@ -11,6 +11,8 @@ import timetile
 from support.division import Votes, counted_votes
 from timetile.runtime.program.compiled_program import Executor
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
 
 @timetile.stencil
 def quotient_of_neighbours(u: timetile.Field, v: timetile.Field):

@@ -22,7 +22,7 @@ from timetile.dialects.tile import ApplyOp, Form
 from timetile.runtime.kernels.assembler import assemble
 from timetile.runtime.program.compiled_program import Executor
 
-pytestmark = pytest.mark.covering
+pytestmark = [pytest.mark.covering, pytest.mark.usefixtures("chosen_among_few")]
 
 Arrays = list[NDArray[Any]]
 

@@ -36,7 +36,7 @@ from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.host.halos import HaloFrame, halos_differ
 from timetile.runtime.program.compiled_program import Executor
 
-pytestmark = pytest.mark.covering
+pytestmark = [pytest.mark.covering, pytest.mark.usefixtures("chosen_among_few")]
 
 Offset = tuple[int, ...]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from timetile.passes.scheduling.candidates import Candidate, candidates
 from timetile.passes.targets.target import target_named
 from timetile.runtime.kernels.loops import loops_of
@@ -10,6 +12,7 @@ from timetile.runtime.kernels.options import Options
 from timetile.runtime.loading.modules import load
 
 
+@cache
 def considered(text: str, depth: int | None = None) -> list[Candidate]:
     """The candidates of a program with common halos, the best first."""
     module = raise_program(load(text), Options(halos="common"))
