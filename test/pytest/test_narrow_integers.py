@@ -223,7 +223,8 @@ def test_arrays_without_a_sign_and_of_truth_values_are_fields_of_integers():
     cell = OPERATIONS["divui"][0]
     for executor in ("numpy", "cpu", "ptx"):
         u, v = a.copy(), b.copy()
-        compiled = timetile.compile(program("i8", sizes, cell), executor=executor, cache=False)
+        text = program("i8", sizes, cell)
+        compiled = timetile.compile(text, executor=executor, depth=1, cache=False)
         result = compiled(u, v, steps=1)
         x, y = neighbours(a)[:2]
         wanted = where(y == 0, 0, x // where(y == 0, 1, y))
@@ -232,6 +233,7 @@ def test_arrays_without_a_sign_and_of_truth_values_are_fields_of_integers():
         compiled(a.astype(np.uint16), b, steps=1)
 
 
+@pytest.mark.covering(times=2)
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 @pytest.mark.parametrize("kind", ["i8", "i16"])
 @pytest.mark.parametrize("sizes", [(30, 33), (512, 512)], ids=str)

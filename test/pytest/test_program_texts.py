@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import timetile
+from timetile.runtime.cli import main
 
 TEXT = (Path(__file__).parents[2] / "examples" / "heat2d.mlir").read_text()
 MARKED = "\ufeff" + TEXT
@@ -28,8 +29,7 @@ def test_standard_input_is_a_program(text: str, tmp_path: Path):
     assert piped.returncode == 0, piped.stderr
     (tmp_path / "heat2d.mlir").write_text(text)
     out = str(tmp_path / "read.npz")
-    read = command(*RUN, str(tmp_path / "heat2d.mlir"), "--out", out)
-    assert read.returncode == 0, read.stderr
+    assert main([*RUN, str(tmp_path / "heat2d.mlir"), "--out", out]) == 0
     with np.load(tmp_path / "piped.npz") as one, np.load(out) as other:
         assert set(one) == set(other)
         for name in one:

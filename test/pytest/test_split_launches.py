@@ -83,9 +83,9 @@ def test_seeded_missing_waits_of_pieces_are_found(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.usefixtures("cache_of_file")
 def test_a_run_in_pieces_on_two_gpus_gives_back_everything(driver: BookKeeper):
     text = program_text(entry("heat-2d").make((90, 131)))
-    program = timetile.compile(text, gpus=2, depth=4, exchange_every=4, halos="common")
+    program = timetile.compile(text, gpus=2, depth=2, exchange_every=2, halos="common")
     assert isinstance(program, PartedProgram)
-    arguments = arguments_of(text, 21)
+    arguments = arguments_of(text, 9)
     program(*arguments)
     assert program.placed.present is not None
     assert len(program.placed.present.seconds) == 2, "a launch was in pieces"

@@ -70,7 +70,7 @@ def run_threads(kernels: ProgramKernels, name: str, arrays: Sequence[Any]) -> No
 
 @pytest.mark.parametrize("run", [run_planes, run_threads])
 @pytest.mark.parametrize(
-    "name, shape, depth", [("heat-3d", (44, 9, 35), 2), ("heat-2d", (90, 131), 4)]
+    "name, shape, depth", [("heat-3d", (26, 9, 35), 2), ("heat-2d", (44, 67), 3)]
 )
 def test_boxes_together_store_what_a_whole_launch_stores(
     name: str, shape: tuple[int, ...], depth: int, run: Any
