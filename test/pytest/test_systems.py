@@ -39,8 +39,8 @@ def columns_of(domain: tuple[int, ...]) -> str:
 
 
 CASES: dict[str, tuple[str, int]] = {
-    "ebisu": ("ebisu{depth=2}", 2),
     "ebisu-volume": ("ebisu{depth=2 warps=2,1 blocks=3,1}", 3),
+    "ebisu": ("ebisu{depth=2}", 2),
     "an5d": ("an5d{depth=2}", 2),
     "an5d-volume": ("an5d{depth=2 warps=8,1}", 3),
     "ssam": ("ssam{depth=2}", 2),
