@@ -116,32 +116,25 @@ def anything(candidate: Candidate) -> bool:
     return True
 
 
-def at_once(candidates: Sequence[Candidate]) -> None:
-    """No candidate is begun before it is asked for."""
-
-
 def best_assembled(
     candidates: Sequence[Candidate],
     assemble: Assembler,
     target: Target,
     lowers: Callable[[Candidate], bool] = anything,
-    begin: Callable[[Sequence[Candidate]], None] = at_once,
 ) -> list[AssembledCandidate]:
     """
     The assembled candidates, the best first; `candidates` are the model's best first, at least one.
     At most `MOST_ASSEMBLED` are assembled. `lowers` tells whether a candidate behind the first can
-    be assembled at all. `begin` is told which candidate is assembled now, and behind it which may
-    be asked for later, the likeliest first.
+    be assembled at all.
     """
     first, *others = candidates
-    begin(candidates)
     seen = [with_kernel(first, assemble(first), target)]
     while others and len(seen) < MOST_ASSEMBLED:
-        ranked = sorted((expected(each, seen, target) for each in others), key=lambda x: -x.worth)
-        hoped, least = ranked[0], WORTH_ASSEMBLING * max(each.worth for each in seen)
-        if hoped.worth <= least:
+        hoped = max(
+            (expected(candidate, seen, target) for candidate in others), key=lambda each: each.worth
+        )
+        if hoped.worth <= WORTH_ASSEMBLING * max(each.worth for each in seen):
             break
-        begin([each.candidate for each in ranked if each.worth > least])
         others.remove(hoped.candidate)
         if lowers(hoped.candidate):
             seen.append(with_kernel(hoped.candidate, assemble(hoped.candidate), target))

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -41,7 +40,6 @@ from timetile.runtime.kernels.machine_code import steady_loop
 from timetile.runtime.kernels.making import made_kernel
 from timetile.runtime.kernels.measured import ChosenSchedule
 from timetile.runtime.kernels.options import Options, run_passes
-from timetile.runtime.machine.forks import Forked, processes
 
 FEW_REGISTERS = 0.5
 """The share of a thread's registers below which a kernel is predicted to be safe from spills."""
@@ -49,10 +47,6 @@ FEW_REGISTERS = 0.5
 
 SPARE_REGISTERS = 0.93
 """The share of a thread's registers up to which a chosen kernel has registers to spare."""
-
-
-RIVALS = 2
-"""Candidates assembled beside another, whether asked for later or not."""
 
 
 @dataclass(frozen=True)
@@ -118,30 +112,15 @@ class LoopAssembler:
         self.options = options
         self.kernels: dict[Candidate, Kernel] = {}
         self.known: dict[Candidate, AssembledKernel] = {}
-        self.begun: dict[Candidate, Forked[tuple[Kernel, AssembledKernel]]] = {}
-        """Candidates begun in processes of their own; the processes end with the assembler."""
 
     def __call__(self, candidate: Candidate) -> AssembledKernel:
         """What the assembler makes of a candidate's deepest kernel, found once."""
         if candidate not in self.known:
-            begun = self.begun.pop(candidate, None)
-            found = self.assembled(candidate) if begun is None else begun.result()
-            self.kernels[candidate], self.known[candidate] = found
+            self.known[candidate] = self.assembled(candidate)
         return self.known[candidate]
 
-    def begin(self, candidates: Sequence[Candidate]) -> None:
-        """
-        Begin with the candidates behind the first, and give up other begun candidates. The process
-        assembles the first.
-        """
-        likely = candidates[: 1 + min(RIVALS, processes() - 1)]
-        self.begun = {each: begun for each, begun in self.begun.items() if each in likely}
-        for each in likely[1:]:
-            if each not in self.known and each not in self.begun:
-                self.begun[each] = Forked(partial(self.assembled, each))
-
-    def assembled(self, candidate: Candidate) -> tuple[Kernel, AssembledKernel]:
-        """A candidate's deepest kernel, and what the assembler makes of it."""
+    def assembled(self, candidate: Candidate) -> AssembledKernel:
+        """What the assembler makes of a candidate's deepest kernel."""
         module = self.module.clone()
         (loop,) = loops_of(module)
         loop.schedule = ScheduleAttr(candidate.schedule)
@@ -150,7 +129,7 @@ class LoopAssembler:
             _, placing = self.options.halves_of_tile_passes()
             run_passes(placing, module, verify=False)
             name = loops_of(module)[0].kernel_names[0]
-            kernel = made_kernel(module, name, self.options)
+            kernel = self.kernels[candidate] = made_kernel(module, name, self.options)
         placed = next(
             op for op in module.ops if isinstance(op, KernelOp) and op.sym_name.data == name
         )
@@ -159,7 +138,7 @@ class LoopAssembler:
         applies = (stage for stage in placed.stages if isinstance(stage, ApplyOp))
         divided = any(divides(module, stage) for stage in applies)
         counted = 0.0 if divided else instructions
-        return kernel, AssembledKernel(kernel.registers, words, counted, period)
+        return AssembledKernel(kernel.registers, words, counted, period)
 
 
 class AssembledChoice:
@@ -211,13 +190,12 @@ class AssembledChoice:
             return []
         assembler = LoopAssembler(module, number, self.options)
         behind = [each for each in choice.others if each.worth <= first.worth]
-        lowers, begin = choice.trials.lowers, assembler.begin
-        seen = best_assembled([first, *behind], assembler, target, lowers, begin)
+        seen = best_assembled([first, *behind], assembler, target, choice.trials.lowers)
         if seen[0].kernel.registers <= SPARE_REGISTERS * room:
             # The model counts too many registers, and left out fitting schedules.
             trials, best = choice.trials.spilling(), seen[0].candidate
             deeper = [] if self.options.depth is not None else deeper_candidates(trials, best)
-            seen = best_assembled([best, *deeper], assembler, target, trials.lowers, begin)
+            seen = best_assembled([best, *deeper], assembler, target, trials.lowers)
         if len(loops_of(module)) == 1:
             # With other loops in the function, kernels may have other names.
             kernel = assembler.kernels[seen[0].candidate]
