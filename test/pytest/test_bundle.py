@@ -237,7 +237,9 @@ def test_fields_change_places_after_an_odd_number_of_steps(tmp_path: Path):
 
 
 def test_the_source_is_short_and_calls_declared_functions(tmp_path: Path):
-    program = timetile.compile(EXAMPLES / "gray_scott.mlir", executor="planes", cache=False)
+    program = timetile.compile(
+        EXAMPLES / "gray_scott.mlir", executor="planes", depth=2, cache=False
+    )
     write_bundle(program, 1000, tmp_path)
     (source,) = tmp_path.glob("*.c")
     (header,) = tmp_path.glob("*.h")
@@ -261,7 +263,7 @@ def test_a_bundle_of_a_number_computed_by_the_host_is_refused(tmp_path: Path):
 
 def test_the_command_line_writes_a_folder(tmp_path: Path):
     heat = EXAMPLES / "heat2d.mlir"
-    assert run(f"compile {heat} --emit bundle --steps 20 --out {tmp_path / 'heat'}") == 0
+    assert run(f"compile {heat} --depth 4 --emit bundle --steps 20 --out {tmp_path / 'heat'}") == 0
     assert {file.suffix for file in (tmp_path / "heat").iterdir()} >= {".json", ".h", ".c"}
 
 
