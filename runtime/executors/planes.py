@@ -265,10 +265,14 @@ class PlanesLaunch:
         ):
             return
         low, high = shape.lower[self.stream], shape.upper[self.stream]
-        if not low <= step - lag < high:
+        plane: int | float = step - lag
+        if not stores and self.images is not None and self.stream in self.kernel.continued_axes:
+            # Where planes go on, the image is accessed, or nothing beyond a side with a value.
+            (plane,) = self.images.images(self.stream, [plane])
+        if isinstance(plane, int) and not low <= plane < high:
             raise PlaneError(
                 stage,
-                f"it accesses plane {step - lag} of a field that has [{low}, {high}), untested",
+                f"it accesses plane {plane} of a field that has [{low}, {high}), untested",
             )
 
     def load(self, stage: LoadOp, plane: int) -> MarkedCells:

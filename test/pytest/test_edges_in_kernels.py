@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import timetile
 from support.executors import kernel_executors
+from support.few_schedules import few_schedules
 from support.padded import EdgeCase, padded
 from support.schedules import (
     Schedule,
@@ -128,6 +129,22 @@ WAVES: list[tuple[Boundary, tuple[Any, Any]]] = [
 def test_a_wave_goes_on_beside_kept_axes(
     boundary: Boundary, edges: tuple[Any, Any], executor: Executor, shape: tuple[int, int]
 ):
+    check_wave(boundary, edges, executor, shape)
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize(("boundary", "edges"), WAVES[2:], ids=lambda each: str(each))
+def test_a_steady_loop_reaches_planes_beyond_an_end_that_goes_on(
+    boundary: Boundary, edges: tuple[Any, Any], executor: Executor
+):
+    """The first schedules of the search have few planes ahead, and long steady loops."""
+    with few_schedules():
+        check_wave(boundary, edges, executor, (33, 150))
+
+
+def check_wave(
+    boundary: Boundary, edges: tuple[Any, Any], executor: Executor, shape: tuple[int, int]
+) -> None:
     """Two levels, a coefficient, a row of another field, coordinates; kernels of four steps."""
 
     @timetile.stencil(boundary=boundary)
