@@ -39,6 +39,8 @@ MOST_GRAPHS = 8
 class GpuRunner(PlannedRunner):
     """Runs planned launches on a device, on one stream."""
 
+    takes_machine_code = True
+
     def __init__(self, kernels: ProgramKernels, on: Device, stream: int = 0):
         super().__init__(kernels)
         self.device, self.stream = on, stream
@@ -71,10 +73,6 @@ class GpuRunner(PlannedRunner):
         # The lock covers the comparison of halos: threads share the runner of common halos as well.
         with self.one_run:
             return super().__call__(loop, steps, buffers, outside)
-
-    def expect(self, names: Sequence[str]) -> None:
-        """Begin to compile the kernels of a run side by side."""
-        self.kernels.begin(names)
 
     def launch(self, op: LaunchOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """Make a launch."""

@@ -97,6 +97,9 @@ class NoticingRunner:
 class PlannedRunner:
     """Runs time loops as planned launches; subclasses launch kernels and make scratch buffers."""
 
+    takes_machine_code = False
+    """A run asks for every kernel as PTX or machine code: all are begun side by side."""
+
     def __init__(self, kernels: ProgramKernels, progress: Progress | None = None):
         self.kernels, self.progress = kernels, progress
         self.memory: Memory = ArrayMemory()
@@ -164,7 +167,8 @@ class PlannedRunner:
         self.done, self.total = 0, steps
         if (loop, steps) not in self.plans:
             plan = self.plans[loop, steps] = planned_function(loop, facts, steps)
-            self.expect(launched_by(plan))
+            if self.takes_machine_code:
+                self.kernels.begin(launched_by(plan))
         return self.host.run(self.plans[loop, steps], [steps, *buffers, *around])
 
     def counted_launch(
@@ -186,9 +190,6 @@ class PlannedRunner:
     def same_halos(self, frame: HaloFrame, first: Any, other: Any) -> bool:
         """Two buffers have the same cells around the frame's box."""
         return not halos_differ(frame, first.data, other.data)
-
-    def expect(self, names: Sequence[str]) -> None:
-        """A run will launch these kernels; runners of machine code begin to compile them."""
 
     def launch(self, op: LaunchOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """Run a launch."""

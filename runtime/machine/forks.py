@@ -20,7 +20,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Generic, TypeVar, cast
 
-from timetile.runtime.machine.teams import available_threads
+from timetile.runtime.machine.teams import available_threads, stated_number
 
 T = TypeVar("T")
 
@@ -44,14 +44,7 @@ def processes() -> int:
     """
     if not hasattr(os, "fork") or sys.platform == "darwin" or any(m in sys.modules for m in ALONE):
         return 1
-    said = os.environ.get(VARIABLE)
-    if not said:
-        return available_threads()
-    if not said.isdecimal() or int(said) < 1:
-        raise ValueError(
-            f"{VARIABLE} is a number from 1 on, got {said!r}; unset it, or set it to one"
-        )
-    return int(said)
+    return stated_number(VARIABLE) or available_threads()
 
 
 class Forked(Generic[T]):

@@ -26,6 +26,21 @@ def available_threads() -> int:
     return os.cpu_count() or 1
 
 
+def stated_number(variable: str) -> int | None:
+    """
+    The number in a variable of the environment; None where it is not set. Raises ValueError for no
+    number from 1 on.
+    """
+    said = os.environ.get(variable)
+    if not said:
+        return None
+    if not said.isdecimal() or int(said) < 1:
+        raise ValueError(
+            f"{variable} is a number from 1 on, got {said!r}; unset it, or set it to one"
+        )
+    return int(said)
+
+
 def thread_count(asked: int | None) -> int:
     """
     The number of threads: as asked for, or as in TIMETILE_NUM_THREADS, or all cores. Raises
@@ -35,14 +50,7 @@ def thread_count(asked: int | None) -> int:
         if isinstance(asked, bool) or index(asked) < 1:
             raise ValueError(f"threads is a number from 1 on, got {asked!r}")
         return index(asked)
-    said = os.environ.get(VARIABLE)
-    if not said:
-        return available_threads()
-    if not said.isdecimal() or int(said) < 1:
-        raise ValueError(
-            f"{VARIABLE} is a number from 1 on, got {said!r}; unset it, or set it to one"
-        )
-    return int(said)
+    return stated_number(VARIABLE) or available_threads()
 
 
 # Barriers.

@@ -105,6 +105,8 @@ class FieldMemory(FarMemory):
 class PtxRunner(PlannedRunner):
     """Runs planned launches with the PTX executor, on buffers with race checks."""
 
+    takes_machine_code = True
+
     def __init__(self, kernels: ProgramKernels, progress: Progress | None = None):
         super().__init__(kernels, progress)
         self.memory = FieldMemory()
@@ -115,10 +117,6 @@ class PtxRunner(PlannedRunner):
         if kernel.name not in self.programs:
             self.programs[kernel.name] = Program(parse_module(kernel.ptx)[symbol(kernel.name)])
         return self.programs[kernel.name]
-
-    def expect(self, names: Sequence[str]) -> None:
-        """Begin to compile the kernels of a run side by side."""
-        self.kernels.begin(names)
 
     def launch(self, op: LaunchOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """Run a launch of a kernel."""
