@@ -63,6 +63,11 @@ class StencilError(CompileError):
             file=place.file,
             line=place.line,
         )
+        self.place = place
+
+    def __reduce__(self) -> tuple[type[StencilError], tuple[str, SourcePlace], dict[str, object]]:
+        """The error in another process, where the line of source may be unknown."""
+        return type(self), (self.reason, self.place), {"args": self.args}
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol, Self, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Protocol, Self, TypeVar
 
 from timetile.frontend.boundaries import FieldEdges
 from timetile.frontend.errors import SourcePlace
@@ -70,10 +70,23 @@ class Step:
         made = [item.version for item in self.assignments if item.field == name]
         return sum(version <= min(read) for version in made)
 
+    def __reduce__(self) -> tuple[Callable[..., Step], tuple[object, ...]]:
+        """
+        Values lie in a pickle with operands first: pickles and copies of long expressions then
+        need no deep recursion.
+        """
+        values = tuple(walk([made.value for made in self.statements]))
+        return step_again, (values, *(getattr(self, part.name) for part in fields(self)))
+
     @property
     def label(self) -> str:
         """`heat (heat.py:5)`."""
         return f"{self.name} ({self.place.file}:{self.place.line})"
+
+
+def step_again(values: Sequence[object], *parts: Any) -> Step:
+    """The step of a pickle, whose values come first."""
+    return Step(*parts)
 
 
 class HasOperands(Protocol):

@@ -7,6 +7,7 @@ A module raised without a remark is kept as text, beside the places of its opera
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -76,8 +77,13 @@ def restored(parts: Parts, name: str) -> ModuleOp:
     The module, verified before it was written, with the places of its operations in a file of this
     name.
     """
-    module = Parser(make_context(), parts["temporal.mlir"].decode()).parse_module()
-    for op, place in zip(module.walk(), json.loads(parts["places.json"]), strict=True):
+    return module_of_text(parts["temporal.mlir"].decode(), json.loads(parts["places.json"]), name)
+
+
+def module_of_text(text: str, places: Sequence[TextPlace], name: str) -> ModuleOp:
+    """The module of a printed text, with the place of each operation in a file of this name."""
+    module = Parser(make_context(), text).parse_module()
+    for op, place in zip(module.walk(), places, strict=True):
         if place is not None:
             line, column, *file = place
             op.location = FileLineColLoc(

@@ -200,6 +200,15 @@ class CompiledProgram:
 
         return in_pieces(run, tuple(arguments), steps, every, first_step)
 
+    def __reduce__(self) -> tuple[Callable[..., CompiledProgram], tuple[Any, ...]]:
+        """
+        A pickle or a copy has the program and its options; kernels are found again in the cache.
+        """
+        # Programs that only run never need the import.
+        from timetile.runtime.program.pickled import program_of_text, text_of_program
+
+        return program_of_text, (text_of_program(self),)
+
     # Resources of the program.
 
     def runner(self, stream: int) -> GpuRunner:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from operator import index
 from threading import RLock
-from typing import Any, SupportsIndex, cast
+from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 from timetile.dialects.decomposition import Decomposition
 from timetile.passes.diagnostics import CompileError
@@ -23,6 +24,9 @@ from timetile.runtime.ranks.gpu_sites import GpuSite, opened
 from timetile.runtime.ranks.layout import slab_layout
 from timetile.runtime.ranks.part_kernels import PartKernels
 from timetile.runtime.ranks.parts_runner import PartsRunner
+
+if TYPE_CHECKING:
+    from timetile.runtime.program.pickled import ProgramText
 
 
 class PartedProgram(CompiledProgram):
@@ -64,6 +68,7 @@ class PartedProgram(CompiledProgram):
         self.placed = PlacedParts(
             make_sites, lambda sites, notice: PartsRunner(cuts, kernels, sites, notice)
         )
+        self.made_of = (count, make_sites, self.decomposition, exchange_every)
         self.one_run = RLock()
         """Held by a run: runs share scratch fields and streams."""
         given_back = weakref.finalize(self, self.placed.close)
@@ -86,6 +91,12 @@ class PartedProgram(CompiledProgram):
         arguments = ", ".join(map(str, self.parameters))
         return f"<timetile program {self.name}({arguments}) on {len(self.cuts)} GPUs>"
 
+    def __reduce__(self) -> tuple[Callable[..., PartedProgram], tuple[Any, ...]]:
+        """A pickle or a copy has the program, its options and its parts."""
+        from timetile.runtime.program.pickled import text_of_program
+
+        return parted_again, (text_of_program(self), *self.made_of)
+
     def close(self) -> None:
         """Give back the program's resources on the GPUs, after all runs are done."""
         with self.one_run:
@@ -105,6 +116,30 @@ class PartedProgram(CompiledProgram):
         """Cut the fields into parts, run, and gather the cells of all parts."""
         with self.one_run:
             return self.placed.run(self, values, span, progress)
+
+
+def parted_again(
+    kept: ProgramText,
+    count: int,
+    make_sites: SiteMaker,
+    parts: Decomposition,
+    exchange_every: int | None,
+) -> PartedProgram:
+    """A new program, equal to the program of a pickle."""
+    from timetile.runtime.program.pickled import program_of_text
+
+    return PartedProgram(program_of_text(kept), count, make_sites, parts, exchange_every)
+
+
+@dataclass(frozen=True)
+class GpuSites:
+    """Makes the sites of some GPUs, given by their numbers."""
+
+    gpus: tuple[int, ...]
+
+    def __call__(self) -> list[GpuSite]:
+        """Streams and memory of the GPUs, opened."""
+        return [GpuSite(each) for each in opened(self.gpus)]
 
 
 def gpu_numbers(gpus: object) -> tuple[int, ...]:
@@ -152,8 +187,4 @@ def compiled_on_gpus(
     """A program compiled for one GPU, made ready for several."""
     for number in gpus:
         device(number)
-
-    def sites() -> list[GpuSite]:
-        return [GpuSite(each) for each in opened(gpus)]
-
-    return PartedProgram(alone, len(gpus), sites, parts, exchange_every)
+    return PartedProgram(alone, len(gpus), GpuSites(gpus), parts, exchange_every)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from threading import Lock
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -127,6 +127,13 @@ class RankedProgram(CompiledProgram):
         count, rank = self.peers.count, self.peers.rank
         self.decomposition, self.exchange_every = layout(domain, count, parts, exchange_every)
         return CutProgram(self.module, domain, self.decomposition, rank, self.exchange_every)
+
+    def __reduce__(self) -> NoReturn:
+        """TypeError: the ranks of a program belong to their processes."""
+        raise TypeError(
+            f"{self.name} runs on ranks, and is neither pickled nor copied; compile the program "
+            "with comm in each process"
+        )
 
     @property
     def digest(self) -> str:
