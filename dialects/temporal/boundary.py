@@ -215,7 +215,7 @@ def along(box: CellBox, axis: int, low: int, high: int) -> CellBox:
 
 
 def moved_along(box: CellBox, axis: int, distance: int) -> tuple[int, ...]:
-    """An offset of `cells` cells along an axis."""
+    """An offset along one axis: `distance` cells there, none along other axes."""
     return replaced((0,) * len(box.lower), axis, distance)
 
 

@@ -146,11 +146,11 @@ def print_kernel(
     return f"{declared}{header_of(function, parameters)}{{\n{registers}\n{code}\n}}\n"
 
 
-NEWER = nvvm.MbarrierTryWaitParityOp | nvvm.MapaOp | nvvm.ClusterArriveOp
-"""
-Operations that need a newer PTX version: arrivals, waits, and accesses to other blocks of a
-cluster.
-"""
+SPLIT_BARRIERS = nvvm.MbarrierTryWaitParityOp
+"""Waits for arrivals, of instruction sets that split barriers."""
+
+OF_CLUSTERS = nvvm.MapaOp | nvvm.ClusterArriveOp
+"""Accesses to other blocks of a cluster, and meetings of these blocks."""
 
 
 def check_target(functions: Sequence[llvm.FuncOp], arch: Target) -> None:
@@ -166,9 +166,10 @@ def check_target(functions: Sequence[llvm.FuncOp], arch: Target) -> None:
                 f"the kernel takes {taken} bytes of shared memory a block, and {arch.name} has "
                 f"{arch.isa.shared_per_block}; compile for the GPU (arch={arch.name})",
             )
-    if arch.isa.splits_barriers:
-        return
-    for op in (op for function in functions for op in function.walk() if isinstance(op, NEWER)):
+    for op in (op for function in functions for op in function.walk()):
+        waits = isinstance(op, SPLIT_BARRIERS) and not arch.isa.splits_barriers
+        if not waits and not (isinstance(op, OF_CLUSTERS) and not arch.isa.has_clusters):
+            continue
         refuse(
             op,
             f"{arch.name} has no instruction for the synchronisation; use sync=barrier and tiles "

@@ -1,5 +1,6 @@
-"""Executors of programs on NumPy arrays, beside the native code of `native.py`; the GPU is in
-`gpu.py`.
+"""
+Executors of programs on NumPy arrays, beside the machine code of `runtime/native/` and the GPU of
+`runtime/device/gpu.py`.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from timetile.runtime.kernels.options import Options, run_passes
 
 
 def kernel_module(tiled: ModuleOp, name: str, target: Target) -> ModuleOp:
-    """A module with one kernel at tile level, its loop's schedule and the cell functions."""
+    """A module with the named kernel at tile level, and its cell functions."""
     kept: list[Operation] = []
     cells: set[str] = set()
     for op in tiled.ops:

@@ -293,7 +293,7 @@ class ProgramKernels:
         return frozenset(fact.name for facts in self.facts for fact in facts)
 
     def kernel_module(self, name: str) -> ModuleOp:
-        """A module with one kernel at tile level, its loop's schedule and the cell functions."""
+        """A module with the named kernel at tile level, and its cell functions."""
         return kernel_module(self.tiled, name, self.options.target)
 
     def threads(self, name: str) -> gpu.ModuleOp:

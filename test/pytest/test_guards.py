@@ -83,3 +83,40 @@ def test_a_read_in_no_branch_is_refused_outside():
         CompileError, match=r"outside the field's .* give the field these cells, or store fewer$"
     ):
         timetile.compile(text, executor="cpu", cache=False)
+
+
+VALUE = """
+!field = !stencil.field<[0,10]xf64>
+!temp = !stencil.temp<?xf64>
+func.func @ends(%A: !field, %B: !field) {
+  %u = stencil.load %A : !field -> !temp
+  %v = stencil.apply(%x = %u : !temp) -> (!temp) {
+    %l = stencil.access %x[0] : !temp
+    %m = arith.mulf %l, %l : f64
+    stencil.return %m : f64
+  }
+  %w = stencil.apply(%x = %v : !temp) -> (!temp) {
+    %i = stencil.index 0 <[0]>
+    %last = arith.constant 9 : index
+    %inside = arith.cmpi slt, %i, %last : index
+    %z = arith.constant 0.25 : f64
+    %d = scf.if %inside -> (f64) {
+      %r = stencil.access %x[1] : !temp
+      scf.yield %r : f64
+    } else {
+      scf.yield %z : f64
+    }
+    stencil.return %d : f64
+  }
+  stencil.store %w to %B(<[0], [10]>) : !temp to !field
+  return
+}
+"""
+
+
+@pytest.mark.parametrize("executor", ["cpu", "planes", "simt"])
+def test_branches_guard_reads_of_a_value_of_another_apply(executor: Executor):
+    """The value exists for cells of the field alone, and the guarded read stays within them."""
+    a, b = np.random.default_rng(5).random(10), np.zeros(10)
+    timetile.compile(VALUE, executor=executor, fp_contract="off", cache=False)(a, b)
+    assert b.tobytes() == np.append(a[1:] * a[1:], 0.25).tobytes()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -185,6 +186,34 @@ def test_a_name_of_a_test_can_be_read_alone():
         if words[0] in OF_NAMES or len(words) == 1 or pointers_of_name(words) > 1
     ]
     assert names and not leaning, leaning
+
+
+EXAMPLE = "my_pass.py"
+"""The file that a page tells the reader to write."""
+
+
+def test_a_file_in_backquotes_exists():
+    """
+    Docstrings, comments and pages name files of the repository, with or without the folder. Logs
+    of experiments name files of their day.
+    """
+    texts = [
+        path
+        for folder in (*LAYERS, "src", "docs", "benchmarks", "examples", "test")
+        for suffix in ("py", "md", "mlir")
+        for path in (ROOT / folder).rglob(f"*.{suffix}")
+        if "experiments" not in path.parts
+    ]
+    texts += ROOT.glob("*.md")
+    assert len(texts) > 500
+    files = {f"/{path.relative_to(ROOT)}" for path in texts}
+    wrong = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in texts
+        for name in re.findall(r"`([\w./-]+\.py)`", path.read_text())
+        if name != EXAMPLE and not any(file.endswith(f"/{name}") for file in files)
+    ]
+    assert not wrong, wrong
 
 
 def test_no_file_silences_its_checks():

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import timetile
 from timetile.passes.diagnostics import CompileError
+from timetile.runtime.program.compiled_program import Executor
 
 HEAD = """
 !field = !stencil.field<[0,16]xf64>
@@ -102,7 +104,71 @@ func.func @f(%A: !field, %B: !field) {
 }
 """
 
+CARRIED = """
+func.func @f(%A: !field, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %u = stencil.load %A : !field -> !temp
+  %r = scf.for %t = %c0 to %n step %c1 iter_args(%a = %u) -> (!temp) {
+    %y = stencil.apply(%x = %a : !temp) -> (!temp) {
+      %l = stencil.access %x[0] : !temp
+      %m = arith.addf %l, %l : f64
+      stencil.return %m : f64
+    }
+    scf.yield %y : !temp
+  }
+  stencil.store %r to %A(<[0], [16]>) : !temp to !field
+  return
+}
+"""
+
+AFFINE = """
+func.func @f(%A: memref<18xf64>, %B: memref<18xf64>) {
+  affine.for %i = 1 to 17 {
+    %l = affine.load %A[%i] : memref<18xf64>
+    affine.store %l, %B[%i] : memref<18xf64>
+  }
+  return
+}
+"""
+
+SWAPPED = """
+func.func @f(%A: !field, %B: !field, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:2 = scf.for %t = %c0 to %n step %c1 iter_args(%a = %A, %b = %B) -> (!field, !field) {
+    "dmp.swap"(%a) {strategy = #dmp.grid_slice_2d<#dmp.topo<2x1>, false>, swaps = []}
+      : (!field) -> ()
+    %u = stencil.load %a : !field -> !temp
+    %v = stencil.apply(%x = %u : !temp) -> (!temp) {
+      %l = stencil.access %x[-1] : !temp
+      stencil.return %l : f64
+    }
+    stencil.store %v to %b(<[1], [16]>) : !temp to !field
+    scf.yield %b, %a : !field, !field
+  }
+  return
+}
+"""
+
 REFUSED = {
+    "a loop that carries a value": (
+        CARRIED,
+        "stencil.store in @f (<program>:17): the operation is left unchanged: it reads a value of "
+        "scf.for; read a stencil.load or a stencil.apply, and let loops carry fields, with a store "
+        "in every step",
+    ),
+    "loops over memrefs": (
+        AFFINE,
+        "@f stores no field: timetile compiles stencil.store operations, in scf.for loops over "
+        "rotated fields or outside them; name another function, store a result, or raise loops "
+        "over memrefs to the stencil dialect first",
+    ),
+    "halos of other processes in a time loop": (
+        SWAPPED,
+        "dmp.swap in @f (<program>:9): it exchanges halos with other processes, and a program runs "
+        "in one; give the program before distribute-stencil",
+    ),
     "a number taken for a pointer": (
         POINTER,
         "llvm.inttoptr in @f (<program>:7): it makes a pointer of a number, and the memory behind "
@@ -145,3 +211,62 @@ def test_a_form_is_refused_with_its_line_and_a_way_out(name: str):
     with pytest.raises(CompileError) as caught:
         timetile.compile(HEAD + text, cache=False)
     assert str(caught.value) == said
+
+
+LEVELS = (
+    """
+!levels = !stencil.field<[0,4]x[0,16]xf64>
+!cells = !stencil.temp<?x?xf64>
+func.func @f(%A: !levels) {
+"""
+    + "".join(
+        f"""
+  %u{k} = stencil.load %A : !levels -> !cells
+  %v{k} = stencil.apply(%x = %u{k} : !cells) -> (!cells) {{
+    %l = stencil.access %x[0, 0] : !cells
+    %b = stencil.access %x[-1, 0] : !cells
+    %m = arith.subf %l, %b : f64
+    stencil.return %m : f64
+  }}
+  stencil.store %v{k} to %A(<[{k}, 0], [{k + 1}, 16]>) : !cells to !levels
+"""
+        for k in (1, 2, 3)
+    )
+    + "  return\n}\n"
+)
+
+
+@pytest.mark.parametrize("executor", ["cpu", "planes"])
+def test_levels_as_an_axis_of_a_field_are_the_way_out_of_views(executor: Executor):
+    """What the refusal of a view names: each sweep reads the level written before."""
+    a = np.random.default_rng(6).random((4, 16))
+    right = a.copy()
+    for k in (1, 2, 3):
+        right[k] -= right[k - 1]
+    timetile.compile(LEVELS, executor=executor, fp_contract="off", cache=False)(a)
+    assert a.tobytes() == right.tobytes()
+
+
+def test_fields_carried_with_a_store_in_every_step_are_the_way_out_of_carried_values():
+    """What the refusal of a carried value names."""
+    text = CARRIED.replace("(%a = %u) -> (!temp)", "(%a = %A) -> (!field)")
+    text = text.replace("  %u = stencil.load %A : !field -> !temp\n", "")
+    text = text.replace("    %y =", "    %u = stencil.load %a : !field -> !temp\n    %y =")
+    text = text.replace("(%x = %a", "(%x = %u").replace(
+        "    scf.yield %y : !temp",
+        "    stencil.store %y to %a(<[0], [16]>) : !temp to !field\n    scf.yield %a : !field",
+    )
+    text = text.replace(
+        "  stencil.store %r to %A(<[0], [16]>) : !temp to !field\n  return", "  return"
+    )
+    a = np.random.default_rng(7).random(16)
+    right = a * 8
+    timetile.compile(HEAD + text, executor="planes", cache=False)(a, 3)
+    assert a.tobytes() == right.tobytes()
+
+
+def test_swaps_of_one_process_exchange_nothing():
+    text = HEAD + SWAPPED.replace("2x1", "1x1")
+    a, b = np.arange(16.0), np.arange(16.0)
+    timetile.compile(text, executor="planes", cache=False)(a, b, 3)
+    assert b[1:].tolist() == [0.0, 0.0, *range(13)] and b[0] == 0.0

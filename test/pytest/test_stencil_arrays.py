@@ -14,6 +14,7 @@ import pytest
 import timetile
 from timetile import Field, Scalar
 from timetile.frontend.arrays import copy_of, readable, seen_by_program
+from timetile.runtime.program.compiled_program import Executor
 
 
 @timetile.stencil
@@ -174,3 +175,20 @@ def test_the_module_is_an_ordinary_program():
 def test_explain_is_of_the_latest_arrays():
     ON_CPU.advance(state("float32"), k=0.2)
     assert "updates 10 x 13 cells (f32)" in str(ON_CPU.explain(steps=100))
+
+
+@pytest.mark.parametrize("executor", ["cpu", "planes"])
+def test_coefficients_may_be_views_of_one_array(executor: Executor):
+    """Read-only fields may share cells: a face has a cell on either side."""
+
+    @timetile.stencil
+    def flux(u: Field, c: Field, d: Field):
+        u.next = c[0, 0] * u[-1, 0] + d[0, 0] * u[1, 0]
+
+    faces, u = np.random.default_rng(8).random((13, 15)), state()["u"]
+    model = flux.on(executor=executor, fp_contract="off", cache=False)
+    for c, d in ((faces[:-1], faces[1:]), (faces[:-1], faces[:-1])):
+        right = u.copy()
+        right[1:-1] = c[1:-1] * u[:-2] + d[1:-1] * u[2:]
+        found = model.advance({"u": u, "c": c, "d": d}, steps=1)["u"]
+        assert found.tobytes() == right.tobytes()

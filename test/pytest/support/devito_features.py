@@ -120,3 +120,18 @@ def sinc_interpolation() -> Case:
     rec.coordinates.data[:] = [[73.0, 80.0], [33.3, 22.0]]
     read = rec.interpolate(expr=u.forward + 1, increment=True)
     return Case([dv.Eq(u.forward, 1.1 * u), read], [u, rec], {"time_M": 3})
+
+
+@case
+def receivers_that_read_themselves() -> Case:
+    """A sum over the cells around a point reads the receiver's old value for each of them."""
+    grid = grid_of(11, 12)
+    u = drawn(dv.TimeFunction(name="u", grid=grid, space_order=2))
+    points = [[33.3, 41.0], [20.0, 77.7]]
+    added, scaled = (
+        dv.SparseTimeFunction(name=name, grid=grid, npoint=2, nt=5, coordinates=points)
+        for name in ("added", "scaled")
+    )
+    added.data[:], scaled.data[:] = 5.0, 3.0
+    reads = [added.interpolate(expr=added + u), scaled.interpolate(expr=scaled * u)]
+    return Case([dv.Eq(u.forward, u + 1), *reads], [u, added, scaled], {"time_M": 3})
