@@ -63,12 +63,14 @@ def margins(step: Step, made: Assignment) -> Margins:
     or the distances declared by the step.
     """
     kept = ((Kind.KEEP, Kind.KEEP),) * step.rank
-    declared = step.reach if made.region is None else None
     own = step.edges.get(made.field, kept)
     found: list[tuple[int, int]] = []
     known = reads_of_temporaries(step)
-    for sides, reads in zip(own, farthest_reads(step, made.value, known)):
+    all_reads = farthest_reads(step, made.value, known)
+    for axis, (sides, reads) in enumerate(zip(own, all_reads)):
         both = [0, 0]
+        is_batch = step.in_batch and axis == 0
+        declared = step.reach if made.region is None and not is_batch else None
         for side, far in enumerate(reads):
             if declared is not None and (far is not None or sides[side] is Kind.KEEP):
                 both[side] = declared

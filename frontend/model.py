@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, Unpack, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, Unpack
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from timetile.dialects.cell_types import CELL_TYPES
-from timetile.frontend.arrays import check_array, shape_of, type_of
-from timetile.frontend.field_types import ARRAY_DTYPES, DType, FieldTypes, computing_type
-from timetile.frontend.functions import STEP
+from timetile.frontend.batched_steps import Batching, batched_step
+from timetile.frontend.batches import (
+    RunInTurn,
+    batching_of,
+    begun_batch,
+    check_no_batch,
+    checked_batch,
+)
+from timetile.frontend.field_types import ARRAY_DTYPES, DType, FieldTypes
 from timetile.frontend.keeping import keeper_of
 from timetile.frontend.module import module_of
 from timetile.frontend.numbers import NumberKey, NumberProgram
 from timetile.frontend.options import Options
-from timetile.frontend.runs import State, StateRun, checked_series
+from timetile.frontend.runs import State, StateRun, begun
+from timetile.frontend.state_checks import check_mapping
 from timetile.frontend.steps import Step
 from timetile.frontend.stopping import EndCondition, advanced_in_pieces
 from timetile.runtime.explain.data import Explanation
-from timetile.runtime.host.arrays import checked_scalar, is_numpy_array
+from timetile.runtime.host.arrays import is_numpy_array
 from timetile.runtime.machine.floating_point import in_standard_modes
 from timetile.runtime.program.compile import compile as compile_program
 from timetile.runtime.program.compiled_program import CompiledProgram
@@ -28,16 +35,6 @@ from timetile.runtime.program.finite import WAY_OUT, blow_up, is_finite, warn
 from timetile.runtime.program.pieces import checked_steps, in_pieces
 
 A = TypeVar("A")
-
-
-def is_mapping(state: object) -> bool:
-    """A state is a mapping, also where nobody checked types."""
-    return isinstance(state, Mapping)
-
-
-def how_to_pass(kind: str, name: str) -> str:
-    """How a call of `advance` passes an array or a number."""
-    return f'{{"{name}": ...}} in the state' if kind == "an array" else f"{name}=..."
 
 
 class Model:
@@ -67,10 +64,21 @@ class Model:
         self._others: dict[tuple[tuple[str, object], ...], Model] = {}
         """Models of the step with other options, by the options given to `on`."""
         self._numbers: dict[NumberKey, NumberProgram] = {}
+        self._batches: dict[Batching, Model] = {}
+        self._latest_batch: Model | None = None
+        """The model of the latest call, if the call was of a batch."""
 
     def __getstate__(self) -> dict[str, Any]:
         """The step and its options: a copy, or a model in another process, compiles anew."""
-        return {**self.__dict__, "_others": {}, "_programs": {}, "_held": [], "_numbers": {}}
+        return {
+            **self.__dict__,
+            "_others": {},
+            "_programs": {},
+            "_held": [],
+            "_numbers": {},
+            "_batches": {},
+            "_latest_batch": None,
+        }
 
     def __repr__(self) -> str:
         names = ", ".join([*self.step.fields, *self.step.scalars])
@@ -154,6 +162,8 @@ class Model:
         The text of the stencil program for the arrays of the latest call. Raises RuntimeError
         before the first call.
         """
+        if self._latest_batch is not None:
+            return self._latest_batch.mlir
         return str(self.module(*self._known("module")))
 
     def explain(self, steps: int | None = None) -> Explanation:
@@ -162,6 +172,8 @@ class Model:
         limits. `steps` adds the launches of a run of so many steps. Raises RuntimeError before the
         first call.
         """
+        if self._latest_batch is not None:
+            return self._latest_batch.explain(steps)
         return self.program(*self._known("program")).explain(steps)
 
     def _known(self, method: str) -> tuple[tuple[int, ...], FieldTypes]:
@@ -183,6 +195,7 @@ class Model:
         every: float = 1,
         first_step: float = 0,
         stream: Any = None,
+        batch: float = False,
         **scalars: Any,
     ) -> State[A]:
         """
@@ -214,15 +227,23 @@ class Model:
         group with an array for each assigned field, along a first axis of snapshots, and their
         steps as `step`. A group is written while the run goes on; a run with `first_step` appends.
 
+        With `batch=True` every index of the first axis of the arrays is a state of its own,
+        advanced with the bits of a call of its own: arrays have an axis more than the step's
+        fields. A field only read may be one array for all, without the axis; a scalar may be an
+        array with a number for each index.
+
         Raises TypeError or ValueError for an array or a scalar missing, unknown, or of a wrong
         shape or type; CompileError if the step cannot be compiled for the arrays. A RuntimeWarning
         names fields, in NumPy arrays, with cells that became NaN or infinite.
         """
+        if until is not None:
+            check_no_batch(batch)
         if until is None and keep is None:
-            advanced = self._advanced(state, steps, stream, scalars, checked_steps(first_step))
+            first = checked_steps(first_step)
+            advanced = self._advanced(state, steps, stream, scalars, first, batch)
             self._warn(state, advanced, f"after {steps} steps")
             return State(advanced, steps, stopped=False)
-        run = self._run(state, steps, stream, scalars, checked_steps(first_step))
+        run = self._run(state, steps, stream, scalars, checked_steps(first_step), batch)
         condition = None
         if until is not None:
             condition = EndCondition(run, until, self._numbers, self.options)
@@ -241,6 +262,7 @@ class Model:
         *,
         first_step: float = 0,
         stream: Any = None,
+        batch: float = False,
         **scalars: Any,
     ) -> Iterator[tuple[int, dict[str, A]]]:
         """
@@ -252,14 +274,14 @@ class Model:
             np.savez(f"heat-{step}.npz", **state)
         ```
 
-        Bits and errors are those of one `advance`; errors come at the first state asked for. Raises
-        ValueError for a negative number of steps, or an `every` below 1.
+        Bits, errors and `batch` are those of one `advance`; errors come at the first state asked
+        for. Raises ValueError for a negative number of steps, or an `every` below 1.
         """
-        self._check_mapping(state)
+        check_mapping(self.step, state)
         first = checked_steps(first_step)
 
         def run(state: dict[str, A], count: int, done: int) -> dict[str, A]:
-            advanced = self._advanced(state, count, stream, scalars, first + done)
+            advanced = self._advanced(state, count, stream, scalars, first + done, batch)
             self._warn(state, advanced, f"between steps {done} and {done + count}")
             return advanced
 
@@ -278,6 +300,13 @@ class Model:
         if text is not None:
             warn(text)
 
+    def _in_batch(self, batching: Batching) -> Model:
+        """The model of a batch, kept with its programs."""
+        if batching not in self._batches:
+            step = batched_step(self.step, batching)
+            self._batches[batching] = Model(step, self.__doc__, **self.options)
+        return self._batches[batching]
+
     def _run(
         self,
         state: Mapping[str, Any],
@@ -285,18 +314,18 @@ class Model:
         stream: Any,
         scalars: Mapping[str, Any],
         first: int,
+        batch: object,
     ) -> StateRun:
         """A run of at most `steps` steps, numbered from `first` on, at its beginning."""
-        self._check_mapping(state)
-        self._check_names(state, scalars)
-        shape, types = self._shape(state)
-        kind = computing_type(types.values())
-        numbers = {name: checked_scalar(name, scalars[name], kind) for name in self.step.scalars}
-        given = {name: scalars[name] for name in self.step.series if name != STEP}
-        dtype = CELL_TYPES[kind].dtype
-        series = checked_series(given, dtype, first, checked_steps(steps))
-        program = self.program(shape, types)
-        return StateRun(self.step, program, state, shape, numbers, series, first, stream)
+        given = state, steps, stream, scalars, first
+        self._latest_batch = None
+        if not checked_batch(batch):
+            return begun(self.step, self.program, *given)
+        batching = batching_of(self.step, state, scalars)
+        if not batching.is_a_step(self.step):
+            return RunInTurn(self.step, self.program, batching, *given)
+        model = self._latest_batch = self._in_batch(replace(batching, count=0))
+        return begun_batch(model.step, model.program, batching, *given)
 
     def _advanced(
         self,
@@ -305,78 +334,10 @@ class Model:
         stream: Any,
         scalars: Mapping[str, Any],
         first: int,
+        batch: object,
     ) -> dict[str, A]:
         """The state after `steps` steps, numbered from `first` on."""
-        run = self._run(state, steps, stream, scalars, first)
+        run = self._run(state, steps, stream, scalars, first, batch)
         run.go(checked_steps(steps))
         self._held = run.spare()
         return run.state(state)
-
-    def _check_mapping(self, state: object) -> None:
-        """TypeError unless a state has arrays by name."""
-        if not is_mapping(state):
-            names = ", ".join(f'"{name}": ...' for name in self.step.fields)
-            raise TypeError(
-                f"a state has an array for each field by its name, got {type(state).__name__}; "
-                f"pass {{{names}}}"
-            )
-
-    def _check_names(self, state: Mapping[str, object], scalars: Mapping[str, object]) -> None:
-        """Raise TypeError unless each field has an array and each scalar a number."""
-        optional = {f"{name}.prev" for name in self.step.second}
-        arrays = set(self.step.fields)
-        numbers = {*self.step.scalars, *self.step.series} - {STEP}
-        for kind, needed, given, other, others in (
-            ("an array", arrays, set(state), "a number", numbers),
-            ("a number", numbers, set(scalars), "an array", arrays),
-        ):
-            if missing := sorted(needed - given):
-                raise TypeError(
-                    f"{self.step.label} needs {kind} for {', '.join(missing)}; pass "
-                    f"{how_to_pass(kind, missing[0])}"
-                )
-            known = needed | (optional if kind == "an array" else set[str]())
-            if unknown := sorted(given - known):
-                if misplaced := [name for name in unknown if name in others]:
-                    raise TypeError(
-                        f"{misplaced[0]} is {other} of {self.step.label}; pass "
-                        f"{how_to_pass(other, misplaced[0])}"
-                    )
-                names = ", ".join(sorted(known)) or "none"
-                raise TypeError(
-                    f"{self.step.label} has no place for {', '.join(unknown)}; its arguments are "
-                    f"{kind} for {names}"
-                )
-
-    def _shape(self, state: Mapping[str, Any]) -> tuple[tuple[int, ...], FieldTypes]:
-        """
-        The shape of the domain and the type of each field. Raises TypeError or ValueError for
-        arrays that do not fit together.
-        """
-        for name, array in state.items():
-            check_array(name, array)
-        first = self.step.written[0]
-        shape = shape_of(state[first])
-        types: dict[str, DType] = {
-            name: cast(DType, type_of(state[name])) for name in self.step.fields
-        }
-        for name, array in state.items():
-            axes = self.step.fields[name.removesuffix(".prev")]
-            if len(shape_of(array)) != len(axes):
-                raise ValueError(
-                    f"{name} has shape {shape_of(array)}, and {self.step.label} indexes it along "
-                    f"{len(axes)} axes; pass an array of as many axes"
-                )
-            expected = tuple(shape[axis] for axis in axes)
-            if shape_of(array) != expected:
-                raise ValueError(
-                    f"{name} has shape {shape_of(array)}, and {first} has {shape}; pass {name} of "
-                    f"shape {expected}"
-                )
-            own = types[name.removesuffix(".prev")]
-            if type_of(array) != own:
-                raise TypeError(
-                    f"{name} has elements of {type_of(array)}, and {name.removesuffix('.prev')} of "
-                    f"{own}; pass both of one type"
-                )
-        return shape, types

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 
+from timetile.dialects.cell_types import CELL_TYPES
 from timetile.frontend.arrays import as_given, copy_of, is_immutable, readable, seen_by_program
 from timetile.frontend.boxes import box_of
+from timetile.frontend.field_types import FieldTypes, computing_type
 from timetile.frontend.functions import STEP
 from timetile.frontend.module import buffers_of
 from timetile.frontend.operations import Time
+from timetile.frontend.state_checks import check_mapping, check_names, shape_and_types
 from timetile.frontend.statements import Buffer
 from timetile.frontend.steps import Step
+from timetile.runtime.host.arrays import checked_scalar
 from timetile.runtime.program.compiled_program import CompiledProgram
+from timetile.runtime.program.pieces import checked_steps
 
 A = TypeVar("A")
 
@@ -72,6 +77,8 @@ class StateRun:
         self.scalars, self.series = scalars, series
         self.first, self.stream, self.done = first, stream, 0
         self.arrays = arrays_of(step, state, shape)
+        self.reported = tuple(step.fields)
+        """The fields of the state after the run."""
 
     def go(self, steps: int) -> None:
         """Advance by some steps."""
@@ -92,7 +99,7 @@ class StateRun:
     def state(self, given: Mapping[str, A]) -> dict[str, A]:
         """The state after the steps done, with the arrays of `given` for fields only read."""
         found: dict[str, A] = {}
-        for name in self.step.fields:
+        for name in self.reported:
             is_written = name in self.step.written
             now = self.arrays[name, Time.NOW] if is_written else given[name]
             found[name] = as_given(now, given[name])
@@ -111,6 +118,34 @@ class StateRun:
         second = name in self.step.second
         older = {Time.NOW: Time.PREV if second else Time.NEXT, Time.PREV: Time.NEXT}
         return self.arrays[name, older.get(time, Time.NOW)]
+
+
+ProgramMaker = Callable[[tuple[int, ...], FieldTypes], CompiledProgram]
+"""Makes the program of a step for a shape and types of arrays."""
+
+
+def begun(
+    step: Step,
+    program: ProgramMaker,
+    state: Mapping[str, Any],
+    steps: object,
+    stream: Any,
+    scalars: Mapping[str, Any],
+    first: int,
+) -> StateRun:
+    """
+    A run of at most `steps` steps, numbered from `first` on, at its beginning. Raises TypeError or
+    ValueError for a wrong state, or wrong scalars.
+    """
+    check_mapping(step, state)
+    check_names(step, state, scalars)
+    shape, types = shape_and_types(step, state)
+    kind = computing_type(types.values())
+    numbers = {name: checked_scalar(name, scalars[name], kind) for name in step.scalars}
+    given = {name: scalars[name] for name in step.series if name != STEP}
+    series = checked_series(given, CELL_TYPES[kind].dtype, first, checked_steps(steps))
+    made = program(shape, types)
+    return StateRun(step, made, state, shape, numbers, series, first, stream)
 
 
 def arrays_of(step: Step, state: Mapping[str, Any], shape: tuple[int, ...]) -> dict[Buffer, Any]:

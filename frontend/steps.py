@@ -34,6 +34,10 @@ class Step:
 
     aliases: Mapping[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
     """Numbers of equal new values, by field and number."""
+    weak: frozenset[str] = frozenset()
+    """Fields whose numbers take the type of the other operand, as scalars' numbers do."""
+    in_batch: bool = False
+    """Whether axis 0 is the index of a batch, with states that know nothing of each other."""
 
     @property
     def statements(self) -> list[StepStatement]:

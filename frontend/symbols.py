@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard, cast
 
 import numpy as np
@@ -222,6 +222,18 @@ def flat(body: Sequence[StepStatement | RepeatedBody]) -> list[StepStatement]:
     for made in body:
         found += flat(made.body) if isinstance(made, RepeatedBody) else [made]
     return found
+
+
+def rebuilt(
+    body: Sequence[StepStatement | RepeatedBody], made: Callable[[StepStatement], StepStatement]
+) -> tuple[StepStatement | RepeatedBody, ...]:
+    """A body with other statements, those of repeated bodies too."""
+    return tuple(
+        replace(item, body=[*rebuilt(item.body, made)])
+        if isinstance(item, RepeatedBody)
+        else made(item)
+        for item in body
+    )
 
 
 RECORDING: ContextVar[Recorder] = ContextVar("RECORDING")

@@ -35,7 +35,7 @@ from timetile.frontend.types_of_steps import check_types
 
 TAKEN = {
     "state": "advance", "steps": "advance", "stream": "advance", "every": "snapshots",
-    "first_step": "advance", "until": "advance", "keep": "advance",
+    "first_step": "advance", "until": "advance", "keep": "advance", "batch": "advance",
 }  # fmt: skip
 """Names of arguments of `Model`'s methods with scalars by name."""
 

@@ -114,7 +114,8 @@ class TypedStep:
                 return rules.leaf(self.temporary(name))
             case Access(field=name):
                 # A field of another step is reported after tracing.
-                return rules.leaf(value_type(self.types.get(name, "float64")))
+                kind = value_type(self.types.get(name, "float64"))
+                return rules.leaf(kind, weak=name in self.step.weak)
             case Cast(dtype=name):
                 return replace(converted(operands[0], name), weak=False)
             case Choice():

@@ -59,6 +59,13 @@ class Value:
         self.operation, self.operands = operation, tuple(operands)
         self.place: SourcePlace = current_place()
 
+    @staticmethod
+    def at(place: SourcePlace, operation: Traced, operands: Sequence[Value]) -> Value:
+        """A value made from another value, at the place of that value."""
+        made = object.__new__(Value)
+        made.operation, made.operands, made.place = operation, tuple(operands), place
+        return made
+
     # Operators.
 
     def __add__(self, other: Value | float) -> Value:

@@ -16,7 +16,8 @@ After:
 3. Each access becomes the value's operations, with accesses and coordinates moved by the offset.
 
 A value not inlined is held in a scratch field: a store and a load of memory in kernels of one step,
-planes in registers in kernels of several. Results have equal bits either way.
+planes in registers in kernels of several. Rounding is equal either way; contraction sees more of
+an inlined value. Accesses of a value's own fields may have fewer axes.
 """
 
 from __future__ import annotations
@@ -81,10 +82,7 @@ def is_plain(apply: stencil.ApplyOp) -> bool:
         and isinstance(end, stencil.ReturnOp)
         and end.unroll is None
         and not any(
-            op.regions
-            or isinstance(op, stencil.DynAccessOp)
-            or (isinstance(op, stencil.AccessOp) and len(op.offset) != apply.get_rank())
-            for op in apply.region.block.ops
+            op.regions or isinstance(op, stencil.DynAccessOp) for op in apply.region.block.ops
         )
     )
 
@@ -154,11 +152,18 @@ def copy_of(
     for op in list(apply.region.block.ops)[:-1]:
         copy = op.clone(mapping)
         if isinstance(copy, stencil.AccessOp | stencil.IndexOp):
-            moved = (d + e for d, e in zip(copy.offset, by))
+            moved = (d + by[axis] for d, axis in zip(copy.offset, offset_axes(copy)))
             copy.offset = stencil.IndexAttr.from_indices(*moved)
         rewriter.insert(copy, InsertPoint.before(before))
         mapping.update(zip(op.results, copy.results))
     return mapping[end.arg[0]]
+
+
+def offset_axes(op: stencil.AccessOp | stencil.IndexOp) -> Sequence[int]:
+    """The axes of the domain along which an offset is given: fewer for a field of fewer axes."""
+    if isinstance(op, stencil.AccessOp) and op.offset_mapping is not None:
+        return tuple(op.offset_mapping)
+    return range(len(op.offset))
 
 
 class InlineValue(RewritePattern):

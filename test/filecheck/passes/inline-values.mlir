@@ -86,3 +86,28 @@ func.func @costly(%u: !temp) -> !temp {
   }
   return %v : !temp
 }
+
+// -----
+
+!plate = !stencil.temp<?x?xf64>
+!column = !stencil.temp<?xf64>
+
+// A field of fewer axes moves along its own axes.
+// CHECK-LABEL: func.func @narrow
+// CHECK:         stencil.apply(%{{.*}} = %{{.*}} : !stencil.temp<?xf64>, %{{.*}} = %{{.*}} : !stencil.temp<?x?xf64>)
+// CHECK-DAG:       stencil.access %{{.*}}[1, _] : !stencil.temp<?xf64>
+// CHECK-DAG:       stencil.access %{{.*}}[1, 4] : !stencil.temp<?x?xf64>
+// CHECK-NOT:     stencil.apply
+func.func @narrow(%u: !plate, %k: !column) -> !plate {
+  %d = stencil.apply(%w = %k : !column, %x = %u : !plate) -> (!plate) {
+    %0 = stencil.access %w[2, _] : !column
+    %1 = stencil.access %x[2, 0] : !plate
+    %2 = arith.mulf %0, %1 : f64
+    stencil.return %2 : f64
+  }
+  %v = stencil.apply(%g = %d : !plate) -> (!plate) {
+    %a = stencil.access %g[-1, 4] : !plate
+    stencil.return %a : f64
+  }
+  return %v : !plate
+}

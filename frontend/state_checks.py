@@ -1,0 +1,97 @@
+"""Checks of a state: an array for each field, of sizes and types that go together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from timetile.frontend.arrays import check_array, shape_of, type_of
+from timetile.frontend.field_types import DType, FieldTypes
+from timetile.frontend.functions import STEP
+from timetile.frontend.steps import Step
+
+
+def is_mapping(state: object) -> bool:
+    """A state is a mapping, also where nobody checked types."""
+    return isinstance(state, Mapping)
+
+
+def how_to_pass(kind: str, name: str) -> str:
+    """How a call of `advance` passes an array or a number."""
+    return f'{{"{name}": ...}} in the state' if kind == "an array" else f"{name}=..."
+
+
+def check_mapping(step: Step, state: object) -> None:
+    """TypeError unless a state has arrays by name."""
+    if not is_mapping(state):
+        names = ", ".join(f'"{name}": ...' for name in step.fields)
+        raise TypeError(
+            f"a state has an array for each field by its name, got {type(state).__name__}; "
+            f"pass {{{names}}}"
+        )
+
+
+def check_names(step: Step, state: Mapping[str, object], scalars: Mapping[str, object]) -> None:
+    """Raise TypeError unless each field has an array and each scalar a number."""
+    optional = {f"{name}.prev" for name in step.second}
+    arrays = set(step.fields)
+    numbers = {*step.scalars, *step.series} - {STEP}
+    for kind, needed, given, other, others in (
+        ("an array", arrays, set(state), "a number", numbers),
+        ("a number", numbers, set(scalars), "an array", arrays),
+    ):
+        if missing := sorted(needed - given):
+            raise TypeError(
+                f"{step.label} needs {kind} for {', '.join(missing)}; pass "
+                f"{how_to_pass(kind, missing[0])}"
+            )
+        known = needed | (optional if kind == "an array" else set[str]())
+        if unknown := sorted(given - known):
+            if misplaced := [name for name in unknown if name in others]:
+                raise TypeError(
+                    f"{misplaced[0]} is {other} of {step.label}; pass "
+                    f"{how_to_pass(other, misplaced[0])}"
+                )
+            names = ", ".join(sorted(known)) or "none"
+            raise TypeError(
+                f"{step.label} has no place for {', '.join(unknown)}; its arguments are "
+                f"{kind} for {names}"
+            )
+
+
+def shape_and_types(step: Step, state: Mapping[str, Any]) -> tuple[tuple[int, ...], FieldTypes]:
+    """
+    The shape of the domain and the type of each field. Raises TypeError or ValueError for
+    arrays that do not fit together.
+    """
+    for name, array in state.items():
+        check_array(name, array)
+    first = step.written[0]
+    shape = shape_of(state[first])
+    types: dict[str, DType] = {name: cast(DType, type_of(state[name])) for name in step.fields}
+    for name, array in state.items():
+        axes = step.fields[name.removesuffix(".prev")]
+        if len(shape_of(array)) != len(axes):
+            raise ValueError(
+                f"{name} has shape {shape_of(array)}, and {step.label} indexes it along "
+                f"{len(axes)} axes; pass an array of as many axes{way_of_batch(step, name, array)}"
+            )
+        expected = tuple(shape[axis] for axis in axes)
+        if shape_of(array) != expected:
+            raise ValueError(
+                f"{name} has shape {shape_of(array)}, and {first} has {shape}; pass {name} of "
+                f"shape {expected}"
+            )
+        own = types[name.removesuffix(".prev")]
+        if type_of(array) != own:
+            raise TypeError(
+                f"{name} has elements of {type_of(array)}, and {name.removesuffix('.prev')} of "
+                f"{own}; pass both of one type"
+            )
+    return shape, types
+
+
+def way_of_batch(step: Step, name: str, array: Any) -> str:
+    """How to pass an array that has an axis more than its field."""
+    more = len(shape_of(array)) - len(step.fields[name.removesuffix(".prev")])
+    return ", or batch=True for a batch along the first axis" if more == 1 else ""
