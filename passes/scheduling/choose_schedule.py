@@ -46,7 +46,7 @@ from timetile.passes.analysis.launches.trip_counts import most_steps_at_once
 from timetile.passes.diagnostics import CompileError, check_options, refuse, remark
 from timetile.passes.enum_options import EnumOptionsPass
 from timetile.passes.loops.temporal_fusion import complete_depths, write_depths
-from timetile.passes.scheduling.candidates import Candidate, Trials
+from timetile.passes.scheduling.candidates import Candidate, Comparison, Trials
 from timetile.passes.scheduling.constraints import Constraints
 from timetile.passes.scheduling.schedule_space import lean_schedules, schedules
 from timetile.passes.targets.target import DEFAULT_ARCH, Target, target_named
@@ -69,14 +69,21 @@ FREE = Constraints()
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """A candidate chosen by the model, and all others."""
+    """A candidate chosen by the model, and the schedules compared for it."""
 
     trials: Trials
     chosen: Candidate
-    others: tuple[Candidate, ...]
-    """The best first. Some may not lower: ask `trials`."""
-    fits: bool
+    comparison: Comparison
+    depth: int | None
+    """The compared depth; None for all depths."""
+    fits: bool = True
     """Whether the chosen candidate fits the registers by the model."""
+
+    @property
+    def others(self) -> tuple[Candidate, ...]:
+        """The other candidates, the best first. Some may not lower: ask `trials`."""
+        found = self.comparison.found
+        return tuple(candidate for candidate in found if candidate is not self.chosen)
 
 
 CHOICES: ContextVar[dict[LoopOp, ModelChoice] | None] = ContextVar("CHOICES", default=None)
@@ -96,13 +103,10 @@ def collected_choices() -> Generator[dict[LoopOp, ModelChoice]]:
         CHOICES.reset(token)
 
 
-def note_choice(
-    loop: LoopOp, trials: Trials, chosen: Candidate, ranked: list[Candidate], *, fits: bool = True
-) -> None:
-    """Tell the collector of choices, if any, about a choice among ranked candidates."""
+def note_choice(choice: ModelChoice) -> None:
+    """Tell the collector of choices, if any, about a choice."""
     if (choices := CHOICES.get()) is not None:
-        others = tuple(candidate for candidate in ranked if candidate is not chosen)
-        choices[loop] = ModelChoice(trials, chosen, others, fits)
+        choices[choice.trials.loop] = choice
 
 
 def fitting(
@@ -119,7 +123,8 @@ def fitting(
     if all others are much slower.
     """
     trials = Trials(loop, module, target)
-    compared = trials.compared(depth, constraints.among(schedules(loop, target))).found
+    comparison = trials.compared(depth, constraints.among(schedules(loop, target)))
+    compared = comparison.found
 
     def lowers(candidate: Candidate) -> bool:
         return trials.lowers(candidate) and constraints.holds(loop, module, candidate, target)
@@ -127,22 +132,22 @@ def fitting(
     found = next(filter(lowers, compared), None)
     if found is not None and all(each.schedule.reads_memory for each in compared):
         remark_on_memory(loop, found.schedule)
-        note_choice(loop, trials, found, compared)
+        note_choice(ModelChoice(trials, found, comparison, depth))
         return found
     if found is not None and depth is None:
-        note_choice(loop, trials, found, compared)
+        note_choice(ModelChoice(trials, found, comparison, depth))
         return found
     for lean in (False, True):
         spilled = spilling(trials, depth or 1, constraints, lean=lean)
         if found is not None:
             much_slower = spilled is not None and found.worth < CLIFF * spilled.worth
             taken = spilled if spilled is not None and much_slower else found
-            note_choice(loop, trials, taken, compared, fits=taken is found)
+            note_choice(ModelChoice(trials, taken, comparison, depth, fits=taken is found))
             return taken
         if spilled is not None:
             too_many = depth is None and spilled.cost.registers > SPILLED_REGISTERS
             if not too_many:
-                note_choice(loop, trials, spilled, compared, fits=False)
+                note_choice(ModelChoice(trials, spilled, comparison, depth, fits=False))
             return None if too_many else spilled
     return None
 

@@ -17,7 +17,7 @@ from timetile.passes.cost.spills import spilled_cost
 from timetile.passes.cost.terms import Cost, Limit
 from timetile.passes.scheduling.assembled import warps_of
 from timetile.passes.scheduling.candidates import Candidate, Comparison, compare
-from timetile.passes.scheduling.choose_schedule import fitting
+from timetile.passes.scheduling.choose_schedule import ModelChoice, fitting
 from timetile.passes.scheduling.ran_out import drop_at
 from timetile.runtime.explain.advice import advice
 from timetile.runtime.explain.costs import (
@@ -121,7 +121,16 @@ class LoopReport:
         options = self.program.kernels.options
         if options.passes is not None:
             return Comparison([], [])
+        if self.choice is not None:
+            return self.choice.comparison
         return compare(self.loop, self.program.module, options.target, options.depth)
+
+    @property
+    def choice(self) -> ModelChoice | None:
+        """The model's choice at the depth asked for; None for another depth or given schedules."""
+        kernels = self.program.kernels
+        choice = kernels.model_choices[loops_of(kernels.tiled).index(self.tiled)]
+        return choice if choice is not None and choice.depth == kernels.options.depth else None
 
     @property
     def chosen(self) -> Candidate | None:
@@ -130,8 +139,11 @@ class LoopReport:
         found = self.comparison.found
         same = (each for each in found if each.depth == depth and each.schedule == schedule)
         options = self.program.kernels.options
-        asked = (self.loop, self.program.module, options.target, options.depth)
-        return next(same, None) or (None if options.depth is None else fitting(*asked))
+        if (found := next(same, None)) is not None or options.depth is None:
+            return found
+        if self.choice is not None:
+            return self.choice.chosen
+        return fitting(self.loop, self.program.module, options.target, options.depth)
 
     @cached_property
     def found(self) -> list[Candidate]:
