@@ -32,6 +32,9 @@ from timetile.runtime.cache import store
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.machine import forks, llvm
 
+# What is imported stays: see `pytest_collection_finish`.
+gc.disable()
+
 # Tests start dozens of processes: bytecode is kept, though away from the sources, where the
 # environment asks for none.
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
@@ -108,6 +111,7 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(200_000, 20, 50)
+    gc.enable()
 
 
 OPTIMISED = ("test_native",)

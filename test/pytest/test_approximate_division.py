@@ -71,6 +71,7 @@ def check_close(element: str, name: str, executor: Executor) -> None:
     assert off.max() <= MOST_OFF[name]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("name", BODIES)
 @pytest.mark.parametrize("element", KINDS)

@@ -224,6 +224,7 @@ ON_DEVICE = [
 ]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("executor", executors())
 @pytest.mark.parametrize("case", [*WRONG, *ON_DEVICE], ids=lambda case: case.name)
 def test_arguments_that_do_not_fit_are_refused(case: Case, executor: Executor):

@@ -131,6 +131,7 @@ def test_cells_outside_are_those_of_the_boundary(
     check(rank, sides, executor, None)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("sides", [(Kind.MIRROR, 0.5), (Kind.PERIODIC,)], ids=str)
 def test_kernels_make_the_cells_outside(sides: tuple[Side, ...], executor: Executor):

@@ -320,7 +320,7 @@ def test_waits_are_bounded_as_asked(
     sync: str, loop: str, heat: Path, capsys: pytest.CaptureFixture[str]
 ):
     heat.write_text(program_text(sum_program("f64", star(3, 1))((16, 32, 64))))
-    tiling = 'device-tiling{tile="device" cells=4,1 lanes=1,32 warps=2,1 blocks=2,1 pack=1}'
+    tiling = 'device-tiling{tile="device" cells=2,1 lanes=1,32 warps=2,1 blocks=2,1 pack=1}'
     passes = (
         f"temporal-fusion{{depths=2}},{tiling},carry-halos,multi-queue-buffering,"
         f'register-streaming{{sync="{sync}"}},peel-boundaries'

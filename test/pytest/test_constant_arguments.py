@@ -22,6 +22,7 @@ SHARED = {
 }
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", SHARED)
 @pytest.mark.parametrize("executor", ["cpu", "numpy", "planes", "simt"])
 def test_coefficients_are_views_of_one_array(executor: Executor, name: str):

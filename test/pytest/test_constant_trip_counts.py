@@ -92,6 +92,7 @@ def test_every_kernel_of_a_constant_trip_count_is_launched(steps: int):
     assert set(depths) == taken | {1}
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("executor", executors())
 @pytest.mark.parametrize("steps", [1, 5])
 def test_other_numbers_of_steps_may_be_asked_for(executor: Executor, steps: int):

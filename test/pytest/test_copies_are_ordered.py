@@ -74,6 +74,7 @@ def run(program: Program, schedule: Schedule, executor: Executor) -> timetile.Co
     return compiled
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("executor", ["simt", "ptx"])
 @pytest.mark.parametrize(("own", "coefficient"), PLACES)
 def test_copies_wait_for_readers(own: Offset, coefficient: Offset, executor: Executor):

@@ -4,6 +4,7 @@ Every cell function that verifies passes every level: drawn cells leave equal bi
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from random import Random
 from typing import Any
@@ -15,7 +16,7 @@ from xdsl.passes import ModulePass
 
 import timetile
 from support.drawn_cells import anything, program_of, sums
-from support.executors import kernel_executors
+from support.executors import compiled_on, kernel_executors
 from support.schedules import Schedule, warp_row
 from support.sizes import seeds
 from timetile.dialects.tile import ApplyOp, Form
@@ -33,16 +34,25 @@ def inputs(results: int) -> Arrays:
     return [copy for array in arrays for copy in (array, array.copy())]
 
 
-def run(
-    text: str, executor: Executor, results: int, steps: int, passes: tuple[ModulePass, ...] | None
-) -> tuple[Arrays, timetile.CompiledProgram]:
-    """The fields after some steps, and the program."""
-    program = timetile.compile(
-        text, executor=executor, arch="sm_90", cache=False, passes=passes, halos="common"
-    )
+def run(program: timetile.CompiledProgram, results: int, steps: int) -> Arrays:
+    """The fields after some steps."""
     arrays = inputs(results)
     program(*arrays, 0.5, steps)
-    return arrays, program
+    return arrays
+
+
+def programs(
+    text: str, executors: Iterable[Executor], passes: tuple[ModulePass, ...] | None = None
+) -> Iterator[timetile.CompiledProgram]:
+    """The program on each executor."""
+    options: Any = {"arch": "sm_90", "cache": False, "passes": passes, "halos": "common"}
+    yield from compiled_on(executors, text, **options)
+
+
+def expected_of(text: str, results: int, steps: int) -> Arrays:
+    """The fields after some steps of the NumPy executor, without kernels."""
+    (program,) = programs(text, ["numpy"])
+    return run(program, results, steps)
 
 
 def assert_same(found: Arrays, expected: Arrays) -> None:
@@ -60,11 +70,10 @@ def test_sums_of_any_weights_are_split_without_a_change_of_bits(
     form: Form, seed: int, results: int
 ):
     text = program_of(sums(Random(seed), results, columns=form is Form.LANES), results)
-    expected, _ = run(text, "numpy", results, 5, None)
+    expected = expected_of(text, results, 5)
     passes = Schedule("drawn", warp_row(cells=2), form=form, planes=5).passes(2, 1)
-    for executor in kernel_executors():
-        found, program = run(text, executor, results, 5, passes)
-        assert_same(found, expected)
+    for program in programs(text, kernel_executors(), passes):
+        assert_same(run(program, results, 5), expected)
         cells = [
             op.cell.string_value() for op in program.kernels.tiled.walk() if isinstance(op, ApplyOp)
         ]
@@ -75,10 +84,10 @@ def test_sums_of_any_weights_are_split_without_a_change_of_bits(
 @pytest.mark.parametrize("form", Form)
 def test_cells_of_any_operations_pass_every_level(form: Form, seed: int):
     text = program_of(anything(Random(seed), 60))
-    expected, _ = run(text, "numpy", 1, 3, None)
+    expected = expected_of(text, 1, 3)
     passes = Schedule("drawn", warp_row(cells=1), form=form, planes=5).passes(2, 1)
-    found, program = run(text, "planes", 1, 3, passes)
-    assert_same(found, expected)
+    (program,) = programs(text, ["planes"], passes)
+    assert_same(run(program, 1, 3), expected)
     for kernel in chain.from_iterable(program.kernels.facts):
         assert assemble(program.kernels.kernel(kernel.name).ptx, "sm_90").registers > 0
 
@@ -86,6 +95,6 @@ def test_cells_of_any_operations_pass_every_level(form: Form, seed: int):
 @pytest.mark.parametrize("seed", seeds(8))
 def test_drawn_cells_pass_every_level_of_the_default_pipeline(seed: int):
     text = program_of(anything(Random(100 + seed), 40))
-    expected, _ = run(text, "numpy", 1, 3, None)
-    for executor in ("cpu", "planes", "simt"):
-        assert_same(run(text, executor, 1, 3, None)[0], expected)
+    expected = expected_of(text, 1, 3)
+    for program in programs(text, ("cpu", "planes", "simt")):
+        assert_same(run(program, 1, 3), expected)

@@ -44,6 +44,7 @@ def check(case: EdgeCase, shape: tuple[int, ...], executor: Executor, steps: int
     assert np.array_equal(found, case.expected(start, steps, 0.3))
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("executor", ["numpy", "cpu"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.boundary))
 def test_a_field_goes_on_as_by_pad(case: EdgeCase, executor: Executor):
@@ -139,6 +140,7 @@ def test_a_box_beside_an_edge_need_not_read_a_field():
         u.next = mask[-1, 0] * u[0, 1]
 
     u, mask = noise(5, 7), noise(5, 7) + 1
-    found = step.on(executor="planes", cache=False).advance({"u": u, "mask": mask}, 2)["u"]
+    model = step.on(executor="planes", depth=2, cache=False)
+    found = model.advance({"u": u, "mask": mask}, 2)["u"]
     beyond = np.vstack([np.full((1, 7), 2.0), mask[:-1]])
     assert np.array_equal(found, beyond * np.roll(beyond * np.roll(u, -1, 1), -1, 1))

@@ -75,6 +75,7 @@ def test_tiles_inside_do_not_compute_edges():
         assert count(edged, kind) == count(bare, kind), kind.name
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("step", [insulated, layered], ids=["insulated", "layered"])
 @pytest.mark.parametrize(("depth", "shape"), [(1, (90, 130)), (3, (41, 301))])
 def test_edges_are_right(step: Model, depth: int, shape: tuple[int, int]):

@@ -132,6 +132,7 @@ def test_a_wave_goes_on_beside_kept_axes(
     check_wave(boundary, edges, executor, shape)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize(("boundary", "edges"), WAVES[2:], ids=lambda each: str(each))
 def test_a_steady_loop_reaches_planes_beyond_an_end_that_goes_on(
@@ -178,6 +179,7 @@ def check_wave(
 SIDES: list[tuple[Boundary, Any]] = [("periodic", P), ("mirror", M), (value(0.5), 0.5)]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize(("boundary", "side"), SIDES, ids=str)
 def test_a_coefficient_goes_on_in_its_copies(boundary: Boundary, side: Any, executor: Executor):

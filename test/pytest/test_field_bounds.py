@@ -6,7 +6,8 @@ outside a field.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,9 +15,9 @@ from hypothesis import given, note, reject
 from hypothesis import strategies as st
 
 import timetile
-from support.compare import check_compiled
-from support.description import Box, Buffer, Program, Store, Update
-from support.executors import executors, kernel_executors
+from support.compare import assert_as_unfused, check_compiled
+from support.description import Box, Buffer, Program, Store, Update, random_inputs
+from support.executors import compiled_on, executors, kernel_executors
 from support.expressions import Expression, Tap
 from support.generate_bounds import programs_of_bounds, schedules_of_bounds
 from support.programs import program_text
@@ -262,6 +263,16 @@ def test_fields_with_separate_bounds_keep_their_bits_in_schedules_by_hand(
     check_compiled(make(), executor, 2, 5, schedule.passes(2))
 
 
+def check_on(
+    executors: Sequence[Executor], program: Program, steps: int, *, common: bool, **options: Any
+) -> None:
+    """A program, compiled once, ends on each executor like the unfused program."""
+    text = program_text(program)
+    inputs = random_inputs(program, seed=steps, common_halos=common)
+    for compiled in compiled_on(executors, text, fp_contract="off", cache=False, **options):
+        assert_as_unfused(compiled, program, inputs, steps, compiled.executor)
+
+
 @given(
     program=programs_of_bounds(),
     depth=st.integers(1, 4),
@@ -272,8 +283,7 @@ def test_drawn_fields_of_any_bounds_keep_their_bits(
     program: Program, depth: int, steps: int, common: bool
 ):
     note(program_text(program))
-    for executor in executors():
-        check_compiled(program, executor, depth, steps, common=common)
+    check_on(executors(), program, steps, common=common, depth=depth)
 
 
 @given(data=st.data(), depth=st.integers(1, 2), steps=st.integers(1, 5), common=st.booleans())
@@ -283,14 +293,14 @@ def test_drawn_fields_of_any_bounds_keep_their_bits_in_any_schedule(
     program = data.draw(programs_of_bounds())
     schedule: Schedule = data.draw(schedules_of_bounds(program.rank))
     note(program_text(program))
-    for executor in kernel_executors():
-        try:
-            check_compiled(program, executor, depth, steps, schedule.passes(depth), common=common)
-        except CompileError as error:
-            # Small tiles may leave no room for the taps; nothing else may be refused.
-            refused = ("leaves no cell of a tile", "reach further than the tile is wide")
-            assert any(sentence in str(error) for sentence in refused)
-            reject()
+    passes = schedule.passes(depth)
+    try:
+        check_on(kernel_executors(), program, steps, common=common, depth=depth, passes=passes)
+    except CompileError as error:
+        # Small tiles may leave no room for the taps; nothing else may be refused.
+        refused = ("leaves no cell of a tile", "reach further than the tile is wide")
+        assert any(sentence in str(error) for sentence in refused)
+        reject()
 
 
 # The decision.

@@ -40,6 +40,7 @@ def check(style: str, seed: int, executor: Executor) -> None:
         )
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("seed", seeds(40))
 @pytest.mark.parametrize("style", STYLES)
 def test_a_program_of_a_frontend_runs(style: str, seed: int):

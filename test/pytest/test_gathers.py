@@ -42,6 +42,7 @@ func.func @step(%A: !field, %B: !field, %P: !places) {{
 """
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("cell", ["f32", "f64"])
 def test_places_of_a_field_are_read(executor: Executor, cell: str):

@@ -64,7 +64,7 @@ def test_the_command_line_gives_the_halo_notice_for_arrays_of_files(
 ):
     u, v = fields()
     np.savez(tmp_path / "in.npz", u=u, v=v)
-    line = f"run {heat} --executor planes --set k=0.1 --steps 4"
+    line = f"run {heat} --executor planes --depth 2 --set k=0.1 --steps 4"
     assert run(f"{line} --args {tmp_path / 'in.npz'}") == 0
     assert "%u and %v take turns, and differ outside" in capsys.readouterr().err
     for option in (f"--args {tmp_path / 'in.npz'} --halos apart", "--random 1"):

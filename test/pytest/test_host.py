@@ -12,6 +12,8 @@ import timetile
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.program.compiled_program import Executor
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
 FIELDS = """
 !field = !stencil.field<[0,12]xf64>
 !temp = !stencil.temp<?xf64>

@@ -15,6 +15,7 @@ import timetile
 from support.drawn_models import model_with
 from timetile import Field, Scalar
 from timetile.frontend.errors import StencilError
+from timetile.frontend.field_types import DType
 from timetile.frontend.model import Model
 from timetile.runtime.program.compiled_program import Executor
 
@@ -263,7 +264,7 @@ def test_fields_of_truth_values(executor: Executor):
 
 
 @pytest.mark.parametrize(("dtype", "number"), [("uint8", 200), ("int32", -7), ("bool", 1)])
-def test_cells_beyond_an_array_of_integers_have_a_number(dtype: str, number: int):
+def test_cells_beyond_an_array_of_integers_have_a_number(dtype: DType, number: int):
     @timetile.stencil(boundary=timetile.value(number))
     def step(c: Field):
         c.next = timetile.where(c[-1, 0] > c[0, 1], c[-1, 0], c[0, 1])
@@ -274,9 +275,10 @@ def test_cells_beyond_an_array_of_integers_have_a_number(dtype: str, number: int
         wide = np.pad(expected, 1, constant_values=number)
         expected = np.maximum(wide[:-2, 1:-1], wide[1:-1, 2:])
     executors: tuple[Executor, ...] = ("numpy", "cpu", "planes", "ptx")
-    for executor in executors:
-        found = chosen(step, executor).advance({"c": cells}, 3)["c"]
-        assert np.array_equal(found, expected), executor
+    model = chosen(step, "planes")
+    program = model.program(cells.shape, dtype)
+    for program.executor in executors:
+        assert np.array_equal(model.advance({"c": cells}, 3)["c"], expected), program.executor
 
 
 def test_a_number_beyond_an_array_is_a_number_of_its_type():

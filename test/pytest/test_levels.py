@@ -82,7 +82,7 @@ def run_on(executor: Executor = "simt", **options: Any) -> list[Any]:
 @cache
 def fields_by_default() -> list[Any]:
     """The fields after the program, by the default passes."""
-    return run_on("planes", cache=False)
+    return run_on("planes", depth=2, cache=False)
 
 
 def same(first: list[Any], second: list[Any]) -> bool:
@@ -146,8 +146,8 @@ def test_the_cpu_runs_what_given_passes_make_of_time_loops():
     ]
     for executor in ("cpu", "planes"):
         assert same(
-            run_on(executor, passes=off, cache=False),
-            run_on(executor, fp_contract="off", cache=False),
+            run_on(executor, passes=off, depth=2, cache=False),
+            run_on(executor, fp_contract="off", depth=2, cache=False),
         )
     assert not same(run_on("cpu", passes=off, cache=False), run_on("cpu", cache=False))
 

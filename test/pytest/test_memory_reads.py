@@ -6,6 +6,7 @@ needed.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from hypothesis import given, note
@@ -16,7 +17,7 @@ import timetile
 from support.catalogue import star, sum_program
 from support.compare import assert_as_unfused
 from support.description import Box, Buffer, Element, Program, Store, Update, random_inputs
-from support.executors import kernel_executors
+from support.executors import compiled_on, kernel_executors
 from support.expressions import Expression, Offset, Tap, weighted_sum
 from support.generate import programs
 from support.programs import program_text
@@ -45,11 +46,9 @@ def check(
     """
     inputs = random_inputs(program, seed=steps)
     loops: list[LoopOp] = []
-    for executor in kernel_executors():
-        compiled = timetile.compile(
-            program_text(program), executor=executor, passes=passes, fp_contract="off", cache=False
-        )
-        assert_as_unfused(compiled, program, inputs, steps, executor)
+    options: Any = {"passes": passes, "fp_contract": "off", "cache": False}
+    for compiled in compiled_on(kernel_executors(), program_text(program), **options):
+        assert_as_unfused(compiled, program, inputs, steps, compiled.executor)
         loops = loops_of(compiled.kernels.tiled)
     return loops
 

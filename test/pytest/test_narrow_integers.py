@@ -202,6 +202,7 @@ OPERATIONS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
 }
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kind", ["i8", "i16"])
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_an_operation_has_the_bits_of_numpy(kind: str, name: str):
@@ -233,7 +234,7 @@ def test_arrays_without_a_sign_and_of_truth_values_are_fields_of_integers():
         compiled(a.astype(np.uint16), b, steps=1)
 
 
-@pytest.mark.covering(times=2)
+@pytest.mark.covering
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 @pytest.mark.parametrize("kind", ["i8", "i16"])
 @pytest.mark.parametrize("sizes", [(30, 33), (512, 512)], ids=str)

@@ -39,6 +39,9 @@ from timetile.runtime.arithmetic.cells import dtype_of, evaluate
 from timetile.runtime.machine.libm import address_of
 from timetile.runtime.machine.llvm import Code, object_code
 
+# One worker compiles the code of all cases.
+pytestmark = pytest.mark.xdist_group("native_cells")
+
 CASES = [case for case in cases() if CELL_OPERATIONS[case.operation].meaning]
 """The operations seen by executors: passes turn all other operations into these."""
 

@@ -54,6 +54,7 @@ def grown(a: Array, rate: float, steps: int, *, timed: bool) -> list[Array]:
     return fields
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("executor", ["numpy", "cpu", "planes"])
 @pytest.mark.parametrize("timed", [False, True])
 def test_a_cell_may_read_numbers_from_outside(timed: bool, executor: Executor):

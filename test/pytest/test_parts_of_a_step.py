@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given, note
@@ -17,7 +17,7 @@ from xdsl.passes import ModulePass
 import timetile
 from support.compare import assert_as_unfused
 from support.description import Box, Buffer, Element, Program, Store, Update, random_inputs
-from support.executors import kernel_executors
+from support.executors import compiled_on, kernel_executors
 from support.expressions import Call, Expression, Offset, Tap
 from support.generate import programs
 from support.programs import program_text
@@ -76,11 +76,9 @@ def check(program: Program, steps: int, passes: tuple[ModulePass, ...]) -> list[
     """Every executor of kernels, and the PTX, end like the unfused program; returns the loops."""
     inputs = random_inputs(program, seed=steps)
     loops: list[LoopOp] = []
-    for executor in (*kernel_executors(), "ptx"):
-        compiled = timetile.compile(
-            program_text(program), executor=executor, passes=passes, fp_contract="off", cache=False
-        )
-        assert_as_unfused(compiled, program, inputs, steps, executor)
+    options: Any = {"passes": passes, "fp_contract": "off", "cache": False}
+    for compiled in compiled_on((*kernel_executors(), "ptx"), program_text(program), **options):
+        assert_as_unfused(compiled, program, inputs, steps, compiled.executor)
         loops = loops_of(compiled.kernels.tiled)
     return loops
 

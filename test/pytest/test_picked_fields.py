@@ -74,6 +74,7 @@ func.func @step(%A: !field, %B: !field, %C: !field, %n: index) {
 """
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("executor", ["numpy", "cpu", "planes"])
 @pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize("pick", PICKS)
@@ -127,6 +128,7 @@ LOOPS = {
 }
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("executor", ["numpy", "planes"])
 @pytest.mark.parametrize("name", ["%z#0", "%z#1", "%k"])
 @pytest.mark.parametrize("loop", LOOPS)

@@ -98,6 +98,7 @@ def test_other_modes_change_numpy_s_results():
         assert not np.array_equal(differs, NUMBERS["float64"] * 0.3333333333), name
 
 
+@pytest.mark.covering(times=2)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("dtype, constant", [("f32", "1.0e-40"), ("f64", "3.0e-310")])
 @pytest.mark.parametrize(

@@ -53,6 +53,7 @@ def test_drawn_programs_keep_their_bits_on_ranks(
         assert_same_bits(program, expected, Inputs(dict(zip(names, own))), f"{count} ranks")
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("seed", seeds(40))
 @pytest.mark.parametrize("host", [False, True], ids=["sweeps", "host"])
 def test_sweeps_and_hosts_keep_their_bits_on_ranks(seed: int, host: bool):

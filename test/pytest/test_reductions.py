@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Attribute
 
 import timetile
+from support.executors import compiled_on
 from support.fixed_order import JOIN, in_order
 from timetile.dialects.temporal import Reduction
 from timetile.lowering.reduction_kernels import Round
@@ -56,6 +57,7 @@ def test_the_order_is_fixed(shape: tuple[int, ...], element: str, kind: str, exe
     assert found.dtype == cells.dtype and found == wanted
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
 @pytest.mark.parametrize("kind", ["total", "maximum"])
 @pytest.mark.parametrize("shape", [(1 << 20,), (1500, 1700), (40, 3, 20000)], ids=str)
@@ -145,7 +147,6 @@ func.func @twice(%u: {field}) -> (f64, f64) {{
   return %r, %q : f64, f64
 }}
 """
-    for executor in ("numpy", "cpu", "planes", "simt"):
-        program = timetile.compile(text, executor=executor, cache=False)
+    for program in compiled_on(("numpy", "cpu", "planes", "simt"), text, cache=False):
         cells = np.arange(9.0)
         assert program(cells).returned == (72.0, 816.0)

@@ -26,6 +26,7 @@ def around(u: Any) -> Any:
     return u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("executor", ["cpu", "numpy", "planes", "simt"])
 @pytest.mark.parametrize("turns", [1, 2, 5])
 def test_a_pressure_is_relaxed_in_each_step(executor: Executor, turns: int):

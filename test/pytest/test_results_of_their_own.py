@@ -112,6 +112,7 @@ CASES = [(CONSTANT, False), (TWICE, False), (TWICE, True), (COPIED, False), (COP
 """Programs, and whether planes lie in shared memory."""
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("executor", ["planes", "simt"])
 @pytest.mark.parametrize(("text", "shared"), CASES)
 def test_an_apply_may_return_one_value_twice_or_a_read_cell(

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import timetile
-from support.executors import executors
+from support.executors import compiled_on, executors
 from timetile.runtime.kernels.assembler import assemble
 
 pytestmark = pytest.mark.usefixtures("chosen_among_few")
@@ -82,14 +81,14 @@ def inputs() -> list[NDArray[np.float64]]:
 
 def check(text: str, scalars: tuple[Any, ...], scalar: float) -> None:
     """All executors end like Python, and the kernels assemble."""
-    for executor in executors():
-        # A given depth saves the search, and one launch is one kernel.
-        compiled = timetile.compile(text, executor=executor, depth=3, arch="sm_90", cache=False)
+    # A given depth saves the search, and one launch is one kernel.
+    options: Any = {"depth": 3, "arch": "sm_90", "cache": False}
+    for compiled in compiled_on(executors(), text, **options):
         fields = inputs()
         compiled(*fields, *scalars, 3)
         for found, wanted in zip(fields, expected(scalar, 3)):
             np.testing.assert_array_equal(found, wanted)
-        if executor == "planes":
+        if compiled.executor == "planes":
             for deepest, *_ in compiled.kernels.facts:
                 assert assemble(compiled.kernels.kernel(deepest.name).ptx, "sm_90").registers > 0
 

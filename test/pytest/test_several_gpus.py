@@ -102,6 +102,7 @@ def test_drawn_programs_keep_their_bits_on_several_gpus(
     made.close()
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("seed", seeds(20))
 @pytest.mark.parametrize("host", [False, True], ids=["sweeps", "host"])
 def test_sweeps_and_hosts_keep_their_bits_on_several_gpus(seed: int, host: bool):

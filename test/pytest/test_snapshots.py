@@ -29,6 +29,7 @@ Time loops of kernels and of the host: with sources, with conditions, with the n
 # Programs.
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("executor", ["cpu", "planes"])
 @pytest.mark.parametrize("name", IN_PIECES)
 def test_stops_leave_the_bits_of_one_run(name: str, executor: Executor):

@@ -54,6 +54,7 @@ def run(text: str, count: int, seed: int, steps: int) -> tuple[bool, World]:
     return same, world
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize("name, shape", [("heat-3d", (96, 3, 7)), ("heat-2d", (96, 11))])
 def test_launches_in_pieces_keep_all_bits(name: str, shape: tuple[int, ...], count: int):

@@ -42,6 +42,7 @@ def on(model: timetile.Model, executor: Executor, **options: Any) -> timetile.Mo
     return model.on(executor=executor, fp_contract="off", cache=False, **options)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("every", [1, 7])
 @pytest.mark.parametrize("executor", ["cpu", "numpy", "planes"])
 def test_jacobi_ends_at_a_tolerance(executor: Executor, every: int):

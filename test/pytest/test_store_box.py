@@ -68,6 +68,7 @@ def run_threads(kernels: ProgramKernels, name: str, arrays: Sequence[Any]) -> No
         cells[...] = buffer.data.reshape(cells.shape)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("run", [run_planes, run_threads])
 @pytest.mark.parametrize(
     "name, shape, depth", [("heat-3d", (26, 9, 35), 2), ("heat-2d", (44, 67), 3)]

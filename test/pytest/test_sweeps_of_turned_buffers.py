@@ -46,6 +46,7 @@ def expected(u: Any, v: Any, steps: int, offset: int) -> None:
     v[1:17] = first[1 + offset : 17 + offset].copy()
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("executor", ["cpu", "numpy", "planes", "simt"])
 @pytest.mark.parametrize("offset", [-1, 0, 1])
 def test_a_sweep_may_read_and_write_one_buffer_by_two_names(offset: int, executor: Executor):
