@@ -27,6 +27,7 @@ from timetile.passes.cost.turn import period_of, taps_of_thread
 from timetile.passes.loops.temporal_fusion import complete_depths
 from timetile.passes.scheduling.memory_schedules import PartTrials
 from timetile.passes.scheduling.reasons import (
+    LONG_CODE,
     NO_CELL,
     NO_KERNEL,
     NO_REGISTERS,
@@ -133,6 +134,19 @@ WORTH_MOVING = 0.97
 """The share of issue slots below which turns of one stream step are taken."""
 
 
+LONGEST = 4000
+"""
+Most instructions of a thread in a stream step, where another schedule has fewer: the assembler
+takes 21 s for 7200, and 6 s for half of them (measured with quotients of 64-bit integers). The
+longest schedules of ordinary programs have 3600, and chosen ones 1100.
+"""
+
+
+def instructions_of(cost: Cost) -> float:
+    """The instructions of a thread in a stream step."""
+    return cost.cycles.issue * SCHEDULERS
+
+
 def slots_of_step(trial: Trial) -> float:
     """The issue slots of a stream step, with those lost in a loop beyond the instruction cache."""
     cycles = step_cycles(trial.facts, trial.setting, trial.target)
@@ -201,6 +215,8 @@ class Trials:
         self.parts = PartTrials(loop, module)
         self.quotients = max((quotients(module, update) for update in loop.updates), default=0)
         """The most quotients and roots of a cell of an update."""
+        self.long: list[Candidate] = []
+        """Candidates left out as their code is long."""
 
     def spilling(self) -> Trials:
         """Trials of the loop that may spill, with the kernels built so far."""
@@ -292,7 +308,7 @@ class Trials:
             ahead = fetched_evenly(trial, geometry, ahead)
         trial, cost = with_guards(in_short_turns(trial), geometry, ahead)
         schedule = trial.schedule
-        length, most = cost.cycles.issue * SCHEDULERS, parameters.worth.resident_instructions
+        length, most = instructions_of(cost), parameters.worth.resident_instructions
         if schedule.resident and length > most:
             return Reason(TOO_LONG, ceil(length), most)
         if twice:
@@ -304,7 +320,11 @@ class Trials:
         worth = worth_of(schedule, trial.depth, cost, parameters.worth)
         if self.quotients >= parameters.worth.many_quotients:
             worth *= parameters.worth.quotients**trial.depth
-        return Candidate(schedule, trial.depth, cost, worth)
+        candidate = Candidate(schedule, trial.depth, cost, worth)
+        if length > LONGEST:
+            self.long.append(candidate)
+            return Reason(LONG_CODE, ceil(length), LONGEST)
+        return candidate
 
     def lowers(self, candidate: Candidate) -> bool:
         """

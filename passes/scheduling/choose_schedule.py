@@ -32,7 +32,8 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -46,7 +47,12 @@ from timetile.passes.analysis.launches.trip_counts import most_steps_at_once
 from timetile.passes.diagnostics import CompileError, check_options, refuse, remark
 from timetile.passes.enum_options import EnumOptionsPass
 from timetile.passes.loops.temporal_fusion import complete_depths, write_depths
-from timetile.passes.scheduling.candidates import Candidate, Comparison, Trials
+from timetile.passes.scheduling.candidates import (
+    Candidate,
+    Comparison,
+    Trials,
+    instructions_of,
+)
 from timetile.passes.scheduling.constraints import Constraints
 from timetile.passes.scheduling.schedule_space import lean_schedules, schedules
 from timetile.passes.targets.target import DEFAULT_ARCH, Target, target_named
@@ -109,6 +115,11 @@ def note_choice(choice: ModelChoice) -> None:
         choices[choice.trials.loop] = choice
 
 
+def length(candidate: Candidate) -> float:
+    """The length of a candidate's code."""
+    return instructions_of(candidate.cost)
+
+
 def fitting(
     loop: LoopOp,
     module: ModuleOp,
@@ -119,19 +130,25 @@ def fitting(
     """
     The fastest candidate by the model, the first of equals. If not even one step fits the
     registers, or a requested depth does not, registers are spilled. If the fields of one step do
-    not fit the shared memory, blocks are lean. For a requested depth, spilling tiles are also taken
-    if all others are much slower.
+    not fit the shared memory, blocks are lean. If the code of every tile is long, the shortest
+    code is taken. For a requested depth, spilling tiles are also taken if all others are much
+    slower.
     """
     trials = Trials(loop, module, target)
     comparison = trials.compared(depth, constraints.among(schedules(loop, target)))
-    compared = comparison.found
 
     def lowers(candidate: Candidate) -> bool:
         return trials.lowers(candidate) and constraints.holds(loop, module, candidate, target)
 
+    if not comparison.found and depth in (None, 1):
+        # A step of a tile, with code of any length.
+        shortest = islice(filter(lowers, sorted(trials.long, key=length)), 1)
+        comparison = replace(comparison, found=list(shortest))
+    compared = comparison.found
     found = next(filter(lowers, compared), None)
     if found is not None and all(each.schedule.reads_memory for each in compared):
-        remark_on_memory(loop, found.schedule)
+        if not trials.long:
+            remark_on_memory(loop, found.schedule)
         note_choice(ModelChoice(trials, found, comparison, depth))
         return found
     if found is not None and depth is None:
@@ -218,7 +235,10 @@ def why_less(loop: LoopOp, given: int) -> str:
             f"no step reads cells that an earlier step writes: a launch of {given} steps would "
             "gain nothing"
         )
-    return f"no tile holds {given} steps at once, as their overlap, planes or fields are too many"
+    return (
+        f"no tile holds {given} steps at once, as their overlap, planes, fields or code are too "
+        "much"
+    )
 
 
 @dataclass(frozen=True)

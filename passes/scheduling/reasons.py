@@ -60,6 +60,9 @@ TOO_LONG = Kind(
     "all levels written out do not fit the instruction cache",
     "instructions",
 )
+LONG_CODE = Kind(
+    Resource.CODE, "the code of a step takes the assembler many seconds", "instructions"
+)
 
 
 @dataclass(frozen=True)

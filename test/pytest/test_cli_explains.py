@@ -158,7 +158,7 @@ def test_explain_says_what_was_not_done(tmp_path: Path, capsys: pytest.CaptureFi
     captured = capsys.readouterr()
     assert "Not done, and why" in captured.out
     assert (
-        "no tile holds 2 steps at once, as their overlap, planes or fields are too many"
+        "no tile holds 2 steps at once, as their overlap, planes, fields or code are too much"
         in captured.out
     )
     # Said once, in the answer.

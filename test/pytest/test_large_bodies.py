@@ -15,7 +15,15 @@ from support.expressions import Expression, Scalar, Tap
 from support.few_schedules import few_schedules
 from support.programs import program_text
 from timetile.frontend.field_types import DType
+from timetile.passes.scheduling.candidates import LONGEST, compare, instructions_of
+from timetile.passes.scheduling.choose_schedule import choose
+from timetile.passes.scheduling.constraints import Constraints
+from timetile.passes.scheduling.reasons import LONG_CODE
+from timetile.passes.targets.target import target_named
 from timetile.runtime.kernels.kernel import Kernel
+from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.kernels.of_program import raise_program
+from timetile.runtime.kernels.options import Options
 
 pytestmark = pytest.mark.usefixtures("chosen_by_model")
 
@@ -122,3 +130,28 @@ def test_the_code_of_a_kernel_does_not_depend_on_addresses():
             ((facts, *_),) = compiled.kernels.facts
         texts.add(compiled.kernels.kernel(facts.name).ptx)
     assert len(texts) == 1
+
+
+@timetile.stencil
+def remainders(n: timetile.Field):
+    """Dozens of quotients of 64-bit integers, in dozens of instructions each."""
+    value = n[0, 0]
+    for k in range(24):
+        value = value % ((n[1, k % 3 - 1] & 7) + k + 1) + n[-1, 0]
+    n.next = value
+
+
+def test_long_code_gives_way_to_fewer_steps_and_cells(monkeypatch: pytest.MonkeyPatch):
+    """Deep kernels take the assembler a minute. Without another schedule, long code is made."""
+    module = raise_program(remainders.module((64, 64), "int64"), Options(halos="common"))
+    (loop,) = loops_of(module)
+    target = target_named("sm_90")
+    compared = compare(loop, module, target, None)
+    assert max(instructions_of(each.cost) for each in compared.found) <= LONGEST
+    left_out = [each for each in compared.rejected if each.reason.kind is LONG_CODE]
+    assert left_out and all(each.reason.taken > LONGEST for each in left_out)
+    assert choose(loop, module, target, 8)[1] == 2
+    tiles = Constraints({"reads_memory": False})
+    monkeypatch.setattr("timetile.passes.scheduling.candidates.LONGEST", 100)
+    chosen, depth = choose(loop, module, target, None, tiles)
+    assert depth == 1 and not chosen.reads_memory

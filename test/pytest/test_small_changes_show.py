@@ -243,7 +243,7 @@ CARRIED = """
       scf.yield %v, %w : f64, f64
     }
     %left = arith.subf BEHIND : f64
-    %after = AFTER : f64
+    %after = AFTER
     simt.store %after to %field[%n + 0]
     "gpu.return"() : () -> ()
   }) {sym_name = "loops"} : () -> ()
@@ -280,7 +280,16 @@ def stored_by(module: ModuleOp, turns: int) -> list[float]:
     return [float(value) for value in found]
 
 
-@pytest.mark.parametrize("after", ["arith.addf %left, %c", "arith.mulf %left, %left"])
+NEXT_LOOP = """scf.for %k = %zero to %n step %one iter_args(%z = %left) -> (f64) : i32 {
+      %y = arith.addf %z, %c : f64
+      scf.yield %y : f64
+    }"""
+"""A loop behind the loop, which keeps the sign of what it is handed."""
+
+
+@pytest.mark.parametrize(
+    "after", ["arith.addf %left, %c : f64", "arith.mulf %left, %left : f64", NEXT_LOOP]
+)
 @pytest.mark.parametrize("behind", ["%v0, %u0", "%u0, %v0"])
 @pytest.mark.parametrize("later", ["%v, %w", "%w, %v"])
 @pytest.mark.parametrize("first", ["%v, %u", "%u, %v"])

@@ -221,7 +221,7 @@ func.func private @same(%u: f64) -> f64 {
 // DEPTH-LABEL: func.func @farther(
 // DEPTH:         depths [1] schedule #tile.schedule<{{.*}}, reads_memory>
 // NOTE:        temporal.loop in @farther: no tile holds a step, with too far taps or too many fields: every tap is read from memory, one step a launch
-// ASKED:       temporal.loop in @farther: no tile holds 3 steps at once, as their overlap, planes or fields are too many: it takes 1
+// ASKED:       temporal.loop in @farther: no tile holds 3 steps at once, as their overlap, planes, fields or code are too much: it takes 1
 func.func @farther(%n: index, %A: !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>, %B: !stencil.field<[-200,208]x[-200,208]x[-200,208]xf64>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
     temporal.update %b = @same(%a[0, 200, 0]) in <[0, 0, 0], [8, 8, 8]>
