@@ -70,7 +70,7 @@ def margins(step: Step, made: Assignment) -> Margins:
     for axis, (sides, reads) in enumerate(zip(own, all_reads)):
         both = [0, 0]
         is_batch = step.in_batch and axis == 0
-        declared = step.reach if made.region is None and not is_batch else None
+        declared = made.reach if made.region is None and not is_batch else None
         for side, far in enumerate(reads):
             if declared is not None and (far is not None or sides[side] is Kind.KEEP):
                 both[side] = declared

@@ -23,7 +23,7 @@ from timetile.frontend.module import module_of
 from timetile.frontend.numbers import NumberKey, NumberProgram
 from timetile.frontend.options import Options
 from timetile.frontend.runs import State, StateRun, begun
-from timetile.frontend.state_checks import check_mapping
+from timetile.frontend.state_checks import check_mapping, check_members
 from timetile.frontend.steps import Step
 from timetile.frontend.stopping import EndCondition, advanced_in_pieces
 from timetile.runtime.explain.data import Explanation
@@ -131,6 +131,7 @@ class Model:
                 raise ValueError(f"the type of a field is one of {known}; got {name!r}")
         if min(shape) < 1:
             raise ValueError(f"arrays of shape {shape} have no cells; pass some along each axis")
+        check_members(self.step, types)
         return module_of(self.step, shape, types)
 
     def _types(self, dtype: DType | FieldTypes) -> FieldTypes:

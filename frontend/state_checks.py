@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from timetile.frontend.arrays import check_array, shape_of, type_of
-from timetile.frontend.field_types import DType, FieldTypes
+from timetile.frontend.field_types import DType, FieldTypes, computing_type, holds_integers
 from timetile.frontend.functions import STEP
 from timetile.frontend.steps import Step
 
@@ -89,6 +89,28 @@ def shape_and_types(step: Step, state: Mapping[str, Any]) -> tuple[tuple[int, ..
                 f"{own}; pass both of one type"
             )
     return shape, types
+
+
+def check_members(step: Step, types: FieldTypes) -> None:
+    """
+    Raise TypeError for types of arrays with which a model of a sequence would compute in another
+    type than the sequence.
+    """
+
+    def meaning(names: Iterable[str]) -> tuple[str, bool]:
+        """The type of weak floats, and whether some field is of integers."""
+        kinds = [types[name] for name in names]
+        return str(computing_type(kinds)), any(map(holds_integers, kinds))
+
+    whole = meaning(step.fields)
+    for label, names in step.members:
+        if meaning(names) != whole:
+            found = [types[name] for name in step.fields if name in names]
+            raise TypeError(
+                f"the arrays of {label} are of {' and '.join(dict.fromkeys(found))}, and other "
+                "arrays of the sequence make its numbers of another type; pass arrays of one type, "
+                "or advance the models in turn"
+            )
 
 
 def way_of_batch(step: Step, name: str, array: Any) -> str:

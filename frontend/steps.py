@@ -38,6 +38,8 @@ class Step:
     """Fields whose numbers take the type of the other operand, as scalars' numbers do."""
     in_batch: bool = False
     """Whether axis 0 is the index of a batch, with states that know nothing of each other."""
+    members: tuple[tuple[str, frozenset[str]], ...] = ()
+    """The label and the fields of each model of a sequence."""
 
     @property
     def statements(self) -> list[StepStatement]:

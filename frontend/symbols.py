@@ -33,6 +33,8 @@ class Assignment:
     value: Value
     place: SourcePlace
     version: int = 1
+    reach: int | None = None
+    """The declared reach of the step."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +195,7 @@ class Recorder:
                 f"parts by regions, {name}.next[2:5] = ..."
             )
         self.versions[name] += 1
-        self.body.append(Assignment(name, region, given, current_place(), version + 1))
+        self.body.append(Assignment(name, region, given, current_place(), version + 1, self.reach))
 
     def hold(self, value: object) -> str:
         """A value of the step for every cell, under a new name."""

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from timetile.frontend.model import Model as Model
     from timetile.frontend.repeats import repeat as repeat
     from timetile.frontend.runs import State as State
+    from timetile.frontend.sequences import sequence as sequence
     from timetile.frontend.stencil import stencil as stencil
     from timetile.frontend.stopping import maximum as maximum
     from timetile.frontend.stopping import minimum as minimum
@@ -69,6 +70,7 @@ __all__ = [
     "minimum",
     "pipeline",
     "repeat",
+    "sequence",
     "stencil",
     "step",
     "temporary",
@@ -97,6 +99,7 @@ _HOME = {
     "minimum": "timetile.frontend.stopping",
     "pipeline": "timetile.lowering.pipelines",
     "repeat": "timetile.frontend.repeats",
+    "sequence": "timetile.frontend.sequences",
     "stencil": "timetile.frontend.stencil",
     "step": "timetile.frontend.functions",
     "temporary": "timetile.frontend.temporaries",
