@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import I64, DenseArrayBase, IndexType, IntegerType, i64
@@ -22,12 +23,24 @@ INTEGERS = DenseArrayBase.constr(i64)
 
 def encode_integers(values: Sequence[int]) -> Integers:
     """Integers as a property."""
-    return DenseArrayBase.from_list(i64, list(values))
+    return encoded(tuple(values))
+
+
+@lru_cache(maxsize=1 << 14)
+def encoded(values: tuple[int, ...]) -> Integers:
+    """Integers as a property: an attribute has no identity, and packing takes long."""
+    return DenseArrayBase.from_list(i64, values)
 
 
 def decode_integers(array: Integers | None) -> tuple[int, ...]:
     """The integers of a property, none where it is absent."""
-    return () if array is None else tuple(array.get_values())
+    return () if array is None else decoded(array.data.data)
+
+
+@lru_cache(maxsize=1 << 14)
+def decoded(data: bytes) -> tuple[int, ...]:
+    """The integers in the bytes of a property."""
+    return i64.unpack(data, len(data) // i64.size)
 
 
 def defined_value(parser: Parser, operand: UnresolvedOperand) -> SSAValue:
@@ -61,7 +74,7 @@ def integer_type(value: SSAValue) -> IntegerType | IndexType:
     kind = value.type
     if not isinstance(kind, IntegerType | IndexType):
         raise VerifyException(f"expected an integer, got {kind}")
-    return cast(IntegerType | IndexType, kind)
+    return cast("IntegerType | IndexType", kind)
 
 
 def field_type(value: SSAValue) -> FieldType[Attribute]:
@@ -69,7 +82,7 @@ def field_type(value: SSAValue) -> FieldType[Attribute]:
     kind = value.type
     if not isinstance(kind, FieldType):
         raise VerifyException(f"expected a field, got {kind}")
-    return cast(FieldType[Attribute], kind)
+    return cast("FieldType[Attribute]", kind)
 
 
 def element_type(value: SSAValue) -> Attribute:

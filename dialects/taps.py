@@ -44,10 +44,14 @@ def encode_taps(taps: Sequence[Tap]) -> Integers:
     return encode_integers([x for tap in taps for x in (tap.operand, *tap.offset)])
 
 
-@cache
 def decode_taps(array: Integers, rank: int) -> tuple[Tap, ...]:
     """The taps of an operation on a domain of `rank` axes."""
-    values = decode_integers(array)
+    return taps_in(decode_integers(array), rank)
+
+
+@cache
+def taps_in(values: tuple[int, ...], rank: int) -> tuple[Tap, ...]:
+    """The taps in the flat form."""
     width = rank + 1
     return tuple(
         Tap(values[i], tuple(values[i + 1 : i + width])) for i in range(0, len(values), width)

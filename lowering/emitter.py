@@ -18,18 +18,27 @@ from timetile.dialects.syntax import integer_type
 
 OpT = TypeVar("OpT", bound=Operation)
 
+MAY_OVERFLOW = {"overflowFlags": arith.IntegerOverflowAttr("none")}
+"""The properties of integer sums and products."""
+
+PREDICATES = {name: IntegerAttr(number, i64) for name, number in INTEGER_NUMBERS.items()}
+"""The predicates of comparisons as properties."""
+
 
 class Emitter:
     """Appends operations to a block; constants go to the block of the kernel's prologue."""
 
-    def __init__(self, prologue: Block, constants: dict[Attribute, SSAValue] | None = None):
+    def __init__(self, prologue: Block):
         self.prologue = prologue
         self.block = prologue
-        self.constants: dict[Attribute, SSAValue] = {} if constants is None else constants
+        self.constants: dict[Attribute, SSAValue] = {}
+        self.integers: dict[tuple[int, int], SSAValue] = {}
+        """Integer constants, by number and width; 0 is the width of an index."""
 
     def into(self, block: Block) -> Emitter:
         """An emitter for another block, with shared constants."""
-        emitter = Emitter(self.prologue, self.constants)
+        emitter = Emitter(self.prologue)
+        emitter.constants, emitter.integers = self.constants, self.integers
         emitter.block = block
         return emitter
 
@@ -52,7 +61,10 @@ class Emitter:
 
     def int(self, value: int, width: IntegerType | IndexType = i32) -> SSAValue:
         """An integer constant."""
-        return self.constant(IntegerAttr(value, width), width)
+        key = value, width.width.data if isinstance(width, IntegerType) else 0
+        if key not in self.integers:
+            self.integers[key] = self.constant(IntegerAttr(value, width), width)
+        return self.integers[key]
 
     def binary(self, kind: type[Operation], a: SSAValue, b: SSAValue) -> SSAValue:
         """An operation of two operands of one type."""
@@ -88,8 +100,7 @@ class Emitter:
 
     def arithmetic(self, kind: type[Operation], a: SSAValue, b: SSAValue) -> SSAValue:
         """An integer operation with overflow flags."""
-        none = arith.IntegerOverflowAttr("none")
-        op = kind.create(operands=[a, b], result_types=[a.type], properties={"overflowFlags": none})
+        op = kind.create(operands=[a, b], result_types=[a.type], properties=MAY_OVERFLOW)
         self.block.add_op(op)
         return op.results[0]
 
@@ -97,16 +108,17 @@ class Emitter:
         """A comparison of integers."""
         if isinstance(b, int):
             b = self.int(b, integer_type(a))
-        value = IntegerAttr(INTEGER_NUMBERS[predicate], i64)
         op = arith.CmpiOp.create(
-            operands=[a, b], result_types=[i1], properties={"predicate": value}
+            operands=[a, b], result_types=[i1], properties={"predicate": PREDICATES[predicate]}
         )
         self.block.add_op(op)
         return op.result
 
     def select(self, mask: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
         """`yes` if the mask holds, otherwise `no`."""
-        return self.add(arith.SelectOp(mask, yes, no)).result
+        made = arith.SelectOp.create(operands=[mask, yes, no], result_types=[yes.type])
+        self.block.add_op(made)
+        return made.result
 
     def all_of(self, masks: Sequence[SSAValue | None]) -> SSAValue | None:
         """The conjunction of masks; None stands for true."""

@@ -35,6 +35,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.directives import Values
+from timetile.dialects.making import make_segmented
 from timetile.dialects.simt.buffers import (
     GLOBAL_SPACE,
     OrderingEffects,
@@ -135,11 +136,7 @@ class LoadOp(AccessOp):
         types: Sequence[Attribute],
         mask: SSAValue | None = None,
     ):
-        super().__init__(
-            operands=[buffer, index, mask],
-            properties={"offset": integer(offset)},
-            result_types=[list(types)],
-        )
+        make_segmented(self, [buffer, index, mask], {"offset": integer(offset)}, types)
 
     @property
     def cell_types(self) -> tuple[Attribute, ...]:
@@ -182,9 +179,7 @@ class StoreOp(WriteOp):
         offset: int,
         mask: SSAValue | None = None,
     ):
-        super().__init__(
-            operands=[list(cells), buffer, index, mask], properties={"offset": integer(offset)}
-        )
+        make_segmented(self, [cells, buffer, index, mask], {"offset": integer(offset)})
 
 
 @irdl_op_definition
@@ -214,11 +209,8 @@ class OverrideOp(AccessOp):
         offset: int,
         mask: SSAValue,
     ):
-        super().__init__(
-            operands=[list(cells), buffer, index, mask],
-            properties={"offset": integer(offset)},
-            result_types=[[c.type for c in cells]],
-        )
+        types = [cell.type for cell in cells]
+        make_segmented(self, [cells, buffer, index, mask], {"offset": integer(offset)}, types)
 
     @property
     def cell_types(self) -> tuple[Attribute, ...]:

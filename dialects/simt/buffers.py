@@ -35,7 +35,7 @@ def buffer_type(element: Attribute, cells: int, space: int) -> MemRefType[Attrib
 
 def cell_count(buffer: Attribute) -> int:
     """Cells of a flat buffer, by the buffer's type."""
-    (count,) = cast(MemRefType[Attribute], buffer).get_shape()
+    (count,) = cast("MemRefType[Attribute]", buffer).get_shape()
     return count
 
 
@@ -44,7 +44,7 @@ def buffer_element(buffer: SSAValue) -> Attribute | None:
     kind = buffer.type
     if not isinstance(kind, MemRefType):
         return None
-    return cast(MemRefType[Attribute], kind).element_type
+    return cast("MemRefType[Attribute]", kind).element_type
 
 
 def address_space(buffer: SSAValue) -> int:

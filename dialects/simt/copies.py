@@ -25,6 +25,7 @@ from xdsl.pattern_rewriter import RewritePattern
 from xdsl.traits import HasCanonicalizationPatternsTrait, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from timetile.dialects.making import make_segmented
 from timetile.dialects.simt.buffers import (
     GLOBAL_SPACE,
     SHARED_SPACE,
@@ -91,9 +92,10 @@ class CopyAsyncOp(IRDLOperation):
         size: int,
         mask: SSAValue | None = None,
     ):
-        super().__init__(
-            operands=[target, target_index, source, source_index, mask],
-            properties={
+        make_segmented(
+            self,
+            [target, target_index, source, source_index, mask],
+            {
                 "target_offset": integer(target_offset),
                 "source_offset": integer(source_offset),
                 "bytes": integer(size),

@@ -57,8 +57,8 @@ class ShuffleOp(IRDLOperation):
     )
 
     def __init__(self, value: SSAValue, delta: int):
-        super().__init__(
-            operands=[value], properties={"delta": integer(delta)}, result_types=[value.type]
+        Operation.__init__(
+            self, operands=[value], properties={"delta": integer(delta)}, result_types=[value.type]
         )
 
     def verify_(self) -> None:
@@ -77,7 +77,7 @@ class UnaryOp(IRDLOperation):
     traits = traits_def(Pure())
 
     def __init__(self, value: SSAValue):
-        super().__init__(operands=[value], result_types=[value.type])
+        Operation.__init__(self, operands=[value], result_types=[value.type])
 
 
 class FoldUniform(HasFolder):
@@ -162,14 +162,8 @@ class MarkOp(IRDLOperation):
     assembly_format = "`step` $step `stage` $stage `row` $row (`inner` $inner^)? attr-dict"
 
     def __init__(self, step: int, stage: int, row: int, *, inner: bool = False):
-        super().__init__(
-            properties={
-                "step": integer(step),
-                "stage": integer(stage),
-                "row": integer(row),
-                "inner": UnitAttr() if inner else None,
-            }
-        )
+        places = {"step": integer(step), "stage": integer(stage), "row": integer(row)}
+        Operation.__init__(self, properties=places | ({"inner": UnitAttr()} if inner else {}))
 
 
 class FoldSplit(HasFolder):
@@ -209,7 +203,7 @@ class SplitOp(IRDLOperation):
     traits = traits_def(Pure(), FoldSplit())
 
     def __init__(self, value: SSAValue):
-        super().__init__(operands=[value], result_types=[i32, i32])
+        Operation.__init__(self, operands=[value], result_types=[i32, i32])
 
 
 @irdl_op_definition
@@ -229,7 +223,7 @@ class JoinOp(IRDLOperation):
     traits = traits_def(Pure(), FoldJoin())
 
     def __init__(self, low: SSAValue, high: SSAValue, result_type: Attribute):
-        super().__init__(operands=[low, high], result_types=[result_type])
+        Operation.__init__(self, operands=[low, high], result_types=[result_type])
 
 
 class GuessOp(UnaryOp):

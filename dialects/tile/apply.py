@@ -130,6 +130,10 @@ class ApplyOp(IRDLOperation):
         """The taps, in the order of the cell function's arguments."""
         return decode_taps(self.taps, self.kernel.rank)
 
+    def queue_of(self, tap: Tap) -> SSAValue:
+        """The tapped queue. The queues are the first operands."""
+        return self.operands[tap.operand]
+
     @property
     def index_axes(self) -> tuple[int, ...]:
         """The axes of the coordinates among the cell function's arguments."""
@@ -143,7 +147,7 @@ class ApplyOp(IRDLOperation):
     def age(self, tap: Tap) -> int:
         """The age of the tapped plane, in stream steps; 0 is the plane of the present step."""
         offset = self.kernel.along_stream(tap.offset)
-        return self.lag - queue_lag(self.queues[tap.operand]) - offset
+        return self.lag - queue_lag(self.queue_of(tap)) - offset
 
     def needs(self, made: NeededCells) -> Iterator[tuple[SSAValue, CellBox]]:
         """The queues read, with the cells needed for the cells `made` of the results."""
@@ -155,7 +159,7 @@ class ApplyOp(IRDLOperation):
             bounds = CellBox.of(self.kernel.bounds if self.box is None else self.box)
             computed &= self.kernel.continued(computed, bounds)
         for tap in () if computed.is_empty else self.tap_list:
-            yield self.queues[tap.operand], computed.moved(tap.offset)
+            yield self.queue_of(tap), computed.moved(tap.offset)
         for queue, result in zip(self.outside, self.res):
             if result in made and made[result] not in computed:
                 yield queue, made[result]
@@ -197,7 +201,7 @@ class ApplyOp(IRDLOperation):
 
     def verify_own_cell(self, tap: Tap) -> None:
         """VerifyException for a tap beside the own cell of a load with an offset."""
-        load = self.queues[tap.operand].owner
+        load = self.queue_of(tap).owner
         if isinstance(load, LoadOp) and load.offset is not None and any(tap.offset):
             raise VerifyException("a load with at is tapped at the own cell")
 
@@ -206,7 +210,7 @@ class ApplyOp(IRDLOperation):
         kernel = self.kernel
         if kernel.layout is None:
             return
-        queue = self.queues[tap.operand]
+        queue = self.queue_of(tap)
         home = queue_home(queue)
         if isinstance(home, SharedAttr) and home.reader.data is Reader.TILE:
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from xdsl.dialects.builtin import ArrayAttr, IntAttr
 from xdsl.parser import AttrParser
@@ -10,6 +11,12 @@ from xdsl.parser import AttrParser
 
 def int_array(values: Sequence[int]) -> ArrayAttr[IntAttr]:
     """Integers as an attribute."""
+    return int_array_of(tuple(values))
+
+
+@lru_cache(maxsize=1 << 12)
+def int_array_of(values: tuple[int, ...]) -> ArrayAttr[IntAttr]:
+    """Integers as an attribute, which has no identity."""
     return ArrayAttr(IntAttr(v) for v in values)
 
 

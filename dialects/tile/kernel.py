@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TypeAlias, cast
+from typing import TypeAlias, cast, get_args
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
 )
 from xdsl.dialects.stencil import StencilBoundsAttr
-from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -49,6 +49,9 @@ from timetile.dialects.tile.store import StoreOp
 from timetile.dialects.tile.variants import VariantAttr
 
 StageOp: TypeAlias = LoadOp | ApplyOp | ExchangeOp | StoreOp
+
+STAGES: frozenset[type[Operation]] = frozenset(get_args(StageOp))
+"""The classes of stages: looking one up is faster than four questions for instances."""
 """An operation of a kernel, run once per stream step."""
 
 
@@ -197,13 +200,19 @@ class KernelOp(IRDLOperation):
     @property
     def stages(self) -> tuple[StageOp, ...]:
         """The operations of a stream step, in order."""
-        return tuple(op for op in self.body.block.ops if isinstance(op, StageOp))
+        ops = (op for op in self.body.block.ops if type(op) in STAGES)
+        return tuple(cast("Iterator[StageOp]", ops))
 
     @property
     def reads_memory(self) -> bool:
         """Nothing is kept or exchanged: every tap is read from memory."""
-        loads = [op for op in self.stages if isinstance(op, LoadOp)]
-        return bool(loads) and all(load.offset is not None for load in loads)
+        found = False
+        for op in self.body.block.ops:
+            if isinstance(op, LoadOp):
+                if op.offset is None:
+                    return False
+                found = True
+        return found
 
     @property
     def is_placed(self) -> bool:

@@ -303,7 +303,7 @@ def stage_facts(
     """The facts of a computing stage."""
     taps: list[tuple[SSAValue, TapFacts]] = []
     for tap in stage.tap_list:
-        queue = stage.queues[tap.operand]
+        queue = stage.queue_of(tap)
         age, exchange = stage.age(tap), queue.owner
         if isinstance(exchange, LoadOp) and exchange.is_read_at_use:
             continue
@@ -322,7 +322,7 @@ def reads_at_use(stage: ApplyOp) -> int:
     Loads of a cell from memory in every stream step: taps of fields of fewer axes with the
     streaming axis among them.
     """
-    loads = [stage.queues[tap.operand].owner for tap in stage.tap_list]
+    loads = [stage.queue_of(tap).owner for tap in stage.tap_list]
     stream = stage.kernel.stream_axis
     return sum(isinstance(o, LoadOp) and o.axes is not None and stream in o.axes for o in loads)
 

@@ -78,7 +78,7 @@ def redirect(reader: ApplyOp, queue: SSAValue, exchange: SSAValue, axes: Sequenc
     queues = list(dict.fromkeys((*reader.queues, exchange)))
     taps: list[Tap] = []
     for tap in reader.tap_list:
-        read = reader.queues[tap.operand]
+        read = reader.queue_of(tap)
         if read is queue and any(tap.offset[axis] for axis in axes):
             read = exchange
         taps.append(Tap(queues.index(read), tap.offset))

@@ -102,15 +102,16 @@ def fma64(a: Doubles, b: Doubles, c: Doubles) -> Doubles:
     with np.errstate(all="ignore"):
         product_high, product_low = two_product(a, b)
         result, _ = rounded_sum(product_high, product_low, c)
-        size_a, size_b, size_c = np.abs(a), np.abs(b), np.abs(c)
-        product = size_a * size_b
+        product = np.abs(product_high)
         # If a product or a sum is 0, NumPy's result is exact, with the right sign.
-        plain = (size_a == 0) | (size_b == 0) | (result == 0)
-        result = np.where(plain, a * b + c, result)
-        ordinary = (product > SAFE_LOW) & (product < SAFE_HIGH) & (size_a < SAFE_HIGH)
-        ordinary &= (size_b < SAFE_HIGH) & (size_c < SAFE_HIGH)
-        extreme = np.nonzero(~ordinary & (size_a != 0) & (size_b != 0))[0]
-        if extreme.size:
+        plain = ~(product > 0) | (result == 0)
+        if np.count_nonzero(plain):
+            result = np.where(plain, a * b + c, result)
+        # Of numbers with a NaN the maximum is NaN, which is not below a limit.
+        largest = np.maximum(np.maximum(np.abs(a), np.abs(b)), np.maximum(np.abs(c), product))
+        strange = ~((product > SAFE_LOW) & (largest < SAFE_HIGH))
+        if np.count_nonzero(strange):
+            extreme = np.nonzero(strange & (a != 0) & (b != 0))[0]
             result[extreme] = extreme_fma(a[extreme], b[extreme], c[extreme])
     return result
 

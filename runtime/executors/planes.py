@@ -242,7 +242,7 @@ class PlanesLaunch:
         if not isinstance(stage, ApplyOp):
             return
         for tap in stage.tap_list:
-            queue = stage.queues[tap.operand]
+            queue = stage.queue_of(tap)
             source = queue.owner.queue if isinstance(queue.owner, ExchangeOp) else queue
             lag, load = queue_lag(queue) + stage.age(tap), queue.owner
             if (field := guarding_field(source)) is not None:
@@ -367,7 +367,7 @@ class PlanesLaunch:
         self, stage: ApplyOp, tap: Tap, box: StencilBoundsAttr, plane: int, step: int
     ) -> tuple[Array, Array]:
         """The cells that a tap reads from a box in a plane, and which are set."""
-        queue, stream = stage.queues[tap.operand], self.stream
+        queue, stream = stage.queue_of(tap), self.stream
         if self.images is None:
             cells, at = self.read(stage, queue, stage.age(tap), step), self.places(box, tap.offset)
             return cells.data[at], cells.known[at]

@@ -77,7 +77,7 @@ def extents(kernel: KernelOp, *, outside: bool = False) -> dict[SSAValue, Extent
             case ApplyOp():
                 tapped = tapped_from(stage, needed, zero, outside=outside)
                 for tap in stage.tap_list:
-                    need(stage.queues[tap.operand], tapped.shifted(tap.offset))
+                    need(stage.queue_of(tap), tapped.shifted(tap.offset))
                 for queue in stage.outside:
                     need(queue, stage_extent(stage, needed, zero))
             case _:
@@ -123,10 +123,10 @@ def tapped_from(
 def computed_sides(stage: ApplyOp) -> list[tuple[bool, bool]]:
     """Whether a stage computes cells outside the bounds below and above each axis."""
     kernel = stage.kernel
+    everywhere, continued = not stage.outside, kernel.continued_axes
     sides: list[tuple[bool, bool]] = []
     for axis in range(kernel.rank):
-        goes_on = axis in kernel.continued_axes
-        computed = kernel.is_periodic(axis) if goes_on else not stage.outside
+        computed = kernel.is_periodic(axis) if axis in continued else everywhere
         sides.append((computed, computed))
     return sides
 

@@ -33,9 +33,8 @@ def reads(
     planes.
     """
     if isinstance(stage, ApplyOp):
-        queues = stage.queues
         for tap in stage.tap_list:
-            yield queues[tap.operand], 0 if stream is None else tap.offset[stream]
+            yield stage.queue_of(tap), 0 if stream is None else tap.offset[stream]
         for queue in stage.outside:
             yield queue, 0
     else:
@@ -75,8 +74,8 @@ def assign_lags(kernel: KernelOp) -> None:
                 latest.setdefault(stage.queue, lags[stage.queue])
     for value, lag in lags.items():
         old = queue_type(value)
-        new = QueueType.new([old.element, type(old.lag)(lag), old.edges])
-        if new != old:
+        if old.lag.data != lag:
+            new = QueueType.new([old.element, type(old.lag)(lag), old.edges])
             Rewriter.replace_value_with_new_type(value, new)
 
 

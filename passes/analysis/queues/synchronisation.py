@@ -155,7 +155,7 @@ def collect_orders(kernel: KernelOp, *, within_warps: bool = False) -> list[Acce
     for reader, stage in enumerate(stages):
         if isinstance(stage, ApplyOp):
             for tap in stage.tap_list:
-                queue = stage.queues[tap.operand]
+                queue = stage.queue_of(tap)
                 exchange = queue.owner if isinstance(queue.owner, ExchangeOp) else None
                 if exchange is None and not lives_in_ring(queue):
                     continue
