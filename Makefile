@@ -19,8 +19,7 @@ run: .venv/run
 # landed, `make test`.
 QUICK := bounds cli_refuses documentation filecheck_coverage function_selection glossary \
 	halo_notice launch_planning laws levels links native_cells options properties ptx_names \
-	raising raising_laws small_changes_show special_values stencil_arithmetic stencil_errors \
-	verified_passes words
+	raising raising_laws special_values stencil_arithmetic stencil_errors verified_passes words
 check: .venv/dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check

@@ -1,7 +1,7 @@
 """The choice among assembled schedules, with made-up assemblers and with the real one."""
 
 from dataclasses import replace
-from pathlib import Path
+from functools import cache
 
 import pytest
 
@@ -20,7 +20,16 @@ from timetile.runtime.kernels.making import made_kernel
 from timetile.runtime.kernels.of_program import raise_program
 from timetile.runtime.kernels.options import Options
 
+# One worker has the shared results of the file's tests.
+pytestmark = pytest.mark.xdist_group("assembled_choice")
+
 TARGET = target_named("sm_90")
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Cache:
+    """The cache of the file's tests, empty at first."""
+    return Cache(tmp_path_factory.mktemp("choices"))
 
 
 @timetile.stencil
@@ -28,6 +37,7 @@ def heat(u: Field, k: Scalar):
     u.next = u[0, 0] + k * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])
 
 
+@cache
 def found() -> list[Candidate]:
     """The model's candidates for heat conduction on a large plate, the best first."""
     module = raise_program(heat.module((8192, 8192), "float64"), Options(halos="common"))
@@ -95,16 +105,14 @@ def test_far_more_instructions_than_counted_slow_a_kernel_down():
 
 
 @pytest.mark.skipif(assembler_version() is None, reason="no assembler")
-def test_the_choice_is_kept_and_its_kernel_is_not_made_twice(tmp_path: Path):
-    model = heat.on(executor="planes", cache=Cache(tmp_path))
+def test_the_choice_is_kept_and_its_kernel_is_not_made_twice(kept: Cache):
+    model = heat.on(executor="planes", cache=kept)
     first = model.program((8192, 8192), "float64").kernels
     name = first.facts[0][0].name
     assert list(first.choice.kernels) == [name]
     assert first.kernel(name).ptx == first.choice.kernels[name].ptx
     again = (
-        Model(model.step, executor="planes", cache=Cache(tmp_path))
-        .program((8192, 8192), "float64")
-        .kernels
+        Model(model.step, executor="planes", cache=kept).program((8192, 8192), "float64").kernels
     )
     assert str(again.tiled) == str(first.tiled)
     assert again.choice.seen == first.choice.seen and not again.choice.kernels
@@ -115,8 +123,10 @@ def test_the_choice_is_kept_and_its_kernel_is_not_made_twice(tmp_path: Path):
 
 @pytest.mark.skipif(assembler_version() is None, reason="no assembler")
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_heat_conduction_as_everybody_writes_it_does_not_spill_in_each_step(dtype: DType):
-    kernels = heat.on(executor="planes", cache=False).program((8192, 8192), dtype).kernels
+def test_heat_conduction_as_everybody_writes_it_does_not_spill_in_each_step(
+    dtype: DType, kept: Cache
+):
+    kernels = heat.on(executor="planes", cache=kept).program((8192, 8192), dtype).kernels
     assert kernels.facts
     (seen,) = kernels.choice.seen
     assert seen[0].spilled_words <= 3

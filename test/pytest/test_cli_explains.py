@@ -26,7 +26,7 @@ from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.kernels.planning import planned_function
 
-pytestmark = pytest.mark.usefixtures("own_cache", "chosen_by_model")
+pytestmark = pytest.mark.usefixtures("cache_of_file", "chosen_by_model")
 
 
 # timetile explain.

@@ -29,7 +29,7 @@ from timetile.runtime.cli.plotting import (
 )
 from timetile.runtime.cli.usage import UsageError
 
-pytestmark = pytest.mark.usefixtures("own_cache")
+pytestmark = pytest.mark.usefixtures("cache_of_file")
 
 
 def bounds(*ends: tuple[int, int]) -> StencilBoundsAttr:

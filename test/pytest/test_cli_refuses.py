@@ -19,7 +19,7 @@ from support.command_line import error_of, fields, run
 from timetile.passes.targets.isa import ISAS
 from timetile.runtime.cli import compiled, main
 
-pytestmark = pytest.mark.usefixtures("own_cache")
+pytestmark = pytest.mark.usefixtures("cache_of_file")
 
 
 # The command.

@@ -34,7 +34,7 @@ from timetile.runtime.loading.modules import load_text
 from timetile.runtime.program.ahead import kernels_of_run
 from timetile.runtime.program.comparison import difference
 
-pytestmark = pytest.mark.usefixtures("own_cache")
+pytestmark = pytest.mark.usefixtures("cache_of_file")
 
 DEFAULT_PIPELINE = (
     "temporal-fusion{depths=2},choose-schedule,device-tiling,split-sums,multi-queue-buffering,"

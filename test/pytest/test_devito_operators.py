@@ -36,7 +36,7 @@ def check_same(case: Case, found: list[NDArray[Any]], expected: list[NDArray[Any
         assert np.abs(a - b).max() <= bound, function.name
 
 
-@pytest.mark.covering(every=2)
+@pytest.mark.covering(every=3)
 @pytest.mark.parametrize("name", CASES)
 def test_operators_do_as_in_devitos_c(name: str):
     """A DevitoWarning reports a run of Devito's own C, and is an error in the file's tests."""

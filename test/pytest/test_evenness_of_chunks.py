@@ -157,7 +157,7 @@ def test_the_first_and_the_last_chunk_share_what_is_missing(planes: int, executo
     """
     *passes, peel = JOINED.passes(2)
     peel = replace(peel, planes=planes)
-    placed = check(entry("heat-2d").make((43, 700)), 5, executor, *passes, peel)
+    placed = check(entry("heat-2d").make((43, 450)), 5, executor, *passes, peel)
     geometry = Geometry(deepest(placed, 2))
     assert geometry.missing(planes) == (-43 % planes if planes < 43 else 0)
 
@@ -165,9 +165,9 @@ def test_the_first_and_the_last_chunk_share_what_is_missing(planes: int, executo
 @pytest.mark.parametrize("executor", THREADS)
 def test_joined_planes_leave_less_to_the_ends_in_blocks_of_one_tile(executor: Executor):
     """The planned numbers, less a fill for each chunk."""
-    program = entry("heat-2d").make((391, 600))
-    *passes, peel = replace(JOINED, tiling=warp_row(pack=1)).passes(4)
-    peel = replace(peel, planes=None, multiprocessors=14)
-    geometry = Geometry(deepest(check(program, 5, executor, *passes, peel), 4))
+    program = entry("heat-2d").make((131, 600))
+    *passes, peel = replace(JOINED, tiling=warp_row(pack=1)).passes(3)
+    peel = replace(peel, planes=None, multiprocessors=7)
+    geometry = Geometry(deepest(check(program, 4, executor, *passes, peel), 3))
     (inner,) = (v for v in geometry.used_variants if v.is_interior)
     assert geometry.missing(inner.planes.data, inner.joined.data) == 2 * geometry.fill

@@ -14,7 +14,7 @@ from timetile.passes.diagnostics import CompileError
 from timetile.runtime.loading.modules import load_text
 from timetile.runtime.loading.selection import keep_only
 
-pytestmark = pytest.mark.usefixtures("own_cache")
+pytestmark = pytest.mark.usefixtures("cache_of_file")
 
 FIELD = "!stencil.field<[0,64]xf64>"
 TEMP = "!stencil.temp<?xf64>"

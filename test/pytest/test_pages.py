@@ -25,6 +25,9 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 from timetile.runtime.cli import main
 from timetile.runtime.cli.command_line import make_parser
 
+# Pages share kernels of the examples: one worker has the cache.
+pytestmark = pytest.mark.xdist_group("pages")
+
 ROOT = Path(__file__).parents[2]
 GENERATED = {"docs/reference.md", "docs/walkthrough.md"}
 """Pages with generators that run the code, and compare the page with the output."""
@@ -81,7 +84,7 @@ WITH_SHELL = [page for page in PAGES if blocks(page, "sh") and page not in RUN_B
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_cache: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache_of_file: None) -> Path:
     """The current folder, with the examples."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)

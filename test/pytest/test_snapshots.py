@@ -14,7 +14,7 @@ from support.stops import NO_LOOP, PROGRAMS, arguments_of, copied
 from timetile import CompileError, Field, Scalar
 from timetile.runtime.program.compiled_program import Executor
 
-pytestmark = pytest.mark.usefixtures("own_cache")
+pytestmark = pytest.mark.usefixtures("cache_of_file")
 
 
 IN_PIECES = (

@@ -172,6 +172,7 @@ def test_the_module_is_an_ordinary_program():
     assert np.array_equal(result.buffers[0], expected)
 
 
+@pytest.mark.usefixtures("chosen_among_kinds")
 def test_explain_is_of_the_latest_arrays():
     ON_CPU.advance(state("float32"), k=0.2)
     assert "updates 10 x 13 cells (f32)" in str(ON_CPU.explain(steps=100))

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import timetile
@@ -102,8 +103,9 @@ class Recorder(Device):
         return (0,)
 
 
+@cache
 def heat(depth: int, halos: Halos = "compared", *, bound_waits: bool = False) -> CompiledProgram:
-    """The compiled program of a heated plate."""
+    """The compiled program of a heated plate, compiled once: runners and devices are the tests'."""
     text = program_text(entry("heat-2d").make((29, 131)))
     return timetile.compile(
         text, executor="simt", depth=depth, halos=halos, cache=False, bound_waits=bound_waits
