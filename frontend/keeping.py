@@ -1,10 +1,8 @@
-"""States kept during a run: in a list, by a function, or in a Zarr group."""
+"""States kept during a run: in a list, by a function, or in a file."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +13,7 @@ import numpy as np
 from timetile.frontend.arrays import copy_of
 from timetile.frontend.runs import State, StateRun
 from timetile.runtime.host.arrays import is_numpy_array
+from timetile.runtime.host.kept_fields import KeptFields
 
 Taken = Callable[[State[Any]], object]
 """Takes a state with arrays of its own."""
@@ -66,42 +65,16 @@ class NoKeeper(Keeper):
         """Nothing."""
 
 
-class ZarrKeeper(Keeper):
-    """
-    Writes the assigned fields to a Zarr group, in a thread, while the run goes on. The first
-    snapshot makes the arrays.
-    """
+class FileKeeper(Keeper):
+    """Writes the assigned fields to a file while the run goes on."""
 
     def __init__(self, run: StateRun, given: Mapping[str, Any], path: Path):
         super().__init__(run, given, self.write)
-        self.group = opened_group(path, again=run.first > 0)
-        self.writer = ThreadPoolExecutor(max_workers=1)
-        self.written: Future[None] | None = None
-
-    def keep(self) -> None:
-        """Copy the present state, and write it after the state before."""
-        state = self.copied()
-        self.wait()
-        self.written = self.writer.submit(self.write, state)
-
-    def wait(self) -> None:
-        """Wait for the latest state; errors of writing are raised here."""
-        if self.written is not None:
-            self.written.result()
+        self.file = KeptFields(path, again=run.first > 0)
 
     def write(self, state: State[Any]) -> None:
         """Append a state."""
-        self.append("step", np.int64(state.steps))
-        for name in self.run.step.written:
-            self.append(name, state[name])
-
-    def append(self, name: str, cells: Any) -> None:
-        """Append cells to an array along the axis of snapshots."""
-        if name not in self.group:
-            shape = np.shape(cells)
-            self.group.create_array(name, shape=(0, *shape), chunks=(1, *shape), dtype=cells.dtype)
-        array = self.group[name]
-        array.append(np.asarray(cells)[None])
+        self.file.add(state.steps, {name: state[name] for name in self.run.step.written})
 
     def __exit__(
         self,
@@ -110,29 +83,7 @@ class ZarrKeeper(Keeper):
         traceback: TracebackType | None,
     ) -> None:
         """Wait for the last state."""
-        self.writer.shutdown()
-        if problem is None:
-            self.wait()
-
-
-def opened_group(path: Path, *, again: bool) -> Any:
-    """
-    A Zarr group: a new one, or the group of an earlier run to append to. Raises FileExistsError for
-    a group in the way, ModuleNotFoundError without the package zarr.
-    """
-    try:
-        zarr: Any = import_module("zarr")
-    except ModuleNotFoundError as problem:
-        raise ModuleNotFoundError(
-            "keep= of a path needs the package zarr; run pip install 'timetile[zarr]', or pass a "
-            "list or a function"
-        ) from problem
-    if path.exists() and not again:
-        raise FileExistsError(
-            f"{path} exists; remove it, name another path, or pass first_step= of a run that goes "
-            "on"
-        )
-    return zarr.open_group(str(path), mode="a")
+        self.file.close(failed=problem is not None)
 
 
 def keeper_of(keep: object, run: StateRun, given: Mapping[str, Any]) -> Keeper:
@@ -140,11 +91,12 @@ def keeper_of(keep: object, run: StateRun, given: Mapping[str, Any]) -> Keeper:
     if keep is None:
         return NoKeeper(run, given, print)
     if isinstance(keep, str | PathLike):
-        return ZarrKeeper(run, given, Path(cast("str", keep)))
+        return FileKeeper(run, given, Path(cast("str", keep)))
     if isinstance(keep, list):
         return Keeper(run, given, cast("list[Any]", keep).append)
     if callable(keep):
         return Keeper(run, given, cast("Taken", keep))
     raise TypeError(
-        f"keep takes a list, a function of a state, or the path of a Zarr group, got {keep!r}"
+        "keep takes a list, a function of a state, or the path of a Zarr group or an HDF5 file, "
+        f"got {keep!r}"
     )

@@ -225,8 +225,9 @@ class Model:
 
         `keep` keeps a state after every `every` steps and at the end, with arrays of NumPy of its
         own: a list gets the states, a function is called with each state, and a path is of a Zarr
-        group with an array for each assigned field, along a first axis of snapshots, and their
-        steps as `step`. A group is written while the run goes on; a run with `first_step` appends.
+        group, or of an HDF5 file (`.h5`, `.hdf5`), with an array for each assigned field, along a
+        first axis of snapshots, and their steps as `step`. A file is written while the run goes on;
+        a run with `first_step` appends.
 
         With `batch=True` every index of the first axis of the arrays is a state of its own,
         advanced with the bits of a call of its own: arrays have an axis more than the step's

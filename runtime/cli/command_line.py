@@ -206,7 +206,11 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--snapshot-every", type=positive, metavar="K",
-        help="write the fields after every K steps, beside OUT.npz",
+        help="write the fields after every K steps, beside OUT.npz or to the file of --keep",
+    )  # fmt: skip
+    parser.add_argument(
+        "--keep", type=Path, metavar="RUN.zarr",
+        help="a Zarr group, or an HDF5 file (.h5), for the last time level after every K steps",
     )  # fmt: skip
     parser.add_argument(
         "--first-step", type=natural, metavar="N",

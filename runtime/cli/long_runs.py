@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from timetile.passes.diagnostics import LOGGER
 from timetile.runtime.cli.compiled import compile_kernels
 from timetile.runtime.cli.inputs import label
@@ -16,6 +18,7 @@ from timetile.runtime.cli.snapshots import going_on, snapshot_path, write_snapsh
 from timetile.runtime.cli.terminal import Advance, progress
 from timetile.runtime.device.gpu import device
 from timetile.runtime.host.arrays import is_numpy_array
+from timetile.runtime.host.kept_fields import KeptFields
 from timetile.runtime.program.ahead import kernels_of_run
 from timetile.runtime.program.compiled_program import CompiledProgram, RunResult
 from timetile.runtime.program.finite import blow_up, is_finite
@@ -105,13 +108,14 @@ def execute(
 @dataclass(frozen=True)
 class Snapshots:
     """
-    The snapshots of a run of some steps: `every` how many steps, and the file beside which the
-    snapshots are written.
+    The snapshots of a run of some steps: `every` how many steps, the file beside which the
+    snapshots are written, and the file that keeps the last time level of all snapshots.
     """
 
     every: int
     steps: int
-    out: Path
+    out: Path | None
+    keep: Path | None = None
 
     @property
     def count(self) -> int:
@@ -131,6 +135,8 @@ class SnapshotRun:
     ):
         self.program, self.values, self.options = program, values, options
         self.every, self.steps, self.out = snapshots.every, snapshots.steps, snapshots.out
+        self.keep = snapshots.keep
+        self.kept: KeptFields | None = None
         self.first = options.first_step or 0
         self.outcome, self.watch = Outcome(state=list(values)), FiniteWatch(program, values)
         self.done = self.first
@@ -146,6 +152,9 @@ class SnapshotRun:
         if self.program.executor == "gpu":
             prepare(self.program, self.values, min(every, self.steps))
         text = f"running on {self.program.executor}"
+        if self.keep is not None and writes:
+            self.kept = KeptFields(self.keep, again=self.first > 0)
+        ended = False
         try:
             with progress(text, self.steps, shows=shows) as advance:
 
@@ -155,9 +164,13 @@ class SnapshotRun:
 
                 for step, _ in in_pieces(piece, self.outcome.state, self.steps, every, self.first):
                     if writes:
-                        tell(f"wrote {self.save(step)}")
+                        self.save(step, tell)
+            ended = True
         except KeyboardInterrupt as stop:
             raise Stopped(self.where_it_stopped(), stop) from stop
+        finally:
+            if self.kept is not None:
+                self.kept.close(failed=not ended)
         return self.outcome
 
     def piece(self, state: list[Any], count: int, done: int, advance: Advance) -> None:
@@ -172,20 +185,39 @@ class SnapshotRun:
         advance(before + count, self.steps)
         self.watch.look(f"between steps {done} and {done + count}")
 
-    def save(self, step: int) -> Path:
+    def save(self, step: int, tell: Callable[[str], None]) -> None:
         """Write the snapshot of a step."""
-        path = snapshot_path(self.out, step, self.first + self.steps)
-        write_snapshot(path, self.program, self.outcome.state, step)
-        self.done, self.written = step, path
-        return path
+        if self.kept is not None:
+            self.kept.add(step, self.last_level())
+            self.done = step
+            tell(f"wrote step {step} to {self.keep}")
+        if self.out is not None:
+            path = snapshot_path(self.out, step, self.first + self.steps)
+            write_snapshot(path, self.program, self.outcome.state, step)
+            self.done, self.written = step, path
+            tell(f"wrote {path}")
+
+    def last_level(self) -> dict[str, Any]:
+        """Copies of the fields of the last time level, by the names of the continuing call."""
+        found: dict[str, Any] = {}
+        for position in (k for positions in self.outcome.latest for k in positions):
+            value = self.values[position]
+            place = next(k for k, each in enumerate(self.outcome.state) if each is value)
+            found[self.program.parameters[place].name or f"arg{place}"] = np.copy(value)
+        return found
 
     def where_it_stopped(self) -> str:
         """The message about an interrupted run."""
         last = self.first + self.steps
-        if self.written is None:
+        if self.done == self.first:
             return (
                 f"interrupted before the first snapshot of steps {self.first} to {last}; nothing "
                 "was written"
+            )
+        if self.written is None:
+            return (
+                f"interrupted; {self.keep} has snapshots to step {self.done} of {last}; runs with "
+                "--out OUT.npz can go on"
             )
         command = going_on(self.options, self.written, last - self.done)
         return (

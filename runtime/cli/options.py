@@ -52,6 +52,7 @@ class Options(argparse.Namespace):
     random_range: list[str]
     init: str | None
     snapshot_every: int | None
+    keep: Path | None
     first_step: int | None
     progress: bool | None
     quiet: bool

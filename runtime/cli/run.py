@@ -32,6 +32,7 @@ from timetile.runtime.cli.snapshots import snapshot_path
 from timetile.runtime.cli.terminal import Log, say
 from timetile.runtime.cli.usage import UsageError
 from timetile.runtime.device.gpu import device
+from timetile.runtime.host.kept_fields import check_kept_file
 from timetile.runtime.program.comparison import difference
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 from timetile.runtime.program.parted_program import PartedProgram
@@ -137,10 +138,13 @@ def check_outputs(options: Options, values: Sequence[Any], snapshots: Snapshots 
     if options.plot is not None:
         check_picture(options.plot)
         check_output(options.plot)
+    size = sum(value.nbytes for value in values if np.ndim(value))
+    if options.out is not None:
+        check_output(options.out, size)
+    if options.keep is not None:
+        check_file_to_keep(options.keep, again=bool(options.first_step))
     if options.out is None:
         return
-    size = sum(value.nbytes for value in values if np.ndim(value))
-    check_output(options.out, size)
     if snapshots is not None:
         last = (options.first_step or 0) + snapshots.steps
         check_output(snapshot_path(options.out, last, last), size * (snapshots.count + 1))
@@ -164,13 +168,19 @@ def check_options(options: Options, program: CompiledProgram) -> None:
 def snapshots_of(options: Options) -> Snapshots | None:
     """The snapshots of a run, if asked for; UsageError without an output or a number of steps."""
     if options.snapshot_every is None:
+        if options.keep is not None:
+            raise UsageError(
+                f"--keep adds fields to {options.keep} after some of --steps; give "
+                "--snapshot-every K"
+            )
         return None
-    if options.out is None or options.steps is None:
+    has_file = options.out is not None or options.keep is not None
+    if not has_file or options.steps is None:
         raise UsageError(
-            "--snapshot-every writes beside the file of --out, after some of --steps; give --out "
-            "OUT.npz and --steps N"
+            "--snapshot-every writes beside the file of --out, or to the file of --keep, after "
+            "some of --steps; give --steps N, and --out OUT.npz or --keep RUN.zarr"
         )
-    return Snapshots(options.snapshot_every, options.steps, options.out)
+    return Snapshots(options.snapshot_every, options.steps, options.out, options.keep)
 
 
 def check_first_step(options: Options) -> None:
@@ -181,6 +191,21 @@ def check_first_step(options: Options) -> None:
     raise UsageError(
         f"{given_by} begins at step {options.first_step}; say how many steps follow with --steps N"
     )
+
+
+def check_file_to_keep(path: Path, *, again: bool) -> None:
+    """OSError or UsageError for a file of --keep that is in the way, or cannot be written."""
+    try:
+        check_kept_file(path, again=again)
+    except FileExistsError as problem:
+        raise UsageError(
+            f"{path} exists; remove it, name another file with --keep, or go on from a snapshot of "
+            "the run with --args or --first-step"
+        ) from problem
+    except ModuleNotFoundError as problem:
+        raise UsageError(f"{problem}") from problem
+    if not path.exists():
+        check_output(path)
 
 
 class Pictures:

@@ -41,6 +41,7 @@ def going_on(options: Options, snapshot: Path, left: int) -> str:
     words += ["--steps", str(left), "--snapshot-every", str(options.snapshot_every)]
     given: dict[str, Any] = {
         "--out": options.out,
+        "--keep": options.keep,
         "--plot": options.plot,
         "--function": options.function,
         "--arch": options.arch,

@@ -50,6 +50,68 @@ def test_snapshots_are_written_beside_the_output(
     assert kept["timetile.step"] == 4 and kept["arg2"] == K
 
 
+def kept_in(path: Path) -> dict[str, Any]:
+    """The arrays of a kept file."""
+    if path.suffix == ".h5":
+        with pytest.importorskip("h5py").File(path) as file:
+            return {name: file[name][:] for name in file}
+    group: Any = pytest.importorskip("zarr").open_group(str(path), mode="r")
+    return {name: group[name][:] for name in group}
+
+
+@pytest.mark.parametrize("name", ["run.zarr", "run.h5"])
+@pytest.mark.parametrize("executor", ["cpu", "planes"])
+def test_a_kept_file_has_the_last_level_of_all_snapshots(
+    name: str, executor: str, heat: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    path, out = tmp_path / name, tmp_path / "run.npz"
+    options = f"--executor {executor} --keep {path}"
+    line = f"run {heat} --args {inputs(tmp_path)} --set k={K} {options}"
+    assert run(f"{line} --steps 5 --snapshot-every 3 --out {out}") == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[:2] == [f"wrote step 3 to {path}", f"wrote {tmp_path / 'run-3.npz'}"]
+    going_on = f"run {heat} --args {tmp_path / 'run-5.npz'} {options}"
+    assert run(f"{going_on} --steps 4 --snapshot-every 3") == 0
+    found = kept_in(path)
+    assert list(found["step"]) == [3, 5, 8, 9] and set(found) == {"step", "u"}
+    for step, cells in zip(found["step"], found["u"], strict=True):
+        assert np.array_equal(cells, expected_after(int(step))[int(step) % 2])
+
+
+def test_an_interrupted_run_leaves_a_readable_file(
+    heat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    path = tmp_path / "run.h5"
+    line = f"run {heat} --args {inputs(tmp_path)} --set k={K} --executor cpu --keep {path}"
+    with monkeypatch.context() as patched:
+        Interrupt(3, press_ctrl_c).install(patched)
+        assert run(f"{line} --steps 10 --snapshot-every 3") == 130
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        f"timetile: interrupted; {path} has snapshots to step 6 of 10; runs with --out OUT.npz can "
+        "go on"
+    )
+    assert list(kept_in(path)["step"]) == [3, 6]
+
+
+def test_wrong_uses_of_keep_are_refused(
+    heat: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    path = tmp_path / "run.zarr"
+    line = f"run {heat} --args {inputs(tmp_path)} --set k={K} --executor cpu --steps 2"
+    assert error_of(f"{line} --keep {path}", capsys) == (
+        f"--keep adds fields to {path} after some of --steps; give --snapshot-every K"
+    )
+    path.mkdir()
+    assert error_of(f"{line} --snapshot-every 1 --keep {path}", capsys) == (
+        f"{path} exists; remove it, name another file with --keep, or go on from a snapshot of the "
+        "run with --args or --first-step"
+    )
+    away = tmp_path / "away" / "run.h5"
+    assert error_of(f"{line} --snapshot-every 1 --keep {away}", capsys) == (
+        f"cannot open {away}: No such file or directory"
+    )
+
+
 @pytest.mark.parametrize("every", [3, 4])
 def test_a_run_goes_on_from_a_snapshot(every: int, heat: Path, tmp_path: Path):
     """After an odd number of steps, too, when the buffers have changed places."""
@@ -195,8 +257,8 @@ def test_blow_ups_are_said_with_their_steps(
     [
         (
             "--steps 4 --snapshot-every 2",
-            "--snapshot-every writes beside the file of --out, after some of --steps; give --out "
-            "OUT.npz and --steps N",
+            "--snapshot-every writes beside the file of --out, or to the file of --keep, after "
+            "some of --steps; give --steps N, and --out OUT.npz or --keep RUN.zarr",
         ),
         (
             "--steps 4 --snapshot-every 0",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -67,10 +68,34 @@ def test_a_zarr_group_has_all_snapshots_of_runs_that_go_on(tmp_path: Path):
         assert np.array_equal(group["u"][number], after(int(steps)))
 
 
-def test_a_group_in_the_way_is_left_alone(tmp_path: Path):
-    path = tmp_path / "heat.zarr"
+def test_an_hdf5_file_has_all_snapshots_of_runs_that_go_on(tmp_path: Path):
+    h5py: Any = pytest.importorskip("h5py")
+    path = tmp_path / "heat.h5"
+    state = ON_CPU.advance(GIVEN, 6, keep=path, every=3, f=FORCE)
+    ON_CPU.advance(state, 7, keep=str(path), every=5, first_step=6, f=FORCE)
+    with h5py.File(path) as file:
+        assert list(file["step"][:]) == [3, 6, 11, 13] and set(file) == {"step", "u"}
+        assert file["u"].chunks == (1, 40)
+        for number, steps in enumerate(file["step"][:]):
+            assert np.array_equal(file["u"][number], after(int(steps)))
+    with pytest.raises(ValueError, match=r"u has cells of shape \(30,\), and the file has snap"):
+        short = {name: array[:30] for name, array in GIVEN.items()}
+        ON_CPU.advance(short, 2, keep=path, first_step=13, f=FORCE)
+
+
+def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    path = tmp_path / "heat.hdf5"
+    with pytest.raises(ModuleNotFoundError) as caught:
+        ON_CPU.advance(GIVEN, 2, keep=path, f=FORCE)
+    assert str(caught.value) == (f"{path} needs the package h5py; run pip install 'timetile[hdf5]'")
+
+
+@pytest.mark.parametrize("name", ["heat.zarr", "heat.h5"])
+def test_a_file_in_the_way_is_left_alone(name: str, tmp_path: Path):
+    path = tmp_path / name
     ON_CPU.advance(GIVEN, 2, keep=path, f=FORCE)
-    with pytest.raises(FileExistsError, match=r"heat.zarr exists; remove it, name another path"):
+    with pytest.raises(FileExistsError, match=rf"{name} exists; remove it, name another path"):
         ON_CPU.advance(GIVEN, 2, keep=path, f=FORCE)
     with pytest.raises(TypeError, match="keep takes a list, a function of a state, or the path"):
         ON_CPU.advance(GIVEN, 2, keep=3, f=FORCE)

@@ -1,0 +1,157 @@
+"""Fields kept in a file during a run: a Zarr group, or an HDF5 file, with an axis of snapshots.
+
+The file has an array for each field, and the steps of the snapshots as `step`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+HDF5 = (".h5", ".hdf5")
+"""Names of HDF5 files end so; other paths are of Zarr groups."""
+
+STEP_OF_SNAPSHOT = "step"
+
+
+class GrowingArrays(Protocol):
+    """Arrays of a file by name, with snapshots along the first axis."""
+
+    def append(self, name: str, cells: np.ndarray[Any, Any]) -> None:
+        """Append a snapshot; the first makes the array. ValueError for cells of another shape."""
+        ...
+
+    def flush(self) -> None:
+        """Write what was appended."""
+        ...
+
+    def close(self) -> None:
+        """Nothing is appended any more."""
+        ...
+
+
+class ZarrArrays:
+    """The arrays of a Zarr group."""
+
+    def __init__(self, path: Path):
+        zarr: Any = library("zarr", path)
+        self.group = zarr.open_group(str(path), mode="a")
+
+    def append(self, name: str, cells: np.ndarray[Any, Any]) -> None:
+        """Append a snapshot, a chunk of the array."""
+        if name not in self.group:
+            shape = cells.shape
+            self.group.create_array(name, shape=(0, *shape), chunks=(1, *shape), dtype=cells.dtype)
+        self.group[name].append(cells[None])
+
+    def flush(self) -> None:
+        """Nothing is left to write."""
+
+    def close(self) -> None:
+        """Nothing is left to write."""
+
+
+class Hdf5Arrays:
+    """The arrays of an HDF5 file."""
+
+    def __init__(self, path: Path):
+        h5py: Any = library("h5py", path)
+        self.file = h5py.File(path, "a")
+
+    def append(self, name: str, cells: np.ndarray[Any, Any]) -> None:
+        """Append a snapshot, a chunk of the array."""
+        shape = cells.shape
+        if name not in self.file:
+            self.file.create_dataset(
+                name, (0, *shape), cells.dtype, maxshape=(None, *shape), chunks=(1, *shape)
+            )
+        array = self.file[name]
+        if array.shape[1:] != shape:
+            raise ValueError(
+                f"{name} has cells of shape {shape}, and the file has snapshots of shape "
+                f"{array.shape[1:]}; name another file"
+            )
+        array.resize(len(array) + 1, axis=0)
+        array[-1] = cells
+
+    def flush(self) -> None:
+        """Write what was appended: a process that is killed leaves a readable file."""
+        self.file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self.file.close()
+
+
+def library(name: str, path: Path) -> Any:
+    """The package for a file. Raises ModuleNotFoundError with the way to get the package."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as problem:
+        extra = "hdf5" if name == "h5py" else name
+        raise ModuleNotFoundError(
+            f"{path} needs the package {name}; run pip install 'timetile[{extra}]'"
+        ) from problem
+
+
+def check_kept_file(path: Path, *, again: bool) -> None:
+    """
+    Raise FileExistsError for a file in the way, unless a run goes on, and ModuleNotFoundError
+    without the package for the file.
+    """
+    library("h5py" if path.suffix in HDF5 else "zarr", path)
+    if path.exists() and not again:
+        raise FileExistsError(
+            f"{path} exists; remove it, name another path, or pass the first step of a run that "
+            "goes on"
+        )
+
+
+def opened_arrays(path: Path, *, again: bool) -> GrowingArrays:
+    """
+    The arrays of a new file, or those of an earlier run to append to. Raises the errors of
+    `check_kept_file`.
+    """
+    check_kept_file(path, again=again)
+    return Hdf5Arrays(path) if path.suffix in HDF5 else ZarrArrays(path)
+
+
+class KeptFields:
+    """Writes snapshots to a file, in a thread, while the run goes on."""
+
+    def __init__(self, path: Path, *, again: bool):
+        self.arrays = opened_arrays(path, again=again)
+        self.writer = ThreadPoolExecutor(max_workers=1)
+        self.latest: Future[None] | None = None
+
+    def add(self, step: int, fields: Mapping[str, Any]) -> None:
+        """Write a snapshot, after the snapshot before. The fields are not changed meanwhile."""
+        self.wait()
+        self.latest = self.writer.submit(self.write, step, fields)
+
+    def wait(self) -> None:
+        """Wait for the latest snapshot; errors of writing are raised here."""
+        if self.latest is not None:
+            self.latest.result()
+
+    def write(self, step: int, fields: Mapping[str, Any]) -> None:
+        """Append a snapshot."""
+        for name, cells in fields.items():
+            self.arrays.append(name, np.asarray(cells))
+        # The step comes last: a snapshot with a step is whole.
+        self.arrays.append(STEP_OF_SNAPSHOT, np.asarray(np.int64(step)))
+        self.arrays.flush()
+
+    def close(self, *, failed: bool = False) -> None:
+        """Wait for the last snapshot. After a failure no further error is raised."""
+        self.writer.shutdown()
+        try:
+            if not failed:
+                self.wait()
+        finally:
+            self.arrays.close()
