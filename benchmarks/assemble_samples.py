@@ -212,7 +212,7 @@ def without_guards(threads: ModuleOp) -> bool:
 
 def printed(question: Question, threads: ModuleOp) -> str:
     """The PTX of a kernel."""
-    run_passes(question.options.nvvm_passes(), threads, verify=False)
+    run_passes(question.options.hardware_passes(), threads, verify=False)
     target = question.options.target
     return print_module(kernels_of(threads), target.isa.ptx_version, target.name)
 

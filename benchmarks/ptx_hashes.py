@@ -122,7 +122,7 @@ def kernel_hashes(row: Row) -> dict[str, str]:
     hashes: dict[str, str] = {}
     for loop in kernels.facts:
         for known in loop:
-            lowered = kernels_of(kernels.nvvm(known.name))
+            lowered = kernels_of(kernels.hardware(known.name))
             ptx = print_module(lowered, target.isa.ptx_version, target.name)
             hashes[known.name] = sha256(ptx.encode()).hexdigest()[:16]
     return hashes

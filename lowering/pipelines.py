@@ -108,7 +108,7 @@ class TimetilePass(ModulePass):
       scf.yield %b, %a : !field, !field
     }
     ```
-    After, beside kernels at the `nvvm` level:
+    After, beside kernels at the `hardware` level:
     ```
     temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] depths [12, 8, 4, 2, 1]
         kernels [@heat_d12, @heat_d8, @heat_d4, @heat_d2, @heat_step] {...}

@@ -40,7 +40,7 @@ sys.path.insert(0, str(Path(__file__).parent / "pytest"))
 import timetile
 from support import reference
 from support.description import Program, random_inputs
-from support.drawn_models import SCALARS, DrawnModel
+from support.drawn_models import DrawnModel
 from support.pairs import Pair, batch
 from support.programs import program_text
 from timetile.passes.analysis.cells.cell_operations import FUNCTIONS
@@ -147,7 +147,7 @@ def run_model(pair: Pair, executor: Executor) -> dict[str, np.ndarray[Any, Any]]
         executor=executor, depth=pair.depth, fp_contract="off", cache=False
     )
     try:
-        return dict(model.advance(arrays, pair.steps, **SCALARS))
+        return dict(model.advance(arrays, pair.steps, **pair.program.numbers(pair.steps)))
     except ValueError as error:
         if NO_CELLS not in str(error):
             raise

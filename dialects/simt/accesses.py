@@ -77,8 +77,8 @@ class AccessCanonicalization(HasCanonicalizationPatternsTrait):
 class AccessOp(IRDLOperation):
     """
     Base of the accesses to consecutive cells of a buffer, beginning at `index + offset` (cells),
-    where the mask is on. At the nvvm level the buffer is a pointer, and the pointer includes the
-    index.
+    where the mask is on. At the hardware level the buffer is a pointer, and the pointer includes
+    the index.
     """
 
     buffer = operand_def(MemRefType | LLVMPointerType)

@@ -19,14 +19,14 @@ from timetile.runtime.explain.explanation import kernel_names
 from timetile.runtime.program.compiled_program import CompiledProgram
 
 
-def lowered(program: CompiledProgram, *, to_nvvm: bool) -> ModuleOp:
-    """All kernels per thread, or as nvvm, in one module."""
+def lowered(program: CompiledProgram, *, to_hardware: bool) -> ModuleOp:
+    """All kernels per thread, or in the form of the hardware, in one module."""
     names = kernel_names(program)
     kernels: list[Operation] = []
     with progress("lowering", len(names)) as advance:
         for name in names:
-            if to_nvvm:
-                ops = program.kernels.nvvm(name, verify=True).ops
+            if to_hardware:
+                ops = program.kernels.hardware(name, verify=True).ops
                 kernels += [op.clone() for op in ops if isinstance(op, GpuModuleOp)]
             else:
                 kernels.append(program.kernels.threads(name).clone())
@@ -47,12 +47,12 @@ def emitted(program: CompiledProgram, what: str) -> str:
         case "tile":
             return printed(program.kernels.tiled)
         case "gpu":
-            return printed(lowered(program, to_nvvm=False))
-        case "nvvm":
-            return printed(lowered(program, to_nvvm=True))
+            return printed(lowered(program, to_hardware=False))
+        case "hardware":
+            return printed(lowered(program, to_hardware=True))
         case _:
             target = program.kernels.options.target
-            kernels = kernels_of(lowered(program, to_nvvm=True))
+            kernels = kernels_of(lowered(program, to_hardware=True))
             bound = program.kernels.options.bound_waits
             return print_module(kernels, target.isa.ptx_version, target.name, bound_waits=bound)
 

@@ -13,7 +13,7 @@ from timetile.runtime.cli.terminal import Log
 from timetile.runtime.kernels.options import Halos
 from timetile.runtime.program.compiled_program import Executor
 
-Emit = Literal["temporal", "tile", "gpu", "nvvm", "ptx", "bundle"]
+Emit = Literal["temporal", "tile", "gpu", "hardware", "ptx", "bundle"]
 """A level of the compiler, shown by `compile`."""
 
 CacheAction = Literal["path", "verify", "clear"]

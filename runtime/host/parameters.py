@@ -104,7 +104,13 @@ def counts_steps(op: Operation, value: SSAValue) -> bool:
 
 
 def reads_series(op: Operation, value: SSAValue) -> bool:
-    """Whether the operation is an update that takes a number of a value at each step."""
+    """
+    Whether the operation takes a number of a value at each step: an update, or the host, in a loop
+    with further loops inside.
+    """
+    if isinstance(op, memref.LoadOp):
+        kind = value.type
+        return isa(kind, MemRefType[Attribute]) and kind.get_shape() == (DYNAMIC_INDEX,)
     return isinstance(op, UpdateOp) and is_series(value) and value in op.scalars
 
 

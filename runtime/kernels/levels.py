@@ -37,7 +37,7 @@ class Levels:
     temporal: Passes
     tile: Passes
     threads: Passes
-    nvvm: Passes
+    hardware: Passes
 
 
 def first(passes: Sequence[ModulePass], names: frozenset[str]) -> int:

@@ -34,7 +34,7 @@ def made_kernel(tiled: ModuleOp, name: str, options: Options) -> Kernel:
     """A kernel of a module at tile level: lowered, printed, and assembled with an assembler."""
     target, bound = options.target, options.bound_waits
     module = kernel_module(tiled, name, target)
-    run_passes((*options.thread_passes(), *options.nvvm_passes()), module, verify=False)
+    run_passes((*options.thread_passes(), *options.hardware_passes()), module, verify=False)
     facts = launch_facts(lowered_kernel(module))
     ptx = print_module(kernels_of(module), target.isa.ptx_version, target.name, bound_waits=bound)
     assembled = assemble(ptx, target.name, name) if assembler_version() is not None else None

@@ -310,10 +310,13 @@ class ProgramKernels:
             return self.lowered[name]
 
     @in_standard_modes
-    def nvvm(self, name: str, *, verify: bool = False) -> ModuleOp:
-        """A kernel at nvvm level, in a module of its own."""
+    def hardware(self, name: str, *, verify: bool = False) -> ModuleOp:
+        """
+        A kernel at hardware level, in a module of its own: operations of nvvm, pointers of llvm,
+        and accesses of simt.
+        """
         module = self.kernel_module(name)
-        passes = (*self.options.thread_passes(), *self.options.nvvm_passes())
+        passes = (*self.options.thread_passes(), *self.options.hardware_passes())
         self.run(passes, module, verify=verify)
         return module
 

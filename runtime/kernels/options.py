@@ -92,13 +92,13 @@ class Options:
         """Passes from placed kernels to the code of threads."""
         return self.given.threads or thread_passes()
 
-    def nvvm_passes(self) -> tuple[ModulePass, ...]:
-        """Passes from the code of threads to the nvvm level."""
-        return self.given.nvvm or (ConvertGpuToNvvmPass(),)
+    def hardware_passes(self) -> tuple[ModulePass, ...]:
+        """Passes from the code of threads to the hardware level."""
+        return self.given.hardware or (ConvertGpuToNvvmPass(),)
 
     def key(self) -> str:
         """The options as text."""
-        below = (*self.tile_passes(), *self.thread_passes(), *self.nvvm_passes())
+        below = (*self.tile_passes(), *self.thread_passes(), *self.hardware_passes())
         passes = ",".join(str(p) for p in below)
         arithmetic = f"{self.fp_contract};{self.fp_division}"
         return f"{self.arch};{arithmetic};{self.function};{self.bound_waits};{passes}"

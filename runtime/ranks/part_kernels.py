@@ -237,7 +237,7 @@ class PartKernels:
             self.schedules[common] = chosen
         given = self.options.given
         _, placing = self.options.halves_of_tile_passes()
-        options = replace(self.options, passes=(*placing, *given.threads, *given.nvvm))
+        options = replace(self.options, passes=(*placing, *given.threads, *given.hardware))
         shared: dict[str, ProgramKernels] = {}
         found: list[ProgramKernels] = []
         for part in self.modules:

@@ -240,7 +240,7 @@ def test_runs_that_fail_leave_no_files(heat: Path, tmp_path: Path):
         ("temporal", "temporal.loop"),
         ("tile", "tile.kernel @heat_d2"),
         ("gpu", "simt.store"),
-        ("nvvm", "nvvm."),
+        ("hardware", "nvvm."),
     ],
 )
 def test_compile_emits_ir_that_parses(level: str, holds: str, heat: Path, tmp_path: Path):

@@ -161,7 +161,7 @@ def test_a_resident_plate_meets_at_one_barrier_a_level(case: Case):
     schedule = loops_of(compiled.kernels.tiled)[0].decisions
     assert schedule.tile is TileLevel.BLOCK and schedule.resident
     rows, cells = schedule.cells
-    module = compiled.kernels.nvvm(deepest.name)
+    module = compiled.kernels.hardware(deepest.name)
     (kernel,) = (op for op in module.ops if isinstance(op, gpu.ModuleOp))
     count = Counter(map(kind_of, kernel.walk()))
     copies_and_levels, work = 2 * deepest.steps, rows * cells
@@ -238,7 +238,7 @@ def test_differences_between_cells_are_computed_once():
     )
     deepest = compiled.kernels.facts[0][0]
     kernel = kernel_named(compiled.kernels.tiled, deepest.name)
-    interior, _ = steady_loops(compiled.kernels.nvvm(deepest.name))
+    interior, _ = steady_loops(compiled.kernels.hardware(deepest.name))
     period = integer_constant(interior.step)
     assert period is not None and kernel.layout is not None
     cells = kernel.layout.axis_layouts[-1].cells

@@ -120,7 +120,7 @@ def test_sums_that_travel_shuffle_no_plane(radius: int):
         passes=schedule.passes(2),
         cache=False,
     )
-    interior, _ = steady_loops(compiled.kernels.nvvm(compiled.kernels.facts[0][0].name))
+    interior, _ = steady_loops(compiled.kernels.hardware(compiled.kernels.facts[0][0].name))
     found, levels = per_step(interior), 2
     assert found["nvvm.shfl.sync"] == levels * 3 * radius * WORDS["f64"]
     assert schedule.tiling.cells is not None

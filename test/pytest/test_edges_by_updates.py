@@ -58,7 +58,7 @@ def loops(step: Model, depth: int) -> list[Operation]:
     """The storing loops of the deepest kernel on a large plate, the shortest first."""
     program = step.module((4096, 4096), "float32")
     made = timetile.compile(program, executor="cpu", depth=depth, halos="common", cache=False)
-    module = made.kernels.nvvm(made.kernels.facts[0][0].name)
+    module = made.kernels.hardware(made.kernels.facts[0][0].name)
     found = [
         op for op in module.walk() if isinstance(op, scf.ForOp) and "simt.store global" in kinds(op)
     ]

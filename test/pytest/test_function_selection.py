@@ -57,7 +57,7 @@ def test_every_command_takes_the_named_function(
 ):
     program.write_text(TWO)
     other = {"twice": "thrice", "thrice": "twice"}[name]
-    for level in ("temporal", "tile", "gpu", "nvvm", "ptx"):
+    for level in ("temporal", "tile", "gpu", "hardware", "ptx"):
         assert run(f"compile {program} --function {name} --emit {level}") == 0
         said = capsys.readouterr().out
         assert name in said and other not in said

@@ -99,13 +99,13 @@ DEFAULT = (
 
 def test_all_passes_belong_to_their_levels():
     levels = levels_of(tuple(timetile.pipeline(depth=2)))
-    assert (levels.temporal, levels.tile, levels.threads, levels.nvvm) == DEFAULT
+    assert (levels.temporal, levels.tile, levels.threads, levels.hardware) == DEFAULT
 
 
 @pytest.mark.parametrize("level", range(4))
 def test_passes_of_one_level_leave_other_levels_unchanged(level: int):
     levels = levels_of(DEFAULT[level])
-    found = (levels.temporal, levels.tile, levels.threads, levels.nvvm)
+    found = (levels.temporal, levels.tile, levels.threads, levels.hardware)
     assert found == tuple(DEFAULT[k] if k == level else () for k in range(4))
 
 

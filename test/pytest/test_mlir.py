@@ -48,7 +48,7 @@ def operations_in_mlir(text: str) -> Counter[str]:
 
 
 def check(text: str, passes: Schedule | None, depth: int) -> Counter[str]:
-    """MLIR reads all kernels of a program at nvvm level; returns the operations."""
+    """MLIR reads all kernels of a program at hardware level; returns the operations."""
     compiled = timetile.compile(
         text,
         executor="simt",
@@ -58,7 +58,7 @@ def check(text: str, passes: Schedule | None, depth: int) -> Counter[str]:
     )
     total: Counter[str] = Counter()
     for fact in (fact for loop in compiled.kernels.facts for fact in loop):
-        module = compiled.kernels.nvvm(fact.name)
+        module = compiled.kernels.hardware(fact.name)
         found = operations_in_mlir(generic(module))
         assert found == Counter(op.name for op in module.walk())
         total += found

@@ -10,7 +10,7 @@ import pytest
 import timetile
 from support.executors import kernel_executors
 from support.steps import noise
-from timetile import Field, Scalar, Series, step
+from timetile import Field, Scalar, Series, repeat, step
 from timetile.runtime.program.compiled_program import Executor
 
 SHAPE = (13, 37)
@@ -102,3 +102,24 @@ def test_another_step_of_a_series_is_refused():
         @timetile.stencil
         def late(u: Field, f: Series):
             u.next = u[0] + f[-1]
+
+
+@pytest.mark.parametrize("executor", ["cpu", "numpy", "planes", "simt"])
+def test_a_step_with_repeated_assignments_takes_its_number(executor: Executor):
+    """The host reads the number of the step, before and in the turns, also in pieces of a run."""
+
+    @timetile.stencil(boundary="periodic")
+    def relaxed(u: Field, f: Series):
+        u.next = u[0] + f[0]
+        for _ in repeat(3):
+            u.next = 0.5 * (u.next[-1] + u.next[1]) + f[0] * step()
+
+    model = relaxed.on(executor=executor, fp_contract="off", cache=False)
+    u = noise(17)
+    found = model.advance({"u": u}, 3, f=FORCE)
+    found = model.advance(found, 2, first_step=3, f=FORCE)["u"]
+    for n in range(5):
+        u = u + FORCE[n]
+        for _ in range(3):
+            u = 0.5 * (np.roll(u, 1) + np.roll(u, -1)) + FORCE[n] * n
+    assert np.array_equal(found, u)

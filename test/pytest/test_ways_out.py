@@ -45,7 +45,7 @@ def until_memory_is_counted(monkeypatch: pytest.MonkeyPatch):
 def lower(kernels: ProgramKernels, name: str) -> None:
     """Lower a kernel as far as anything may be refused."""
     try:
-        module = kernels.nvvm(name)
+        module = kernels.hardware(name)
     except EnoughError:
         return
     target = kernels.options.target

@@ -1,24 +1,21 @@
 """
-Steps in Python drawn at random, and their evaluation with NumPy: fields of floats, integers and
-truth values, coefficients of fewer axes, all boundaries, regions and points, powers, quotients,
-choices of -0.0, scalars and coordinates.
+Steps in Python as data, for timetile and for NumPy. Steps are drawn in `drawn_steps.py`.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from random import Random
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 import timetile
-from support.drawn_values import Grower, Node, evaluated, taps_of
+from support.drawn_values import Node, evaluated, taps_of, without
 from support.padded import padded
 from support.reference import extreme
-from timetile import Field, Model, Scalar
+from timetile import Field, Model, Scalar, Series
 from timetile.dialects.temporal.boundary import Kind
 from timetile.frontend.boundaries import Boundary, FieldSide
 
@@ -28,16 +25,22 @@ Region = tuple[slice, ...]
 REACH = 2
 """The longest distance of a read."""
 
-SHAPES: dict[int, tuple[int, ...]] = {1: (71,), 2: (9, 41), 3: (6, 7, 37)}
-"""The largest arrays, by the number of axes."""
+WIDTH = 3 * REACH
+"""The longest distance of a read by a temporary of a temporary from the reader."""
+
+NEXT, PREV = ".next", ".prev"
+"""The ends of the names of other reads of a field: of its new value, and of a step earlier."""
+
+SERIES = "pulse"
+"""The name of the series of a step."""
+
+
+def field_of(name: str) -> str:
+    """The field of a read: of `u`, of `u.next` and of `u.prev`."""
+    return name.partition(".")[0]
+
 
 SCALARS = {"k": 0.37, "rate": -1.25}
-
-INTEGERS = (
-    ("int8",), ("int16",), ("int32",), ("int64",), ("uint8",), ("uint16",), ("uint32",),
-    ("uint64",), ("int8", "uint8"), ("int32", "uint16"), ("int64", "uint8"), ("bool", "int16"),
-)  # fmt: skip
-"""Types of integers that meet in one integer type."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class Assignment:
     target: str
     region: Region | None
     value: Node
+    turns: int = 1
+    """How often the assignment is repeated in a step."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +65,34 @@ class DrawnModel:
     sides: dict[str, tuple[tuple[FieldSide, FieldSide], ...]]
     """The sides of each field with a boundary other than `keep`."""
     assignments: tuple[Assignment, ...]
+    temporaries: dict[str, Node] = field(default_factory=dict[str, Node])
+    """Values of a step that other cells read, by name; each may read those before."""
+    has_series: bool = False
+
+    def value(self, made: Assignment) -> Node:
+        """The assigned value without temporaries."""
+        value = made.value
+        for name in reversed(self.temporaries):
+            value = without({name: self.temporaries[name]}, value)
+        return value
+
+    @property
+    def reads(self) -> list[str]:
+        """All reads by name."""
+        return [name for made in self.assignments for name, _ in taps_of(self.value(made))]
 
     @property
     def used(self) -> list[str]:
         """The fields of the step, in order."""
-        taps = [tap for made in self.assignments for tap in taps_of(made.value)]
-        names = {made.target for made in self.assignments} | {name for name, _ in taps}
+        names = {made.target for made in self.assignments} | set(map(field_of, self.reads))
         return [name for name in self.types if name in names]
+
+    def numbers(self, steps: int) -> dict[str, Any]:
+        """The numbers of a run: each is a number of float32."""
+        if not self.has_series:
+            return dict(SCALARS)
+        rng = np.random.default_rng(steps)
+        return {**SCALARS, SERIES: rng.integers(-16, 17, max(steps, 1)) / 8}
 
     def arrays(self, seed: int) -> dict[str, Array]:
         """Random arrays: integers of the whole range of their type, floats of both signs."""
@@ -86,15 +112,25 @@ class DrawnModel:
     def model(self) -> Model:
         """The step, for timetile."""
 
-        def step(**given: Any) -> None:
-            for made in self.assignments:
-                value = evaluated(made.value, Symbols(given))
-                if made.region is None:
-                    given[made.target].next = value
-                else:
-                    given[made.target].next[made.region] = value
+        def assign(made: Assignment, given: dict[str, Any]) -> None:
+            value = evaluated(made.value, Symbols(given))
+            if made.region is None:
+                given[made.target].next = value
+            else:
+                given[made.target].next[made.region] = value
 
-        return model_with(step, self.used, list(SCALARS), self.boundary)
+        def step(**given: Any) -> None:
+            for name, value in self.temporaries.items():
+                given[name] = timetile.temporary(evaluated(value, Symbols(given)))
+            for made in self.assignments:
+                if made.turns == 1:
+                    assign(made, given)
+                else:
+                    for _ in timetile.repeat(made.turns):
+                        assign(made, given)
+
+        series = [SERIES] if self.has_series else []
+        return model_with(step, self.used, list(SCALARS), self.boundary, series)
 
     def text(self) -> str:
         """The step as text."""
@@ -102,8 +138,21 @@ class DrawnModel:
             f"{name}: {kind}, {self.narrow.get(name, 'all axes')}, {self.sides.get(name)}"
             for name, kind in self.types.items()
         ]
-        lines += [f"{each.target}.next[{each.region}] = {each.value}" for each in self.assignments]
+        lines += [f"{name} = {value}" for name, value in self.temporaries.items()]
+        lines += [
+            f"{each.turns} times {each.target}.next[{each.region}] = {each.value}"
+            for each in self.assignments
+        ]
         return "\n".join([f"shape {self.shape}", *lines])
+
+    def with_needed_temporaries(self) -> DrawnModel:
+        """The step without temporaries that nothing reads."""
+        needed, left = dict[str, Node](), [made.value for made in self.assignments]
+        for name in reversed(self.temporaries):
+            if any(read == name for value in left for read, _ in taps_of(value)):
+                needed = {name: self.temporaries[name], **needed}
+                left.append(self.temporaries[name])
+        return replace(self, temporaries=needed)
 
     @property
     def boundary(self) -> Boundary:
@@ -121,15 +170,23 @@ class DrawnModel:
     def after(self, arrays: dict[str, Array], steps: int) -> dict[str, Array]:
         """The arrays after some steps, by NumPy."""
         now = dict(arrays)
+        before = {
+            name: arrays[field_of(name)] for name in sorted(set(self.reads)) if name.endswith(PREV)
+        }
+        numbers = self.numbers(steps)
+        made = [(each, self.value(each), self.box(each)) for each in self.assignments]
         with np.errstate(all="ignore"):
-            for _ in range(steps):
+            for step in range(steps):
                 new = {name: array.copy() for name, array in now.items()}
-                for made in self.assignments:
-                    box = self.box(made)
-                    value = evaluated(made.value, Cells(self, now, box))
-                    new[made.target][box] = np.asarray(value)
+                for each, value, box in made:
+                    for _ in range(each.turns):
+                        known = now | before | {name + NEXT: array for name, array in new.items()}
+                        cells = np.asarray(evaluated(value, Cells(self, known, box, numbers, step)))
+                        new[each.target] = new[each.target].copy()
+                        new[each.target][box] = cells
+                before = {name: now[field_of(name)] for name in before}
                 now = new
-        return now
+        return now | before
 
     def box(self, made: Assignment) -> Region:
         """The cells with a new value: all their reads lie in arrays, or in a boundary."""
@@ -137,10 +194,9 @@ class DrawnModel:
         for axis, size in enumerate(self.shape):
             region = slice(None) if made.region is None else made.region[axis]
             low, high, _ = region.indices(size)
-            for name, offset in taps_of(made.value):
-                below, above = self.sides.get(name, ((Kind.KEEP, Kind.KEEP),) * len(self.shape))[
-                    axis
-                ]
+            for name, offset in taps_of(self.value(made)):
+                keeps = ((Kind.KEEP, Kind.KEEP),) * len(self.shape)
+                below, above = self.sides.get(field_of(name), keeps)[axis]
                 distance = offset[axis]
                 if distance is not None and below is Kind.KEEP:
                     low = max(low, -distance)
@@ -155,11 +211,13 @@ def model_with(
     fields: Sequence[str],
     scalars: Sequence[str] = (),
     boundary: Boundary = "keep",
+    series: Sequence[str] = (),
 ) -> Model:
-    """A model of a function that takes any fields and scalars by name."""
+    """A model of a function that takes any fields, scalars and series by name."""
     plain = inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters = [inspect.Parameter(name, plain, annotation=Field) for name in fields]
     parameters += [inspect.Parameter(name, plain, annotation=Scalar) for name in scalars]
+    parameters += [inspect.Parameter(name, plain, annotation=Series) for name in series]
     step.__dict__["__signature__"] = inspect.Signature(parameters)
     return timetile.stencil(boundary=boundary)(step)
 
@@ -171,10 +229,19 @@ class Symbols:
         self.given = given
 
     def tap(self, name: str, offset: tuple[int | None, ...]) -> Any:
-        return self.given[name][offset]
+        read = self.given[field_of(name)]
+        if name.endswith(NEXT):
+            return read.next[offset]
+        return (read.prev if name.endswith(PREV) else read)[offset]
 
     def scalar(self, name: str) -> Any:
         return self.given[name]
+
+    def step(self) -> Any:
+        return timetile.step()
+
+    def series(self) -> Any:
+        return self.given[SERIES][0]
 
     def coordinate(self, axis: int, kind: str) -> Any:
         return timetile.coordinate(axis).astype(kind)
@@ -189,8 +256,22 @@ class Symbols:
 class Cells:
     """The reads and operations of a value, of the cells of a box at once."""
 
-    def __init__(self, model: DrawnModel, arrays: dict[str, Array], box: Region):
+    def __init__(
+        self,
+        model: DrawnModel,
+        arrays: dict[str, Array],
+        box: Region,
+        numbers: dict[str, Any],
+        number: int,
+    ):
         self.model, self.arrays, self.box = model, arrays, box
+        self.numbers, self.number = numbers, number
+
+    def step(self) -> Any:
+        return self.number
+
+    def series(self) -> Any:
+        return float(self.numbers[SERIES][self.number])
 
     def tap(self, name: str, offset: tuple[int | None, ...]) -> Any:
         array = self.arrays[name]
@@ -205,12 +286,12 @@ class Cells:
         keeps = ((0.0, 0.0),) * array.ndim
         sides = [
             tuple(0.0 if side is Kind.KEEP else side for side in pair)
-            for pair in self.model.sides.get(name, keeps)
+            for pair in self.model.sides.get(field_of(name), keeps)
         ]
-        around = padded(array, [(low, high) for low, high in sides], REACH, SCALARS)
+        around = padded(array, [(low, high) for low, high in sides], WIDTH, SCALARS)
         return around[
             tuple(
-                slice(REACH + (step or 0) + box.start, REACH + (step or 0) + box.stop)
+                slice(WIDTH + (step or 0) + box.start, WIDTH + (step or 0) + box.stop)
                 for step, box in zip(offset, self.box, strict=True)
             )
         ]
@@ -240,67 +321,3 @@ class Cells:
             both = np.asarray(first, kind), np.asarray(second, kind)
             return extreme(greatest=word == "maximum", skips_nan=False)(*both)
         return np.maximum(first, second) if word == "maximum" else np.minimum(first, second)
-
-
-def drawn_model(random: Random) -> DrawnModel:
-    """A step of one to three axes, and one to three assignments."""
-    rank = random.randint(1, 3)
-    shape = tuple(random.randint(5, largest) for largest in SHAPES[rank])
-    types: dict[str, str] = {"u": random.choice(("float32", "float64"))}
-    if random.random() < 0.3:
-        types["v"] = random.choice(("float32", "float64"))
-    if random.random() < 0.5:
-        types |= {f"n{k}": kind for k, kind in enumerate(random.choice(INTEGERS))}
-    if random.random() < 0.3:
-        types["mask"] = "bool"
-    narrow: dict[str, tuple[int, ...]] = {}
-    if rank > 1 and random.random() < 0.4:
-        axes = tuple(sorted(random.sample(range(rank), random.randint(1, rank - 1))))
-        types["profile"], narrow["profile"] = types["u"], axes
-    sides = {
-        name: tuple(drawn_sides(random, kind) for _ in shape)
-        for name, kind in types.items()
-        if name not in narrow and random.random() < 0.6
-    }
-    sides = {
-        name: pairs
-        for name, pairs in sides.items()
-        if any(side is not Kind.KEEP for pair in pairs for side in pair)
-    }
-    grower = Grower(random, rank, types, narrow, REACH, tuple(SCALARS))
-    assignments: list[Assignment] = []
-    for target in random.sample([name for name in types if name not in narrow], 1):
-        assignments.append(Assignment(target, None, grower.stored(types[target])))
-    for _ in range(random.choice((0, 0, 1, 2))):
-        target = random.choice([name for name in types if name not in narrow])
-        assignments.append(
-            Assignment(target, drawn_region(random, shape), grower.stored(types[target]))
-        )
-    found = DrawnModel(shape, types, narrow, sides, tuple(assignments))
-    reads = [tap for made in assignments for tap in taps_of(made.value)]
-    return found if any(name not in narrow for name, _ in reads) else drawn_model(random)
-
-
-def drawn_sides(random: Random, kind: str) -> tuple[FieldSide, FieldSide]:
-    """The sides of an axis: cells beyond an array of integers have a number of the type."""
-    if random.random() < 0.3:
-        return Kind.PERIODIC, Kind.PERIODIC
-    number = 1.0 if np.dtype(kind).kind != "f" else random.choice((0.0, 0.5, -0.0))
-    others: list[FieldSide] = [Kind.KEEP, Kind.MIRROR, Kind.REFLECT, number]
-    if np.dtype(kind).kind == "f":
-        others.append("rate")
-    return random.choice(others), random.choice(others)
-
-
-def drawn_region(random: Random, shape: tuple[int, ...]) -> Region:
-    """A box of cells, a row or a point away from the rim."""
-    region: list[slice] = []
-    for size in shape:
-        low = random.randint(0, size - 1)
-        if random.random() < 0.3:
-            region.append(slice(None))
-        elif random.random() < 0.5:
-            region.append(slice(low, low + 1))
-        else:
-            region.append(slice(low, random.randint(low + 1, size)))
-    return tuple(region)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, Protocol
 
@@ -35,6 +35,8 @@ class Around(Protocol):
 
     def tap(self, name: str, offset: Offset) -> Any: ...
     def scalar(self, name: str) -> Any: ...
+    def step(self) -> Any: ...
+    def series(self) -> Any: ...
     def coordinate(self, axis: int, kind: str) -> Any: ...
     def power(self, base: Any, exponent: int) -> Any: ...
     def extreme(self, word: str, first: Any, second: Any) -> Any: ...
@@ -48,6 +50,25 @@ def taps_of(node: Node) -> Iterator[tuple[str, Offset]]:
         yield from taps_of(operand)
 
 
+def moved(node: Node, distance: Offset) -> Node:
+    """The value of the cell at a distance."""
+    if node.word == "tap":
+        name, offset = node.given
+        there = tuple(
+            None if step is None else step + (far or 0)
+            for step, far in zip(offset, distance, strict=True)
+        )
+        return replace(node, given=(name, there))
+    return replace(node, operands=tuple(moved(operand, distance) for operand in node.operands))
+
+
+def without(temporaries: Mapping[str, Node], node: Node) -> Node:
+    """The value with each read of a temporary replaced by the temporary's value at that cell."""
+    if node.word == "tap" and node.given[0] in temporaries:
+        return moved(temporaries[node.given[0]], node.given[1])
+    return replace(node, operands=tuple(without(temporaries, operand) for operand in node.operands))
+
+
 def evaluated(node: Node, around: Around) -> Any:
     """A value as a symbol, or as an array of cells."""
     parts = [evaluated(operand, around) for operand in node.operands]
@@ -58,6 +79,10 @@ def evaluated(node: Node, around: Around) -> Any:
             return node.given
         case "scalar":
             return around.scalar(node.given)
+        case "step":
+            return around.step()
+        case "series":
+            return around.series()
         case "coordinate":
             return around.coordinate(*node.given)
         case "power":
@@ -130,7 +155,10 @@ class Grower:
         narrow: Mapping[str, tuple[int, ...]],
         reach: int,
         scalars: tuple[str, ...],
+        numbers: tuple[Node, ...] = (),
     ):
+        self.numbers = numbers
+        """Numbers that change from step to step."""
         self.random, self.rank, self.narrow = random, rank, narrow
         self.reach, self.scalars = reach, scalars
         kinds = {name: np.dtype(kind).kind for name, kind in types.items()}
@@ -149,6 +177,11 @@ class Grower:
         value = self.number(4)
         return Node("quotient", (value, value))
 
+    def read_new(self, name: str, end: str) -> None:
+        """Read the new values of a field from now on: by the field's name with an end."""
+        for names in (self.floats, self.whole, self.truth):
+            names[:] = [name + end if each == name else each for each in names]
+
     def tap(self, names: list[str]) -> Node:
         """A neighbour's cell."""
         name, far = self.random.choice(names), self.reach if self.random.random() < 0.3 else 1
@@ -164,6 +197,8 @@ class Grower:
 
     def plain_number(self) -> Node:
         """A number or a scalar, without a type of its own."""
+        if self.numbers and self.random.random() < 0.3:
+            return self.random.choice(self.numbers)
         if self.random.random() < 0.4:
             return Node("scalar", (), self.random.choice(self.scalars))
         return Node("number", (), self.random.choice((0.5, -1.25, 3.0, 2, -0.0, 0.1, 1e-3)))
@@ -192,6 +227,20 @@ class Grower:
             return Node(word, (first, self.number(depth - 1)))
         weighted = Node("*", (self.integer(depth - 1), Node("number", (), 0.01)))
         return Node("+", (first, weighted))
+
+    def temporary(self, depth: int) -> Node:
+        """A float of reads of floats; other cells may read the value."""
+        draw = self.random.random()
+        if depth == 0 or draw < 0.1:
+            return self.tap(self.floats)
+        first = self.temporary(depth - 1)
+        if draw < 0.5:
+            return Node(self.random.choice("+-*"), (first, self.temporary(depth - 1)))
+        if draw < 0.7:
+            return Node(self.random.choice("+-*"), (first, self.plain_number()))
+        if draw < 0.8:
+            return Node("quotient", (first, self.temporary(depth - 1)))
+        return Node(self.random.choice(("root", "floor", "absolute")), (first,))
 
     def integer(self, depth: int) -> Node:
         """An integer with the type of fields of integers, or of a coordinate."""

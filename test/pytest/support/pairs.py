@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from support.description import Program
 from support.drawn_cells import anything, program_of, sums
-from support.drawn_models import DrawnModel, drawn_model
+from support.drawn_models import DrawnModel
+from support.drawn_steps import drawn_model
 from support.generate import programs, schedules, travelling_sums
 from support.generate_bounds import programs_of_bounds, schedules_of_bounds
 from support.generate_roles import programs_of_any_roles

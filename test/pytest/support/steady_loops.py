@@ -96,7 +96,7 @@ def code_of(case: Case, depth: int | None = None, halos: Halos = "apart") -> Cod
     with model_alone():
         deepest = compiled.kernels.facts[0][0]
     schedule = loops_of(compiled.kernels.tiled)[0].decisions
-    interior, guarded = steady_loops(compiled.kernels.nvvm(deepest.name))
+    interior, guarded = steady_loops(compiled.kernels.hardware(deepest.name))
     wide = gcd(schedule.cells[-1], 4 // WORDS[case.element])
     narrow = gcd(wide, case.domain[-1] + 2 * case.radius)
     last = Geometry(kernel_named(compiled.kernels.tiled, deepest.name)).axes[-1]
