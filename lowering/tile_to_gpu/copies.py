@@ -97,7 +97,7 @@ def copy_cells(
             places[view] = copied_plane_at(step, shape, lag, view)
         index, plane = places[view]
         offset = plane + cells_between(code.geometry, shape, at)
-        index, mask = with_ordinary_cells(emit, code, ring, index, offset, mask)
+        index, mask = with_ordinary_cells(emit, code, ring, source, index, offset, mask)
         emit.add(simt.CopyAsyncOp(buffer, target, to, source, index, offset, size, mask))
     copy_pads(step, emit, ring, source, slot, lag)
 
@@ -106,6 +106,7 @@ def with_ordinary_cells(
     emit: Emitter,
     code: KernelCode,
     ring: PrefetchRing,
+    source: SSAValue,
     index: SSAValue,
     offset: int,
     mask: SSAValue | None,
@@ -114,9 +115,9 @@ def with_ordinary_cells(
     The index and the mask of a copy from `offset` cells behind the index. In a kernel with
     quotients or roots, threads without cells copy the field's cells nearest to the first updated
     ones: zeros in their place would be special operands, and every warp on the rim would compute
-    them slowly.
+    them slowly. Of a halo's buffer no updated cell is read, as the kernel may store to the buffer.
     """
-    if mask is None or not code.divides:
+    if mask is None or not code.divides or source is ring.halo:
         return index, mask
     width = ring.copies[0].width
     first = ring.shape.nearest(code.geometry.lower) // width * width
@@ -150,7 +151,7 @@ def copy_pads(
             moved = part.add_int(index, pad.distance)
         lies_in = pad_mask(variant, ring, number, pad)
         mask = part.all_of([lies_in, fetched_plane(step, part, shape, lag)])
-        moved, mask = with_ordinary_cells(part, variant.code, ring, moved, plane, mask)
+        moved, mask = with_ordinary_cells(part, variant.code, ring, source, moved, plane, mask)
         copy = simt.CopyAsyncOp(buffer, target, slot.offset, source, moved, plane, size, mask)
         part.add(copy)
         if pad.valid is not None:

@@ -123,3 +123,25 @@ def test_lanes_without_cells_read_a_divisor_of_few_cells_inside_it(depth: int):
 
     for found, right in zip(ends("simt", depth), ends("numpy", None), strict=True):
         assert found.tobytes() == right.tobytes()
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_lanes_without_cells_read_no_cell_that_other_threads_store(depth: int):
+    """
+    The buffer with the planes outside the bounds is the target, too: the interpreter reports a read
+    of a stored cell.
+    """
+
+    @timetile.stencil
+    def relaxed(v: timetile.Field) -> None:
+        for _ in timetile.repeat(2):
+            sum_ = 1 / (abs(v.next[0, 1, 0]) + 1) + v.next[1, 1, 1]
+            v.next[0:4, 2:3, 0:23] = sum_ + 0 * v[0, 0, 0]
+
+    v = np.random.default_rng(depth).random((5, 5, 24)).astype(np.float32)
+    executors: tuple[Executor, ...] = ("simt", "numpy")
+    found, right = (
+        relaxed.on(executor=executor, depth=depth, cache=False).advance({"v": v}, 2)["v"]
+        for executor in executors
+    )
+    assert found.tobytes() == right.tobytes()
