@@ -53,7 +53,11 @@ from timetile.lowering.tile_to_gpu.chunks import (
     place_stretch,
 )
 from timetile.lowering.tile_to_gpu.code import KernelCode
-from timetile.lowering.tile_to_gpu.loops import emit_variant
+from timetile.lowering.tile_to_gpu.loops import (
+    emit_both_variants,
+    emit_variant,
+    is_cell_by_cell,
+)
 from timetile.lowering.tile_to_gpu.message_buffers import launch_words, messages, tile_words
 from timetile.lowering.tile_to_gpu.placement import place_queues
 from timetile.lowering.tile_to_gpu.shared_memory import check_shared_memory
@@ -184,7 +188,7 @@ def emit_variants(code: KernelCode, emit: Emitter) -> None:
     unguarded = is_interior(inside, code.geometry, thread) if has_interior else None
     if unguarded is None:
         emit_guarded(code, inside)
-    else:
+    elif not emit_both_variants(code, inside, unguarded):
         interior, rim = Block(), Block()
         emit_variant(code, inside.into(interior), guarded=False)
         emit_guarded(code, inside.into(rim))
@@ -201,7 +205,7 @@ def emit_guarded(code: KernelCode, emit: Emitter) -> None:
     The variant with guards. Cells of a thread that reads memory run one after the other in loops:
     guards of several cells take too many registers, and few tiles run them.
     """
-    if not code.kernel.reads_memory or len(code.geometry.thread_positions) == 1:
+    if not is_cell_by_cell(code):
         emit_variant(code, emit, guarded=True)
         return
     blocks: list[Block] = []

@@ -23,7 +23,8 @@ predictive commoning (K. O'Brien, 1990), restricted to cases without an addition
    an operand the operation stays, to save a register. Readers of the result may follow in the next
    round.
 3. Before the loop the operation is done once. Consecutive loops hand the result on, as loops are
-   taken from the last to the first.
+   taken from the last to the first. Loops in a loop, which hand their values around, carry the
+   result together or not at all.
 
 The pass is a walk and no rewrite pattern: an operation and its counterpart stand in two turns of a
 loop, and a round carries what the round before left.
@@ -32,6 +33,7 @@ loop, and a round carries what the round before left.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
@@ -140,8 +142,12 @@ class CarryingLoop:
         place = self.places[operand]
         for after in self.after(operand):
             replace_results(after, self.loop.results[place])
-        self.loop.operands[FIRST_CARRIED + place] = self.first(op)
-        self.terminator.operands[place] = later.results[0]
+        self.begin_with(place, op, self.moved(op, self.loop.iter_args))
+        self.hand_on(op, later, operand)
+
+    def hand_on(self, op: Operation, later: Operation, operand: SSAValue) -> None:
+        """The loop's part of `carry`: each turn hands the later operation's result on."""
+        self.terminator.operands[self.places[operand]] = later.results[0]
         readers = [use.operation for use in op.results[0].uses]
         for known in (op, *readers):
             self.forget(known)
@@ -149,18 +155,147 @@ class CarryingLoop:
         for reader in readers:
             self.know(reader)
 
-    def first(self, op: Operation) -> SSAValue:
+    def begin_with(self, place: int, op: Operation, initial: Sequence[SSAValue]) -> None:
         """
-        The operation's result in the first turn, computed ahead of the loop; unset for an unset
-        operand.
+        Begin the carried value of a place with the operation on the `initial` operands, computed
+        ahead of the loop; unset for an unset operand.
         """
-        initial = self.moved(op, self.loop.iter_args)
         for value in initial:
             if isinstance(value.owner, simt.UnsetOp) and not isinstance(op, arith.SelectOp):
-                return value
+                self.loop.operands[FIRST_CARRIED + place] = value
+                return
         ahead = copied(op, initial)
         block_of(self.loop).insert_op_before(ahead, self.loop)
-        return ahead.results[0]
+        self.loop.operands[FIRST_CARRIED + place] = ahead.results[0]
+
+    def handed_to(self, value: SSAValue) -> SSAValue | None:
+        """
+        The value of the loop that takes a carried value after this loop: of the next loop, or of
+        the loop around. None for a value with another reader, or with several.
+        """
+        uses = list(self.loop.results[self.places[value]].uses)
+        if len(uses) != 1:
+            return None
+        reader, place = uses[0].operation, uses[0].index
+        if isinstance(reader, scf.ForOp):
+            return reader.body.block.args[1 + place - FIRST_CARRIED]
+        around = reader.parent_op()
+        if isinstance(reader, scf.YieldOp) and isinstance(around, scf.ForOp):
+            return around.body.block.args[1 + place]
+        return None
+
+
+@dataclass(frozen=True)
+class Carried:
+    """An operation of a loop, its counterpart a turn later, and the operand to be replaced."""
+
+    loop: CarryingLoop
+    op: Operation
+    later: Operation
+    operand: SSAValue
+    asked: Hashable
+    """The key of the operation on the loop's values."""
+
+    @property
+    def is_exchanged(self) -> bool:
+        """The operation or its counterpart is a difference with exchanged operands."""
+        moved = self.loop.moved(self.op, self.loop.terminator.operands)
+        keys = key_of(self.op, self.op.operands), key_of(self.later, self.later.operands)
+        return keys != (self.asked, key_of(self.op, moved))
+
+
+class CarryingNest:
+    """A loop around other loops, which hand their values to the next, and back to the first."""
+
+    def __init__(self, outer: scf.ForOp, inner: Sequence[scf.ForOp]):
+        self.outer = CarryingLoop(outer)
+        self.inner = [CarryingLoop(loop) for loop in inner]
+
+    def carry_cells(self) -> None:
+        """Carry results in place of operands, in all loops."""
+        first = self.inner[0]
+        for op in list(first.block.ops):
+            if not is_shared(op) or not all(map(first.is_ready, op.operands)):
+                continue
+            for operand in filter(first.places.__contains__, op.operands):
+                carried = self.carried(op, operand)
+                if carried is not None:
+                    self.carry(carried)
+                    break
+
+    def entered(self, value: SSAValue) -> SSAValue:
+        """The outer loop's value that enters the first inner loop as a carried value."""
+        first = self.inner[0]
+        return first.loop.iter_args[first.places[value]] if value in first.places else value
+
+    def carried(self, op: Operation, operand: SSAValue) -> list[Carried] | None:
+        """
+        What each loop carries, for an operation and an operand of the first; None if a loop has no
+        such operation or another reader of the operand.
+        """
+        found: list[Carried] = []
+        operands, target = list(op.operands), operand
+        for loop in self.inner:
+            own = find(loop.made, op, operands)
+            if own is None or not all(map(loop.is_ready, own.operands)):
+                return None
+            later = find(loop.made, own, loop.moved(own, loop.terminator.operands))
+            if later in (None, own) or operand.type != own.results[0].type:
+                return None
+            assert later is not None
+            if {use.operation for use in target.uses} != {own}:
+                return None
+            found.append(Carried(loop, own, later, target, key_of(op, operands)))
+            moved = [loop.handed_to(v) if v in loop.places else v for v in operands]
+            if None in moved:
+                return None
+            place = operands.index(target)
+            operands = [value for value in moved if value is not None]
+            target = operands[place]
+        if not self.is_closed(op, operand, operands):
+            return None
+        return found if keeps_signs(found) else None
+
+    def is_closed(self, op: Operation, operand: SSAValue, operands: Sequence[SSAValue]) -> bool:
+        """
+        The operands handed to the outer loop are the operation's own of the next turn, and nothing
+        else reads the operand there.
+        """
+        own = self.entered(operand)
+        if list(operands) != [self.entered(value) for value in op.operands]:
+            return False
+        if own not in self.outer.places or not own.has_one_use():
+            return False
+        return not self.outer.loop.results[self.outer.places[own]].uses
+
+    def carry(self, carried: Sequence[Carried]) -> None:
+        """Carry a result through all loops."""
+        first = carried[0]
+        own = self.entered(first.operand)
+        outer = self.outer.loop.iter_args
+        initial = [
+            outer[self.outer.places[value]] if value in self.outer.places else value
+            for value in map(self.entered, first.op.operands)
+        ]
+        self.outer.begin_with(self.outer.places[own], first.op, initial)
+        for each in carried:
+            each.loop.hand_on(each.op, each.later, each.operand)
+
+
+def keeps_signs(carried: Sequence[Carried]) -> bool:
+    """Whether no loop carries a difference with exchanged operands, or no sign matters."""
+    exchanged = any(each.is_exchanged for each in carried)
+    return not exchanged or all(only_magnitudes(each.op.results[0]) for each in carried)
+
+
+def loops_in(loop: scf.ForOp) -> list[scf.ForOp]:
+    """The loops in the body of a loop, in order."""
+    return [op for op in loop.body.block.ops if isinstance(op, scf.ForOp)]
+
+
+def is_nest(loop: scf.ForOp, inner: Sequence[scf.ForOp]) -> bool:
+    """Whether inner loops take values carried by a loop."""
+    return any(v.owner is loop.body.block for each in inner for v in each.iter_args)
 
 
 class CarryCellsPass(ModulePass):
@@ -172,4 +307,9 @@ class CarryCellsPass(ModulePass):
         for function in functions_of(op):
             loops = [inner for inner in function.walk() if isinstance(inner, scf.ForOp)]
             for loop in reversed(loops):
-                CarryingLoop(loop).carry_cells()
+                inner = loops_in(loop)
+                around = loop.parent_op()
+                if is_nest(loop, inner):
+                    CarryingNest(loop, inner).carry_cells()
+                elif not (isinstance(around, scf.ForOp) and is_nest(around, loops_in(around))):
+                    CarryingLoop(loop).carry_cells()

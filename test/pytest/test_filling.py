@@ -85,7 +85,7 @@ def test_filling_loops_make_one_level_more_each_and_store_nothing():
     ends = filling_loops(geometry)
     threads = program.kernels.threads(kernel.sym_name.data)
     loops = [op for op in threads.walk() if isinstance(op, scf.ForOp)]
-    # The loop over the columns of a chunk surrounds the three loops.
+    # Loops over the columns and over both parts of a chunk surround the others.
     innermost = [
         loop for loop in loops if not any(isinstance(op, scf.ForOp) for op in loop.body.walk())
     ]

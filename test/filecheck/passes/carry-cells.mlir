@@ -49,6 +49,87 @@
     "gpu.return"() : () -> ()
   }) {sym_name = "loops"} : () -> ()
 
+  // Two loops in a loop hand the planes to each other: both carry the difference, and it is computed once, ahead of all.
+  // CHECK-LABEL: ^bb0(%n: i32, %field: memref<4096xf64, 1 : i64>, %a: f64, %b: f64, %c: f64, %nest: f64):
+  // CHECK:         [[first:%[0-9]+]] = arith.subf %b, %a : f64
+  // CHECK-NEXT:    scf.for %t = %zero to %two step %one iter_args([[d:%[a-z0-9_]+]] = [[first]], [[v:%[a-z0-9_]+]] = %b)
+  // CHECK-NEXT:      [[d0:%[a-z0-9_]+]], [[v0:%[a-z0-9_]+]] = scf.for %i = %zero to %n step %one iter_args([[x:%[a-z0-9_]+]] = [[d]], {{.*}} = [[v]])
+  // CHECK-NEXT:        math.fma [[x]], [[x]], %c : f64
+  // CHECK-NEXT:        [[w:%[a-z0-9_]+]] = simt.load
+  // CHECK-NEXT:        [[e:%[a-z0-9_]+]] = arith.subf
+  // CHECK:             scf.yield [[e]], [[w]] : f64, f64
+  // CHECK:           [[d1:%[a-z0-9_]+]], [[v1:%[a-z0-9_]+]] = scf.for %j = %n to %m step %one iter_args([[x:%[a-z0-9_]+]] = [[d0]], {{.*}} = [[v0]])
+  // CHECK-NEXT:        math.fma [[x]], [[x]], %c : f64
+  // CHECK:             [[e:%[a-z0-9_]+]] = arith.subf
+  // CHECK:             scf.yield [[e]], {{.*}} : f64, f64
+  // CHECK:           scf.yield [[d1]], [[v1]] : f64, f64
+  "gpu.func"() <{function_type = (i32, memref<4096xf64, 1>, f64, f64, f64, f64) -> (), kernel}> ({
+  ^bb0(%n: i32, %field: memref<4096xf64, 1>, %a: f64, %b: f64, %c: f64, %nest: f64):
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %two = arith.constant 2 : i32
+    %m = arith.addi %n, %n : i32
+    %u2, %v2 = scf.for %t = %zero to %two step %one iter_args(%r = %a, %s = %b) -> (f64, f64) : i32 {
+      %u0, %v0 = scf.for %i = %zero to %n step %one iter_args(%u = %r, %v = %s) -> (f64, f64) : i32 {
+        %d = arith.subf %v, %u : f64
+        %p = math.fma %d, %d, %c : f64
+        %w = simt.load %field[%i + 0] : f64
+        %e = arith.subf %v, %w : f64
+        %q = math.fma %e, %e, %p : f64
+        simt.store %q to %field[%i + 0]
+        scf.yield %v, %w : f64, f64
+      }
+      %u1, %v1 = scf.for %j = %n to %m step %one iter_args(%x = %u0, %y = %v0) -> (f64, f64) : i32 {
+        %d = arith.subf %y, %x : f64
+        %p = math.fma %d, %d, %c : f64
+        %w = simt.load %field[%j + 0] : f64
+        %e = arith.subf %y, %w : f64
+        %q = math.fma %e, %e, %p : f64
+        simt.store %q to %field[%j + 0]
+        scf.yield %y, %w : f64, f64
+      }
+      scf.yield %u1, %v1 : f64, f64
+    }
+    "gpu.return"() : () -> ()
+  }) {sym_name = "nest"} : () -> ()
+
+  // One of two loops in a loop reads the plane itself: neither carries the difference.
+  // CHECK-LABEL: ^bb0(%n: i32, %field: memref<4096xf64, 1 : i64>, %a: f64, %b: f64, %c: f64, %read: f64):
+  // CHECK:         scf.for %t = %zero to %two step %one iter_args({{.*}} = %a, {{.*}} = %b)
+  // CHECK-NEXT:      scf.for %i = %zero to %n step %one iter_args([[u:%[a-z0-9]+]] = {{.*}}, [[v:%[a-z0-9]+]] = {{.*}})
+  // CHECK-NEXT:        arith.subf [[v]], [[u]] : f64
+  // CHECK:           scf.for %j = %n to %m step %one iter_args([[x:%[a-z0-9]+]] = {{.*}}, [[y:%[a-z0-9]+]] = {{.*}})
+  // CHECK-NEXT:        arith.subf [[y]], [[x]] : f64
+  "gpu.func"() <{function_type = (i32, memref<4096xf64, 1>, f64, f64, f64, f64) -> (), kernel}> ({
+  ^bb0(%n: i32, %field: memref<4096xf64, 1>, %a: f64, %b: f64, %c: f64, %read: f64):
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %two = arith.constant 2 : i32
+    %m = arith.addi %n, %n : i32
+    %u2, %v2 = scf.for %t = %zero to %two step %one iter_args(%r = %a, %s = %b) -> (f64, f64) : i32 {
+      %u0, %v0 = scf.for %i = %zero to %n step %one iter_args(%u = %r, %v = %s) -> (f64, f64) : i32 {
+        %d = arith.subf %v, %u : f64
+        %p = math.fma %d, %d, %c : f64
+        %w = simt.load %field[%i + 0] : f64
+        %e = arith.subf %v, %w : f64
+        %q = math.fma %e, %e, %p : f64
+        simt.store %q to %field[%i + 0]
+        scf.yield %v, %w : f64, f64
+      }
+      %u1, %v1 = scf.for %j = %n to %m step %one iter_args(%x = %u0, %y = %v0) -> (f64, f64) : i32 {
+        %d = arith.subf %y, %x : f64
+        %p = math.fma %d, %d, %x : f64
+        %w = simt.load %field[%j + 0] : f64
+        %e = arith.subf %y, %w : f64
+        %q = math.fma %e, %e, %p : f64
+        simt.store %q to %field[%j + 0]
+        scf.yield %y, %w : f64, f64
+      }
+      scf.yield %u1, %v1 : f64, f64
+    }
+    "gpu.return"() : () -> ()
+  }) {sym_name = "plane_is_read"} : () -> ()
+
   // After the loop the sign of the difference matters, and the loop's own is the other way round: nothing is carried.
   // CHECK-LABEL: ^bb0(%n: i32, %field: memref<4096xf64, 1 : i64>, %a: f64, %b: f64, %c: f64, %sign: f64):
   // CHECK:         [[u:%[a-z0-9]+]], [[v:%[a-z0-9]+]] = scf.for %i = %zero to %n step %one iter_args([[older:%[a-z0-9]+]] = %a, [[newer:%[a-z0-9]+]] = %b)
