@@ -54,11 +54,11 @@ def add_round_to_odd(a: Doubles, b: Doubles) -> Doubles:
     """a + b; for an inexact sum, the neighbour with an odd last bit."""
     total, error = two_sum(a, b)
     bits = total.view(np.int64)
-    even = (bits & 1) == 0
-    # Move towards the error: away from zero if total and error have equal signs.
-    step = np.where((error > 0) == (total > 0), 1, -1)
-    moved = (bits + np.where(even & (error != 0), step, 0)).view(np.float64)
-    return np.where(total == 0, total, moved)
+    # Move towards the error: away from zero if total and error have equal signs. A sum of 0 is
+    # exact.
+    step = ((error.view(np.int64) ^ bits) >> 63) | 1
+    moves = (error != 0) & ((bits & 1) == 0)
+    return (bits + step * moves).view(np.float64)
 
 
 def rounded_sum(a: Doubles, b: Doubles, c: Doubles) -> tuple[Doubles, Doubles]:
@@ -111,8 +111,10 @@ def fma64(a: Doubles, b: Doubles, c: Doubles) -> Doubles:
         largest = np.maximum(np.maximum(np.abs(a), np.abs(b)), np.maximum(np.abs(c), product))
         strange = ~((product > SAFE_LOW) & (largest < SAFE_HIGH))
         if np.count_nonzero(strange):
+            # Of a product with 0 nothing is strange.
             extreme = np.nonzero(strange & (a != 0) & (b != 0))[0]
-            result[extreme] = extreme_fma(a[extreme], b[extreme], c[extreme])
+            if extreme.size:
+                result[extreme] = extreme_fma(a[extreme], b[extreme], c[extreme])
     return result
 
 
@@ -158,7 +160,8 @@ def fma_up(
 
 def fma(a: Floats, b: Floats, c: Floats) -> Floats:
     """a * b + c with one rounding, element by element; all three of one element type."""
-    a, b, c = np.broadcast_arrays(a, b, c)
+    if not a.shape == b.shape == c.shape:
+        a, b, c = np.broadcast_arrays(a, b, c)
     shape = a.shape
     flat: list[NDArray[Any]] = [np.ascontiguousarray(x).reshape(-1) for x in (a, b, c)]
     if a.dtype == np.float32:

@@ -11,12 +11,12 @@ the plane must lie in the field.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.stencil import FieldType, IndexAttr, StencilBoundsAttr
+from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import SSAValue
 
 from timetile.dialects.syntax import field_bounds
@@ -43,31 +43,7 @@ from timetile.runtime.arithmetic.cells import Array, call, dtype_of
 from timetile.runtime.executors.homes import MarkedCells, PlaneError, make_homes
 from timetile.runtime.executors.numpy_loops import box_slices, cell_function, coordinates
 from timetile.runtime.executors.plane_images import PlaneImages
-
-
-def frame_of(kernel: KernelOp, boxes: dict[ApplyOp, StencilBoundsAttr]) -> StencilBoundsAttr:
-    """A box around all fields of a kernel and all cells tapped by its stages."""
-    frame = kernel.bounds
-    loads = [stage for stage in kernel.stages if isinstance(stage, LoadOp)]
-    narrow = {load.data for load in loads if load.axes is not None}
-    for argument in kernel.body.block.args:
-        if argument in narrow or argument.first_use is None:
-            continue
-        if isinstance(argument.type, FieldType):
-            frame |= field_bounds(argument)
-    for stage, box in boxes.items():
-        frame |= box
-        for tap in stage.tap_list:
-            frame |= box + IndexAttr.from_indices(*tap.offset)
-    for load in loads:
-        if load.data is not None and load.offset is not None and load.axes is None:
-            frame |= seen_from(field_bounds(load.data), load.offset)
-    return frame
-
-
-def seen_from(box: StencilBoundsAttr, offset: Sequence[int]) -> StencilBoundsAttr:
-    """The cells from which a box lies at an offset."""
-    return box + IndexAttr.from_indices(*(-distance for distance in offset))
+from timetile.runtime.executors.stage_reads import StageReads, frame_of, seen_from
 
 
 def reads_own_cells(load: LoadOp) -> bool:
@@ -93,7 +69,9 @@ class PlanesLaunch:
         self.stages, self.stream, self.bounds = kernel.stages, kernel.stream_axis, kernel.bounds
         self.rank = kernel.rank
         self.values: dict[SSAValue, Any] = dict(zip(kernel.body.block.args, arguments))
-        self.functions = {s: cell_function(s) for s in self.stages if isinstance(s, ApplyOp)}
+        applies = [stage for stage in self.stages if isinstance(stage, ApplyOp)]
+        self.functions = {stage: cell_function(stage) for stage in applies}
+        self.reads = {stage: StageReads.of(stage) for stage in applies}
         self.geometry = geometry = checked_geometry(kernel)
         self.homes, self.extents = make_homes(kernel), geometry.extents
         stored = geometry.cut_planes
@@ -101,6 +79,10 @@ class PlanesLaunch:
         self.steady = range(0) if self.stream is None else steady_steps(geometry)
         self.boxes = computed_boxes(kernel)
         self.frame = self.section(frame_of(kernel, self.boxes), 0)
+        self.shape = tuple(high - low for low, high in zip(self.frame.lb, self.frame.ub))
+        self.needed = {stage: self.needed_planes(stage) for stage in self.stages}
+        self.stored = {s: s.cells.bounds() for s in self.stages if isinstance(s, StoreOp)}
+        self.read_planes: dict[StageOp, list[tuple[FieldShape, int]]] = {}
         self.placed: dict[tuple[StencilBoundsAttr, tuple[int, ...]], tuple[slice, ...]] = {}
         self.placed_in_fields: dict[tuple[SSAValue, StencilBoundsAttr], tuple[slice, ...]] = {}
 
@@ -139,7 +121,8 @@ class PlanesLaunch:
         """Some cells of a box lie in a plane."""
         if self.stream is None:
             return True
-        return plane in range(tuple(box.lb)[self.stream], tuple(box.ub)[self.stream])
+        low, high = (side.array.data[self.stream].data for side in (box.lb, box.ub))
+        return low <= plane < high
 
     def section(self, box: StencilBoundsAttr, plane: int) -> StencilBoundsAttr:
         """A box one plane thick; the whole box without a streaming axis."""
@@ -152,40 +135,44 @@ class PlanesLaunch:
         """
         Where the cells of a box lie in the array of a plane, moved by an offset's in-plane part.
         """
-        if (box, tuple(offset)) not in self.placed:
+        # Boxes are hashed slowly: once a call.
+        key = box, tuple(offset)
+        slices = self.placed.get(key)
+        if slices is None:
             moved = list(offset) or [0] * len(box.lb)
             if self.stream is not None:
                 moved[self.stream] = 0
-            slices = box_slices(self.frame, self.section(box, 0), moved)
-            self.placed[box, tuple(offset)] = slices
-        return self.placed[box, tuple(offset)]
+            slices = self.placed[key] = box_slices(self.frame, self.section(box, 0), moved)
+        return slices
 
     def in_field(self, field: SSAValue, box: StencilBoundsAttr, plane: int) -> tuple[slice, ...]:
         """The place, in the array of a field, of the cells of a box in a plane."""
         bounds = field_bounds(field)
-        if (field, box) not in self.placed_in_fields:
+        key = field, box
+        places = self.placed_in_fields.get(key)
+        if places is None:
             zero = (0,) * len(bounds.lb)
-            self.placed_in_fields[field, box] = box_slices(bounds, box, zero)
-        places = self.placed_in_fields[field, box]
+            places = self.placed_in_fields[key] = box_slices(bounds, box, zero)
         if self.stream is None:
             return places
-        at = plane - tuple(bounds.lb)[self.stream]
+        at = plane - bounds.lb.array.data[self.stream].data
         return (*places[: self.stream], slice(at, at + 1), *places[self.stream + 1 :])
 
     def unset(self, queue: SSAValue) -> MarkedCells:
         """A plane without a set cell."""
-        shape = [high - low for low, high in zip(self.frame.lb, self.frame.ub)]
-        return MarkedCells.of(np.zeros(shape, dtype_of(queue_type(queue).element)), known=False)
+        return MarkedCells.of(
+            np.zeros(self.shape, dtype_of(queue_type(queue).element)), known=False
+        )
 
-    def is_needed(self, stage: StageOp, plane: int) -> bool:
-        """Some stored cell depends on a plane of the stage's results."""
+    def needed_planes(self, stage: StageOp) -> range | None:
+        """The planes of a stage's results on which stored cells depend; None without a stream."""
         if self.stream is None:
-            return True
+            return None
         stored = self.geometry.cut_planes
         extents = [self.extents[queue] for queue in stage.results if queue in self.extents]
         low = max((extent.low[self.stream] for extent in extents), default=0)
         high = max((extent.high[self.stream] for extent in extents), default=0)
-        return stored.start - low <= plane < stored.stop + high
+        return range(stored.start - low, stored.stop + high)
 
     # Stages.
 
@@ -200,7 +187,8 @@ class PlanesLaunch:
                 plane = step - stage.lag
             case ExchangeOp():
                 plane = step - queue_lag(stage.queue) - published_age(stage)
-        if not self.is_needed(stage, plane):
+        needed = self.needed[stage]
+        if needed is not None and plane not in needed:
             made = [self.unset(queue) for queue in stage.results]
         elif isinstance(stage, LoadOp):
             made = [self.load(stage, plane)]
@@ -235,21 +223,26 @@ class PlanesLaunch:
         """
         if step not in self.steady:
             return
+        if stage not in self.read_planes:
+            self.read_planes[stage] = list(dict.fromkeys(self.planes_read(stage)))
+        for shape, lag in self.read_planes[stage]:
+            self.check_plane(stage, shape, lag, step)
+
+    def planes_read(self, stage: StageOp) -> Iterator[tuple[FieldShape, int]]:
+        """The fields whose planes the threads of a stage may read, and how many steps back."""
         if isinstance(stage, LoadOp) and stage.axes is None:
             for field in stage.operands:
-                self.check_plane(stage, FieldShape.of(field), stage.lag, step)
-                self.check_plane(stage, FieldShape.of(field), stage.lag - stage.planes_ahead, step)
+                yield FieldShape.of(field), stage.lag
+                yield FieldShape.of(field), stage.lag - stage.planes_ahead
         if not isinstance(stage, ApplyOp):
             return
-        for tap in stage.tap_list:
-            queue = stage.queue_of(tap)
+        for _, queue, age in self.reads[stage].taps:
             source = queue.owner.queue if isinstance(queue.owner, ExchangeOp) else queue
-            lag, load = queue_lag(queue) + stage.age(tap), queue.owner
+            lag, load = queue_lag(queue) + age, queue.owner
             if (field := guarding_field(source)) is not None:
-                self.check_plane(stage, FieldShape.of(field), lag, step)
+                yield FieldShape.of(field), lag
             if isinstance(load, LoadOp) and load.axes is not None:
-                shape = FieldShape.loaded(load, self.rank)
-                self.check_plane(stage, shape, lag, step)
+                yield FieldShape.loaded(load, self.rank), lag
 
     def check_plane(
         self, stage: StageOp, shape: FieldShape, lag: int, step: int, *, stores: bool = False
@@ -338,39 +331,47 @@ class PlanesLaunch:
         A plane of each result: computed in the stage's box; outside the plane of `else`, or unset.
         """
         made = [self.unset(queue) for queue in stage.res]
-        for number, queue in enumerate(stage.outside):
-            made[number] = self.read(stage, queue, stage.lag - queue_lag(queue), step).copy()
+        reads = self.reads[stage]
+        for number, (queue, age) in enumerate(reads.outside):
+            made[number] = self.read(stage, queue, age, step).copy()
         box = self.boxes[stage]
         if not self.holds(box, plane):
             return made
         to = self.places(box)
         known, arguments = np.full(made[0].known[to].shape, True), list[Array]()
-        for tap in stage.tap_list:
-            data, are_set = self.tapped(stage, tap, box, plane, step)
+        for tap, queue, age in reads.taps:
+            if self.images is None:
+                cells, at = self.read(stage, queue, age, step), self.places(box, tap.offset)
+                data, are_set = cells.data[at], cells.known[at]
+            else:
+                data, are_set = self.imaged(self.images, stage, tap, box, plane, step)
             arguments.append(data)
             known &= are_set
-        for scalar in stage.scalars:
+        for scalar in reads.scalars:
             value = np.asarray(self.values[scalar], dtype_of(scalar.type))
             arguments.append(np.broadcast_to(value, known.shape))
         images = self.images
         placed = coordinates if images is None else images.coordinates
         # Most stages need no section, which takes as long as their arithmetic.
-        section = self.section(box, plane) if images is not None or stage.index_axes else box
-        arguments += [placed(section, axis) for axis in stage.index_axes]
+        section = self.section(box, plane) if images is not None or reads.axes else box
+        arguments += [placed(section, axis) for axis in reads.axes]
         for cells, result in zip(made, call(self.functions[stage], arguments)):
             cells.data[to], cells.known[to] = result, known
             if images is not None:
                 images.set_values(cells, section, to)
         return made
 
-    def tapped(
-        self, stage: ApplyOp, tap: Tap, box: StencilBoundsAttr, plane: int, step: int
+    def imaged(
+        self,
+        images: PlaneImages,
+        stage: ApplyOp,
+        tap: Tap,
+        box: StencilBoundsAttr,
+        plane: int,
+        step: int,
     ) -> tuple[Array, Array]:
-        """The cells that a tap reads from a box in a plane, and which are set."""
+        """The cells that a tap reads from a box in a plane, or images, and which are set."""
         queue, stream = stage.queue_of(tap), self.stream
-        if self.images is None:
-            cells, at = self.read(stage, queue, stage.age(tap), step), self.places(box, tap.offset)
-            return cells.data[at], cells.known[at]
 
         def plane_at(distance: int) -> MarkedCells:
             offset = list(tap.offset)
@@ -379,11 +380,11 @@ class PlanesLaunch:
             return self.read(stage, queue, stage.age(Tap(tap.operand, tuple(offset))), step)
 
         section = self.section(box, plane)
-        return self.images.tapped(section, self.frame, tap.offset, plane_at)
+        return images.tapped(section, self.frame, tap.offset, plane_at)
 
     def store(self, stage: StoreOp, step: int) -> None:
         """Write the cells inside the bounds of the newest plane to the field."""
-        plane, box = step - stage.lag, stage.cells.bounds()
+        plane, box = step - stage.lag, self.stored[stage]
         if not self.holds(self.bounds, plane):
             return
         self.check_plane(stage, FieldShape.of(stage.field), stage.lag, step, stores=True)

@@ -1,0 +1,58 @@
+"""What the stages of a kernel read, looked up once for all steps of a launch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.stencil import FieldType, IndexAttr, StencilBoundsAttr
+from xdsl.ir import SSAValue
+
+from timetile.dialects.syntax import field_bounds
+from timetile.dialects.taps import Tap
+from timetile.dialects.tile import ApplyOp, KernelOp, LoadOp, queue_lag
+
+
+@dataclass(frozen=True)
+class StageReads:
+    """What a stage reads in every step, looked up once: planes of queues with their ages."""
+
+    taps: tuple[tuple[Tap, SSAValue, int], ...]
+    outside: tuple[tuple[SSAValue, int], ...]
+    scalars: tuple[SSAValue, ...]
+    axes: tuple[int, ...]
+
+    @staticmethod
+    def of(stage: ApplyOp) -> StageReads:
+        """The reads of a stage."""
+        return StageReads(
+            tuple((tap, stage.queue_of(tap), stage.age(tap)) for tap in stage.tap_list),
+            tuple((queue, stage.lag - queue_lag(queue)) for queue in stage.outside),
+            tuple(stage.scalars),
+            stage.index_axes,
+        )
+
+
+def frame_of(kernel: KernelOp, boxes: dict[ApplyOp, StencilBoundsAttr]) -> StencilBoundsAttr:
+    """A box around all fields of a kernel and all cells tapped by its stages."""
+    frame = kernel.bounds
+    loads = [stage for stage in kernel.stages if isinstance(stage, LoadOp)]
+    narrow = {load.data for load in loads if load.axes is not None}
+    for argument in kernel.body.block.args:
+        if argument in narrow or argument.first_use is None:
+            continue
+        if isinstance(argument.type, FieldType):
+            frame |= field_bounds(argument)
+    for stage, box in boxes.items():
+        frame |= box
+        for tap in stage.tap_list:
+            frame |= box + IndexAttr.from_indices(*tap.offset)
+    for load in loads:
+        if load.data is not None and load.offset is not None and load.axes is None:
+            frame |= seen_from(field_bounds(load.data), load.offset)
+    return frame
+
+
+def seen_from(box: StencilBoundsAttr, offset: Sequence[int]) -> StencilBoundsAttr:
+    """The cells from which a box lies at an offset."""
+    return box + IndexAttr.from_indices(*(-distance for distance in offset))
