@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -78,8 +79,14 @@ class Case:
         return why_not_in_cell(op) is None
 
 
-def cases() -> Iterator[Case]:
-    """All operations but constants, in all combinations of types."""
+@cache
+def cases() -> tuple[Case, ...]:
+    """All operations but constants, in all combinations of types; found once for several files."""
+    return tuple(found_cases())
+
+
+def found_cases() -> Iterator[Case]:
+    """The operations and types that verify."""
     for operation, known in CELL_OPERATIONS.items():
         if operation is arith.ConstantOp:
             continue
