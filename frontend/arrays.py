@@ -26,8 +26,8 @@ def check_array(name: str, array: object) -> None:
         )
     if type_of(array).startswith("complex"):
         raise TypeError(
-            f"{name} has complex elements, and fields are of real numbers; pass the real and the "
-            "imaginary parts as two fields, a.real.copy() and a.imag.copy()"
+            f"{name} has complex elements, and a timetile.Field is of real numbers; declare {name} "
+            "as timetile.Complex"
         )
     if type_of(array) not in ARRAY_DTYPES:
         raise TypeError(

@@ -53,7 +53,7 @@ class Keeper:
         """The present state, with copies of the arrays that the step assigns."""
         found = self.run.state(self.given)
         for name in found:
-            if name.removesuffix(".prev") in self.run.step.written:
+            if name.removesuffix(".prev") in self.run.assigned:
                 found[name] = in_memory(found[name])
         return State(found, self.run.first + self.run.done, stopped=False)
 
@@ -74,7 +74,7 @@ class FileKeeper(Keeper):
 
     def write(self, state: State[Any]) -> None:
         """Append a state."""
-        self.file.add(state.steps, {name: state[name] for name in self.run.step.written})
+        self.file.add(state.steps, {name: state[name] for name in self.run.assigned})
 
     def __exit__(
         self,

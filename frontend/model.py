@@ -17,6 +17,7 @@ from timetile.frontend.batches import (
     check_no_batch,
     checked_batch,
 )
+from timetile.frontend.complex_arrays import ComplexRun, in_parts, user_names
 from timetile.frontend.field_types import ARRAY_DTYPES, DType, FieldTypes
 from timetile.frontend.keeping import keeper_of
 from timetile.frontend.module import module_of
@@ -248,7 +249,7 @@ class Model:
         run = self._run(state, steps, stream, scalars, checked_steps(first_step), batch)
         condition = None
         if until is not None:
-            condition = EndCondition(run, until, self._numbers, self.options)
+            condition = EndCondition(run.of_parts, until, self._numbers, self.options)
         with keeper_of(keep, run, state) as keeper:
             stopped = advanced_in_pieces(run, checked_steps(steps), every, condition, keeper.keep)
         self._held = run.spare()
@@ -293,7 +294,7 @@ class Model:
         """Give a RuntimeWarning for fields finite before a run and not afterwards."""
         fields = {
             name: after[name]
-            for name in self.step.written
+            for name in user_names(self.step, self.step.written)
             if is_numpy_array(after[name])
             and not is_finite(after[name])
             and is_finite(np.asarray(before[name]))
@@ -319,6 +320,22 @@ class Model:
         batch: object,
     ) -> StateRun:
         """A run of at most `steps` steps, numbered from `first` on, at its beginning."""
+        if self.step.pairs:
+            check_mapping(self.step, state)
+            parts = in_parts(self.step, state)
+            return ComplexRun(self._run_of(parts, steps, stream, scalars, first, batch), parts)
+        return self._run_of(state, steps, stream, scalars, first, batch)
+
+    def _run_of(
+        self,
+        state: Mapping[str, Any],
+        steps: object,
+        stream: Any,
+        scalars: Mapping[str, Any],
+        first: int,
+        batch: object,
+    ) -> StateRun:
+        """A run on real arrays."""
         given = state, steps, stream, scalars, first
         self._latest_batch = None
         if not checked_batch(batch):

@@ -80,6 +80,16 @@ class StateRun:
         self.reported = tuple(step.fields)
         """The fields of the state after the run."""
 
+    @property
+    def assigned(self) -> tuple[str, ...]:
+        """The fields with new values, by the names of the state."""
+        return self.step.written
+
+    @property
+    def of_parts(self) -> StateRun:
+        """The run on real arrays."""
+        return self
+
     def go(self, steps: int) -> None:
         """Advance by some steps."""
         values = [seen_by_program(array) for array in self.arrays.values()]

@@ -83,6 +83,7 @@ def joined(steps: Sequence[Step]) -> Step:
         edges={name: edges for step in steps for name, edges in step.edges.items()},
         series=(*series, *([STEP] if is_numbered else [])),
         aliases=parts.aliases,
+        pairs=tuple(dict.fromkeys(name for step in steps for name in step.pairs)),
         members=tuple((step.label, frozenset(step.fields)) for step in steps),
     )
     check_names_of(made, steps)
@@ -187,7 +188,7 @@ def check_together(first: Step, step: Step) -> None:
 
 def check_names_of(made: Step, steps: Sequence[Step]) -> None:
     """Raise ValueError for a name that is an array of one step, and a number of another."""
-    kinds = (set(made.fields), set(made.scalars), set(made.series))
+    kinds = (set(made.fields), set(made.scalars), set(made.series), set(made.pairs))
     for name in sorted({name for kind in kinds for name in kind}):
         if sum(name in kind for kind in kinds) < 2:
             continue
@@ -196,8 +197,13 @@ def check_names_of(made: Step, steps: Sequence[Step]) -> None:
         ]
         raise ValueError(
             f"{name} is of different kinds in {' and '.join(users)}; give each kind of argument "
-            "(Field, Scalar, Series) a name of its own"
+            "(Field, Complex, Scalar, Series) a name of its own"
         )
+
+
+def argument_names_of(step: Step) -> tuple[str, ...]:
+    """The names of all arguments of a step."""
+    return *step.fields, *step.pairs, *step.scalars, *step.series
 
 
 def check_fields(steps: Sequence[Step]) -> None:

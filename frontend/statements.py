@@ -29,8 +29,9 @@ Read = tuple[str, Time, int]
 
 
 def spelled(name: str) -> str:
-    """A Python name as an MLIR name, in ASCII letters: `λ` becomes `x3bb`."""
-    return "".join(letter if letter.isascii() else f"x{ord(letter):x}" for letter in name)
+    """A name of a step as an MLIR name, in ASCII letters: `λ` becomes `x3bb`."""
+    letters = (letter if letter.isascii() else f"x{ord(letter):x}" for letter in name)
+    return "".join(letters).replace(".", "_")
 
 
 def hint(buffer: Buffer) -> str:
@@ -69,10 +70,16 @@ class Group:
     repeated: RepeatedBody | None = None
 
     def takes(self, made: Assignment, box: Box) -> bool:
-        """Whether an assignment may join: its cells are those of the box, and none is read new."""
-        fields = {item.field for item in self.made if isinstance(item, Assignment)}
-        read = {name for name, level, _ in reads_of([made]) if level is Time.NEXT}
-        return box == self.box and made.field not in fields and not fields & read
+        """
+        Whether an assignment may join: its cells are those of the box, and it reads no new values
+        of the group. New values from before the group are read by all of the group.
+        """
+        versions = {item.field: item.version for item in self.made if isinstance(item, Assignment)}
+        reads_new = any(
+            level is Time.NEXT and name in versions and version >= versions[name]
+            for name, level, version in reads_of([made])
+        )
+        return box == self.box and made.field not in versions and not reads_new
 
 
 @dataclass

@@ -40,6 +40,8 @@ class Step:
     """Whether axis 0 is the index of a batch, with states that know nothing of each other."""
     members: tuple[tuple[str, frozenset[str]], ...] = ()
     """The label and the fields of each model of a sequence."""
+    pairs: tuple[str, ...] = ()
+    """The complex fields, each a pair of fields."""
 
     @property
     def statements(self) -> list[StepStatement]:

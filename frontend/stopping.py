@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from typing import Any, Protocol
 
 from timetile.dialects.temporal import Reduction
+from timetile.frontend.complex_fields import IMAG, REAL, Complex, field_of_part
 from timetile.frontend.errors import error
 from timetile.frontend.numbers import NumberKey, NumberProgram, number_program
 from timetile.frontend.options import Options
@@ -80,7 +81,7 @@ class EndCondition:
         self.names = list(inspect.signature(until).parameters)
         self.recorder = Recorder()
         step = run.step
-        known = (*step.fields, *step.scalars)
+        known = (*step.fields, *step.scalars, *step.pairs)
         if unknown := [name for name in self.names if name not in known]:
             raise TypeError(
                 f"until takes {', '.join(unknown)}, and {step.label} has {', '.join(known)}; name "
@@ -93,16 +94,20 @@ class EndCondition:
         self.recorder = Recorder(
             rank=step.rank, first=step.label, ended=True, axes=dict(step.fields)
         )
-        given = {
-            name: Field(self.recorder, name) if name in step.fields else Scalar(name)
-            for name in self.names
-        }
+        given = {name: self.symbol(name) for name in self.names}
         recording, ending = RECORDING.set(self.recorder), ENDING.set(self)
         try:
             return bool(self.until(**given))
         finally:
             ENDING.reset(ending)
             RECORDING.reset(recording)
+
+    def symbol(self, name: str) -> Field | Scalar | Complex:
+        """The symbol of an argument."""
+        if name in self.run.step.pairs:
+            parts = (field_of_part(name, part) for part in (REAL, IMAG))
+            return Complex(*(Field(self.recorder, part) for part in parts))
+        return Field(self.recorder, name) if name in self.run.step.fields else Scalar(name)
 
     def number(self, kind: Reduction, value: Value) -> Any:
         """The number of a kind, made of a value at all cells."""

@@ -10,6 +10,7 @@ from typing import Annotated, get_args, get_origin
 
 from timetile.frontend.boundaries import Boundary, edges_of
 from timetile.frontend.boxes import Reads, farthest_reads
+from timetile.frontend.complex_fields import IMAG, REAL, Complex, field_of_part
 from timetile.frontend.errors import (
     SourcePlace,
     StencilError,
@@ -41,10 +42,36 @@ TAKEN = {
 
 DECLARED = {
     name: kind
-    for kind in (Field, Scalar, Series)
+    for kind in (Field, Scalar, Series, Complex)
     for name in (kind.__name__, f"timetile.{kind.__name__}")
 }
 """Annotations as text, for step functions in modules without the names at run time."""
+
+
+Symbol = Field | Scalar | Series | Complex
+"""The symbol of an argument."""
+
+
+def fields_of(symbols: Mapping[str, Symbol]) -> list[str]:
+    """The fields among the arguments, both of a pair."""
+    found: list[str] = []
+    for name, symbol in symbols.items():
+        if isinstance(symbol, Complex):
+            found += [field_of_part(name, REAL), field_of_part(name, IMAG)]
+        elif isinstance(symbol, Field):
+            found.append(name)
+    return found
+
+
+def with_parts(boundary: Boundary, symbols: Mapping[str, Symbol]) -> Boundary:
+    """A boundary by fields, with both fields of a pair."""
+    if not isinstance(boundary, Mapping):
+        return boundary
+    found = dict(boundary)
+    for name in [name for name in found if isinstance(symbols.get(name), Complex)]:
+        both = found.pop(name)
+        found |= {field_of_part(name, REAL): both, field_of_part(name, IMAG): both}
+    return found
 
 
 def annotation_of(parameter: inspect.Parameter, function: Callable[..., object]) -> object:
@@ -65,9 +92,9 @@ def annotation_of(parameter: inspect.Parameter, function: Callable[..., object])
 
 def arguments_of(
     function: Callable[..., object], recorder: Recorder, place: SourcePlace
-) -> dict[str, Field | Scalar | Series]:
+) -> dict[str, Symbol]:
     """The symbols for the arguments of a step function."""
-    symbols: dict[str, Field | Scalar | Series] = {}
+    symbols: dict[str, Symbol] = {}
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
             raise StencilError(f"{name} is no plain argument; name each field and scalar", place)
@@ -83,6 +110,10 @@ def arguments_of(
         if kind is Field:
             symbols[name] = Field(recorder, name)
             recorder.names.append(name)
+        elif kind is Complex:
+            parts = [field_of_part(name, part) for part in (REAL, IMAG)]
+            symbols[name] = Complex(*(Field(recorder, part) for part in parts))
+            recorder.names += parts
         elif kind is Scalar:
             symbols[name] = Scalar(name)
         elif kind is Series:
@@ -98,7 +129,7 @@ def arguments_of(
 def called(
     function: Callable[..., object],
     recorder: Recorder,
-    symbols: Mapping[str, Field | Scalar | Series],
+    symbols: Mapping[str, Symbol],
     place: SourcePlace,
 ) -> None:
     """Call the step function. Wrong names and types in the function become a StencilError."""
@@ -152,16 +183,17 @@ def traced(function: Callable[..., object], reach: int | None, boundary: Boundar
     drawn = RandomNumbers(function)
     called(function, recorder, symbols, place)
     drawn.check(place)
-    fields = [name for name, symbol in symbols.items() if isinstance(symbol, Field)]
+    fields = fields_of(symbols)
+    pairs = tuple(name for name, symbol in symbols.items() if isinstance(symbol, Complex))
     check_closed(recorder)
-    check_types(recorder, function.__name__, symbols, place)
+    check_types(recorder, function.__name__, fields, place)
     if not recorder.assignments or recorder.rank is None:
         raise StencilError("the step assigns no new values; write u.next = ...", place)
     for made in recorder.assignments:
         recorder.axes.setdefault(made.field, tuple(range(recorder.rank)))
     scalars = tuple(name for name, symbol in symbols.items() if isinstance(symbol, Scalar))
     try:
-        edges = edges_of(boundary, recorder.rank, fields, scalars)
+        edges = edges_of(with_parts(boundary, symbols), recorder.rank, fields, scalars)
     except ValueError as problem:
         raise StencilError(str(problem), place) from None
     step = Step(
@@ -176,14 +208,13 @@ def traced(function: Callable[..., object], reach: int | None, boundary: Boundar
         edges,
         series_of(recorder, symbols),
         recorder.aliases,
+        pairs=pairs,
     )
     check(step, fields)
     return step
 
 
-def series_of(
-    recorder: Recorder, symbols: Mapping[str, Field | Scalar | Series]
-) -> tuple[str, ...]:
+def series_of(recorder: Recorder, symbols: Mapping[str, Symbol]) -> tuple[str, ...]:
     """The series of a step, and the number of the step if an assignment reads the number."""
     names = [name for name, symbol in symbols.items() if isinstance(symbol, Series)]
     read = {value.operation for value in walk([made.value for made in recorder.statements])}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from itertools import product
 
 from timetile.frontend.errors import SourcePlace, StencilError
@@ -11,10 +11,7 @@ from timetile.frontend.operations import Access, Time
 from timetile.frontend.steps import Step, walk
 from timetile.frontend.symbols import (
     Assignment,
-    Field,
     Recorder,
-    Scalar,
-    Series,
     StepStatement,
 )
 from timetile.frontend.typed_values import TypedStep
@@ -29,7 +26,7 @@ MANY_FIELDS = 4
 def check_types(
     recorder: Recorder,
     name: str,
-    symbols: Mapping[str, Field | Scalar | Series],
+    fields: Sequence[str],
     place: SourcePlace,
 ) -> None:
     """
@@ -37,7 +34,7 @@ def check_types(
     of floats. A statement with many fields of several types is checked in a call.
     """
     step = Step(
-        name, place, recorder.rank or 1, dict.fromkeys(symbols, ()), (), tuple(recorder.statements),
+        name, place, recorder.rank or 1, dict.fromkeys(fields, ()), (), tuple(recorder.statements),
         frozenset(), None,
     )  # fmt: skip
     wrong: StencilError | None = None

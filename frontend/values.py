@@ -45,6 +45,12 @@ MOST_INTEGER = 2**63 - 1
 CHOICE = "write timetile.where(condition, a, b)"
 
 
+class NotReal:
+    """A value of a cell that is no real number, with operators of its own."""
+
+    __slots__ = ()
+
+
 class Value:
     """
     A number for every cell: from an index into a field, a scalar argument, a coordinate, or
@@ -244,6 +250,12 @@ def lifted(value: object) -> Value:
         return constant(cast("float", value))
     if is_numpy_array(value) and value.ndim == 0:
         return lifted(value[()])
+    if isinstance(value, NotReal | complex | np.complexfloating):
+        raise error(
+            "the value is complex, and a real number is needed here; take a.real or a.imag, "
+            "declare an assigned field as timetile.Complex, and write a complex number beside a "
+            "complex value"
+        )
     name = type(value).__name__
     if name in ("Field", "Level", "Next"):
         raise error("a field has a value at each cell; write the cell: u[0, 0] is the cell's own")
@@ -286,7 +298,12 @@ TWO_OPERANDS = {*COMPARISONS, *LOGIC, *SAME, *WHOLE, *FLOATS} - ONE_OPERAND - {"
 
 
 def made(name: str, *given: object) -> Value:
-    """The result of an operation on operands. Raises StencilError for an unknown operation."""
+    """
+    The result of an operation on operands; NotImplemented beside a complex value, which has the
+    operation. Raises StencilError for an unknown operation.
+    """
+    if any(isinstance(value, NotReal) for value in given):
+        return cast("Value", NotImplemented)
     operands = [lifted(value) for value in given]
     if name not in KNOWN or (name in TWO_OPERANDS) != (len(operands) == 2):
         way_out = HINTS.get(name, f"it with {', '.join(NUMPY_FUNCTIONS)}")

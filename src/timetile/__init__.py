@@ -26,6 +26,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from timetile import devito as devito
     from timetile.frontend.boundaries import value as value
+    from timetile.frontend.complex_fields import Complex as Complex
+    from timetile.frontend.complex_fields import ComplexValue as ComplexValue
     from timetile.frontend.errors import StencilError as StencilError
     from timetile.frontend.functions import coordinate as coordinate
     from timetile.frontend.functions import extent as extent
@@ -54,6 +56,8 @@ __version__ = "0.1.0"
 __all__ = [
     "CompileError",
     "CompiledProgram",
+    "Complex",
+    "ComplexValue",
     "Field",
     "Model",
     "RunResult",
@@ -84,6 +88,8 @@ __all__ = [
 _HOME = {
     "CompileError": "timetile.passes.diagnostics",
     "CompiledProgram": "timetile.runtime.program.compiled_program",
+    "Complex": "timetile.frontend.complex_fields",
+    "ComplexValue": "timetile.frontend.complex_fields",
     "Field": "timetile.frontend.symbols",
     "Model": "timetile.frontend.model",
     "RunResult": "timetile.runtime.program.compiled_program",

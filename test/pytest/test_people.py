@@ -139,12 +139,12 @@ def test_numbers_drawn_before_are_taken():
     assert timetile.stencil(scaled).advance({"u": np.ones(8)}, steps=1)["u"][3] == factor
 
 
-def test_complex_arrays_are_told_to_become_two_fields():
+def test_complex_arrays_of_real_fields_are_refused():
     with pytest.raises(TypeError) as caught:
         wave.advance({"u": np.zeros((8, 8), complex)})
     assert str(caught.value) == (
-        "u has complex elements, and fields are of real numbers; pass the real and the imaginary "
-        "parts as two fields, a.real.copy() and a.imag.copy()"
+        "u has complex elements, and a timetile.Field is of real numbers; declare u as "
+        "timetile.Complex"
     )
 
 

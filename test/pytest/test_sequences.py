@@ -210,8 +210,8 @@ WRONG: list[tuple[Sequence[Any], type[Exception], str]] = [
     ),
     (
         (carried, other_kind), ValueError,
-        "u is of different kinds in {0} and {1}; give each kind of argument (Field, Scalar, "
-        "Series) a name of its own",
+        "u is of different kinds in {0} and {1}; give each kind of argument (Field, "
+        "Complex, Scalar, Series) a name of its own",
     ),
     (
         (carried, profiled), ValueError,

@@ -99,7 +99,12 @@ WRONG_LINES: list[tuple[str, str, str]] = [
         "an array of shape (3,) is no number of a cell; take one number, as w[0], or pass "
         "different numbers for cells as a timetile.Field",
     ),
-    ("u.next = 2j * u[0]", "2j * u[0]", f"a complex{NO_NUMBER}"),
+    (
+        "u.next = 2j * u[0]",
+        "2j * u[0]",
+        "the value is complex, and a real number is needed here; take a.real or a.imag, declare an "
+        "assigned field as timetile.Complex, and write a complex number beside a complex value",
+    ),
     (
         "u.next = u[0] * v",
         "u[0] * v",
