@@ -197,10 +197,8 @@ def has_values(step: StepScope) -> bool:
     return beyond is not None and any(not isinstance(kind, Kind) for kind in beyond.kinds)
 
 
-def loaded_with_values(step: StepScope, queue: QueuePlan, plane: Plane) -> Plane:
-    """A loaded plane, with numbers beyond sides with a value."""
-    if not has_values(step) or not isinstance(queue.value.owner, LoadOp):
-        return plane
+def plane_with_values(step: StepScope, queue: QueuePlan, plane: Plane) -> Plane:
+    """A new plane, with numbers beyond sides with a value."""
     reach = step.code.halos[queue.value].reach
     return {
         at: with_values(
@@ -208,6 +206,13 @@ def loaded_with_values(step: StepScope, queue: QueuePlan, plane: Plane) -> Plane
         )
         for at, cell in plane.items()
     }
+
+
+def loaded_with_values(step: StepScope, queue: QueuePlan, plane: Plane) -> Plane:
+    """A loaded plane, with numbers beyond sides with a value."""
+    if not has_values(step) or not isinstance(queue.value.owner, LoadOp):
+        return plane
+    return plane_with_values(step, queue, plane)
 
 
 def is_read_from_copies(queue: QueuePlan, age: int) -> bool:

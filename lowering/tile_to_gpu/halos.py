@@ -12,7 +12,12 @@ from xdsl.ir import SSAValue
 
 from timetile.dialects import simt
 from timetile.dialects.syntax import element_type
-from timetile.lowering.tile_to_gpu.beyond import crossed_sides
+from timetile.lowering.tile_to_gpu.beyond import (
+    crossed_sides,
+    has_values,
+    plane_with_values,
+    with_values,
+)
 from timetile.lowering.tile_to_gpu.fields import (
     cell_at,
     in_field,
@@ -141,10 +146,12 @@ def replaced(
         return value
     index, offset = cell_at(step, guard.shape, queue.lag + age, at, step.code.thread)
     element = element_type(guard.field)
-    (step.overridden[key],) = override_cells(
-        step.emit, [value], element, guard.buffer, index, offset, mask
-    )
-    return step.overridden[key]
+    (cell,) = override_cells(step.emit, [value], element, guard.buffer, index, offset, mask)
+    if has_values(step):
+        # The buffer has no cell beyond a side with a value.
+        cell = with_values(step, queue.lag + age, at, element, cell, sides)
+    step.overridden[key] = cell
+    return cell
 
 
 def older_cell(step: StepScope, queue: QueuePlan, older: OlderLevel, at: Position) -> SSAValue:
@@ -316,7 +323,7 @@ def along_stream(step: StepScope, number: int, queue: QueuePlan, plane: Plane) -
             element = element_type(guard.field)
             found = override_cells(step.emit, own, element, guard.buffer, index, offset, mask)
             replacing.update(zip(group, found))
-    return replacing
+    return plane_with_values(step, queue, replacing) if has_values(step) else replacing
 
 
 def is_copied(step: StepScope, queue: QueuePlan) -> bool:

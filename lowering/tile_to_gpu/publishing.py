@@ -22,7 +22,7 @@ from timetile.lowering.tile_to_gpu.queues import (
     RimPlanes,
     SharedPlane,
 )
-from timetile.lowering.tile_to_gpu.reading import rows_of
+from timetile.lowering.tile_to_gpu.reading import own_plane, rows_of
 from timetile.lowering.tile_to_gpu.rings import add_offsets
 from timetile.lowering.tile_to_gpu.scopes import StepScope, StreamStep, step_number
 from timetile.passes.analysis.geometry.plane_geometry import Row, vector_cells
@@ -52,12 +52,12 @@ def publish(step: StepScope, number: int, exchange: ExchangePlan) -> None:
             rows = edge_rows(step, published.rim)
             send_rows(step, published.rim, rows_of(step, source, exchange.hold, rows))
         case PublishedPlane():
-            plane = step.planes(source)[exchange.hold]
+            plane = own_plane(step, source, exchange.hold)
             step.mark(number, 0)
             write_plane(step, published.plane, plane, 0)
             send_rows(step, published.rim, plane)
         case EdgeBuffer():
-            plane, slot = step.planes(source)[exchange.hold], step.slot(published.ring, 0)
+            plane, slot = own_plane(step, source, exchange.hold), step.slot(published.ring, 0)
             index = add_offsets(step.emit, published.own, slot.index)
             write = publish_rows if published.edges.along_rows else publish_cells
             write(step, number, plane, EdgeSlot(published, index, slot.offset))

@@ -45,12 +45,17 @@ def raw(step: StepScope, queue: QueuePlan, age: int, at: Position) -> SSAValue:
     if queue.shared is not None:
         own = own_cell(step, step.planes(queue)[:1], age, at)
         return from_ring(step, queue, queue.shared, age, at) if own is None else own
-    if age and (copies := copies_of(step, queue)) is not None:
-        return of_lane(step, older_copy(step, queue, copies, age), at)
-    if at[:-1] not in step.code.rows:
+    older = age > 0 and copies_of(step, queue) is not None
+    if not older and at[:-1] not in step.code.rows:
         # The row lies beyond the tile, where the neighbouring tile stores the cells.
         return step.emit.add(simt.UnsetOp(queue.element)).result
-    return of_lane(step, step.planes(queue)[age], at)
+    return of_lane(step, own_plane(step, queue, age), at)
+
+
+def own_plane(step: StepScope, queue: QueuePlan, age: int) -> Plane:
+    """The thread's own cells of a plane of some age, from registers or from a ring of copies."""
+    copies = copies_of(step, queue) if age else None
+    return step.planes(queue)[age] if copies is None else older_copy(step, queue, copies, age)
 
 
 def copies_of(step: StepScope, queue: QueuePlan) -> PrefetchRing | None:

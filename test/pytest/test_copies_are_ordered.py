@@ -16,7 +16,7 @@ from support.compare import assert_as_unfused
 from support.description import Box, Buffer, Program, Store, Update, random_inputs
 from support.expressions import Offset, Tap
 from support.programs import program_text
-from support.schedules import Schedule, block_plane
+from support.schedules import Schedule, block_plane, block_row
 from timetile.dialects.tile import (
     Addressing,
     KernelOp,
@@ -100,6 +100,27 @@ def test_either_order_of_a_copy_is_needed(
     with pytest.raises(SimtError, match=r"without a synchronisation between|never set"):
         for places in PLACES:
             run(two_fields(*places), BARRIERS, executor)
+
+
+@pytest.mark.parametrize("executor", ["planes", "simt", "ptx"])
+def test_a_warp_hands_on_an_older_plane_of_its_copies(executor: Executor):
+    """The plane that other warps wait for is a step old, in the copies of a coefficient."""
+    inner = Box.of((13, 30))
+    bounds = inner.grown((1, 1), (1, 1))
+    coefficient = Tap("k", (1, 0)) * 0.4 + Tap("k", (0, 1)) * 0.5
+    cell = Tap("u", (0, 0)) * 0.3 + Tap("u", (0, -1)) * 0.2 + coefficient
+    buffers = tuple(Buffer(name, bounds, "f64") for name in "uvk")
+    program = Program(
+        "f64", buffers, ("u", "v"), (1, 0), (Update((cell,), (Store(0, "v", inner),)),)
+    )
+    schedule = Schedule("copies", block_row(1), Buffering(ahead=3), streaming=None, planes=5)
+    compiled = timetile.compile(
+        program_text(program), executor=executor, passes=schedule.passes(3), fp_contract="off",
+        cache=False, halos="common",
+    )  # fmt: skip
+    assert "home #tile.copies" in str(compiled.kernels.tiled)
+    inputs = random_inputs(program, 5, common_halos=True)
+    assert_as_unfused(compiled, program, inputs, 7, executor)
 
 
 RINGS = [

@@ -5,6 +5,7 @@ boundaries have the bits of `numpy.pad`, level by level.
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -173,6 +174,30 @@ def check_wave(
         new = u.copy()
         new[inside] = (1.9 * u - 0.9 * old + c * around * row + place)[inside]
         u, old = new, u
+    assert np.array_equal(found, u)
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("order", list(permutations(range(3))), ids=str)
+def test_a_number_decides_beyond_a_kept_edge(order: tuple[int, int, int], executor: Executor):
+    """A tap beyond a side with a number, beside the kept cells of another axis, at every level."""
+    kinds: tuple[Boundary, ...] = ("periodic", value(0.5), "keep")
+    tap = tuple((1, -1, 1)[kind] for kind in order)
+
+    @timetile.stencil(boundary=tuple(kinds[kind] for kind in order))
+    def step(u: Field):
+        u.next = 0.5 * u[tap] + 0.125
+
+    u = noise(*((5, 5, 30)[kind] for kind in order))
+    model = step.on(executor=executor, depth=3, fp_contract="off", cache=False)
+    found = model.advance({"u": u}, steps=5)["u"]
+    for _ in range(5):
+        p = np.moveaxis(u, np.argsort(order), range(3))
+        p = np.pad(np.pad(p, ((0, 1), (0, 0), (0, 0)), "wrap"), ((0, 0), (1, 0), (0, 0)),
+                   constant_values=0.5)  # fmt: skip
+        u = u.copy()
+        kept = np.moveaxis(u, np.argsort(order), range(3))
+        kept[:, :, :-1] = 0.5 * p[1:, :-1, 1:] + 0.125
     assert np.array_equal(found, u)
 
 
