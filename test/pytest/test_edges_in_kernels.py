@@ -250,6 +250,34 @@ def test_a_mirror_needs_no_read_on_its_other_side(executor: Executor):
     assert np.array_equal(found, u)
 
 
+@pytest.mark.covering
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("schedule", PLANES, ids=named)
+@pytest.mark.parametrize("ahead", [1, -1])
+def test_images_in_other_planes_are_handed_on_in_time(
+    ahead: int, schedule: Schedule, executor: Executor
+):
+    """A tap of other warps looks along the stream one way, and its image the other way."""
+
+    @timetile.stencil(boundary=(("reflect", "reflect"), "mirror", "periodic"))
+    def step(u: Field):
+        u.next = 0.5 * u[-ahead, 1, -1] + 0.25 * u[-ahead, -1, 0] + 0.2 * u[ahead, 0, -1]
+
+    start = noise(5, 7, 34)
+    program = timetile.compile(
+        step.module(start.shape), executor=executor, passes=schedule.passes(2), cache=False,
+        fp_contract="off", halos="common",
+    )  # fmt: skip
+    arrays, u = [start.copy(), start.copy()], start
+    program(*arrays, 5)
+    for _ in range(5):
+        p = padded(u, ((R, R), (M, M), (P, P)), 1, {})[::ahead]
+        here, there = p[:-2], p[2:]
+        new = 0.5 * here[:, 2:, :-2] + 0.25 * here[:, :-2, 1:-1] + 0.2 * there[:, 1:-1, :-2]
+        u = new[::ahead]
+    assert np.array_equal(arrays[1], u)
+
+
 @st.composite
 def edge_cases(draw: st.DrawFn) -> tuple[EdgeCase, tuple[int, ...], int]:
     """A boundary of one to three axes, small sizes, and a depth."""

@@ -1,8 +1,8 @@
 """Computes the lags of a kernel's queues. No other file computes lags.
 
 A queue with lag L holds, at stream step i, planes up to i - L. An apply waits for the newest plane
-tapped by the apply: its lag is the longest path over the stages. A load takes the largest lag that
-its readers allow: no plane is kept longer than needed.
+tapped by the apply, or read as an image behind a mirror: its lag is the longest path over the
+stages. A load takes the largest lag that its readers allow: no plane is kept longer than needed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
+from timetile.dialects.taps import Tap
 from timetile.dialects.tile import (
     ApplyOp,
     ExchangeOp,
@@ -23,6 +24,21 @@ from timetile.dialects.tile import (
     queue_type,
     taps_of,
 )
+from timetile.passes.analysis.edges import images_of
+
+
+def distances(stage: ApplyOp, tap: Tap, stream: int) -> list[int]:
+    """The offsets of a tap along the streaming axis: its own, and of images behind a mirror."""
+    own = tap.offset[stream]
+    return [own, *(image for _, image in images_of(own, stage.kernel.sides(stream)))]
+
+
+def ages(stage: ApplyOp, tap: Tap, stream: int | None) -> list[int]:
+    """The ages of the planes read by a tap: of its own, and of images behind a mirror."""
+    age = stage.age(tap)
+    if stream is None:
+        return [age]
+    return [age + tap.offset[stream] - other for other in distances(stage, tap, stream)]
 
 
 def reads(
@@ -34,7 +50,8 @@ def reads(
     """
     if isinstance(stage, ApplyOp):
         for tap in stage.tap_list:
-            yield stage.queue_of(tap), 0 if stream is None else tap.offset[stream]
+            for offset in [0] if stream is None else distances(stage, tap, stream):
+                yield stage.queue_of(tap), offset
         for queue in stage.outside:
             yield queue, 0
     else:

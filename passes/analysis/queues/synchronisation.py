@@ -37,6 +37,7 @@ from timetile.dialects.tile import (
 )
 from timetile.dialects.verified import maker_of
 from timetile.passes.analysis.placed import home_of, layout_of
+from timetile.passes.analysis.queues.lags import ages
 from timetile.passes.analysis.queues.storage import ring_window
 
 
@@ -162,23 +163,37 @@ def collect_orders(kernel: KernelOp, *, within_warps: bool = False) -> list[Acce
                 moved = any(tap.offset[axis] for axis in kernel.plane_axes)
                 if not moved or stays_in_warp(kernel, queue) != within_warps:
                     continue
-                distance = stage.age(tap)
                 inner = exchange is None or reads_in_inner_rows(kernel, exchange, tap)
-                if exchange is not None:
-                    distance += exchange.delay.data
-                    if exchange.publishes_copies:
-                        distance += exchange.hold
-                        orders += copy_orders(exchange, position, reader, distance, inner=inner)
-                        continue
-                    if lives_in_ring(exchange.queue):
-                        # Readers read the ring, with the rows sent by neighbouring blocks around.
-                        distance, queue = distance + exchange.hold, exchange.queue
-                orders.append(AccessOrder(position[queue], reader, distance))
-                if stream is None:
-                    continue
-                writer, slots = next_writer(queue, position, stream)
-                orders.append(AccessOrder(reader, writer, slots - distance, inner))
+                for age in ages(stage, tap, stream):
+                    orders += orders_of_read(kernel, position, reader, queue, age, inner=inner)
     return orders
+
+
+def orders_of_read(
+    kernel: KernelOp,
+    position: dict[SSAValue, int],
+    reader: int,
+    queue: SSAValue,
+    age: int,
+    *,
+    inner: bool,
+) -> list[AccessOrder]:
+    """The orders of a reader of a plane of some age that other threads write."""
+    exchange = queue.owner if isinstance(queue.owner, ExchangeOp) else None
+    distance = age
+    if exchange is not None:
+        distance += exchange.delay.data
+        if exchange.publishes_copies:
+            distance += exchange.hold
+            return copy_orders(exchange, position, reader, distance, inner=inner)
+        if lives_in_ring(exchange.queue):
+            # Readers read the ring, with the rows sent by neighbouring blocks around.
+            distance, queue = distance + exchange.hold, exchange.queue
+    written = AccessOrder(position[queue], reader, distance)
+    if kernel.stream_axis is None:
+        return [written]
+    writer, slots = next_writer(queue, position, kernel.stream_axis)
+    return [written, AccessOrder(reader, writer, slots - distance, inner)]
 
 
 def ring_of(queue: SSAValue) -> SharedAttr:
