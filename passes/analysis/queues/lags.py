@@ -29,8 +29,10 @@ from timetile.passes.analysis.edges import images_of
 
 def distances(stage: ApplyOp, tap: Tap, stream: int) -> list[int]:
     """The offsets of a tap along the streaming axis: its own, and of images behind a mirror."""
-    own = tap.offset[stream]
-    return [own, *(image for _, image in images_of(own, stage.kernel.sides(stream)))]
+    own, kernel = tap.offset[stream], stage.kernel
+    if kernel.beyond is None:
+        return [own]
+    return [own, *(image for _, image in images_of(own, kernel.sides(stream)))]
 
 
 def ages(stage: ApplyOp, tap: Tap, stream: int | None) -> list[int]:
