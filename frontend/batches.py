@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -13,7 +14,7 @@ from timetile.frontend.batched_steps import Batching
 from timetile.frontend.field_types import computing_type
 from timetile.frontend.functions import STEP
 from timetile.frontend.operations import Time
-from timetile.frontend.runs import ProgramMaker, StateRun, begun
+from timetile.frontend.runs import ProgramMaker, RunArguments, StateRun, begun
 from timetile.frontend.state_checks import check_mapping, check_names
 from timetile.frontend.steps import Step
 from timetile.runtime.host.arrays import is_numpy_array, is_on_device
@@ -73,24 +74,17 @@ def per_index(
 
 
 def begun_batch(
-    whole: Step,
-    program: ProgramMaker,
-    batching: Batching,
-    state: Mapping[str, Any],
-    steps: object,
-    stream: Any,
-    scalars: Mapping[str, Any],
-    first: int,
+    whole: Step, program: ProgramMaker, batching: Batching, given: RunArguments[Any]
 ) -> StateRun:
     """A run of the step of a batch, at its beginning."""
+    state, scalars = dict(given.state), given.scalars
     fields = {name.removesuffix(".prev") for name in state}
     dtype = CELL_TYPES[computing_type(type_of(state[name]) for name in fields)].dtype
-    given = dict(state)
     one = state[whole.written[0]]
     for name in batching.numbers:
-        given[name] = in_memory_of(one, numbers_of_indices(name, scalars[name], dtype))
+        state[name] = in_memory_of(one, numbers_of_indices(name, scalars[name], dtype))
     shared = {name: value for name, value in scalars.items() if name not in batching.numbers}
-    run = begun(whole, program, given, steps, stream, shared, first)
+    run = begun(whole, program, replace(given, state=state, scalars=shared))
     run.reported = tuple(name for name in whole.fields if name not in batching.numbers)
     return run
 
@@ -116,22 +110,14 @@ class RunInTurn(StateRun):
     """The runs of a batch whose indices are computed one after the other."""
 
     def __init__(
-        self,
-        step: Step,
-        program: ProgramMaker,
-        batching: Batching,
-        state: Mapping[str, Any],
-        steps: object,
-        stream: Any,
-        scalars: Mapping[str, Any],
-        first: int,
+        self, step: Step, program: ProgramMaker, batching: Batching, given: RunArguments[Any]
     ):
-        self.step, self.first, self.done = step, first, 0
+        self.step, self.first, self.done = step, given.first, 0
         self.reported = tuple(step.fields)
         each = batching.numbers | batching.series
         arrays = {
             name: np.asarray(array) if is_immutable(array) else array
-            for name, array in state.items()
+            for name, array in given.state.items()
         }
         self.runs: list[StateRun] = []
         for k in range(batching.count):
@@ -139,8 +125,8 @@ class RunInTurn(StateRun):
                 name: array if name.removesuffix(".prev") in batching.shared else array[k]
                 for name, array in arrays.items()
             }
-            numbers = {name: v[k] if name in each else v for name, v in scalars.items()}
-            self.runs.append(begun(step, program, own, steps, stream, numbers, first))
+            numbers = {name: v[k] if name in each else v for name, v in given.scalars.items()}
+            self.runs.append(begun(step, program, replace(given, state=own, scalars=numbers)))
 
     def go(self, steps: int) -> None:
         """Advance each index by some steps."""

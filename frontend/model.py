@@ -23,7 +23,7 @@ from timetile.frontend.keeping import keeper_of
 from timetile.frontend.module import module_of
 from timetile.frontend.numbers import NumberKey, NumberProgram
 from timetile.frontend.options import Options
-from timetile.frontend.runs import State, StateRun, begun
+from timetile.frontend.runs import RunArguments, State, StateRun, begun
 from timetile.frontend.state_checks import check_mapping, check_members
 from timetile.frontend.steps import Step
 from timetile.frontend.stopping import EndCondition, advanced_in_pieces
@@ -241,12 +241,12 @@ class Model:
         """
         if until is not None:
             check_no_batch(batch)
+        given = RunArguments(state, steps, stream, scalars, checked_steps(first_step))
         if until is None and keep is None:
-            first = checked_steps(first_step)
-            advanced = self._advanced(state, steps, stream, scalars, first, batch)
+            advanced = self._advanced(given, batch)
             self._warn(state, advanced, f"after {steps} steps")
             return State(advanced, steps, stopped=False)
-        run = self._run(state, steps, stream, scalars, checked_steps(first_step), batch)
+        run = self._run(given, batch)
         condition = None
         if until is not None:
             condition = EndCondition(run.of_parts, until, self._numbers, self.options)
@@ -284,7 +284,8 @@ class Model:
         first = checked_steps(first_step)
 
         def run(state: dict[str, A], count: int, done: int) -> dict[str, A]:
-            advanced = self._advanced(state, count, stream, scalars, first + done, batch)
+            given = RunArguments(state, count, stream, scalars, first + done)
+            advanced = self._advanced(given, batch)
             self._warn(state, advanced, f"between steps {done} and {done + count}")
             return advanced
 
@@ -310,53 +311,28 @@ class Model:
             self._batches[batching] = Model(step, self.__doc__, **self.options)
         return self._batches[batching]
 
-    def _run(
-        self,
-        state: Mapping[str, Any],
-        steps: object,
-        stream: Any,
-        scalars: Mapping[str, Any],
-        first: int,
-        batch: object,
-    ) -> StateRun:
-        """A run of at most `steps` steps, numbered from `first` on, at its beginning."""
+    def _run(self, given: RunArguments[Any], batch: object) -> StateRun:
+        """A run at its beginning."""
         if self.step.pairs:
-            check_mapping(self.step, state)
-            parts = in_parts(self.step, state)
-            return ComplexRun(self._run_of(parts, steps, stream, scalars, first, batch), parts)
-        return self._run_of(state, steps, stream, scalars, first, batch)
+            check_mapping(self.step, given.state)
+            parts = in_parts(self.step, given.state)
+            return ComplexRun(self._run_of(replace(given, state=parts), batch), parts)
+        return self._run_of(given, batch)
 
-    def _run_of(
-        self,
-        state: Mapping[str, Any],
-        steps: object,
-        stream: Any,
-        scalars: Mapping[str, Any],
-        first: int,
-        batch: object,
-    ) -> StateRun:
+    def _run_of(self, given: RunArguments[Any], batch: object) -> StateRun:
         """A run on real arrays."""
-        given = state, steps, stream, scalars, first
         self._latest_batch = None
         if not checked_batch(batch):
-            return begun(self.step, self.program, *given)
-        batching = batching_of(self.step, state, scalars)
+            return begun(self.step, self.program, given)
+        batching = batching_of(self.step, given.state, given.scalars)
         if not batching.is_a_step(self.step):
-            return RunInTurn(self.step, self.program, batching, *given)
+            return RunInTurn(self.step, self.program, batching, given)
         model = self._latest_batch = self._in_batch(replace(batching, count=0))
-        return begun_batch(model.step, model.program, batching, *given)
+        return begun_batch(model.step, model.program, batching, given)
 
-    def _advanced(
-        self,
-        state: Mapping[str, A],
-        steps: int,
-        stream: Any,
-        scalars: Mapping[str, Any],
-        first: int,
-        batch: object,
-    ) -> dict[str, A]:
-        """The state after `steps` steps, numbered from `first` on."""
-        run = self._run(state, steps, stream, scalars, first, batch)
-        run.go(checked_steps(steps))
+    def _advanced(self, given: RunArguments[A], batch: object) -> dict[str, A]:
+        """The state after a run."""
+        run = self._run(given, batch)
+        run.go(checked_steps(given.steps))
         self._held = run.spare()
-        return run.state(state)
+        return run.state(given.state)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -134,28 +135,33 @@ ProgramMaker = Callable[[tuple[int, ...], FieldTypes], CompiledProgram]
 """Makes the program of a step for a shape and types of arrays."""
 
 
-def begun(
-    step: Step,
-    program: ProgramMaker,
-    state: Mapping[str, Any],
-    steps: object,
-    stream: Any,
-    scalars: Mapping[str, Any],
-    first: int,
-) -> StateRun:
+@dataclass(frozen=True)
+class RunArguments(Generic[A]):
+    """The arguments of a run."""
+
+    state: Mapping[str, A]
+    steps: object
+    """The most steps."""
+    stream: Any
+    scalars: Mapping[str, Any]
+    first: int
+    """The number of the first step."""
+
+
+def begun(step: Step, program: ProgramMaker, given: RunArguments[Any]) -> StateRun:
     """
-    A run of at most `steps` steps, numbered from `first` on, at its beginning. Raises TypeError or
-    ValueError for a wrong state, or wrong scalars.
+    A run at its beginning. Raises TypeError or ValueError for a wrong state, or wrong scalars.
     """
+    state, scalars, first = given.state, given.scalars, given.first
     check_mapping(step, state)
     check_names(step, state, scalars)
     shape, types = shape_and_types(step, state)
     kind = computing_type(types.values())
     numbers = {name: checked_scalar(name, scalars[name], kind) for name in step.scalars}
-    given = {name: scalars[name] for name in step.series if name != STEP}
-    series = checked_series(given, CELL_TYPES[kind].dtype, first, checked_steps(steps))
+    own = {name: scalars[name] for name in step.series if name != STEP}
+    series = checked_series(own, CELL_TYPES[kind].dtype, first, checked_steps(given.steps))
     made = program(shape, types)
-    return StateRun(step, made, state, shape, numbers, series, first, stream)
+    return StateRun(step, made, state, shape, numbers, series, first, given.stream)
 
 
 def arrays_of(step: Step, state: Mapping[str, Any], shape: tuple[int, ...]) -> dict[Buffer, Any]:

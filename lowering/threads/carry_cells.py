@@ -32,7 +32,7 @@ loop, and a round carries what the round before left.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -90,9 +90,7 @@ class CarryingLoop:
 
     def carry_cells(self) -> None:
         """Carry results in place of operands."""
-        for op in list(self.block.ops):
-            if not is_shared(op) or not all(map(self.is_ready, op.operands)):
-                continue
+        for op in self.ready_operations():
             later = find(self.made, op, self.moved(op, self.terminator.operands))
             if later is None or later is op:
                 continue
@@ -100,6 +98,12 @@ class CarryingLoop:
                 if operand in self.places and self.may_carry(op, later, operand):
                     self.carry(op, later, operand)
                     break
+
+    def ready_operations(self) -> Iterator[Operation]:
+        """The shared operations whose operands exist at the beginning of a turn."""
+        for op in list(self.block.ops):
+            if is_shared(op) and all(map(self.is_ready, op.operands)):
+                yield op
 
     def is_ready(self, value: SSAValue) -> bool:
         """Whether the value exists at the beginning of a turn."""
@@ -214,9 +218,7 @@ class CarryingNest:
     def carry_cells(self) -> None:
         """Carry results in place of operands, in all loops."""
         first = self.inner[0]
-        for op in list(first.block.ops):
-            if not is_shared(op) or not all(map(first.is_ready, op.operands)):
-                continue
+        for op in first.ready_operations():
             for operand in filter(first.places.__contains__, op.operands):
                 carried = self.carried(op, operand)
                 if carried is not None:

@@ -197,22 +197,17 @@ def has_values(step: StepScope) -> bool:
     return beyond is not None and any(not isinstance(kind, Kind) for kind in beyond.kinds)
 
 
+def new_with_value(step: StepScope, queue: QueuePlan, at: Position, cell: SSAValue) -> SSAValue:
+    """A cell of a queue's new plane, or the number beyond a side with a value."""
+    if not has_values(step):
+        return cell
+    crossed = crossed_sides(step.variant, at, step.code.halos[queue.value].reach)
+    return with_values(step, queue.lag, at, queue.element, cell, crossed)
+
+
 def plane_with_values(step: StepScope, queue: QueuePlan, plane: Plane) -> Plane:
     """A new plane, with numbers beyond sides with a value."""
-    reach = step.code.halos[queue.value].reach
-    return {
-        at: with_values(
-            step, queue.lag, at, queue.element, cell, crossed_sides(step.variant, at, reach)
-        )
-        for at, cell in plane.items()
-    }
-
-
-def loaded_with_values(step: StepScope, queue: QueuePlan, plane: Plane) -> Plane:
-    """A loaded plane, with numbers beyond sides with a value."""
-    if not has_values(step) or not isinstance(queue.value.owner, LoadOp):
-        return plane
-    return plane_with_values(step, queue, plane)
+    return {at: new_with_value(step, queue, at, cell) for at, cell in plane.items()}
 
 
 def is_read_from_copies(queue: QueuePlan, age: int) -> bool:

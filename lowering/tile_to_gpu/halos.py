@@ -323,7 +323,7 @@ def along_stream(step: StepScope, number: int, queue: QueuePlan, plane: Plane) -
             element = element_type(guard.field)
             found = override_cells(step.emit, own, element, guard.buffer, index, offset, mask)
             replacing.update(zip(group, found))
-    return plane_with_values(step, queue, replacing) if has_values(step) else replacing
+    return plane_with_values(step, queue, replacing)
 
 
 def is_copied(step: StepScope, queue: QueuePlan) -> bool:

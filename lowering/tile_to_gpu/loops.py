@@ -79,9 +79,9 @@ def emit_both_variants(code: KernelCode, emit: Emitter, inside: SSAValue) -> boo
     tail of the tiles `inside` the rim. False, and nothing is emitted, for other kernels.
     """
     rim, inner = VariantScope(code, emit, guarded=True), VariantScope(code, emit, guarded=False)
-    if code.stream is None or has_steady_loop(rim) or not has_steady_loop(inner):
+    if code.stream is None or is_cell_by_cell(code):
         return False
-    if is_cell_by_cell(code):
+    if has_steady_loop(rim) or not has_steady_loop(inner):
         return False
     begin_tile(rim)
     for ring in code.placement.prefetches:

@@ -15,10 +15,10 @@ from timetile.dialects.syntax import cell_type, element_type
 from timetile.dialects.taps import Tap
 from timetile.dialects.tile import ApplyOp, ExchangeOp, LoadOp, MemoryAttr, StageOp, StoreOp
 from timetile.lowering.tile_to_gpu.beyond import (
-    crossed_sides,
     has_values,
     is_mirrored,
-    loaded_with_values,
+    new_with_value,
+    plane_with_values,
     with_images,
     with_values,
 )
@@ -106,7 +106,9 @@ def run_by_rows(step: StepScope) -> None:
 
 def finish(step: StepScope, number: int, queue: QueuePlan, plane: Plane) -> None:
     """Finish a new plane: halos along the stream, the place in shared memory, age 0."""
-    plane = along_stream(step, number, queue, loaded_with_values(step, queue, plane))
+    if isinstance(queue.value.owner, LoadOp):
+        plane = plane_with_values(step, queue, plane)
+    plane = along_stream(step, number, queue, plane)
     planes = step.planes(queue)
     if queue.shared is not None:
         write_plane(step, queue.shared, plane, queue.shared.base)
@@ -259,15 +261,10 @@ def apply(step: StepScope, stage: ApplyOp, at: Position) -> list[SSAValue]:
     function = code.functions[stage.cell.string_value()]
     arguments = arguments_of(step, stage, at)
     results = function.inline(step.emit, arguments, parking(step, stage, at))
-    if has_values(step):
-        queues = [code.queues[result] for result in stage.res]
-        results = [
-            with_values(
-                step, stage.lag, at, queue.element, cell,
-                crossed_sides(step.variant, at, code.halos[queue.value].reach),
-            )
-            for queue, cell in zip(queues, results)
-        ]  # fmt: skip
+    results = [
+        new_with_value(step, code.queues[result], at, cell)
+        for result, cell in zip(stage.res, results, strict=True)
+    ]
     if stage.box is None:
         return results
     inside = inside_box(step, stage.box, stage.lag, at)
