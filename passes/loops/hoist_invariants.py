@@ -25,13 +25,17 @@ temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
 2. Of the floats made with a library function (`exp`, `sin`, `pow`), the last constant ones are
    computed by a sweep before the loop, each into a scratch field over the update's box. Integers
    and conditions made of such floats are computed in every step.
-3. Taps without another reader are removed: a coefficient gives its place to the value computed from
+3. Values that differ by their place alone (`sin(T[0])`, `sin(T[1])`), of any updates of the loop,
+   are cells of a single field, over the box around all of their places.
+4. Of more than MOST_FIELDS fields for an update, the functions themselves are made instead of the
+   last values: several values often need a function of a field at many places.
+5. Taps without another reader are removed: a coefficient gives its place to the value computed from
    the coefficient.
 
 Loops of one step and sweeps gain nothing, and stay unchanged. Results have equal bits on every
 executor.
-The pass is a walk and no rewrite pattern: it splits a cell function, and rewrites the loop around
-the update together with the function.
+The pass is a walk and no rewrite pattern: it splits cell functions, and rewrites the loop around
+the updates together with the functions.
 """
 
 from __future__ import annotations
@@ -43,26 +47,35 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.stencil import FieldType
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from timetile.dialects.series import is_series
-from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import LoopOp, ScratchOp, UpdateOp
-from timetile.dialects.temporal.boundary import BoundaryAttr, Kind
-from timetile.dialects.verified import block_of
 from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.cells.cell_operations import FLOATS, FUNCTIONS
 from timetile.passes.analysis.cells.constants import integer_constant
-from timetile.passes.rewriting import unique_symbol
+from timetile.passes.analysis.cells.places import Place, Shapes, distance
+from timetile.passes.loops.placed_values import (
+    PlacedValue,
+    box_of_places,
+    cell_of_its_own,
+    read_instead,
+    update_of_field,
+)
 
-MOST_FIELDS = 4
+MOST_FIELDS = 8
 """Most scratch fields of an update: each field is read in every step."""
 
 
-def invariants(update: UpdateOp, function: FuncOp, loop: LoopOp) -> list[SSAValue]:
-    """The last values of a cell that are constant in time and need a library function."""
+def invariants(
+    update: UpdateOp, function: FuncOp, loop: LoopOp
+) -> tuple[list[SSAValue], list[SSAValue]]:
+    """
+    The last values of a cell that are constant in time and need a library function, and the
+    functions themselves.
+    """
     own = set(loop.body.block.args)
     block = function.body.block
     others = block.args[len(update.tap_list) :]
@@ -72,19 +85,19 @@ def invariants(update: UpdateOp, function: FuncOp, loop: LoopOp) -> list[SSAValu
         if update.sources[tap.operand] not in own:
             fixed.add(argument)
     costly: set[SSAValue] = set()
+    functions: set[SSAValue] = set()
     for op in block.ops:
         if isinstance(op, ReturnOp) or not all(operand in fixed for operand in op.operands):
             continue
         fixed |= set(op.results)
+        if isinstance(op, tuple(FUNCTIONS)):
+            functions |= set(op.results)
         if isinstance(op, tuple(FUNCTIONS)) or any(v in costly for v in op.operands):
             costly |= set(op.results)
     last = costly & needed_in_steps(block, fixed)
-    return [
-        value
-        for op in block.ops
-        for value in op.results
-        if value in last and value.type in FLOATS and depends_on_place(value)
-    ]
+    every = [value for op in block.ops for value in op.results]
+    places = [v for v in every if v.type in FLOATS and depends_on_place(v)]
+    return [v for v in places if v in last], [v for v in places if v in functions]
 
 
 def needed_in_steps(block: Block, fixed: set[SSAValue]) -> set[SSAValue]:
@@ -106,132 +119,60 @@ def depends_on_place(value: SSAValue) -> bool:
     return not isinstance(owner, Operation) or any(map(depends_on_place, owner.operands))
 
 
-def function_of(value: SSAValue, name: str) -> tuple[FuncOp, list[int]]:
-    """A cell function of one value, and the positions of its arguments among the old arguments."""
-    needed: dict[Operation, None] = {}
-    arguments: set[SSAValue] = set()
-    waiting = [value]
-    while waiting:
-        owner = (found := waiting.pop()).owner
-        if isinstance(owner, Operation):
-            needed[owner] = None
-            waiting += owner.operands
-        else:
-            arguments.add(found)
-    old = value_block(value).args
-    places = [k for k, argument in enumerate(old) if argument in arguments]
-    block = Block(arg_types=[old[k].type for k in places])
-    mapping: dict[SSAValue, SSAValue] = {old[k]: new for k, new in zip(places, block.args)}
-    for op in value_block(value).ops:
-        if op in needed:
-            block.add_op(op.clone(mapping))
-    block.add_op(ReturnOp(mapping[value]))
-    kinds = block.arg_types, [value.type]
-    return FuncOp(name, kinds, Region(block), visibility="private"), places
-
-
-def value_block(value: SSAValue) -> Block:
-    """The block of the cell function around a value."""
-    owner = value.owner
-    return block_of(owner) if isinstance(owner, Operation) else owner
-
-
-def parts(update: UpdateOp, places: Sequence[int]) -> tuple[list[Tap], list[SSAValue], list[int]]:
-    """The taps, scalars and axes of some of a cell's arguments."""
-    taps, scalars, axes = update.tap_list, update.scalars, update.index_axes
-    first, second = len(taps), len(taps) + len(scalars)
-    return (
-        [taps[k] for k in places if k < first],
-        [scalars[k - first] for k in places if first <= k < second],
-        [axes[k - second] for k in places if k >= second],
-    )
-
-
-def compact(
-    sources: Sequence[SSAValue], taps: Sequence[Tap], continued: Sequence[BoundaryAttr]
-) -> tuple[list[SSAValue], list[Tap], list[BoundaryAttr]]:
-    """
-    The sources of the remaining taps, the taps by new positions of sources, and the boundaries of
-    the sources, if any.
-    """
-    used = list(dict.fromkeys(tap.operand for tap in taps))
-    left = [Tap(used.index(tap.operand), tap.offset) for tap in taps]
-    return [sources[k] for k in used], left, [continued[k] for k in used] if continued else []
-
-
 class Hoist:
     """Rewrites the updates of one loop."""
 
     def __init__(self, loop: LoopOp, module: ModuleOp):
         self.loop, self.module = loop, module
+        self.shapes = Shapes()
 
-    def update(self, update: UpdateOp) -> None:
-        """Hoist the invariant values of one update."""
-        function = cell_function(self.module, update)
-        values = invariants(update, function, self.loop)
-        if not 0 < len(values) <= MOST_FIELDS:
-            return
-        fields = [self.made_once(value, update, function) for value in values]
-        self.read_instead(values, fields, update, function)
+    def run(self) -> None:
+        """Hoist the invariant values of all updates, each value once."""
+        groups: dict[int, list[PlacedValue]] = {}
+        for update in self.loop.updates:
+            for number, member in self.members(update):
+                groups.setdefault(number, []).append(member)
+        read: dict[UpdateOp, list[tuple[PlacedValue, SSAValue, Place]]] = {}
+        for members in groups.values():
+            made = self.made_once(members)
+            for member in members:
+                at = distance(member.place, members[0].place)
+                assert at is not None
+                read.setdefault(member.update, []).append((member, made, at))
+        for update, values in read.items():
+            read_instead(update, values)
 
-    def made_once(self, value: SSAValue, update: UpdateOp, function: FuncOp) -> SSAValue:
+    def members(self, update: UpdateOp) -> list[tuple[int, PlacedValue]]:
+        """The hoisted values of an update, with the numbers of their fields."""
+        if not any(invariants(update, cell_function(self.module, update), self.loop)):
+            return []
+        function = cell_of_its_own(self.module, update)
+        self.shapes.read(update, function.body.block)
+        here = (0,) * update.rank
+        for values in invariants(update, function, self.loop):
+            numbered = [(*self.shapes.known[value], value) for value in values]
+            if len({number for number, _, _ in numbered}) <= MOST_FIELDS:
+                return [
+                    (number, PlacedValue(update, function, value, place or here))
+                    for number, place, value in numbered
+                ]
+        return []
+
+    def made_once(self, members: Sequence[PlacedValue]) -> SSAValue:
         """
-        A scratch field with a value for every cell, and the sweep before the loop filling the
+        A scratch field with the values of all members, and the sweep before the loop filling the
         field.
         """
-        name = unique_symbol(self.module, f"{function.sym_name.data}_once")
-        made, places = function_of(value, name)
-        self.module.body.block.insert_op_before(made, function)
-        scratch = ScratchOp(FieldType(update.box, value.type))
+        value = members[0].value
+        scratch = ScratchOp(FieldType(box_of_places(members), value.type))
         scratch.field.name_hint = value.name_hint
-        taps, scalars, axes = parts(update, places)
-        continued = update.continued if update.beyond is not None else ()
-        sources, taps, continued = compact(update.sources, taps, continued)
         one = arith.ConstantOp(IntegerAttr(1, IndexType()))
         sweep = LoopOp(one.result, [scratch.field], [0], sweep=True)
-        target = sweep.body.block.args[0]
-        once = UpdateOp([target], name, sources, taps, update.box, scalars, axes, beyond=continued)
-        once.location = sweep.location = update.location
+        once = update_of_field(members, sweep.body.block.args[0], self.module)
+        sweep.location = once.location
         sweep.body.block.add_op(once)
         Rewriter.insert_op([scratch, one, sweep], InsertPoint.before(self.loop))
         return scratch.field
-
-    def read_instead(
-        self,
-        values: Sequence[SSAValue],
-        fields: Sequence[SSAValue],
-        update: UpdateOp,
-        function: FuncOp,
-    ) -> None:
-        """Let the update read fields in place of values, and remove taps without a reader."""
-        block, taps = function.body.block, list(update.tap_list)
-        here = (0,) * update.rank
-        for number, value in enumerate(values):
-            argument = block.insert_arg(value.type, len(taps) + number)
-            argument.name_hint = value.name_hint
-            value.replace_all_uses_with(argument)
-        sources = [*update.sources, *fields]
-        taps += [Tap(len(update.sources) + k, here) for k in range(len(fields))]
-        for op in reversed(list(block.ops)):
-            if op.results and all(result.first_use is None for result in op.results):
-                Rewriter.erase_op(op)
-        # Only block arguments with a reader keep their taps.
-        kept = [k for k in range(len(taps)) if block.args[k].first_use is not None]
-        for k in reversed(range(len(taps))):
-            if k not in kept:
-                block.erase_arg(block.args[k])
-        continued: Sequence[BoundaryAttr] = ()
-        if update.beyond is not None:
-            continued = [*update.beyond.data, *(BoundaryAttr(Kind.KEEP) for _ in fields)]
-        sources, taps, continued = compact(sources, [taps[k] for k in kept], continued)
-        outputs = function.function_type.outputs.data
-        function.function_type = function.function_type.from_lists(block.arg_types, outputs)
-        new = UpdateOp(
-            list(update.targets), update.cell, sources, taps, update.box,
-            list(update.scalars), update.index_axes, update.outside, continued,
-        )  # fmt: skip
-        new.location = update.location
-        Rewriter.replace_op(update, new)
 
 
 class HoistInvariantsPass(ModulePass):
@@ -241,7 +182,5 @@ class HoistInvariantsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
-            if loop.sweep is not None or integer_constant(loop.steps) in (0, 1):
-                continue
-            for update in loop.updates:
-                Hoist(loop, op).update(update)
+            if loop.sweep is None and integer_constant(loop.steps) not in (0, 1):
+                Hoist(loop, op).run()

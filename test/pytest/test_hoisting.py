@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,46 @@ def test_a_hoisted_function_gives_the_result_of_numpy():
     found = left("cpu")
     latest = found[STEPS % 2]
     np.testing.assert_allclose(latest, a, rtol=1e-13)
+
+
+TURNED = """
+!cells = !stencil.field<[-1,41]x[-1,33]xf64>
+func.func private @turned(%u: f64, %left: f64, %right: f64, %up: f64) -> f64 {
+  %s = math.sin %left : f64
+  %t = math.sin %right : f64
+  %w = math.sin %up : f64
+  %d = arith.mulf %u, %s : f64
+  %e = arith.addf %d, %t : f64
+  %r = arith.mulf %e, %w : f64
+  func.return %r : f64
+}
+func.func @run(%A: !cells, %B: !cells, %C: !cells, %T: !cells, %n: index) {
+  temporal.loop %n (%a = %A, %b = %B, %c = %C) rotate [1, 0, 2] {
+    temporal.update %b = @turned(%a[0, 1], %T[-1, 0], %T[1, 0], %T[0, 1]) in <[0, 0], [40, 32]>
+    temporal.update %c = @turned(%b[0, 0], %T[0, -1], %T[0, 1], %T[1, 0]) in <[0, 0], [40, 31]>
+  } : !cells, !cells, !cells
+  func.return
+}
+"""
+
+
+@pytest.mark.parametrize("executor", ["numpy", "cpu", "planes"])
+def test_functions_at_several_places_are_cells_of_one_field(executor: Executor):
+    rng = np.random.default_rng(6)
+    a, b, c, tilt = (rng.random((42, 34)) for _ in range(4))
+    found = [array.copy() for array in (a, b, c)]
+    program = timetile.compile(TURNED, executor=executor, cache=False, fp_contract="off")
+    assert len([op for op in program.module.walk() if isinstance(op, LoopOp)]) == 2
+    program(*found, tilt, 3)
+    sine = np.vectorize(math.sin)(tilt)
+    for _ in range(3):
+        s, t, w = sine[:-2, 1:-1], sine[2:, 1:-1], sine[1:-1, 2:]
+        b[1:-1, 1:-1] = (a[1:-1, 2:] * s + t) * w
+        s, t, w = sine[1:-1, :-3], sine[1:-1, 2:-1], sine[2:, 1:-2]
+        c[1:-1, 1:-2] = (b[1:-1, 1:-2] * s + t) * w
+        a, b = b, a
+    for right, array in zip((b, a, c), found, strict=True):
+        np.testing.assert_allclose(array, right, rtol=1e-13)
 
 
 DIVIDED = """

@@ -90,3 +90,33 @@ func.func @chooses(%n: index, %A: !stencil.field<[-1,9]xf64>, %B: !stencil.field
   } : !stencil.field<[-1,9]xf64>, !stencil.field<[-1,9]xf64>
   func.return
 }
+
+// -----
+
+// Sines at two places, in two updates, are cells of one field over the box around all places. Two
+// updates that apply one function get functions of their own.
+
+func.func private @turned(%u: f64, %left: f64, %right: f64) -> f64 {
+  %s = math.sin %left : f64
+  %t = math.sin %right : f64
+  %d = arith.mulf %u, %s : f64
+  %r = arith.mulf %d, %t : f64
+  func.return %r : f64
+}
+
+// CHECK-LABEL: func.func private @turned_own_once(%0: f64) -> f64 {
+// CHECK-NEXT:    %{{.*}} = math.sin %0 : f64
+// CHECK-LABEL: func.func @places
+// CHECK:         %[[s:.*]] = temporal.scratch : !stencil.field<[0,11]xf64>
+// CHECK-NOT:     temporal.scratch
+// CHECK:         temporal.update %{{.*}} = @turned_own_once(%T[-1]) in <[0], [11]>
+// CHECK:         temporal.loop %n
+// CHECK-NEXT:      temporal.update %b = @turned_own(%a[0], %[[s]][0], %[[s]][2]) in <[0], [8]>
+// CHECK-NEXT:      temporal.update %c = @turned(%a[1], %[[s]][1], %[[s]][3]) in <[0], [8]>
+func.func @places(%n: index, %A: !stencil.field<[-1,9]xf64>, %B: !stencil.field<[-1,9]xf64>, %C: !stencil.field<[-1,9]xf64>, %T: !stencil.field<[-1,10]xf64>) {
+  temporal.loop %n (%a = %A, %b = %B, %c = %C) rotate [1, 0, 2] {
+    temporal.update %b = @turned(%a[0], %T[-1], %T[1]) in <[0], [8]>
+    temporal.update %c = @turned(%a[1], %T[0], %T[2]) in <[0], [8]>
+  } : !stencil.field<[-1,9]xf64>, !stencil.field<[-1,9]xf64>, !stencil.field<[-1,9]xf64>
+  func.return
+}
