@@ -99,9 +99,9 @@ class Model:
     def on(self, **options: Unpack[Options]) -> Model:
         """
         The step with other options of `timetile.compile`: `executor`, `depth`, `arch`,
-        `fp_contract`, `fp_division`, `gpu`, `threads`, `cache`, `tune`, and for several parts
-        `gpus`, `comm`, `parts`, `exchange_every`. Equal options give one model, which keeps
-        compiled programs. Raises TypeError for an unknown option.
+        `fp_contract`, `fp_division`, `fp_reassoc`, `gpu`, `threads`, `cache`, `tune`, and for
+        several parts `gpus`, `comm`, `parts`, `exchange_every`. Equal options give one model, which
+        keeps compiled programs. Raises TypeError for an unknown option.
         """
         if unknown := sorted(set(options) - set(Options.__annotations__)):
             known = ", ".join(Options.__annotations__)

@@ -8,6 +8,7 @@ from typing import TypedDict
 from timetile.dialects.decomposition import Decomposition
 from timetile.passes.cells.contract_cells import FpContract
 from timetile.passes.cells.simplify_cells import FpDivision
+from timetile.passes.cells.sort_terms import FpReassoc
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.program.compiled_program import Executor
 
@@ -20,6 +21,7 @@ class Options(TypedDict, total=False):
     arch: str | None
     fp_contract: FpContract
     fp_division: FpDivision
+    fp_reassoc: FpReassoc
     gpu: int
     threads: int | None
     cache: Cache | bool

@@ -16,6 +16,7 @@ from timetile.lowering.threads.order_threads import OrderThreadsPass
 from timetile.lowering.threads.share_cells import ShareCellsPass
 from timetile.passes.cells.contract_cells import FpContract
 from timetile.passes.cells.simplify_cells import FpDivision
+from timetile.passes.cells.sort_terms import FpReassoc
 from timetile.passes.diagnostics import apply_verified
 from timetile.passes.loops.temporal_fusion import TemporalFusionPass
 from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
@@ -70,6 +71,7 @@ def pipeline(
     arch: str = DEFAULT_ARCH,
     fp_contract: FpContract = "fast",
     fp_division: FpDivision = "exact",
+    fp_reassoc: FpReassoc = "flags",
     *,
     common_halos: bool = False,
 ) -> tuple[ModulePass, ...]:
@@ -78,7 +80,7 @@ def pipeline(
     command line; each is a plain ModulePass.
     """
     return (
-        *temporal_passes(fp_contract, fp_division, common_halos=common_halos),
+        *temporal_passes(fp_contract, fp_division, fp_reassoc, common_halos=common_halos),
         *tile_passes(depth, arch),
         *code_passes(arch),
     )
@@ -121,11 +123,12 @@ class TimetilePass(ModulePass):
     arch: str = DEFAULT_ARCH
     fp_contract: FpContract = "fast"
     fp_division: FpDivision = "exact"
+    fp_reassoc: FpReassoc = "flags"
     common_halos: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         temporal = temporal_passes(
-            self.fp_contract, self.fp_division, common_halos=self.common_halos
+            self.fp_contract, self.fp_division, self.fp_reassoc, common_halos=self.common_halos
         )
         apply_verified(temporal, op, ctx)
         apply_verified(tile_passes(self.depth, self.arch), op, ctx)

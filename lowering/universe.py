@@ -44,6 +44,7 @@ PASSES = {
     "expand-powers": lazy("passes.cells.expand_powers", "ExpandPowersPass"),
     "expand-cells": lazy("passes.cells.expand_cells", "ExpandCellsPass"),
     "simplify-cells": lazy("passes.cells.simplify_cells", "SimplifyCellsPass"),
+    "sort-terms": lazy("passes.cells.sort_terms", "SortTermsPass"),
     "contract-cells": lazy("passes.cells.contract_cells", "ContractCellsPass"),
     "share-subexpressions": lazy("passes.cells.share_subexpressions", "ShareSubexpressionsPass"),
     "common-halos": lazy("passes.loops.common_halos", "CommonHalosPass"),

@@ -9,6 +9,7 @@ from timetile.passes.cells.expand_cells import ExpandCellsPass
 from timetile.passes.cells.expand_powers import ExpandPowersPass
 from timetile.passes.cells.share_subexpressions import ShareSubexpressionsPass
 from timetile.passes.cells.simplify_cells import FpDivision, SimplifyCellsPass
+from timetile.passes.cells.sort_terms import FpReassoc, SortTermsPass
 from timetile.passes.loops.common_halos import CommonHalosPass
 from timetile.passes.loops.expand_boundaries import ExpandBoundariesPass
 from timetile.passes.loops.hoist_invariants import HoistInvariantsPass
@@ -31,6 +32,7 @@ from timetile.passes.stencil.unroll_loops import UnrollLoopsPass
 def temporal_passes(
     fp_contract: FpContract = "fast",
     fp_division: FpDivision = "exact",
+    fp_reassoc: FpReassoc = "flags",
     *,
     common_halos: bool = False,
 ) -> tuple[ModulePass, ...]:
@@ -71,6 +73,8 @@ def temporal_passes(
         SimplifyCellsPass(fp_division),
         # Hoisting comes before contraction: contraction may fuse invariant and variant operations.
         HoistInvariantsPass(),
+        # Terms are sorted before contraction: a chain of terms contracts to a chain.
+        SortTermsPass(fp_reassoc),
         # Contraction comes before schedules: all schedules then compute equal bits.
         ContractCellsPass(fp_contract),
         ShareSubexpressionsPass(),

@@ -15,6 +15,7 @@ from typing import NoReturn, get_args
 import timetile
 from timetile.passes.cells.contract_cells import FpContract
 from timetile.passes.cells.simplify_cells import FpDivision
+from timetile.passes.cells.sort_terms import FpReassoc
 from timetile.passes.targets.target import NAMES
 from timetile.runtime.cli import emit, example, explain, machine, run, tune
 from timetile.runtime.cli.failures import WRONG_KERNEL, sentence
@@ -83,6 +84,34 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def add_arithmetic_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that change the last bits of results."""
+    parser.add_argument(
+        "--fp-contract",
+        choices=get_args(FpContract),
+        default="fast",
+        help="fuse products and sums everywhere (the default), by fastmath flags only, or nowhere",
+    )
+    parser.add_argument(
+        "--fp-division",
+        choices=get_args(FpDivision),
+        default="exact",
+        help=(
+            "quotients and roots: correctly rounded except for relaxing fastmath flags (the "
+            "default), or approximate"
+        ),
+    )
+    parser.add_argument(
+        "--fp-reassoc",
+        choices=get_args(FpReassoc),
+        default="flags",
+        help=(
+            "sums take their terms by planes: all, those with fastmath flags that allow it (the "
+            "default), or none"
+        ),
+    )
+
+
 def add_program_options(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
     """Add the options shared by `run`, `compile`, `explain` and `tune`."""
     parser.add_argument(
@@ -103,21 +132,7 @@ def add_program_options(parser: argparse.ArgumentParser, *, optional: bool = Fal
         "--device", type=natural, metavar="N", help="the GPU's number, 0 unless given"
     )
     parser.add_argument("--depth", type=positive, metavar="N", help="time steps of a kernel")
-    parser.add_argument(
-        "--fp-contract",
-        choices=get_args(FpContract),
-        default="fast",
-        help="fuse products and sums everywhere (the default), by fastmath flags only, or nowhere",
-    )
-    parser.add_argument(
-        "--fp-division",
-        choices=get_args(FpDivision),
-        default="exact",
-        help=(
-            "quotients and roots: correctly rounded except for relaxing fastmath flags (the "
-            "default), or approximate"
-        ),
-    )
+    add_arithmetic_options(parser)
     parser.add_argument(
         "--halos",
         choices=get_args(Halos),

@@ -91,6 +91,7 @@ def compiled(
             arch=options.arch,
             fp_contract=options.fp_contract,
             fp_division=options.fp_division,
+            fp_reassoc=options.fp_reassoc,
             passes=None if options.pipeline is None else parse_passes(options.pipeline),
             function=options.function,
             bound_waits=options.bound_waits,

@@ -9,6 +9,7 @@ from typing import Literal
 
 from timetile.passes.cells.contract_cells import FpContract
 from timetile.passes.cells.simplify_cells import FpDivision
+from timetile.passes.cells.sort_terms import FpReassoc
 from timetile.runtime.cli.terminal import Log
 from timetile.runtime.kernels.options import Halos
 from timetile.runtime.program.compiled_program import Executor
@@ -41,6 +42,7 @@ class Options(argparse.Namespace):
     depth: int | None
     fp_contract: FpContract
     fp_division: FpDivision
+    fp_reassoc: FpReassoc
     bound_waits: bool
     halos: Halos
     pipeline: str | None

@@ -49,6 +49,7 @@ def going_on(options: Options, snapshot: Path, left: int) -> str:
         "--depth": options.depth,
         "--fp-contract": None if options.fp_contract == "fast" else options.fp_contract,
         "--fp-division": None if options.fp_division == "exact" else options.fp_division,
+        "--fp-reassoc": None if options.fp_reassoc == "flags" else options.fp_reassoc,
         "--halos": None if options.halos == "compared" else options.halos,
         "--pipeline": options.pipeline,
         "--executor": options.executor,

@@ -14,6 +14,7 @@ from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
 from timetile.lowering.pipelines import temporal_passes, thread_passes, tile_passes
 from timetile.passes.cells.contract_cells import FpContract
 from timetile.passes.cells.simplify_cells import FpDivision
+from timetile.passes.cells.sort_terms import FpReassoc
 from timetile.passes.diagnostics import apply_verified
 from timetile.passes.loops.common_halos import CommonHalosPass
 from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
@@ -50,6 +51,7 @@ class Options:
     """The part of the GPU, unless the default part of the architecture."""
     multiprocessors: int | None = None
     """Multiprocessors of the GPU, unless equal to the part's number."""
+    fp_reassoc: FpReassoc = "flags"
 
     @property
     def target(self) -> Target:
@@ -66,7 +68,9 @@ class Options:
         common = self.halos == "common"
         if self.given.temporal:
             return (*self.given.temporal, *((CommonHalosPass(),) if common else ()))
-        return temporal_passes(self.fp_contract, self.fp_division, common_halos=common)
+        return temporal_passes(
+            self.fp_contract, self.fp_division, self.fp_reassoc, common_halos=common
+        )
 
     def tile_passes(self) -> tuple[ModulePass, ...]:
         """Passes from time loops to placed kernels."""
@@ -100,7 +104,7 @@ class Options:
         """The options as text."""
         below = (*self.tile_passes(), *self.thread_passes(), *self.hardware_passes())
         passes = ",".join(str(p) for p in below)
-        arithmetic = f"{self.fp_contract};{self.fp_division}"
+        arithmetic = f"{self.fp_contract};{self.fp_division};{self.fp_reassoc}"
         return f"{self.arch};{arithmetic};{self.function};{self.bound_waits};{passes}"
 
 

@@ -16,6 +16,7 @@ from timetile.dialects.temporal import MOST_DEPTH
 from timetile.passes.analysis.geometry.limits import check_loop
 from timetile.passes.cells.contract_cells import FpContract
 from timetile.passes.cells.simplify_cells import FpDivision
+from timetile.passes.cells.sort_terms import FpReassoc
 from timetile.passes.diagnostics import collected_remarks
 from timetile.passes.loops.temporal_fusion import TemporalFusionPass
 from timetile.passes.target_arch import TargetArchPass
@@ -69,6 +70,7 @@ def check_levels(options: Options) -> None:
     decided = (
         ("fp_contract", options.fp_contract, "fast", "contract-cells"),
         ("fp_division", options.fp_division, "exact", "simplify-cells"),
+        ("fp_reassoc", options.fp_reassoc, "flags", "sort-terms"),
     )
     for name, value, usual, item in decided:
         if given.temporal and value != usual:
@@ -87,13 +89,21 @@ def check_levels(options: Options) -> None:
         raise ValueError(f"depth has no effect where passes make kernels; write {asked} there")
 
 
-def check_words(fp_contract: object, fp_division: object, halos: object, arch: object) -> None:
+def check_words(
+    fp_contract: object, fp_division: object, fp_reassoc: object, halos: object, arch: object
+) -> None:
     """Raise ValueError for a word that an option does not know."""
     check_choice("fp_contract", fp_contract, get_args(FpContract))
     check_choice("fp_division", fp_division, get_args(FpDivision))
+    check_choice("fp_reassoc", fp_reassoc, get_args(FpReassoc))
     check_choice("halos", halos, get_args(Halos))
     if arch is not None:
         check_choice("arch", arch, NAMES)
+
+
+def default_executor() -> Executor:
+    """The GPU where a driver answers, otherwise the processor."""
+    return "gpu" if gpu_is_available() else "cpu"
 
 
 def check_kinds(
@@ -146,6 +156,7 @@ def compile(
     arch: str | None = None,
     fp_contract: FpContract = "fast",
     fp_division: FpDivision = "exact",
+    fp_reassoc: FpReassoc = "flags",
     halos: Halos = "compared",
     passes: Sequence[ModulePass] | str | None = None,
     function: str | None = None,
@@ -172,6 +183,9 @@ def compile(
     - `fp_contract`: how freely products and sums are contracted.
     - `fp_division`: whether quotients and reciprocal roots may be off by a few units in the last
       place without permission by the program.
+    - `fp_reassoc`: which sums take their terms by planes, for faster kernels: `flags`, those whose
+      operations allow another order (`fastmath<reassoc>`); `on`, all; `off`, none. The last bits
+      differ from those of the program's own order, and are equal on all executors and schedules.
     - `halos`: the cells outside the bounds of rotating buffers (`u` and `v` of `u, v = v, u`).
       Kernels of several steps are faster if all such buffers have equal halos. `compared`: compare
       bit for bit before every run of several steps, and on a GPU wait for earlier work of the
@@ -209,8 +223,8 @@ def compile(
     if comm is not None:
         alone = partial(
             compile, program, depth=depth, arch=arch, fp_contract=fp_contract,
-            fp_division=fp_division, halos=halos, passes=passes, function=function,
-            bound_waits=bound_waits, threads=threads, cache=cache,
+            fp_division=fp_division, fp_reassoc=fp_reassoc, halos=halos, passes=passes,
+            function=function, bound_waits=bound_waits, threads=threads, cache=cache,
         )  # fmt: skip
         return compiled_for_ranks(comm, alone, executor, parts, exchange_every, threads)
     if gpus is None:
@@ -218,17 +232,16 @@ def compile(
     else:
         executor, gpu = first_of_gpus(gpus, executor)
     check_program(program)
-    if executor is None:
-        executor = "gpu" if gpu_is_available() else "cpu"
+    executor = default_executor() if executor is None else executor
     check_choice("executor", executor, get_args(Executor))
-    check_words(fp_contract, fp_division, halos, arch)
+    check_words(fp_contract, fp_division, fp_reassoc, halos, arch)
     check_kinds(depth, function, bound_waits, tune, gpu)
     chosen_passes = None if passes is None else passes_of(passes)
     chosen = cache_for(cache, chosen_passes or ())
     target = target_of_gpu(arch, gpu) if executor == "gpu" else target_without_gpu(arch)
     options = Options(
         depth, target.arch, fp_contract, chosen_passes, function, fp_division, bound_waits, halos,
-        part=target.part, multiprocessors=target.multiprocessors,
+        part=target.part, multiprocessors=target.multiprocessors, fp_reassoc=fp_reassoc,
     )  # fmt: skip
     check_levels(options)
     measures = executor == "gpu" and gpus is None

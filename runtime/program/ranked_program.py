@@ -139,9 +139,10 @@ class RankedProgram(CompiledProgram):
     def digest(self) -> str:
         """Words that are equal on all ranks of a program."""
         options = self.kernels.options
+        arithmetic = options.fp_contract, options.fp_division, options.fp_reassoc
         return (
             f"version={timetile.__version__}-{sources_key()} program={digest_of(str(self.module))} "
-            f"options={digest_of(str((options.fp_contract, options.fp_division)))} "
+            f"options={digest_of(str(arithmetic))} "
             f"executor={self.executor} parts={repr(self.decomposition.faces).replace(' ', '')} "
             f"exchange_every={self.exchange_every}"
         )

@@ -256,6 +256,11 @@ def test_a_package_that_cannot_be_loaded_is_a_warning(
             "simplify-cells{fp-division=fast} there",
         ),
         (
+            {"passes": timetile.pipeline(), "fp_reassoc": "on"},
+            "fp_reassoc has no effect where passes find time loops; write "
+            "sort-terms{fp-reassoc=on} there",
+        ),
+        (
             {"passes": timetile.pipeline(arch="sm_80")},
             "the passes are for sm_80, and the program is compiled for sm_90; give arch='sm_80'",
         ),

@@ -28,6 +28,7 @@ from timetile.runtime.program.compiled_program import Executor
         ),
         ({"fp_contract": "Fast"}, "fp_contract is fast or on or off, got 'Fast'"),
         ({"fp_division": "Fast"}, "fp_division is exact or fast, got 'Fast'"),
+        ({"fp_reassoc": True}, "fp_reassoc is on or flags or off, got True"),
         ({"halos": "x"}, "halos is compared or common or apart, got 'x'"),
         ({"depth": 0}, "depth is a number from 1 to 256, got 0"),
         ({"depth": True}, "depth is a number from 1 to 256, got True"),

@@ -156,7 +156,7 @@ WRONG_CALLS: list[tuple[Call, type[Exception], str]] = [
         lambda model: model.on(exec="cpu"),
         TypeError,
         "on has no option exec; its options are executor, depth, arch, fp_contract, fp_division, "
-        "gpu, threads, cache, tune, comm, parts, exchange_every, gpus",
+        "fp_reassoc, gpu, threads, cache, tune, comm, parts, exchange_every, gpus",
     ),
     (
         lambda model: model.advance(STATE, 3.0, k=0.1),
