@@ -51,8 +51,16 @@ def batched_step(step: Step, batching: Batching) -> Step:
         operation = batched_operation(value.operation, step.rank, batching)
         done[id(value)] = Value.at(value.place, operation, operands)
 
+    sweeps = {
+        made.sweep: replace(made.sweep, axis=made.sweep.axis + 1)
+        for made in step.assignments
+        if made.sweep is not None
+    }
+
     def batched(made: StepStatement) -> StepStatement:
         made = replace(made, value=done[id(made.value)])
+        if isinstance(made, Assignment) and made.sweep is not None:
+            made = replace(made, sweep=sweeps[made.sweep])
         if not isinstance(made, Assignment) or made.region is None:
             return made
         return replace(made, region=(slice(None), *made.region))

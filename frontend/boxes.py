@@ -81,9 +81,15 @@ def margins(step: Step, made: Assignment) -> Margins:
 
 
 def box_of(step: Step, made: Assignment, shape: Sequence[int]) -> Box:
-    """The cells of arrays of a shape updated by an assignment. Raises ValueError if no cell is."""
+    """
+    The cells of arrays of a shape updated by an assignment, in a sweep those of all its
+    assignments. Raises ValueError if no cell is.
+    """
+    together = [item for item in step.assignments if item.sweep is made.sweep is not None]
+    sides = [margins(step, item) for item in together or [made]]
+    most = [(max(a for a, _ in axis), max(b for _, b in axis)) for axis in zip(*sides)]
     box: list[tuple[int, int]] = []
-    for axis, (size, (before, behind)) in enumerate(zip(shape, margins(step, made))):
+    for axis, (size, (before, behind)) in enumerate(zip(shape, most)):
         region = slice(None) if made.region is None else made.region[axis]
         first, end, _ = region.indices(size)
         low, high = max(first, before), min(end, size - behind)

@@ -84,6 +84,15 @@ def conversion(value: SSAValue, source: str, target: str) -> Sequence[Operation]
     return [made.create(operands=[value], result_types=[NUMBER_TYPES[target]])]
 
 
+def as_number(cell: SSAValue, stored: Attribute, kind: str) -> Sequence[Operation]:
+    """The operations of a cell as stored as a number of a type."""
+    if kind == "bool":
+        return conversion(cell, "int8", "bool")
+    if stored == NUMBER_TYPES[kind]:
+        return []
+    return [arith.ExtFOp.create(operands=[cell], result_types=[NUMBER_TYPES[kind]])]
+
+
 def conversion_of(source: str, target: str) -> type[IRDLOperation] | None:
     """The operation of a conversion to a number; None where the bits stay."""
     of_whole, to_whole = holds_integers(source), holds_integers(target)
@@ -131,6 +140,8 @@ class Cell:
         self.block, self.shape = block, shape
         self.fields, self.scalars = fields, scalars
         self.made: dict[tuple[object, ...], SSAValue] = {}
+        self.new: dict[tuple[str, int], SSAValue] = {}
+        """The new values of the cell assigned so far by a sweep, as stored, by field and number."""
 
     def results(self, values: Sequence[Typed]) -> list[SSAValue]:
         """The values, computed in the block."""
@@ -143,6 +154,8 @@ class Cell:
         """The result of an operation on given operands; an equal earlier operation is reused."""
         if isinstance(value.operation, Argument):
             return self.scalars[value.operation.name]
+        if (own := self.own_new(value)) is not None:
+            return own
         # The text of a number tells -0.0 from 0.0.
         kinds = tuple(operand.type for operand in value.operands)
         key = repr(value.operation), value.type, kinds, tuple(operands)
@@ -153,6 +166,19 @@ class Cell:
             # A number without a sign has the bits of a number with a sign.
             self.made[key] = ops[-1].results[0] if ops else operands[0]
         return self.made[key]
+
+    def own_new(self, value: Typed) -> SSAValue | None:
+        """A new value of the cell assigned by the sweep; None for another value."""
+        read = value.operation
+        if not isinstance(read, Access) or read.time is not Time.NEXT:
+            return None
+        stored = self.new.get((read.field, read.version))
+        if stored is None:
+            return None
+        ops = as_number(stored, stored.type, value.type)
+        for op in ops:
+            self.block.add_op(located(op, value.place))
+        return ops[-1].results[0] if ops else stored
 
     def operations(
         self, value: Typed, operation: Computed, operands: Sequence[SSAValue]
@@ -185,16 +211,9 @@ class Cell:
         kept = [axis for axis, offset in enumerate(read.offsets) if offset is not None]
         mapping = kept if len(kept) < len(read.offsets) else None
         plain = [offset for offset in read.offsets if offset is not None]
-        ops: list[Operation] = [
-            stencil.AccessOp(self.fields[read.field, read.time, read.version], plain, mapping)
-        ]
-        stored = temp_element(self.fields[read.field, read.time, read.version])
-        if kind == "bool":
-            ops += conversion(ops[0].results[0], "int8", "bool")
-        elif stored != NUMBER_TYPES[kind]:
-            cell = ops[0].results[0]
-            wide = arith.ExtFOp.create(operands=[cell], result_types=[NUMBER_TYPES[kind]])
-            ops.append(wide)
+        source = self.fields[read.field, read.time, read.version]
+        read_op = stencil.AccessOp(source, plain, mapping)
+        ops = [read_op, *as_number(read_op.res, temp_element(source), kind)]
         return [*ops, *self.scalars_beyond(read, kind, ops[-1].results[0])]
 
     def scalars_beyond(self, read: Access, kind: str, cell: SSAValue) -> list[Operation]:

@@ -25,6 +25,7 @@ from timetile.frontend.functions import STEP
 from timetile.frontend.operations import Time
 from timetile.frontend.statements import Buffer, Statements, crossing, hint, spelled
 from timetile.frontend.steps import Step
+from timetile.frontend.sweep_operations import SweepOperations
 from timetile.frontend.typed_values import TypedStep
 
 
@@ -75,6 +76,7 @@ class StepBuilder:
         for name, argument in self.series.items():
             argument.name_hint = spelled(name).replace(" ", "_")
         self.entry.args[-1].name_hint = "steps"
+        self.sweeps = SweepOperations(spelled(step.name))
 
     def field_type(self, name: str) -> stencil.FieldType[Attribute]:
         """The type of a field: all cells of its array."""
@@ -94,11 +96,12 @@ class StepBuilder:
         self.fill(body, inner)
         loop = scf.ForOp(zero, self.entry.args[-1], one, initial, Region(body))
         located(loop, self.step.place)
-        self.entry.add_ops([zero, one, loop, ReturnOp()])
+        spread = list(self.sweeps.spread.values())
+        self.entry.add_ops([zero, one, *spread, loop, ReturnOp()])
         kinds = [argument.type for argument in self.entry.args]
         function = FuncOp(spelled(self.step.name), (kinds, []), Region(self.entry))
         located(function, self.step.place)
-        module = ModuleOp([function])
+        module = ModuleOp([*self.sweeps.functions, function])
         module.verify()
         return module
 
@@ -109,7 +112,7 @@ class StepBuilder:
             body.add_op(located(number, self.step.place))
             self.scalars[name] = number.res
         fields = {**inner, **self.held()}
-        statements = Statements(self.typed, self.shape, fields, self.scalars)
+        statements = Statements(self.typed, self.shape, fields, self.scalars, sweeps=self.sweeps)
         statements.carry_over(body)
         statements.fill(body, self.step.body)
         body.add_op(scf.YieldOp(*(inner[self.following(buffer)] for buffer in self.carried)))

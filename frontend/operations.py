@@ -12,13 +12,14 @@ from xdsl.irdl import IRDLOperation
 class Time(StrEnum):
     """
     The time level of a field: at the beginning of the step, a step earlier, or a step later; of a
-    temporary: inside the step.
+    temporary: inside the step; in a sweep, a step later at a place before.
     """
 
     NOW = "now"
     PREV = "prev"
     NEXT = "next"
     INSIDE = "inside"
+    SWEPT = "swept"
 
 
 Offset = tuple[int | None, ...]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from timetile.frontend.errors import StencilError, current_place, error
+from timetile.frontend.indices import is_whole_number
 from timetile.frontend.operations import Access, Time
 from timetile.frontend.steps import walk
 from timetile.frontend.symbols import (
@@ -13,7 +14,6 @@ from timetile.frontend.symbols import (
     RepeatedBody,
     StepStatement,
     flat,
-    is_whole_number,
     recording,
 )
 

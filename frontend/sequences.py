@@ -13,6 +13,7 @@ from timetile.frontend.functions import STEP
 from timetile.frontend.model import Model
 from timetile.frontend.operations import Access, Time, Traced
 from timetile.frontend.steps import Step, walk
+from timetile.frontend.sweeps import check_sweeps
 from timetile.frontend.symbols import Assignment, Held, RepeatedBody, StepStatement, rebuilt
 from timetile.frontend.values import Value
 
@@ -88,6 +89,7 @@ def joined(steps: Sequence[Step]) -> Step:
     )
     check_names_of(made, steps)
     check_fields(steps)
+    check_sweeps(made)
     return made
 
 
@@ -115,11 +117,18 @@ class Joining:
             operands = [done[id(operand)] for operand in value.operands]
             done[id(value)] = Value.at(value.place, self.moved(value.operation, names), operands)
 
+        sweeps = {
+            made.sweep: replace(made.sweep, versions=self.numbered_anew(made.sweep.versions))
+            for made in step.assignments
+            if made.sweep is not None
+        }
+
         def again(made: StepStatement) -> StepStatement:
             if isinstance(made, Held):
                 return replace(made, name=names[made.name], value=done[id(made.value)])
             version = made.version + self.versions[made.field]
-            return replace(made, value=done[id(made.value)], version=version)
+            own = None if made.sweep is None else sweeps[made.sweep]
+            return replace(made, value=done[id(made.value)], version=version, sweep=own)
 
         self.body += rebuilt(step.body, again)
         for (name, version), known in step.aliases.items():
@@ -128,6 +137,10 @@ class Joining:
         self.versions += present_versions(step)
         self.assigned |= set(step.written)
 
+    def numbered_anew(self, versions: dict[str, int]) -> dict[str, int]:
+        """Numbers of new values of the next step, by field."""
+        return {name: version + self.versions[name] for name, version in versions.items()}
+
     def moved(self, operation: Traced, names: dict[str, str]) -> Traced:
         """An operation of the next step. A field assigned before is read by its new values."""
         if not isinstance(operation, Access):
@@ -135,7 +148,7 @@ class Joining:
         name = operation.field
         if operation.time is Time.INSIDE:
             return replace(operation, field=names[name])
-        if operation.time is Time.NEXT:
+        if operation.time in (Time.NEXT, Time.SWEPT):
             return replace(operation, version=operation.version + self.versions[name])
         if operation.time is Time.NOW and name in self.assigned:
             return replace(operation, time=Time.NEXT, version=self.versions[name])

@@ -16,6 +16,7 @@ from timetile.frontend.errors import SourcePlace
 from timetile.frontend.field_types import ARRAY_DTYPES, elements_of
 from timetile.frontend.operations import Access, Argument, Time
 from timetile.frontend.steps import Step, walk
+from timetile.frontend.sweep_operations import SweepOperations
 from timetile.frontend.symbols import Assignment, Held, RepeatedBody, StepStatement, flat
 from timetile.frontend.typed_values import TypedStep
 from timetile.passes.raising.cells import BOUNDARY
@@ -51,29 +52,44 @@ def reads_of(made: Sequence[StepStatement]) -> list[Read]:
 
 
 def crossing(body: Sequence[StepStatement | RepeatedBody]) -> list[str]:
-    """The temporaries read in a repeated body inside the body that makes them."""
+    """
+    The temporaries read in a repeated body inside the body that makes them, and those read in a
+    sweep.
+    """
     found: dict[str, None] = {}
     own = {made.name for made in body if isinstance(made, Held)}
     for made in body:
         if isinstance(made, RepeatedBody):
             inner = (name for name, *_ in reads_of(flat(made.body)) if name in own)
             found.update(dict.fromkeys([*inner, *crossing(made.body)]))
+        elif isinstance(made, Assignment) and made.sweep is not None:
+            reads = reads_of([made])
+            found.update(dict.fromkeys(name for name, time, _ in reads if time is Time.INSIDE))
     return list(found)
 
 
 @dataclass
 class Group:
-    """Statements with one apply, over the cells of a box, or one repeated body."""
+    """Statements with one apply, over the cells of a box, of a sweep, or one repeated body."""
 
     made: list[StepStatement]
     box: Box | None = None
     repeated: RepeatedBody | None = None
 
+    @property
+    def swept(self) -> list[Assignment]:
+        """The assignments of a sweep; empty for other groups."""
+        return [m for m in self.made if isinstance(m, Assignment) and m.sweep and not self.repeated]
+
     def takes(self, made: Assignment, box: Box) -> bool:
         """
         Whether an assignment may join: its cells are those of the box, and it reads no new values
-        of the group. New values from before the group are read by all of the group.
+        of the group. New values from before the group are read by all of the group. A sweep has all
+        of its assignments.
         """
+        last = self.made[-1]
+        if made.sweep is not None or (isinstance(last, Assignment) and last.sweep is not None):
+            return isinstance(last, Assignment) and last.sweep is made.sweep
         versions = {item.field: item.version for item in self.made if isinstance(item, Assignment)}
         reads_new = any(
             level is Time.NEXT and name in versions and version >= versions[name]
@@ -95,6 +111,8 @@ class Statements:
     scalars: Mapping[str, SSAValue]
     asked: Mapping[str, Box] = field(default_factory=dict[str, Box])
     """The cells needed of temporaries by others than the statements."""
+    sweeps: SweepOperations | None = None
+    """The sweeps of the function; None where the statements have none."""
     needed: dict[str, Box] = field(init=False)
     step: Step = field(init=False)
     elements: Mapping[str, Attribute] = field(init=False)
@@ -157,12 +175,17 @@ class Statements:
                     loaded[read] = self.load(block, read, group.made[0].place)
             if group.repeated is not None:
                 self.repeat(block, group.repeated)
+            elif swept := group.swept:
+                assert group.box is not None and self.sweeps is not None
+                self.sweeps.emit(
+                    block, swept, group.box, self.typed, self.shape, self.fields, self.scalars
+                )
             else:
                 self.assign(block, group, loaded)
 
     def reads(self, groups: Sequence[Group]) -> list[Read]:
-        """What groups read outside of repeated bodies, each once."""
-        plain = [item for group in groups if not group.repeated for item in group.made]
+        """What groups read outside of repeated bodies and sweeps, each once."""
+        plain = [m for group in groups if not (group.repeated or group.swept) for m in group.made]
         return list(dict.fromkeys(map(self.known_as, reads_of(plain))))
 
     def load(self, block: Block, read: Read, place: SourcePlace) -> SSAValue:

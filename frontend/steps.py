@@ -70,7 +70,7 @@ class Step:
             value.operation.version
             for value in walk([made.value for made in self.statements])
             if isinstance(value.operation, Access)
-            and value.operation.time is Time.NEXT
+            and value.operation.time in (Time.NEXT, Time.SWEPT)
             and value.operation.field == name
         ]
         if not read:

@@ -6,14 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeGuard, cast
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, cast
 
 from timetile.frontend.errors import SourcePlace, current_place, error
+from timetile.frontend.indices import check_offset, is_plain, shown
 from timetile.frontend.operations import Access, Argument, Offset, Time
 from timetile.frontend.values import Value, lifted
 from timetile.frontend.whole_fields import WholeField
+
+if TYPE_CHECKING:
+    from timetile.frontend.sweeps import Sweep
 
 Index = int | None | tuple[int | None, ...]
 Region = tuple["slice[Any, Any, Any]", ...]
@@ -35,6 +37,8 @@ class Assignment:
     version: int = 1
     reach: int | None = None
     """The declared reach of the step."""
+    sweep: Sweep | None = None
+    """The sweep around the assignment."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,8 @@ class Recorder:
         default_factory=dict[str, list[StepStatement | RepeatedBody]]
     )
     """The body with each temporary."""
+    sweep: Sweep | None = None
+    """The sweep being recorded."""
     axes: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     """The axes of each field read or written."""
     previous: set[str] = field(default_factory=set[str])
@@ -150,8 +156,11 @@ class Recorder:
             )
         version = 0
         if time is Time.NEXT:
-            self.check_next(name, any(plain))
             version = self.versions[name]
+            if self.sweep is None:
+                self.check_next(name, any(plain))
+            elif self.sweep.reads_before(plain):
+                time = Time.SWEPT
             self.read_next.add((name, version))
         return Value(Access(name, time, plain, version))
 
@@ -175,8 +184,9 @@ class Recorder:
         if beside:
             raise error(
                 f"{name}.next is read beside the cell before its assignment, which is Gauss-Seidel "
-                "order, and a step computes all cells at once; assign red cells, then black cells, "
-                f"by the parity of their coordinates, or read the old value, {name}[...]"
+                "order, and a step computes all cells at once; assign in a sweep along an axis, "
+                "with timetile.sweep(axis=0), or red cells, then black cells, by the parity of "
+                f"their coordinates, or read the old value, {name}[...]"
             )
         raise error(
             f"{name}.next is read before its assignment; assign first, or read the value at "
@@ -186,6 +196,8 @@ class Recorder:
     def assign(self, name: str, region: Region | None, value: object) -> None:
         """A new value for the cells of a field."""
         given, version = lifted(value), self.versions[name]
+        if self.sweep is not None:
+            self.sweep.begin(name, version + 1)
         known = self.is_assigned(name) and not self.around
         if region is None and known and (name, version) not in self.read_next:
             before = next(made for made in reversed(self.assignments) if made.field == name)
@@ -195,10 +207,17 @@ class Recorder:
                 f"parts by regions, {name}.next[2:5] = ..."
             )
         self.versions[name] += 1
-        self.body.append(Assignment(name, region, given, current_place(), version + 1, self.reach))
+        self.body.append(
+            Assignment(name, region, given, current_place(), version + 1, self.reach, self.sweep)
+        )
 
     def hold(self, value: object) -> str:
         """A value of the step for every cell, under a new name."""
+        if self.sweep is not None:
+            raise error(
+                "a temporary is made in a sweep, which computes place after place; make the "
+                "temporary before the sweep, or give the value a name, without timetile.temporary"
+            )
         number = sum(isinstance(made, Held) for made in self.statements)
         name = f"temporary {number}"
         self.body.append(Held(name, lifted(value), current_place()))
@@ -248,48 +267,6 @@ def recording(call: str) -> Recorder:
     if found is None:
         raise error(f"{call} is called outside of a step; call it in a function of a step")
     return found
-
-
-def shown(offset: object) -> str:
-    """An offset as text."""
-    return ":" if isinstance(offset, slice) else f"{offset!r}"
-
-
-def check_offset(name: str, offset: object) -> None:
-    """Raise StencilError for an offset that is no number known at tracing."""
-    if isinstance(offset, slice):
-        raise error(
-            f"{name} is indexed by a slice, and a step reads single cells; write how far from the "
-            f"cell: {name}[-1, 0] is the cell before along axis 0"
-        )
-    if isinstance(offset, Value):
-        raise error(
-            f"{name} is indexed by a value of the cell, and offsets are constants; write a number, "
-            "and choose between several with timetile.where"
-        )
-    whole = is_whole_number(offset)
-    if offset is not None and not whole:
-        raise error(
-            f"{name} is indexed by {offset!r}, and offsets are whole numbers; write an int for "
-            "each axis"
-        )
-
-
-def is_slice(part: object) -> TypeGuard[slice[Any, Any, Any]]:
-    """Part of an index is a slice."""
-    return isinstance(part, slice)
-
-
-def is_plain(part: object) -> bool:
-    """A slice of whole numbers, Python's or NumPy's, without a step."""
-    if not is_slice(part) or part.step not in (None, 1):
-        return False
-    return all(k is None or is_whole_number(k) for k in (part.start, part.stop))
-
-
-def is_whole_number(number: object) -> bool:
-    """Whether an object is a whole number, Python's or NumPy's; a truth value is none."""
-    return isinstance(number, int | np.integer) and not isinstance(number, bool)
 
 
 class Level(WholeField):

@@ -24,6 +24,7 @@ from timetile.frontend.operations import Access, Argument, Coordinate, Extent, T
 from timetile.frontend.random_numbers import RandomNumbers
 from timetile.frontend.repeats import check_closed
 from timetile.frontend.steps import Step, walk
+from timetile.frontend.sweeps import check_sweeps
 from timetile.frontend.symbols import (
     RECORDING,
     Field,
@@ -228,6 +229,7 @@ def check(step: Step, fields: Sequence[str]) -> None:
             raise StencilError(
                 f"{name} is neither read nor assigned; remove the argument", step.place
             )
+    check_sweeps(step)
     for made in step.assignments:
         if len(step.fields[made.field]) != step.rank:
             raise StencilError(

@@ -15,18 +15,20 @@ from timetile.dialects.temporal.loop import MOST_DEPTH, LoopOp
 from timetile.dialects.temporal.part import PartAttr
 from timetile.dialects.temporal.reduce import ReduceOp, Reduction, ReductionAttr
 from timetile.dialects.temporal.round import RoundOp
+from timetile.dialects.temporal.sweep import Direction, DirectionAttr, SweepOp
 from timetile.dialects.temporal.update import UpdateOp
 
 Temporal = Dialect(
     "temporal",
-    [LoopOp, UpdateOp, ScratchOp, BroadcastOp, GatherOp, ReduceOp, RoundOp],
-    [BoundaryAttr, BoundaryKindAttr, PartAttr, ReductionAttr],
+    [LoopOp, UpdateOp, ScratchOp, BroadcastOp, GatherOp, ReduceOp, RoundOp, SweepOp],
+    [BoundaryAttr, BoundaryKindAttr, DirectionAttr, PartAttr, ReductionAttr],
 )
 
 __all__ = [
     "MOST_DEPTH",
     "BoundaryAttr",
     "BroadcastOp",
+    "Direction",
     "GatherOp",
     "LoopOp",
     "PartAttr",
@@ -35,6 +37,7 @@ __all__ = [
     "ReductionAttr",
     "RoundOp",
     "ScratchOp",
+    "SweepOp",
     "Temporal",
     "UpdateOp",
 ]

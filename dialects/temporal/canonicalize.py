@@ -18,6 +18,7 @@ from timetile.dialects.boxes import CellBox
 from timetile.dialects.temporal.boundary import BoundaryAttr
 from timetile.dialects.temporal.fields import GatherOp, ScratchOp
 from timetile.dialects.temporal.loop import LoopOp
+from timetile.dialects.temporal.sweep import SweepOp
 from timetile.dialects.temporal.update import UpdateOp
 
 
@@ -173,7 +174,7 @@ def is_written(op: object, operand: int) -> bool:
     """The operand of an operation is a target."""
     if isinstance(op, GatherOp):
         return operand == 0
-    return isinstance(op, UpdateOp) and operand < len(op.targets)
+    return isinstance(op, UpdateOp | SweepOp) and operand < len(op.targets)
 
 
 class EraseUnreadGather(RewritePattern):

@@ -24,6 +24,7 @@ llvm.func @loop0.steps(%A: !llvm.ptr, %B: !llvm.ptr, %k: f64, %n: i64, %depth: i
 
 4. Loops of the host on numbers and cells become functions, too: `host_nests.py` has their steps.
 5. Each kind of reduction becomes a function for blocks of rows: `reductions.py`.
+6. Each sweep along an axis becomes a function for some lines: `sweeps.py`.
 
 `expand-cells` runs before: a quotient with a divisor that may be 0 is refused.
 
@@ -49,6 +50,7 @@ from timetile.lowering.cpu.given import Given, part_name, steps_name, update_nam
 from timetile.lowering.cpu.host_nests import NestFunction, nest_functions
 from timetile.lowering.cpu.parts import PartFunction, most_lag
 from timetile.lowering.cpu.reductions import reduction_functions
+from timetile.lowering.cpu.sweeps import SweepFunction, sweep_functions
 from timetile.lowering.cpu.updates import POINTER, UpdateFunction, function_of
 from timetile.passes.analysis.boundaries import check_kept
 from timetile.passes.analysis.cells.library import BARRIER
@@ -190,25 +192,26 @@ def functions_of(
     loops: Sequence[LoopOp],
     nests: Sequence[NestFunction] = (),
     reductions: Sequence[llvm.FuncOp] = (),
+    sweeps: Sequence[SweepFunction] = (),
 ) -> list[llvm.FuncOp]:
     """
-    The functions of time loops, of the host's loops and of reductions, and declarations of the
-    library functions called.
+    The functions of time loops, of the host's loops, of reductions and of sweeps, and declarations
+    of the library functions called.
     """
     functions: list[llvm.FuncOp] = []
     callees: dict[str, llvm.LLVMFunctionType] = {}
     for number, loop in enumerate(loops):
         for k, update in enumerate(loop.updates):
-            made = UpdateFunction(update, cell_of(update), update_name(number, k))
-            functions.append(made.make())
-            callees |= made.build.callees
+            update_code = UpdateFunction(update, cell_of(update), update_name(number, k))
+            functions.append(update_code.make())
+            callees |= update_code.build.callees
         steps = StepsFunction(loop, number)
         functions += [part.make() for part in parts_of(loop, number)]
         functions.append(steps.make())
         callees |= steps.build.callees
-    for nest in nests:
-        functions.append(nest.function)
-        callees |= nest.build.callees
+    for made in (*nests, *sweeps):
+        functions.append(made.function)
+        callees |= made.build.callees
     return [*declared(callees), *functions, *reductions]
 
 
@@ -222,4 +225,6 @@ class ConvertTemporalToLlvmPass(ModulePass):
         for loop in loops:
             check_kept(loop)
         nests = nest_functions(op, loops)
-        op.body.block.add_ops(functions_of(loops, nests, reduction_functions(op)))
+        op.body.block.add_ops(
+            functions_of(loops, nests, reduction_functions(op), sweep_functions(op))
+        )

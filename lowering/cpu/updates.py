@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from timetile.dialects.series import number_type
 from timetile.dialects.syntax import element_type, field_bounds
-from timetile.dialects.temporal import UpdateOp
+from timetile.dialects.temporal import SweepOp, UpdateOp
 from timetile.lowering.cpu.builder import Builder, llvm_type
 from timetile.lowering.cpu.cells import lower_operation
 from timetile.lowering.cpu.stored_cells import loaded_cell, memory_type, store_cell
@@ -25,13 +25,13 @@ from timetile.passes.raising.narrow_fields import read_field
 POINTER = llvm.LLVMPointerType()
 
 
-def fields_of(update: UpdateOp) -> tuple[SSAValue, ...]:
-    """The fields of an update, each once: sources, then targets."""
+def fields_of(update: UpdateOp | SweepOp) -> tuple[SSAValue, ...]:
+    """The fields of an update or a sweep, each once: sources, then targets."""
     return tuple(dict.fromkeys((*update.sources, *update.targets)))
 
 
-def scalars_of(update: UpdateOp) -> tuple[SSAValue, ...]:
-    """The scalars of an update, each once."""
+def scalars_of(update: UpdateOp | SweepOp) -> tuple[SSAValue, ...]:
+    """The scalars of an update or a sweep, each once."""
     return tuple(dict.fromkeys(update.scalars))
 
 
@@ -83,20 +83,17 @@ def function_of(
     return function, entry
 
 
-class UpdateFunction:
+class CellCode:
     """
-    Builds the function of an update. The arguments are the fields (pointers to first cells), the
-    scalars, and start and end of spans of the two outermost axes.
+    The code of a cell of an update or a sweep: taps, arithmetic and stores. `given` are pointers to
+    the first cells of the fields, then the scalars.
     """
 
-    def __init__(self, update: UpdateOp, cell: FuncOp, name: str):
-        self.update, self.cell = update, cell
+    def __init__(
+        self, update: UpdateOp | SweepOp, cell: FuncOp, build: Builder, given: Sequence[SSAValue]
+    ):
+        self.update, self.cell, self.build = update, cell, build
         fields, scalars = fields_of(update), scalars_of(update)
-        kinds = [POINTER for _ in fields] + [llvm_type(number_type(s)) for s in scalars] + [i64] * 4
-        self.function, entry = function_of(name, kinds, "internal", len(fields))
-        self.build = Builder(self.function.body)
-        given, (low, high, second_low, second_high) = entry.args[:-4], entry.args[-4:]
-        self.spans = ((low, high), (second_low, second_high))
         self.pointers = dict(zip(fields, given))
         self.scalars = dict(zip(scalars, given[len(fields) :]))
         self.places: list[SSAValue] = []
@@ -104,38 +101,6 @@ class UpdateFunction:
         self.corners: dict[SSAValue, SSAValue] = {}
         """Where the cell lies in each field."""
         self.offsets: dict[tuple[int, ...], SSAValue] = {}
-
-    def make(self) -> llvm.FuncOp:
-        """The whole function."""
-        if self.update.rank == 1:
-            # The missing outer axis has a single cell: an empty span skips the row.
-            self.build.when(self.build.compare("slt", *self.spans[1]), lambda: self.nest(0))
-        else:
-            self.nest(0)
-        self.build.add(llvm.ReturnOp())
-        return self.function
-
-    def span(self, axis: int) -> tuple[SSAValue, SSAValue]:
-        """Start and end of the function's cells along an axis."""
-        if axis < len(self.spans):
-            return self.spans[axis]
-        low, high = extent_of(self.update.box, axis)
-        return self.build.int(low), self.build.int(high)
-
-    def nest(self, axis: int) -> None:
-        """The loop of an axis, around the loops of later axes, or around the cell."""
-        if axis == self.update.rank:
-            self.one_cell()
-            return
-
-        def turn(place: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            self.places.append(place)
-            self.nest(axis + 1)
-            return carried
-
-        self.build.loop(*self.span(axis), self.build.int(1), turn)
-
-    # A single cell.
 
     def one_cell(self) -> None:
         """All taps, the arithmetic of the cell, and all results."""
@@ -185,3 +150,48 @@ class UpdateFunction:
                 total = build.plus(build.times(place, build.int(step)), total)
             self.offsets[key] = total
         return self.offsets[key]
+
+
+class UpdateFunction(CellCode):
+    """
+    Builds the function of an update. The arguments are the fields (pointers to first cells), the
+    scalars, and start and end of spans of the two outermost axes.
+    """
+
+    def __init__(self, update: UpdateOp, cell: FuncOp, name: str):
+        fields, scalars = fields_of(update), scalars_of(update)
+        kinds = [POINTER for _ in fields] + [llvm_type(number_type(s)) for s in scalars] + [i64] * 4
+        self.function, entry = function_of(name, kinds, "internal", len(fields))
+        given, (low, high, second_low, second_high) = entry.args[:-4], entry.args[-4:]
+        super().__init__(update, cell, Builder(self.function.body), given)
+        self.spans = ((low, high), (second_low, second_high))
+
+    def make(self) -> llvm.FuncOp:
+        """The whole function."""
+        if self.update.rank == 1:
+            # The missing outer axis has a single cell: an empty span skips the row.
+            self.build.when(self.build.compare("slt", *self.spans[1]), lambda: self.nest(0))
+        else:
+            self.nest(0)
+        self.build.add(llvm.ReturnOp())
+        return self.function
+
+    def span(self, axis: int) -> tuple[SSAValue, SSAValue]:
+        """Start and end of the function's cells along an axis."""
+        if axis < len(self.spans):
+            return self.spans[axis]
+        low, high = extent_of(self.update.box, axis)
+        return self.build.int(low), self.build.int(high)
+
+    def nest(self, axis: int) -> None:
+        """The loop of an axis, around the loops of later axes, or around the cell."""
+        if axis == self.update.rank:
+            self.one_cell()
+            return
+
+        def turn(place: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            self.places.append(place)
+            self.nest(axis + 1)
+            return carried
+
+        self.build.loop(*self.span(axis), self.build.int(1), turn)

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from timetile.dialects.syntax import field_type, integer_type
-from timetile.dialects.temporal import GatherOp, LoopOp, UpdateOp
+from timetile.dialects.temporal import GatherOp, LoopOp, SweepOp, UpdateOp
 from timetile.dialects.verified import terminator_of
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.raising.errors import CannotRaiseError
@@ -127,6 +127,12 @@ def invariants(loop: scf.ForOp, series: Mapping[SSAValue, SSAValue]) -> list[Ope
                 op,
                 "the step reads cells at computed places, unlike kernels of several steps; read at "
                 "constant offsets",
+            )
+        if isinstance(op, SweepOp):
+            raise CannotRaiseError(
+                op,
+                f"a sweep along axis {op.axis.data} reads its own results, and is a launch of its "
+                "own in every step",
             )
         is_load = isinstance(op, memref.LoadOp)
         if is_load and memory_of(op.memref) not in written and None not in written and not own:

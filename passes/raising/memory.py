@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import MemRefType, UnrealizedConversionCastOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.traits import MemoryEffectKind, get_effects
 
-from timetile.dialects.temporal import GatherOp, LoopOp
+from timetile.dialects.temporal import GatherOp, LoopOp, SweepOp
 
 ALIASES = (
     stencil.CastOp,
@@ -155,6 +155,8 @@ def written_memory(op: Operation) -> list[SSAValue | None]:
             written.append(memory_of(inner.dst))
         elif isinstance(inner, GatherOp):
             written.append(memory_of(inner.target))
+        elif isinstance(inner, SweepOp):
+            written += [memory_of(target) for target in inner.targets]
         elif isinstance(inner, LoopOp):
             written += [memory_of(buffer) for buffer in inner.buffers]
         elif isinstance(inner, func.CallOp):

@@ -32,7 +32,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
-from timetile.dialects.temporal import BroadcastOp, LoopOp
+from timetile.dialects.temporal import BroadcastOp, LoopOp, SweepOp
 from timetile.dialects.verified import block_of
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.memory import (
@@ -66,7 +66,7 @@ RAISED = (
 def stores_fields(block: Block) -> bool:
     """Whether the block itself, without regions of its operations, stores to fields."""
     return any(
-        isinstance(op, stencil.StoreOp) or (isinstance(op, stencil.ApplyOp) and op.dest)
+        isinstance(op, stencil.StoreOp | SweepOp) or (isinstance(op, stencil.ApplyOp) and op.dest)
         for op in block.ops
     )
 

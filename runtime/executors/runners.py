@@ -32,6 +32,7 @@ from timetile.runtime.host.halos import HaloFrame, compared_in_turn, halos_diffe
 from timetile.runtime.host.loop_facts import KnownLoops, LoopFacts
 from timetile.runtime.host.memory import ArrayMemory, Memory, ViewMemory, memory_handlers
 from timetile.runtime.host.run_record import LoopRun, RunRecord
+from timetile.runtime.host.sweeps import sweep_handler
 from timetile.runtime.kernels.lowered import launch_facts
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.planning import launched_by, planned_function
@@ -340,4 +341,8 @@ def handlers_of(
     runner: LoopRunner, steps: int | None, record: RunRecord, loops: KnownLoops, first: int = 0
 ) -> dict[type[Operation], HostHandler]:
     """The handlers needed by a host function for its loops and its own accesses to memory."""
-    return {**loop_handler(runner, steps, record, loops, first), **memory_handlers(runner.memory)}
+    return {
+        **loop_handler(runner, steps, record, loops, first),
+        **sweep_handler(runner.memory, record),
+        **memory_handlers(runner.memory),
+    }

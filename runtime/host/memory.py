@@ -7,7 +7,7 @@ of a field, or note a receiver's cell. On a GPU cells of one loop nest move toge
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn, Protocol
 
@@ -20,37 +20,20 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from timetile.dialects.syntax import element_type, field_bounds
-from timetile.dialects.temporal import BroadcastOp, GatherOp, LoopOp, ReduceOp, ScratchOp
+from timetile.dialects.temporal import BroadcastOp, GatherOp, LoopOp, ReduceOp, ScratchOp, SweepOp
 from timetile.dialects.verified import memref_type, operation_at
 from timetile.passes.diagnostics import refuse
 from timetile.passes.raising.memory import is_alias, memory_of
 from timetile.passes.raising.narrow_fields import is_read_in_place
 from timetile.runtime.arithmetic.cells import dtype_of
 from timetile.runtime.arithmetic.reductions import reduced
+from timetile.runtime.arithmetic.sweeps import run_sweep
 from timetile.runtime.host.allocations import ALLOCATIONS, allocated
 from timetile.runtime.host.arrays import is_numpy_array
+from timetile.runtime.host.atomic import ATOMIC_KINDS
 from timetile.runtime.host.functions import HostHandler, HostValues
 
 Array = NDArray[Any]
-
-
-def replaced(old: Any, new: Any) -> Any:
-    """The new value."""
-    return new
-
-
-ATOMIC_KINDS: dict[int, Callable[[Any, Any], Any]] = {
-    0: np.add,
-    1: np.add,
-    2: replaced,
-    3: np.maximum,
-    4: np.maximum,
-    6: np.minimum,
-    7: np.minimum,
-    9: np.multiply,
-    10: np.multiply,
-}
-"""Meanings of `memref.atomic_rmw`, by number of the kind in MLIR's arith dialect."""
 
 
 class Memory(Protocol):
@@ -94,6 +77,12 @@ class Memory(Protocol):
 
     def reduce(self, op: ReduceOp, buffer: Any) -> Any:
         """The number made of the cells of a field's box."""
+        ...
+
+    def sweep(
+        self, op: SweepOp, fields: Mapping[SSAValue, Any], numbers: Mapping[SSAValue, Any]
+    ) -> None:
+        """Run a sweep on fields, in place, with the scalars as `numbers`."""
         ...
 
     def spread(self, op: BroadcastOp, source: Any) -> Any:
@@ -160,6 +149,18 @@ class ArrayMemory:
         """The number made of the cells of an array's box, with NumPy."""
         shape, dtype = shape_of(field_bounds(op.field)), dtype_of(element_type(op.field))
         return reduced(op.reduction, box_cells(op, self.contents(buffer, shape, dtype)))[()]
+
+    def sweep(
+        self, op: SweepOp, fields: Mapping[SSAValue, Any], numbers: Mapping[SSAValue, Any]
+    ) -> None:
+        """Run a sweep with NumPy on the cells of fields."""
+        cells = {
+            field: self.contents(b, shape_of(field_bounds(field)), dtype_of(element_type(field)))
+            for field, b in fields.items()
+        }
+        run_sweep(op, cells, numbers)
+        for target in op.targets:
+            self.fill(fields[target], cells[target])
 
     def spread(self, op: BroadcastOp, source: Any) -> Any:
         if self.is_read_in_place(op):
@@ -282,6 +283,7 @@ HOST_OPERATIONS: tuple[type[Operation], ...] = (
     BroadcastOp,
     GatherOp,
     ReduceOp,
+    SweepOp,
     memref.CopyOp,
     gpu.MemcpyOp,
     *ALLOCATIONS,

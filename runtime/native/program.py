@@ -13,6 +13,7 @@ from timetile.dialects.temporal import LoopOp
 from timetile.lowering.cpu.convert_temporal_to_llvm import functions_of
 from timetile.lowering.cpu.host_nests import nest_functions
 from timetile.lowering.cpu.reductions import reduction_functions
+from timetile.lowering.cpu.sweeps import sweep_functions, sweeps_of
 from timetile.runtime.cache.keys import key_of, sources_key
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.executors.numpy_loops import Progress
@@ -20,8 +21,9 @@ from timetile.runtime.host.memory import Memory
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.machine.llvm import Code, object_code, processor
 from timetile.runtime.native.loops import LoopCode, split_edges
+from timetile.runtime.native.memory import NativeMemory
 from timetile.runtime.native.nests import HostNests, NestCode
-from timetile.runtime.native.reductions import NativeMemory
+from timetile.runtime.native.sweeps import SweepCode
 
 
 def code_of(module: ModuleOp, cache: Cache | None) -> bytes:
@@ -36,7 +38,9 @@ def code_of(module: ModuleOp, cache: Cache | None) -> bytes:
     if kept is not None:
         return kept
     nests = nest_functions(module, loops_of(module))
-    functions = functions_of(loops_of(split_edges(module)), nests, reduction_functions(module))
+    functions = functions_of(
+        loops_of(split_edges(module)), nests, reduction_functions(module), sweep_functions(module)
+    )
     code = object_code(ModuleOp(functions))
     if cache is not None:
         cache.write(key, {"loops.o": code})
@@ -56,13 +60,16 @@ class NativeProgram:
         }
         self.nests: dict[Operation, NestCode] = {nest.nest: NestCode(nest, code) for nest in nests}
         self.code = code
+        self.sweeps = {
+            op: SweepCode(op, number, code) for number, op in enumerate(sweeps_of(module))
+        }
 
 
 class NativeRunner:
     """Runs time loops with machine code on some threads."""
 
     def __init__(self, program: NativeProgram, threads: int, progress: Progress | None = None):
-        self.memory: Memory = NativeMemory(program.code, threads)
+        self.memory: Memory = NativeMemory(program.code, threads, program.sweeps)
         self.program, self.threads, self.progress = program, threads, progress
         self.nests = HostNests(program.nests, program.loops, threads, progress)
 

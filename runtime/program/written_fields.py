@@ -9,7 +9,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import Block, BlockArgument, SSAValue
 
-from timetile.dialects.temporal import LoopOp
+from timetile.dialects.temporal import LoopOp, SweepOp
 from timetile.passes.analysis.launches.liveness import written_arguments as written_roles
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.raising.memory import memory_of
@@ -74,6 +74,13 @@ def turned_roles(loop: LoopOp) -> list[int]:
     return [role for role, known in enumerate(found) if known]
 
 
+def fields_written_by(op: LoopOp | SweepOp) -> list[SSAValue]:
+    """The fields written by a time loop, those in turn with them too, or by a sweep."""
+    if isinstance(op, SweepOp):
+        return list(op.targets)
+    return [op.buffers[role] for role in turned_roles(op)]
+
+
 def successors_of(loop: LoopOp | scf.ForOp) -> list[int]:
     """For each carried value of a loop: the number of the successor after a step."""
     if isinstance(loop, LoopOp):
@@ -118,10 +125,10 @@ def written_arguments(function: FuncOp) -> dict[int, StencilBoundsAttr | None]:
         elif isinstance(op, memref.StoreOp | memref.AtomicRMWOp):
             for position in roots_of(op.memref, entry):
                 written.setdefault(position, None)
-        elif isinstance(op, LoopOp):
-            box = written_bounds(op)
-            for role in turned_roles(op):
-                for position in roots_of(op.buffers[role], entry):
+        elif isinstance(op, LoopOp | SweepOp):
+            box = written_bounds(op) if isinstance(op, LoopOp) else op.box
+            for field in fields_written_by(op):
+                for position in roots_of(field, entry):
                     known = written.get(position)
                     written[position] = box if known is None else known | box
     return written

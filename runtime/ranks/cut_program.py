@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.decomposition import Decomposition
 from timetile.dialects.syntax import field_bounds
-from timetile.dialects.temporal import BroadcastOp, LoopOp, PartAttr
+from timetile.dialects.temporal import BroadcastOp, LoopOp, PartAttr, SweepOp
 from timetile.passes.analysis.ghosts import exchanged_roles
 from timetile.passes.diagnostics import refuse
 from timetile.passes.loops.cut_domain import Domain, arguments_of, cut
@@ -120,6 +120,12 @@ def check_cut_operations(function: FuncOp, program: CutProgram) -> None:
                 op,
                 "the call passes a field that is cut into parts; inline the function, or run the "
                 "program without comm",
+            )
+        if isinstance(op, SweepOp):
+            refuse(
+                op,
+                f"a sweep along axis {op.axis.data} goes through the whole domain, and ranks have "
+                "parts; run the program in one process, on one GPU",
             )
         if isinstance(op, BroadcastOp):
             refuse(op, "a field of all axes is spread; run the program without comm")

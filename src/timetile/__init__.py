@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from timetile.frontend.stopping import maximum as maximum
     from timetile.frontend.stopping import minimum as minimum
     from timetile.frontend.stopping import total as total
+    from timetile.frontend.sweeps import sweep as sweep
     from timetile.frontend.symbols import Field as Field
     from timetile.frontend.symbols import Scalar as Scalar
     from timetile.frontend.symbols import Series as Series
@@ -77,6 +78,7 @@ __all__ = [
     "sequence",
     "stencil",
     "step",
+    "sweep",
     "temporary",
     "total",
     "value",
@@ -108,6 +110,7 @@ _HOME = {
     "sequence": "timetile.frontend.sequences",
     "stencil": "timetile.frontend.stencil",
     "step": "timetile.frontend.functions",
+    "sweep": "timetile.frontend.sweeps",
     "temporary": "timetile.frontend.temporaries",
     "total": "timetile.frontend.stopping",
     "value": "timetile.frontend.boundaries",

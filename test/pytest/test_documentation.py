@@ -69,6 +69,10 @@ CONTEXTS: dict[str, str] = {
           EXAMPLE
         }}""",
     "tile.kernel": "EXAMPLE",
+    "temporal.sweep": f"""
+        func.func @around(%r: f64, %c: {PLANE}, %d: {PLANE}, %u: {PLANE}) {{
+          EXAMPLE func.return
+        }}""",
     "temporal.reduce": f"func.func @around(%u: {PLANE}) {{ EXAMPLE func.return }}",
     "tile.scratch": f"func.func @around(%A: {FIELD}) {{ EXAMPLE func.return }}",
     "tile.copy": f"func.func @around(%A: {FIELD}, %x: {FIELD}) {{ EXAMPLE func.return }}",

@@ -202,8 +202,9 @@ WRONG_LINES: list[tuple[str, str, str]] = [
         "u.next = 0.5 * (u.next[-1] + u[1])",
         "u.next[-1]",
         "u.next is read beside the cell before its assignment, which is Gauss-Seidel order, and a "
-        "step computes all cells at once; assign red cells, then black cells, by the parity of "
-        "their coordinates, or read the old value, u[...]",
+        "step computes all cells at once; assign in a sweep along an axis, with "
+        "timetile.sweep(axis=0), or red cells, then black cells, by the parity of their "
+        "coordinates, or read the old value, u[...]",
     ),
     (
         "t = timetile.temporary(u[0]); u.next = v[0, 0] + t[0, None]",

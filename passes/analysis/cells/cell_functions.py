@@ -1,4 +1,4 @@
-"""The functions that compute the cells of updates and stages."""
+"""The functions that compute the cells of updates, sweeps and stages."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.traits import SymbolTable
 
-from timetile.dialects.temporal import UpdateOp
+from timetile.dialects.temporal import SweepOp, UpdateOp
 from timetile.dialects.tile import ApplyOp
 from timetile.passes.diagnostics import refuse
 
 
 def cell_functions(module: ModuleOp) -> Iterable[FuncOp]:
-    """The functions applied by updates, each once."""
-    names = dict.fromkeys(op.cell for op in module.walk() if isinstance(op, UpdateOp))
+    """The functions applied by updates and sweeps, each once."""
+    names = dict.fromkeys(op.cell for op in module.walk() if isinstance(op, UpdateOp | SweepOp))
     for name in names:
         function = SymbolTable.lookup_symbol(module, name)
         if isinstance(function, FuncOp):
             yield function
 
 
-def cell_function(module: ModuleOp, op: UpdateOp | ApplyOp) -> FuncOp:
+def cell_function(module: ModuleOp, op: UpdateOp | SweepOp | ApplyOp) -> FuncOp:
     """
-    The cell function of an update or a stage. Raises CompileError if the module lacks the function.
+    The cell function of an update, a sweep or a stage. Raises CompileError if the module lacks the
+    function.
     """
     function = SymbolTable.lookup_symbol(module, op.cell)
     if not isinstance(function, FuncOp):

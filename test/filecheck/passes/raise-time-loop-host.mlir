@@ -231,3 +231,32 @@ func.func @passes_the_time(%n: index, %A: !field) {
   }
   return
 }
+
+// -----
+
+!field = !stencil.field<[0,8]xf64>
+!temp = !stencil.temp<?xf64>
+
+// A sweep along an axis stays, and stores before and after become loops of a step.
+// CHECK:      temporal.sweep in @sweeps: the time loop runs a step at a time: a sweep along axis 0 reads its own results, and is a launch of its own in every step
+// CHECK:      scf.for
+// CHECK:        temporal.loop %{{.*}} (%b_1 = %b) rotate [0] sweep {
+// CHECK:        temporal.sweep %b = @add(%b[-1], %a[0]) along 0 ascending in <[1], [8]>
+// CHECK:        temporal.loop %{{.*}} (%a_1 = %a) rotate [0] sweep {
+// CHECK:      } {timetile.time_loop}
+func.func private @add(%x: f64, %y: f64) -> f64 {
+  %s = arith.addf %x, %y : f64
+  func.return %s : f64
+}
+func.func @sweeps(%n: index, %a: !field, %b: !field) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %t = %c0 to %n step %c1 {
+    %u = stencil.load %a : !field -> !temp
+    stencil.store %u to %b(<[0], [1]>) : !temp to !field
+    temporal.sweep %b = @add(%b[-1], %a[0]) along 0 ascending in <[1], [8]>
+    %v = stencil.load %b : !field -> !temp
+    stencil.store %v to %a(<[0], [8]>) : !temp to !field
+  }
+  return
+}

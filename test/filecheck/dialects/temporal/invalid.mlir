@@ -441,3 +441,69 @@ func.func @beyond(%n: index, %A: !stencil.field<[0,8]xf16>, %B: !stencil.field<[
   } : !stencil.field<[0,8]xf16>, !stencil.field<[0,8]xf16>
   func.return
 }
+
+// -----
+
+func.func @swept_beside(%u: !stencil.field<[0,8]x[0,4]xf64>) {
+  // CHECK: a sweep along axis 0 reads its own targets on the line of the cell, got [-1, 1]
+  temporal.sweep %u = @cell(%u[-1, 1]) along 0 ascending in <[1, 0], [8, 3]>
+  func.return
+}
+
+// -----
+
+func.func @swept_outside(%u: !stencil.field<[0,8]x[0,4]xf64>) {
+  // CHECK: box and offset [-1, 0] reach [-1, 7) along axis 0, outside the field's [0, 8)
+  temporal.sweep %u = @cell(%u[-1, 0]) along 0 ascending in <[0, 0], [8, 4]>
+  func.return
+}
+
+// -----
+
+func.func @swept_along_none(%u: !stencil.field<[0,8]x[0,4]xf64>) {
+  // CHECK: axis 2 of a sweep of rank 2
+  temporal.sweep %u = @cell(%u[-1, 0]) along 2 ascending in <[1, 0], [8, 4]>
+  func.return
+}
+
+// -----
+
+func.func @swept_of_another_rank(%u: !stencil.field<[0,8]x[0,4]xf64>, %v: !stencil.field<[0,8]xf64>) {
+  // CHECK: field of rank 1 in a sweep of rank 2
+  temporal.sweep %u = @cell(%v[-1, 0]) along 0 ascending in <[1, 0], [8, 4]>
+  func.return
+}
+
+// -----
+
+func.func @swept_twice(%u: !stencil.field<[0,8]x[0,4]xf64>) {
+  // CHECK: a sweep writes each target once
+  temporal.sweep %u, %u = @cell(%u[-1, 0]) along 0 ascending in <[1, 0], [8, 4]>
+  func.return
+}
+
+// -----
+
+func.func @swept_index(%u: !stencil.field<[0,8]x[0,4]xf64>) {
+  // CHECK: index axis 2 of a sweep of rank 2
+  temporal.sweep %u = @cell(%u[-1, 0]) indices [2] along 0 ascending in <[1, 0], [8, 4]>
+  func.return
+}
+
+// -----
+
+// CHECK: expected a func.func named @table, got llvm.func
+llvm.func @table()
+func.func @swept_by_no_function(%u: !stencil.field<[0,8]x[0,4]xf64>) {
+  temporal.sweep %u = @table(%u[-1, 0]) along 0 ascending in <[1, 0], [8, 4]>
+  func.return
+}
+
+// -----
+
+// CHECK: cell @cell has type (f64) -> f64, expected (f64, f64) -> f64
+func.func private @cell(f64) -> f64
+func.func @swept_by_another_cell(%u: !stencil.field<[0,8]x[0,4]xf64>, %k: f64) {
+  temporal.sweep %u = @cell(%u[-1, 0]) scalars(%k) along 0 ascending in <[1, 0], [8, 4]>
+  func.return
+}

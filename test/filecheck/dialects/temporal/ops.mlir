@@ -173,3 +173,18 @@ func.func @stored(%n: index, %A: !stencil.field<[-1,65]xf16>, %B: !stencil.field
   } : !stencil.field<[-1,65]xf16>, !stencil.field<[-1,65]xf16>
   func.return
 }
+
+// A sweep along an axis reads its own targets on the line of the cell.
+// CHECK-LABEL: func.func private @directions
+// CHECK-SAME:    order = #temporal<direction descending>
+func.func private @directions() attributes {order = #temporal<direction descending>}
+
+// CHECK-LABEL: func.func @swept
+// CHECK-NEXT:    temporal.sweep %a = @average(%a[-1, 0], %b[0, 1]) along 0 ascending in <[1, 0], [8, 7]>
+// CHECK-NEXT:    temporal.sweep %a, %b = @ramp(%a[0, 1], %b[0, 0]) scalars(%dt) indices [0, 1] along 1 descending in <[0, 0], [8, 7]> attributes {note = "kept"}
+// GENERIC:         "temporal.sweep"(%a, %a, %b) <{cell = @average, taps = array<i64: 0, -1, 0, 1, 0, 1>, axis = #builtin.int<0>, direction = #temporal<direction ascending>
+func.func @swept(%dt: f64, %a: !stencil.field<[0,8]x[0,8]xf64>, %b: !stencil.field<[0,8]x[0,8]xf64>) {
+  temporal.sweep %a = @average(%a[-1, 0], %b[0, 1]) along 0 ascending in <[1, 0], [8, 7]>
+  temporal.sweep %a, %b = @ramp(%a[0, 1], %b[0, 0]) scalars(%dt) indices [0, 1] along 1 descending in <[0, 0], [8, 7]> attributes {note = "kept"}
+  func.return
+}

@@ -1,32 +1,39 @@
-"""Calls the machine code of reductions on NumPy arrays, on all cores."""
+"""Memory of NumPy arrays, with reductions and sweeps by machine code, on all cores."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from math import prod
 from typing import Any
 
 import numpy as np
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 
-from timetile.dialects.temporal import ReduceOp, Reduction
+from timetile.dialects.temporal import ReduceOp, Reduction, SweepOp
 from timetile.dialects.temporal.reduce import BLOCK_CELLS, LANES
 from timetile.lowering.cpu.reductions import BLOCKS, reduction_name
 from timetile.runtime.arithmetic.cells import Array
 from timetile.runtime.host.memory import ViewMemory, box_cells
 from timetile.runtime.machine.llvm import Code
 from timetile.runtime.machine.teams import Team
+from timetile.runtime.native.sweeps import SweepCode
 
 CELLS_PER_THREAD = 1 << 18
 """Least cells for a thread: fewer are read sooner than a thread starts."""
 
 
 class NativeMemory(ViewMemory):
-    """Memory of NumPy arrays, with reductions by machine code on some threads."""
+    """Memory of NumPy arrays, with reductions and sweeps by machine code on some threads."""
 
-    def __init__(self, code: Code, threads: int):
+    def __init__(self, code: Code, threads: int, sweeps: Mapping[SweepOp, SweepCode]):
         super().__init__()
-        self.code, self.threads = code, threads
+        self.code, self.threads, self.sweeps = code, threads, sweeps
+
+    def sweep(
+        self, op: SweepOp, fields: Mapping[SSAValue, Any], numbers: Mapping[SSAValue, Any]
+    ) -> None:
+        self.sweeps[op].run(fields, numbers, self.threads)
 
     def reduce(self, op: ReduceOp, buffer: Any) -> Any:
         cells = box_cells(op, buffer)
