@@ -1,51 +1,13 @@
 """Parts: GPUs on sale with an instruction set, with multiprocessors, memory and clock.
 
 A figure without a measurement comes from NVIDIA's documents, with the address at the part. If a
-driver answers, the program's GPU is recognised by name, or for an unknown name by its memory
-(`part_for`).
+driver answers, the program's GPU is recognised by name, and the driver's facts take the place of
+the table's figures where they differ (`facts.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-
-COPIED_SHARE = 0.88
-"""
-Assumed share of the memory's bandwidth on paper reached by a device copy, without a measurement
-(H200: 4.23 TB/s of 4.8, measured).
-"""
-
-
-@dataclass(frozen=True)
-class Part:
-    """One GPU on sale."""
-
-    name: str
-    """The name in options: `h100-pcie`."""
-    title: str
-    """The common name: `H100 PCIe`."""
-    isa: str
-    """The newest instruction set of the part with kernels."""
-    driver_names: tuple[str, ...]
-    """Beginnings of the driver's name for the part."""
-    multiprocessors: int
-    clock_ghz: float
-    """Of the multiprocessors, under load."""
-    memory_tb_per_s: float
-    """Bandwidth of the memory on paper (10^12 bytes a second)."""
-    copy_tb_per_s: float
-    """
-    Bytes read plus bytes written in a device copy (10^12 bytes a second), measured or
-    `COPIED_SHARE` of the above.
-    """
-    l2_bytes: int
-    resident_clusters: Mapping[int, int] = field(default_factory=dict[int, int])
-    """
-    Clusters of one block a multiprocessor running at once, by number of blocks (measured: graphics
-    processing clusters differ in multiprocessors). Empty without a measurement.
-    """
-
+from timetile.passes.targets.part import COPIED_SHARE, Part
 
 # The first part of an instruction set is the default target of programs for the instruction set.
 PARTS: dict[str, Part] = {
@@ -119,7 +81,7 @@ PARTS: dict[str, Part] = {
             name="a100-pcie",
             title="A100 PCIe",
             isa="sm_80",
-            driver_names=("NVIDIA A100 80GB PCIe", "NVIDIA A100-PCIE"),
+            driver_names=("NVIDIA A100 80GB PCIe", "NVIDIA A100-PCIE-80GB"),
             multiprocessors=108,
             clock_ghz=1.41,
             memory_tb_per_s=1.935,
@@ -140,6 +102,118 @@ PARTS: dict[str, Part] = {
             copy_tb_per_s=COPIED_SHARE * 2.039,
             l2_bytes=40 << 20,
         ),
+        # https://images.nvidia.com/aem-dam/en-zz/Solutions/data-center/
+        # nvidia-ampere-architecture-whitepaper.pdf
+        # (memory of the 40 GB version, multiprocessors, boost clock, L2).
+        Part(
+            name="a100-sxm-40gb",
+            title="A100 SXM 40 GB",
+            isa="sm_80",
+            driver_names=("NVIDIA A100-SXM4-40GB", "NVIDIA A100-SXM-40GB", "A100-SXM4-40GB"),
+            multiprocessors=108,
+            clock_ghz=1.41,
+            memory_tb_per_s=1.555,
+            copy_tb_per_s=COPIED_SHARE * 1.555,
+            l2_bytes=40 << 20,
+        ),
+        # https://images.nvidia.com/aem-dam/en-zz/Solutions/data-center/
+        # nvidia-ampere-architecture-whitepaper.pdf
+        # (all figures: an equal chip, with equal memory, as the A100 SXM of 40 GB).
+        Part(
+            name="a100-pcie-40gb",
+            title="A100 PCIe 40 GB",
+            isa="sm_80",
+            driver_names=("NVIDIA A100-PCIE-40GB", "A100-PCIE-40GB"),
+            multiprocessors=108,
+            clock_ghz=1.41,
+            memory_tb_per_s=1.555,
+            copy_tb_per_s=COPIED_SHARE * 1.555,
+            l2_bytes=40 << 20,
+        ),
+        # https://www.nvidia.com/en-us/data-center/hgx/ (memory);
+        # https://docs.nvidia.com/cuda/blackwell-tuning-guide/ (L2);
+        # https://chipsandcheese.com/p/nvidias-b200-keeping-the-cuda-juggernaut
+        # (multiprocessors, and clocks like the H100 SXM's). Nothing was measured on a B200.
+        Part(
+            name="b200",
+            title="B200",
+            isa="sm_100",
+            driver_names=("NVIDIA B200", "NVIDIA GB200"),
+            multiprocessors=148,
+            clock_ghz=1.93,
+            memory_tb_per_s=8.0,
+            copy_tb_per_s=COPIED_SHARE * 8.0,
+            l2_bytes=126 << 20,
+        ),
+        # https://www.nvidia.com/en-us/data-center/l40s/ (memory, and cores, of which a
+        # multiprocessor has 128);
+        # https://images.nvidia.com/aem-dam/Solutions/geforce/ada/nvidia-ada-gpu-architecture.pdf
+        # (L2 and boost clock of the chip).
+        Part(
+            name="l40s",
+            title="L40S",
+            isa="sm_89",
+            driver_names=("NVIDIA L40S",),
+            multiprocessors=142,
+            clock_ghz=2.52,
+            memory_tb_per_s=0.864,
+            copy_tb_per_s=COPIED_SHARE * 0.864,
+            l2_bytes=96 << 20,
+        ),
+        # https://images.nvidia.com/aem-dam/Solutions/geforce/ada/nvidia-ada-gpu-architecture.pdf
+        # (all figures).
+        Part(
+            name="rtx-4090",
+            title="RTX 4090",
+            isa="sm_89",
+            driver_names=("NVIDIA GeForce RTX 4090",),
+            multiprocessors=128,
+            clock_ghz=2.52,
+            memory_tb_per_s=1.008,
+            copy_tb_per_s=COPIED_SHARE * 1.008,
+            l2_bytes=72 << 20,
+        ),
+        # https://www.nvidia.com/en-us/products/workstations/rtx-6000/ (memory, and cores, of which
+        # a multiprocessor has 128); clock and L2 as in the document of the RTX 4090.
+        Part(
+            name="rtx-6000-ada",
+            title="RTX 6000 Ada",
+            isa="sm_89",
+            driver_names=("NVIDIA RTX 6000 Ada",),
+            multiprocessors=142,
+            clock_ghz=2.505,
+            memory_tb_per_s=0.96,
+            copy_tb_per_s=COPIED_SHARE * 0.96,
+            l2_bytes=96 << 20,
+        ),
+        # https://images.nvidia.com/aem-dam/Solutions/geforce/ampere/pdf/
+        # NVIDIA-ampere-GA102-GPU-Architecture-Whitepaper-V1.pdf
+        # (multiprocessors, boost clock, memory, L2).
+        Part(
+            name="rtx-a6000",
+            title="RTX A6000",
+            isa="sm_86",
+            driver_names=("NVIDIA RTX A6000",),
+            multiprocessors=84,
+            clock_ghz=1.8,
+            memory_tb_per_s=0.768,
+            copy_tb_per_s=COPIED_SHARE * 0.768,
+            l2_bytes=6 << 20,
+        ),
+        # https://images.nvidia.com/aem-dam/Solutions/geforce/blackwell/
+        # nvidia-rtx-blackwell-gpu-architecture.pdf
+        # (all figures).
+        Part(
+            name="rtx-5090",
+            title="RTX 5090",
+            isa="sm_120",
+            driver_names=("NVIDIA GeForce RTX 5090",),
+            multiprocessors=170,
+            clock_ghz=2.407,
+            memory_tb_per_s=1.792,
+            copy_tb_per_s=COPIED_SHARE * 1.792,
+            l2_bytes=96 << 20,
+        ),
     )
 }
 
@@ -149,15 +223,16 @@ def default_part(isa: str) -> Part:
     return next(part for part in PARTS.values() if part.isa == isa)
 
 
-def part_for(isa: str, driver_name: str, memory_tb_per_s: float | None) -> Part:
+def part_for(isa: str, driver_name: str) -> Part | None:
     """
-    The part of a GPU, by the driver's name; for an unknown name the part of the instruction set
-    with equally fast memory, or the default part if the driver does not state the memory's speed.
+    The part of a GPU by the driver's name, for kernels of an instruction set; None for an unknown
+    name. A GPU also runs kernels of older instruction sets: its part then keeps its own numbers.
     """
-    own = [part for part in PARTS.values() if part.isa == isa]
-    for part in own:
-        if any(driver_name.startswith(name) for name in part.driver_names):
-            return part
-    if memory_tb_per_s is None:
-        return default_part(isa)
-    return min(own, key=lambda part: abs(part.memory_tb_per_s - memory_tb_per_s))
+    found = [
+        (len(name), part)
+        for part in PARTS.values()
+        for name in part.driver_names
+        if driver_name.startswith(name)
+    ]
+    longest = max(found, key=lambda each: each[0], default=(0, None))[1]
+    return longest if longest is not None and longest.isa == isa else None

@@ -11,12 +11,14 @@ import timetile
 from timetile.lowering.ptx.functions import nvrtc_version
 from timetile.passes.diagnostics import CompileError
 from timetile.passes.targets.isa import ISAS
+from timetile.passes.targets.target import target_named
 from timetile.runtime.cache.store import Cache
+from timetile.runtime.device import card_facts
 from timetile.runtime.device.gpu import Device
 from timetile.runtime.kernels.assembler import assembler_version
 from timetile.runtime.machine.driver import Unavailable, checked, driver
 from timetile.runtime.machine.teams import thread_count
-from timetile.runtime.program.targets import arch_for
+from timetile.runtime.program.targets import arch_for, device_text, target_of_gpu
 
 PACKAGES = ("xdsl", "numpy", "cuda-python", "matplotlib", "devito")
 
@@ -59,6 +61,21 @@ def gpu_memory(device: Device) -> int:
     return int(checked(device.cuda.cuDeviceTotalMem(device.handle)))
 
 
+def part_text(number: int) -> str:
+    """The numbers of a GPU behind the choice of schedules."""
+    target = target_of_gpu(None, number, Cache.default())
+    known = target_named(target.part or target.arch, target.multiprocessors)
+    part = known.part
+    measured = card_facts.MEASURED.get(device_text(number))
+    copy = f"{part.copy_tb_per_s:.3g} TB/s"
+    copy += " assumed" if measured is None else f" ({measured:g} measured)"
+    return (
+        f"{known.title}: {part.multiprocessors} multiprocessors, {part.clock_ghz:g} GHz, "
+        f"{part.l2_bytes / 2**20:.0f} MiB of L2, memory of {part.memory_tb_per_s:.3g} TB/s, copies "
+        f"of {copy}"
+    )
+
+
 def gpus() -> Iterator[Finding]:
     """The driver, and every GPU known to the driver."""
     cuda = driver()
@@ -73,12 +90,13 @@ def gpus() -> Iterator[Finding]:
         device = Device(k)
         text = f"{device.name}, {device.arch}, {gpu_memory(device) / 2**30:.0f} GiB"
         try:
-            arch_for(device.arch)
+            made_for = arch_for(device.arch)
         except CompileError as error:
             yield Finding(f"GPU {k}", False, f"{text}; {error}")
             continue
-        tuned = "" if device.arch in ISAS else f"; kernels are tuned for {', '.join(ISAS)}"
-        yield Finding(f"GPU {k}", True, text + tuned)
+        older = "" if device.arch in ISAS else f"; kernels are made for {made_for}"
+        yield Finding(f"GPU {k}", True, text + older)
+        yield Finding(f"part {k}", True, part_text(k))
     if count == 0:
         yield Finding("GPU", False, "the driver knows none; programs run on the CPU")
 

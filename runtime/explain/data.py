@@ -65,6 +65,8 @@ class LoopSummary:
       `single_step_bound`: the bound by memory of a program with one step per launch (both in 1e9
       cell updates per second).
     - `measured`: what `timetile tune` measured for the program, in words; None without a record.
+    - `scaled`: a sentence on the prediction for a part on which no kernel was measured; None for a
+      part with measured kernels.
     - `launch_seconds`: one launch; `overhead_seconds`: the part of a launch independent of the
       number of cells.
     - `limit`: the resource taking most of the launch's time.
@@ -100,6 +102,7 @@ class LoopSummary:
     alternative: Alternative | None
     advice: tuple[str, ...]
     measured: str | None = None
+    scaled: str | None = None
 
 
 @dataclass(frozen=True)

@@ -225,6 +225,7 @@ class LoopReport:
                 advice(self.program, self.loop, deepest, cost, self.found, resources, fill)
             ),
             measured=self.measured(),
+            scaled=target.fit_text,
         )
 
     def measured(self) -> str | None:

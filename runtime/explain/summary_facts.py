@@ -30,6 +30,8 @@ def summary_facts(loop: LoopSummary) -> Iterator[Fact]:
         f"{loop.gcells_per_second:.0f} on {loop.target}, by launches of "
         f"{plural(loop.depth, 'step')} that take {loop.launch_seconds * 1e6:.3g} us each",
     )
+    if loop.scaled is not None:
+        yield Fact("The prediction", loop.scaled)
     if loop.measured is not None:
         yield Fact("GCells/s measured", loop.measured)
     yield Fact(

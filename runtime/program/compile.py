@@ -20,6 +20,7 @@ from timetile.passes.cells.sort_terms import FpReassoc
 from timetile.passes.diagnostics import collected_remarks
 from timetile.passes.loops.temporal_fusion import TemporalFusionPass
 from timetile.passes.target_arch import TargetArchPass
+from timetile.passes.targets.facts import name_without_facts
 from timetile.passes.targets.target import NAMES, target_named
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.kernels.loops import loops_of
@@ -41,7 +42,12 @@ from timetile.runtime.program.parted_program import (
 )
 from timetile.runtime.program.ranked_gpu_program import compiled_for_ranks
 from timetile.runtime.program.ranked_program import check_alone
-from timetile.runtime.program.targets import device_text, target_of_gpu, target_without_gpu
+from timetile.runtime.program.targets import (
+    device_text,
+    name_of_target,
+    target_of_gpu,
+    target_without_gpu,
+)
 from timetile.runtime.program.unused_options import UnusedOptions
 
 TUNE = "TIMETILE_TUNE"
@@ -90,15 +96,34 @@ def check_levels(options: Options) -> None:
 
 
 def check_words(
-    fp_contract: object, fp_division: object, fp_reassoc: object, halos: object, arch: object
+    executor: object,
+    fp_contract: object,
+    fp_division: object,
+    fp_reassoc: object,
+    halos: object,
+    arch: object,
 ) -> None:
     """Raise ValueError for a word that an option does not know."""
+    check_choice("executor", executor, get_args(Executor))
     check_choice("fp_contract", fp_contract, get_args(FpContract))
     check_choice("fp_division", fp_division, get_args(FpDivision))
     check_choice("fp_reassoc", fp_reassoc, get_args(FpReassoc))
     check_choice("halos", halos, get_args(Halos))
+    check_arch(arch)
+
+
+def check_arch(arch: object) -> None:
+    """
+    Raise ValueError for a name of no target. Facts behind a name are checked by `target_named`.
+    """
     if arch is not None:
-        check_choice("arch", arch, NAMES)
+        check_choice("arch", name_without_facts(arch) if isinstance(arch, str) else arch, NAMES)
+
+
+def target_text(arch: str | None, cache: Cache | bool, gpu: int) -> str:
+    """The target of a GPU as one name, with all facts."""
+    check_arch(arch)
+    return name_of_target(target_of_gpu(arch, gpu, cache_for(cache, ())))
 
 
 def default_executor() -> Executor:
@@ -179,7 +204,8 @@ def compile(
       the PTX of a GPU.
     - `depth`: time steps advanced by a kernel at once; chosen if not given.
     - `arch`: an architecture (`sm_90`) or a part (`h100-pcie`); the GPU's own unless given. Kernels
-      run on every GPU of the architecture, and schedules are chosen for the part.
+      run on every GPU of the architecture, and schedules are chosen for the part. Facts may follow
+      a name: `h100-pcie+copy=1.7` has device copies of 1.7 TB/s.
     - `fp_contract`: how freely products and sums are contracted.
     - `fp_division`: whether quotients and reciprocal roots may be off by a few units in the last
       place without permission by the program.
@@ -226,19 +252,19 @@ def compile(
             fp_division=fp_division, fp_reassoc=fp_reassoc, halos=halos, passes=passes,
             function=function, bound_waits=bound_waits, threads=threads, cache=cache,
         )  # fmt: skip
-        return compiled_for_ranks(comm, alone, executor, parts, exchange_every, threads)
+        named = partial(target_text, arch, cache)
+        return compiled_for_ranks(comm, alone, named, executor, parts, exchange_every, threads)
     if gpus is None:
         check_alone(parts, exchange_every)
     else:
         executor, gpu = first_of_gpus(gpus, executor)
     check_program(program)
     executor = default_executor() if executor is None else executor
-    check_choice("executor", executor, get_args(Executor))
-    check_words(fp_contract, fp_division, fp_reassoc, halos, arch)
+    check_words(executor, fp_contract, fp_division, fp_reassoc, halos, arch)
     check_kinds(depth, function, bound_waits, tune, gpu)
     chosen_passes = None if passes is None else passes_of(passes)
     chosen = cache_for(cache, chosen_passes or ())
-    target = target_of_gpu(arch, gpu) if executor == "gpu" else target_without_gpu(arch)
+    target = target_of_gpu(arch, gpu, chosen) if executor == "gpu" else target_without_gpu(arch)
     options = Options(
         depth, target.arch, fp_contract, chosen_passes, function, fp_division, bound_waits, halos,
         part=target.part, multiprocessors=target.multiprocessors, fp_reassoc=fp_reassoc,

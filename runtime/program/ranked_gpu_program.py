@@ -14,14 +14,18 @@ from timetile.runtime.machine.driver import checked, gpu_is_available
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor, HostCall
 from timetile.runtime.program.pieces import Span
 from timetile.runtime.program.placed_parts import PlacedParts
-from timetile.runtime.program.ranked_program import RankedProgram, compiled_on_ranks
+from timetile.runtime.program.ranked_program import (
+    RankedProgram,
+    compiled_on_ranks,
+    text_of_first,
+)
 from timetile.runtime.ranks.cut_program import CutProgram
 from timetile.runtime.ranks.exchange import Exchange
 from timetile.runtime.ranks.gpu_sites import GpuSite
 from timetile.runtime.ranks.layout import slab_layout
-from timetile.runtime.ranks.mpi import rank_beside
+from timetile.runtime.ranks.mpi import peers_of, rank_beside
 from timetile.runtime.ranks.part_kernels import PartKernels
-from timetile.runtime.ranks.peers import Peers, digest_of
+from timetile.runtime.ranks.peers import Peers, digest_of, waiting_limit
 from timetile.runtime.ranks.rank_sites import RankSiteRunner
 from timetile.runtime.ranks.sites import Site
 
@@ -92,6 +96,7 @@ class RankedGpuProgram(RankedProgram):
 def compiled_for_ranks(
     comm: object,
     alone: Callable[..., CompiledProgram],
+    target_of: Callable[[int], str],
     executor: Executor | None,
     parts: Sequence[int] | Decomposition | None,
     exchange_every: int | None,
@@ -99,17 +104,19 @@ def compiled_for_ranks(
 ) -> RankedProgram:
     """
     A program on the ranks of a communicator, `alone` compiled by each: on a GPU for each rank where
-    a driver answers, unless another executor is asked for. Ranks of a host take its GPUs in turn.
+    a driver answers, unless another executor is asked for. Ranks of a host take its GPUs in turn,
+    and all compile for the GPU of rank 0: `target_of` names the target of a GPU by number.
     """
     if executor is None:
         executor = "gpu" if gpu_is_available() else "cpu"
+    peers = peers_of(comm, waiting_limit())
     if executor != "gpu":
         return compiled_on_ranks(
-            comm, lambda: alone(executor=executor), RankedProgram, parts, exchange_every, threads
+            peers, lambda: alone(executor=executor), RankedProgram, parts, exchange_every, threads
         )
-    count = int(checked(device(0).cuda.cuDeviceGetCount()))
-
-    def on_own_gpu() -> CompiledProgram:
-        return alone(executor="gpu", gpu=rank_beside(comm) % count)
-
-    return compiled_on_ranks(comm, on_own_gpu, RankedGpuProgram, parts, exchange_every, threads)
+    gpu = rank_beside(comm) % int(checked(device(0).cuda.cuDeviceGetCount()))
+    arch = text_of_first(peers, lambda: target_of(gpu))
+    return compiled_on_ranks(
+        peers, lambda: alone(executor="gpu", gpu=gpu, arch=arch), RankedGpuProgram, parts,
+        exchange_every, threads,
+    )  # fmt: skip

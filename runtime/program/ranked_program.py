@@ -25,8 +25,8 @@ from timetile.runtime.program.results import RunResult
 from timetile.runtime.ranks.cut_program import CutProgram, check_cut_operations
 from timetile.runtime.ranks.exchange import CutField, Exchange
 from timetile.runtime.ranks.layout import layout
-from timetile.runtime.ranks.mpi import peers_of, ranks_beside
-from timetile.runtime.ranks.peers import Peers, RankError, digest_of, waiting_limit, words_of_all
+from timetile.runtime.ranks.mpi import MpiPeers, ranks_beside
+from timetile.runtime.ranks.peers import Peers, RankError, digest_of, words_of_all
 from timetile.runtime.ranks.runner import PartRunner
 
 RANK_EXECUTORS = ("cpu", "numpy")
@@ -42,20 +42,42 @@ ALL = "all"
 """The name of the digest of a whole digest."""
 
 
+def words_of_able(peers: Peers, text: str) -> list[str]:
+    """
+    The texts of all ranks, in order. Raises RankError on every rank if a rank objects in place of a
+    text.
+    """
+    words = words_of_all(peers, OK + text)
+    for rank, word in enumerate(words):
+        if word.startswith(PROBLEM):
+            cause = word.removeprefix(PROBLEM)
+            raise RankError(f"nothing has run, as rank {rank} of {peers.count} cannot: {cause}")
+    return [word.removeprefix(OK) for word in words]
+
+
+def text_of_first(peers: Peers, own: Callable[[], str]) -> str:
+    """
+    The text of rank 0, once all ranks have made their own. Raises RankError on every rank if a rank
+    cannot.
+    """
+    try:
+        text = own()
+    except BaseException as error:
+        object_to(peers, error)
+        raise
+    return words_of_able(peers, text)[0]
+
+
 def check_agreement(peers: Peers, digest: str) -> None:
     """
     Wait for all ranks. Raises RankError on every rank unless all have the same digest: a rank
     cannot run, or differs.
     """
     # A long digest loses the end on the way: the digest of the digest comes first.
-    words = words_of_all(peers, f"{OK}{ALL}={digest_of(digest)} {digest}")
+    words = words_of_able(peers, f"{ALL}={digest_of(digest)} {digest}")
+    own = words[0].split()
     for rank, word in enumerate(words):
-        if word.startswith(PROBLEM):
-            cause = word.removeprefix(PROBLEM)
-            raise RankError(f"nothing has run, as rank {rank} of {peers.count} cannot: {cause}")
-    own = words[0].removeprefix(OK).split()
-    for rank, word in enumerate(words):
-        parts = dict(zip(own, word.removeprefix(OK).split()))
+        parts = dict(zip(own, word.split()))
         different = [mine.partition("=")[0] for mine, other in parts.items() if mine != other]
         if different:
             different = [name for name in different if name != ALL] or ["the arguments"]
@@ -245,7 +267,7 @@ def on_ranks(
 
 
 def compiled_on_ranks(
-    comm: object,
+    peers: MpiPeers,
     alone: Callable[[], CompiledProgram],
     make: RankedMaker,
     parts: Sequence[int] | Decomposition | None,
@@ -256,7 +278,6 @@ def compiled_on_ranks(
     A program on the ranks of a communicator of mpi4py; see `on_ranks`. Unless `threads` are asked
     for, the ranks of a machine share its cores.
     """
-    peers = peers_of(comm, waiting_limit())
     made = on_ranks(peers, alone, parts, exchange_every, make)
     if threads is None:
         made.threads = max(1, made.threads // ranks_beside(peers.communicator))

@@ -30,6 +30,7 @@ from support.groups import scheduler_of_groups
 from support.sizes import EXAMPLES, is_nightly
 from timetile.runtime.cache import store
 from timetile.runtime.cache.store import Cache
+from timetile.runtime.device import card_facts
 from timetile.runtime.machine import forks, llvm
 
 # What is imported stays: see `pytest_collection_finish`.
@@ -54,6 +55,9 @@ settings.load_profile("ci")
 
 # The workers of the tests fill the cores: no test compiles in further processes, except on purpose.
 os.environ.setdefault(forks.VARIABLE, "1")
+
+# The drivers of tests compute nothing: no test measures a copy, except on purpose.
+os.environ[card_facts.SWITCH] = "0"
 
 # The PTX assembler and MLIR have no wheels for macOS.
 collect_ignore = ["test_mlir.py", "test_ptx.py"] if sys.platform == "darwin" else []

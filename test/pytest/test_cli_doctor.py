@@ -11,7 +11,6 @@ import pytest
 import timetile
 from support.command_line import run
 from timetile.lowering.ptx.functions import nvrtc_version
-from timetile.passes.targets.isa import ISAS
 from timetile.runtime.cache.store import SAID, Cache
 from timetile.runtime.cli import doctor
 from timetile.runtime.cli.terminal import answer_console
@@ -125,17 +124,20 @@ class FakeDevice:
     def __init__(self, number: int):
         self.cuda, self.handle = FakeDriver(), number
         self.name = "A GPU"
-        self.arch = ("sm_90", "sm_100")[number]
+        self.arch = ("sm_90", "sm_103")[number]
 
 
 def test_doctor_lists_the_gpus(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(doctor, "driver", FakeDriver)
     monkeypatch.setattr(doctor, "Device", FakeDevice)
+    monkeypatch.setattr(doctor, "part_text", "facts of {}".format)
     found = {finding.what: finding.text for finding in doctor.gpus()}
     assert found == {
         "driver": "for CUDA 13.1",
         "GPU 0": "A GPU, sm_90, 80 GiB",
-        "GPU 1": f"A GPU, sm_100, 81 GiB; kernels are tuned for {', '.join(ISAS)}",
+        "part 0": "facts of 0",
+        "GPU 1": "A GPU, sm_103, 81 GiB; kernels are made for sm_100",
+        "part 1": "facts of 1",
     }
 
 

@@ -18,7 +18,8 @@ from timetile.lowering.ptx.target import PtxTarget
 from timetile.passes.diagnostics import CompileError
 from timetile.passes.scheduling.candidates import candidates
 from timetile.passes.targets.isa import ISAS
-from timetile.passes.targets.parts import PARTS, Part, default_part, part_for
+from timetile.passes.targets.part import Part
+from timetile.passes.targets.parts import PARTS, default_part, part_for
 from timetile.passes.targets.target import NAMES, target_named
 from timetile.runtime.kernels import assembled_choice
 from timetile.runtime.kernels.loops import loops_of
@@ -28,7 +29,7 @@ from timetile.runtime.loading.modules import load, make_context
 from timetile.runtime.program.compiled_program import Executor
 
 
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("arch", ISAS)
 def test_the_pipeline_prints_for_its_architecture(arch: str):
     module = load(program_text(entry("heat-2d").make((40, 70))))
     PassPipeline(pipeline(depth=2, arch=arch)).apply(make_context(), module)
@@ -56,17 +57,88 @@ def test_every_name_is_a_target_of_one_instruction_set(name: str):
 
 
 @pytest.mark.parametrize("part", PARTS.values(), ids=list(PARTS))
-def test_a_part_is_recognised_by_the_drivers_name_and_by_memory(part: Part):
+def test_a_part_is_recognised_by_the_drivers_name(part: Part):
     for name in part.driver_names:
-        assert part_for(part.isa, name, None) == part
-    nearest = part_for(part.isa, "another name", 1.01 * part.memory_tb_per_s)
-    assert nearest.memory_tb_per_s == pytest.approx(part.memory_tb_per_s, rel=0.03)
+        assert part_for(part.isa, name) == part
+        assert part_for(part.isa, f"{name} MIG 1g.10gb") == part
     assert part.copy_tb_per_s < part.memory_tb_per_s
 
 
 @pytest.mark.parametrize("isa", ISAS)
-def test_the_default_part_is_taken_without_a_name(isa: str):
-    assert part_for(isa, "another name", None) == default_part(isa) == target_named(isa).part
+def test_the_default_part_of_an_instruction_set_is_its_first(isa: str):
+    assert default_part(isa) == target_named(isa).part
+    assert part_for(isa, "another name") is None
+
+
+def test_kernels_for_older_gpus_know_no_part_of_a_newer_gpu():
+    assert part_for("sm_80", "NVIDIA H200") is None
+
+
+# Facts behind a name.
+
+
+def test_facts_take_the_place_of_a_parts_numbers():
+    target = target_named("h100-pcie+clock=1.5+copy=1.7+l2=1000000+shared=102400+block=51200", 100)
+    part, usual = target.part, PARTS["h100-pcie"]
+    assert (part.clock_ghz, part.copy_tb_per_s, part.l2_bytes) == (1.5, 1.7, 1000000)
+    assert (part.multiprocessors, part.memory_tb_per_s) == (100, usual.memory_tb_per_s)
+    assert target.isa.shared_per_multiprocessor == 102400 and target.isa.shared_per_block == 51200
+    assert target.title == (
+        "sm_90 (H100 PCIe) with 100 multiprocessors, a clock of 1.5 GHz, device copies of 1.7 "
+        "TB/s, 1000000 bytes of L2, 102400 bytes of shared memory a multiprocessor, 51200 bytes "
+        "of shared memory a block"
+    )
+    assert target_named(part.name, 100) == target
+
+
+def test_copies_are_as_fast_as_the_memory_unless_measured():
+    usual = target_named("h200").part
+    faster = target_named("h200+memory=9.6").part
+    assert faster.copy_tb_per_s == pytest.approx(2 * usual.copy_tb_per_s)
+    assert target_named("h200+memory=9.6+copy=5").part.copy_tb_per_s == 5
+
+
+@pytest.mark.parametrize("text", ["speed=3", "copy", "copy=", "copy=fast", "copy=0", "copy=-1"])
+def test_facts_of_no_gpu_are_refused(text: str):
+    with pytest.raises(CompileError) as caught:
+        target_named(f"h200+{text}")
+    assert str(caught.value) == (
+        f"{text!r} is no fact of a GPU; write a name of multiprocessors, clock, memory, copy, l2, "
+        "shared, block, = and a number above 0, as in h100-sxm+copy=3.1"
+    )
+
+
+def test_facts_of_a_gpu_change_its_schedules_and_keys():
+    text = program_text(sum_program("f64", star(3, 1))((512, 512, 512)))
+    made = [
+        timetile.compile(text, executor="simt", arch=name, halos="common", cache=False)
+        for name in ("h200", "h200+copy=1.5")
+    ]
+    usual, slow = (each.kernels.options for each in made)
+    assert usual.key() != slow.key() and usual.arch == slow.arch == "sm_90"
+    assert str(made[0].kernels.tiled) != str(made[1].kernels.tiled)
+
+
+# Fits.
+
+
+def test_a_part_without_measured_kernels_scales_the_fit_and_says_so():
+    said = (
+        "no kernel was measured on {}: values fitted on the H200 are scaled by multiprocessors, "
+        "clock, memory and L2"
+    )
+    for name in ("h200", "h100-sxm", "sm_90", "h200+copy=4.0"):
+        assert target_named(name).fit_text is None
+        assert target_named(name).parameters == target_named("h200").parameters
+    assert target_named("a100-sxm").fit_text == said.format("the A100 SXM")
+    assert target_named("sm_90+memory=1.0").fit_text == said.format("such a GPU of sm_90")
+    fitted, slow = target_named("h200"), target_named("sm_90+memory=1.0")
+    # The chip is the same, and its L2 as fast: the memory's copies take 4.8 times as long.
+    assert slow.parameters.moving.l2 * slow.part.copy_tb_per_s == pytest.approx(
+        fitted.parameters.moving.l2 * fitted.part.copy_tb_per_s
+    )
+    half = target_named("sm_90", 66).parameters.reading.l2_bytes_per_cycle
+    assert half == pytest.approx(fitted.parameters.reading.l2_bytes_per_cycle / 2)
 
 
 def test_parts_of_one_instruction_set_share_code_but_not_schedules(

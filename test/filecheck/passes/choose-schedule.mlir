@@ -13,7 +13,7 @@
 // target. One and two axes are held by warps, small planes and three axes by a block; what is already decided stays.
 
 // DEEP: choose-schedule: depth is at most 256, got 257
-// ARCH: the architecture sm_20 is not known; use sm_90 or sm_80, or a part: h200, h100-sxm
+// ARCH: the architecture sm_20 is not known; use sm_90 or sm_80 or sm_120 or sm_100 or sm_89 or sm_86, or a part: h200, h100-sxm
 
 func.func private @seven() -> f64 {
   %c = arith.constant 7.0 : f64

@@ -14,7 +14,7 @@
 // for the in-plane bounds, the other one is guarded along all in-plane axes. A kernel whose data have
 // their halos around them gets the guarded one only. The stages themselves are not touched.
 
-// ARCH: the architecture sm_20 is not known; use sm_90 or sm_80, or a part: h200, h100-sxm
+// ARCH: the architecture sm_20 is not known; use sm_90 or sm_80 or sm_120 or sm_100 or sm_89 or sm_86, or a part: h200, h100-sxm
 
 !field = !stencil.field<[-1,4097]x[-1,4097]xf64>
 

@@ -7,7 +7,7 @@
 
 // CHECK:       builtin.module attributes {timetile.arch = "sm_90"} {
 // OLDER:       builtin.module attributes {timetile.arch = "sm_80"} {
-// UNKNOWN:     the architecture sm_20 is not known; use sm_90 or sm_80, or a part: h200, h100-sxm
+// UNKNOWN:     the architecture sm_20 is not known; use sm_90 or sm_80 or sm_120 or sm_100 or sm_89 or sm_86, or a part: h200, h100-sxm
 // LOWERED:     tile.kernel in @large: the kernel takes {{[0-9]+}} bytes of shared memory a block, and sm_80 has 166912; give device-tiling a smaller pack, or multi-queue-buffering a smaller ahead
 tile.kernel @large(%src: !stencil.field<[0,8]x[0,4096]xf64>, %dst: !stencil.field<[0,8]x[0,4096]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 4096]>

@@ -12,7 +12,7 @@ func.func @host() {
 
 // -----
 
-// ARCH: the architecture sm_20 is not known; use sm_90 or sm_80, or a part: h200, h100-sxm
+// ARCH: the architecture sm_20 is not known; use sm_90 or sm_80 or sm_120 or sm_100 or sm_89 or sm_86, or a part: h200, h100-sxm
 // VERSION: ptx: a version is two numbers, like 8.1, got eight
 llvm.func @power(%a: f64, %n: i32) attributes {nvvm.kernel, nvvm.maxntid = array<i32: 32, 1, 1>, nvvm.minctasm = 1 : i32} {
   // CHECK: math.fpowi in @power: the operation has no PTX form; use operations of arith, math, scf, nvvm and simt

@@ -24,6 +24,10 @@ class BookKeeper:
     multiprocessors: int = 132
     memory_kilohertz: int = 3_125_000
     memory_bits: int = 6144
+    kilohertz: int = 1_980_000
+    l2_bytes: int = 60 << 20
+    shared_bytes: int = 232448
+    copy_tb_per_s: float = 4.23
     name: str = "A GPU"
     held: Counter[str] = field(default_factory=Counter[str])
     """Resources taken and not given back, by kind."""
@@ -69,6 +73,9 @@ class BookKeeper:
         CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE="memory clock",
         CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH="memory bus",
         CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN="shared",
+        CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR="all shared",
+        CU_DEVICE_ATTRIBUTE_CLOCK_RATE="clock",
+        CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE="l2",
     )
     CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTALLOC_DEVICEMAP = 1, 2
 
@@ -123,7 +130,10 @@ class BookKeeper:
             "multiprocessors": self.multiprocessors,
             "memory clock": self.memory_kilohertz,
             "memory bus": self.memory_bits,
-            "shared": 232448,
+            "shared": self.shared_bytes,
+            "all shared": self.shared_bytes + 1024,
+            "clock": self.kilohertz,
+            "l2": self.l2_bytes,
         }
         return 0, known[attribute]
 
@@ -229,6 +239,10 @@ class BookKeeper:
         assert self.living[event] == "event"
         self.busy.discard(self.marks[event])
         return (0,)
+
+    def cuEventElapsedTime(self, before: int, after: int) -> tuple[int, float]:
+        assert self.living[before] == self.living[after] == "event"
+        return 0, 2 * self.copied[-1] / self.copy_tb_per_s / 1e9
 
     def cuEventDestroy(self, event: int) -> tuple[Any]:
         return self.give("event", event)
