@@ -43,6 +43,7 @@ PASSES = {
     "hoist-invariants": lazy("passes.loops.hoist_invariants", "HoistInvariantsPass"),
     "expand-powers": lazy("passes.cells.expand_powers", "ExpandPowersPass"),
     "expand-cells": lazy("passes.cells.expand_cells", "ExpandCellsPass"),
+    "share-places": lazy("passes.loops.share_places", "SharePlacesPass"),
     "simplify-cells": lazy("passes.cells.simplify_cells", "SimplifyCellsPass"),
     "sort-terms": lazy("passes.cells.sort_terms", "SortTermsPass"),
     "contract-cells": lazy("passes.cells.contract_cells", "ContractCellsPass"),

@@ -13,6 +13,7 @@ from timetile.passes.cells.sort_terms import FpReassoc, SortTermsPass
 from timetile.passes.loops.common_halos import CommonHalosPass
 from timetile.passes.loops.expand_boundaries import ExpandBoundariesPass
 from timetile.passes.loops.hoist_invariants import HoistInvariantsPass
+from timetile.passes.loops.share_places import SharePlacesPass
 from timetile.passes.loops.split_edges import SplitEdgesPass
 from timetile.passes.raising.raise_time_loop import RaiseTimeLoopPass
 from timetile.passes.stencil.bound_accesses import BoundAccessesPass
@@ -73,6 +74,9 @@ def temporal_passes(
         SimplifyCellsPass(fp_division),
         # Hoisting comes before contraction: contraction may fuse invariant and variant operations.
         HoistInvariantsPass(),
+        # Sharing comes before contraction, too: contraction looks at the other readers of a value,
+        # and values of different places would differ.
+        SharePlacesPass(),
         # Terms are sorted before contraction: a chain of terms contracts to a chain.
         SortTermsPass(fp_reassoc),
         # Contraction comes before schedules: all schedules then compute equal bits.

@@ -8,6 +8,7 @@ from typing import Any
 
 from timetile.frontend.devito.evaluation import number_of
 from timetile.frontend.devito.library import NotCovered, sympy
+from timetile.frontend.devito.ordering import Ordering
 
 FUNCTIONS = {
     "Abs": "math.absf", "acos": "math.acos", "acosh": "math.acosh", "asin": "math.asin",
@@ -69,6 +70,7 @@ class Cells:
     reciprocal: Leaf = nowhere
     lines: list[str] = field(default_factory=list[str])
     known: dict[Any, str] = field(default_factory=dict[Any, str])
+    ordering: Ordering = field(default_factory=Ordering)
 
     def add(self, text: str) -> str:
         """Append an operation, and return the result's name."""
@@ -115,6 +117,7 @@ class Cells:
 
     def sum(self, terms: Any) -> str:
         """A sum: added terms first, subtracted terms after."""
+        terms = self.ordering.ordered(terms)
         minus = [term for term in terms if is_negative(term)]
         plus = [term for term in terms if not is_negative(term)]
         total = self.value(plus[0] if plus else minus.pop(0))
@@ -133,7 +136,7 @@ class Cells:
         below = [f for f in rest if f.is_Pow and f.args[1].is_Number and f.args[1] < 0]
         above = [factor for factor in rest if factor not in below]
         scalar = sympy.Mul(*scalars)
-        names = [self.value(factor) for factor in above]
+        names = [self.value(factor) for factor in self.ordering.ordered(above)]
         if scalar not in (1, -1) or not names:
             names.insert(0, self.value(scalar))
         total = names[0]

@@ -56,12 +56,12 @@ from timetile.dialects.temporal import LoopOp, ScratchOp, UpdateOp
 from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.cells.cell_operations import FLOATS, FUNCTIONS
 from timetile.passes.analysis.cells.constants import integer_constant
-from timetile.passes.analysis.cells.places import Place, Shapes, distance
+from timetile.passes.analysis.cells.places import Place, Shapes
 from timetile.passes.loops.placed_values import (
     PlacedValue,
     box_of_places,
     cell_of_its_own,
-    read_instead,
+    let_read,
     update_of_field,
 )
 
@@ -132,15 +132,11 @@ class Hoist:
         for update in self.loop.updates:
             for number, member in self.members(update):
                 groups.setdefault(number, []).append(member)
-        read: dict[UpdateOp, list[tuple[PlacedValue, SSAValue, Place]]] = {}
+        values: list[tuple[PlacedValue, SSAValue, Place]] = []
         for members in groups.values():
             made = self.made_once(members)
-            for member in members:
-                at = distance(member.place, members[0].place)
-                assert at is not None
-                read.setdefault(member.update, []).append((member, made, at))
-        for update, values in read.items():
-            read_instead(update, values)
+            values += [(member, made, members[0].place) for member in members]
+        let_read(values)
 
     def members(self, update: UpdateOp) -> list[tuple[int, PlacedValue]]:
         """The hoisted values of an update, with the numbers of their fields."""

@@ -13,7 +13,7 @@ from xdsl.rewriter import Rewriter
 
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.taps import Tap
-from timetile.dialects.temporal import UpdateOp
+from timetile.dialects.temporal import SweepOp, UpdateOp
 from timetile.dialects.temporal.boundary import BoundaryAttr, Kind
 from timetile.dialects.verified import block_of
 from timetile.passes.analysis.cells.cell_functions import cell_function
@@ -34,7 +34,7 @@ class PlacedValue:
 def cell_of_its_own(module: ModuleOp, update: UpdateOp) -> FuncOp:
     """The cell function of an update, copied first if other updates apply the function, too."""
     function = cell_function(module, update)
-    others = (op for op in module.walk() if isinstance(op, UpdateOp) and op is not update)
+    others = (op for op in module.walk() if isinstance(op, UpdateOp | SweepOp) and op is not update)
     if all(other.cell != update.cell for other in others):
         return function
     copy = function.clone()
@@ -125,6 +125,20 @@ def update_of_field(members: Sequence[PlacedValue], target: SSAValue, module: Mo
     once = UpdateOp([target], name, sources, taps, box, scalars, axes, beyond=continued)
     once.location = update.location
     return once
+
+
+def let_read(values: Iterable[tuple[PlacedValue, SSAValue, Place]]) -> None:
+    """
+    Let updates read fields in place of values. Each value comes with its field, and the place of
+    the value at the field's cell of equal coordinates.
+    """
+    read: dict[UpdateOp, list[tuple[PlacedValue, SSAValue, Place]]] = {}
+    for member, made, origin in values:
+        at = distance(member.place, origin)
+        assert at is not None
+        read.setdefault(member.update, []).append((member, made, at))
+    for update, parts_read in read.items():
+        read_instead(update, parts_read)
 
 
 def read_instead(update: UpdateOp, values: Sequence[tuple[PlacedValue, SSAValue, Place]]) -> None:

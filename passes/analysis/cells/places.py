@@ -23,13 +23,15 @@ def distance(place: Place | None, origin: Place | None) -> Place | None:
 class Shapes:
     """
     Numbers of values, equal for values that differ in place alone. The place of a value is the
-    place of the first tap or coordinate.
+    place of the first tap or coordinate. Reads of a field before and after an update that writes
+    the field are different.
     """
 
     numbers: dict[tuple[object, ...], int] = field(default_factory=dict[tuple[object, ...], int])
     known: dict[SSAValue, tuple[int, Place | None]] = field(
         default_factory=dict[SSAValue, tuple[int, Place | None]]
     )
+    writes: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
 
     def number(self, *key: object) -> int:
         """The number of a key."""
@@ -37,14 +39,15 @@ class Shapes:
 
     def read(self, update: UpdateOp, block: Block) -> None:
         """
-        Number the values of an update's cell. Sources continued behind an edge have numbers of the
-        update's own.
+        Number the values of the next update's cell. Sources continued behind an edge have numbers
+        of the update's own.
         """
         own = update if update.beyond is not None else None
         arguments = iter(block.args)
         for tap, argument in zip(update.tap_list, arguments):
             at = tap.offset if own is not None else None
-            key = self.number("tap", update.sources[tap.operand], own, at)
+            source = update.sources[tap.operand]
+            key = self.number("tap", source, self.writes.get(source, 0), own, at)
             self.known[argument] = key, tap.offset
         for scalar, argument in zip(update.scalars, arguments):
             self.known[argument] = self.number("scalar", scalar), None
@@ -54,6 +57,8 @@ class Shapes:
         for op in block.ops:
             for result in op.results:
                 self.known[result] = self.result(op, result)
+        for target in update.targets:
+            self.writes[target] = self.writes.get(target, 0) + 1
 
     def result(self, op: Operation, result: SSAValue) -> tuple[int, Place | None]:
         """The number and the place of a result, from the operands' own."""
