@@ -45,10 +45,6 @@ FEW_REGISTERS = 0.5
 """The share of a thread's registers below which a kernel is predicted to be safe from spills."""
 
 
-SPARE_REGISTERS = 0.93
-"""The share of a thread's registers up to which a chosen kernel has registers to spare."""
-
-
 @dataclass(frozen=True)
 class AssembledSchedule:
     """A schedule that was assembled for a loop, for reports and the cache."""
@@ -191,8 +187,9 @@ class AssembledChoice:
         assembler = LoopAssembler(module, number, self.options)
         behind = [each for each in choice.others if each.worth <= first.worth]
         seen = best_assembled([first, *behind], assembler, target, choice.trials.lowers)
-        if seen[0].kernel.registers <= SPARE_REGISTERS * room:
-            # The model counts too many registers, and left out fitting schedules.
+        if not seen[0].kernel.spilled_words:
+            # The assembler holds more than the limit, and the model may count too many registers:
+            # it left out schedules that fit.
             trials, best = choice.trials.spilling(), seen[0].candidate
             deeper = [] if self.options.depth is not None else deeper_candidates(trials, best)
             seen = best_assembled([best, *deeper], assembler, target, trials.lowers)

@@ -73,6 +73,21 @@ def test_spilling_depths_give_way_to_the_deepest_depth_without_spills():
     assert [each.worth for each in seen] == sorted((each.worth for each in seen), reverse=True)
 
 
+def test_depths_beyond_the_limit_are_tried_as_the_assembler_squeezes_registers():
+    """Kernels that need up to a tenth more registers than there are do not spill."""
+    ranked = [each for each in found() if not each.schedule.resident]
+    first = next(each for each in ranked if each.depth == 5)
+    deeper = [each for each in ranked if each.depth > 5]
+
+    def assemble(candidate: Candidate) -> AssembledKernel:
+        needed = 200 + 20 * (candidate.depth - 5)
+        return AssembledKernel(min(needed, 255), max(0, needed - 280))
+
+    seen = best_assembled([first, *deeper], assemble, TARGET)
+    assert seen[0].candidate.depth in (8, 9)
+    assert seen[0].kernel == AssembledKernel(255, 0)
+
+
 def test_of_spilling_kernels_the_fastest_is_taken():
     def assemble(candidate: Candidate) -> AssembledKernel:
         return AssembledKernel(255, 200 - candidate.depth)
