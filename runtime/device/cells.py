@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
-from timetile.dialects.temporal import GatherOp, ReduceOp
+from timetile.dialects.temporal import GatherOp, ReduceOp, SweepOp
 from timetile.lowering.reduction_kernels import rounds_of
+from timetile.lowering.sweep_frames import SweepFrame
 from timetile.runtime.arithmetic.cells import Array, dtype_of
 from timetile.runtime.device.gpu import Device
+from timetile.runtime.device.sweeps import DeviceSweep
 from timetile.runtime.host.cell_nests import FarMemory, NestPlaces
 from timetile.runtime.kernels.gathering import GatherFrame
 
@@ -32,10 +34,16 @@ class DeviceBuffer:
 
 
 class DeviceMemory(FarMemory):
-    """Memory with fields on the device, and arrays for memory used by the host only."""
+    """
+    Memory with fields on the device, and arrays for memory used by the host only. Kernels of sweeps
+    are made for the instruction set `arch`.
+    """
 
-    def __init__(self, on: Device, stream: int):
+    def __init__(self, on: Device, stream: int, arch: str):
         super().__init__()
+        self.arch = arch
+        self.sweeps: dict[SweepOp, DeviceSweep] = {}
+        """The kernels of sweeps made so far."""
         self.device, self.stream = on, stream
         self.fields: dict[Operation, DeviceBuffer] = {}
         self.numbers: dict[tuple[ReduceOp, int], DeviceBuffer] = {}
@@ -132,6 +140,14 @@ class DeviceMemory(FarMemory):
         self.device.synchronize(self.stream)
         self.device.download(numbers, pointer)
         return numbers[0]
+
+    def sweep(
+        self, op: SweepOp, fields: Mapping[SSAValue, Any], numbers: Mapping[SSAValue, Any]
+    ) -> None:
+        if op not in self.sweeps:
+            self.sweeps[op] = DeviceSweep(SweepFrame.of(op), self.device, self.arch)
+        pointers = {field: buffer.pointer for field, buffer in fields.items()}
+        self.sweeps[op].launch(pointers, numbers, self.stream)
 
     def close(self) -> None:
         """Free the fields, numbers, places and room of the program."""

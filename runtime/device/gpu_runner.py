@@ -44,7 +44,7 @@ class GpuRunner(PlannedRunner):
     def __init__(self, kernels: ProgramKernels, on: Device, stream: int = 0):
         super().__init__(kernels)
         self.device, self.stream = on, stream
-        self.memory = self.fields = DeviceMemory(on, stream)
+        self.memory = self.fields = DeviceMemory(on, stream, kernels.options.target.name)
         self.scratches: dict[tuple[int, int], DeviceBuffer] = {}
         self.scratch_count = 0
         self.prepared: dict[LaunchOp, Prepared] = {}

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from xdsl.ir import Operation
+from xdsl.dialects import gpu
+from xdsl.ir import Operation, SSAValue
 
-from timetile.dialects.temporal import ReduceOp
+from timetile.dialects.temporal import ReduceOp, SweepOp
 from timetile.lowering.reduction_kernels import rounds_of
+from timetile.lowering.sweep_frames import SweepFrame
 from timetile.runtime.arithmetic.cells import Array
-from timetile.runtime.executors.homes import MarkedCells
+from timetile.runtime.arithmetic.sweeps import BoxSlices, run_sweep
+from timetile.runtime.executors.homes import MarkedCells, PlaneError
 from timetile.runtime.executors.simt.interpreter import SimtLaunch
 from timetile.runtime.executors.simt.memory import Buffer
 from timetile.runtime.host.memory import ArrayMemory
-from timetile.runtime.kernels.reducing import THREADS, round_code
+from timetile.runtime.kernels.reducing import OLDEST_ARCH, THREADS, round_code
+from timetile.runtime.kernels.sweeping import sweep_code
 
 
 class CellsMemory(ArrayMemory):
@@ -48,9 +53,29 @@ class CellsMemory(ArrayMemory):
         buffer.data[...] = cells
         buffer.known[...] = True
 
+    def sweep(
+        self, op: SweepOp, fields: Mapping[SSAValue, Any], numbers: Mapping[SSAValue, Any]
+    ) -> None:
+        """Run a sweep. PlaneError for an unset cell."""
+
+        def check(field: SSAValue, cells: BoxSlices) -> None:
+            if not fields[field].known[cells].all():
+                raise PlaneError(op, "it reads a cell that was never set")
+
+        def mark(field: SSAValue, cells: BoxSlices) -> None:
+            fields[field].known[cells] = True
+
+        arrays = {field: buffer.data for field, buffer in fields.items()}
+        run_sweep(op, arrays, numbers, before_read=check, before_write=mark)
+
 
 class BufferMemory(ArrayMemory):
     """Memory with fields checked for races, and arrays for memory used by the host only."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sweeps: dict[SweepOp, gpu.FuncOp] = {}
+        """The kernels of sweeps made so far."""
 
     def read(self, buffer: Any, place: int, dtype: np.dtype[Any]) -> Any:
         """A cell of a buffer, read by the host."""
@@ -83,3 +108,13 @@ class BufferMemory(ArrayMemory):
             SimtLaunch(round_code(made), made.grid, THREADS, [buffer, numbers]).run()
             buffer = numbers
         return buffer.data[0]
+
+    def sweep(
+        self, op: SweepOp, fields: Mapping[SSAValue, Any], numbers: Mapping[SSAValue, Any]
+    ) -> None:
+        """Run the kernel of a sweep, thread by thread."""
+        frame = SweepFrame.of(op)
+        if op not in self.sweeps:
+            self.sweeps[op] = sweep_code(frame, OLDEST_ARCH)
+        given = [*(fields[f] for f in frame.fields), *(numbers[s] for s in frame.scalars)]
+        SimtLaunch(self.sweeps[op], frame.grid, frame.threads, given).run()

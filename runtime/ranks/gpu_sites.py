@@ -34,7 +34,7 @@ class GpuSite:
         self.device = on
         with on.current():
             self.stream = on.new_stream()
-        self.memory = DeviceMemory(on, self.stream)
+        self.memory = DeviceMemory(on, self.stream, on.arch)
         self.runners: dict[ProgramKernels, GpuRunner] = {}
         self.marks: list[Any] = [None] * MARKS
         self.next_mark = 0

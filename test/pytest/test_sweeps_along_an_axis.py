@@ -157,7 +157,7 @@ def test_a_summed_area_table_is_two_sweeps():
     assert np.array_equal(run(table, "cpu", {"u": u}, 1)["u"], u.cumsum(0).cumsum(1))
 
 
-@pytest.mark.parametrize("executor", ["numpy", "cpu", "planes"])
+@pytest.mark.parametrize("executor", EXECUTORS)
 def test_sweeps_read_temporaries_narrow_fields_coordinates_and_two_places_before(
     executor: Executor,
 ):
@@ -220,7 +220,7 @@ def test_narrow_numbers_are_rounded_at_each_place():
             v.next = u.next[0] * 3 + v.next[-1]
 
     u, v = noise(30).astype(np.float16), noise(30).astype(np.float16)
-    for executor in ("numpy", "cpu"):
+    for executor in EXECUTORS:
         found = run(decayed, executor, {"u": u, "v": v}, 1)
         a, b = u.copy(), v.copy()
         for k in range(1, 30):
@@ -237,11 +237,12 @@ def test_integers_are_swept():
             n.next = where(edge[0, 0] > 0, 0, n.next[0, -1] + 1)
 
     edge = (noise(5, 40) > 0.8).astype(np.int32)
-    found = run(counted, "cpu", {"n": np.zeros((5, 40), np.int32), "edge": edge}, 1)["n"]
     run_length = np.zeros_like(edge)
     for k in range(1, 40):
         run_length[:, k] = np.where(edge[:, k] > 0, 0, run_length[:, k - 1] + 1)
-    assert np.array_equal(found, run_length) and found.dtype == np.int32
+    for executor in EXECUTORS:
+        found = run(counted, executor, {"n": np.zeros((5, 40), np.int32), "edge": edge}, 1)["n"]
+        assert np.array_equal(found, run_length) and found.dtype == np.int32
 
 
 def test_batches_and_sequences_of_sweeps():

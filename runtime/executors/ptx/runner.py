@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
-from timetile.dialects.temporal import GatherOp, ReduceOp
+from timetile.dialects.temporal import GatherOp, ReduceOp, SweepOp
 from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
 from timetile.lowering.ptx.symbols import symbol
 from timetile.lowering.reduction_kernels import rounds_of
+from timetile.lowering.sweep_frames import SweepFrame
 from timetile.lowering.tile_to_gpu.message_buffers import launch_words
 from timetile.runtime.executors.numpy_loops import Progress
 from timetile.runtime.executors.ptx.accesses import PARAMETERS
@@ -30,6 +31,7 @@ from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.reducing import OLDEST_ARCH, round_text
 from timetile.runtime.kernels.reducing import THREADS as BLOCK
+from timetile.runtime.kernels.sweeping import sweep_text
 
 
 class FieldOfPtx(Buffer):
@@ -47,6 +49,11 @@ class FieldOfPtx(Buffer):
 
 class FieldMemory(FarMemory):
     """Fields as words, with cells moved by a GPU's kernels; memory of the host alone is arrays."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sweeps: dict[SweepOp, Program] = {}
+        """The kernels of sweeps made so far."""
 
     def is_far(self, buffer: Any) -> bool:
         return isinstance(buffer, FieldOfPtx)
@@ -101,6 +108,27 @@ class FieldMemory(FarMemory):
             buffer = numbers
         return buffer.data.view(buffer.cell)[0]
 
+    def sweep(
+        self, op: SweepOp, fields: Mapping[SSAValue, Any], numbers: Mapping[SSAValue, Any]
+    ) -> None:
+        """Run the kernel of a sweep, as printed for a GPU."""
+        frame = SweepFrame.of(op)
+        if op not in self.sweeps:
+            entry = parse_module(sweep_text(frame, OLDEST_ARCH))[symbol(frame.name)]
+            self.sweeps[op] = Program(entry)
+        program = self.sweeps[op]
+        given = [*(fields[f] for f in frame.fields), *(numbers[s] for s in frame.scalars)]
+        arguments = arguments_of(program, given)
+        PtxLaunch(program, frame.grid, frame.threads, 0, arguments).run()
+
+
+def arguments_of(program: Program, given: Sequence[Any]) -> list[Any]:
+    """Fields, and numbers in the types of a kernel's parameters."""
+    return [
+        value if isinstance(value, Buffer) else np.asarray(value).astype(PARAMETERS[kind])
+        for value, (kind, _) in zip(given, program.entry.parameters)
+    ]
+
 
 class PtxRunner(PlannedRunner):
     """Runs planned launches with the PTX executor, on buffers with race checks."""
@@ -129,10 +157,7 @@ class PtxRunner(PlannedRunner):
             words = launch_words(together, kernel.message_words)
             messages = Buffer(np.zeros(words, dtype=np.uint64).view(np.uint8))
             given += [messages, together]
-        arguments = [
-            value if isinstance(value, Buffer) else np.asarray(value).astype(PARAMETERS[kind])
-            for value, (kind, _) in zip(given, program.entry.parameters)
-        ]
+        arguments = arguments_of(program, given)
         threads, shared = kernel.block, kernel.shared_bytes
         launch = PtxLaunch(
             program, grid, threads, shared, arguments, kernel.cluster, kernel.blocks_per_tile

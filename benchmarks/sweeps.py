@@ -1,0 +1,243 @@
+"""
+Measure sweeps along an axis on a GPU: Thomas' solver, with constant and with given coefficients, a
+recurrence, and a prefix sum.
+
+    python benchmarks/sweeps.py --out benchmarks/results/sweeps.json
+
+A row has one program, type, domain and axis. The time is that of the launches of a step's sweeps,
+and `of_copy` is the bytes that the sweeps must move, over the bytes that a device copy moves in the
+time. `--ahead 0 32 64` measures kernels that ask for cells so many places ahead. `equal_bits`: on
+small domains of odd extents the GPU leaves the bits of the NumPy executor.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from measure import commit
+from timing import copy_bandwidth, events
+
+import timetile
+from timetile import Field, Model, Scalar, sweep
+from timetile.dialects.syntax import element_type
+from timetile.dialects.temporal import SweepOp
+from timetile.frontend.field_types import DType
+from timetile.lowering.sweep_frames import SweepFrame
+from timetile.passes.raising.memory import memory_of
+from timetile.runtime.arithmetic.cells import dtype_of
+from timetile.runtime.device.gpu import Device, device
+from timetile.runtime.device.sweeps import DeviceSweep
+
+TYPES: tuple[DType, ...] = ("float32", "float64")
+
+DOMAINS: tuple[tuple[tuple[int, ...], int], ...] = (
+    *(((512, 512, 512), axis) for axis in range(3)),
+    ((8192, 8192), 0),
+    ((8192, 8192), 1),
+    ((64, 1024, 1024), 0),
+)
+
+SMALL = {2: (67, 133), 3: (19, 37, 41)}
+"""Odd domains for comparing bits, by the number of axes."""
+
+REPEATS = 10
+
+
+def at(rank: int, axis: int, offset: int) -> tuple[int, ...]:
+    """An offset along an axis."""
+    return tuple(offset if k == axis else 0 for k in range(rank))
+
+
+def model(name: str, rank: int, axis: int) -> Model:
+    """A program of the table, for some axes."""
+    here, before, behind = (at(rank, axis, offset) for offset in (0, -1, 1))
+
+    if name == "thomas":
+
+        def thomas(u: Field, c: Field, d: Field, r: Scalar):
+            with sweep(axis):
+                w = 1 / (1 + 2 * r + r * c.next[before])
+                c.next = -r * w
+                d.next = (u[here] + r * d.next[before]) * w
+            with sweep(axis, descending=True):
+                u.next = d.next[here] - c.next[here] * u.next[behind]
+
+        return timetile.stencil(thomas)
+    if name == "tridiagonal":
+
+        def tridiagonal(u: Field, low: Field, diagonal: Field, up: Field, c: Field, d: Field):
+            with sweep(axis):
+                w = 1 / (diagonal[here] - low[here] * c.next[before])
+                c.next = up[here] * w
+                d.next = (u[here] - low[here] * d.next[before]) * w
+            with sweep(axis, descending=True):
+                u.next = d.next[here] - c.next[here] * u.next[behind]
+
+        return timetile.stencil(tridiagonal)
+    if name == "filter":
+
+        def recurrence(u: Field, k: Scalar):
+            with sweep(axis):
+                u.next = k * u[here] + (1 - k) * u.next[before]
+
+        return timetile.stencil(recurrence)
+
+    def sums(u: Field):
+        with sweep(axis):
+            u.next = u[here] + u.next[before]
+
+    return timetile.stencil(sums)
+
+
+NAMES = ("thomas", "tridiagonal", "filter", "sums")
+
+NUMBERS = {"thomas": {"r": 0.3}, "filter": {"k": 0.25}}
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program of the table for a domain: its sweeps, and the bytes that they must move."""
+
+    name: str
+    kind: DType
+    shape: tuple[int, ...]
+    axis: int
+
+    @property
+    def sweeps(self) -> list[SweepOp]:
+        """The sweeps of a step."""
+        made = model(self.name, len(self.shape), self.axis).module(self.shape, self.kind)
+        program = timetile.compile(made, executor="gpu", cache=False)
+        return [op for op in program.module.walk() if isinstance(op, SweepOp)]
+
+    def state(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Random fields, the systems with a heavy diagonal."""
+        draws = np.random.default_rng(1)
+        step = model(self.name, len(self.shape), self.axis).step
+        fields = {name: draws.random(self.shape).astype(self.kind) for name in step.fields}
+        if "diagonal" in fields:
+            fields["diagonal"] += 4
+        return fields
+
+
+def moved_bytes(sweeps: list[SweepOp]) -> int:
+    """The bytes of the cells read and written by sweeps, a field of a sweep once each way."""
+    total = 0
+    for op in sweeps:
+        cells = prod(high - low for low, high in zip(op.box.lb, op.box.ub))
+        frame = SweepFrame.of(op)
+        read = {op.sources[tap.operand] for tap in op.tap_list if not frame.is_carried(tap)}
+        for field in (*read, *op.targets):
+            total += cells * dtype_of(element_type(field)).itemsize
+    return total
+
+
+def measured(program: Program, gpu: Device, ahead: int | None, copied: float) -> dict[str, Any]:
+    """A row of the table."""
+    sweeps = program.sweeps
+    buffers: dict[Any, int] = {}
+    cells = np.random.default_rng(1).random(program.shape).astype(program.kind)
+    launches: list[tuple[DeviceSweep, dict[Any, int], dict[Any, Any]]] = []
+    for op in sweeps:
+        pointers: dict[Any, int] = {}
+        for field in (*op.sources, *op.targets):
+            root = memory_of(field)
+            if root not in buffers:
+                buffers[root] = gpu.allocate(cells.nbytes)
+                gpu.upload(buffers[root], cells)
+            pointers[field] = buffers[root]
+        frame = SweepFrame.of(op) if ahead is None else SweepFrame(op, ahead)
+        numbers = dict.fromkeys(op.scalars, 0.3)
+        launches.append((DeviceSweep(frame, gpu, gpu.arch), pointers, numbers))
+
+    def run() -> None:
+        for kernel, pointers, numbers in launches:
+            kernel.launch(pointers, numbers, 0)
+
+    milliseconds = float(np.median(events(gpu, run, REPEATS, queued=True)))
+    for pointer in buffers.values():
+        gpu.free(pointer)
+    rate = moved_bytes(sweeps) / (milliseconds * 1e-3) / 1e12
+    return {
+        "program": program.name,
+        "dtype": program.kind,
+        "domain": list(program.shape),
+        "axis": program.axis,
+        "ahead": [kernel.frame.ahead for kernel, _, _ in launches],
+        "threads": [kernel.frame.threads for kernel, _, _ in launches],
+        "milliseconds": round(milliseconds, 4),
+        "gcells_per_s": round(prod(program.shape) / (milliseconds * 1e-3) / 1e9, 2),
+        "tb_per_s": round(rate, 3),
+        "of_copy": round(rate / copied, 3),
+    }
+
+
+def equal_bits(name: str, kind: DType, rank: int, axis: int) -> bool:
+    """Whether the GPU and NumPy leave equal bits after three steps of a small domain."""
+    program = Program(name, kind, SMALL[rank], axis)
+    made = model(name, rank, axis)
+    found = [
+        made.on(executor=executor, cache=False).advance(program.state(), 3, **NUMBERS.get(name, {}))
+        for executor in ("gpu", "numpy")
+    ]
+    return all(found[0][field].tobytes() == found[1][field].tobytes() for field in found[0])
+
+
+def rows(
+    gpu: Device, copied: float, aheads: list[int | None], until: float
+) -> Iterator[dict[str, Any]]:
+    """The rows of the table, as long as there is time."""
+    for shape, axis in DOMAINS:
+        for name in NAMES:
+            for kind in TYPES:
+                for ahead in aheads:
+                    if time.monotonic() > until:
+                        return
+                    yield measured(Program(name, kind, shape, axis), gpu, ahead, copied)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--ahead", type=int, nargs="*", default=[])
+    parser.add_argument("--seconds", type=float, default=600.0)
+    given = parser.parse_args()
+    until = time.monotonic() + given.seconds
+    gpu = device()
+    made: list[dict[str, Any]] = []
+    with gpu.current():
+        copied = copy_bandwidth(gpu, 1 << 30)
+    bits = {
+        f"{name} {kind} {rank} axes, axis {axis}": equal_bits(name, kind, rank, axis)
+        for name in NAMES
+        for kind in TYPES
+        for rank in SMALL
+        for axis in range(rank)
+    }
+    print("equal bits:", all(bits.values()), [name for name, same in bits.items() if not same])
+    with gpu.current():
+        aheads: list[int | None] = list(given.ahead) or [None]
+        for row in rows(gpu, copied, aheads, until):
+            print(json.dumps(row), flush=True)
+            made.append(row)
+    if given.out is not None:
+        report = {
+            "device": gpu.name,
+            "commit": commit(),
+            "copy_tb_per_s": round(copied, 3),
+            "equal_bits": bits,
+            "rows": made,
+        }
+        given.out.write_text(json.dumps(report, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""The launch of a sweep: its fields, lines, threads, and the places of a turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects.stencil import StencilBoundsAttr
+from xdsl.ir import SSAValue
+
+from timetile.dialects.taps import Tap
+from timetile.dialects.temporal import SweepOp
+
+BLOCKS = (256, 128, 64, 32)
+"""Threads of a block: the most of which a launch has `FEW_BLOCKS` blocks."""
+
+FEW_BLOCKS = 264
+"""Blocks of a launch with work for each multiprocessor of a large GPU, twice."""
+
+MOST_LOADED = 16
+"""Cells that a thread loads at once, in a turn of several places."""
+
+TURNS = (8, 4, 2, 1)
+"""Places of a turn."""
+
+MANY_LINES = 1 << 17
+"""Lines whose threads hide the time of memory from each other."""
+
+PLACES_AHEAD = 32
+"""Places ahead of a turn that are asked for, of fewer lines."""
+
+
+def strides_of(bounds: StencilBoundsAttr) -> tuple[int, ...]:
+    """The cells between neighbours along each axis of a field."""
+    sizes = [high - low for low, high in zip(bounds.lb, bounds.ub)]
+    return tuple(prod(sizes[axis + 1 :]) for axis in range(len(sizes)))
+
+
+def whole_cells(bounds: StencilBoundsAttr) -> int:
+    """The cells of a field."""
+    return prod(high - low for low, high in zip(bounds.lb, bounds.ub))
+
+
+@dataclass(frozen=True)
+class SweepFrame:
+    """
+    The launch of a sweep: fields and scalars, in the order of arguments, lines and threads. The
+    cells of places `ahead` of a turn are asked for; none for 0.
+    """
+
+    op: SweepOp
+    ahead: int
+
+    @staticmethod
+    def of(op: SweepOp) -> SweepFrame:
+        """The launch of a sweep, by the number of its lines."""
+        return SweepFrame(op, 0 if SweepFrame(op, 0).lines >= MANY_LINES else PLACES_AHEAD)
+
+    @property
+    def fields(self) -> tuple[SSAValue, ...]:
+        """The fields, each once: sources, then targets."""
+        return tuple(dict.fromkeys((*self.op.sources, *self.op.targets)))
+
+    @property
+    def scalars(self) -> tuple[SSAValue, ...]:
+        """The scalars, each once."""
+        return tuple(dict.fromkeys(self.op.scalars))
+
+    @property
+    def line_axes(self) -> list[int]:
+        """The axes other than the axis of the sweep."""
+        return [axis for axis in range(self.op.rank) if axis != self.op.axis.data]
+
+    @property
+    def sizes(self) -> list[int]:
+        """The cells of the box along each axis."""
+        return [high - low for low, high in zip(self.op.box.lb, self.op.box.ub)]
+
+    @property
+    def lines(self) -> int:
+        """The lines along the axis."""
+        return prod(self.sizes[axis] for axis in self.line_axes)
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return next((n for n in BLOCKS if self.lines >= n * FEW_BLOCKS), BLOCKS[-1])
+
+    @property
+    def grid(self) -> int:
+        """Blocks of the launch."""
+        return -(-self.lines // self.threads)
+
+    @property
+    def carried(self) -> dict[SSAValue, int]:
+        """The places before of which a thread keeps a target's cells, by target."""
+        found: dict[SSAValue, int] = {}
+        for tap in self.op.tap_list:
+            field, age = self.op.sources[tap.operand], self.op.age(tap)
+            if field in self.op.targets and age > 0:
+                found[field] = max(found.get(field, 0), age)
+        return found
+
+    def is_carried(self, tap: Tap) -> bool:
+        """Whether a tap reads a kept cell."""
+        return self.op.sources[tap.operand] in self.op.targets and self.op.age(tap) > 0
+
+    @property
+    def places_of_turn(self) -> int:
+        """The places of a turn, by the cells loaded for each."""
+        loads = sum(not self.is_carried(tap) for tap in self.op.tap_list)
+        most = (turn for turn in TURNS if turn * max(loads, 1) <= MOST_LOADED)
+        return next((turn for turn in most if turn <= len(self.op.places)), 1)
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel."""
+        return f"sweep.{self.op.cell.string_value()}"

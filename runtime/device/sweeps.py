@@ -1,0 +1,64 @@
+"""Kernels of sweeps on a GPU: loaded once, and launched on a stream."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Attribute, SSAValue
+
+from timetile.dialects.cell_types import CELL_TYPES
+from timetile.dialects.series import number_type
+from timetile.lowering.sweep_frames import SweepFrame
+from timetile.runtime.device.arguments import LaunchArguments
+from timetile.runtime.device.gpu import Device
+from timetile.runtime.kernels.sweeping import sweep_text
+from timetile.runtime.machine.driver import checked
+
+MOST_KNOWN = 16
+"""Most launches whose arguments are kept: buffers take turns, and come back."""
+
+
+def c_type(kind: Attribute) -> Any:
+    """The C type of a kernel's number."""
+    row = CELL_TYPES[kind]
+    if row.is_float:
+        return ctypes.c_float if kind == f32 else ctypes.c_double
+    return {1: ctypes.c_uint8, 64: ctypes.c_int64}.get(row.bits, ctypes.c_int32)
+
+
+class DeviceSweep:
+    """The kernel of a sweep on a device, and the arguments of its launches."""
+
+    def __init__(self, frame: SweepFrame, on: Device, arch: str):
+        self.frame, self.device = frame, on
+        with Device.one_load:
+            text = sweep_text(frame, arch).encode() + b"\0"
+            self.function = on.function(text, frame.name)
+        self.types = [ctypes.c_void_p for _ in self.frame.fields]
+        self.types += [c_type(number_type(scalar)) for scalar in self.frame.scalars]
+        self.known: dict[tuple[Any, ...], LaunchArguments] = {}
+        """The arguments of the latest launches, by pointers and the bits of numbers."""
+
+    def launch(
+        self, pointers: Mapping[SSAValue, int], numbers: Mapping[SSAValue, Any], stream: int
+    ) -> None:
+        """Launch on fields at pointers, with the scalars as `numbers`."""
+        scalars = [np.asarray(numbers[scalar]) for scalar in self.frame.scalars]
+        places = [pointers[field] for field in self.frame.fields]
+        key = (*places, *(number.tobytes() for number in scalars))
+        arguments = self.known.get(key)
+        if arguments is None:
+            if len(self.known) == MOST_KNOWN:
+                self.known.clear()
+            values = [*places, *(number.item() for number in scalars)]
+            arguments = self.known[key] = LaunchArguments(values, self.types)
+        checked(
+            self.device.cuda.cuLaunchKernel(
+                self.function, self.frame.grid, 1, 1, self.frame.threads, 1, 1,
+                0, stream, arguments.address, 0,
+            )
+        )  # fmt: skip

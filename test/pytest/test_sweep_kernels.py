@@ -1,0 +1,99 @@
+"""Kernels of sweeps: turns of several places, kept cells, masks, indices, and faults found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import timetile
+from support.steps import noise
+from support.swept import thomas, thomas_text
+from timetile.dialects.temporal import SweepOp
+from timetile.lowering.sweep_frames import PLACES_AHEAD, SweepFrame
+from timetile.runtime.executors.homes import PlaneError
+from timetile.runtime.executors.simt.errors import SimtError
+from timetile.runtime.kernels.assembler import assemble, assembler_version
+from timetile.runtime.kernels.reducing import OLDEST_ARCH
+from timetile.runtime.kernels.sweeping import sweep_module, sweep_text
+from timetile.runtime.program.compiled_program import Executor
+
+
+def sweeps_of(text: str) -> list[SweepOp]:
+    """The sweeps of a program, with contracted cells."""
+    program = timetile.compile(text, executor="numpy", cache=False)
+    return [op for op in program.module.walk() if isinstance(op, SweepOp)]
+
+
+@pytest.mark.parametrize("executor", ["simt", "ptx"])
+@pytest.mark.parametrize("places", [2, 3, 9, 10, 42, 50])
+def test_any_number_of_places_is_some_turns(places: int, executor: Executor):
+    """Turns that ask for places ahead, turns that do not, and single places."""
+    u, c, d = (noise(places, 33) + k for k in range(3))
+    wanted = thomas(u, c, d, 0.3, 0)
+    text = thomas_text((places, 33), 0)
+    timetile.compile(text, executor=executor, fp_contract="off", cache=False)(u, c, d, 0.3)
+    assert np.array_equal(u, wanted[0]) and np.array_equal(c, wanted[1])
+
+
+def test_a_thread_loads_the_cells_of_a_turn_at_once_and_keeps_its_own_results():
+    up, down = (SweepFrame.of(op) for op in sweeps_of(thomas_text((81, 64), 0)))
+    assert (up.threads, up.grid, up.places_of_turn, up.ahead) == (32, 2, 8, PLACES_AHEAD)
+    text = str(sweep_module(up, OLDEST_ARCH))
+    first, asking, turns = text.split("scf.for")
+    # Lines are a multiple of a warp: no access has a mask. Two kept cells are loaded before.
+    assert "mask" not in text and first.count("simt.load") == 2
+    assert asking.count("simt.load") == asking.count("simt.prefetch") == 8
+    assert asking.count("simt.store") == turns.count("simt.store") == 16
+    assert "simt.prefetch" not in turns and turns.count("simt.load") == 8
+    assert down.places_of_turn == 8 and down.carried == {down.op.targets[0]: 1}
+
+
+def test_threads_without_a_line_are_masked():
+    (up, _) = (SweepFrame.of(op) for op in sweeps_of(thomas_text((81, 65), 0)))
+    text = str(sweep_module(up, OLDEST_ARCH))
+    assert up.grid == 3 and "simt.load" not in text
+    assert all("mask" in line for line in text.splitlines() if "simt.override" in line)
+    assert all("mask" in line for line in text.splitlines() if "simt.store" in line)
+
+
+def test_many_lines_are_large_blocks_that_ask_for_nothing():
+    up, _ = (SweepFrame.of(op) for op in sweeps_of(thomas_text((512, 512, 512), 1, "f32")))
+    assert (up.threads, up.grid, up.ahead, up.lines) == (256, 1024, 0, 512 * 512)
+    text = str(sweep_module(up, OLDEST_ARCH))
+    assert "simt.prefetch" not in text and "arith.extsi" not in text
+
+
+def test_large_fields_have_wide_indices():
+    up, _ = (SweepFrame.of(op) for op in sweeps_of(thomas_text((1200, 1000, 1000), 0)))
+    assert "arith.extsi" in str(sweep_module(up, OLDEST_ARCH))
+
+
+@pytest.mark.parametrize("element", ["f32", "f64"])
+@pytest.mark.parametrize(("shape", "axis"), [((9, 700), 0), ((9, 700), 1), ((300, 900, 900), 0)])
+def test_kernels_of_sweeps_spill_no_register(shape: tuple[int, ...], axis: int, element: str):
+    if assembler_version() is None:
+        pytest.skip("no assembler")
+    for op in sweeps_of(thomas_text(shape, axis, element)):
+        kernel = assemble(sweep_text(SweepFrame.of(op), "sm_90"), "sm_90")
+        assert kernel.spill_bytes == 0 and 0 < kernel.registers <= 64
+
+
+@pytest.mark.parametrize("executor", ["planes", "simt", "ptx"])
+def test_a_sweep_that_reads_an_unset_cell_is_reported(executor: Executor):
+    """The first place of a scratch field is written by nobody."""
+    field = "!stencil.field<[0,9]x[0,4]xf64>"
+    text = f"""
+func.func private @add(%a: f64, %b: f64) -> f64 {{
+  %s = arith.addf %a, %b : f64
+  func.return %s : f64
+}}
+func.func @unset(%u: {field}) {{
+  %s = stencil.alloc : {field}
+  temporal.sweep %s = @add(%s[-1, 0], %u[0, 0]) along 0 ascending in <[1, 0], [9, 4]>
+  temporal.sweep %u = @add(%u[-1, 0], %s[0, 0]) along 0 ascending in <[1, 0], [9, 4]>
+  func.return
+}}
+"""
+    program = timetile.compile(text, executor=executor, cache=False)
+    with pytest.raises((SimtError, PlaneError), match=r"unset|never set"):
+        program(noise(9, 4))
