@@ -17,6 +17,7 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -35,15 +36,16 @@ from timetile.passes.raising.memory import memory_of
 from timetile.runtime.arithmetic.cells import dtype_of
 from timetile.runtime.device.gpu import Device, device
 from timetile.runtime.device.sweeps import DeviceSweep
+from timetile.runtime.machine.driver import checked
 
 TYPES: tuple[DType, ...] = ("float32", "float64")
 
-DOMAINS: tuple[tuple[tuple[int, ...], int], ...] = (
-    *(((512, 512, 512), axis) for axis in range(3)),
-    ((8192, 8192), 0),
-    ((8192, 8192), 1),
-    ((64, 1024, 1024), 0),
+DOMAINS: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
+    ((512, 512, 512), (0, 1, 2)),
+    ((8192, 8192), (0, 1)),
+    ((64, 1024, 1024), (0,)),
 )
+"""Domains, and the axes of the sweeps."""
 
 SMALL = {2: (67, 133), 3: (19, 37, 41)}
 """Odd domains for comparing bits, by the number of axes."""
@@ -140,19 +142,43 @@ def moved_bytes(sweeps: list[SweepOp]) -> int:
     return total
 
 
-def measured(program: Program, gpu: Device, ahead: int | None, copied: float) -> dict[str, Any]:
+class Buffers:
+    """Fields of a shape and type on the GPU, of the same random cells, made when asked for."""
+
+    def __init__(self, gpu: Device, shape: tuple[int, ...], kind: DType):
+        self.gpu = gpu
+        self.cells = np.random.default_rng(1).random(shape).astype(kind)
+        self.pointers: list[int] = []
+
+    def pointer(self, place: int) -> int:
+        """Where a field lies."""
+        size = self.cells.nbytes
+        while len(self.pointers) <= place:
+            self.pointers.append(self.gpu.allocate(size))
+            if len(self.pointers) == 1:
+                self.gpu.upload(self.pointers[0], self.cells)
+            else:
+                given = self.pointers[-1], self.pointers[0], size, 0
+                checked(self.gpu.cuda.cuMemcpyDtoDAsync(*given))
+        return self.pointers[place]
+
+    def free(self) -> None:
+        for pointer in self.pointers:
+            self.gpu.free(pointer)
+
+
+def measured(
+    program: Program, sweeps: list[SweepOp], fields: Buffers, ahead: int | None, copied: float
+) -> dict[str, Any]:
     """A row of the table."""
-    sweeps = program.sweeps
-    buffers: dict[Any, int] = {}
-    cells = np.random.default_rng(1).random(program.shape).astype(program.kind)
+    gpu, buffers = fields.gpu, dict[Any, int]()
     launches: list[tuple[DeviceSweep, dict[Any, int], dict[Any, Any]]] = []
     for op in sweeps:
         pointers: dict[Any, int] = {}
         for field in (*op.sources, *op.targets):
             root = memory_of(field)
             if root not in buffers:
-                buffers[root] = gpu.allocate(cells.nbytes)
-                gpu.upload(buffers[root], cells)
+                buffers[root] = fields.pointer(len(buffers))
             pointers[field] = buffers[root]
         frame = SweepFrame.of(op) if ahead is None else SweepFrame(op, ahead)
         numbers = dict.fromkeys(op.scalars, 0.3)
@@ -163,8 +189,6 @@ def measured(program: Program, gpu: Device, ahead: int | None, copied: float) ->
             kernel.launch(pointers, numbers, 0)
 
     milliseconds = float(np.median(events(gpu, run, REPEATS, queued=True)))
-    for pointer in buffers.values():
-        gpu.free(pointer)
     rate = moved_bytes(sweeps) / (milliseconds * 1e-3) / 1e12
     return {
         "program": program.name,
@@ -195,13 +219,16 @@ def rows(
     gpu: Device, copied: float, aheads: list[int | None], until: float
 ) -> Iterator[dict[str, Any]]:
     """The rows of the table, as long as there is time."""
-    for shape, axis in DOMAINS:
-        for name in NAMES:
-            for kind in TYPES:
-                for ahead in aheads:
-                    if time.monotonic() > until:
-                        return
-                    yield measured(Program(name, kind, shape, axis), gpu, ahead, copied)
+    for (shape, axes), kind in product(DOMAINS, TYPES):
+        fields = Buffers(gpu, shape, kind)
+        for axis, name in product(axes, NAMES):
+            if time.monotonic() > until:
+                return
+            program = Program(name, kind, shape, axis)
+            sweeps = program.sweeps
+            for ahead in aheads:
+                yield measured(program, sweeps, fields, ahead, copied)
+        fields.free()
 
 
 def main() -> None:
