@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from timetile.frontend.devito.evaluation import number_of
+from timetile.frontend.devito.kinds import NARROW, Kinds, is_divisor, is_integer_kind, widest_kind
 from timetile.frontend.devito.library import NotCovered, sympy
 from timetile.frontend.devito.ordering import Ordering
 
@@ -31,8 +32,23 @@ MOST_FACTORS = 16
 Leaf = Callable[[Any], str | None]
 """The value of an expression known from elsewhere; None if operations must compute the value."""
 
+TypedLeaf = Callable[[Any, str], str | None]
+"""As Leaf, of a type."""
 
-OTHERS = ("And", "Or", "Not", "Max", "Min", "Piecewise", "ExprCondPair", "BooleanTrue")
+OF_INTEGERS = {
+    "addf": "addi", "subf": "subi", "mulf": "muli", "divf": "divsi", "maximumf": "maxsi",
+    "minimumf": "minsi",
+}  # fmt: skip
+"""Operations of integers, by the operation of floats."""
+
+SIGNED = {"oeq": "eq", "une": "ne", "olt": "slt", "ole": "sle", "ogt": "sgt", "oge": "sge"}
+"""Comparisons of integers, by the comparison of floats."""
+
+
+OTHERS = (
+    "And", "Or", "Not", "Max", "Min", "Piecewise", "ExprCondPair", "BooleanTrue", "IntDiv", "Mod",
+    "INT",
+)  # fmt: skip
 """Further classes with operations."""
 
 
@@ -55,22 +71,39 @@ def nowhere(expression: Any) -> str | None:
     return None
 
 
+def conversion_of(have: str, want: str) -> str:
+    """The operation from a type to another."""
+    if is_integer_kind(have):
+        if not is_integer_kind(want):
+            return "sitofp"
+        return "extsi" if int(have[1:]) < int(want[1:]) else "trunci"
+    if is_integer_kind(want):
+        return "fptosi"
+    return "extf" if have == "f32" else "truncf"
+
+
 @dataclass
 class Cells:
     """
-    Writes operations on values of `kind`. `leaf` gives values from elsewhere: cells of indexed
-    functions, scalars. `is_outside` says which leaves no operation computes. `reciprocal` gives the
-    reciprocal of an expression, if known. `prefix` begins the names of values.
+    Writes operations on values. All values are of `kind`, or with `kinds` of the types of
+    expressions. `leaf` gives values from elsewhere: cells of indexed functions, scalars.
+    `is_outside` says which leaves no operation computes. `reciprocal` gives the reciprocal of an
+    expression, if known. `prefix` begins the names of values.
     """
 
     kind: str
     prefix: str
-    leaf: Leaf
+    leaf: TypedLeaf
     is_outside: Callable[[Any], bool]
     reciprocal: Leaf = nowhere
+    kinds: Kinds | None = None
     lines: list[str] = field(default_factory=list[str])
     known: dict[Any, str] = field(default_factory=dict[Any, str])
     ordering: Ordering = field(default_factory=Ordering)
+
+    def own(self, expression: Any) -> str:
+        """The type in which an expression is computed."""
+        return self.kind if self.kinds is None else self.kinds.of(expression)
 
     def add(self, text: str) -> str:
         """Append an operation, and return the result's name."""
@@ -78,116 +111,180 @@ class Cells:
         self.lines.append(f"{name} = {text}")
         return name
 
-    def binary(self, operation: str, left: str, right: str) -> str:
-        """An operation of two floats."""
-        return self.add(f"arith.{operation} {left}, {right} : {self.kind}")
+    def binary(self, operation: str, left: str, right: str, kind: str) -> str:
+        """An operation of two numbers, named by the operation of floats."""
+        name = OF_INTEGERS[operation] if is_integer_kind(kind) else operation
+        return self.add(f"arith.{name} {left}, {right} : {kind}")
 
-    def number(self, value: float) -> str:
+    def number(self, value: float, kind: str) -> str:
         """A constant."""
-        key = ("number", value)
+        key = ("number", value, kind)
         if key not in self.known:
-            self.known[key] = self.add(f"arith.constant {value:.17e} : {self.kind}")
+            text = str(int(value)) if is_integer_kind(kind) else f"{value:.17e}"
+            self.known[key] = self.add(f"arith.constant {text} : {kind}")
         return self.known[key]
 
-    def value(self, expression: Any) -> str:
-        """The name of an expression's value; equal expressions are computed once."""
-        if expression not in self.known:
-            found = self.leaf(expression)
-            self.known[expression] = self.compute(expression) if found is None else found
-        return self.known[expression]
+    def converted(self, name: str, have: str, want: str) -> str:
+        """A value in another type, as C converts."""
+        if have == want:
+            return name
+        key = ("converted", name, want)
+        if key not in self.known:
+            wide = "i64" if want == "i64" else "i32"
+            if want in NARROW and not is_integer_kind(have):
+                name, have = self.converted(name, have, wide), wide
+            operation = conversion_of(have, want)
+            self.known[key] = self.add(f"arith.{operation} {name} : {have} to {want}")
+        return self.known[key]
+
+    def value(self, expression: Any, kind: str | None = None) -> str:
+        """
+        The name of an expression's value in a type, by default the expression's own; equal
+        expressions are computed once.
+        """
+        own = self.own(expression)
+        want = own if kind is None else kind
+        # A scalar is made in the wanted type, unless the type has less numbers.
+        made = want if self.is_scalar(expression) and widest_kind(own, want) == want else own
+        if expression.is_Number or expression.is_NumberSymbol:
+            whole = expression.is_Integer
+            return self.number(int(expression) if whole else number_of(expression), made)
+        key = expression, made
+        if key not in self.known:
+            found = self.leaf(expression, made)
+            self.known[key] = self.compute(expression) if found is None else found
+        return self.converted(self.known[key], made, want)
+
+    def is_scalar(self, expression: Any) -> bool:
+        """Whether the value is a number, or comes from elsewhere and is equal for all cells."""
+        return bool(expression.is_Number or self.is_outside(expression))
 
     def compute(self, expression: Any) -> str:
         """Write the operations of an expression that is no leaf."""
         name = type(expression).__name__
-        if expression.is_Number or expression.is_NumberSymbol:
-            return self.number(number_of(expression))
+        kind = self.own(expression)
         if expression.is_Add:
-            return self.sum(expression.args)
+            return self.sum(expression.args, kind)
         if expression.is_Mul:
-            return self.product(expression.args)
+            return self.product(expression.args, kind)
         if expression.is_Pow:
-            return self.power(*expression.args)
+            base, exponent = expression.args
+            return self.power(base, exponent, kind)
         if name in ("Max", "Min"):
-            return self.extremum("maximumf" if name == "Max" else "minimumf", expression.args)
+            operation = "maximumf" if name == "Max" else "minimumf"
+            return self.extremum(operation, expression.args, kind)
+        if name in ("IntDiv", "Mod", "INT"):
+            return self.whole(name, expression, kind)
         if name in FUNCTIONS:
-            return self.add(f"{FUNCTIONS[name]} {self.value(expression.args[0])} : {self.kind}")
+            return self.function(name, expression.args[0], kind)
         if name == "Piecewise":
-            return self.choice(expression.args)
+            return self.choice(expression.args, kind)
         raise NotCovered(f"it computes {expression}, and timetile has no operation for {name}")
 
-    def sum(self, terms: Any) -> str:
+    def function(self, name: str, argument: Any, kind: str) -> str:
+        """A function with one argument. Integers are rounded already."""
+        value = self.value(argument, kind)
+        if not is_integer_kind(kind):
+            return self.add(f"{FUNCTIONS[name]} {value} : {kind}")
+        return self.add(f"math.absi {value} : {kind}") if name == "Abs" else value
+
+    def whole(self, name: str, expression: Any, kind: str) -> str:
+        """A quotient or a remainder of integers, or a number made an integer."""
+        if not is_integer_kind(kind):
+            raise NotCovered(f"it computes {expression} of floats")
+        if name == "INT":
+            return self.value(expression.args[0], kind)
+        left, right = (self.value(argument, kind) for argument in expression.args)
+        operation = "divsi" if name == "IntDiv" else "remsi"
+        return self.add(f"arith.{operation} {left}, {right} : {kind}")
+
+    def sum(self, terms: Any, kind: str) -> str:
         """A sum: added terms first, subtracted terms after."""
         terms = self.ordering.ordered(terms)
         minus = [term for term in terms if is_negative(term)]
         plus = [term for term in terms if not is_negative(term)]
-        total = self.value(plus[0] if plus else minus.pop(0))
+        total = self.value(plus[0] if plus else minus.pop(0), kind)
         for term in plus[1:]:
-            total = self.binary("addf", total, self.value(term))
+            total = self.binary("addf", total, self.value(term, kind), kind)
         for term in minus:
-            total = self.binary("subf", total, self.value(-term))
+            total = self.binary("subf", total, self.value(-term, kind), kind)
         return total
 
-    def product(self, factors: Any) -> str:
+    def product(self, factors: Any, kind: str) -> str:
         """
         A product: factors known to `leaf` together as one, then other factors, then denominators.
         """
         scalars = [f for f in factors if f.is_Number or self.is_outside(f)]
+        if is_integer_kind(kind):
+            # A quotient of integers is rounded: no divisor is known as a reciprocal.
+            scalars = [factor for factor in scalars if not is_divisor(factor)]
         rest = [factor for factor in factors if factor not in scalars]
-        below = [f for f in rest if f.is_Pow and f.args[1].is_Number and f.args[1] < 0]
+        below = [factor for factor in rest if is_divisor(factor)]
         above = [factor for factor in rest if factor not in below]
         scalar = sympy.Mul(*scalars)
-        names = [self.value(factor) for factor in self.ordering.ordered(above)]
+        names = [self.value(factor, kind) for factor in self.ordering.ordered(above)]
         if scalar not in (1, -1) or not names:
-            names.insert(0, self.value(scalar))
+            names.insert(0, self.value(scalar, kind))
         total = names[0]
         for name in names[1:]:
-            total = self.binary("mulf", total, name)
+            total = self.binary("mulf", total, name, kind)
         if scalar == -1 and above:
-            total = self.add(f"arith.negf {total} : {self.kind}")
+            total = self.negative(total, kind)
         bottoms: list[str] = []
         for factor in below:
             base, exponent = factor.args
-            inverse = self.inverse(base, exponent)
+            inverse = self.inverse(base, exponent, kind)
             if inverse is None:
-                bottoms.append(self.power(base, -exponent))
+                bottoms.append(self.power(base, -exponent, kind))
             else:
-                total = self.binary("mulf", total, inverse)
+                total = self.binary("mulf", total, inverse, kind)
         if not bottoms:
             return total
         bottom = bottoms[0]
         for name in bottoms[1:]:
-            bottom = self.binary("mulf", bottom, name)
-        return self.binary("divf", total, bottom)
+            bottom = self.binary("mulf", bottom, name, kind)
+        return self.binary("divf", total, bottom, kind)
 
-    def inverse(self, base: Any, exponent: Any) -> str | None:
+    def negative(self, name: str, kind: str) -> str:
+        """The negative of a number."""
+        if is_integer_kind(kind):
+            return self.binary("subf", self.number(0, kind), name, kind)
+        return self.add(f"arith.negf {name} : {kind}")
+
+    def inverse(self, base: Any, exponent: Any, kind: str) -> str | None:
         """
         The reciprocal of the base for an exponent of -1, if known from elsewhere; otherwise None.
         """
-        return self.reciprocal(base) if exponent == -1 else None
+        found = self.reciprocal(base) if exponent == -1 and not is_integer_kind(kind) else None
+        return None if found is None else self.converted(found, self.own(base), kind)
 
-    def power(self, base: Any, exponent: Any) -> str:
+    def power(self, base: Any, exponent: Any, kind: str) -> str:
         """A power: products for a small whole exponent, a root for an exponent of a half."""
-        inverse = self.inverse(base, exponent)
+        inverse = self.inverse(base, exponent, kind)
         if inverse is not None:
             return inverse
         if exponent.is_Number and float(exponent).is_integer() and abs(exponent) <= MOST_FACTORS:
             count = int(exponent)
-            total = factor = self.value(base)
+            total = factor = self.value(base, kind)
             for _ in range(abs(count) - 1):
-                total = self.binary("mulf", total, factor)
+                total = self.binary("mulf", total, factor, kind)
             if count == 0:
-                return self.number(1.0)
-            return total if count > 0 else self.binary("divf", self.number(1.0), total)
+                return self.number(1.0, kind)
+            return total if count > 0 else self.binary("divf", self.number(1.0, kind), total, kind)
+        if is_integer_kind(kind):
+            raise NotCovered(f"it computes the power {exponent} of an integer")
         if exponent.is_Number and abs(float(exponent)) == 0.5:
-            root = self.add(f"math.sqrt {self.value(base)} : {self.kind}")
-            return root if exponent > 0 else self.binary("divf", self.number(1.0), root)
-        return self.add(f"math.powf {self.value(base)}, {self.value(exponent)} : {self.kind}")
+            root = self.add(f"math.sqrt {self.value(base, kind)} : {kind}")
+            return root if exponent > 0 else self.binary("divf", self.number(1, kind), root, kind)
+        return self.add(
+            f"math.powf {self.value(base, kind)}, {self.value(exponent, kind)} : {kind}"
+        )
 
-    def extremum(self, operation: str, arguments: Any) -> str:
+    def extremum(self, operation: str, arguments: Any, kind: str) -> str:
         """The largest or the smallest of several values."""
-        total = self.value(arguments[0])
+        total = self.value(arguments[0], kind)
         for argument in arguments[1:]:
-            total = self.binary(operation, total, self.value(argument))
+            total = self.binary(operation, total, self.value(argument, kind), kind)
         return total
 
     def condition(self, expression: Any) -> str:
@@ -206,10 +303,14 @@ class Cells:
             return self.add(f"arith.xori {self.condition(expression.args[0])}, {true} : i1")
         if name not in COMPARISONS:
             raise NotCovered(f"it asks for {expression}, and timetile has no operation for {name}")
-        left, right = map(self.value, expression.args)
-        return self.add(f"arith.cmpf {COMPARISONS[name]}, {left}, {right} : {self.kind}")
+        kind = widest_kind(*map(self.own, expression.args))
+        left, right = (self.value(argument, kind) for argument in expression.args)
+        asked = COMPARISONS[name]
+        if is_integer_kind(kind):
+            return self.add(f"arith.cmpi {SIGNED[asked]}, {left}, {right} : {kind}")
+        return self.add(f"arith.cmpf {asked}, {left}, {right} : {kind}")
 
-    def choice(self, pieces: Any) -> str:
+    def choice(self, pieces: Any, kind: str) -> str:
         """
         The value of the first piece with a true condition. Raises NotCovered if possibly no
         condition holds.
@@ -217,14 +318,15 @@ class Cells:
         *others, last = pieces
         if last[1] != sympy.true:
             raise NotCovered("it has a Piecewise without a last case; add (value, True)")
-        total = self.value(last[0])
+        total = self.value(last[0], kind)
         for piece in reversed(others):
-            total = self.select(self.condition(piece[1]), self.value(piece[0]), total)
+            yes = self.value(piece[0], kind)
+            total = self.select(self.condition(piece[1]), yes, total, kind)
         return total
 
-    def select(self, condition: str, yes: str, no: str) -> str:
+    def select(self, condition: str, yes: str, no: str, kind: str) -> str:
         """One of two values."""
-        return self.add(f"arith.select {condition}, {yes}, {no} : {self.kind}")
+        return self.add(f"arith.select {condition}, {yes}, {no} : {kind}")
 
 
 def is_negative(term: Any) -> bool:

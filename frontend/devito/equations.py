@@ -9,12 +9,9 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
 
-from timetile.dialects.cell_types import FLOAT_DTYPES
 from timetile.frontend.devito.cells import check_operations
+from timetile.frontend.devito.kinds import stored_kind
 from timetile.frontend.devito.library import NotCovered, module
-
-KINDS = {dtype: str(kind) for dtype, kind in FLOAT_DTYPES.items()}
-"""The types of cells, by the names of NumPy's."""
 
 
 class TimeArrays(Enum):
@@ -241,9 +238,8 @@ def check(found: Equations, equation: Equation) -> None:
         if not getattr(indexed, "is_Indexed", False):
             continue
         function = indexed.function
-        kind = str(function.dtype.__name__)
-        if kind not in KINDS and not is_sparse(function):
-            raise NotCovered(f"{function.name} has cells of {kind}; use float32 or float64")
+        if not is_sparse(function):
+            stored_kind(function)
         role = found.role(indexed)
         if role.series is TimeArrays.LEVELS:
             found.levels[function.name] = int(function.shape_allocated[0])
@@ -271,9 +267,6 @@ def check_dense(found: Equations, equation: Equation) -> None:
             raise NotCovered(
                 f"it writes {target.function.name} along other dimensions than its own"
             )
-    kinds = {i.function.dtype for i in (*equation.reads, target)}
-    if len(kinds) > 1:
-        raise NotCovered("it mixes float32 and float64; use one of them")
     for part in (equation.value, *equation.where):
         check_operations(part)
     for read in equation.reads:

@@ -8,13 +8,13 @@ from typing import Any
 
 from timetile.frontend.devito.cells import Cells
 from timetile.frontend.devito.equations import (
-    KINDS,
     Equation,
     Equations,
     Role,
     TimeArrays,
     is_sparse_equation,
 )
+from timetile.frontend.devito.kinds import loaded_kind
 from timetile.frontend.devito.library import NotCovered
 from timetile.frontend.devito.parameters import Argument, Meaning, Parameters
 from timetile.frontend.devito.sparse import Entries, Nest, Statement
@@ -49,7 +49,7 @@ class Writer:
         """The function; NotCovered names the equation without a translation."""
         parameters = Parameters(self.equations, self.shapes)
         kind = kind_of(active)
-        host = Cells(kind, "h", lambda e: self.host_leaf(e, parameters, kind), self.is_scalar)
+        host = Cells(kind, "h", lambda e, kind: self.host_leaf(e, parameters, kind), self.is_scalar)
         scalars = Scalars(parameters, host, self.equations.time)
         lines: list[str] = []
         entries: list[Entries] = []
@@ -90,7 +90,7 @@ class Writer:
             except NotCovered as error:
                 raise NotCovered(f"{equation.text}: {error}") from None
         body = [*host.lines, *lines]
-        text = self.looped(parameters, body) if self.direction else framed(parameters, body)
+        text = self.looped(parameters, body, kind) if self.direction else framed(parameters, body)
         return Function(text, tuple(parameters.known), tuple(entries), kind)
 
     def is_scalar(self, expression: Any) -> bool:
@@ -103,10 +103,10 @@ class Writer:
             return "%clock"
         if expression.is_Number or not self.is_scalar(expression):
             return None
-        return parameters.name(Argument(Meaning.SCALAR, expression), kind)
+        return parameters.scalar(expression, kind)
 
-    def looped(self, parameters: Parameters, body: Sequence[str]) -> str:
-        """The body in a loop over time with rotating fields."""
+    def looped(self, parameters: Parameters, body: Sequence[str], kind: str) -> str:
+        """The body in a loop over time with rotating fields; the host computes in a type."""
         steps = parameters.name(Argument(Meaning.STEPS), "index")
         used = "\n".join(body)
         lines = list(body)
@@ -115,7 +115,6 @@ class Writer:
             move = "addi" if self.direction > 0 else "subi"
             before = [f"%now = arith.{move} {start}, %step : index"]
             if "%clock" in used:
-                kind = parameters_kind(parameters)
                 before += [
                     "%word = arith.index_cast %now : index to i64",
                     f"%clock = arith.sitofp %word : i64 to {kind}",
@@ -149,22 +148,11 @@ def level_name(role: Role) -> str:
 
 
 def kind_of(active: Sequence[Equation]) -> str:
-    """The type of the cells of all written arrays. Raises NotCovered for two types."""
+    """The type of the numbers that the host computes: f32 if all written cells are float32."""
     kinds = {
-        e.target.function.dtype.__name__ for e in active if getattr(e.target, "is_Indexed", False)
+        loaded_kind(e.target.function) for e in active if getattr(e.target, "is_Indexed", False)
     }
-    if len(kinds) != 1:
-        raise NotCovered("the operator writes both float32 and float64; use one of them")
-    (name,) = kinds
-    if name not in KINDS:
-        raise NotCovered(f"the operator writes cells of {name}; use float32 or float64")
-    return KINDS[name]
-
-
-def parameters_kind(parameters: Parameters) -> str:
-    """The type of the scalars of a function."""
-    kinds = [kind for a, (_, kind) in parameters.known.items() if a.meaning is Meaning.FIELD]
-    return "f32" if not kinds or kinds[0].endswith("xf32>") else "f64"
+    return "f32" if kinds == {"f32"} else "f64"
 
 
 def framed(parameters: Parameters, body: Sequence[str]) -> str:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
 
-from timetile.frontend.devito.equations import KINDS, Equations, Role, TimeArrays, left_of, space_of
+from timetile.frontend.devito.equations import Equations, Role, TimeArrays, left_of, space_of
+from timetile.frontend.devito.kinds import stored_kind
+from timetile.frontend.devito.library import NotCovered
 
 
 class Meaning(Enum):
@@ -31,10 +33,10 @@ class Meaning(Enum):
 @dataclass(frozen=True)
 class Argument:
     """
-    One argument. `of` depends on the meaning: a role of a field, the expression of a scalar, the
-    name of a function with an array in host memory, the number of an array of entries or of their
-    count, the expression of an array computed from coefficients, named like their arrays, or the
-    name of a sum and the number of points.
+    One argument. `of` depends on the meaning: a role of a field, the expression and the type of a
+    scalar, the name of a function with an array in host memory, the number of an array of entries
+    or of their count, the expression and the type of an array computed from coefficients, named
+    like their arrays, or the name and the type of a sum and the number of points.
     """
 
     meaning: Meaning
@@ -62,6 +64,8 @@ class Parameters:
         """
         function = self.equations.functions[name]
         spans: list[str] = []
+        if name not in self.shapes:
+            raise NotCovered(f"Devito passes no array of {name} to the operator")
         shape = self.shapes[name]
         space = space_of(function)
         for size, dimension in zip(shape[len(shape) - len(space) :], space):
@@ -71,7 +75,11 @@ class Parameters:
 
     def cell_kind(self, name: str) -> str:
         """The type of a function's cells."""
-        return KINDS[self.equations.functions[name].dtype.__name__]
+        return stored_kind(self.equations.functions[name])
+
+    def scalar(self, expression: Any, kind: str) -> str:
+        """The name of a number equal in all steps, of a type."""
+        return self.name(Argument(Meaning.SCALAR, (expression, kind)), kind)
 
     def array(self, role: Role) -> str:
         """The name of the field for one array of a function."""

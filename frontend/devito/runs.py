@@ -9,16 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from timetile.frontend.devito.equations import KINDS, Equation, Equations, TimeArrays, is_sparse
+from timetile.frontend.devito.equations import Equation, Equations, TimeArrays, is_sparse
 from timetile.frontend.devito.evaluation import Array, evaluate, index_values
 from timetile.frontend.devito.functions import Function, Writer
+from timetile.frontend.devito.kinds import loaded_kind
 from timetile.frontend.devito.library import NotCovered
 from timetile.frontend.devito.parameters import Argument, Meaning
 from timetile.frontend.devito.sparse import Statement, entries_of, statements_of
 from timetile.runtime.program.compile import compile as compile_program
 from timetile.runtime.program.compiled_program import CompiledProgram
 
-TYPES = {kind: np.dtype(dtype).type for dtype, kind in KINDS.items()}
+TYPES = {"i32": np.int32, "i64": np.int64, "f32": np.float32, "f64": np.float64}
+"""NumPy's types of numbers."""
 
 
 @dataclass(frozen=True)
@@ -164,19 +166,22 @@ class OperatorPlan:
         """The program of segments running equal equations, with the arguments of each segment."""
         function, program = self.program(group[0], call)
         entries = self.entries(function, call)
-        each = [self.values(a, function, group, call, entries) for a in function.arguments]
+        each = [self.values(a, group, call, entries) for a in function.arguments]
         return [(program, list(arguments)) for arguments in zip(*each, strict=True)]
 
     def entries(self, function: Function, call: Call) -> list[list[Any]]:
         """The number and the arrays of the entries of each sparse operation of a function."""
         values = {**call.numbers, **call.arrays}
-        kind = TYPES[function.kind]
-        return [entries_of(each, values, call.shapes, kind) for each in function.entries]
+        return [
+            entries_of(
+                each, values, call.shapes, TYPES[loaded_kind(each.statement.target.function)]
+            )
+            for each in function.entries
+        ]
 
     def values(
         self,
         argument: Argument,
-        function: Function,
         group: Sequence[StepSegment],
         call: Call,
         entries: Sequence[Sequence[Any]],
@@ -190,21 +195,19 @@ class OperatorPlan:
             case Meaning.FIELD:
                 return self.fields(argument.of, group, call)
             case _:
-                return repeat(self.value(argument, function, call, entries), len(group))
+                return repeat(self.value(argument, call, entries), len(group))
 
-    def value(
-        self, argument: Argument, function: Function, call: Call, entries: Sequence[Sequence[Any]]
-    ) -> Any:
+    def value(self, argument: Argument, call: Call, entries: Sequence[Sequence[Any]]) -> Any:
         """The value of a program's argument that is equal in all segments."""
-        of, kind = argument.of, TYPES[function.kind]
+        of = argument.of
         match argument.meaning:
             case Meaning.MADE:
-                values = {**call.numbers, **call.arrays}
-                return np.ascontiguousarray(evaluate(of, values, kind), kind)
+                values, kind = {**call.numbers, **call.arrays}, TYPES[of[1]]
+                return np.ascontiguousarray(evaluate(of[0], values, kind), kind)
             case Meaning.SCALAR:
-                return kind(evaluate(of, call.numbers))
+                return TYPES[of[1]](evaluate(of[0], call.numbers))
             case Meaning.TOTALS:
-                return np.zeros(of[1], kind)
+                return np.zeros(of[2], TYPES[of[1]])
             case Meaning.MEMORY:
                 return call.arrays[of].reshape(-1)
             case Meaning.COUNT:

@@ -15,7 +15,6 @@ import numpy as np
 
 from timetile.frontend.devito.cells import Cells
 from timetile.frontend.devito.equations import (
-    KINDS,
     Equation,
     Equations,
     Loop,
@@ -26,6 +25,7 @@ from timetile.frontend.devito.equations import (
     is_sparse,
 )
 from timetile.frontend.devito.evaluation import Array, evaluate, integer, is_known
+from timetile.frontend.devito.kinds import is_integer_kind, stored_kind
 from timetile.frontend.devito.library import NotCovered, sympy
 from timetile.frontend.devito.parameters import Argument, Meaning, Parameters
 
@@ -198,10 +198,17 @@ class Nest:
 
     def __post_init__(self) -> None:
         statement = self.entries.statement
-        self.kind = KINDS[statement.target.function.dtype.__name__]
+        self.kind = self.kind_at_points(statement.target)
         self.size = entry_count(statement.loops, self.ints)
         self.cells = Cells(self.kind, f"n{self.number}_", self.leaf, self.is_fixed)
         self.makes = dict(statement.makes)
+
+    def kind_at_points(self, indexed: Any) -> str:
+        """The type of cells used at points. Raises NotCovered for integers."""
+        kind = stored_kind(indexed.function)
+        if is_integer_kind(kind):
+            raise NotCovered(f"it uses {indexed}, an integer, at each point; use floats")
+        return kind
 
     def is_fixed(self, expression: Any) -> bool:
         """The expression has one value at an entry during the whole run."""
@@ -225,7 +232,7 @@ class Nest:
         name = self.parameters.name(Argument(Meaning.ENTRIES, (self.number, place)), kind)
         return self.cells.add(f"memref.load {name}[%n{self.number}_k] : {kind}")
 
-    def leaf(self, expression: Any) -> str | None:
+    def leaf(self, expression: Any, kind: str) -> str | None:
         """The values computed before the run, and cells of arrays."""
         if expression.is_Number:
             return None
@@ -253,7 +260,7 @@ class Nest:
         shape = self.parameters.shapes[function.name]
         size = int(np.prod(shape[1:] if has_time(function) else shape))
         kind = f"memref<{size}x{self.kind}>"
-        argument = Argument(Meaning.TOTALS, (statement.total.name, size))
+        argument = Argument(Meaning.TOTALS, (statement.total.name, self.kind, size))
         return self.parameters.name(argument, kind), at, kind
 
     def cell(self, indexed: Any) -> tuple[str, str, str]:
@@ -261,6 +268,8 @@ class Nest:
         The memory, the index, and the type of the cell named by an indexed function at the entry.
         """
         function = indexed.function
+        if self.kind_at_points(indexed) != self.kind:
+            raise NotCovered(f"it mixes float32 and float64 at each point: {indexed}; use one")
         shape = self.parameters.shapes[function.name]
         place = self.array("place", indexed)
         at = self.cells.add(f"arith.index_cast {place} : i64 to index")
@@ -307,7 +316,7 @@ class Nest:
         )
         if statement.adds:
             old = cells.add(f"memref.load {memory}[{index}] : {kind}")
-            value = cells.binary("addf", old, value)
+            value = cells.binary("addf", old, value, self.kind)
         cells.lines.append(f"memref.store {value}, {memory}[{index}] : {kind}")
         return [
             f"scf.for %n{number}_k = %zero to {count} step %one {{",

@@ -17,6 +17,14 @@ from timetile.frontend.devito.equations import (
     space_of,
 )
 from timetile.frontend.devito.evaluation import integer, is_known
+from timetile.frontend.devito.kinds import (
+    NARROW,
+    Kinds,
+    is_signed_function,
+    loaded_kind,
+    stored_kind,
+    widest_kind,
+)
 from timetile.frontend.devito.library import sympy
 from timetile.frontend.devito.parameters import Argument, Meaning, Parameters
 from timetile.frontend.devito.quotients import cancelled
@@ -30,13 +38,16 @@ class Scalars:
     host: Cells
     time: Any
 
-    def leaf(self, expression: Any) -> str | None:
-        """The name of a value equal for all cells; None for an expression of numbers alone."""
+    def leaf(self, expression: Any, kind: str) -> tuple[str, str] | None:
+        """
+        The name and the type of a value equal for all cells, of a type if the value is an argument;
+        None for an expression of numbers alone.
+        """
         if expression.is_Number or not expression.free_symbols:
             return None
         if self.time in expression.free_symbols:
-            return self.host.value(expression)
-        return self.parameters.name(Argument(Meaning.SCALAR, expression), self.host.kind)
+            return self.host.value(expression), self.host.kind
+        return self.parameters.scalar(expression, kind), kind
 
 
 @dataclass
@@ -62,17 +73,21 @@ class Sweep:
         target = self.equation.target
         space = space_of(target.function)
         self.space = space
-        self.kind = self.parameters.cell_kind(target.function.name)
-        self.cells = Cells(self.kind, f"{self.name}_c", self.leaf, self.is_outside, self.reciprocal)
+        self.kind = stored_kind(target.function)
+        value_kind = loaded_kind(target.function)
+        self.cells = Cells(
+            value_kind, f"{self.name}_c", self.leaf, self.is_outside, self.reciprocal,
+            Kinds.of_equation(target),
+        )  # fmt: skip
         self.places = [
             self.equations.loop_of(index, self.equation)
             for index in target.indices[len(target.indices) - len(space) :]
         ]
         self.loops = {loop.dimension for loop in self.equation.loops}
 
-    def temp_kind(self, rank: int) -> str:
-        """The type of a loaded value."""
-        return f"!stencil.temp<{'x'.join('?' * rank)}x{self.kind}>"
+    def temp_kind(self, rank: int, kind: str) -> str:
+        """The type of a loaded value, with cells of a type."""
+        return f"!stencil.temp<{'x'.join('?' * rank)}x{kind}>"
 
     def shift(self, axis: int) -> int:
         """The offset from the loop's value along an axis, or the place itself without a loop."""
@@ -89,19 +104,20 @@ class Sweep:
             high.append(shift + (integer(loop.last, self.ints) if loop else 0) + 1)
         return low, high
 
-    def leaf(self, expression: Any) -> str | None:
-        """The values read by a cell: fields, the cell's place, scalars."""
+    def leaf(self, expression: Any, kind: str) -> str | None:
+        """The values read by a cell, of a type: fields, the cell's place, scalars."""
         if getattr(expression, "is_Indexed", False):
             return self.access(expression)
         if expression in self.loops:
-            return self.coordinate(expression)
+            return self.coordinate(expression, kind)
         if not self.is_outside(expression):
             return None
-        found = self.scalars.leaf(expression)
+        found = self.scalars.leaf(expression, kind)
         if found is None:
             return None
-        self.operands.setdefault(found, (f"%{self.name}_s{len(self.operands)}", self.kind))
-        return self.operands[found][0]
+        name, have = found
+        self.operands.setdefault(name, (f"%{self.name}_s{len(self.operands)}", have))
+        return self.cells.converted(self.operands[name][0], have, kind)
 
     def is_outside(self, expression: Any) -> bool:
         """The expression has one value for all cells."""
@@ -123,13 +139,19 @@ class Sweep:
 
     def access(self, indexed: Any) -> str:
         """The cell of a field, at its distance from the written cell."""
+        function = indexed.function
         name = self.field_of(self.equations.role(indexed))
-        kind = self.parameters.field_kind(indexed.function.name)
-        return self.tap(name, kind, self.offsets(indexed))
+        kind = self.parameters.field_kind(function.name)
+        found = self.tap(name, kind, self.offsets(indexed), function)
+        cell = stored_kind(function)
+        if cell not in NARROW:
+            return found
+        operation = "extsi" if is_signed_function(function) else "extui"
+        return self.cells.add(f"arith.{operation} {found} : {cell} to {NARROW[cell]}")
 
-    def tap(self, name: str, kind: str, offsets: Sequence[str]) -> str:
-        """The cell, at a distance, of a field given by name and type."""
-        temp = self.temp_kind(len(offsets) - offsets.count("_"))
+    def tap(self, name: str, kind: str, offsets: Sequence[str], function: Any) -> str:
+        """The cell, at a distance, of a field given by name and type, like a function's."""
+        temp = self.temp_kind(len(offsets) - offsets.count("_"), stored_kind(function))
         if name not in self.temps:
             value = f"%{self.name}_t{len(self.temps)}"
             self.loads.append(f"{value} = stencil.load {name} : {kind} -> {temp}")
@@ -150,15 +172,19 @@ class Sweep:
         moves = made.free_symbols & {*self.loops, self.equations.time}
         roles = [self.equations.role(read) for read in reads]
         kinds = {self.parameters.field_kind(role.function) for role in roles}
+        cell = stored_kind(reads[0].function)
         places = {self.offsets(read) for read in reads}
         fixed = all(r.series is TimeArrays.ONE and r.function not in self.written for r in roles)
         if moves or not fixed or len(kinds) > 1 or len(places) > 1 or not is_known(made):
             return None
-        name = self.parameters.name(Argument(Meaning.MADE, 1 / made), kinds.pop())
-        return self.tap(name, self.parameters.field_kind(roles[0].function), places.pop())
+        if cell != self.cells.own(base):
+            return None
+        name = self.parameters.name(Argument(Meaning.MADE, (1 / made, cell)), kinds.pop())
+        kind = self.parameters.field_kind(roles[0].function)
+        return self.tap(name, kind, places.pop(), reads[0].function)
 
-    def coordinate(self, dimension: Any) -> str:
-        """The value of the loop over a dimension, as a float."""
+    def coordinate(self, dimension: Any, kind: str) -> str:
+        """The value of the loop over a dimension, in a type."""
         axis = self.equations.axes.index(dimension.root)
         zeros = ", ".join("0" * len(self.space))
         index = self.cells.add(f"stencil.index {axis} <[{zeros}]>")
@@ -166,7 +192,7 @@ class Sweep:
         if shift := self.shift(axis):
             back = self.cells.add(f"arith.constant {-shift} : i64")
             word = self.cells.add(f"arith.addi {word}, {back} : i64")
-        return self.cells.add(f"arith.sitofp {word} : i64 to {self.kind}")
+        return self.cells.converted(word, "i64", kind)
 
     def write(self) -> list[str]:
         """The lines of the loads, the apply and the store; none where the box is empty."""
@@ -174,13 +200,20 @@ class Sweep:
         if any(a >= b for a, b in zip(low, high)):
             return []
         equation, cells = self.equation, self.cells
-        result = cells.value(cancelled(equation.value, self.is_outside))
+        target = equation.target
+        value = cancelled(equation.value, self.is_outside)
+        kind = cells.own(value)
         if equation.adds:
-            result = cells.binary("addf", cells.value(equation.target), result)
+            kind = widest_kind(kind, cells.kind)
+        result = cells.value(value, kind)
+        if equation.adds:
+            result = cells.binary("addf", cells.value(target, kind), result, kind)
+        result = cells.converted(result, kind, cells.kind)
         if equation.where:
             condition = cells.condition(sympy.And(*equation.where))
-            result = cells.select(condition, result, cells.value(equation.target))
-        temp = self.temp_kind(len(self.space))
+            result = cells.select(condition, result, cells.value(target), cells.kind)
+        result = cells.converted(result, cells.kind, self.kind)
+        temp = self.temp_kind(len(self.space), self.kind)
         given = ", ".join(f"{a} = {v} : {kind}" for v, (a, kind) in self.operands.items())
         role = self.equations.role(equation.target)
         kind = self.parameters.field_kind(role.function)

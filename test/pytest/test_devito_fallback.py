@@ -33,13 +33,13 @@ def a_sum(u: Any) -> list[Any]:
     return [dv.Eq(u.forward, u + 1), dv.Inc(line, u)]
 
 
-def mixed(u: Any) -> list[Any]:
-    wide = dv.Function(name="wide", grid=u.grid, dtype=np.float64)
-    return [dv.Eq(u.forward, u + wide)]
+def complex_numbers(u: Any) -> list[Any]:
+    phase = dv.Function(name="phase", grid=u.grid, dtype=np.complex64)
+    return [dv.Eq(phase, 2 * phase), dv.Eq(u.forward, u + 1)]
 
 
-def whole_numbers(u: Any) -> list[Any]:
-    mask = dv.Function(name="mask", grid=u.grid, dtype=np.int32)
+def long_without_sign(u: Any) -> list[Any]:
+    mask = dv.Function(name="mask", grid=u.grid, dtype=np.uint32)
     return [dv.Eq(u.forward, u + mask)]
 
 
@@ -79,10 +79,11 @@ LEFT: dict[Equations, str] = {
     "one row along x for all cells",
     a_sum: "equation 2 (line[x + 1] += u[t, x + 1, y + 1]): it writes a function of other "
     "dimensions than the equations before it do",
-    mixed: "equation 1 (u[t + 1, x + 1, y + 1] = wide[x + 1, y + 1] + u[t, x + 1, y + 1]): it "
-    "mixes float32 and float64; use one of them",
-    whole_numbers: "equation 1 (u[t + 1, x + 1, y + 1] = mask[x + 1, y + 1] + u[t, x + 1, y + 1]): "
-    "mask has cells of int32; use float32 or float64",
+    complex_numbers: "equation 1 (phase[x + 1, y + 1] = 2*phase[x + 1, y + 1]): phase has cells of "
+    "complex64; use float32, float64, or integers from int8 to int64, uint8 or uint16",
+    long_without_sign: "equation 1 (u[t + 1, x + 1, y + 1] = mask[x + 1, y + 1] + u[t, x + 1, "
+    "y + 1]): mask has cells of uint32; use float32, float64, or integers from int8 to "
+    "int64, uint8 or uint16",
     between: "equations without time stand between equations with time; move them",
     one_moment: "kept is read or written at times that may be the same",
     sum_to_one_row: "equation 2 (total[1, y + 1] += u[t + 1, x + 1, y + 1]): it sums over a "
