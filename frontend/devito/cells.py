@@ -71,7 +71,7 @@ def nowhere(expression: Any) -> str | None:
     return None
 
 
-def conversion_of(have: str, want: str) -> str:
+def c_conversion(have: str, want: str) -> str:
     """The operation from a type to another."""
     if is_integer_kind(have):
         if not is_integer_kind(want):
@@ -133,7 +133,7 @@ class Cells:
             wide = "i64" if want == "i64" else "i32"
             if want in NARROW and not is_integer_kind(have):
                 name, have = self.converted(name, have, wide), wide
-            operation = conversion_of(have, want)
+            operation = c_conversion(have, want)
             self.known[key] = self.add(f"arith.{operation} {name} : {have} to {want}")
         return self.known[key]
 
