@@ -52,6 +52,7 @@ from timetile.passes.analysis.cells.sums import (
     constant_factor,
     last_cells,
     shared_flags,
+    sum_at,
     sums_of,
 )
 from timetile.passes.cells.simplify_cells import constant
@@ -116,24 +117,43 @@ def replace_sum(old: Sum, made: Sequence[Operation], last: LastCells) -> None:
         Rewriter.erase_op(op)
 
 
-def sort_sum(old: Sum, last: LastCells) -> bool:
-    """Take the terms of a sum by the last cells needed. Returns whether the sum changed."""
-    terms = sorted(old.terms, key=lambda term: last[term.value])
-    if old.is_chain and terms == list(old.terms):
-        return False
-    replace_sum(old, chain(terms, shared_flags(old.ops)), last)
-    return True
+@dataclass(frozen=True)
+class SortedSum:
+    """A sum that changed its order: the cell function, and the operation with the result."""
+
+    function: FuncOp
+    root: SumOp
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The terms, sorted."""
+        return sum_at(self.root, reorders("on")).terms
 
 
-def sort_function(function: FuncOp, offsets: Sequence[Offset], allows: Allows) -> bool:
-    """Sort the sums of a cell function with taps at these offsets. Returns whether any changed."""
-    changed, last = False, last_cells(function, offsets)
+def sort_function(
+    function: FuncOp, offsets: Sequence[Offset], allows: Allows
+) -> Iterator[SortedSum]:
+    """Sort the sums of a cell function with taps at these offsets: yields changed sums."""
+    last = last_cells(function, offsets)
     for found in sums_of(function, allows):
-        changed |= sort_sum(found, last)
-    if changed:
-        # Products with the opposite constant have replaced products.
-        erase_unused(function.body.block)
-    return changed
+        terms = sorted(found.terms, key=lambda term: last[term.value])
+        if found.is_chain and terms == list(found.terms):
+            continue
+        made = chain(terms, shared_flags(found.ops))
+        replace_sum(found, made, last)
+        if isinstance(root := made[-1], SumOp):
+            yield SortedSum(function, root)
+    # Products with the opposite constant have replaced products.
+    erase_unused(function.body.block)
+
+
+def sort_module(module: ModuleOp, allows: Allows) -> list[SortedSum]:
+    """Sort the sums of all cell functions. Returns the sums with another order."""
+    updates = [op for op in module.walk() if isinstance(op, UpdateOp)]
+    if not any(has_sums(cell_function(module, each), allows) for each in updates):
+        return []
+    functions = list(functions_by_offsets(module))
+    return [each for one in functions for each in sort_function(*one, allows)]
 
 
 def functions_by_offsets(module: ModuleOp) -> Iterator[tuple[FuncOp, Sequence[Offset]]]:
@@ -177,10 +197,4 @@ class SortTermsPass(ModulePass):
     fp_reassoc: FpReassoc = "flags"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        allows = reorders(self.fp_reassoc)
-        updates = [each for each in op.walk() if isinstance(each, UpdateOp)]
-        if not any(has_sums(cell_function(op, each), allows) for each in updates):
-            return
-        functions = list(functions_by_offsets(op))
-        for function, offsets in functions:
-            sort_function(function, offsets, allows)
+        sort_module(op, reorders(self.fp_reassoc))

@@ -15,6 +15,7 @@ from timetile.passes.scheduling.candidates import Candidate, candidates
 from timetile.runtime.executors.numpy_loops import cell_function
 from timetile.runtime.explain.constraint_costs import of_pipeline
 from timetile.runtime.explain.data import Resources
+from timetile.runtime.explain.term_order import faster_order
 from timetile.runtime.program.compiled_program import CompiledProgram
 
 WORTH_TELLING = 1.02
@@ -52,6 +53,10 @@ def advice(
                 f"leave out --depth: {best[0].cost.gcells_per_second:.0f} GCells/s are predicted "
                 f"with {best[0].depth} steps a launch"
             )
+    if options.passes is None and options.fp_reassoc != "on":
+        order = faster_order(loop, program.module, options.target, options.depth, found)
+        if order is not None:
+            yield str(order)
     if options.fp_division == "exact" and divides(loop):
         yield (
             "--fp-division fast: quotients and roots cost less and are off by a few units in the "
