@@ -45,6 +45,7 @@ PASSES = {
     "expand-cells": lazy("passes.cells.expand_cells", "ExpandCellsPass"),
     "share-places": lazy("passes.loops.share_places", "SharePlacesPass"),
     "simplify-cells": lazy("passes.cells.simplify_cells", "SimplifyCellsPass"),
+    "factor-sums": lazy("passes.cells.factor_sums", "FactorSumsPass"),
     "sort-terms": lazy("passes.cells.sort_terms", "SortTermsPass"),
     "contract-cells": lazy("passes.cells.contract_cells", "ContractCellsPass"),
     "share-subexpressions": lazy("passes.cells.share_subexpressions", "ShareSubexpressionsPass"),

@@ -7,6 +7,7 @@ from xdsl.passes import ModulePass
 from timetile.passes.cells.contract_cells import ContractCellsPass, FpContract
 from timetile.passes.cells.expand_cells import ExpandCellsPass
 from timetile.passes.cells.expand_powers import ExpandPowersPass
+from timetile.passes.cells.factor_sums import FactorSumsPass
 from timetile.passes.cells.share_subexpressions import ShareSubexpressionsPass
 from timetile.passes.cells.simplify_cells import FpDivision, SimplifyCellsPass
 from timetile.passes.cells.sort_terms import FpReassoc, SortTermsPass
@@ -77,7 +78,8 @@ def temporal_passes(
         # Sharing comes before contraction, too: contraction looks at the other readers of a value,
         # and values of different places would differ.
         SharePlacesPass(),
-        # Terms are sorted before contraction: a chain of terms contracts to a chain.
+        # Terms are factored and sorted before contraction: a chain of terms contracts to a chain.
+        FactorSumsPass(fp_reassoc),
         SortTermsPass(fp_reassoc),
         # Contraction comes before schedules: all schedules then compute equal bits.
         ContractCellsPass(fp_contract),

@@ -22,7 +22,8 @@ schedules: all schedules and all executors then compute equal bits. Sorted sums 
 program's own order in rounding, in the sign of zeros, and where a partial sum overflows.
 
 The pass is a walk and no rewrite pattern: it replaces whole trees. Updates with one function and
-different offsets get a function each.
+different offsets get a function each. The cells of `temporal.sweep` keep their order: a sum that
+begins with the cell before would wait for all terms.
 """
 
 from __future__ import annotations
@@ -40,11 +41,10 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from timetile.dialects.temporal import UpdateOp
-from timetile.passes.analysis.cells.cell_functions import cell_function
+from timetile.dialects.temporal import SweepOp, UpdateOp
+from timetile.passes.analysis.cells.cell_functions import cell_function, cell_functions
 from timetile.passes.analysis.cells.sums import (
     Allows,
-    LastCells,
     Offset,
     Sum,
     SumOp,
@@ -105,12 +105,11 @@ def chain(terms: Sequence[Term], flags: arith.FastMathFlagsAttr) -> list[Operati
     return made
 
 
-def replace_sum(old: Sum, made: Sequence[Operation], last: LastCells) -> None:
+def replace_sum(old: Sum, made: Sequence[Operation]) -> None:
     """Replace the operations of a sum; the last new operation has the result."""
     root = old.root
     Rewriter.insert_op(made, InsertPoint.before(root))
     (result,) = made[-1].results
-    last[result] = last[root.result]
     result.name_hint = root.result.name_hint
     root.result.replace_all_uses_with(result)
     for op in old.ops:
@@ -140,7 +139,8 @@ def sort_function(
         if found.is_chain and terms == list(found.terms):
             continue
         made = chain(terms, shared_flags(found.ops))
-        replace_sum(found, made, last)
+        last[made[-1].results[0]] = last[found.root.result]
+        replace_sum(found, made)
         if isinstance(root := made[-1], SumOp):
             yield SortedSum(function, root)
     # Products with the opposite constant have replaced products.
@@ -149,8 +149,7 @@ def sort_function(
 
 def sort_module(module: ModuleOp, allows: Allows) -> list[SortedSum]:
     """Sort the sums of all cell functions. Returns the sums with another order."""
-    updates = [op for op in module.walk() if isinstance(op, UpdateOp)]
-    if not any(has_sums(cell_function(module, each), allows) for each in updates):
+    if not any(has_sums(function, allows) for function in cell_functions(module)):
         return []
     functions = list(functions_by_offsets(module))
     return [each for one in functions for each in sort_function(*one, allows)]
@@ -158,12 +157,13 @@ def sort_module(module: ModuleOp, allows: Allows) -> list[SortedSum]:
 
 def functions_by_offsets(module: ModuleOp) -> Iterator[tuple[FuncOp, Sequence[Offset]]]:
     """
-    The cell functions and the offsets of their taps. Updates with equal functions and different
-    offsets get a function each.
+    The cell functions of updates, and the offsets of the taps. Updates with equal functions and
+    different offsets get a function each; functions of sweeps stay.
     """
     known: dict[tuple[FuncOp, tuple[Offset, ...]], FuncOp] = {}
-    first: set[FuncOp] = set()
-    for update in [op for op in module.walk() if isinstance(op, UpdateOp)]:
+    ops = [op for op in module.walk() if isinstance(op, UpdateOp | SweepOp)]
+    first = {cell_function(module, op) for op in ops if isinstance(op, SweepOp)}
+    for update in [op for op in ops if isinstance(op, UpdateOp)]:
         function = cell_function(module, update)
         offsets = tuple(tap.offset for tap in update.tap_list)
         own = known.get((function, offsets))

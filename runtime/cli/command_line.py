@@ -106,7 +106,7 @@ def add_arithmetic_options(parser: argparse.ArgumentParser) -> None:
         choices=get_args(FpReassoc),
         default="flags",
         help=(
-            "sums take their terms by planes: all, those with fastmath flags that allow it (the "
+            "sums are factored, and take terms by planes: all, those with fastmath flags (the "
             "default), or none"
         ),
     )

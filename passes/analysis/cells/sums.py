@@ -19,7 +19,7 @@ Offset = tuple[int, ...]
 SumOp = arith.AddfOp | arith.SubfOp | arith.NegfOp
 """An operation of a sum."""
 
-Allows = Callable[[SumOp], bool]
+Allows = Callable[[SumOp | arith.MulfOp], bool]
 """Whether an operation may take part in a change of order."""
 
 
@@ -131,7 +131,7 @@ def constant_factor(value: SSAValue) -> tuple[arith.MulfOp, SSAValue, float] | N
     return None
 
 
-def shared_flags(ops: Sequence[SumOp]) -> arith.FastMathFlagsAttr:
+def shared_flags(ops: Sequence[SumOp | arith.MulfOp]) -> arith.FastMathFlagsAttr:
     """The permissions given by all of some operations."""
     flags = [flag for flag in FastMathFlag if all(flag in op.fastmath.data for op in ops)]
     return arith.FastMathFlagsAttr(flags)
