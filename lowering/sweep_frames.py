@@ -53,8 +53,9 @@ class SweepFrame:
 
     @staticmethod
     def of(op: SweepOp) -> SweepFrame:
-        """The launch of a sweep, by the number of its lines."""
-        return SweepFrame(op, 0 if SweepFrame(op, 0).lines >= MANY_LINES else PLACES_AHEAD)
+        """The launch of a sweep, by the number of its lines and places."""
+        is_hidden = SweepFrame(op, 0).lines >= MANY_LINES or len(op.places) <= PLACES_AHEAD
+        return SweepFrame(op, 0 if is_hidden else PLACES_AHEAD)
 
     @property
     def fields(self) -> tuple[SSAValue, ...]:

@@ -31,7 +31,8 @@ def remark_recurrences(ops: Sequence[Operation]) -> None:
                 remark(
                     apply,
                     "the apply reads its target field beside the cell: old values are read, as a "
-                    "stencil.load is a snapshot; a recurrence along an axis is no stencil",
+                    "stencil.load is a snapshot; write a recurrence along an axis as "
+                    "temporal.sweep",
                 )
 
 

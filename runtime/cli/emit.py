@@ -16,11 +16,12 @@ from timetile.runtime.cli.outputs import written
 from timetile.runtime.cli.terminal import Log, progress, say
 from timetile.runtime.cli.usage import UsageError
 from timetile.runtime.explain.explanation import kernel_names
+from timetile.runtime.kernels.sweeping import modules_of_sweeps
 from timetile.runtime.program.compiled_program import CompiledProgram
 
 
 def lowered(program: CompiledProgram, *, to_hardware: bool) -> ModuleOp:
-    """All kernels per thread, or in the form of the hardware, in one module."""
+    """All kernels, of sweeps too, per thread, or in the form of the hardware, in one module."""
     names = kernel_names(program)
     kernels: list[Operation] = []
     with progress("lowering", len(names)) as advance:
@@ -31,7 +32,9 @@ def lowered(program: CompiledProgram, *, to_hardware: bool) -> ModuleOp:
             else:
                 kernels.append(program.kernels.threads(name).clone())
             advance(len(kernels), len(names))
-    return ModuleOp(kernels)
+    arch = program.kernels.options.target.name
+    sweeps = modules_of_sweeps(program.function, arch, to_hardware=to_hardware)
+    return ModuleOp([*kernels, *sweeps])
 
 
 def printed(module: ModuleOp) -> str:

@@ -106,16 +106,53 @@ class LoopSummary:
 
 
 @dataclass(frozen=True)
+class SweepSummary:
+    """
+    One sweep along an axis in short.
+
+    - `cells`: the extent of the box; `lines`: the lines along the axis, a thread each.
+    - `kept`: the targets whose cells of places before lie in registers, with the number of places.
+    - `bytes_read`, `bytes_written`, `flops`: of a cell.
+    - `bound`: 1e9 cells per second, by memory alone.
+    - `places_of_turn`: places loaded at once; `ahead`: the distance of cells asked for, in places.
+    - `registers`, `spill_bytes`: of a thread; None without the assembler.
+    - `advice`: possible changes by the user.
+    """
+
+    title: str
+    axis: int
+    direction: str
+    cells: tuple[int, ...]
+    element: str
+    kept: str
+    bytes_read: int
+    bytes_written: int
+    flops: int
+    target: str
+    bound: float
+    kernel: str
+    lines: int
+    blocks: int
+    threads: int
+    places_of_turn: int
+    ahead: int
+    registers: int | None
+    spill_bytes: int | None
+    advice: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Explanation:
     """
-    The explanation of a program. `str()` is the summary of every time loop, `full()` all sections
-    too; a notebook shows the summary with folded sections below.
+    The explanation of a program. `str()` is the summary of every time loop and every sweep along an
+    axis, `full()` all sections too; a notebook shows the summary with folded sections below.
     """
 
     function: str
     loops: tuple[LoopSummary, ...]
     sections: tuple[Section, ...]
     remarks: tuple[str, ...]
+    sweeps: tuple[SweepSummary, ...] = ()
 
     def __str__(self) -> str:
         from timetile.runtime.explain.text import as_text

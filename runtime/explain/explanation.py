@@ -47,6 +47,7 @@ from timetile.runtime.explain.kernel_sections import (
 from timetile.runtime.explain.paper_models import model_section
 from timetile.runtime.explain.program_sections import argument_section, loop_section
 from timetile.runtime.explain.summary_facts import plural
+from timetile.runtime.explain.sweep_summaries import sweep_summaries
 from timetile.runtime.kernels.assembled_choice import steady_step
 from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.kernels.loops import loops_of
@@ -309,4 +310,5 @@ def explanation_of(program: CompiledProgram, steps: int | None = None) -> Explan
     for report in reports:
         sections += report.sections(steps)
     remarks = tuple(program.kernels.remarks)
-    return Explanation(program.function.sym_name.data, summaries, tuple(sections), remarks)
+    name, sweeps = program.function.sym_name.data, tuple(sweep_summaries(program))
+    return Explanation(name, summaries, tuple(sections), remarks, sweeps)

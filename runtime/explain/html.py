@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 
 from timetile.runtime.explain.data import Explanation, Fact, Section
-from timetile.runtime.explain.summary_facts import summary_facts, title
+from timetile.runtime.explain.summary_facts import summary_facts, sweep_facts, title
 
 
 def row(cells: Iterable[str], tag: str = "td") -> str:
@@ -35,6 +35,9 @@ def parts(explanation: Explanation) -> Iterator[str]:
     for loop in explanation.loops:
         yield f"<h4>{escape(title(explanation, loop))}</h4>"
         yield fact_table(summary_facts(loop))
+    for sweep in explanation.sweeps:
+        yield f"<h4>@{escape(explanation.function)}, {escape(sweep.title)}</h4>"
+        yield fact_table(sweep_facts(sweep))
     if explanation.remarks:
         items = "".join(f"<li>{escape(remark)}</li>" for remark in explanation.remarks)
         yield f"<h4>Not done, and why</h4><ul>{items}</ul>"

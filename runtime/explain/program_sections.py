@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from xdsl.ir import SSAValue
 
-from timetile.dialects.temporal import LoopOp, UpdateOp
+from timetile.dialects.temporal import LoopOp, SweepOp, UpdateOp
 from timetile.passes.analysis.launches.liveness import live_arguments
 from timetile.passes.analysis.launches.trip_counts import constant_steps
 from timetile.passes.raising.narrow_fields import read_field
@@ -42,6 +42,9 @@ def role(program: CompiledProgram, parameter: Parameter, value: SSAValue) -> str
             return "buffer"
         if aliases & set(loop.captures):
             return "coefficient field"
+    for op in program.function.walk():
+        if isinstance(op, SweepOp) and aliases & {*op.targets, *op.sources}:
+            return "field of a sweep"
     return "not used by a time loop"
 
 

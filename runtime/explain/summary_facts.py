@@ -1,10 +1,10 @@
-"""The summary of a time loop in sentences: speed, limits, possible changes."""
+"""The summary of a time loop, or a sweep, in sentences: speed, limits, possible changes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from timetile.runtime.explain.data import Explanation, Fact, LoopSummary, Resources
+from timetile.runtime.explain.data import Explanation, Fact, LoopSummary, Resources, SweepSummary
 
 
 def product(counts: Iterable[int]) -> str:
@@ -92,3 +92,31 @@ def title(explanation: Explanation, loop: LoopSummary) -> str:
     """The heading of a loop's summary."""
     name = f"@{explanation.function}"
     return name if len(explanation.loops) == 1 else f"{name}, {loop.title.lower()}"
+
+
+def sweep_facts(sweep: SweepSummary) -> Iterator[Fact]:
+    """The summary of a sweep, a fact a line."""
+    yield Fact(
+        "A sweep",
+        f"goes through {product(sweep.cells)} cells ({sweep.element}) along axis {sweep.axis}, "
+        f"{sweep.direction}; {sweep.bytes_read} bytes read, {sweep.bytes_written} written and "
+        f"{sweep.flops} flops per cell",
+    )
+    yield Fact("Kept in registers", sweep.kept or "nothing: no result of a place before is read")
+    yield Fact(
+        "Bound",
+        f"at most {sweep.bound:.0f} GCells/s on {sweep.target}, as each field goes through memory "
+        "once in a sweep",
+    )
+    asked = f", and asks for places {sweep.ahead} ahead" if sweep.ahead else ""
+    yield Fact(
+        "A launch",
+        f"of @{sweep.kernel} has {plural(sweep.blocks, 'block')} of {sweep.threads} threads, a "
+        f"thread for each of {plural(sweep.lines, 'line')}; a thread loads "
+        f"{plural(sweep.places_of_turn, 'place')} at once{asked}",
+    )
+    if sweep.registers is not None:
+        spills = f"{sweep.spill_bytes} bytes spilled" if sweep.spill_bytes else "none spilled"
+        yield Fact("A thread", f"takes {sweep.registers} registers ({spills})")
+    for advice in sweep.advice:
+        yield Fact("To change", advice)

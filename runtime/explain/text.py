@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from timetile.runtime.explain.data import Explanation, Fact, Section
-from timetile.runtime.explain.summary_facts import summary_facts, title
+from timetile.runtime.explain.summary_facts import summary_facts, sweep_facts, title
 
 TEXT_WIDTH = 140
 """Columns of an explanation as text, without a terminal."""
@@ -55,10 +55,13 @@ def print_section(console: Console, section: Section) -> None:
 
 
 def print_explanation(console: Console, explanation: Explanation, *, full: bool) -> None:
-    """The summary of every loop; with `full`, all sections; then the remarks."""
+    """The summary of every loop and sweep; with `full`, all sections; then the remarks."""
     for loop in explanation.loops:
         print_heading(console, title(explanation, loop))
         print_facts(console, list(summary_facts(loop)))
+    for sweep in explanation.sweeps:
+        print_heading(console, f"@{explanation.function}, {sweep.title}")
+        print_facts(console, list(sweep_facts(sweep)))
     if full:
         for section in explanation.sections:
             print_section(console, section)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from xdsl.context import Context
 from xdsl.dialects import gpu
 from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation
 
+from timetile.dialects.temporal import SweepOp
 from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
 from timetile.lowering.division.expand_division import ExpandDivisionPass
 from timetile.lowering.ptx.module import kernels_of, print_module
@@ -31,9 +33,23 @@ def sweep_code(frame: SweepFrame, arch: str) -> gpu.FuncOp:
     return next(each for each in sweep_module(frame, arch).walk() if isinstance(each, gpu.FuncOp))
 
 
-def sweep_text(frame: SweepFrame, arch: str) -> str:
-    """The kernel of a sweep as PTX."""
+def hardware_module(frame: SweepFrame, arch: str) -> ModuleOp:
+    """A module with the kernel of a sweep at hardware level."""
     module = sweep_module(frame, arch)
     ConvertGpuToNvvmPass().apply(Context(), module)
+    return module
+
+
+def sweep_text(frame: SweepFrame, arch: str) -> str:
+    """The kernel of a sweep as PTX."""
     target = target_named(arch)
-    return print_module(kernels_of(module), target.isa.ptx_version, target.name)
+    kernels = kernels_of(hardware_module(frame, arch))
+    return print_module(kernels, target.isa.ptx_version, target.name)
+
+
+def modules_of_sweeps(root: Operation, arch: str, *, to_hardware: bool) -> list[gpu.ModuleOp]:
+    """The kernels of the sweeps inside an operation, of threads or in the form of the hardware."""
+    lower = hardware_module if to_hardware else sweep_module
+    sweeps = [op for op in root.walk() if isinstance(op, SweepOp)]
+    made = [lower(SweepFrame.of(op), arch) for op in sweeps]
+    return [op.clone() for module in made for op in module.ops if isinstance(op, gpu.ModuleOp)]

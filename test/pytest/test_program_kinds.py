@@ -98,8 +98,8 @@ def test_a_recurrence_is_named_once(caplog: pytest.LogCaptureFixture):
     (said,) = told("recurrence", caplog)
     assert said == (
         f"stencil.apply in @step ({FOLDER / 'recurrence.mlir'}:10): the apply reads its target "
-        "field beside the cell: old values are read, as a stencil.load is a snapshot; a "
-        "recurrence along an axis is no stencil"
+        "field beside the cell: old values are read, as a stencil.load is a snapshot; write a "
+        "recurrence along an axis as temporal.sweep"
     )
 
 

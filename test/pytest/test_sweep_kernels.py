@@ -10,8 +10,10 @@ from support.steps import noise
 from support.swept import thomas, thomas_text
 from timetile.dialects.temporal import SweepOp
 from timetile.lowering.sweep_frames import PLACES_AHEAD, SweepFrame
+from timetile.runtime.cli.emit import emitted
 from timetile.runtime.executors.homes import PlaneError
 from timetile.runtime.executors.simt.errors import SimtError
+from timetile.runtime.explain.html import as_html
 from timetile.runtime.kernels.assembler import assemble, assembler_version
 from timetile.runtime.kernels.reducing import OLDEST_ARCH
 from timetile.runtime.kernels.sweeping import sweep_module, sweep_text
@@ -97,3 +99,32 @@ func.func @unset(%u: {field}) {{
     program = timetile.compile(text, executor=executor, cache=False)
     with pytest.raises((SimtError, PlaneError), match=r"unset|never set"):
         program(noise(9, 4))
+
+
+def test_compile_shows_the_kernels_of_sweeps():
+    program = timetile.compile(thomas_text((81, 40), 0), executor="cpu", cache=False)
+    threads, hardware, ptx = (emitted(program, level) for level in ("gpu", "hardware", "ptx"))
+    assert "sweep.up" in threads and "simt.prefetch" in threads and "scf.for" in hardware
+    assert ptx.count(".visible .entry sweep$2e$") == 2
+
+
+def test_explain_tells_what_a_sweep_costs():
+    program = timetile.compile(thomas_text((81, 40, 9), 2), executor="cpu", cache=False)
+    up, down = program.explain().sweeps
+    assert (up.lines, up.bytes_read, up.bytes_written, up.flops) == (81 * 40, 8, 16, 8)
+    assert (down.bytes_read, down.bytes_written, down.ahead) == (16, 8, 0)
+    text = str(program.explain())
+    for said in (
+        "@solve, sweep 0 along axis 2",
+        "goes through 81 x 40 x 8 cells (f64) along axis 2, ascending; 8 bytes read, 16 written",
+        "%c (1 place), %d (1 place)",
+        "GCells/s on sm_90, as each field goes through memory once in a sweep",
+        "of @sweep.up has 102 blocks of 32 threads, a thread for each of 3240 lines; a thread "
+        "loads 8 places at once",
+        "the order of the axes: a sweep along the last axis reads a row a thread",
+        "more lines: 3240 are too few threads to hide the time of memory",
+    ):
+        assert said in text
+    assert "sweep 1 along axis 2" in as_html(program.explain())
+    roles = {row[0]: row[3] for row in program.explain().sections[0].rows}
+    assert roles["0 %u"] == "field of a sweep"

@@ -184,7 +184,7 @@ func.func @disjoint(%n: index, %A: !field, %B: !field, %C: !field) {
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:       stencil.apply in @in_place: the apply reads its target field beside the cell: old values are read, as a stencil.load is a snapshot; a recurrence along an axis is no stencil
+// CHECK:       stencil.apply in @in_place: the apply reads its target field beside the cell: old values are read, as a stencil.load is a snapshot; write a recurrence along an axis as temporal.sweep
 // CHECK-LABEL: func.func @in_place
 // CHECK:         temporal.update %[[s:.*]] = @in_place_cell0(%[[a:.*]][-1]) in <[1], [8]>
 // CHECK-NEXT:    temporal.update %[[a]] = @in_place_cell1(%[[s]][0]) in <[1], [8]>
