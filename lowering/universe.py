@@ -41,6 +41,7 @@ PASSES = {
     "expand-boundaries": lazy("passes.loops.expand_boundaries", "ExpandBoundariesPass"),
     "split-edges": lazy("passes.loops.split_edges", "SplitEdgesPass"),
     "hoist-invariants": lazy("passes.loops.hoist_invariants", "HoistInvariantsPass"),
+    "hoist-scalars": lazy("passes.loops.hoist_scalars", "HoistScalarsPass"),
     "expand-powers": lazy("passes.cells.expand_powers", "ExpandPowersPass"),
     "expand-cells": lazy("passes.cells.expand_cells", "ExpandCellsPass"),
     "share-places": lazy("passes.loops.share_places", "SharePlacesPass"),

@@ -14,6 +14,7 @@ from timetile.passes.cells.sort_terms import FpReassoc, SortTermsPass
 from timetile.passes.loops.common_halos import CommonHalosPass
 from timetile.passes.loops.expand_boundaries import ExpandBoundariesPass
 from timetile.passes.loops.hoist_invariants import HoistInvariantsPass
+from timetile.passes.loops.hoist_scalars import HoistScalarsPass
 from timetile.passes.loops.share_places import SharePlacesPass
 from timetile.passes.loops.split_edges import SplitEdgesPass
 from timetile.passes.raising.raise_time_loop import RaiseTimeLoopPass
@@ -84,6 +85,8 @@ def temporal_passes(
         # Contraction comes before schedules: all schedules then compute equal bits.
         ContractCellsPass(fp_contract),
         ShareSubexpressionsPass(),
+        # Scalars are hoisted after contraction: operations fused in a cell stay fused.
+        HoistScalarsPass(),
         # Splitting comes after contraction: cells at the edge have the arithmetic of other cells.
         SplitEdgesPass(),
         *((CommonHalosPass(),) if common_halos else ()),

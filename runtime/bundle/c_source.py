@@ -12,11 +12,13 @@ from timetile.runtime.bundle.plan import BundlePlan
 def source(plan: BundlePlan) -> str:
     """The source: static tables, and the functions of the header."""
     name = c_word(plan.name)
-    tables = TableMaker(plan).tables()
-    numbers = [
+    maker = TableMaker(plan)
+    tables = maker.tables()
+    numbers = maker.computed()
+    numbers += [
         f"  const {c_type} number{k} = {value};" for (c_type, value), k in tables.numbers.items()
     ]
-    addresses = [f"(const void *)&number{k}" for k in range(len(numbers))]
+    addresses = [f"(const void *)&number{k}" for k in range(len(tables.numbers))]
     parts = (
         PREAMBLE, tables_text(plan, tables), failures(), FAILING, LOADING, LAUNCHING, RUNNING,
         run_text(plan, "\n".join(numbers), ", ".join([*addresses, "0"])), arrays_text(plan),

@@ -10,6 +10,7 @@ from math import isfinite, isnan
 from timetile.lowering.ptx.symbols import symbol
 from timetile.runtime.bundle.c_header import C_TYPES, named_arguments
 from timetile.runtime.bundle.c_names import c_word
+from timetile.runtime.bundle.host_numbers import NumberSource, computed_lines
 from timetile.runtime.bundle.loop_plans import LoopEntry
 from timetile.runtime.bundle.plan import BundlePlan, KernelEntry
 
@@ -79,12 +80,25 @@ class TableMaker:
 
     def number(self, loop: LoopEntry, index: int, parameter: str) -> int:
         """The position of a number among all numbers of kernels."""
-        source = loop.numbers[index]
-        if "scalar" in source:
-            text = f"arguments->{self.members[int(source['scalar'])]}"
-        else:
-            text = c_number(source["constant"], C_TYPES[parameter])
+        text = self.source_text(loop.numbers[index], C_TYPES[parameter])
         return self.made.numbers.setdefault((C_TYPES[parameter], text), len(self.made.numbers))
+
+    def source_text(self, source: NumberSource, c_type: str) -> str:
+        """The C of a number of the host."""
+        if "scalar" in source:
+            return f"arguments->{self.members[int(source['scalar'])]}"
+        if "computed" in source:
+            return f"computed{source['computed']}"
+        return c_number(source["constant"], c_type)
+
+    def computed(self) -> list[str]:
+        """The C of the numbers that the host computes; constants have the type of the result."""
+
+        def typed(source: NumberSource, c_type: str) -> str:
+            text = self.source_text(source, c_type)
+            return f"({c_type}){text}" if "constant" in source else text
+
+        return computed_lines(self.plan.computed, typed)
 
 
 def c_number(value: float | int, c_type: str) -> str:

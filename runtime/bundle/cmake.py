@@ -20,6 +20,9 @@ target_include_directories({name}_bundle PUBLIC "${{CMAKE_CURRENT_SOURCE_DIR}}")
 target_compile_definitions({name}_bundle
   INTERFACE {name.upper()}_FOLDER="${{CMAKE_CURRENT_SOURCE_DIR}}")
 target_link_libraries({name}_bundle PUBLIC CUDA::cuda_driver)
+if(UNIX)
+  target_link_libraries({name}_bundle PUBLIC m)
+endif()
 
 get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
 if("Fortran" IN_LIST languages)

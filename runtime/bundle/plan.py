@@ -11,7 +11,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.dialects.func import ReturnOp
 from xdsl.dialects.stencil import FieldType
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.series import is_series
@@ -23,12 +23,13 @@ from timetile.passes.diagnostics import refuse
 from timetile.passes.raising.memory import is_alias
 from timetile.passes.raising.narrow_fields import is_read_in_place, read_field
 from timetile.runtime.bundle.c_names import distinct_names
+from timetile.runtime.bundle.host_numbers import ComputedNumber, NumberSource, is_number_of_c
 from timetile.runtime.bundle.loop_plans import LoopEntry, LoopTable
 from timetile.runtime.host.loop_facts import is_trip_count
 from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.program.results import argument_of
 
-VERSION = 2
+VERSION = 3
 """Of the plan's form; a reader refuses others."""
 
 
@@ -74,6 +75,8 @@ class BundlePlan:
     version: int = VERSION
     scratch: list[int] = field(default_factory=list[int])
     """The bytes of each scratch buffer of the program."""
+    computed: list[ComputedNumber] = field(default_factory=list[ComputedNumber])
+    """Numbers computed by the host before the launches, in order."""
     kernels: list[KernelEntry] = field(default_factory=list[KernelEntry])
     loops: list[LoopEntry] = field(default_factory=list[LoopEntry])
     latest: list[int] = field(default_factory=list[int])
@@ -97,7 +100,7 @@ class Planner:
     def __init__(self, program: CompiledProgram, steps: int | None):
         self.program, self.function = program, program.function
         self.values: dict[SSAValue, int] = {}
-        self.operands: dict[SSAValue, dict[str, int | float]] = {}
+        self.operands: dict[SSAValue, NumberSource] = {}
         kernels = program.kernels
         arguments = [self.argument(k) for k in range(len(program.parameters))]
         self.plan = BundlePlan(self.function.sym_name.data, kernels.options.arch, steps, arguments)
@@ -146,7 +149,7 @@ class Planner:
                     operand = op.operands[0]
                     if operand in self.values:
                         self.values[op.results[0]] = self.values[operand]
-                case _ if op.name.startswith("arith."):
+                case _ if op.name.startswith("arith.") or is_number_of_c(op):
                     continue
                 case _:
                     refuse(
@@ -207,15 +210,19 @@ class Planner:
             found = {constant_steps(loop) for loop in loops if loop.sweep is None}
             self.plan.steps = found.pop() if len(found) == 1 else None
 
-    def operand(self, value: SSAValue, loop: LoopOp) -> dict[str, int | float]:
+    def operand(self, value: SSAValue, loop: LoopOp) -> NumberSource:
         """How a launch finds a number."""
         if value in self.operands:
             return self.operands[value]
-        constant = value.owner
-        if isinstance(constant, arith.ConstantOp) and isinstance(
-            constant.value, FloatAttr | IntegerAttr
-        ):
-            return {"constant": constant.value.value.data}
+        op = value.owner
+        if isinstance(op, arith.ConstantOp) and isinstance(op.value, FloatAttr | IntegerAttr):
+            return {"constant": op.value.value.data}
+        if isinstance(op, Operation) and is_number_of_c(op):
+            operands = tuple(self.operand(operand, loop) for operand in op.operands)
+            name = op.name.partition(".")[2]
+            self.operands[value] = {"computed": len(self.plan.computed)}
+            self.plan.computed.append(ComputedNumber(name, str(value.type), operands))
+            return self.operands[value]
         name = f"%{value.name_hint}" if value.name_hint else "a scalar"
         refuse(loop, f"the host computes {name}; pass it as an argument")
 
