@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,10 +15,11 @@ from hypothesis import strategies as st
 from xdsl.passes import ModulePass
 
 import timetile
+from support.command_line import run
 from support.executors import executors
 from timetile import Field, Model
 from timetile.passes.cells.factor_sums import FactorSumsPass
-from timetile.passes.cells.sort_terms import SortTermsPass
+from timetile.passes.cells.sort_terms import FpReassoc, SortTermsPass
 from timetile.passes.tiling.split_sums import SplitSumsPass
 from timetile.passes.time_loops import temporal_passes
 from timetile.runtime.program.compiled_program import Executor
@@ -273,3 +276,44 @@ def test_the_box_of_columns_is_split_only_when_sorted() -> None:
         )  # fmt: skip
         stages[mode] = str(program.kernels.tiled).count("tile.apply")
     assert stages["on"] > stages["off"]
+
+
+def test_flags_of_the_program_sort_sums_by_default() -> None:
+    def step(u: Field) -> None:
+        u.next = box(u)
+
+    start = np.random.default_rng(5).uniform(0.2, 0.3, (41, 75))
+    model = timetile.stencil(step)
+    text = str(model.module(start.shape))
+    allowed = re.sub(r"(arith\.(?:addf|mulf) %\S+, %\S+)", r"\1 fastmath<reassoc>", text)
+    assert allowed.count("fastmath<reassoc>") >= 16
+    runs: dict[str, tuple[str, FpReassoc]] = {
+        "own": (text, "flags"),
+        "flags": (allowed, "flags"),
+        "off": (allowed, "off"),
+        "on": (text, "on"),
+    }
+    ends: dict[str, Array] = {}
+    for name, (source, mode) in runs.items():
+        program = timetile.compile(source, executor="cpu", cache=False, fp_reassoc=mode)
+        ends[name] = program(start.copy(), start.copy(), steps=4).buffers[0]
+    assert np.array_equal(ends["flags"], ends["on"])
+    assert np.array_equal(ends["off"], ends["own"])
+    assert not np.array_equal(ends["on"], ends["own"])
+
+
+def test_the_command_line_sorts_sums_on_request(tmp_path: Path) -> None:
+    def step(u: Field) -> None:
+        u.next = box(u)
+
+    start = np.random.default_rng(5).uniform(0.2, 0.3, (41, 75))
+    model = timetile.stencil(step)
+    program, given, out = (tmp_path / name for name in ("box.mlir", "in.npz", "out.npz"))
+    program.write_text(str(model.module(start.shape)))
+    np.savez(given, arg0=start, arg1=start)
+    line = f"run {program} --args {given} --steps 4 --out {out} --executor cpu --no-cache"
+    assert run(f"{line} --fp-reassoc on") == 0
+    expected_cells = model.on(executor="cpu", cache=False, fp_reassoc="on").advance(
+        {"u": start}, steps=4
+    )["u"]
+    assert np.array_equal(np.load(out)["arg0"], expected_cells)
