@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -169,3 +169,13 @@ def integer(expression: Any, values: Mapping[str, Any]) -> int:
     if np.ndim(found) or int(found) != found:
         raise NotCovered(f"the index {expression} is no integer")
     return int(found)
+
+
+def flat_place(indices: Sequence[Any], shape: Sequence[int]) -> Any:
+    """The place of cells in an array, in row-major order; NotCovered where one lies outside."""
+    place: Any = 0
+    for index, size in zip(indices, shape):
+        if np.any(np.asarray(index) < 0) or np.any(np.asarray(index) >= size):
+            raise NotCovered("a point's neighbour lies outside the array; give it a wider halo")
+        place = place * size + index
+    return place

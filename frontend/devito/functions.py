@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from timetile.frontend.devito.cells import Cells
@@ -14,8 +14,10 @@ from timetile.frontend.devito.equations import (
     TimeArrays,
     is_sparse_equation,
 )
+from timetile.frontend.devito.grid_sums import GridSum
 from timetile.frontend.devito.kinds import loaded_kind
 from timetile.frontend.devito.library import NotCovered
+from timetile.frontend.devito.number_of_cells import NumberOfCells
 from timetile.frontend.devito.parameters import Argument, Meaning, Parameters
 from timetile.frontend.devito.sparse import Entries, Nest, Statement
 from timetile.frontend.devito.sweeps import Scalars, Sweep
@@ -44,6 +46,7 @@ class Writer:
     ints: Mapping[str, Any]
     shapes: Mapping[str, tuple[int, ...]]
     direction: int
+    sums: Mapping[int, GridSum] = field(default_factory=dict[int, GridSum])
 
     def function(self, active: Sequence[Equation]) -> Function:
         """The function; NotCovered names the equation without a translation."""
@@ -54,6 +57,7 @@ class Writer:
         lines: list[str] = []
         entries: list[Entries] = []
         written = self.equations.written
+        before: list[str] = []
 
         def field_of(role: Role) -> str:
             name = parameters.array(role)
@@ -72,25 +76,33 @@ class Writer:
                             self.ints,
                             field_of,
                             written,
+                            kind,
                         )
                         lines += nest.write()
                     continue
-                name = f"e{equation.number}"
+                added = self.sums.get(equation.number)
                 sweep = Sweep(
                     self.equations,
-                    equation,
+                    equation if added is None else added.cells(),
                     parameters,
                     scalars,
                     self.ints,
-                    name,
+                    f"e{equation.number}",
                     field_of,
                     written if self.direction else None,
                 )
-                lines += sweep.write()
+                if added is None:
+                    lines += sweep.write()
+                else:
+                    made = NumberOfCells(added, sweep, self.ints)
+                    before += made.scratch()
+                    lines += made.write()
             except NotCovered as error:
                 raise NotCovered(f"{equation.text}: {error}") from None
         body = [*host.lines, *lines]
-        text = self.looped(parameters, body, kind) if self.direction else framed(parameters, body)
+        if self.direction:
+            body = self.looped(parameters, body, kind)
+        text = framed(parameters, [*before, *body])
         return Function(text, tuple(parameters.known), tuple(entries), kind)
 
     def is_scalar(self, expression: Any) -> bool:
@@ -105,7 +117,7 @@ class Writer:
             return None
         return parameters.scalar(expression, kind)
 
-    def looped(self, parameters: Parameters, body: Sequence[str], kind: str) -> str:
+    def looped(self, parameters: Parameters, body: Sequence[str], kind: str) -> list[str]:
         """The body in a loop over time with rotating fields; the host computes in a type."""
         steps = parameters.name(Argument(Meaning.STEPS), "index")
         used = "\n".join(body)
@@ -127,14 +139,13 @@ class Writer:
         turned = ", ".join(level_name(self.next_level(argument.of)) for argument in levels)
         head = f"scf.for %step = %zero to {steps} step %one"
         if not levels:
-            return framed(parameters, [f"{head} {{", *(f"  {line}" for line in lines), "}"])
-        loop = [
+            return [f"{head} {{", *(f"  {line}" for line in lines), "}"]
+        return [
             f"%last:{len(levels)} = {head} iter_args({carried}) -> ({kinds}) {{",
             *(f"  {line}" for line in lines),
             f"  scf.yield {turned} : {kinds}",
             "}",
         ]
-        return framed(parameters, loop)
 
     def next_level(self, role: Role) -> Role:
         """The level whose array is the array of `role` in the next step."""

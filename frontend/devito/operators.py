@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from timetile.frontend.devito.equations import equations_of
+from timetile.frontend.devito.checking import equations_of
 from timetile.frontend.devito.library import NotCovered, module
 from timetile.frontend.devito.runs import OperatorPlan, call_of, run
 from timetile.passes.diagnostics import CompileError

@@ -12,6 +12,7 @@ import numpy as np
 from timetile.frontend.devito.equations import Equation, Equations, TimeArrays, is_sparse
 from timetile.frontend.devito.evaluation import Array, evaluate, index_values
 from timetile.frontend.devito.functions import Function, Writer
+from timetile.frontend.devito.grid_sums import GridSum, grid_sums_of
 from timetile.frontend.devito.kinds import loaded_kind
 from timetile.frontend.devito.library import NotCovered
 from timetile.frontend.devito.parameters import Argument, Meaning
@@ -72,6 +73,7 @@ class OperatorPlan:
     direction: int
     options: Mapping[str, Any]
     statements: dict[int, list[Statement]] = field(init=False)
+    sums: dict[int, GridSum] = field(init=False)
     programs: dict[Any, tuple[Function, CompiledProgram]] = field(
         default_factory=dict[Any, tuple[Function, CompiledProgram]]
     )
@@ -80,7 +82,8 @@ class OperatorPlan:
     """The numbers of the equations that use an array dependent on the number of the step."""
 
     def __post_init__(self) -> None:
-        self.statements = statements_of(self.equations.items)
+        self.sums = grid_sums_of(self.equations.items)
+        self.statements = statements_of(self.equations.items, self.sums)
         self.slotted = frozenset(e.number for e in self.equations.items if self.uses_slots(e))
 
     def uses_slots(self, equation: Equation) -> bool:
@@ -143,7 +146,9 @@ class OperatorPlan:
         key = segment.active, tuple(ints.items()), tuple(call.shapes.items()), bool(segment.steps)
         if key not in self.programs:
             direction = self.direction if segment.steps else 0
-            writer = Writer(self.equations, self.statements, ints, call.shapes, direction)
+            writer = Writer(
+                self.equations, self.statements, ints, call.shapes, direction, self.sums
+            )
             function = writer.function([self.equations.items[k] for k in segment.active])
             self.programs[key] = function, compile_program(function.text, **self.options)
         return self.programs[key]

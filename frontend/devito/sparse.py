@@ -7,7 +7,7 @@ arrays written by the operator.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,7 @@ from timetile.frontend.devito.equations import (
     indexed_in,
     is_sparse,
 )
-from timetile.frontend.devito.evaluation import Array, evaluate, integer, is_known
+from timetile.frontend.devito.evaluation import Array, evaluate, flat_place, integer, is_known
 from timetile.frontend.devito.kinds import is_integer_kind, stored_kind
 from timetile.frontend.devito.library import NotCovered, sympy
 from timetile.frontend.devito.parameters import Argument, Meaning, Parameters
@@ -62,8 +62,13 @@ def reads_itself(target: Any, value: Any) -> bool:
     return bool(reads)
 
 
-def statements_of(equations: Sequence[Equation]) -> dict[int, list[Statement]]:
-    """The actions of each sparse equation that writes an array, by number."""
+def statements_of(
+    equations: Sequence[Equation], apart: Container[int] = ()
+) -> dict[int, list[Statement]]:
+    """
+    The actions of each sparse equation that writes an array, by number. `apart` are the numbers of
+    equations that write sums over the grid.
+    """
     found: dict[int, list[Statement]] = {}
     makes: dict[Any, Any] = {}
     sums: dict[Any, Equation] = {}
@@ -78,6 +83,9 @@ def statements_of(equations: Sequence[Equation]) -> dict[int, list[Statement]]:
                 makes[target] = value
             continue
         known = tuple(makes.items())
+        if equation.number in apart:
+            sums.pop(value, None)
+            continue
 
         def statement(
             value: Any,
@@ -98,10 +106,10 @@ def statements_of(equations: Sequence[Equation]) -> dict[int, list[Statement]]:
         added = sums.pop(value)
         begin = begins[value]
         try:
-            apart = reads_itself(target, added.value)
+            is_apart = reads_itself(target, added.value)
         except NotCovered as error:
             raise NotCovered(f"{equation.text}: {error}") from None
-        if apart:
+        if is_apart:
             found[equation.number] = [
                 statement(begin, False, equation, value),
                 statement(added.value, True, added, value),
@@ -135,16 +143,6 @@ def entry_count(loops: Sequence[Loop], values: Mapping[str, Any]) -> int:
     """The number of entries of a nest of loops."""
     sizes = [integer(p.last, values) - integer(p.first, values) + 1 for p in loops]
     return int(np.prod([max(size, 0) for size in sizes]))
-
-
-def flat_place(indices: Sequence[Any], shape: Sequence[int]) -> Any:
-    """The place of cells in an array, in row-major order; NotCovered where one lies outside."""
-    place: Any = 0
-    for index, size in zip(indices, shape):
-        if np.any(np.asarray(index) < 0) or np.any(np.asarray(index) >= size):
-            raise NotCovered("a point's neighbour lies outside the array; give it a wider halo")
-        place = place * size + index
-    return place
 
 
 def entries_of(
@@ -195,6 +193,8 @@ class Nest:
     ints: Mapping[str, Any]
     field_of: Callable[[Role], str]
     written: frozenset[str]
+    clock: str
+    """The type of the number of the step."""
 
     def __post_init__(self) -> None:
         statement = self.entries.statement
@@ -237,6 +237,8 @@ class Nest:
         if expression.is_Number:
             return None
         statement = self.entries.statement
+        if self.equations.time is not None and expression == self.equations.time:
+            return self.cells.converted("%clock", self.clock, self.kind)
         if expression == statement.total:
             memory, at, kind = self.total_cell()
             return self.cells.add(f"memref.load {memory}[{at}] : {kind}")

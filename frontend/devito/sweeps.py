@@ -196,6 +196,12 @@ class Sweep:
 
     def write(self) -> list[str]:
         """The lines of the loads, the apply and the store; none where the box is empty."""
+        role = self.equations.role(self.equation.target)
+        kind = self.parameters.field_kind(role.function)
+        return self.written_to(self.field_of(role), kind, self.kind)
+
+    def written_to(self, field_name: str, field_kind: str, cell: str) -> list[str]:
+        """The lines with a store to a field, given by name, type, and type of cells."""
         low, high = self.box()
         if any(a >= b for a, b in zip(low, high)):
             return []
@@ -208,21 +214,19 @@ class Sweep:
         result = cells.value(value, kind)
         if equation.adds:
             result = cells.binary("addf", cells.value(target, kind), result, kind)
-        result = cells.converted(result, kind, cells.kind)
         if equation.where:
+            result, kind = cells.converted(result, kind, cells.kind), cells.kind
             condition = cells.condition(sympy.And(*equation.where))
-            result = cells.select(condition, result, cells.value(target), cells.kind)
-        result = cells.converted(result, cells.kind, self.kind)
-        temp = self.temp_kind(len(self.space), self.kind)
+            result = cells.select(condition, result, cells.value(target), kind)
+        result = cells.converted(result, kind, NARROW.get(cell, cell))
+        result = cells.converted(result, NARROW.get(cell, cell), cell)
+        temp = self.temp_kind(len(self.space), cell)
         given = ", ".join(f"{a} = {v} : {kind}" for v, (a, kind) in self.operands.items())
-        role = self.equations.role(equation.target)
-        kind = self.parameters.field_kind(role.function)
         return [
             *self.loads,
             f"%{self.name} = stencil.apply({given}) -> ({temp}) {{",
             *(f"  {line}" for line in cells.lines),
-            f"  stencil.return {result} : {self.kind}",
+            f"  stencil.return {result} : {cell}",
             "}",
-            f"stencil.store %{self.name} to {self.field_of(role)}(<{low}, {high}>) : {temp} to "
-            f"{kind}",
+            f"stencil.store %{self.name} to {field_name}(<{low}, {high}>) : {temp} to {field_kind}",
         ]

@@ -135,3 +135,31 @@ def receivers_that_read_themselves() -> Case:
     added.data[:], scaled.data[:] = 5.0, 3.0
     reads = [added.interpolate(expr=added + u), scaled.interpolate(expr=scaled * u)]
     return Case([dv.Eq(u.forward, u + 1), *reads], [u, added, scaled], {"time_M": 3})
+
+
+@case
+def sums_into_a_number() -> Case:
+    grid = grid_of(14, 15)
+    u = drawn(dv.TimeFunction(name="u", grid=grid, space_order=2))
+    all_steps = dv.Function(name="n", dimensions=(dv.Dimension("i"),), shape=(3,))
+    parts = [
+        dv.Eq(u.forward, u + 5 * u.laplace),
+        dv.Inc(all_steps[1], dv.Abs(u.forward) ** 2, subdomain=grid.interior),
+    ]
+    return Case(parts, [u, all_steps], {"time_M": 5})
+
+
+@case
+def time_at_points() -> Case:
+    grid = grid_of(11, 12)
+    time = grid.time_dim
+    u = drawn(dv.TimeFunction(name="u", grid=grid))
+    src, rec = (
+        dv.SparseTimeFunction(name=name, grid=grid, npoint=2, nt=5, coordinates=[[33.3, 41.0]] * 2)
+        for name in ("src", "rec")
+    )
+    src.data[:] = 0.3
+    inject = src.inject(field=u.forward, expr=src * sympy.sin(time * time.spacing))
+    read = rec.interpolate(expr=u * time)
+    call = {"time_M": 3, "dt": 0.4}
+    return Case([dv.Eq(u.forward, 1.1 * u), inject, read], [u, rec], call)
