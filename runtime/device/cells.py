@@ -44,6 +44,8 @@ class DeviceMemory(FarMemory):
         self.arch = arch
         self.sweeps: dict[SweepOp, DeviceSweep] = {}
         """The kernels of sweeps made so far."""
+        self.last: Any = None
+        """An event after the last sweep, if any: it may be the last work of the stream."""
         self.device, self.stream = on, stream
         self.fields: dict[Operation, DeviceBuffer] = {}
         self.numbers: dict[tuple[ReduceOp, int], DeviceBuffer] = {}
@@ -148,9 +150,16 @@ class DeviceMemory(FarMemory):
             self.sweeps[op] = DeviceSweep(SweepFrame.of(op), self.device, self.arch)
         pointers = {field: buffer.pointer for field, buffer in fields.items()}
         self.sweeps[op].launch(pointers, numbers, self.stream)
+        if not self.device.is_capturing(self.stream):
+            self.last = self.device.mark(self.last, self.stream)
 
     def close(self) -> None:
-        """Free the fields, numbers, places and room of the program."""
+        """Free the fields, numbers, places and room of the program, and kernels of sweeps."""
+        last, self.last = self.last, None
+        if last is not None:
+            self.device.wait_for_mark(last)
+        while self.sweeps:
+            self.sweeps.popitem()[1].close()
         while self.numbers:
             self.device.free(self.numbers.popitem()[1].pointer)
         while self.fields:

@@ -43,6 +43,11 @@ class DeviceSweep:
         self.known: dict[tuple[Any, ...], LaunchArguments] = {}
         """The arguments of the latest launches, by pointers and the bits of numbers."""
 
+    def close(self) -> None:
+        """Give back the kernel, after all launches are done."""
+        cuda = self.device.cuda
+        checked(cuda.cuModuleUnload(checked(cuda.cuFuncGetModule(self.function))))
+
     def launch(
         self, pointers: Mapping[SSAValue, int], numbers: Mapping[SSAValue, Any], stream: int
     ) -> None:

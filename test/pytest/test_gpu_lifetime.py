@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import timetile
 from support.driver import BookKeeper
 from support.gpu_programs import SHAPE, GpuArray, fields, program, run_a_lot
+from support.swept import thomas_text
 from timetile.runtime.device import gpu, runners
 from timetile.runtime.device.runners import MOST_STREAMS
 
@@ -42,6 +44,23 @@ def test_close_gives_back_everything(driver: BookKeeper):
     run_a_lot(compiled, driver)
     compiled.close()
     assert driver.left == {"module": 1}
+
+
+def test_kernels_of_sweeps_are_loaded_once_and_given_back(driver: BookKeeper):
+    """A sweep is the last work of the stream, which may be gone when the program is closed."""
+    compiled = timetile.compile(thomas_text((9, 40), 0), executor="gpu", cache=False)
+    pointers = [(1 + k) << 16 for k in range(3)]
+    driver.homes |= dict.fromkeys(pointers, 0)
+    given = [GpuArray(pointer, shape=(9, 40)) for pointer in pointers]
+    for _ in range(3):
+        compiled(*given, 0.3, stream=9)
+    compiled(*given, -0.3, stream=9)
+    names = [name for name, _ in driver.launched]
+    assert names == ["sweep$2e$up", "sweep$2e$down"] * 4
+    assert driver.left["module"] == 2
+    driver.gone.add(9)
+    compiled.close()
+    assert not driver.left.get("module") and not driver.left.get("event")
 
 
 def test_the_end_of_a_with_block_gives_back_everything(driver: BookKeeper):
