@@ -73,7 +73,7 @@ def sweep(axis: int, *, descending: bool = False) -> AbstractContextManager[None
     the value assigned above it in the body. `c[...]` stays the value at the beginning of the step.
 
     Raises StencilError for an axis that is no number known at tracing, for a body that assigns
-    nothing, or a field twice, and for new values read where the sweep has not been.
+    nothing, or a field twice, for new values read where the sweep has not been, and in a `repeat`.
     """
     if not is_whole_number(axis) or axis < 0:
         raise error(
@@ -82,6 +82,11 @@ def sweep(axis: int, *, descending: bool = False) -> AbstractContextManager[None
     recorder = recording("sweep")
     if recorder.sweep is not None:
         raise error("a sweep is begun in a sweep; end one before the other")
+    if recorder.around:
+        raise error(
+            "a sweep is in a repeat; write the loop in Python, for _ in range(10), and the sweep "
+            "is repeated"
+        )
     return recorded(recorder, Sweep(int(axis), bool(descending), current_place()))
 
 

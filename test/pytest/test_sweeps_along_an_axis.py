@@ -339,6 +339,10 @@ OTHERS = [
         "a repeat is in a sweep, which computes a place once",
     ),
     (
+        "for _ in repeat(2):\n        with sweep(0):\n            c.next = c[0, 0]",
+        "a sweep is in a repeat; write the loop in Python, for _ in range(10)",
+    ),
+    (
         "with sweep(0):\n        w = c.next[-1, 0]\n        c.next = w + c[0, 0]\n    d.next = w",
         "a value of a sweep, with c.next of the place before, is used outside the sweep",
     ),
