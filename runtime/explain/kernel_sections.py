@@ -38,7 +38,7 @@ from timetile.runtime.explain.figures import (
 from timetile.runtime.explain.names import name_of, short
 from timetile.runtime.explain.summary_facts import product
 from timetile.runtime.explain.utilisation import classify
-from timetile.runtime.kernels.assembler import assembler_version
+from timetile.runtime.kernels.assembler import assembles
 from timetile.runtime.kernels.kernel import Kernel
 
 NO_ASSEMBLER = 'unknown without the assembler; pip install "timetile[assembler]"'
@@ -124,7 +124,7 @@ def resource_row(kernel: Kernel, target: Target) -> tuple[str, ...]:
 
 def resource_section(kernels: Iterable[Kernel], target: Target) -> Section:
     """The resources of the kernels."""
-    facts = () if assembler_version() is not None else (Fact("registers", NO_ASSEMBLER),)
+    facts = () if assembles(target.name) else (Fact("registers", NO_ASSEMBLER),)
     columns = ("kernel", "blocks x threads", "shared", "registers", "spilled",
                "blocks of a multiprocessor",
                "waves full")  # fmt: skip

@@ -13,7 +13,7 @@ from timetile.runtime.explain.data import SweepSummary
 from timetile.runtime.explain.figures import bytes_of_cells, flops
 from timetile.runtime.explain.names import names
 from timetile.runtime.explain.summary_facts import plural
-from timetile.runtime.kernels.assembler import assemble, assembler_version
+from timetile.runtime.kernels.assembler import assemble, assembles
 from timetile.runtime.kernels.sweeping import sweep_text
 from timetile.runtime.program.compiled_program import CompiledProgram
 
@@ -36,7 +36,7 @@ def sweep_summary(op: SweepOp, number: int, target: Target) -> SweepSummary:
     read = [op.sources[tap.operand] for tap in op.tap_list if not frame.is_carried(tap)]
     read = list(dict.fromkeys(read))
     made = None
-    if assembler_version() is not None:
+    if assembles(target.name):
         made = assemble(sweep_text(frame, target.name), target.name, frame.name)
     moved = bytes_of_cells([*read, *op.targets])
     return SweepSummary(

@@ -33,7 +33,7 @@ from timetile.passes.scheduling.schedule_space import schedules
 from timetile.passes.targets.hardware import LANES
 from timetile.runtime.cache.keys import key_of
 from timetile.runtime.cache.store import Cache
-from timetile.runtime.kernels.assembler import assembler_version
+from timetile.runtime.kernels.assembler import assembler_version, assembles
 from timetile.runtime.kernels.kernel import Kernel, Parts
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.kernels.machine_code import steady_loop
@@ -153,7 +153,7 @@ class AssembledChoice:
         Replace schedules chosen by the model where the assembler knows better. `choices`: the
         model's choices, by loop.
         """
-        if assembler_version() is None:
+        if assembler_version() is None or not assembles(self.options.target.name):
             return
         kept = None if self.cache is None else self.cache.decoded(self.key, decode_choice)
         loops = loops_of(module)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from timetile.passes.diagnostics import LOGGER
 from timetile.runtime.machine.cuda import cuda_module
 
 
@@ -31,6 +32,28 @@ def assembler_version() -> str | None:
     except (ImportError, RuntimeError, SystemError, FileNotFoundError):
         return None
     return f"{major}.{minor}"
+
+
+@cache
+def assembles(arch: str) -> bool:
+    """
+    Whether an assembler knows an architecture: an installed nvJitLink may be older than the GPU.
+    The user is told once; the driver then assembles PTX.
+    """
+    version = assembler_version()
+    if version is None:
+        return False
+    link = cuda_module("bindings.nvjitlink")
+    try:
+        link.destroy(link.create(1, [f"-arch={arch}"]))
+    except link.nvJitLinkError as error:
+        LOGGER.warning(
+            "nvJitLink %s assembles nothing for %s (%s), and the driver assembles kernels at their "
+            "first launch; install a newer nvidia-nvjitlink",
+            version, arch, error,
+        )  # fmt: skip
+        return False
+    return True
 
 
 def assemble(ptx: str, arch: str, name: str = "kernel") -> Assembled:

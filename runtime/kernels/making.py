@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, Operation
 from timetile.dialects.tile import ApplyOp, KernelOp
 from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.passes.targets.target import ARCH_ATTRIBUTE, Target
-from timetile.runtime.kernels.assembler import assemble, assembler_version
+from timetile.runtime.kernels.assembler import assemble, assembles
 from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.kernels.lowered import launch_facts, lowered_kernel
 from timetile.runtime.kernels.options import Options, run_passes
@@ -37,7 +37,7 @@ def made_kernel(tiled: ModuleOp, name: str, options: Options) -> Kernel:
     run_passes((*options.thread_passes(), *options.hardware_passes()), module, verify=False)
     facts = launch_facts(lowered_kernel(module))
     ptx = print_module(kernels_of(module), target.isa.ptx_version, target.name, bound_waits=bound)
-    assembled = assemble(ptx, target.name, name) if assembler_version() is not None else None
+    assembled = assemble(ptx, target.name, name) if assembles(target.name) else None
     return Kernel(
         name,
         ptx,

@@ -4,7 +4,9 @@ import pytest
 
 import timetile
 from timetile import Field, Scalar
-from timetile.runtime.kernels.assembler import assemble, assembler_version
+from timetile.passes.targets.isa import ISAS
+from timetile.runtime.kernels import assembled_choice, making
+from timetile.runtime.kernels.assembler import assemble, assembler_version, assembles
 from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.kernels.machine_code import CodeLoop, steady_loop
 
@@ -31,7 +33,24 @@ def steady(kernel: Kernel) -> CodeLoop:
     return loop
 
 
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_an_assembler_older_than_the_gpu_leaves_ptx_to_the_driver(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    """No nvJitLink knows the architecture; kernels are PTX, and the model chooses alone."""
+    assert all(assembles(arch) for arch in ISAS)
+    assert not assembles("sm_999") and not assembles("sm_999")
+    assert [record.getMessage() for record in caplog.records] == [
+        f"nvJitLink {assembler_version()} assembles nothing for sm_999 (ERROR_UNRECOGNIZED_ARCH "
+        "(16)), and the driver assembles kernels at their first launch; install a newer "
+        "nvidia-nvjitlink"
+    ]
+    for module in (making, assembled_choice):
+        monkeypatch.setattr(module, "assembles", set[str]().__contains__)
+    kernel = kernel_of("sm_100", 2)
+    assert kernel.cubin is None and ".target sm_100\n" in kernel.ptx
+
+
+@pytest.mark.parametrize("arch", ISAS)
 def test_the_steady_loop_has_the_arithmetic_of_a_turn(arch: str):
     """
     Five operations for each of 4 cells and 4 levels in each of 3 stream steps: four sums, of which
