@@ -16,8 +16,9 @@ from timetile.passes.analysis.cells.cell_functions import cell_functions
 from timetile.passes.analysis.cells.constants import float_constant
 from timetile.passes.analysis.cells.sums import Term, sum_at
 from timetile.passes.cells.contract_cells import ContractCellsPass
+from timetile.passes.cells.factor_sums import FactorSumsPass
 from timetile.passes.cells.share_subexpressions import ShareSubexpressionsPass
-from timetile.passes.cells.sort_terms import SortedSum, reorders, sort_module
+from timetile.passes.cells.sort_terms import SortedSum, SortTermsPass, reorders, sort_module
 from timetile.passes.rewriting import replace_with
 from timetile.passes.scheduling.candidates import Candidate, candidates
 from timetile.passes.targets.target import Target
@@ -40,12 +41,12 @@ class SortedOrder:
     gcells_per_second: float
     own_gcells_per_second: float
     text: str
-    """The longest sum with another order, its terms sorted."""
+    """What is done: sums along axes, or the longest sum with another order, its terms sorted."""
 
     def __str__(self) -> str:
         return (
-            f"--fp-reassoc on, or terms in the order {self.text}: {self.gcells_per_second:.0f} "
-            f"GCells/s predicted in place of {self.own_gcells_per_second:.0f}, with other last bits"
+            f"--fp-reassoc on, {self.text}: {self.gcells_per_second:.0f} GCells/s predicted in "
+            f"place of {self.own_gcells_per_second:.0f}, with other last bits"
         )
 
 
@@ -55,30 +56,43 @@ def faster_order(
     """
     The order of terms predicted to be faster than the program's by 5% or more; None without one.
     `found` are the compared schedules of the program's order. Schedules are compared again only for
-    sums in an order other than the sorted one.
+    sums of rank 1, and for sums in an order other than the sorted one.
     """
     if not found:
         return None
-    copy = module.clone()
-    sorted_loop = loops_of(copy)[loops_of(module).index(loop)]
-    separate_products(copy)
+    number = loops_of(module).index(loop)
+    changed = module.clone()
+    separate_products(changed)
+    text = text_of_change(loops_of(changed)[number], changed)
+    separate_products(copy := module.clone())
+    for item in (FactorSumsPass("on"), SortTermsPass("on")):
+        item.apply(Context(), copy)
+    again = loops_of(copy)[number]
+    if len(again.updates) > len(loop.updates):
+        text = "by sums along one axis after the other"
+    if text is None:
+        return None
+    for item in (ContractCellsPass(), ShareSubexpressionsPass()):
+        item.apply(Context(), copy)
+    best = candidates(again, copy, target, depth)
+    own = max(each.cost.gcells_per_second for each in found)
+    if not best or best[0].cost.gcells_per_second < WORTH_SORTING * own:
+        return None
+    return SortedOrder(best[0].cost.gcells_per_second, own, text)
+
+
+def text_of_change(loop: LoopOp, module: ModuleOp) -> str | None:
+    """Sort a module, and tell the longest sum of a loop with another order; None without one."""
     changed = [
         (update, each)
-        for each in sort_module(copy, reorders("on"))
-        for update in sorted_loop.updates
+        for each in sort_module(module, reorders("on"))
+        for update in loop.updates
         if update.cell.string_value() == each.function.sym_name.data
     ]
     if not changed:
         return None
     update, longest = max(changed, key=lambda pair: len(pair[1].terms))
-    text = text_of_terms(update, longest)
-    ContractCellsPass().apply(Context(), copy)
-    ShareSubexpressionsPass().apply(Context(), copy)
-    best = candidates(sorted_loop, copy, target, depth)
-    own = max(each.cost.gcells_per_second for each in found)
-    if not best or best[0].cost.gcells_per_second < WORTH_SORTING * own:
-        return None
-    return SortedOrder(best[0].cost.gcells_per_second, own, text)
+    return f"or terms in the order {text_of_terms(update, longest)}"
 
 
 def separate_products(module: ModuleOp) -> None:

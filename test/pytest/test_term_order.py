@@ -37,13 +37,13 @@ def star_by_planes(u: Field):
     u.next = 0.1 * u[-1, 0] + 0.2 * u[0, -1] + 0.3 * u[0, 0] + 0.2 * u[0, 1] + 0.1 * u[1, 0]
 
 
-def order_of(model: Model, fp_reassoc: FpReassoc) -> SortedOrder | None:
-    """The faster order of a step on a large domain, in kernels of two steps."""
-    options = Options(depth=2, fp_reassoc=fp_reassoc, halos="common")
+def order_of(model: Model, fp_reassoc: FpReassoc, depth: int = 2) -> SortedOrder | None:
+    """The faster order of a step on a large domain, in kernels of a depth."""
+    options = Options(depth=depth, fp_reassoc=fp_reassoc, halos="common")
     module = raise_program(model.module((8192, 8192), "float32"), options)
     (loop,) = loops_of(module)
     target = target_named("sm_90")
-    return faster_order(loop, module, target, 2, candidates(loop, module, target, 2))
+    return faster_order(loop, module, target, depth, candidates(loop, module, target, depth))
 
 
 def test_the_sorted_order_of_a_box_of_columns_is_told():
@@ -63,3 +63,20 @@ def test_the_sorted_order_of_a_box_of_columns_is_told():
 def test_no_order_is_told_for_sorted_sums():
     assert order_of(by_columns, "on") is None
     assert order_of(star_by_planes, "flags") is None
+
+
+@timetile.stencil
+def separable(u: Field):
+    total: Any = None
+    for row in range(-3, 4):
+        for column in range(-3, 4):
+            term = 0.02 * (4 - abs(row)) * (4 - abs(column)) / 5.12 * u[row, column]
+            total = term if total is None else total + term
+    u.next = total
+
+
+def test_sums_along_axes_are_told():
+    found = order_of(separable, "flags", 3)
+    assert found is not None
+    assert str(found).startswith("--fp-reassoc on, by sums along one axis after the other: ")
+    assert order_of(separable, "on", 3) is None
