@@ -16,8 +16,9 @@ from typing import Any
 
 from timetile.frontend.devito.library import module
 from timetile.frontend.devito.operators import LANGUAGE, DevitoWarning, register
+from timetile.frontend.devito.where_calls_ran import RanOn, call_counts
 
-__all__ = ["DevitoWarning", "backend", "register"]
+__all__ = ["DevitoWarning", "RanOn", "backend", "call_counts", "register"]
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import Any
 from timetile.frontend.devito.checking import equations_of
 from timetile.frontend.devito.library import NotCovered, module
 from timetile.frontend.devito.runs import OperatorPlan, call_of, run
+from timetile.frontend.devito.where_calls_ran import COUNTS, RanOn
 from timetile.passes.diagnostics import CompileError
 
 LANGUAGE = "timetile"
@@ -57,7 +58,7 @@ def language_operator(stock: Any, options: dict[str, Any]) -> Any:
     def build(cls: Any, expressions: Any, **kwargs: Any) -> Any:
         kwargs["language"] = "C"
         operator = stock._build.__func__(cls, expressions, **kwargs)
-        operator._timetile = None
+        operator._timetile, operator._ran_on = None, RanOn()
         try:
             if kwargs["options"].get("mpi"):
                 raise NotCovered("the operator uses MPI; run it on one process")
@@ -71,6 +72,7 @@ def language_operator(stock: Any, options: dict[str, Any]) -> Any:
             )
             operator._timetile = plan
         except NotCovered as reason:
+            operator._ran_on = RanOn(str(reason))
             warn(reason)
         return operator
 
@@ -84,14 +86,25 @@ def language_operator(stock: Any, options: dict[str, Any]) -> Any:
             try:
                 prepared = plan.prepare(call_of(operator.parameters, given))
             except (NotCovered, CompileError) as reason:
+                operator._ran_on = RanOn(str(reason))
                 warn(reason)
                 return stock.cfunction.fget(operator)(*given)
+            operator._ran_on = RanOn()
             note(operator, given, run(prepared))
             return 0
 
         return call
 
-    names = {"_build": classmethod(build), "cfunction": property(c_function)}
+    def apply(operator: Any, **kwargs: Any) -> Any:
+        summary = stock.apply(operator, **kwargs)
+        # A pickled operator has no plan, and runs in Devito's own C.
+        ran = getattr(operator, "_ran_on", RanOn("the operator was pickled; make it again"))
+        summary.ran_on = ran
+        COUNTS[ran] += 1
+        return summary
+
+    apply.__doc__ = stock.apply.__doc__
+    names = {"_build": classmethod(build), "cfunction": property(c_function), "apply": apply}
     return type(f"Timetile{stock.__name__}", (stock,), names)
 
 

@@ -1,5 +1,5 @@
 """`timetile.devito`: operators of Devito on timetile, defined in `timetile.frontend.devito`."""
 
-from timetile.frontend.devito import DevitoWarning, backend, register
+from timetile.frontend.devito import DevitoWarning, RanOn, backend, call_counts, register
 
-__all__ = ["DevitoWarning", "backend", "register"]
+__all__ = ["DevitoWarning", "RanOn", "backend", "call_counts", "register"]

@@ -110,7 +110,9 @@ def test_equations_without_a_translation_run_in_devitos_c(make: Equations):
         pytest.warns(timetile.devito.DevitoWarning) as said,
     ):
         operator = dv.Operator(make(v))
-    operator.apply(time_M=3)
+    summary = operator.apply(time_M=3)
+    assert str(summary.ran_on) == f"Devito's own C: {LEFT[make]}"
+    assert timetile.devito.call_counts()[str(summary.ran_on)] == 1
     assert [str(each.message) for each in said] == [
         f"Devito's own C runs in place of timetile: {LEFT[make]}"
     ]

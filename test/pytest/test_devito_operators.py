@@ -88,6 +88,7 @@ def test_timetile_is_a_language_of_devito():
     summary = dv.Operator(case.equations, language="timetile").apply(**case.call)
     check_same(case, cells(case), expected)
     assert summary.timings
+    assert str(summary.ran_on) == "timetile" and summary.ran_on.is_timetile
 
 
 def test_the_language_is_as_before_after_the_block():
