@@ -11,7 +11,12 @@ from dataclasses import replace
 from itertools import pairwise
 
 from timetile.passes.cost.terms import Cost, StepCycles
-from timetile.passes.targets.hardware import CACHED_INSTRUCTIONS, SCHEDULERS
+from timetile.passes.targets.hardware import (
+    CACHED_INSTRUCTIONS,
+    LANES,
+    SCHEDULERS,
+    SHARED_BYTES,
+)
 from timetile.passes.targets.target import Target
 
 MORE_INSTRUCTIONS = 1.1
@@ -21,12 +26,32 @@ the model's (60 kernels of steps as users write them).
 """
 
 
-def spilled_cost(cost: Cost, words: float, warps: int, target: Target) -> Cost:
+WORD_BYTES = 4
+
+
+def cache_holds(words: float, warps: int, shared_bytes: int, target: Target) -> bool:
     """
-    The cost of a launch with `warps` warps on a multiprocessor, and with `words` 32-bit words of a
-    thread moved between registers and local memory in a stream step.
+    Whether the first-level cache of a multiprocessor, beside `shared_bytes` bytes of shared memory,
+    holds words that each of `warps` warps stores once and loads once in a turn of its loop: `words`
+    are moved by a thread.
     """
-    cycles = target.parameters.computing.spill_cycles * words
+    taken = min((size for size in SHARED_BYTES if size >= shared_bytes), default=shared_bytes)
+    room = target.isa.cache_per_multiprocessor - taken
+    return words / 2 * WORD_BYTES * LANES * warps <= room
+
+
+def spilled_cost(
+    cost: Cost, words: float, warps: int, target: Target, *, period: int = 1, blocks: int = 1
+) -> Cost:
+    """
+    The cost of a launch with `warps` warps in `blocks` blocks on a multiprocessor, and with `words`
+    32-bit words of a thread moved between registers and local memory in a stream step, one of the
+    `period` steps of a turn of the loop.
+    """
+    computing = target.parameters.computing
+    shared = blocks * (cost.shared_bytes + target.isa.shared_overhead)
+    near = cache_holds(words * period, warps, shared, target)
+    cycles = (computing.spill_cycles if near else computing.far_spill_cycles) * words
     seconds = warps * cycles / (target.part.clock_ghz * 1e9)
     return replace(
         cost,

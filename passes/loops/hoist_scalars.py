@@ -141,7 +141,7 @@ class CellRewrite:
         self.count = len(updates[0].scalars)
 
     def run(self) -> None:
-        """CellRewrite the values, if any."""
+        """Rewrite the values, if any."""
         arguments = self.block.args[self.first : self.first + self.count]
         known: set[SSAValue] = {
             argument

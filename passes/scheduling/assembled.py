@@ -80,9 +80,9 @@ def with_kernel(
     loop, warps = kernel.instructions * kernel.period, warps_of(candidate.schedule)
     slots = issue_slots(kernel.instructions, loop, candidate.cost.cycles, warps, target)
     cost = issued_cost(candidate.cost, slots)
-    return AssembledCandidate(
-        candidate, kernel, spilled_cost(cost, kernel.spilled_words, warps, target)
-    )
+    period, blocks = kernel.period, candidate.schedule.occupancy
+    spilled = spilled_cost(cost, kernel.spilled_words, warps, target, period=period, blocks=blocks)
+    return AssembledCandidate(candidate, kernel, spilled)
 
 
 def kept_cells(candidate: Candidate) -> int:

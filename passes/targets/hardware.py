@@ -12,6 +12,7 @@ __all__ = [
     "LANES",
     "SCHEDULERS",
     "SECTOR_BYTES",
+    "SHARED_BYTES",
     "SHARED_BYTES_PER_CYCLE",
     "SLICE_ALIGNMENT",
     "VECTOR_BYTES",
@@ -36,6 +37,12 @@ Least bytes read or written by memory. A store of a part costs as much as a stor
 
 SHARED_BYTES_PER_CYCLE = 128
 """Bytes a cycle of the shared memory of one multiprocessor: 32 banks of 4 bytes."""
+
+SHARED_BYTES = tuple(size * 1024 for size in (0, 8, 16, 32, 64, 100, 132, 164, 196, 228))
+"""
+The sizes of a multiprocessor's shared memory: the driver takes the smallest with room for its
+blocks, and leaves the rest of the first-level cache to other data (CUDA's tuning guides).
+"""
 
 SLICE_ALIGNMENT = SHARED_BYTES_PER_CYCLE
 """Alignment, in bytes, of slices of shared memory: each slice begins in the first bank."""

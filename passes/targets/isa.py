@@ -36,6 +36,8 @@ class Isa:
     """The unit, in registers, in which a thread gets registers."""
     shared_per_multiprocessor: int
     """Bytes."""
+    cache_per_multiprocessor: int
+    """Bytes of the first-level cache and shared memory together."""
     shared_per_block: int
     """Bytes, at most, after the opt-in."""
     shared_overhead: int
@@ -76,6 +78,7 @@ ISAS: dict[str, Isa] = {
             registers_per_thread=255,
             register_unit=8,
             shared_per_multiprocessor=233472,
+            cache_per_multiprocessor=256 * 1024,
             shared_per_block=232448,
             shared_overhead=1024,
             warps_per_multiprocessor=64,
@@ -90,6 +93,7 @@ ISAS: dict[str, Isa] = {
             registers_per_thread=255,
             register_unit=8,
             shared_per_multiprocessor=167936,
+            cache_per_multiprocessor=192 * 1024,
             shared_per_block=166912,
             shared_overhead=1024,
             warps_per_multiprocessor=64,
@@ -105,6 +109,7 @@ ISAS: dict[str, Isa] = {
             registers_per_thread=255,
             register_unit=8,
             shared_per_multiprocessor=102400,
+            cache_per_multiprocessor=128 * 1024,
             shared_per_block=101376,
             shared_overhead=1024,
             warps_per_multiprocessor=48,
@@ -119,6 +124,7 @@ ISAS: dict[str, Isa] = {
             registers_per_thread=255,
             register_unit=8,
             shared_per_multiprocessor=233472,
+            cache_per_multiprocessor=256 * 1024,
             shared_per_block=232448,
             shared_overhead=1024,
             warps_per_multiprocessor=64,
@@ -133,6 +139,7 @@ ISAS: dict[str, Isa] = {
             registers_per_thread=255,
             register_unit=8,
             shared_per_multiprocessor=102400,
+            cache_per_multiprocessor=128 * 1024,
             shared_per_block=101376,
             shared_overhead=1024,
             warps_per_multiprocessor=48,
@@ -147,6 +154,7 @@ ISAS: dict[str, Isa] = {
             registers_per_thread=255,
             register_unit=8,
             shared_per_multiprocessor=102400,
+            cache_per_multiprocessor=128 * 1024,
             shared_per_block=101376,
             shared_overhead=1024,
             warps_per_multiprocessor=48,

@@ -143,8 +143,10 @@ class Computing:
     spill_cycles: float
     """
     Cycles of a multiprocessor for each 32-bit word that a warp moves between registers and local
-    memory.
+    memory, if the first-level cache holds the words.
     """
+    far_spill_cycles: float
+    """These cycles if the cache does not hold them."""
     fetch_cycles: Mapping[int, float]
     """
     Issue slots lost for each instruction missing in the instruction cache, by the scheduler's

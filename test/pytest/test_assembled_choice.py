@@ -108,6 +108,16 @@ def test_words_cost_more_the_more_there_are():
     assert twice == pytest.approx(2 * once)
 
 
+def test_words_that_the_cache_does_not_hold_cost_more():
+    cost = replace(found()[0].cost, shared_bytes=180_224)
+    # Shared memory takes 196 of 256 KiB: 60 KiB hold 120 words moved by 8 warps, half for loads.
+    held, missed = (
+        spilled_cost(cost, words, 8, TARGET, period=2).compute_seconds - cost.compute_seconds
+        for words in (60, 60.5)
+    )
+    assert missed > 5 * held
+
+
 def test_far_more_instructions_than_counted_slow_a_kernel_down():
     cost = found()[0].cost
     counted = cost.cycles.issue * 4

@@ -66,6 +66,7 @@ PARAMETERS = Parameters(
         sum_guard_instructions=7.1,  # 3D
         spill_instructions=2,
         spill_cycles=3.4,  # 18 kernels on an H100, 2.5 to 6: benchmarks/results/spills-h100.json
+        far_spill_cycles=20.0,  # on an H100: elastic waves in 2D, seven steps
         # On an H100: FP32 in 2D and 3D, loops of 682 to 5242 instructions; FP64 up to 4664.
         fetch_cycles={2: 2.0, 3: 0.2, 4: 0.0},
         constants_at_hand=30,  # boxes in 2D
