@@ -27,8 +27,8 @@ WORDS: Mapping[str, str] = {
 
 SAME = 0.03
 """
-Facts closer than this share are equal: two measurements of a copy differ by 1%, and the driver's
-bandwidth of a memory differs from NVIDIA's documents by 2.5% (H200).
+Facts closer than this share are equal: five measurements of a copy differ by 0.6% (H100), and the
+driver's bandwidth of a memory differs from NVIDIA's documents by 2.5% (H200).
 """
 
 Facts = Mapping[str, float]

@@ -30,7 +30,7 @@ PARTS: dict[str, Part] = {
         # https://resources.nvidia.com/en-us-tensor-core/nvidia-tensor-core-gpu-datasheet (memory);
         # https://resources.nvidia.com/en-us-tensor-core/gtc22-whitepaper-hopper (multiprocessors,
         # L2). The clock under load and the resident clusters are those of the H200, which has an
-        # equal chip.
+        # equal chip. A copy was measured, 2.91 TB/s, which counts as equal.
         Part(
             name="h100-sxm",
             title="H100 SXM",
