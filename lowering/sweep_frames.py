@@ -53,9 +53,13 @@ class SweepFrame:
 
     @staticmethod
     def of(op: SweepOp) -> SweepFrame:
-        """The launch of a sweep, by the number of its lines and places."""
+        """
+        The launch of a sweep. Rows of a thread each fill the first-level cache: places ahead along
+        the last axis would push out cells not read so far (8192 x 8192, H100: 0.7 of the speed).
+        """
+        of_rows = op.rank > 1 and op.axis.data == op.rank - 1
         is_hidden = SweepFrame(op, 0).lines >= MANY_LINES or len(op.places) <= PLACES_AHEAD
-        return SweepFrame(op, 0 if is_hidden else PLACES_AHEAD)
+        return SweepFrame(op, 0 if is_hidden or of_rows else PLACES_AHEAD)
 
     @property
     def fields(self) -> tuple[SSAValue, ...]:

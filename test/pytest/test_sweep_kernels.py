@@ -65,6 +65,12 @@ def test_many_lines_are_large_blocks_that_ask_for_nothing():
     assert "simt.prefetch" not in text and "arith.extsi" not in text
 
 
+def test_a_sweep_of_few_rows_asks_for_nothing():
+    along_rows, _ = (SweepFrame.of(op) for op in sweeps_of(thomas_text((64, 81), 1)))
+    single, _ = (SweepFrame.of(op) for op in sweeps_of(thomas_text((81,), 0)))
+    assert (along_rows.ahead, single.ahead) == (0, PLACES_AHEAD)
+
+
 def test_large_fields_have_wide_indices():
     up, _ = (SweepFrame.of(op) for op in sweeps_of(thomas_text((1200, 1000, 1000), 0)))
     assert "arith.extsi" in str(sweep_module(up, OLDEST_ARCH))
