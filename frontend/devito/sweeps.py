@@ -25,7 +25,7 @@ from timetile.frontend.devito.kinds import (
     stored_kind,
     widest_kind,
 )
-from timetile.frontend.devito.library import sympy
+from timetile.frontend.devito.library import NotCovered, sympy
 from timetile.frontend.devito.parameters import Argument, Meaning, Parameters
 from timetile.frontend.devito.quotients import cancelled
 
@@ -137,12 +137,59 @@ class Sweep:
             offsets[axis] = str(place - self.shift(axis))
         return tuple(offsets)
 
+    def rows(self, indexed: Any) -> dict[int, int]:
+        """The places of a read that are equal for all cells, by axis."""
+        found: dict[int, int] = {}
+        function = indexed.function
+        space = space_of(function)
+        for dimension, index in zip(space, indexed.indices[len(indexed.indices) - len(space) :]):
+            loop, place = self.equations.loop_of(index, self.equation)
+            axis = self.equations.axes.index(dimension.root)
+            if loop is None and self.places[axis][0] is not None:
+                found[axis] = integer(place, self.ints) - left_of(function, dimension)
+        return found
+
+    def in_row(self, indexed: Any, rows: Mapping[int, int]) -> str:
+        """
+        The cell of a field in a row for all cells. Raises NotCovered for a row that the equation
+        writes.
+        """
+        function, (low, high) = indexed.function, self.box()
+        if self.equations.role(indexed) == self.equations.role(self.equation.target) and all(
+            low[axis] <= row < high[axis] for axis, row in rows.items()
+        ):
+            raise NotCovered(
+                f"it reads {indexed}, a cell that the equation itself writes in an order that "
+                "Devito chooses"
+            )
+        moved = {a: 0 if a in rows else int(d) for a, d in enumerate(self.offsets(indexed))}
+        zeros, places = ", ".join("0" * len(self.space)), list[str]()
+        for axis, distance in moved.items():
+            if axis in rows:
+                places.append(self.cells.add(f"arith.constant {rows[axis]} : index"))
+                continue
+            own = self.cells.add(f"stencil.index {axis} <[{zeros}]>")
+            shift = self.cells.add(f"arith.constant {distance} : index")
+            places.append(self.cells.add(f"arith.addi {own}, {shift} : index"))
+        least = [rows[a] - high[a] + 1 if a in rows else d for a, d in moved.items()]
+        most = [rows[a] - low[a] if a in rows else d for a, d in moved.items()]
+        name = self.field_of(self.equations.role(indexed))
+        kind = self.parameters.field_kind(function.name)
+        temp = self.temp_kind(len(moved), stored_kind(function))
+        loaded = self.loaded(name, kind, temp)
+        return self.cells.add(
+            f"stencil.dyn_access {loaded}[{', '.join(places)}] in <{least}> : <{most}> : {temp}"
+        )
+
     def access(self, indexed: Any) -> str:
         """The cell of a field, at its distance from the written cell."""
         function = indexed.function
         name = self.field_of(self.equations.role(indexed))
         kind = self.parameters.field_kind(function.name)
-        found = self.tap(name, kind, self.offsets(indexed), function)
+        if rows := self.rows(indexed):
+            found = self.in_row(indexed, rows)
+        else:
+            found = self.tap(name, kind, self.offsets(indexed), function)
         cell = stored_kind(function)
         if cell not in NARROW:
             return found
@@ -152,12 +199,17 @@ class Sweep:
     def tap(self, name: str, kind: str, offsets: Sequence[str], function: Any) -> str:
         """The cell, at a distance, of a field given by name and type, like a function's."""
         temp = self.temp_kind(len(offsets) - offsets.count("_"), stored_kind(function))
+        loaded = self.loaded(name, kind, temp)
+        return self.cells.add(f"stencil.access {loaded}[{', '.join(offsets)}] : {temp}")
+
+    def loaded(self, name: str, kind: str, temp: str) -> str:
+        """The cells' name of a field's value, loaded once."""
         if name not in self.temps:
             value = f"%{self.name}_t{len(self.temps)}"
             self.loads.append(f"{value} = stencil.load {name} : {kind} -> {temp}")
             self.temps[name] = f"%{self.name}_a{len(self.temps)}"
             self.operands[value] = self.temps[name], temp
-        return self.cells.add(f"stencil.access {self.temps[name]}[{', '.join(offsets)}] : {temp}")
+        return self.temps[name]
 
     def reciprocal(self, base: Any) -> str | None:
         """
@@ -165,7 +217,7 @@ class Sweep:
         call.
         """
         reads = list(dict.fromkeys(indexed_in(base)))
-        if self.written is None or not reads:
+        if self.written is None or not reads or any(map(self.rows, reads)):
             return None
         names = {read: sympy.Symbol(read.function.name) for read in reads}
         made = base.xreplace(names)

@@ -163,3 +163,26 @@ def time_at_points() -> Case:
     read = rec.interpolate(expr=u * time)
     call = {"time_M": 3, "dt": 0.4}
     return Case([dv.Eq(u.forward, 1.1 * u), inject, read], [u, rec], call)
+
+
+@case
+def one_row_for_all_cells() -> Case:
+    grid = grid_of(9, 10)
+    u = drawn(dv.TimeFunction(name="u", grid=grid, space_order=2))
+    t, (x, y) = grid.stepping_dim, grid.dimensions
+    parts = [dv.Eq(u.forward, 0.5 * u + u[t, 3, y + 1] - 0.2 * u[t, x - 1, 0])]
+    return Case(parts, [u], {"time_M": 4})
+
+
+@case
+def layers_filled_from_the_rows_beside() -> Case:
+    """As the padding of Devito's seismic models."""
+    grid = grid_of(22, 23)
+    f = drawn(dv.Function(name="f", grid=grid, space_order=2))
+    parts: list[Any] = []
+    for d in grid.dimensions:
+        left = dv.SubDimension.left(name=f"l_{d.name}", parent=d, thickness=5)
+        right = dv.SubDimension.right(name=f"r_{d.name}", parent=d, thickness=5)
+        parts.append(dv.Eq(f.subs({d: left}), f.subs({d: d.symbolic_min + 5})))
+        parts.append(dv.Eq(f.subs({d: right}), f.subs({d: d.symbolic_max - 5})))
+    return Case(parts, [f], {})
