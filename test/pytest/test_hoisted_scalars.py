@@ -88,6 +88,7 @@ def expected(kind: type[Any], scalars: tuple[Any, ...]) -> list[Any]:
     return [v, u] if STEPS % 2 else [u, v]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_every_executor_has_the_bits_of_numpy(executor: Executor, kind: type[Any]):
@@ -99,6 +100,7 @@ def test_every_executor_has_the_bits_of_numpy(executor: Executor, kind: type[Any
         assert np.array_equal(made, wanted)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("contract", ["fast", "off"])
 @pytest.mark.parametrize("executor", ["cpu", "planes"])
 def test_bits_are_equal_to_quotients_computed_in_cells(executor: Any, contract: Any):
