@@ -23,7 +23,7 @@ from timetile.passes.targets.target import Target
 MOST_ASSEMBLED = 4
 """Most kernels assembled for a choice."""
 
-WORTH_ASSEMBLING = 1.03
+WORTH_ASSEMBLING = 1.05
 """How much faster than the best assembled schedule another must be expected to be assembled."""
 
 SQUEEZED = 1.12
@@ -31,6 +31,12 @@ SQUEEZED = 1.12
 How many registers of demand the assembler holds in a register of the limit, nearly without spills:
 demands grow by level, and kernels of heat, waves and fluxes in FP64 keep their speed up to 1.12 to
 1.28 of the limit (benchmarks/results/choice-h100.json).
+"""
+
+FEW_WORDS = 12
+"""
+Words moved in a turn of the loop up to which the assembler still holds a level more: the next level
+of waves, fluxes and edges in FP64 moves up to 48 (benchmarks/results/choice-h100.json).
 """
 
 
@@ -110,7 +116,8 @@ def expected(
         return with_kernel(candidate, AssembledKernel(cost.registers, 0.0), target)
     room = SQUEEZED * target.isa.registers_for(warps_of(candidate.schedule) * LANES)
     spilled = known.kernel.spilled_words
-    needed = room + spilled if spilled else known.kernel.registers
+    few = spilled * known.kernel.period <= FEW_WORDS
+    needed = known.kernel.registers if few else room + spilled
     off = (needed - known.candidate.cost.registers) * cells / kept_cells(known.candidate)
     missing = max(0.0, cost.registers + off - room)
     more = known.kernel.instructions / known.candidate.cost.cycles.issue
