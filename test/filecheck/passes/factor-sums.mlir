@@ -4,6 +4,7 @@
 
 // Terms of one plane and one weight are joined, opposite weights as a difference; terms of other
 // planes are not. A scalar is a weight, too.
+
 // CHECK-LABEL: func.func private @join(
 // CHECK-NEXT:    %[[c:.*]] = arith.constant 2.500000e-01 : f64
 // CHECK-NEXT:    %[[next:.*]] = arith.mulf %[[c]], %n : f64

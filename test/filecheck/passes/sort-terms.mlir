@@ -5,6 +5,7 @@
 
 // Sums take their terms by planes, then by rows. The sum in a product is sorted first, and the
 // product waits for the last plane. A negative product with a constant gets the opposite constant.
+
 // CHECK-LABEL: func.func private @heat(
 // CHECK-SAME:      %[[north:[a-z]+]]: f64, %[[south:[a-z]+]]: f64, %[[west:[a-z]+]]: f64, %[[east:[a-z]+]]: f64, %[[here:[a-z]+]]: f64, %[[k:[a-z]+]]: f64)
 // CHECK-NEXT:    %[[minus:.*]] = arith.constant -4.000000e+00 : f64
