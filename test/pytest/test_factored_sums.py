@@ -89,7 +89,7 @@ CELLS = [(20, 30), (17, 41), (25, 26), (13, 33), (29, 50)]
 
 @pytest.mark.covering
 @pytest.mark.parametrize("dtype", ("float64", "float32"))
-@pytest.mark.parametrize("shape", ((4, 4), (5, 7), (9, 9), (20, 20)))
+@pytest.mark.parametrize("shape", ((4, 4), (5, 7), (9, 9), (12, 13)))
 def test_a_separable_sum_is_as_exact_as_the_plain_sum(shape: tuple[int, int], dtype: str) -> None:
     weights = grid(*shape)
     start = np.random.default_rng(2).uniform(-1.0, 1.0, (43, 75)).astype(dtype)

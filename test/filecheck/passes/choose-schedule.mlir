@@ -1,10 +1,11 @@
-// RUN: xdsl-opt %s -p choose-schedule --split-input-file --verify-diagnostics > %t.once
-// RUN: filecheck %s --input-file %t.once
-// RUN: xdsl-opt %s -p choose-schedule --split-input-file --verify-diagnostics > %t.again
+// RUN: xdsl-opt %s -p choose-schedule --split-input-file --verify-diagnostics > %t.free 2> %t.notes
+// RUN: filecheck %s --input-file %t.free
+// RUN: filecheck %s --input-file %t.notes --check-prefix=NOTE
+// RUN: xdsl-opt %s -p 'choose-schedule{depth=3}' --split-input-file --verify-diagnostics > %t.once 2> %t.asked
+// RUN: filecheck %s --input-file %t.once --check-prefix=DEPTH
+// RUN: filecheck %s --input-file %t.asked --check-prefix=ASKED
+// RUN: xdsl-opt %s -p 'choose-schedule{depth=3}' --split-input-file --verify-diagnostics > %t.again
 // RUN: diff %t.once %t.again
-// RUN: xdsl-opt %s -p 'choose-schedule{depth=3}' --split-input-file --verify-diagnostics | filecheck %s --check-prefix=DEPTH
-// RUN: xdsl-opt %s -p choose-schedule --split-input-file --verify-diagnostics 2>&1 >/dev/null | filecheck %s --check-prefix=NOTE
-// RUN: xdsl-opt %s -p 'choose-schedule{depth=3}' --split-input-file --verify-diagnostics 2>&1 >/dev/null | filecheck %s --check-prefix=ASKED
 // RUN: xdsl-opt %s -p 'choose-schedule{arch=sm_80}' --split-input-file --verify-diagnostics | filecheck %s
 // RUN: xdsl-opt %s -p 'choose-schedule{arch=sm_20}' --split-input-file --verify-diagnostics | filecheck %s --check-prefix=ARCH
 // RUN: xdsl-opt %s -p 'choose-schedule{depth=257}' --split-input-file --verify-diagnostics | filecheck %s --check-prefix=DEEP
