@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shlex
-import subprocess
 import sys
 from collections.abc import Callable
 from importlib.metadata import entry_points
@@ -39,21 +36,6 @@ def test_the_option_version_prints_the_version(capsys: pytest.CaptureFixture[str
 def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]):
     assert run(f"{command} --help") == 0
     assert f"usage: timetile {command}".strip() in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("command", ["cache path", "compile {heat} --emit hardware --depth 1"])
-def test_a_reader_that_leaves_is_no_error(command: str, heat: Path):
-    """As in `timetile compile heat.mlir | head -1`."""
-    script = "import sys; from timetile.runtime.cli import main; sys.exit(main(sys.argv[1:]))"
-    arguments = shlex.split(command.format(heat=heat))
-    reader, writer = os.pipe()
-    os.close(reader)
-    done = subprocess.run(
-        [sys.executable, "-c", script, *arguments],
-        stdout=writer, stderr=subprocess.PIPE, text=True, check=False,
-    )  # fmt: skip
-    os.close(writer)
-    assert (done.returncode, done.stderr) == (1, "")
 
 
 # Errors: one sentence each, and exit code 2.
@@ -307,17 +289,6 @@ def test_ctrl_c_while_the_compiler_is_loaded_is_one_sentence(
     monkeypatch.delitem(sys.modules, "timetile.runtime.cli.command_line")
     assert main(["doctor"]) == 130
     assert capsys.readouterr().err == "timetile: interrupted\n"
-
-
-def test_a_full_disk_under_the_answer_is_one_sentence(heat: Path):
-    script = "import sys; from timetile.runtime.cli import main; sys.exit(main(sys.argv[1:]))"
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [sys.executable, "-c", script, "compile", str(heat), "--emit", "temporal"],
-            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
-        )  # fmt: skip
-    assert done.returncode == 2
-    assert done.stderr == "timetile: cannot read or write: No space left on device\n"
 
 
 def test_a_number_that_no_gpu_has_is_refused_with_the_drivers_reason(
