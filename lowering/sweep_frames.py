@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects.stencil import StencilBoundsAttr
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import SweepOp
+from timetile.lowering.arguments import fields_of, scalars_of
 
 BLOCKS = (256, 128, 64, 32)
 """Threads of a block: the most of which a launch has `FEW_BLOCKS` blocks."""
@@ -30,15 +30,9 @@ PLACES_AHEAD = 32
 """Places ahead of a turn that are asked for, of fewer lines."""
 
 
-def strides_of(bounds: StencilBoundsAttr) -> tuple[int, ...]:
-    """The cells between neighbours along each axis of a field."""
-    sizes = [high - low for low, high in zip(bounds.lb, bounds.ub)]
-    return tuple(prod(sizes[axis + 1 :]) for axis in range(len(sizes)))
-
-
-def whole_cells(bounds: StencilBoundsAttr) -> int:
-    """The cells of a field."""
-    return prod(high - low for low, high in zip(bounds.lb, bounds.ub))
+def sweeps_of(root: Operation) -> list[SweepOp]:
+    """The sweeps inside an operation, in order."""
+    return [op for op in root.walk() if isinstance(op, SweepOp)]
 
 
 @dataclass(frozen=True)
@@ -64,17 +58,12 @@ class SweepFrame:
     @property
     def fields(self) -> tuple[SSAValue, ...]:
         """The fields, each once: sources, then targets."""
-        return tuple(dict.fromkeys((*self.op.sources, *self.op.targets)))
+        return fields_of(self.op)
 
     @property
     def scalars(self) -> tuple[SSAValue, ...]:
         """The scalars, each once."""
-        return tuple(dict.fromkeys(self.op.scalars))
-
-    @property
-    def line_axes(self) -> list[int]:
-        """The axes other than the axis of the sweep."""
-        return [axis for axis in range(self.op.rank) if axis != self.op.axis.data]
+        return scalars_of(self.op)
 
     @property
     def sizes(self) -> list[int]:
@@ -84,7 +73,7 @@ class SweepFrame:
     @property
     def lines(self) -> int:
         """The lines along the axis."""
-        return prod(self.sizes[axis] for axis in self.line_axes)
+        return prod(self.sizes[axis] for axis in self.op.line_axes)
 
     @property
     def threads(self) -> int:

@@ -51,12 +51,18 @@ from timetile.dialects.tile import LaunchAttr
 from timetile.dialects.verified import float_type
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.launch_facts import set_launch_facts
-from timetile.lowering.sweep_frames import SweepFrame, strides_of, whole_cells
+from timetile.lowering.sweep_frames import SweepFrame
 from timetile.lowering.tile_to_gpu.cells import CellFunction
 from timetile.lowering.tile_to_gpu.stored_cells import load_cells, override_cells, store_cells
+from timetile.passes.analysis.geometry.field_shapes import FieldShape
 
 MOST_CELLS = 2**30
 """Cells of a field with indices of 32 bits."""
+
+
+def strides_of(field: SSAValue) -> tuple[int, ...]:
+    """The cells between neighbours along each axis of a field."""
+    return FieldShape.of(field).strides
 
 
 class SweepThread:
@@ -64,7 +70,7 @@ class SweepThread:
 
     def __init__(self, frame: SweepFrame, function: FuncOp):
         self.frame, self.op, self.cell = frame, frame.op, CellFunction(function)
-        sizes = {field: whole_cells(field_bounds(field)) for field in frame.fields}
+        sizes = {field: FieldShape.of(field).cells for field in frame.fields}
         self.width = i32 if max(sizes.values()) <= MOST_CELLS else i64
         kinds: list[Attribute] = [
             buffer_type(element_type(field), size, GLOBAL_SPACE) for field, size in sizes.items()
@@ -108,8 +114,8 @@ class SweepThread:
         if frame.lines % frame.threads:
             self.mask = emit.compare("ult", line, frame.lines)
         rest = line
-        for axis in reversed(frame.line_axes):
-            if axis == frame.line_axes[0]:
+        for axis in reversed(frame.op.line_axes):
+            if axis == frame.op.line_axes[0]:
                 self.places[axis] = rest
             else:
                 self.places[axis], rest = emit.split(rest, frame.sizes[axis])
@@ -118,7 +124,7 @@ class SweepThread:
 
     def start(self, field: SSAValue) -> SSAValue:
         """The distance of the line from the first line, in a field's cells."""
-        strides = strides_of(field_bounds(field))
+        strides = strides_of(field)
         if strides not in self.starts:
             emit, total = self.emit, self.emit.int(0, self.width)
             for axis, place in self.places.items():
@@ -131,7 +137,7 @@ class SweepThread:
 
     def step(self, field: SSAValue) -> int:
         """The distance of a place from the place before, in a field's cells."""
-        stride = strides_of(field_bounds(field))[self.op.axis.data]
+        stride = strides_of(field)[self.op.axis.data]
         return stride if self.op.is_ascending else -stride
 
     def offset(self, field: SSAValue, place: int, offset: Sequence[int]) -> int:
@@ -141,7 +147,7 @@ class SweepThread:
         """
         bounds, corner = field_bounds(field), list(self.op.box.lb)
         corner[self.op.axis.data] = self.op.places[0]
-        strides = strides_of(bounds)
+        strides = strides_of(field)
         spans = zip(corner, offset, bounds.lb, strides)
         return sum((c + o - low) * s for c, o, low, s in spans) + place * self.step(field)
 
@@ -202,12 +208,12 @@ class SweepThread:
         """Some places of the line; returns the kept cells."""
         indices: dict[tuple[int, ...], SSAValue] = {}
         for field in self.frame.fields:
-            strides = strides_of(field_bounds(field))
+            strides = strides_of(field)
             if strides not in indices:
                 far = emit.mul_int(emit.extend(number, self.width), abs(self.step(field)))
                 join = emit.add_int if self.op.is_ascending else emit.sub_int
                 indices[strides] = join(self.start(field), far)
-        index = {field: indices[strides_of(field_bounds(field))] for field in self.frame.fields}
+        index = {field: indices[strides_of(field)] for field in self.frame.fields}
         loaded: list[dict[Tap, SSAValue]] = [{} for _ in range(count)]
         for place, cells in enumerate(loaded):
             for tap in self.op.tap_list:

@@ -1,4 +1,4 @@
-"""Rewrites of stages, cells and cell functions shared by several passes."""
+"""Rewrites of stages, loops, cells and cell functions shared by several passes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import IsTerminator, SymbolTable
 
 from timetile.dialects.taps import Tap
+from timetile.dialects.temporal import LoopOp, ScratchOp
 from timetile.dialects.tile import ApplyOp, queue_type
 
 
@@ -51,6 +52,29 @@ def replace_with(
         old.replace_all_uses_with(value)
         value.name_hint = old.name_hint
     Rewriter.erase_op(op)
+
+
+def carry_scratch(loop: LoopOp, scratch: Sequence[ScratchOp]) -> LoopOp:
+    """
+    Let a loop carry scratch fields, made before it: the body has their arguments already, behind
+    those of the buffers. Scratch fields do not rotate. Returns the loop in place of the old one.
+    """
+    count = len(loop.buffers)
+    new = LoopOp(
+        loop.steps,
+        [*loop.buffers, *(each.field for each in scratch)],
+        [*loop.rotation, *range(count, count + len(scratch))],
+        loop.detach_region(loop.body),
+    )
+    new.properties.update({n: p for n, p in loop.properties.items() if n != "rotate"})
+    new.attributes.update(loop.attributes)
+    new.location = loop.location
+    for result, kept in zip(loop.res, new.res):
+        kept.name_hint = result.name_hint
+        result.replace_all_uses_with(kept)
+    Rewriter.insert_op([*scratch, new], InsertPoint.before(loop))
+    Rewriter.erase_op(loop)
+    return new
 
 
 def erase_unused(block: Block) -> None:

@@ -7,13 +7,9 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import (
     FlatSymbolRefAttr,
     FlatSymbolRefAttrConstr,
-    FunctionType,
-    IndexType,
     IntAttr,
-    ModuleOp,
     SymbolRefAttr,
 )
-from xdsl.dialects.func import FuncOp
 from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Operation, SpacedOpaqueSyntaxAttribute, SSAValue
@@ -27,20 +23,19 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, SymbolTable
+from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
 from timetile.dialects.directives import Number, Taps, Values
-from timetile.dialects.series import number_type
 from timetile.dialects.syntax import (
     INTEGERS,
-    cell_type,
     decode_integers,
     encode_integers,
     field_bounds,
 )
 from timetile.dialects.taps import Tap, decode_taps, encode_taps, verify_taps
+from timetile.dialects.temporal.cells import verify_cell
 
 
 class Direction(StrEnum):
@@ -161,6 +156,11 @@ class SweepOp(IRDLOperation):
         return self.direction.data is Direction.ASCENDING
 
     @property
+    def line_axes(self) -> list[int]:
+        """The axes other than the axis of the sweep, the outermost first."""
+        return [axis for axis in range(self.rank) if axis != self.axis.data]
+
+    @property
     def places(self) -> range:
         """The places along the axis, in order."""
         along = self.axis.data
@@ -191,7 +191,8 @@ class SweepOp(IRDLOperation):
             self.verify_place(self.sources[tap.operand], tap.offset)
         for target in self.targets:
             self.verify_place(target, (0,) * self.rank)
-        self.verify_cell()
+        tapped = [self.sources[tap.operand] for tap in self.tap_list]
+        verify_cell(self, self.cell, tapped, self.scalars, self.index_axes, self.targets)
 
     def verify_place(self, field: SSAValue, offset: tuple[int, ...]) -> None:
         """
@@ -211,24 +212,3 @@ class SweepOp(IRDLOperation):
                     f"a sweep along axis {self.axis.data} reads its own targets on the line of the "
                     f"cell, got {list(offset)}"
                 )
-
-    def verify_cell(self) -> None:
-        """The cell function, if found, has the arguments and results of the sweep."""
-        root: Operation = self
-        while (parent := root.parent_op()) is not None:
-            root = parent
-        if not isinstance(root, ModuleOp):
-            return
-        cell = SymbolTable.lookup_symbol(root, self.cell)
-        if cell is None:
-            return
-        if not isinstance(cell, FuncOp):
-            raise VerifyException(f"expected a func.func named {self.cell}, got {cell.name}")
-        inputs = [cell_type(self.sources[tap.operand]) for tap in self.tap_list]
-        inputs += [number_type(scalar) for scalar in self.scalars]
-        inputs += [IndexType()] * len(self.index_axes)
-        expected = FunctionType.from_lists(inputs, [cell_type(t) for t in self.targets])
-        if cell.function_type != expected:
-            raise VerifyException(
-                f"cell {self.cell} has type {cell.function_type}, expected {expected}"
-            )

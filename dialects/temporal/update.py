@@ -8,16 +8,12 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     FlatSymbolRefAttr,
     FlatSymbolRefAttrConstr,
-    FunctionType,
-    IndexType,
-    ModuleOp,
     SymbolRefAttr,
     f32,
     f64,
 )
-from xdsl.dialects.func import FuncOp
 from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -34,17 +30,15 @@ from xdsl.traits import (
     HasParent,
     MemoryEffect,
     MemoryEffectKind,
-    SymbolTable,
 )
 from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.cell_types import stored_number
 from timetile.dialects.directives import Taps, Values
-from timetile.dialects.series import number_type, verify_series
+from timetile.dialects.series import verify_series
 from timetile.dialects.syntax import (
     INTEGERS,
-    cell_type,
     decode_integers,
     element_type,
     encode_integers,
@@ -57,6 +51,7 @@ from timetile.dialects.taps import (
     verify_taps,
 )
 from timetile.dialects.temporal.boundary import BoundaryAttr, Kind, layers
+from timetile.dialects.temporal.cells import verify_cell
 
 
 def in_loop() -> HasParent:
@@ -222,7 +217,8 @@ class UpdateOp(IRDLOperation):
                     f"an update may read its own target at offset 0 only, got {list(offset)}"
                 )
         self.verify_outside()
-        self.verify_cell()
+        tapped = [self.sources[tap.operand] for tap in self.tap_list]
+        verify_cell(self, self.cell, tapped, self.scalars, self.index_axes, self.targets)
 
     def verify_beyond(self) -> None:
         """
@@ -263,29 +259,6 @@ class UpdateOp(IRDLOperation):
             field = CellBox.of(field_bounds(target))
             for _ in layers(self.outside, CellBox.of(self.box), field):
                 pass
-
-    def verify_cell(self) -> None:
-        """The cell function, if found, has the arguments and results of the update."""
-        root: Operation = self
-        while (parent := root.parent_op()) is not None:
-            root = parent
-        if not isinstance(root, ModuleOp):
-            return
-        cell = SymbolTable.lookup_symbol(root, self.cell)
-        if cell is None:
-            return
-        if not isinstance(cell, FuncOp):
-            raise VerifyException(f"expected a func.func named {self.cell}, got {cell.name}")
-        inputs: list[Attribute] = []
-        for tap in self.tap_list:
-            inputs.append(cell_type(self.sources[tap.operand]))
-        inputs += [number_type(s) for s in self.scalars]
-        inputs += [IndexType()] * len(self.index_axes)
-        expected = FunctionType.from_lists(inputs, [cell_type(t) for t in self.targets])
-        if cell.function_type != expected:
-            raise VerifyException(
-                f"cell {self.cell} has type {cell.function_type}, expected {expected}"
-            )
 
 
 def verify_numbers(boundary: BoundaryAttr, field: SSAValue) -> None:

@@ -12,9 +12,10 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, SSAValue
 
 from timetile.dialects.temporal import LoopOp
+from timetile.lowering.arguments import fields_of, scalars_of
 from timetile.lowering.cpu.builder import Builder
 from timetile.lowering.cpu.given import Given, part_name, update_name
-from timetile.lowering.cpu.updates import fields_of, function_of, scalars_of
+from timetile.lowering.cpu.updates import function_of
 from timetile.passes.analysis.skews import Lags, Skew, extent_of
 
 PART: list[Attribute] = [i64] * 7

@@ -14,12 +14,14 @@ from collections.abc import Sequence
 
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ModuleOp, i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from timetile.dialects.series import number_type
 from timetile.dialects.temporal import SweepOp
+from timetile.lowering.arguments import fields_of, scalars_of
 from timetile.lowering.cpu.builder import Builder, llvm_type
-from timetile.lowering.cpu.updates import POINTER, CellCode, fields_of, function_of, scalars_of
+from timetile.lowering.cpu.updates import POINTER, CellCode, function_of
+from timetile.lowering.sweep_frames import sweeps_of
 from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.skews import extent_of
 
@@ -35,16 +37,6 @@ def kinds_of(op: SweepOp) -> list[Attribute]:
     return [*[POINTER for _ in fields_of(op)], *scalars, i64, i64]
 
 
-def line_axes(op: SweepOp) -> list[int]:
-    """The axes other than the axis of the sweep, the outermost first."""
-    return [axis for axis in range(op.rank) if axis != op.axis.data]
-
-
-def sweeps_of(module: Operation) -> list[SweepOp]:
-    """The sweeps of a module, in the order of their functions."""
-    return [op for op in module.walk() if isinstance(op, SweepOp)]
-
-
 class SweepFunction(CellCode):
     """
     Builds the function of a sweep. The arguments are the fields (pointers to first cells), the
@@ -56,7 +48,7 @@ class SweepFunction(CellCode):
         *given, self.low, self.high = entry.args
         super().__init__(op, cell_function(module, op), Builder(function.body), given)
         self.sweep, self.function = op, function
-        self.lines = line_axes(op)
+        self.lines = op.line_axes
 
     def make(self) -> llvm.FuncOp:
         """The whole function."""

@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from timetile.dialects.series import number_type
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import SweepOp, UpdateOp
+from timetile.lowering.arguments import fields_of, scalars_of
 from timetile.lowering.cpu.builder import Builder, llvm_type
 from timetile.lowering.cpu.cells import lower_operation
 from timetile.lowering.cpu.stored_cells import loaded_cell, memory_type, store_cell
@@ -23,16 +24,6 @@ from timetile.passes.analysis.skews import extent_of
 from timetile.passes.raising.narrow_fields import read_field
 
 POINTER = llvm.LLVMPointerType()
-
-
-def fields_of(update: UpdateOp | SweepOp) -> tuple[SSAValue, ...]:
-    """The fields of an update or a sweep, each once: sources, then targets."""
-    return tuple(dict.fromkeys((*update.sources, *update.targets)))
-
-
-def scalars_of(update: UpdateOp | SweepOp) -> tuple[SSAValue, ...]:
-    """The scalars of an update or a sweep, each once."""
-    return tuple(dict.fromkeys(update.scalars))
 
 
 def strides(bounds: StencilBoundsAttr) -> list[int]:

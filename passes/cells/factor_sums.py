@@ -40,7 +40,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FunctionType, ModuleOp, f32, f64
+from xdsl.dialects.builtin import ModuleOp, f32, f64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.stencil import FieldType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -76,7 +76,8 @@ from timetile.passes.cells.sort_terms import (
     reorders,
     replace_sum,
 )
-from timetile.passes.rewriting import erase_unused, unique_symbol
+from timetile.passes.rewriting import carry_scratch, unique_symbol
+from timetile.passes.update_reads import read_more
 
 Lines = tuple[LineSum, ...]
 
@@ -154,7 +155,7 @@ class GridCutter:
             if update.beyond is None and names.count(update.cell) == 1:
                 self.cut(update)
         if self.scratch:
-            self.replace_loop()
+            carry_scratch(self.loop, self.scratch)
 
     def cut(self, update: UpdateOp) -> None:
         """Cut the grids of an update."""
@@ -181,7 +182,9 @@ class GridCutter:
         fields: dict[LineKey, SSAValue] = {}
         for key, box in line_boxes(reads, update).items():
             fields[key] = self.line(key, box, kinds[key[0]], fields, update)
-        read_lines(update, function, [(fields[key], offset) for key, offset in taps])
+        sources = [*update.sources, *dict.fromkeys(fields[key] for key, _ in taps)]
+        more = [Tap(sources.index(fields[key]), offset) for key, offset in taps]
+        read_more(update, function, sources[len(update.sources) :], more)
 
     def line(
         self,
@@ -209,25 +212,6 @@ class GridCutter:
         made.location = update.location
         Rewriter.insert_op(made, InsertPoint.before(update))
         return field
-
-    def replace_loop(self) -> None:
-        """A loop over the buffers and the scratch fields. Scratch fields do not rotate."""
-        old, count = self.loop, len(self.loop.buffers)
-        new = LoopOp(
-            old.steps,
-            [*old.buffers, *(scratch.field for scratch in self.scratch)],
-            [*old.rotation, *range(count, count + len(self.scratch))],
-            old.detach_region(old.body),
-        )
-        kept_properties = {n: p for n, p in old.properties.items() if n != "rotate"}
-        new.properties.update(kept_properties)
-        new.attributes.update(old.attributes)
-        new.location = old.location
-        for result, kept in zip(old.res, new.res):
-            kept.name_hint = result.name_hint
-            result.replace_all_uses_with(kept)
-        Rewriter.insert_op([*self.scratch, new], InsertPoint.before(old))
-        Rewriter.erase_op(old)
 
 
 def cut_grids(found: Sum, update: UpdateOp, allows: Allows) -> Iterator[CutGrid]:
@@ -263,35 +247,6 @@ def line_boxes(cuts: Sequence[CutGrid], update: UpdateOp) -> dict[LineKey, CellB
             boxes[key] = box
             box = grown(box, line_offsets(lines[count - 1], update.rank))
     return dict(sorted(boxes.items(), key=lambda item: len(item[0][1])))
-
-
-def read_lines(update: UpdateOp, function: FuncOp, more: Sequence[tuple[SSAValue, Offset]]) -> None:
-    """
-    Let an update read more cells: the arguments stand behind those of the taps. Taps without a
-    reader are removed.
-    """
-    block = function.body.block
-    erase_unused(block)
-    sources = [*update.sources, *dict.fromkeys(field for field, _ in more)]
-    taps = [*update.tap_list, *(Tap(sources.index(field), offset) for field, offset in more)]
-    kept = [k for k in range(len(taps)) if block.args[k].first_use is not None]
-    for k in sorted(set(range(len(taps))) - set(kept), reverse=True):
-        block.erase_arg(block.args[k])
-    used = list(dict.fromkeys(taps[k].operand for k in kept))
-    outputs = function.function_type.outputs.data
-    function.function_type = FunctionType.from_lists(block.arg_types, outputs)
-    new = UpdateOp(
-        list(update.targets),
-        update.cell,
-        [sources[k] for k in used],
-        [Tap(used.index(taps[k].operand), taps[k].offset) for k in kept],
-        update.box,
-        list(update.scalars),
-        update.index_axes,
-        update.outside,
-    )
-    new.location = update.location
-    Rewriter.replace_op(update, new)
 
 
 @dataclass(frozen=True)

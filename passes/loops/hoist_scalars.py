@@ -49,6 +49,8 @@ from timetile.dialects.temporal import SweepOp, UpdateOp
 from timetile.passes.analysis.cells.cell_functions import cell_function, cell_functions
 from timetile.passes.analysis.cells.cell_operations import FLOATS
 from timetile.passes.analysis.cells.instructions import is_approximate
+from timetile.passes.rewriting import erase_unused
+from timetile.passes.update_reads import replace_update
 
 SLOW = (arith.DivfOp, math.SqrtOp, math.RsqrtOp)
 """Operations worth a scalar of their own."""
@@ -163,7 +165,7 @@ class CellRewrite:
         kinds = self.function.function_type
         self.function.function_type = kinds.from_lists(self.block.arg_types, kinds.outputs.data)
         for update, numbers in zip(self.updates, scalars):
-            replace_scalars(update, [numbers[k] for k in kept])
+            replace_update(update, scalars=[numbers[k] for k in kept])
 
     def read_instead(self, values: Sequence[SSAValue]) -> None:
         """Let the cell take values as arguments, behind its scalars."""
@@ -171,9 +173,7 @@ class CellRewrite:
             argument = self.block.insert_arg(value.type, self.first + self.count + k)
             argument.name_hint = value.name_hint
             value.replace_all_uses_with(argument)
-        for op in reversed(list(self.block.ops)):
-            if op.results and all(result.first_use is None for result in op.results):
-                Rewriter.erase_op(op)
+        erase_unused(self.block)
 
     def kept_scalars(self, count: int) -> list[int]:
         """The positions of scalars with a reader; the others are no arguments any more."""
@@ -183,18 +183,6 @@ class CellRewrite:
             if k not in kept:
                 self.block.erase_arg(self.block.args[self.first + k])
         return kept
-
-
-def replace_scalars(update: UpdateOp, scalars: Sequence[SSAValue]) -> None:
-    """Give an update other scalars."""
-    continued = () if update.beyond is None else update.beyond.data
-    new = UpdateOp(
-        list(update.targets), update.cell, list(update.sources), update.tap_list, update.box,
-        list(scalars), update.index_axes, update.outside, continued,
-    )  # fmt: skip
-    new.attributes.update(update.attributes)
-    new.location = update.location
-    Rewriter.replace_op(update, new)
 
 
 class HoistScalarsPass(ModulePass):

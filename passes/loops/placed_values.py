@@ -9,16 +9,15 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.rewriter import Rewriter
 
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import SweepOp, UpdateOp
-from timetile.dialects.temporal.boundary import BoundaryAttr, Kind
 from timetile.dialects.verified import block_of
 from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.cells.places import Place, distance
 from timetile.passes.rewriting import unique_symbol
+from timetile.passes.update_reads import compact, read_more
 
 
 @dataclass
@@ -85,18 +84,6 @@ def parts(update: UpdateOp, places: Sequence[int]) -> tuple[list[Tap], list[SSAV
     )
 
 
-def compact(
-    sources: Sequence[SSAValue], taps: Sequence[Tap], continued: Sequence[BoundaryAttr]
-) -> tuple[list[SSAValue], list[Tap], list[BoundaryAttr]]:
-    """
-    The sources of the remaining taps, the taps by new positions of sources, and the boundaries of
-    the sources, if any.
-    """
-    used = list(dict.fromkeys(tap.operand for tap in taps))
-    left = [Tap(used.index(tap.operand), tap.offset) for tap in taps]
-    return [sources[k] for k in used], left, [continued[k] for k in used] if continued else []
-
-
 def box_of_places(members: Iterable[PlacedValue]) -> StencilBoundsAttr:
     """The box around the places of the cells of all members, from the first member's place."""
     first, *others = members
@@ -144,34 +131,15 @@ def let_read(values: Iterable[tuple[PlacedValue, SSAValue, Place]]) -> None:
 def read_instead(update: UpdateOp, values: Sequence[tuple[PlacedValue, SSAValue, Place]]) -> None:
     """Let the update read fields in place of values, and remove taps without a reader."""
     function = values[0][0].function
-    block, taps = function.body.block, list(update.tap_list)
+    block, first = function.body.block, len(update.tap_list)
     fields = list(dict.fromkeys(made for _, made, _ in values))
     read: dict[tuple[SSAValue, Place], SSAValue] = {}
+    more: list[Tap] = []
     for member, made, at in values:
         value = member.value
         if (made, at) not in read:
-            read[made, at] = block.insert_arg(value.type, len(taps))
+            read[made, at] = block.insert_arg(value.type, first + len(more))
             read[made, at].name_hint = value.name_hint
-            taps.append(Tap(len(update.sources) + fields.index(made), at))
+            more.append(Tap(len(update.sources) + fields.index(made), at))
         value.replace_all_uses_with(read[made, at])
-    sources = [*update.sources, *fields]
-    for op in reversed(list(block.ops)):
-        if op.results and all(result.first_use is None for result in op.results):
-            Rewriter.erase_op(op)
-    # Only block arguments with a reader keep their taps.
-    kept = [k for k in range(len(taps)) if block.args[k].first_use is not None]
-    for k in reversed(range(len(taps))):
-        if k not in kept:
-            block.erase_arg(block.args[k])
-    continued: Sequence[BoundaryAttr] = ()
-    if update.beyond is not None:
-        continued = [*update.beyond.data, *(BoundaryAttr(Kind.KEEP) for _ in fields)]
-    sources, taps, continued = compact(sources, [taps[k] for k in kept], continued)
-    outputs = function.function_type.outputs.data
-    function.function_type = function.function_type.from_lists(block.arg_types, outputs)
-    new = UpdateOp(
-        list(update.targets), update.cell, sources, taps, update.box,
-        list(update.scalars), update.index_axes, update.outside, continued,
-    )  # fmt: skip
-    new.location = update.location
-    Rewriter.replace_op(update, new)
+    read_more(update, function, fields, more)

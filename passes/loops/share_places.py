@@ -40,7 +40,6 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from timetile.dialects.syntax import encode_integers
 from timetile.dialects.temporal import LoopOp, ScratchOp
 from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.cells.cell_operations import FLOATS
@@ -51,6 +50,7 @@ from timetile.passes.loops.placed_values import (
     let_read,
     update_of_field,
 )
+from timetile.passes.rewriting import carry_scratch
 
 MOST_FIELDS = 4
 """Most scratch fields of a loop."""
@@ -145,16 +145,9 @@ class Sharing:
 
     def add_buffer(self, scratch: ScratchOp) -> SSAValue:
         """Let the loop carry a scratch field, and return the loop's name of the field."""
-        old = self.loop
-        field = old.body.block.insert_arg(scratch.field.type, len(old.body.block.args))
-        rotate = [*old.rotation, len(old.buffers)]
-        new = LoopOp(old.steps, [*old.buffers, scratch.field], rotate, old.detach_region(0))
-        new.properties.update({**old.properties, "rotate": encode_integers(rotate)})
-        new.attributes.update(old.attributes)
-        new.location = old.location
-        Rewriter.insert_op(scratch, InsertPoint.before(old))
-        Rewriter.replace_op(old, new, new.res[:-1])
-        self.loop = new
+        block = self.loop.body.block
+        field = block.insert_arg(scratch.field.type, len(block.args))
+        self.loop = carry_scratch(self.loop, [scratch])
         return field
 
 

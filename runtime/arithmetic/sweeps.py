@@ -15,6 +15,7 @@ from timetile.dialects.syntax import cell_type, field_bounds
 from timetile.dialects.temporal import SweepOp
 from timetile.dialects.verified import ancestor_of
 from timetile.passes.analysis.cells.cell_functions import cell_function
+from timetile.runtime.arithmetic.boxes import box_slices, coordinates
 from timetile.runtime.arithmetic.cells import Array, call, dtype_of
 
 BoxSlices = tuple[slice, ...]
@@ -54,30 +55,14 @@ def run_sweep(
         arguments: list[Any] = []
         for tap in op.tap_list:
             source = op.sources[tap.operand]
-            cells = moved_box(source, box, tap.offset)
+            cells = box_slices(field_bounds(source), box, tap.offset)
             before_read(source, cells)
             arguments.append(fields[source][cells].astype(dtype_of(cell_type(source)), copy=False))
         arguments += [np.broadcast_to(np.asarray(numbers[s]), shape) for s in op.scalars]
-        arguments += [coordinates_along(box, axis) for axis in op.index_axes]
+        arguments += [coordinates(box, axis) for axis in op.index_axes]
         # All results are computed before a target is written: a target is read at its own cell.
         results = [np.array(np.broadcast_to(r, shape)) for r in call(function, arguments)]
         for target, result in zip(op.targets, results):
-            cells = moved_box(target, box, zero)
+            cells = box_slices(field_bounds(target), box, zero)
             before_write(target, cells)
             fields[target][cells] = result
-
-
-def moved_box(field: SSAValue, box: StencilBoundsAttr, offset: tuple[int, ...]) -> BoxSlices:
-    """The place of a box, moved by an offset, in the array of a field."""
-    return tuple(
-        slice(low + d - origin, high + d - origin)
-        for low, high, d, origin in zip(box.lb, box.ub, offset, field_bounds(field).lb)
-    )
-
-
-def coordinates_along(box: StencilBoundsAttr, axis: int) -> Array:
-    """The coordinate along an axis of every cell of a box."""
-    shape = [1] * len(box.lb)
-    shape[axis] = -1
-    line = np.arange(tuple(box.lb)[axis], tuple(box.ub)[axis], dtype=np.int64).reshape(shape)
-    return np.broadcast_to(line, [high - low for low, high in zip(box.lb, box.ub)])

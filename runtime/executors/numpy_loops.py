@@ -21,6 +21,7 @@ from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.temporal.boundary import image
 from timetile.dialects.tile import ApplyOp
 from timetile.passes.diagnostics import refuse
+from timetile.runtime.arithmetic.boxes import box_slices, coordinates
 from timetile.runtime.arithmetic.cells import Array, call, dtype_of
 
 CELLS_AT_ONCE = 1 << 15
@@ -30,31 +31,12 @@ Progress = Callable[[int, int], None]
 """A callback with the number of steps done, and the number of all steps."""
 
 
-def box_slices(
-    bounds: StencilBoundsAttr, box: StencilBoundsAttr, offset: Sequence[int]
-) -> tuple[slice, ...]:
-    """The place of a box, moved by an offset, in the array of a field with these bounds."""
-    return tuple(
-        slice(low + d - origin, high + d - origin)
-        for low, high, d, origin in zip(box.lb, box.ub, offset, bounds.lb)
-    )
-
-
 def cell_function(update: UpdateOp | ApplyOp) -> FuncOp:
     """The cell function of an update, or of a stage."""
     function = SymbolTable.lookup_symbol(update, update.cell)
     if not isinstance(function, FuncOp):
         refuse(update, f"the cell function {update.cell} is not in the module")
     return function
-
-
-def coordinates(box: StencilBoundsAttr, axis: int) -> Array:
-    """The coordinate along an axis of every cell of a box."""
-    lower, upper = tuple(box.lb), tuple(box.ub)
-    shape = [1] * len(lower)
-    shape[axis] = upper[axis] - lower[axis]
-    line = np.arange(lower[axis], upper[axis], dtype=np.int64).reshape(shape)
-    return np.broadcast_to(line, [high - low for low, high in zip(lower, upper)])
 
 
 def slabs(box: StencilBoundsAttr) -> Iterator[StencilBoundsAttr]:

@@ -16,9 +16,9 @@ from xdsl.ir import SSAValue
 from timetile.dialects.syntax import field_bounds
 from timetile.dialects.temporal.boundary import MIRRORS, BoundaryAttr, Kind, Side, image
 from timetile.dialects.tile import KernelOp, LoadOp
+from timetile.runtime.arithmetic.boxes import coordinates
 from timetile.runtime.arithmetic.cells import Array
 from timetile.runtime.executors.homes import MarkedCells
-from timetile.runtime.executors.numpy_loops import coordinates
 
 
 def axis_shape(axis: int, rank: int) -> tuple[int, ...]:

@@ -32,16 +32,14 @@ from timetile.dialects.tile import (
     queue_lag,
     queue_type,
 )
-from timetile.passes.analysis.geometry.field_access import (
-    is_plane_tested,
-    steady_steps,
-)
+from timetile.passes.analysis.geometry.field_access import is_plane_tested, steady_steps
 from timetile.passes.analysis.geometry.limits import checked_geometry
 from timetile.passes.analysis.geometry.outside import computed_boxes, guarding_field
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape
+from timetile.runtime.arithmetic.boxes import box_slices, coordinates
 from timetile.runtime.arithmetic.cells import Array, call, dtype_of
 from timetile.runtime.executors.homes import MarkedCells, PlaneError, make_homes
-from timetile.runtime.executors.numpy_loops import box_slices, cell_function, coordinates
+from timetile.runtime.executors.numpy_loops import cell_function
 from timetile.runtime.executors.plane_images import PlaneImages
 from timetile.runtime.executors.stage_reads import StageReads, frame_of, seen_from
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import SweepOp
-from timetile.lowering.sweep_frames import MANY_LINES, SweepFrame
+from timetile.lowering.sweep_frames import MANY_LINES, SweepFrame, sweeps_of
 from timetile.passes.targets.target import Target
 from timetile.runtime.arithmetic.sweeps import function_of_sweep
 from timetile.runtime.explain.data import SweepSummary
@@ -20,14 +20,8 @@ from timetile.runtime.program.compiled_program import CompiledProgram
 
 def sweep_summaries(program: CompiledProgram) -> Iterator[SweepSummary]:
     """The sweeps along an axis of a program's function, in order. Kernels are assembled."""
-    for number, op in enumerate(each for each in program.function.walk() if is_sweep(each)):
-        assert isinstance(op, SweepOp)
+    for number, op in enumerate(sweeps_of(program.function)):
         yield sweep_summary(op, number, program.kernels.options.target)
-
-
-def is_sweep(op: object) -> bool:
-    """Whether an operation is a sweep along an axis."""
-    return isinstance(op, SweepOp)
 
 
 def sweep_summary(op: SweepOp, number: int, target: Target) -> SweepSummary:

@@ -7,11 +7,10 @@ from xdsl.dialects import gpu
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
-from timetile.dialects.temporal import SweepOp
 from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
 from timetile.lowering.division.expand_division import ExpandDivisionPass
 from timetile.lowering.ptx.module import kernels_of, print_module
-from timetile.lowering.sweep_frames import SweepFrame
+from timetile.lowering.sweep_frames import SweepFrame, sweeps_of
 from timetile.lowering.sweep_kernels import sweep_kernel
 from timetile.passes.targets.target import ARCH_ATTRIBUTE, target_named
 from timetile.runtime.arithmetic.sweeps import function_of_sweep
@@ -50,6 +49,5 @@ def sweep_text(frame: SweepFrame, arch: str) -> str:
 def modules_of_sweeps(root: Operation, arch: str, *, to_hardware: bool) -> list[gpu.ModuleOp]:
     """The kernels of the sweeps inside an operation, of threads or in the form of the hardware."""
     lower = hardware_module if to_hardware else sweep_module
-    sweeps = [op for op in root.walk() if isinstance(op, SweepOp)]
-    made = [lower(SweepFrame.of(op), arch) for op in sweeps]
+    made = [lower(SweepFrame.of(op), arch) for op in sweeps_of(root)]
     return [op.clone() for module in made for op in module.ops if isinstance(op, gpu.ModuleOp)]

@@ -13,7 +13,8 @@ from timetile.dialects.temporal import LoopOp
 from timetile.lowering.cpu.convert_temporal_to_llvm import functions_of
 from timetile.lowering.cpu.host_nests import nest_functions
 from timetile.lowering.cpu.reductions import reduction_functions
-from timetile.lowering.cpu.sweeps import sweep_functions, sweeps_of
+from timetile.lowering.cpu.sweeps import sweep_functions
+from timetile.lowering.sweep_frames import sweeps_of
 from timetile.runtime.cache.keys import key_of, sources_key
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.executors.numpy_loops import Progress

@@ -11,8 +11,8 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from timetile.dialects.temporal import SweepOp
-from timetile.lowering.cpu.sweeps import kinds_of, line_axes, sweep_name
-from timetile.lowering.cpu.updates import fields_of, scalars_of
+from timetile.lowering.arguments import fields_of, scalars_of
+from timetile.lowering.cpu.sweeps import kinds_of, sweep_name
 from timetile.passes.analysis.skews import extent_of
 from timetile.runtime.machine.llvm import Code
 from timetile.runtime.machine.teams import Team
@@ -26,7 +26,7 @@ class SweepCode:
         self.op = op
         self.function = code.function(sweep_name(number), kinds_of(op))
         self.cells = prod(high - low for low, high in zip(op.box.lb, op.box.ub))
-        lines = line_axes(op)
+        lines = op.line_axes
         self.span = extent_of(op.box, lines[0]) if lines else (0, 1)
         """The lines shared by threads: a sweep of one axis is a single line."""
 

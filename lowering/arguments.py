@@ -1,0 +1,17 @@
+"""The arguments of the code of an update or a sweep."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from timetile.dialects.temporal import SweepOp, UpdateOp
+
+
+def fields_of(op: UpdateOp | SweepOp) -> tuple[SSAValue, ...]:
+    """The fields of an update or a sweep, each once: sources, then targets."""
+    return tuple(dict.fromkeys((*op.sources, *op.targets)))
+
+
+def scalars_of(op: UpdateOp | SweepOp) -> tuple[SSAValue, ...]:
+    """The scalars of an update or a sweep, each once."""
+    return tuple(dict.fromkeys(op.scalars))
