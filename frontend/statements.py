@@ -125,9 +125,7 @@ class Statements:
     def known_as(self, read: Read) -> Read:
         """A read by the least number of its new values."""
         name, time, version = read
-        while (name, version) in self.step.aliases:
-            version = self.step.aliases[name, version]
-        return name, time, version
+        return name, time, self.step.known_version(name, version)
 
     def groups(self, body: Sequence[StepStatement | RepeatedBody]) -> list[Group]:
         """

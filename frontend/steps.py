@@ -64,6 +64,12 @@ class Step:
         names = {made.field for made in self.assignments}
         return tuple(name for name in self.fields if name in names)
 
+    def known_version(self, name: str, version: int) -> int:
+        """The least number of the new values of a field that a number stands for."""
+        while (name, version) in self.aliases:
+            version = self.aliases[name, version]
+        return version
+
     def first_read(self, name: str) -> int | None:
         """The number of assignments to a field before the first read of new values."""
         read = [

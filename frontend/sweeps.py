@@ -216,7 +216,8 @@ def check_swept(step: Step, made: Assignment, sweep: Sweep, present: dict[str, i
         if not isinstance(read, Access):
             continue
         is_old = read.time is Time.NEXT and not sweep.is_made_here(read)
-        if is_old and known_version(step, read) != present.get(read.field, 0):
+        known = step.known_version(read.field, read.version)
+        if is_old and known != present.get(read.field, 0):
             raise StencilError(
                 f"the value of {read.field}.next is kept from before a later assignment; keep the "
                 f"value as timetile.temporary({read.field}.next[...]) before that",
@@ -225,14 +226,6 @@ def check_swept(step: Step, made: Assignment, sweep: Sweep, present: dict[str, i
         if is_old and read.field in sweep.versions and any(read.offsets):
             raise StencilError(wrong_place(sweep, read), value.place)
         check_inside(step, read, value.place)
-
-
-def known_version(step: Step, read: Access) -> int:
-    """The least number of the new values that a read is of."""
-    version = read.version
-    while (read.field, version) in step.aliases:
-        version = step.aliases[read.field, version]
-    return version
 
 
 def check_inside(step: Step, read: Access, place: SourcePlace) -> None:
