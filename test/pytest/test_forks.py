@@ -21,13 +21,6 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes canno
 HERE = os.getpid()
 
 
-@pytest.fixture(autouse=True)
-def without_jax(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other tests of the process may have imported JAX, where it is installed."""
-    for name in forks.ALONE:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-
-
 def test_a_copy_sends_its_result():
     work = Forked(lambda: (os.getpid(), b"x" * 3_000_000))
     process, sent = work.result()
