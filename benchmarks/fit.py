@@ -109,7 +109,7 @@ def prepared(row: str, samples: Sequence[Sample]) -> Iterator[Prepared]:
             continue
         setting = Setting.of(schedule)
         try:
-            geometry = Geometry(facts.kernel, facts.needs, setting.layout)
+            geometry = Geometry(facts.kernel, facts.outline, setting.layout)
         except ValueError:
             continue
         yield Prepared(sample, facts, setting, geometry)

@@ -5,6 +5,8 @@ update. Step t of a time loop takes entry t; the cell function takes the number.
 
 from __future__ import annotations
 
+from typing import cast
+
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
@@ -19,7 +21,9 @@ def is_series(value: SSAValue) -> bool:
 def number_type(value: SSAValue) -> Attribute:
     """The type of the number that a cell takes for a scalar or a series."""
     kind = value.type
-    return kind.element_type if isa(kind, MemRefType[Attribute]) else kind
+    if not isinstance(kind, MemRefType):
+        return kind
+    return cast("MemRefType[Attribute]", kind).element_type
 
 
 def verify_series(value: SSAValue) -> None:

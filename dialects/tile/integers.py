@@ -29,4 +29,4 @@ def parse_int_list(parser: AttrParser) -> ArrayAttr[IntAttr]:
 
 def ints(array: ArrayAttr[IntAttr]) -> tuple[int, ...]:
     """The integers of an attribute."""
-    return tuple(x.data for x in array)
+    return tuple([x.data for x in array.data])

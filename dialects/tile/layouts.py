@@ -84,17 +84,17 @@ class LayoutAttr(ParametrizedAttribute):
     @property
     def axis_layouts(self) -> tuple[AxisLayout, ...]:
         """The layouts of the in-plane axes, slowest first."""
-        return tuple(AxisLayout(*ints(axis)) for axis in self.axes)
+        return tuple([AxisLayout(*ints(axis)) for axis in self.axes.data])
 
     @property
     def warps(self) -> int:
         """Warps of a tile in a block."""
-        return prod(axis.warps for axis in self.axis_layouts)
+        return prod([axis.data[2].data for axis in self.axes.data])
 
     @property
     def blocks(self) -> int:
         """Blocks of a tile."""
-        return prod(axis.blocks for axis in self.axis_layouts)
+        return prod([axis.data[3].data for axis in self.axes.data])
 
     @property
     def has_cluster(self) -> bool:

@@ -20,6 +20,9 @@ from timetile.dialects.tile.layouts import LANES, AxisLayout, LayoutAttr
 Decision = StrEnum | bool | int | tuple[int, ...] | None
 """The value of a part of a schedule."""
 
+LAYOUT_PARTS = frozenset({"tile", "cells", "lanes", "warps", "blocks", "pack"})
+"""The parts of a schedule that make its layout."""
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -56,6 +59,13 @@ class Schedule:
         blocks = self.blocks or (1,) * len(self.cells)
         axes = [AxisLayout(*n) for n in zip(self.cells, self.lanes, self.warps, blocks)]
         return LayoutAttr(self.tile, axes, self.pack if self.tile is TileLevel.WARP else 1)
+
+    def but(self, **changes: Decision) -> Schedule:
+        """The schedule with other decisions beside the layout, which is not made again."""
+        other = replace(self, **changes)
+        assert not LAYOUT_PARTS & changes.keys()
+        vars(other)["made_layout"] = self.made_layout
+        return other
 
     def with_layout(self, layout: LayoutAttr) -> Schedule:
         """The schedule with the tile of a layout."""

@@ -5,7 +5,7 @@ collected once.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 
@@ -27,50 +27,21 @@ from timetile.dialects.tile import (
     taps_of,
 )
 from timetile.passes.analysis.block_memory import exchange_reach
-from timetile.passes.analysis.cells.cell_functions import cell_function
-from timetile.passes.analysis.cells.instructions import (
-    approximates,
-    divides,
-    long_constants,
-    operations,
-)
-from timetile.passes.analysis.cells.pressure import live_words, value_words
-from timetile.passes.analysis.cells.sharing import SharedCells
-from timetile.passes.analysis.geometry.extents import Needs
+from timetile.passes.analysis.cells.instructions import long_constants
+from timetile.passes.analysis.cells.pressure import value_words
+from timetile.passes.analysis.geometry.outline import Outline
 from timetile.passes.analysis.geometry.plane_geometry import moved_by
 from timetile.passes.analysis.geometry.tile_shape import TileShape
-from timetile.passes.analysis.queues.held_planes import queues_holding_oldest
-from timetile.passes.analysis.queues.lags import keeps_sums, oldest_age
+from timetile.passes.analysis.queues.lags import keeps_sums
+from timetile.passes.analysis.queues.shared_coefficients import oldest_copy
 from timetile.passes.analysis.queues.storage import (
+    PlanesInRegisters,
     ReadAges,
-    natural_period,
-    queues_in_registers,
     taps_of_cell,
 )
+from timetile.passes.cost.stage_facts import KnownCells, StageFacts, stage_facts
 from timetile.passes.cost.taps import TapFacts, TapSet, span, spans
-
-KnownSharing = dict[Hashable, SharedCells | None]
-"""The work shared by cells, by cell function and taps."""
-
-
-@dataclass(frozen=True)
-class StageFacts:
-    """A computing stage."""
-
-    element: Attribute
-    operations: int
-    """Instructions of a cell on the floating-point pipe."""
-    helpers: int
-    """Instructions of a cell beside the floating-point pipe."""
-    taps: tuple[tuple[SSAValue, TapFacts], ...]
-    """Each tap, with its queue."""
-    sharing: SharedCells | None
-    """None where cells never compute the same."""
-
-    @property
-    def cell_bytes(self) -> int:
-        """Bytes of a cell."""
-        return CELL_BYTES[self.element]
+from timetile.passes.cost.terms import Moves
 
 
 @dataclass(frozen=True)
@@ -138,7 +109,7 @@ class KernelFacts:
     """
 
     kernel: KernelOp
-    needs: Needs
+    outline: Outline
     stages: tuple[StageFacts, ...]
     exchanges: tuple[ExchangeFacts, ...]
     loads: tuple[LoadOp, ...]
@@ -174,6 +145,10 @@ class KernelFacts:
     """Levels with replaced cells outside the bounds, read by neighbours."""
     fixed: tuple[FixedCells, ...]
     """The cells of fields of fewer axes in registers for all stream steps."""
+    moves: dict[tuple[int, ...], Moves] = field(
+        default_factory=dict[tuple[int, ...], Moves], compare=False, repr=False
+    )
+    """What a warp moves in a stream step, by the patch of a thread, as far as asked for."""
 
     @property
     def steps(self) -> int:
@@ -201,6 +176,22 @@ class KernelFacts:
         The exchanges served by a load's asynchronous copies: readers fetch each cell when needed.
         """
         return {facts.exchange.result for facts in self.exchanges if facts.copies}
+
+    @cached_property
+    def own_rings(self) -> tuple[tuple[LoadOp, int], ...]:
+        """The loads whose copies serve no exchange, each with the age of the oldest plane read."""
+        own = (load for load in self.loads if load.result not in self.published)
+        return tuple((load, oldest_copy(self.kernel, load)) for load in own)
+
+    @cached_property
+    def kinds_of_exchanges(self) -> tuple[tuple[ExchangeFacts, int], ...]:
+        """The exchanges without those of copies: one of each kind, and the number of its kind."""
+        kinds: dict[Hashable, list[ExchangeFacts]] = {}
+        for each in self.exchanges:
+            if not each.copies:
+                kind = each.element, each.edges, each.reach, each.whole, each.ages
+                kinds.setdefault(kind, []).append(each)
+        return tuple((alike[0], len(alike)) for alike in kinds.values())
 
     @cached_property
     def spans(self) -> tuple[int, ...]:
@@ -257,74 +248,19 @@ def most_alive(kernel: KernelOp) -> int:
     return max(sum(first[queue] <= now <= last[queue] for queue in first) for now in places)
 
 
-def plane_words(kernel: KernelOp, words: int) -> int:
+def plane_words(kernel: KernelOp, words: int, kept: PlanesInRegisters) -> int:
     """
     32-bit registers of the planes of all queues, for each cell of a thread; `words`: registers of a
     cell.
     """
     if kernel.stream_axis is None:
         return words * most_alive(kernel)
-    return words + sum(
-        queue_bytes(queue) // 4 * oldest_age(queue, kernel.stream_axis)
-        for queue in queues_in_registers(kernel)
-    )
+    return words + sum(queue_bytes(queue) // 4 * age for queue, age in kept.oldest.items())
 
 
 def is_read_beside(queue: SSAValue) -> bool:
     """Whether some stage reads the queue beside its own cell, directly or through an exchange."""
     return bool(exchanges_of(queue)) or any(any(tap.offset) for _, tap in taps_of(queue))
-
-
-def sharing_of(
-    stage: ApplyOp, kernel: KernelOp, module: ModuleOp, known: KnownSharing
-) -> SharedCells | None:
-    """
-    The values shared by the cells of a thread in a stage; None where cells never compute the same.
-    Levels are alike, and `known` has earlier answers.
-    """
-
-    def place(offset: tuple[int, ...]) -> tuple[int, ...]:
-        return kernel.along_stream(offset), *kernel.in_plane(offset)
-
-    function = cell_function(module, stage)
-    taps = [(tap.operand, place(tap.offset)) for tap in stage.tap_list]
-    key = (stage.cell, tuple(taps))
-    if key in known:
-        return known[key]
-    cells, around = SharedCells(function, taps), 1 + len(kernel.plane_axes)
-    alone, together = cells.work((1,) * around), cells.work((2,) * around)
-    known[key] = cells if together[0] < 2**around * alone[0] else None
-    return known[key]
-
-
-def stage_facts(
-    stage: ApplyOp, kernel: KernelOp, module: ModuleOp, known: KnownSharing
-) -> StageFacts:
-    """The facts of a computing stage."""
-    taps: list[tuple[SSAValue, TapFacts]] = []
-    for tap in stage.tap_list:
-        queue = stage.queue_of(tap)
-        age, exchange = stage.age(tap), queue.owner
-        if isinstance(exchange, LoadOp) and exchange.is_read_at_use:
-            continue
-        shared = isinstance(exchange, ExchangeOp) and exchange.what.data is not Published.EDGES
-        if isinstance(exchange, ExchangeOp) and not shared:
-            queue, age = exchange.queue, age + exchange.delay.data + exchange.hold
-        taps.append((queue, TapFacts(age, kernel.in_plane(tap.offset), shared)))
-    element = queue_type(stage.res[0]).element
-    sharing = sharing_of(stage, kernel, module, known)
-    pipe, helpers = operations(module, stage)
-    return StageFacts(element, pipe, helpers + reads_at_use(stage), tuple(taps), sharing)
-
-
-def reads_at_use(stage: ApplyOp) -> int:
-    """
-    Loads of a cell from memory in every stream step: taps of fields of fewer axes with the
-    streaming axis among them.
-    """
-    loads = [stage.queue_of(tap).owner for tap in stage.tap_list]
-    stream = stage.kernel.stream_axis
-    return sum(isinstance(o, LoadOp) and o.axes is not None and stream in o.axes for o in loads)
 
 
 def fixed_cells(load: LoadOp, kernel: KernelOp) -> FixedCells:
@@ -360,22 +296,23 @@ def taps_by_queue(stages: Sequence[StageFacts]) -> tuple[tuple[SSAValue, TapSet]
     return tuple((queue, frozenset(found)) for queue, found in taps.items())
 
 
-def facts_of(kernel: KernelOp, module: ModuleOp, known: KnownSharing | None = None) -> KernelFacts:
+def facts_of(kernel: KernelOp, module: ModuleOp, known: KnownCells | None = None) -> KernelFacts:
     """
-    The facts of a kernel, with cell functions in the module. `known`: the sharing of cells found so
+    The facts of a kernel, with cell functions in the module. `known`: the facts of cells found so
     far in kernels of the same cell functions.
     """
     applies = [stage for stage in kernel.stages if isinstance(stage, ApplyOp)]
     loads = [stage for stage in kernel.stages if isinstance(stage, LoadOp)]
     exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
-    known = {} if known is None else known
+    known = KnownCells() if known is None else known
     stages = tuple(stage_facts(stage, kernel, module, known) for stage in applies)
     words = max(queue_bytes(queue) // 4 for stage in kernel.stages for queue in stage.results)
+    kept = PlanesInRegisters.of(kernel)
     scalars = dict.fromkeys(scalar for stage in applies for scalar in stage.scalars)
     replaced = (stage for stage in applies if stage.replaces_cells)
     return KernelFacts(
         kernel=kernel,
-        needs=Needs.of(kernel),
+        outline=Outline(kernel),
         stages=stages,
         exchanges=tuple(exchange_facts(kernel, each) for each in exchanges),
         loads=tuple(s for s in loads if s.data is not None and s.axes is None),
@@ -383,16 +320,16 @@ def facts_of(kernel: KernelOp, module: ModuleOp, known: KnownSharing | None = No
         stored=tuple(stage.field for stage in kernel.stages if isinstance(stage, StoreOp)),
         tapped=taps_by_queue(stages),
         words=words,
-        words_per_cell=plane_words(kernel, words),
+        words_per_cell=plane_words(kernel, words, kept),
         cell_taps=taps_of_cell(kernel),
-        natural_period=natural_period(kernel),
-        holds_oldest=bool(queues_holding_oldest(kernel, queues_in_registers(kernel))),
+        natural_period=kept.period,
+        holds_oldest=bool(kept.held),
         long_constants=long_constants(module, applies),
-        live_words=max((live_words(cell_function(module, s)) for s in applies), default=0),
+        live_words=max((stage.cell.live_words for stage in stages), default=0),
         scalar_words=sum(map(value_words, scalars)),
         boxed=sum(stage.box is not None for stage in applies),
-        dividing=sum(divides(module, stage) for stage in applies),
-        approximates=any(approximates(module, stage) for stage in applies),
+        dividing=sum(stage.cell.divides for stage in stages),
+        approximates=any(stage.cell.approximates for stage in stages),
         sums_early=keeps_sums(kernel),
         replaced_levels=sum(any(map(is_read_beside, stage.res)) for stage in replaced),
     )

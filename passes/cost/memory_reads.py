@@ -88,7 +88,7 @@ def pipe_cycles(kernel: KernelOp, module: ModuleOp, target: Target) -> StepCycle
     pipe, issued = 0.0, float(len(kernel.stages))
     for stage in kernel.stages:
         if isinstance(stage, ApplyOp):
-            work, beside = operations(module, stage)
+            work, beside = operations(cell_function(module, stage))
             size = CELL_BYTES[queue_type(stage.res[0]).element]
             pipe += work * LANES / target.isa.fma_per_cycle[size]
             issued += work + beside

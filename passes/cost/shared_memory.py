@@ -11,7 +11,6 @@ from timetile.passes.analysis.geometry.shared_layout import (
     StagedRows,
     slice_bytes,
 )
-from timetile.passes.analysis.queues.shared_coefficients import oldest_copy
 from timetile.passes.analysis.queues.storage import copies_slots, exchanged_slots, fixed_slots
 from timetile.passes.cost.facts import ExchangeFacts, KernelFacts, queue_bytes
 from timetile.passes.cost.setting import Setting
@@ -63,17 +62,16 @@ def shared_bytes(facts: KernelFacts, setting: Setting, geometry: Geometry, ahead
     dealt = [field for field in facts.stored if geometry.deals_rows(field)]
     total += sum(slice_bytes(rows, register_bytes(field)) for field in dealt)
     if ahead and facts.shape.streams:
-        own = [load for load in facts.loads if load.result not in facts.published]
-        oldest = [oldest_copy(facts.kernel, load) for load in own]
-        rings = [PrefetchLayout.of(setting.layout, ahead, age).cells for age in oldest]
-        total += sum(slice_bytes(ring, queue_bytes(x.result)) for ring, x in zip(rings, own))
+        for load, oldest in facts.own_rings:
+            ring = PrefetchLayout.of(setting.layout, ahead, oldest).cells
+            total += slice_bytes(ring, queue_bytes(load.result))
     for exchange in facts.exchanges:
         if exchange.copies:
             cells = padded_plane_cells(exchange, setting)
             slots = slots_of_copies(exchange, setting, ahead)
             total += slice_bytes(slots * cells, exchange.cell_bytes)
-    exchanged = [
-        exchange_bytes(each, setting, facts) for each in facts.exchanges if not each.copies
-    ]
+    exchanged: list[int] = []
+    for exchange, count in facts.kinds_of_exchanges:
+        exchanged += [exchange_bytes(exchange, setting, facts)] * count
     # The exchanges of a resident tile alternate between two slices.
     return total + (sum(exchanged) if facts.shape.streams else sum(sorted(exchanged)[-2:]))

@@ -4,16 +4,15 @@ multiprocessor.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from timetile.dialects.tile import Guards, LoadOp, queue_type
 from timetile.passes.analysis.geometry.plane_geometry import vector_cells
 from timetile.passes.analysis.geometry.residency import Residency
 from timetile.passes.analysis.queues.shared_coefficients import lives_in_copies
-from timetile.passes.cost.facts import KernelFacts, StageFacts, field_bytes, queue_bytes
+from timetile.passes.cost.facts import KernelFacts, field_bytes, queue_bytes
 from timetile.passes.cost.setting import Setting
+from timetile.passes.cost.stage_facts import StageFacts
 from timetile.passes.cost.taps import neighbours, wavefronts
-from timetile.passes.cost.terms import StepCycles
+from timetile.passes.cost.terms import Moves, StepCycles
 from timetile.passes.cost.turn import period_of
 from timetile.passes.cost.waiting import is_resident_in_a_block, waiting_seconds
 from timetile.passes.targets.hardware import LANES, SCHEDULERS, VECTOR_BYTES
@@ -21,20 +20,6 @@ from timetile.passes.targets.target import Target
 
 ADDRESS_OF_A_SLOT = 3
 """Instructions for the slot of an older plane in a ring of copies: add, mask, scale."""
-
-
-class Moves(NamedTuple):
-    """
-    The costs of moving cells between threads, registers and memory, for a warp in a stream step.
-    """
-
-    instructions: float
-    shared: float
-    """Cycles of the shared-memory pipe."""
-
-    def and_also(self, other: Moves) -> Moves:
-        """Both together."""
-        return Moves(self.instructions + other.instructions, self.shared + other.shared)
 
 
 def stage_work(stage: StageFacts, setting: Setting) -> tuple[float, float]:
@@ -92,14 +77,25 @@ def loads_and_edges(facts: KernelFacts, setting: Setting) -> Moves:
     return moves
 
 
+def moved_cells(facts: KernelFacts, setting: Setting) -> Moves:
+    """
+    Fetches, copies and edges of a step. Settings of one patch move equal cells: found once for a
+    patch.
+    """
+    known = facts.moves.get(setting.patch)
+    if known is None:
+        known = fetches(facts, setting).and_also(loads_and_edges(facts, setting))
+        facts.moves[setting.patch] = known
+    return known
+
+
 def moves_of_step(facts: KernelFacts, setting: Setting, target: Target) -> Moves:
     """
     All instructions of a step beside the computing of cells, and the cycles of the shared-memory
     pipe.
     """
     computing, cells = target.parameters.computing, setting.thread_cells
-    fixed = Moves(float(computing.fixed_instructions), 0.0)
-    moves = fixed.and_also(fetches(facts, setting)).and_also(loads_and_edges(facts, setting))
+    moves = Moves(float(computing.fixed_instructions), 0.0).and_also(moved_cells(facts, setting))
     more = sum(cells * field_bytes(field) / VECTOR_BYTES for field in facts.stored)
     if facts.long_constants > computing.constants_at_hand and not facts.shape.has_rows:
         more += 2 * facts.long_constants

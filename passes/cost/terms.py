@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class Limit(StrEnum):
@@ -16,6 +17,20 @@ class Limit(StrEnum):
     PIPE = "pipe"
     ISSUE = "issue"
     SHARED = "shared"
+
+
+class Moves(NamedTuple):
+    """
+    The costs of moving cells between threads, registers and memory, for a warp in a stream step.
+    """
+
+    instructions: float
+    shared: float
+    """Cycles of the shared-memory pipe."""
+
+    def and_also(self, other: Moves) -> Moves:
+        """Both together."""
+        return Moves(self.instructions + other.instructions, self.shared + other.shared)
 
 
 @dataclass(frozen=True)

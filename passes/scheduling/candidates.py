@@ -165,7 +165,7 @@ def in_short_turns(trial: Trial) -> Trial:
     """
     if period_of(trial.facts, trial.setting) == 1 or trial.shape is TileShape.STRIP:
         return trial
-    short = trial.with_schedule(replace(trial.schedule, period=1))
+    short = trial.with_schedule(trial.schedule.but(period=1))
     return short if slots_of_step(short) < WORTH_MOVING * slots_of_step(trial) else trial
 
 
@@ -193,10 +193,10 @@ def with_guards(trial: Trial, geometry: Geometry, ahead: int) -> tuple[Trial, Co
         made = trial.with_schedule(guards)
         return made, launch_cost(made.facts, made.setting, geometry, made.target, ahead)
 
-    on_all = replace(trial.schedule, guards=Guards.ALL)
+    on_all = trial.schedule.but(guards=Guards.ALL)
     if trial.setting.has_messages:
         return asked(on_all)
-    rim, rim_cost = asked(replace(trial.schedule, guards=Guards.RIM))
+    rim, rim_cost = asked(trial.schedule.but(guards=Guards.RIM))
     alike = has_copies(geometry, Guards.ALL) == has_copies(geometry, Guards.RIM)
     # If registers are scarce, the guarded copy spills: only tiles on the rim should run the copy.
     scarce = rim_cost.registers > trial.room(trial.target.parameters.spare.tight)
@@ -217,11 +217,16 @@ class Trials:
         """The most quotients and roots of a cell of an update."""
         self.long: list[Candidate] = []
         """Candidates left out as their code is long."""
+        self.fitting: dict[tuple[Schedule, int], Candidate] = {}
+        """The candidates found so far, by schedule and depth."""
 
     def spilling(self) -> Trials:
-        """Trials of the loop that may spill, with the kernels built so far."""
+        """
+        Trials of the loop that may spill, with the kernels and the candidates found so far: a
+        candidate that fits is the same where spills are allowed.
+        """
         trials = Trials(self.loop, self.kernels.module, self.target, may_spill=True)
-        trials.kernels = self.kernels
+        trials.kernels, trials.fitting = self.kernels, dict(self.fitting)
         return trials
 
     def trial(self, schedule: Schedule, depth: int) -> Trial | None:
@@ -252,10 +257,12 @@ class Trials:
                     continue
                 if most is not None and tried > most:
                     break
-                candidate = self.attempt(schedule, tried)
+                key = schedule, tried
+                candidate = self.fitting.get(key) or self.attempt(schedule, tried)
                 if isinstance(candidate, Reason):
                     rejected.append(Rejection(schedule, tried, candidate))
                     break
+                self.fitting[key] = candidate
                 found.append(candidate)
         found.sort(key=lambda candidate: (-candidate.worth, candidate.cost.registers))
         return Comparison(found, rejected)
@@ -287,7 +294,7 @@ class Trials:
         if (reason := is_short_of_addresses(trial)) is not None:
             return reason
         if trial.is_scarce:
-            trial = trial.with_schedule(replace(trial.schedule, columns_alone=True))
+            trial = trial.with_schedule(trial.schedule.but(columns_alone=True))
         return self.finished(trial, geometry, ahead)
 
     def attempt_parts(self, schedule: Schedule) -> Candidate | Reason:

@@ -31,7 +31,7 @@ class Trial:
 
     def with_schedule(self, schedule: Schedule) -> Trial:
         """The trial of another schedule of the kernel's form."""
-        return replace(self, schedule=schedule)
+        return self if schedule == self.schedule else replace(self, schedule=schedule)
 
     @property
     def shape(self) -> TileShape:
@@ -74,7 +74,7 @@ class Trial:
     def geometry(self) -> Geometry | None:
         """The geometry of the kernel; None if the overlap is as wide as the tile."""
         try:
-            return Geometry(self.facts.kernel, self.facts.needs, self.setting.layout)
+            return Geometry(self.facts.kernel, self.facts.outline, self.setting.layout)
         except ValueError:
             return None
 

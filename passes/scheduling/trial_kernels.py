@@ -14,7 +14,8 @@ from timetile.passes.analysis.cells.cell_functions import cell_functions
 from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.analysis.queues.lags import assign_lags
-from timetile.passes.cost.facts import KernelFacts, KnownSharing, facts_of
+from timetile.passes.cost.facts import KernelFacts, facts_of
+from timetile.passes.cost.stage_facts import KnownCells
 from timetile.passes.scheduling.kernel_forms import KernelForm
 from timetile.passes.scheduling.schedule_space import radii_of_step, shuffles_several_planes
 from timetile.passes.tiling.device_tiling import KernelBuilder, default_stream
@@ -34,8 +35,8 @@ class TrialKernels:
         """Largest distance, in cells, of a read of one step along each axis."""
         self.several_planes = shuffles_several_planes(loop)
         self.known: dict[KernelForm, KernelFacts | None] = {}
-        self.sharing: KnownSharing = {}
-        """The sharing of whole cells, equal at all depths."""
+        self.cells = KnownCells()
+        """The facts of whole cells, equal at all depths."""
 
     def stream(self, *, resident: bool) -> int | None:
         """The streaming axis of resident or of other tiles; None without a stream."""
@@ -73,4 +74,4 @@ class TrialKernels:
         publish(kernel, None, int(form.copies))
         delay_exchanges(kernel, max(form.delay, form.every), always=form.split)
         # Parts of sums are functions of the scratch module only.
-        return facts_of(kernel, scratch, self.sharing if form.sums is Form.NONE else None)
+        return facts_of(kernel, scratch, self.cells if form.sums is Form.NONE else None)

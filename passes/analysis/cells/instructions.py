@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from xdsl.dialects import arith
 from xdsl.dialects import math as xmath
 from xdsl.dialects.builtin import FloatAttr, ModuleOp, f64
-from xdsl.dialects.func import ReturnOp
+from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Operation, SSAValue
 
@@ -99,9 +99,9 @@ def instructions(op: Operation) -> tuple[int, int]:
     return pipe, beside
 
 
-def operations(module: ModuleOp, apply: ApplyOp) -> tuple[int, int]:
-    """Instructions of one cell of a stage: on the floating-point pipe, and beside the pipe."""
-    counts = [instructions(op) for op in cell_function(module, apply).body.block.ops]
+def operations(function: FuncOp) -> tuple[int, int]:
+    """Instructions of a cell function: on the floating-point pipe, and beside the pipe."""
+    counts = [instructions(op) for op in function.body.block.ops]
     return sum(pipe for pipe, _ in counts), sum(beside for _, beside in counts)
 
 
@@ -115,17 +115,13 @@ def quotients(module: ModuleOp, op: UpdateOp | ApplyOp) -> int:
     return sum(map(is_dividing, cell_function(module, op).body.block.ops))
 
 
-def approximates(module: ModuleOp, apply: ApplyOp) -> bool:
-    """Whether a stage has quotients or roots with permission to be approximate."""
-    return any(map(is_approximate, cell_function(module, apply).body.block.ops))
-
-
 def long_constants(module: ModuleOp, stages: Iterable[ApplyOp]) -> int:
     """
     The number of different FP64 constants in some stages with more digits than an instruction has
     room for.
     """
-    ops = (op for stage in stages for op in cell_function(module, stage).body.block.ops)
+    cells = {stage.cell: stage for stage in stages}.values()
+    ops = (op for stage in cells for op in cell_function(module, stage).body.block.ops)
     found = {
         struct.pack("<d", op.value.value.data)
         for op in ops

@@ -11,17 +11,13 @@ from functools import cached_property
 
 from xdsl.ir import SSAValue
 
-from timetile.dialects.boxes import CellBox
 from timetile.dialects.tile import (
     ApplyOp,
-    LoadOp,
-    StoreOp,
     VariantAttr,
     queue_lag,
 )
 from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.analysis.geometry.plane_geometry import PlaneGeometry
-from timetile.passes.analysis.geometry.unrolling import unrolled_steps
 from timetile.passes.analysis.placed import variants_of
 
 SHARING_MULTIPROCESSORS = 2
@@ -40,25 +36,18 @@ def whole_blocks(tiles: int, pack: int) -> int:
 class Geometry(PlaneGeometry):
     """The geometry of a kernel with a layout."""
 
-    @cached_property
+    @property
     def stored_planes(self) -> range:
         """The planes of the kernel's bounds. Without a stream the tile is plane 0."""
-        stream = self.kernel.stream_axis
-        return range(1) if stream is None else range(self.lower[stream], self.upper[stream])
+        return self.outline.stored_planes
 
-    @cached_property
+    @property
     def cut_planes(self) -> range:
         """
         The planes that are cut into chunks: those of the stores' boxes, or of the bounds where some
         store has no box.
         """
-        stream = self.kernel.stream_axis
-        boxes = [stage.box for stage in self.kernel.stages if isinstance(stage, StoreOp)]
-        known = [CellBox.of(box) for box in boxes if box is not None]
-        if stream is None or len(known) < len(boxes):
-            return self.stored_planes
-        low, high = min(b.lower[stream] for b in known), max(b.upper[stream] for b in known)
-        return range(low, high)
+        return self.outline.cut_planes
 
     @cached_property
     def planes(self) -> int:
@@ -71,20 +60,18 @@ class Geometry(PlaneGeometry):
         Steps between the arrival of a plane and the last store of the plane: the largest lag of a
         store.
         """
-        return max(stage.lag for stage in self.kernel.stages if isinstance(stage, StoreOp))
+        return self.outline.drain
 
     @cached_property
     def fill(self) -> int:
         """Steps run by a chunk before its first plane arrives."""
-        if self.kernel.stream_axis is None:
-            return 0
-        return max(map(self.lead, self.extents), default=0)
+        return self.outline.fill
 
     def lead(self, queue: SSAValue) -> int:
         """
         Steps, before the arrival of a chunk's first plane, of the first plane needed of a queue.
         """
-        return self.kernel.along_stream(self.extents[queue].low) - queue_lag(queue)
+        return self.outline.lead(queue)
 
     @cached_property
     def largest_lag(self) -> int:
@@ -105,15 +92,15 @@ class Geometry(PlaneGeometry):
             return frozenset()
         return frozenset(tuple(e)[stream] + lag for box, lag in boxes for e in (box.lb, box.ub))
 
-    @cached_property
+    @property
     def ahead(self) -> int:
         """The most planes by which a load is fetched early."""
-        return max((s.planes_ahead for s in self.kernel.stages if isinstance(s, LoadOp)), default=0)
+        return self.outline.ahead
 
     @cached_property
     def period(self) -> int:
         """Stream steps of one turn of the unrolled loop."""
-        return unrolled_steps(self.kernel)
+        return self.outline.period
 
     def steps(self, planes: int) -> int:
         """Stream steps of a chunk."""

@@ -22,11 +22,12 @@ def makespan(kinds: Sequence[tuple[int, float]], slots: int) -> float:
     """
     free: Free = [(slots, 0.0)]
     end = 0.0
-    for count, cost in kinds:
-        if count:
-            time = done(free, count, cost)
-            free, end = after(free, count, cost, time), max(end, time)
-    return end
+    *others, last = [(count, cost) for count, cost in kinds if count] or [(0, 0.0)]
+    for count, cost in others:
+        time = done(free, count, cost)
+        free, end = after(free, count, cost, time), max(end, time)
+    count, cost = last
+    return max(end, done(free, count, cost)) if count else end
 
 
 def tiles_by(time: float, start: float, cost: float) -> int:

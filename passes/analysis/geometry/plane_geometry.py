@@ -19,28 +19,21 @@ from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal.boundary import Kind
 from timetile.dialects.tile import (
-    ApplyOp,
     AxisLayout,
     ExchangeOp,
     KernelOp,
     LayoutAttr,
-    LoadOp,
-    StoreOp,
-    queue_type,
 )
 from timetile.passes.analysis.geometry.axis_tiling import AxisTiling, ceil_div, tiles_beyond_first
-from timetile.passes.analysis.geometry.extents import Needs, served_by_copies
 from timetile.passes.analysis.geometry.field_shapes import FieldShape
 from timetile.passes.analysis.geometry.memory_taps import (
     slab_of,
     taps_stay_inside,
     untested_cells,
 )
+from timetile.passes.analysis.geometry.outline import Outline, widest_access
 from timetile.passes.analysis.placed import layout_of
-from timetile.passes.targets.hardware import SECTOR_BYTES, VECTOR_BYTES
-
-MOST_CELLS = 4
-"""Registers of one access to memory."""
+from timetile.passes.targets.hardware import SECTOR_BYTES
 
 Row = tuple[int, ...]
 """
@@ -59,11 +52,6 @@ def vector_cells(cells: int, element: Attribute) -> int:
     return gcd(cells, widest_access(element))
 
 
-def widest_access(element: Attribute) -> int:
-    """The most cells of one access: 16 bytes, and four registers."""
-    return min(VECTOR_BYTES // CELL_BYTES[element], MOST_CELLS)
-
-
 def is_word(stored: SSAValue) -> bool:
     """Whether a cell of a field is one 32-bit register: a select takes one instruction."""
     return CELL_BYTES[element_type(stored)] == 4
@@ -80,22 +68,24 @@ class PlaneGeometry:
     """The geometry of the planes of a kernel with a layout."""
 
     def __init__(
-        self, kernel: KernelOp, known: Needs | None = None, layout: LayoutAttr | None = None
+        self, kernel: KernelOp, known: Outline | None = None, layout: LayoutAttr | None = None
     ):
         """
-        Compute the geometry. `known`: the kernel's needs, if computed before, as needs do not
+        Compute the geometry. `known`: the kernel's outline, if made before, as the outline does not
         depend on the layout. `layout`: a layout in place of the kernel's own. Raises ValueError if
         the overlap leaves no cell of a tile, and CompileError without a layout.
         """
         chosen = layout or layout_of(kernel)
         self.kernel, self.layout = kernel, chosen
+        self.layouts = chosen.axis_layouts
         self.bounds: StencilBoundsAttr = kernel.bounds
-        self.lower, self.upper = tuple(kernel.bounds.lb), tuple(kernel.bounds.ub)
-        needs = Needs.of(kernel) if known is None else known
+        self.outline = outline = Outline(kernel) if known is None else known
+        self.lower, self.upper = outline.lower, outline.upper
+        needs = outline.needs
         self.extents, self.overlap, self.outside = needs.around, needs.overlap, needs.outside
         self.axes = tuple(
             self.tile_axis(axis, layout, pad)
-            for axis, layout, pad in zip(kernel.plane_axes, chosen.axis_layouts, self.margins)
+            for axis, layout, pad in zip(outline.plane_axes, self.layouts, self.margins)
         )
 
     @cached_property
@@ -109,24 +99,20 @@ class PlaneGeometry:
         cells = range(self.axes[-1].layout.cells)
         return [(*row, cell) for row in self.thread_rows for cell in cells]
 
-    @cached_property
+    @property
     def reads_halos(self) -> bool:
         """Cells outside the bounds are read from other buffers than the data inside."""
-        loads = [stage for stage in self.kernel.stages if isinstance(stage, LoadOp)]
-        data = {load.data for load in loads}
-        return any(load.halo is not None and load.halo not in data for load in loads)
+        return self.outline.reads_halos
 
-    @cached_property
+    @property
     def replaces_cells(self) -> bool:
         """Whether cells outside the bounds are replaced, by cells of older levels or of memory."""
-        return self.reads_halos or any(
-            isinstance(stage, ApplyOp) and stage.replaces_cells for stage in self.kernel.stages
-        )
+        return self.outline.replaces_cells
 
-    @cached_property
+    @property
     def continues_in_plane(self) -> bool:
         """Whether fields go on outside the bounds along an in-plane axis."""
-        return bool(set(self.kernel.plane_axes) & set(self.kernel.continued_axes))
+        return self.outline.continues_in_plane
 
     def cuts_threads(self, number: int) -> bool:
         """
@@ -139,22 +125,17 @@ class PlaneGeometry:
         places = {tiling.useful * tile for tile in range(tiling.count)} | {high - low}
         return any((low - tiling.origin - place) % cells for place in places)
 
-    @cached_property
+    @property
     def copies(self) -> list[ExchangeOp]:
         """The exchanges served by a load's asynchronous copies."""
-        return served_by_copies(self.kernel)
+        return self.outline.copies
 
-    @cached_property
+    @property
     def pads(self) -> tuple[int, ...]:
         """
         Cells around the tile brought by asynchronous copies, on both sides of each in-plane axis.
         """
-        widest = [0] * len(self.kernel.plane_axes)
-        for exchange in self.copies:
-            widest = [max(a, b) for a, b in zip(widest, exchange.edges)]
-            element = queue_type(exchange.result).element
-            widest[-1] = max(widest[-1], self.padded(element, exchange.edges[-1]))
-        return tuple(widest)
+        return self.outline.pads
 
     @cached_property
     def margins(self) -> tuple[int, ...]:
@@ -163,23 +144,13 @@ class PlaneGeometry:
         cells of asynchronous copies, and in tiles of several blocks the edges of neighbouring
         blocks.
         """
-        widest = list(self.pads)
-        exchanges = [stage for stage in self.kernel.stages if isinstance(stage, ExchangeOp)]
-        for k, axis in enumerate(self.layout.axis_layouts):
-            if axis.blocks > 1:
-                widest[k] = max([widest[k], *(exchange.edges[k] for exchange in exchanges)])
-        return tuple(widest)
+        sides = zip(self.layouts, self.pads, self.outline.edges)
+        return tuple(max(pad, edge) if axis.blocks > 1 else pad for axis, pad, edge in sides)
 
-    @staticmethod
-    def padded(element: Attribute, reach: int) -> int:
-        """Cells beside a row, in whole vectors, around the nearest `reach` cells."""
-        vector = widest_access(element)
-        return ceil_div(reach, vector) * vector
-
-    @cached_property
+    @property
     def stored_fields(self) -> list[SSAValue]:
         """The fields stored by the kernel."""
-        return [stage.field for stage in self.kernel.stages if isinstance(stage, StoreOp)]
+        return self.outline.stored_fields
 
     @cached_property
     def vector(self) -> int:
@@ -188,12 +159,10 @@ class PlaneGeometry:
         a multiple of 16 bytes, as a single row does. 1 if rows start elsewhere, or if the stream
         runs along the rows.
         """
-        if self.kernel.plane_axes[-1] != self.kernel.rank - 1:
+        if self.outline.plane_axes[-1] != len(self.lower) - 1:
             return 1
-        width = vector_cells(
-            self.layout.axis_layouts[-1].cells, element_type(self.stored_fields[0])
-        )
-        rows = FieldShape.of(self.stored_fields[0]).sizes
+        width = vector_cells(self.layouts[-1].cells, self.outline.stored_type)
+        rows = self.outline.stored_shape.sizes
         return width if len(rows) == 1 else gcd(width, rows[-1])
 
     @property
@@ -202,12 +171,12 @@ class PlaneGeometry:
         Whether accesses are narrower than 16 bytes, because rows of the stored field start
         unaligned, or a lane has too few cells.
         """
-        return self.vector < widest_access(element_type(self.stored_fields[0]))
+        return self.vector < widest_access(self.outline.stored_type)
 
     @cached_property
     def sector(self) -> int:
         """Cells of the stored field in one sector of memory."""
-        return SECTOR_BYTES // CELL_BYTES[element_type(self.stored_fields[0])]
+        return SECTOR_BYTES // CELL_BYTES[self.outline.stored_type]
 
     def tile_axis(self, axis: int, layout: AxisLayout, pad: int) -> AxisTiling:
         """
@@ -216,9 +185,9 @@ class PlaneGeometry:
         cells to save a tile; for 8-byte cells, 1 tile in `TILES_FOR_ONE` at least, as a cell then
         takes an access alone. Threads read `pad` cells around a tile.
         """
-        inner = axis == self.kernel.rank - 1
+        inner = axis == len(self.lower) - 1
         unit = self.vector if inner else 1
-        start = FieldShape.of(self.stored_fields[0]).lower[axis]
+        start = self.outline.stored_shape.lower[axis]
         low, high = ceil_div(self.overlap.low[axis], unit) * unit, self.overlap.high[axis]
         useful = (layout.extent - low - high) // unit * unit
         first = self.lower[axis] - self.outside.low[axis]

@@ -10,7 +10,7 @@ writes the sum, FP64, has 593 instructions for two rows of 8 levels, and 729 for
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp
@@ -19,7 +19,6 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.traits import SymbolTable
 
 from timetile.dialects.tile import ApplyOp, KernelOp
-from timetile.passes.analysis.queues.lags import oldest_age
 
 TappedPlanes: TypeAlias = list[tuple[SSAValue, int]]
 """The queue and the age of the plane of every tap of a stage, in the order of its cell function."""
@@ -31,17 +30,20 @@ def tapped_planes(stage: ApplyOp) -> TappedPlanes:
     return [(queues[tap.operand], stage.age(tap)) for tap in stage.tap_list]
 
 
-def made_from_newest(readers: dict[SSAValue, list[ApplyOp]], queue: SSAValue) -> set[SSAValue]:
+def made_from_newest(
+    readers: dict[SSAValue, list[tuple[int, ApplyOp]]], queue: SSAValue, end: int
+) -> set[SSAValue]:
     """
-    The queues with a newest plane that depends on the newest plane of a queue, itself too.
-    `readers`: the stages that tap the newest plane of each queue.
+    The queues with a newest plane that depends on the newest plane of a queue, itself too, as far
+    as made before the stage of number `end`. `readers`: the stages that tap the newest plane of
+    each queue, with their numbers.
     """
     found, new = {queue}, [queue]
     while new:
-        for stage in readers.get(new.pop(), ()):
-            if stage.res[0] not in found:
-                found.update(stage.res)
-                new.extend(stage.res)
+        for number, stage in readers.get(new.pop(), ()):
+            if number < end and stage.results[0] not in found:
+                found.update(stage.results)
+                new.extend(stage.results)
     return found
 
 
@@ -56,32 +58,29 @@ def dependent_operations(function: FuncOp, late: set[SSAValue]) -> set[Operation
     return found
 
 
-def queues_holding_oldest(kernel: KernelOp, queues: Iterable[SSAValue]) -> set[SSAValue]:
+def queues_holding_oldest(kernel: KernelOp, oldest: Mapping[SSAValue, int]) -> set[SSAValue]:
     """
     The queues, of some of a kernel, with a reader that combines the oldest plane with a value made
-    from the newest plane.
+    from the newest plane. `oldest`: the age of the oldest plane of each of the queues.
     """
-    module, stream = kernel.parent_op(), kernel.stream_axis
+    module = kernel.parent_op()
     if not isinstance(module, ModuleOp):
         return set()
     taps = {stage: tapped_planes(stage) for stage in kernel.stages if isinstance(stage, ApplyOp)}
-    of_queue: dict[SSAValue, dict[ApplyOp, None]] = {}
-    of_newest: dict[SSAValue, list[ApplyOp]] = {}
-    for stage, planes in taps.items():
-        for queue, _ in dict.fromkeys(planes):
-            of_queue.setdefault(queue, {})[stage] = None
-        for queue in dict.fromkeys(queue for queue, age in planes if age == 0):
-            of_newest.setdefault(queue, []).append(stage)
+    of_queue: dict[SSAValue, dict[ApplyOp, int]] = {}
+    of_newest: dict[SSAValue, list[tuple[int, ApplyOp]]] = {}
+    for number, (stage, planes) in enumerate(taps.items()):
+        for queue, age in dict.fromkeys(planes):
+            of_queue.setdefault(queue, {})[stage] = number
+            if age == 0:
+                of_newest.setdefault(queue, []).append((number, stage))
     found: set[SSAValue] = set()
-    for queue in queues:
-        oldest = oldest_age(queue, stream)
-        if oldest == 0:
+    for queue, age in oldest.items():
+        readers = of_queue.get(queue)
+        if age == 0 or readers is None:
             continue
-        newest = made_from_newest(of_newest, queue)
-        if any(
-            meets_newest(module, stage, taps[stage], (queue, oldest), newest)
-            for stage in of_queue.get(queue, ())
-        ):
+        newest = made_from_newest(of_newest, queue, max(readers.values()))
+        if any(meets_newest(module, stage, taps[stage], (queue, age), newest) for stage in readers):
             found.add(queue)
     return found
 

@@ -128,7 +128,15 @@ def oldest_age(queue: SSAValue, stream: int | None) -> int:
                 behind = stage.lag - queue_type(queue).lag.data
                 oldest = max(oldest, behind + oldest_age(stage.result, stream))
         elif isinstance(stage, ApplyOp | StoreOp):
-            for value, offset in reads(stage, stream):
-                if value is queue:
-                    oldest = max(oldest, stage.lag - queue_type(queue).lag.data - offset)
+            least = min(offsets_of_operand(stage, use.index, stream))
+            oldest = max(oldest, stage.lag - queue_type(queue).lag.data - least)
     return oldest
+
+
+def offsets_of_operand(stage: ApplyOp | StoreOp, index: int, stream: int | None) -> list[int]:
+    """The offsets along the streaming axis, in planes, of the reads of a queue among operands."""
+    if stream is None or isinstance(stage, StoreOp):
+        return [0]
+    taps = (tap for tap in stage.tap_list if tap.operand == index)
+    # Operands without taps are read by `else`, at the own cell.
+    return [offset for tap in taps for offset in distances(stage, tap, stream)] or [0]

@@ -58,17 +58,37 @@ def queues_in_registers(kernel: KernelOp) -> list[SSAValue]:
     return [queue for queue in kept_queues(kernel) if not lives_in_copies(queue)]
 
 
+@dataclass(frozen=True)
+class PlanesInRegisters:
+    """The planes that a kernel keeps in registers, without copies in rings."""
+
+    oldest: dict[SSAValue, int]
+    """The age of the oldest plane of each kept queue, in stream steps."""
+    held: set[SSAValue]
+    """The queues whose oldest plane meets the newest in an operation."""
+
+    @staticmethod
+    def of(kernel: KernelOp) -> PlanesInRegisters:
+        """The planes kept by a kernel."""
+        stream = kernel.stream_axis
+        oldest = {queue: oldest_age(queue, stream) for queue in queues_in_registers(kernel)}
+        return PlanesInRegisters(oldest, queues_holding_oldest(kernel, oldest))
+
+    @property
+    def period(self) -> int:
+        """
+        The unrolling, in stream steps a turn, with which planes age by renaming alone: the most
+        planes kept by a queue. `order-threads` reads the oldest plane before the newest arrives:
+        one register a plane is enough. A queue whose oldest plane meets the newest in an operation
+        has one plane more.
+        """
+        kept = (age + (queue in self.held) for queue, age in self.oldest.items())
+        return max(kept, default=1) or 1
+
+
 def natural_period(kernel: KernelOp) -> int:
-    """
-    The unrolling, in stream steps a turn, with which planes age by renaming alone: the most planes
-    kept by a queue. `order-threads` reads the oldest plane before the newest arrives: one register
-    a plane is enough. A queue whose oldest plane meets the newest in an operation has one plane
-    more.
-    """
-    stream, queues = kernel.stream_axis, queues_in_registers(kernel)
-    held = queues_holding_oldest(kernel, queues)
-    kept = (oldest_age(queue, stream) + (queue in held) for queue in queues)
-    return max(kept, default=1) or 1
+    """The unrolling, in stream steps a turn, with which planes age by renaming alone."""
+    return PlanesInRegisters.of(kernel).period
 
 
 def taps_of_cell(kernel: KernelOp) -> int:
