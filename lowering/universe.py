@@ -27,6 +27,8 @@ DIALECTS = {
 PASSES = {
     "drop-timers": lazy("passes.stencil.drop_timers", "DropTimersPass"),
     "drop-swaps": lazy("passes.stencil.drop_swaps", "DropSwapsPass"),
+    "lower-affine-nests": lazy("passes.stencil.lower_affine_nests", "LowerAffineNestsPass"),
+    "raise-nests": lazy("passes.stencil.raise_nests", "RaiseNestsPass"),
     "unroll-loops": lazy("passes.stencil.unroll_loops", "UnrollLoopsPass"),
     "load-fields": lazy("passes.stencil.load_fields", "LoadFieldsPass"),
     "index-fields": lazy("passes.stencil.index_fields", "IndexFieldsPass"),

@@ -26,6 +26,8 @@ from timetile.passes.stencil.index_fields import IndexFieldsPass
 from timetile.passes.stencil.inline_calls import InlineCallsPass
 from timetile.passes.stencil.inline_values import InlineValuesPass
 from timetile.passes.stencil.load_fields import LoadFieldsPass
+from timetile.passes.stencil.lower_affine_nests import LowerAffineNestsPass
+from timetile.passes.stencil.raise_nests import RaiseNestsPass
 from timetile.passes.stencil.roll_returns import RollReturnsPass
 from timetile.passes.stencil.select_branches import SelectBranchesPass
 from timetile.passes.stencil.split_guards import SplitGuardsPass
@@ -48,6 +50,9 @@ def temporal_passes(
         # Inlining comes first: later passes see the operations of a call.
         InlineCallsPass(),
         DropSwapsPass(),
+        # Nests over memrefs become applies before all passes on applies.
+        LowerAffineNestsPass(),
+        RaiseNestsPass(),
         # Loops are unrolled before branches are selected: a branch may hold a loop.
         UnrollLoopsPass(),
         # Several spellings of frontends become a single form: values, one cell an apply, no

@@ -390,8 +390,8 @@ def raise_program(module: ModuleOp, options: Options) -> ModuleOp:
     if not reduces and all(memory is ANY_MEMORY for memory in written_memory(function)):
         raise CompileError(
             f"@{function.sym_name.data} stores no field: timetile compiles stencil.store "
-            "operations, in scf.for loops over rotated fields or outside them; name another "
-            "function, store a result, or raise loops over memrefs to the stencil dialect first"
+            "operations, and nests of loops over memrefs, in scf.for loops over time or outside "
+            "them; name another function, or store a result"
         )
     check_quotients(module)
     check_host(function, HOST_OPERATIONS)

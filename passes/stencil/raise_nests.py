@@ -1,0 +1,116 @@
+"""
+raise-nests: loops over cells of memrefs become the stencil dialect.
+
+Before:
+```
+scf.for %t = %c0 to %n step %c1 iter_args(%a = %A, %b = %B) -> (!m, !m) {
+  scf.for %i = %c1 to %c9 step %c1 {
+    %w = arith.subi %i, %c1 : index
+    %v = memref.load %a[%w] : memref<10xf64>
+    memref.store %v, %b[%i] : memref<10xf64>
+  }
+  scf.yield %b, %a : !m, !m
+}
+```
+After:
+```
+%fA = stencil.external_load %A : !m -> !stencil.field<[0,10]xf64>
+%fB = stencil.external_load %B : !m -> !stencil.field<[0,10]xf64>
+scf.for %t = %c0 to %n step %c1 iter_args(%a = %fA, %b = %fB) -> (!f, !f) {
+  %u = stencil.load %a : !f -> !t
+  %v = stencil.apply(%x = %u : !t) -> (!t) { ... stencil.access %x[-1] ... }
+  stencil.store %v to %b(<[1], [9]>) : !t to !f
+  scf.yield %b, %a : !f, !f
+}
+```
+1. A nest is a perfect nest of `scf.for` and `scf.parallel`, with constant bounds and steps of 1.
+   The place of every store has each loop's number once, plus a constant, and constants along other
+   axes.
+2. Loads at constant distances become accesses; loads of numbers equal for all cells move in front
+   of the nest; the number of a loop becomes `stencil.index`.
+3. A load of a memref written by the nest reads old cells (a snapshot) or new cells (of an earlier
+   store), by the order of the loops (`nests/order.py`). A nest in the order of Gauss-Seidel, which
+   is no order of whole sweeps, stays for the host, with a remark.
+4. Loops carry fields in place of the memrefs. An open extent (`memref<?x12xf64>`) is the number of
+   cells reached by nests.
+
+Functions with operations of the stencil dialect keep their nests: there, the host reads and writes
+single cells between the applies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.context import Context
+from xdsl.dialects import scf, stencil
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation
+from xdsl.passes import ModulePass
+
+from timetile.passes.diagnostics import remark
+from timetile.passes.patterns import rewrite_once
+from timetile.passes.raising.errors import CannotRaiseError
+from timetile.passes.stencil.nests.applies import NestApplies
+from timetile.passes.stencil.nests.fields import NestFields
+from timetile.passes.stencil.nests.nest import LoopNest, nest_of
+from timetile.passes.stencil.nests.order import Order, order_of
+from timetile.passes.stencil.unroll_loops import Unroll
+
+
+def nests_in(block: Block) -> Iterator[tuple[LoopNest, Order]]:
+    """The nests of a block and of the loops and branches in it, from the outside in."""
+    for op in list(block.ops):
+        try:
+            if (nest := nest_of(op)) is not None:
+                yield nest, order_of(nest)
+                continue
+        except CannotRaiseError as error:
+            remark(error.op, f"the host runs the nest cell by cell: {error.reason}")
+            continue
+        for region in op.regions:
+            for inner in region.blocks:
+                yield from nests_in(inner)
+
+
+def is_of_stencils(function: FuncOp) -> bool:
+    """Whether a function has operations of the stencil dialect that store fields."""
+    return any(isinstance(op, stencil.ApplyOp | stencil.StoreOp) for op in function.walk())
+
+
+def unroll_in_cells(function: FuncOp) -> None:
+    """Unroll loops with constant bounds that give a number, from the inside out."""
+    known: list[Operation] = []
+    while (loops := number_loops(function)) and loops != known:
+        known = loops
+        rewrite_once(loops, {scf.ForOp: Unroll()})
+
+
+def number_loops(function: FuncOp) -> list[Operation]:
+    """The loops that carry numbers alone, inside other loops, inner loops first."""
+    return [
+        op
+        for op in function.walk(reverse=True)
+        if isinstance(op, scf.ForOp)
+        and op.results
+        and isinstance(op.parent_op(), scf.ForOp | scf.ParallelOp)
+        and not any(stencil.StencilType in type(r.type).__mro__ for r in op.results)
+    ]
+
+
+class RaiseNestsPass(ModulePass):
+    """Nests over memrefs become applies; see the module's documentation."""
+
+    name = "raise-nests"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in [each for each in op.ops if isinstance(each, FuncOp)]:
+            if function.is_declaration or is_of_stencils(function):
+                continue
+            nests = [each for block in function.body.blocks for each in nests_in(block)]
+            fields = NestFields(function, nests)
+            fields.carry()
+            for nest, order in nests:
+                NestApplies(nest, order, fields.field).build()
+            fields.drop_unused_casts()
