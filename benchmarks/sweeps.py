@@ -6,8 +6,10 @@ recurrence, and a prefix sum.
 
 A row has one program, type, domain and axis. The time is that of the launches of a step's sweeps,
 and `of_copy` is the bytes that the sweeps must move, over the bytes that a device copy moves in the
-time. `--ahead 0 32 64` measures kernels that ask for cells so many places ahead. `equal_bits`: on
-small domains of odd extents the GPU leaves the bits of the NumPy executor.
+time. `--ahead 0 32 64` also measures kernels whose threads read lines of their own, and ask for
+cells so many places ahead, and `--slots 2 4` kernels with so many segments of each line in shared
+memory. `--domains 512x512x512 --axes -1` measures some rows. `equal_bits`: on small domains of odd
+extents the GPU leaves the bits of the NumPy executor.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import argparse
 import json
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -32,6 +34,7 @@ from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import SweepOp
 from timetile.frontend.field_types import DType
 from timetile.lowering.sweep_frames import SweepFrame
+from timetile.lowering.sweep_staging import MOST_SHARED
 from timetile.passes.raising.memory import memory_of
 from timetile.runtime.arithmetic.cells import dtype_of
 from timetile.runtime.device.gpu import Device, device
@@ -135,8 +138,7 @@ def moved_bytes(sweeps: list[SweepOp]) -> int:
     total = 0
     for op in sweeps:
         cells = prod(high - low for low, high in zip(op.box.lb, op.box.ub))
-        frame = SweepFrame.of(op)
-        read = {op.sources[tap.operand] for tap in op.tap_list if not frame.is_carried(tap)}
+        read = {op.sources[tap.operand] for tap in op.tap_list if not op.is_result(tap)}
         for field in (*read, *op.targets):
             total += cells * dtype_of(element_type(field)).itemsize
     return total
@@ -167,10 +169,31 @@ class Buffers:
             self.gpu.free(pointer)
 
 
+@dataclass(frozen=True)
+class Variant:
+    """A kernel of a sweep: the default, or with some cells ahead, or with some slots."""
+
+    ahead: int | None = None
+    slots: int | None = None
+
+    def frame(self, op: SweepOp) -> SweepFrame | None:
+        """The launch of a sweep; None where the variant says nothing to it."""
+        frame = SweepFrame.of(op)
+        if self.ahead is not None:
+            return SweepFrame(op, self.ahead)
+        if self.slots is None:
+            return frame
+        if frame.staging is None:
+            return None
+        staging = replace(frame.staging, slots=self.slots)
+        fits = staging.pending > 0 and staging.shared_bytes <= MOST_SHARED
+        return SweepFrame(op, 0, staging) if fits else None
+
+
 def measured(
-    program: Program, sweeps: list[SweepOp], fields: Buffers, ahead: int | None, copied: float
-) -> dict[str, Any]:
-    """A row of the table."""
+    program: Program, sweeps: list[SweepOp], fields: Buffers, variant: Variant, copied: float
+) -> dict[str, Any] | None:
+    """A row of the table; None for a variant without a kernel."""
     gpu, buffers = fields.gpu, dict[Any, int]()
     launches: list[tuple[DeviceSweep, dict[Any, int], dict[Any, Any]]] = []
     for op in sweeps:
@@ -180,7 +203,9 @@ def measured(
             if root not in buffers:
                 buffers[root] = fields.pointer(len(buffers))
             pointers[field] = buffers[root]
-        frame = SweepFrame.of(op) if ahead is None else SweepFrame(op, ahead)
+        frame = variant.frame(op)
+        if frame is None:
+            return None
         numbers = dict.fromkeys(op.scalars, 0.3)
         launches.append((DeviceSweep(frame, gpu, gpu.arch), pointers, numbers))
 
@@ -196,6 +221,7 @@ def measured(
         "domain": list(program.shape),
         "axis": program.axis,
         "ahead": [kernel.frame.ahead for kernel, _, _ in launches],
+        "slots": [kernel.frame.slots for kernel, _, _ in launches],
         "threads": [kernel.frame.threads for kernel, _, _ in launches],
         "milliseconds": round(milliseconds, 4),
         "gcells_per_s": round(prod(program.shape) / (milliseconds * 1e-3) / 1e9, 2),
@@ -216,18 +242,30 @@ def equal_bits(name: str, kind: DType, rank: int, axis: int) -> bool:
 
 
 def rows(
-    gpu: Device, copied: float, aheads: list[int | None], until: float
+    gpu: Device, copied: float, given: argparse.Namespace, until: float
 ) -> Iterator[dict[str, Any]]:
     """The rows of the table, as long as there is time."""
-    for (shape, axes), kind in product(DOMAINS, TYPES):
+    variants = [Variant()] if given.default or not (given.ahead or given.slots) else []
+    variants += [Variant(ahead=ahead) for ahead in given.ahead]
+    variants += [Variant(slots=slots) for slots in given.slots]
+    domains = [(shape, axes) for shape, axes in DOMAINS if not given.domains]
+    for text in given.domains:
+        shape = tuple(int(size) for size in text.split("x"))
+        domains.append((shape, tuple(range(len(shape)))))
+    names: list[str] = given.programs
+    for (shape, axes), kind in product(domains, TYPES):
         fields = Buffers(gpu, shape, kind)
-        for axis, name in product(axes, NAMES):
-            if time.monotonic() > until:
-                return
+        for axis, name in product(axes, names):
             program = Program(name, kind, shape, axis)
+            if given.axes and not {axis, axis - len(shape)} & set(given.axes):
+                continue
             sweeps = program.sweeps
-            for ahead in aheads:
-                yield measured(program, sweeps, fields, ahead, copied)
+            for variant in variants:
+                if time.monotonic() > until:
+                    return
+                row = measured(program, sweeps, fields, variant, copied)
+                if row is not None:
+                    yield row
         fields.free()
 
 
@@ -235,6 +273,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--ahead", type=int, nargs="*", default=[])
+    parser.add_argument("--slots", type=int, nargs="*", default=[])
+    parser.add_argument("--default", action="store_true", help="the default beside the variants")
+    parser.add_argument("--domains", nargs="*", default=[])
+    parser.add_argument("--axes", type=int, nargs="*", default=[])
+    parser.add_argument("--programs", nargs="*", default=list(NAMES))
     parser.add_argument("--seconds", type=float, default=600.0)
     given = parser.parse_args()
     until = time.monotonic() + given.seconds
@@ -244,15 +287,15 @@ def main() -> None:
         copied = copy_bandwidth(gpu, 1 << 30)
     bits = {
         f"{name} {kind} {rank} axes, axis {axis}": equal_bits(name, kind, rank, axis)
-        for name in NAMES
+        for name in given.programs
         for kind in TYPES
         for rank in SMALL
         for axis in range(rank)
+        if not given.axes or {axis, axis - rank} & set(given.axes)
     }
     print("equal bits:", all(bits.values()), [name for name, same in bits.items() if not same])
     with gpu.current():
-        aheads: list[int | None] = list(given.ahead) or [None]
-        for row in rows(gpu, copied, aheads, until):
+        for row in rows(gpu, copied, given, until):
             print(json.dumps(row), flush=True)
             made.append(row)
     if given.out is not None:

@@ -18,6 +18,9 @@ from timetile.dialects.syntax import integer_type
 
 OpT = TypeVar("OpT", bound=Operation)
 
+ROLLED = "simt.rolled"
+"""The attribute of a loop that the assembler leaves rolled: an unrolled body wants registers."""
+
 MAY_OVERFLOW = {"overflowFlags": arith.IntegerOverflowAttr("none")}
 """The properties of integer sums and products."""
 

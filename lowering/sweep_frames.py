@@ -7,9 +7,10 @@ from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
-from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import SweepOp
+from timetile.dialects.tile import LANES
 from timetile.lowering.arguments import fields_of, scalars_of
+from timetile.lowering.sweep_staging import LineStaging, vector_of
 
 BLOCKS = (256, 128, 64, 32)
 """Threads of a block: the most of which a launch has `FEW_BLOCKS` blocks."""
@@ -39,21 +40,28 @@ def sweeps_of(root: Operation) -> list[SweepOp]:
 class SweepFrame:
     """
     The launch of a sweep: fields and scalars, in the order of arguments, lines and threads. The
-    cells of places `ahead` of a turn are asked for; none for 0.
+    cells of places `ahead` of a turn are asked for; none for 0. With `staging` a warp's lines pass
+    through shared memory.
     """
 
     op: SweepOp
     ahead: int
+    staging: LineStaging | None = None
 
     @staticmethod
     def of(op: SweepOp) -> SweepFrame:
         """
-        The launch of a sweep. Rows of a thread each fill the first-level cache: places ahead along
-        the last axis would push out cells not read so far (8192 x 8192, H100: 0.7 of the speed).
+        The launch of a sweep: along the last axis through shared memory, if there is room. Rows of
+        a thread each fill the first-level cache: places ahead along the last axis would push out
+        cells not read so far (8192 x 8192, H100: 0.7 of the speed).
         """
-        of_rows = op.rank > 1 and op.axis.data == op.rank - 1
+        is_last = op.axis.data == op.rank - 1
+        if is_last and (staging := LineStaging.of(op)) is not None:
+            return SweepFrame(op, 0, staging)
+        if is_last and op.rank > 1:
+            return SweepFrame(op, 0)
         is_hidden = SweepFrame(op, 0).lines >= MANY_LINES or len(op.places) <= PLACES_AHEAD
-        return SweepFrame(op, 0 if is_hidden or of_rows else PLACES_AHEAD)
+        return SweepFrame(op, 0 if is_hidden else PLACES_AHEAD)
 
     @property
     def fields(self) -> tuple[SSAValue, ...]:
@@ -78,12 +86,25 @@ class SweepFrame:
     @property
     def threads(self) -> int:
         """Threads of a block."""
+        if self.staging is not None:
+            return LANES
         return next((n for n in BLOCKS if self.lines >= n * FEW_BLOCKS), BLOCKS[-1])
 
     @property
     def grid(self) -> int:
         """Blocks of the launch."""
-        return -(-self.lines // self.threads)
+        lines = self.threads if self.staging is None else self.staging.lines
+        return -(-self.lines // lines)
+
+    @property
+    def slots(self) -> int:
+        """Segments of each line in shared memory; 0 for a launch without."""
+        return 0 if self.staging is None else self.staging.slots
+
+    @property
+    def shared_bytes(self) -> int:
+        """Bytes of shared memory of a block."""
+        return 0 if self.staging is None else self.staging.shared_bytes
 
     @property
     def carried(self) -> dict[SSAValue, int]:
@@ -91,19 +112,18 @@ class SweepFrame:
         found: dict[SSAValue, int] = {}
         for tap in self.op.tap_list:
             field, age = self.op.sources[tap.operand], self.op.age(tap)
-            if field in self.op.targets and age > 0:
+            if self.op.is_result(tap):
                 found[field] = max(found.get(field, 0), age)
         return found
-
-    def is_carried(self, tap: Tap) -> bool:
-        """Whether a tap reads a kept cell."""
-        return self.op.sources[tap.operand] in self.op.targets and self.op.age(tap) > 0
 
     @property
     def places_of_turn(self) -> int:
         """The places of a turn, by the cells loaded for each."""
-        loads = sum(not self.is_carried(tap) for tap in self.op.tap_list)
+        loads = sum(not self.op.is_result(tap) for tap in self.op.tap_list)
         most = (turn for turn in TURNS if turn * max(loads, 1) <= MOST_LOADED)
+        if self.staging is not None:
+            vectors = [vector_of(field) for field in self.fields]
+            return max(next(most, 1), *vectors)
         return next((turn for turn in most if turn <= len(self.op.places)), 1)
 
     @property

@@ -24,7 +24,7 @@ gpu.func @sweep.up(%c: memref<63xf64, 1>, %u: memref<63xf64, 1>) kernel {
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects import arith, gpu, scf
@@ -32,7 +32,6 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IndexType,
     IntegerType,
-    ModuleOp,
     StringAttr,
     i32,
     i64,
@@ -89,18 +88,26 @@ class SweepThread:
     def make(self) -> gpu.ModuleOp:
         """The gpu.module of the kernel, with the facts of its launch."""
         self.find_line()
+        self.go(self.first_kept())
+        self.emit.add(gpu.ReturnOp([]))
+        return self.module()
+
+    def first_kept(self) -> list[SSAValue]:
+        """The kept cells before the first place, loaded."""
         carried: list[SSAValue] = []
         for field, ages in self.frame.carried.items():
             start = self.start(field)
             carried += [self.load(self.emit, field, start, -age) for age in range(1, ages + 1)]
+        return carried
+
+    def go(self, carried: list[SSAValue]) -> None:
+        """All places of the line, after the kept cells of the places before."""
         count, turn = len(self.op.places), self.frame.places_of_turn
         whole = count // turn * turn
         asking = max(0, whole - self.frame.ahead) // turn * turn if self.frame.ahead else 0
         carried = self.loop(0, asking, turn, carried, asks=True)
         carried = self.loop(asking, whole, turn, carried)
         self.loop(whole, count, 1, carried)
-        self.emit.add(gpu.ReturnOp([]))
-        return self.module()
 
     # The line of a thread.
 
@@ -113,13 +120,17 @@ class SweepThread:
         line = emit.add_int(emit.mul_int(block, frame.threads), thread)
         if frame.lines % frame.threads:
             self.mask = emit.compare("ult", line, frame.lines)
+        self.place_line(line)
+
+    def place_line(self, line: SSAValue) -> None:
+        """Find the coordinates of a line, and its distance in each field."""
         rest = line
-        for axis in reversed(frame.op.line_axes):
-            if axis == frame.op.line_axes[0]:
+        for axis in reversed(self.op.line_axes):
+            if axis == self.op.line_axes[0]:
                 self.places[axis] = rest
             else:
-                self.places[axis], rest = emit.split(rest, frame.sizes[axis])
-        for field in frame.fields:
+                self.places[axis], rest = self.emit.split(rest, self.frame.sizes[axis])
+        for field in self.frame.fields:
             self.start(field)
 
     def start(self, field: SSAValue) -> SSAValue:
@@ -217,28 +228,43 @@ class SweepThread:
         loaded: list[dict[Tap, SSAValue]] = [{} for _ in range(count)]
         for place, cells in enumerate(loaded):
             for tap in self.op.tap_list:
-                if not self.frame.is_carried(tap):
+                if not self.op.is_result(tap):
                     field = self.op.sources[tap.operand]
                     cells[tap] = self.load(emit, field, index[field], place, tap.offset)
                     if asks:
                         self.ask(emit, field, index[field], place + self.frame.ahead, tap.offset)
+
+        def store(place: int, target: SSAValue, result: SSAValue) -> None:
+            at = self.offset(target, place, (0,) * self.op.rank)
+            element, buffer = element_type(target), self.buffers[target]
+            store_cells(emit, [result], element, buffer, index[target], at, self.mask)
+
+        return self.compute(emit, number, loaded, carried, store)
+
+    def compute(
+        self,
+        emit: Emitter,
+        number: SSAValue,
+        loaded: Sequence[Mapping[Tap, SSAValue]],
+        carried: Sequence[SSAValue],
+        store: Callable[[int, SSAValue, SSAValue], None],
+    ) -> list[SSAValue]:
+        """
+        Compute places from `number` on, and `store` the results of each; returns the kept cells.
+        """
         kept = self.kept(carried)
-        for place in range(count):
+        for place, cells in enumerate(loaded):
             arguments = [
                 kept[self.op.sources[tap.operand]][self.op.age(tap) - 1]
-                if self.frame.is_carried(tap)
-                else loaded[place][tap]
+                if self.op.is_result(tap)
+                else cells[tap]
                 for tap in self.op.tap_list
             ]
             arguments += [self.scalars[scalar] for scalar in self.op.scalars]
             arguments += [self.coordinate(emit, axis, number, place) for axis in self.op.index_axes]
             results = self.cell.inline(emit, arguments)
             for target, result in zip(self.op.targets, results):
-                at = self.offset(target, place, (0,) * self.op.rank)
-                element = element_type(target)
-                store_cells(
-                    emit, [result], element, self.buffers[target], index[target], at, self.mask
-                )
+                store(place, target, result)
                 if target in kept:
                     kept[target] = [result, *kept[target][:-1]]
         return [cell for cells in kept.values() for cell in cells]
@@ -272,7 +298,12 @@ class SweepThread:
             properties={"sym_name": StringAttr(frame.name)}, regions=[Region(Block([function]))]
         )
         facts = LaunchAttr(
-            steps=1, roles=[], grid=frame.grid, block=frame.threads, shared_bytes=0, occupancy=1
+            steps=1,
+            roles=[],
+            grid=frame.grid,
+            block=frame.threads,
+            shared_bytes=frame.shared_bytes,
+            occupancy=1,
         )
         set_launch_facts(module, facts)
         return module
@@ -283,8 +314,3 @@ def ordinary_number(emit: Emitter, kind: Attribute) -> SSAValue:
     if CELL_TYPES[kind].is_float:
         return emit.constant(FloatAttr(1.0, float_type(kind)), kind)
     return emit.int(1, cast(IntegerType, kind))
-
-
-def sweep_kernel(frame: SweepFrame, function: FuncOp) -> ModuleOp:
-    """A module with the kernel of a sweep by its cell function, at the level of threads."""
-    return ModuleOp([SweepThread(frame, function).make()])

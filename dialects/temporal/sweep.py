@@ -172,6 +172,10 @@ class SweepOp(IRDLOperation):
         offset = tap.offset[self.axis.data]
         return -offset if self.is_ascending else offset
 
+    def is_result(self, tap: Tap) -> bool:
+        """Whether a tap reads a cell that the sweep has written before."""
+        return self.sources[tap.operand] in self.targets and self.age(tap) > 0
+
     def verify_(self) -> None:
         verify_taps(self.taps, self.rank, len(self.sources))
         if not 0 <= self.axis.data < self.rank:

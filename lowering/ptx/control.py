@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import Block, Operation
 
 from timetile.dialects.verified import terminator_of
+from timetile.lowering.emitter import ROLLED
 from timetile.lowering.ptx.text import REGISTERS, bits, move_kind
 from timetile.lowering.ptx.writer import Writer
 
@@ -28,6 +29,8 @@ def print_for(w: Writer, op: scf.ForOp) -> None:
     w.line(f"setp.ge.{kind} {test}, {counter}, {bound}")
     w.line(f"@{test} bra {end}")
     w.lines.append(f"{start}:")
+    if ROLLED in op.attributes:
+        w.line('.pragma "nounroll"')
     w.print_block(op.body.block)
     terminator = terminator_of(op.body.block, scf.YieldOp)
     w.assign([w.use(a) for a in carried], terminator.arguments)

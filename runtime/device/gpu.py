@@ -91,19 +91,23 @@ class Device(GpuMemory):
     def loaded_now(self, kernel: Kernel) -> Any:
         """The function of a kernel not loaded yet."""
         function = self.function(image_of(kernel, self.arch), kernel.name)
-        if kernel.shared_bytes <= DEFAULT_SHARED_BYTES:
-            return function
+        self.allow_shared(function, kernel.name, kernel.shared_bytes)
+        return function
+
+    def allow_shared(self, function: Any, called: str, shared_bytes: int) -> None:
+        """Let a loaded kernel have its shared memory; CompileError if a block has less."""
+        if shared_bytes <= DEFAULT_SHARED_BYTES:
+            return
         limit = self.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
-        if kernel.shared_bytes > limit:
+        if shared_bytes > limit:
             raise CompileError(
-                f"kernel @{kernel.name} needs {kernel.shared_bytes} bytes of shared memory "
+                f"kernel @{called} needs {shared_bytes} bytes of shared memory "
                 f"and {self.name} has {limit} a block; use fewer planes ahead, a smaller "
                 "depth or fewer warps"
             )
         attribute = self.cuda.CUfunction_attribute
         name = attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        checked(self.cuda.cuFuncSetAttribute(function, name, kernel.shared_bytes))
-        return function
+        checked(self.cuda.cuFuncSetAttribute(function, name, shared_bytes))
 
     # Kernels held by programs.
 

@@ -38,6 +38,7 @@ class DeviceSweep:
         with Device.one_load:
             text = sweep_text(frame, arch).encode() + b"\0"
             self.function = on.function(text, frame.name)
+            on.allow_shared(self.function, frame.name, frame.shared_bytes)
         self.types = [ctypes.c_void_p for _ in self.frame.fields]
         self.types += [c_type(number_type(scalar)) for scalar in self.frame.scalars]
         self.known: dict[tuple[Any, ...], LaunchArguments] = {}
@@ -64,6 +65,6 @@ class DeviceSweep:
         checked(
             self.device.cuda.cuLaunchKernel(
                 self.function, self.frame.grid, 1, 1, self.frame.threads, 1, 1,
-                0, stream, arguments.address, 0,
+                self.frame.shared_bytes, stream, arguments.address, 0,
             )
         )  # fmt: skip

@@ -115,6 +115,8 @@ class SweepSummary:
     - `bytes_read`, `bytes_written`, `flops`: of a cell.
     - `bound`: 1e9 cells per second, by memory alone.
     - `places_of_turn`: places loaded at once; `ahead`: the distance of cells asked for, in places.
+    - `group`, `slots`: the lines of a warp, and the segments of each line in shared memory; 0 where
+      threads read lines of their own.
     - `registers`, `spill_bytes`: of a thread; None without the assembler.
     - `advice`: possible changes by the user.
     """
@@ -136,6 +138,8 @@ class SweepSummary:
     threads: int
     places_of_turn: int
     ahead: int
+    group: int
+    slots: int
     registers: int | None
     spill_bytes: int | None
     advice: tuple[str, ...]

@@ -115,6 +115,12 @@ def sweep_facts(sweep: SweepSummary) -> Iterator[Fact]:
         f"thread for each of {plural(sweep.lines, 'line')}; a thread loads "
         f"{plural(sweep.places_of_turn, 'place')} at once{asked}",
     )
+    if sweep.slots:
+        yield Fact(
+            "Shared memory",
+            f"of a block holds {plural(sweep.slots, 'segment')} of each of "
+            f"{plural(sweep.group, 'line')}, copied by all threads of the block",
+        )
     if sweep.registers is not None:
         spills = f"{sweep.spill_bytes} bytes spilled" if sweep.spill_bytes else "none spilled"
         yield Fact("A thread", f"takes {sweep.registers} registers ({spills})")

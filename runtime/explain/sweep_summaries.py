@@ -27,7 +27,7 @@ def sweep_summaries(program: CompiledProgram) -> Iterator[SweepSummary]:
 def sweep_summary(op: SweepOp, number: int, target: Target) -> SweepSummary:
     """The summary of one sweep."""
     frame = SweepFrame.of(op)
-    read = [op.sources[tap.operand] for tap in op.tap_list if not frame.is_carried(tap)]
+    read = [op.sources[tap.operand] for tap in op.tap_list if not op.is_result(tap)]
     read = list(dict.fromkeys(read))
     made = None
     if assembles(target.name):
@@ -51,6 +51,8 @@ def sweep_summary(op: SweepOp, number: int, target: Target) -> SweepSummary:
         threads=frame.threads,
         places_of_turn=frame.places_of_turn,
         ahead=frame.ahead,
+        group=0 if frame.staging is None else frame.staging.lines,
+        slots=frame.slots,
         registers=None if made is None else made.registers,
         spill_bytes=None if made is None else made.spill_bytes,
         advice=tuple(advice_on_lines(frame)),
@@ -60,7 +62,7 @@ def sweep_summary(op: SweepOp, number: int, target: Target) -> SweepSummary:
 def advice_on_lines(frame: SweepFrame) -> Iterator[str]:
     """Possible changes by the user."""
     op = frame.op
-    if op.rank > 1 and op.axis.data == op.rank - 1:
+    if op.rank > 1 and op.axis.data == op.rank - 1 and frame.staging is None:
         yield (
             "the order of the axes: a sweep along the last axis reads a row a thread, and lines of "
             "memory are read by parts; put the axis of the sweep first"

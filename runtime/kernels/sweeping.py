@@ -10,8 +10,8 @@ from xdsl.ir import Operation
 from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
 from timetile.lowering.division.expand_division import ExpandDivisionPass
 from timetile.lowering.ptx.module import kernels_of, print_module
+from timetile.lowering.staged_sweeps import sweep_kernel
 from timetile.lowering.sweep_frames import SweepFrame, sweeps_of
-from timetile.lowering.sweep_kernels import sweep_kernel
 from timetile.passes.targets.target import ARCH_ATTRIBUTE, target_named
 from timetile.runtime.arithmetic.sweeps import function_of_sweep
 from timetile.runtime.machine.floating_point import standard_modes

@@ -79,7 +79,7 @@ def parse_entry(name: str, parameters: str, body: str, variables: list[str]) -> 
         if line.endswith(":"):
             entry.labels[line[:-1]] = len(entry.code)
             continue
-        if line in ("{", "}") or line.startswith(".param"):
+        if line in ("{", "}") or line.startswith((".param", ".pragma")):
             continue
         if line.startswith(".reg"):
             kind = line.split()[1].removeprefix(".")

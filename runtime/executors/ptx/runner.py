@@ -119,7 +119,7 @@ class FieldMemory(FarMemory):
         program = self.sweeps[op]
         given = [*(fields[f] for f in frame.fields), *(numbers[s] for s in frame.scalars)]
         arguments = arguments_of(program, given)
-        PtxLaunch(program, frame.grid, frame.threads, 0, arguments).run()
+        PtxLaunch(program, frame.grid, frame.threads, frame.shared_bytes, arguments).run()
 
 
 def arguments_of(program: Program, given: Sequence[Any]) -> list[Any]:
