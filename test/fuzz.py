@@ -8,7 +8,8 @@ evaluation with NumPy, is refused in one sentence, or is a fault.
 Pairs are drawn in batches by the number of a seed; `--seed` is the first number. The folder of
 `--keep` gets a file for the first pair of each kind of fault: the message, and the program.
 Programs with contracted products and sums, and cells of any operations, are compared with the
-executor numpy; other programs with an evaluation without code of timetile.
+executor numpy; other programs with an evaluation without code of timetile. No family needs LLVM;
+fields of bfloat16 need the package ml_dtypes, and are else counted as "not judged".
 """
 
 from __future__ import annotations
@@ -25,12 +26,14 @@ import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -40,8 +43,10 @@ sys.path.insert(0, str(Path(__file__).parent / "pytest"))
 import timetile
 from support import reference
 from support.description import Program, random_inputs
-from support.drawn_models import DrawnModel
-from support.pairs import Pair, batch
+from support.drawn_fields import CannotJudge
+from support.drawn_models import How
+from support.few_schedules import drawn_schedules
+from support.pairs import FAMILIES, Family, Pair, batch
 from support.programs import program_text
 from timetile.passes.analysis.cells.cell_operations import FUNCTIONS
 from timetile.passes.diagnostics import CompileError
@@ -53,11 +58,14 @@ SUMMARY = "Run random programs under random schedules, and judge how each ends."
 INTERNAL = "the IR is wrong after"
 """The beginnings of refusals without a fault in the program."""
 
+NO_FAULTS = ("equal", "refused", "not judged")
+"""The ends of pairs that show no fault."""
+
+CHECKS = "check_"
+"""The beginning of the names of functions that refuse arguments."""
+
 WRITTEN_EVERY = 10
 """Seconds between two writes of the counts during a run."""
-
-NO_CELLS = "gets no new value"
-"""Part of the error for a statement without cells in arrays of a shape."""
 
 SHAPE = (14, 70)
 """Of the fields of cells of any operations."""
@@ -66,7 +74,8 @@ SHAPE = (14, 70)
 @dataclass
 class Outcome:
     """
-    The end of a pair: equal, refused, wrong, internal, traceback or time-out, and the message.
+    The end of a pair: equal, refused, wrong, internal, traceback, time-out or not judged, and the
+    message.
     """
 
     kind: str
@@ -82,6 +91,7 @@ class Counts:
     pairs: int = 0
     outcomes: Counter[str] = field(default_factory=Counter[str])
     refused: Counter[str] = field(default_factory=Counter[str])
+    families: Counter[str] = field(default_factory=Counter[str])
     found: Counter[str] = field(default_factory=Counter[str])
 
 
@@ -95,10 +105,12 @@ def stop(*_: object) -> None:
 
 def text_of(pair: Pair) -> str:
     """A pair's program as text."""
-    if isinstance(pair.program, DrawnModel):
+    if isinstance(pair.program, str):
+        return pair.program
+    if not isinstance(pair.program, Program):
         return pair.program.text()
-    text = pair.program if isinstance(pair.program, str) else program_text(pair.program)
-    if pair.constant and isinstance(pair.program, Program):
+    text = program_text(pair.program)
+    if pair.constant:
         text = text.replace("to %steps step", "to %count step").replace(
             "  %one =", f"  %count = arith.constant {pair.steps} : index\n  %one ="
         )
@@ -116,10 +128,20 @@ def fields_of(pair: Pair) -> dict[str, np.ndarray[Any, Any]]:
     return {f"{name}{k}": a.copy() for k, a in enumerate(arrays) for name in "ab"}
 
 
-def run(pair: Pair, executor: Executor, text: str) -> dict[str, np.ndarray[Any, Any]]:
+def how(pair: Pair, executor: Executor) -> How:
+    """How a step in Python runs."""
+    return How(executor, pair.depth, pair.steps)
+
+
+def schedules_of(pair: Pair) -> AbstractContextManager[None]:
+    """The schedules that the default pipeline chooses among."""
+    return nullcontext() if pair.choice is None else drawn_schedules(Random(pair.choice))
+
+
+def run(pair: Pair, executor: Executor, text: str) -> Mapping[str, np.ndarray[Any, Any]]:
     """The fields after a run."""
-    if isinstance(pair.program, DrawnModel):
-        return run_model(pair, executor)
+    if not isinstance(pair.program, Program | str):
+        return pair.program.found(how(pair, executor))
     arrays = fields_of(pair)
     scalars: list[float] = [0.5]
     if isinstance(pair.program, Program):
@@ -139,32 +161,17 @@ def run(pair: Pair, executor: Executor, text: str) -> dict[str, np.ndarray[Any, 
     return arrays
 
 
-def run_model(pair: Pair, executor: Executor) -> dict[str, np.ndarray[Any, Any]]:
-    """The arrays after some steps of a model, or before where no cell would get a new value."""
-    assert isinstance(pair.program, DrawnModel)
-    arrays = pair.program.arrays(pair.steps)
-    model = pair.program.model().on(
-        executor=executor, depth=pair.depth, fp_contract="off", cache=False
-    )
-    try:
-        return dict(model.advance(arrays, pair.steps, **pair.program.numbers(pair.steps)))
-    except ValueError as error:
-        if NO_CELLS not in str(error):
-            raise
-        raise CompileError(re.sub(r"^.* gets", "a statement gets", str(error))) from error
-
-
 LIBRARY = re.compile("|".join(re.escape(op.name) for op in FUNCTIONS))
 """Library functions with a version of the GPU's own, off by a few units in the last place."""
 
 
-def expected(pair: Pair, text: str, executor: Executor) -> dict[str, np.ndarray[Any, Any]]:
+def expected(pair: Pair, text: str, executor: Executor) -> Mapping[str, np.ndarray[Any, Any]]:
     """
     The fields after the unfused program. For a GPU's own functions: the fields after single steps
     on the GPU, equal for kernels of all schedules.
     """
-    if isinstance(pair.program, DrawnModel):
-        return pair.program.after(pair.program.arrays(pair.steps), pair.steps)
+    if not isinstance(pair.program, Program | str):
+        return pair.program.expected(how(pair, executor))
     if executor == "gpu" and LIBRARY.search(text):
         return run(replace(pair, depth=1, schedule=None, halos="apart"), "gpu", text)
     if pair.contract == "fast" or isinstance(pair.program, str):
@@ -175,11 +182,14 @@ def expected(pair: Pair, text: str, executor: Executor) -> dict[str, np.ndarray[
 
 
 def differences(
-    one: dict[str, np.ndarray[Any, Any]], other: dict[str, np.ndarray[Any, Any]]
+    one: Mapping[str, np.ndarray[Any, Any]], other: Mapping[str, np.ndarray[Any, Any]]
 ) -> Iterator[str]:
     """The differing bits; all NaNs count as equal."""
     for name, a in one.items():
         b = other[name]
+        if (a.shape, a.dtype) != (b.shape, b.dtype):
+            yield f"{name} has {a.dtype} of {a.shape}, not {b.dtype} of {b.shape}"
+            continue
         same = (a.view(f"u{a.itemsize}") == b.view(f"u{b.itemsize}")) | (np.isnan(a) & np.isnan(b))
         if not same.all():
             yield f"{np.count_nonzero(~same)} of {same.size} cells of {name} differ"
@@ -191,8 +201,11 @@ def judged(pair: Pair, executor: Executor, seconds: int) -> Outcome:
     signal.signal(signal.SIGALRM, stop)
     signal.alarm(seconds)
     try:
-        found = run(pair, executor, text)
+        with schedules_of(pair):
+            found = run(pair, executor, text)
         wrong = list(differences(found, expected(pair, text, executor)))
+    except CannotJudge as error:
+        return Outcome("not judged", str(error))
     except TookTooLong:
         return Outcome("time-out", f"over {seconds} s", text=text)
     except CompileError as error:
@@ -200,6 +213,8 @@ def judged(pair: Pair, executor: Executor, seconds: int) -> Outcome:
         return Outcome("internal" if INTERNAL in said else "refused", said, text=text)
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
+        if isinstance(error, TypeError | ValueError) and place.name.startswith(CHECKS):
+            return Outcome("refused", str(error), text=text)
         where = f"{type(error).__name__} in {Path(place.filename).name}:{place.name}"
         return Outcome("traceback", str(error), where, text)
     finally:
@@ -209,7 +224,8 @@ def judged(pair: Pair, executor: Executor, seconds: int) -> Outcome:
 
 def reason(said: str) -> str:
     """A refusal without names, places and numbers."""
-    return re.sub(r"^\S+ in @\S+( \([^)]*\))?: ", "", re.sub(r"\d+", "N", said))[:160]
+    shown = re.sub(r"\S*/(\w+\.py)", r"\1", re.sub(r"\d+", "N", said))
+    return re.sub(r"^\S+ in @\S+( \([^)]*\))?: ", "", shown)[:160]
 
 
 def quiet() -> None:
@@ -218,19 +234,24 @@ def quiet() -> None:
 
 
 def judge_batch(
-    number: int, count: int, executor: Executor, seconds: int
+    number: int,
+    count: int,
+    executor: Executor,
+    seconds: int,
+    families: Sequence[Family] = FAMILIES,
 ) -> list[tuple[str, Outcome]]:
     """How the pairs of a batch end."""
     results: list[tuple[str, Outcome]] = []
-    for k, pair in enumerate(batch(number, count)):
+    for k, pair in enumerate(batch(number, count, families)):
         outcome = judged(pair, executor, seconds)
-        if outcome.kind not in ("equal", "refused"):
-            how = (
+        if outcome.kind not in NO_FAULTS:
+            drawn = (
                 f"batch {number}, pair {k}: {pair.family}, {pair.schedule}, depth {pair.depth}, "
                 f"{pair.steps} steps, "
             )
-            how += f"contraction {pair.contract}, halos {pair.halos}, common {pair.common}"
-            outcome.where = f"{outcome.where}\n{how}"
+            drawn += f"contraction {pair.contract}, halos {pair.halos}, common {pair.common}, "
+            drawn += f"choice {pair.choice}"
+            outcome.where = f"{outcome.where}\n{drawn}"
         else:
             outcome.text = ""
         results.append((pair.family, outcome))
@@ -241,9 +262,10 @@ def count(counts: Counts, family: str, outcome: Outcome, keep: Path | None) -> N
     """Count an outcome, and keep the first pair of each kind."""
     counts.pairs += 1
     counts.outcomes[outcome.kind] += 1
-    if outcome.kind == "refused":
+    counts.families[f"{family}: {outcome.kind}"] += 1
+    if outcome.kind in ("refused", "not judged"):
         counts.refused[reason(outcome.said)] += 1
-    if outcome.kind in ("equal", "refused"):
+    if outcome.kind in NO_FAULTS:
         return
     key = f"{outcome.kind}, {family}: {outcome.where.partition(chr(10))[0]} {reason(outcome.said)}"
     counts.found[key] += 1
@@ -275,6 +297,7 @@ def described(options: argparse.Namespace, counts: Counts, seconds: float) -> di
         "seconds": round(seconds),
         "pairs": counts.pairs,
         "outcomes": dict(counts.outcomes),
+        "families": dict(sorted(counts.families.items())),
         "refused": dict(counts.refused),
         "found": dict(counts.found),
     }
@@ -307,6 +330,9 @@ def main() -> int:
     parser.add_argument(
         "--executor", choices=("planes", "simt", "ptx", "gpu", "cpu"), default="planes"
     )
+    parser.add_argument(
+        "--families", nargs="+", choices=FAMILIES, default=FAMILIES, help="of programs (all)"
+    )
     parser.add_argument("--out", type=Path, help="where the counts go, as JSON")
     parser.add_argument("--keep", type=Path, help="a folder for what is found")
     options = parser.parse_args()
@@ -316,7 +342,9 @@ def main() -> int:
     numbers = range(options.seed, options.seed + -(-options.pairs // options.batch))
     pool = ProcessPoolExecutor(options.processes, get_context("spawn"), initializer=quiet)
     jobs = [
-        pool.submit(judge_batch, n, options.batch, options.executor, options.seconds)
+        pool.submit(
+            judge_batch, n, options.batch, options.executor, options.seconds, options.families
+        )
         for n in numbers
     ]
     written = start

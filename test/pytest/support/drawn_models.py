@@ -5,42 +5,65 @@ Steps in Python as data, for timetile and for NumPy. Steps are drawn in `drawn_s
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
 import timetile
-from support.drawn_values import Node, evaluated, taps_of, without
-from support.padded import padded
-from support.reference import extreme
+from support.drawn_around import Cells, Symbols
+from support.drawn_fields import Array, DrawnFields, Region
+from support.drawn_values import (
+    NEXT,
+    PREV,
+    SCALARS,
+    SERIES,
+    Node,
+    evaluated,
+    field_of,
+    operations_of,
+    taps_of,
+    without,
+)
 from timetile import Field, Model, Scalar, Series
 from timetile.dialects.temporal.boundary import Kind
-from timetile.frontend.boundaries import Boundary, FieldSide
+from timetile.frontend.boundaries import Boundary
+from timetile.passes.diagnostics import CompileError
+from timetile.runtime.program.compiled_program import Executor
 
-Array = np.ndarray[Any, Any]
-Region = tuple[slice, ...]
+Arrays = dict[str, Array]
 
-REACH = 2
-"""The longest distance of a read."""
-
-WIDTH = 3 * REACH
-"""The longest distance of a read by a temporary of a temporary from the reader."""
-
-NEXT, PREV = ".next", ".prev"
-"""The ends of the names of other reads of a field: of its new value, and of a step earlier."""
-
-SERIES = "pulse"
-"""The name of the series of a step."""
+NO_CELLS = "gets no new value"
+"""Part of the error for a statement without cells in arrays of a shape."""
 
 
-def field_of(name: str) -> str:
-    """The field of a read: of `u`, of `u.next` and of `u.prev`."""
-    return name.partition(".")[0]
+@dataclass(frozen=True)
+class How:
+    """How a drawn program runs."""
+
+    executor: Executor
+    depth: int
+    steps: int
+    contract: Literal["off", "fast"] = "off"
 
 
-SCALARS = {"k": 0.37, "rate": -1.25}
+class Drawn(Protocol):
+    """A drawn program with an evaluation of its own. The seed of arrays is the number of steps."""
+
+    def text(self) -> str:
+        """The program as text."""
+        ...
+
+    def found(self, how: How) -> Mapping[str, Array]:
+        """The results by timetile."""
+        ...
+
+    def expected(self, how: How) -> Mapping[str, Array]:
+        """The results by NumPy."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -53,21 +76,49 @@ class Assignment:
     turns: int = 1
     """How often the assignment is repeated in a step."""
 
+    def __str__(self) -> str:
+        return f"{self.turns} times {self.target}.next[{self.region}] = {self.value}"
+
+
+@dataclass(frozen=True)
+class SweptAssignments:
+    """Assignments made together at each place along an axis, place after place."""
+
+    axis: int
+    descending: bool
+    assignments: tuple[Assignment, ...]
+
+    def __str__(self) -> str:
+        lines = "\n".join(f"  {made}" for made in self.assignments)
+        return f"sweep along {self.axis}, {self.descending=}\n{lines}"
+
+
+Statement = Assignment | SweptAssignments
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The arrays of a state, and of the state a step earlier."""
+
+    now: Arrays
+    before: Arrays
+
 
 @dataclass(frozen=True)
 class DrawnModel:
-    """A step as data, with arrays of a shape and of a type for each field."""
+    """A step as data, of drawn fields."""
 
-    shape: tuple[int, ...]
-    types: dict[str, str]
-    narrow: dict[str, tuple[int, ...]]
-    """The axes of coefficients of fewer axes."""
-    sides: dict[str, tuple[tuple[FieldSide, FieldSide], ...]]
-    """The sides of each field with a boundary other than `keep`."""
-    assignments: tuple[Assignment, ...]
+    fields: DrawnFields
+    statements: tuple[Statement, ...]
     temporaries: dict[str, Node] = field(default_factory=dict[str, Node])
     """Values of a step that other cells read, by name; each may read those before."""
     has_series: bool = False
+
+    @property
+    def assignments(self) -> Iterator[Assignment]:
+        """All assignments in order."""
+        for made in self.statements:
+            yield from made.assignments if isinstance(made, SweptAssignments) else (made,)
 
     def value(self, made: Assignment) -> Node:
         """The assigned value without temporaries."""
@@ -82,10 +133,20 @@ class DrawnModel:
         return [name for made in self.assignments for name, _ in taps_of(self.value(made))]
 
     @property
+    def operations(self) -> int:
+        """The number of operations of a step's cells, with temporaries at each read."""
+        return sum(operations_of(self.value(made)) for made in self.assignments)
+
+    @property
+    def written(self) -> list[str]:
+        """The assigned fields, in order."""
+        return list(dict.fromkeys(made.target for made in self.assignments))
+
+    @property
     def used(self) -> list[str]:
         """The fields of the step, in order."""
-        names = {made.target for made in self.assignments} | set(map(field_of, self.reads))
-        return [name for name in self.types if name in names]
+        names = {*self.written, *map(field_of, self.reads)}
+        return [name for name in self.fields.types if name in names]
 
     def numbers(self, steps: int) -> dict[str, Any]:
         """The numbers of a run: each is a number of float32."""
@@ -94,20 +155,9 @@ class DrawnModel:
         rng = np.random.default_rng(steps)
         return {**SCALARS, SERIES: rng.integers(-16, 17, max(steps, 1)) / 8}
 
-    def arrays(self, seed: int) -> dict[str, Array]:
-        """Random arrays: integers of the whole range of their type, floats of both signs."""
-        rng, found = np.random.default_rng(seed), dict[str, Array]()
-        for name in self.used:
-            axes = self.narrow.get(name, range(len(self.shape)))
-            shape, kind = tuple(self.shape[axis] for axis in axes), np.dtype(self.types[name])
-            if kind == np.bool_:
-                found[name] = rng.random(shape) < 0.5
-            elif kind.kind == "f":
-                found[name] = rng.uniform(-1, 1, shape).astype(kind)
-            else:
-                ends = np.iinfo(kind)
-                found[name] = rng.integers(ends.min, ends.max, shape, kind, endpoint=True)
-        return found
+    def arrays(self, seed: int) -> Arrays:
+        """Random arrays."""
+        return self.fields.arrays(self.used, seed)
 
     def model(self) -> Model:
         """The step, for timetile."""
@@ -122,28 +172,39 @@ class DrawnModel:
         def step(**given: Any) -> None:
             for name, value in self.temporaries.items():
                 given[name] = timetile.temporary(evaluated(value, Symbols(given)))
-            for made in self.assignments:
-                if made.turns == 1:
+            for made in self.statements:
+                if isinstance(made, SweptAssignments):
+                    with timetile.sweep(made.axis, descending=made.descending):
+                        for each in made.assignments:
+                            assign(each, given)
+                elif made.turns == 1:
                     assign(made, given)
                 else:
                     for _ in timetile.repeat(made.turns):
                         assign(made, given)
 
         series = [SERIES] if self.has_series else []
-        return model_with(step, self.used, list(SCALARS), self.boundary, series)
+        boundary = self.fields.boundary(self.used)
+        return model_with(step, self.used, list(SCALARS), boundary, series)
 
     def text(self) -> str:
         """The step as text."""
-        lines = [
-            f"{name}: {kind}, {self.narrow.get(name, 'all axes')}, {self.sides.get(name)}"
-            for name, kind in self.types.items()
-        ]
-        lines += [f"{name} = {value}" for name, value in self.temporaries.items()]
-        lines += [
-            f"{each.turns} times {each.target}.next[{each.region}] = {each.value}"
-            for each in self.assignments
-        ]
-        return "\n".join([f"shape {self.shape}", *lines])
+        lines = [f"{name} = {value}" for name, value in self.temporaries.items()]
+        lines += map(str, self.statements)
+        return "\n".join([self.fields.text(), *lines])
+
+    def found(self, how: How) -> Arrays:
+        """The arrays after some steps, by timetile."""
+        with cells_get_values():
+            return dict(
+                on(self.model(), how).advance(
+                    self.arrays(how.steps), how.steps, **self.numbers(how.steps)
+                )
+            )
+
+    def expected(self, how: How) -> Arrays:
+        """The arrays after some steps, by NumPy."""
+        return self.after(self.arrays(how.steps), how.steps, self.numbers(how.steps))
 
     def with_needed_temporaries(self) -> DrawnModel:
         """The step without temporaries that nothing reads."""
@@ -154,49 +215,60 @@ class DrawnModel:
                 left.append(self.temporaries[name])
         return replace(self, temporaries=needed)
 
-    @property
-    def boundary(self) -> Boundary:
-        """The boundary as written by a user."""
+    def begun(self, arrays: Arrays) -> Levels:
+        """The state before the first step."""
+        names = sorted({name for name in self.reads if name.endswith(PREV)})
+        return Levels(dict(arrays), {name: arrays[field_of(name)] for name in names})
 
-        def written(side: FieldSide) -> Any:
-            return side.value if isinstance(side, Kind) else timetile.value(side)
+    def stepped(self, levels: Levels, numbers: Mapping[str, Any], step: int) -> Levels:
+        """The state after one more step, by NumPy."""
+        now, before = levels.now, levels.before
+        new = {name: array.copy() for name, array in now.items()}
+        for made in self.statements:
+            turns = 1 if isinstance(made, SweptAssignments) else made.turns
+            each_of = made.assignments if isinstance(made, SweptAssignments) else (made,)
+            values = [(each.target, self.value(each)) for each in each_of]
+            for box in self.boxes(made) * turns:
+                for target, value in values:
+                    known = now | before | {name + NEXT: array for name, array in new.items()}
+                    around = Cells(self.fields, self.used, known, box, dict(numbers), step)
+                    with np.errstate(all="ignore"):
+                        new[target][box] = np.asarray(evaluated(value, around))
+        return Levels(new, {name: now[field_of(name)] for name in before})
 
-        return {
-            name: tuple((written(low), written(high)) for low, high in self.sides[name])
-            for name in self.used
-            if name in self.sides
-        }
-
-    def after(self, arrays: dict[str, Array], steps: int) -> dict[str, Array]:
+    def after(self, arrays: Arrays, steps: int, numbers: Mapping[str, Any]) -> Arrays:
         """The arrays after some steps, by NumPy."""
-        now = dict(arrays)
-        before = {
-            name: arrays[field_of(name)] for name in sorted(set(self.reads)) if name.endswith(PREV)
-        }
-        numbers = self.numbers(steps)
-        made = [(each, self.value(each), self.box(each)) for each in self.assignments]
-        with np.errstate(all="ignore"):
-            for step in range(steps):
-                new = {name: array.copy() for name, array in now.items()}
-                for each, value, box in made:
-                    for _ in range(each.turns):
-                        known = now | before | {name + NEXT: array for name, array in new.items()}
-                        cells = np.asarray(evaluated(value, Cells(self, known, box, numbers, step)))
-                        new[each.target] = new[each.target].copy()
-                        new[each.target][box] = cells
-                before = {name: now[field_of(name)] for name in before}
-                now = new
-        return now | before
+        levels = self.begun(arrays)
+        for step in range(steps):
+            levels = self.stepped(levels, numbers, step)
+        return levels.now | levels.before
+
+    def boxes(self, made: Statement) -> list[Region]:
+        """The boxes of cells of a statement, one computed after the other."""
+        if isinstance(made, Assignment):
+            return [self.box(made)]
+        boxes = [self.box(each) for each in made.assignments]
+        whole = [
+            slice(max(low.start for low in along), min(high.stop for high in along))
+            for along in zip(*boxes, strict=True)
+        ]
+        if any(each.start >= each.stop for each in whole):
+            return []
+        places = list(range(whole[made.axis].start, whole[made.axis].stop))
+        return [
+            tuple(slice(k, k + 1) if axis == made.axis else each for axis, each in enumerate(whole))
+            for k in (reversed(places) if made.descending else places)
+        ]
 
     def box(self, made: Assignment) -> Region:
         """The cells with a new value: all their reads lie in arrays, or in a boundary."""
         found: list[slice] = []
-        for axis, size in enumerate(self.shape):
+        for axis, size in enumerate(self.fields.shape):
             region = slice(None) if made.region is None else made.region[axis]
             low, high, _ = region.indices(size)
             for name, offset in taps_of(self.value(made)):
-                keeps = ((Kind.KEEP, Kind.KEEP),) * len(self.shape)
-                below, above = self.sides.get(field_of(name), keeps)[axis]
+                keeps = ((Kind.KEEP, Kind.KEEP),) * len(self.fields.shape)
+                below, above = self.fields.sides.get(field_of(name), keeps)[axis]
                 distance = offset[axis]
                 if distance is not None and below is Kind.KEEP:
                     low = max(low, -distance)
@@ -204,6 +276,33 @@ class DrawnModel:
                     high = min(high, size - distance)
             found.append(slice(low, max(low, high)))
         return tuple(found)
+
+
+@contextmanager
+def cells_get_values() -> Generator[None]:
+    """A step without cells in arrays of a shape is a refusal."""
+    try:
+        yield
+    except ValueError as error:
+        if NO_CELLS not in str(error):
+            raise
+        raise CompileError(re.sub(r"^.* gets", "a statement gets", str(error))) from error
+
+
+def on(model: Model, how: How) -> Model:
+    """The model as it runs."""
+    return model.on(executor=how.executor, depth=how.depth, fp_contract=how.contract, cache=False)
+
+
+def signature_of(
+    fields: Sequence[str], scalars: Sequence[str] = (), series: Sequence[str] = ()
+) -> inspect.Signature:
+    """The signature of a function of fields, scalars and series by name."""
+    plain = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter(name, plain, annotation=Field) for name in fields]
+    parameters += [inspect.Parameter(name, plain, annotation=Scalar) for name in scalars]
+    parameters += [inspect.Parameter(name, plain, annotation=Series) for name in series]
+    return inspect.Signature(parameters)
 
 
 def model_with(
@@ -214,110 +313,5 @@ def model_with(
     series: Sequence[str] = (),
 ) -> Model:
     """A model of a function that takes any fields, scalars and series by name."""
-    plain = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    parameters = [inspect.Parameter(name, plain, annotation=Field) for name in fields]
-    parameters += [inspect.Parameter(name, plain, annotation=Scalar) for name in scalars]
-    parameters += [inspect.Parameter(name, plain, annotation=Series) for name in series]
-    step.__dict__["__signature__"] = inspect.Signature(parameters)
+    step.__dict__["__signature__"] = signature_of(fields, scalars, series)
     return timetile.stencil(boundary=boundary)(step)
-
-
-class Symbols:
-    """The reads and operations of a value, recorded by timetile."""
-
-    def __init__(self, given: dict[str, Any]):
-        self.given = given
-
-    def tap(self, name: str, offset: tuple[int | None, ...]) -> Any:
-        read = self.given[field_of(name)]
-        if name.endswith(NEXT):
-            return read.next[offset]
-        return (read.prev if name.endswith(PREV) else read)[offset]
-
-    def scalar(self, name: str) -> Any:
-        return self.given[name]
-
-    def step(self) -> Any:
-        return timetile.step()
-
-    def series(self) -> Any:
-        return self.given[SERIES][0]
-
-    def coordinate(self, axis: int, kind: str) -> Any:
-        return timetile.coordinate(axis).astype(kind)
-
-    def power(self, base: Any, exponent: int) -> Any:
-        return base**exponent
-
-    def extreme(self, word: str, first: Any, second: Any) -> Any:
-        return np.maximum(first, second) if word == "maximum" else np.minimum(first, second)
-
-
-class Cells:
-    """The reads and operations of a value, of the cells of a box at once."""
-
-    def __init__(
-        self,
-        model: DrawnModel,
-        arrays: dict[str, Array],
-        box: Region,
-        numbers: dict[str, Any],
-        number: int,
-    ):
-        self.model, self.arrays, self.box = model, arrays, box
-        self.numbers, self.number = numbers, number
-
-    def step(self) -> Any:
-        return self.number
-
-    def series(self) -> Any:
-        return float(self.numbers[SERIES][self.number])
-
-    def tap(self, name: str, offset: tuple[int | None, ...]) -> Any:
-        array = self.arrays[name]
-        if name in self.model.narrow:
-            at = [
-                slice(self.box[axis].start + step, self.box[axis].stop + step)
-                for axis, step in enumerate(offset)
-                if step is not None
-            ]
-            wide = [None if step is None else slice(None) for step in offset]
-            return array[tuple(at)][tuple(wide)]
-        keeps = ((0.0, 0.0),) * array.ndim
-        sides = [
-            tuple(0.0 if side is Kind.KEEP else side for side in pair)
-            for pair in self.model.sides.get(field_of(name), keeps)
-        ]
-        around = padded(array, [(low, high) for low, high in sides], WIDTH, SCALARS)
-        return around[
-            tuple(
-                slice(WIDTH + (step or 0) + box.start, WIDTH + (step or 0) + box.stop)
-                for step, box in zip(offset, self.box, strict=True)
-            )
-        ]
-
-    def scalar(self, name: str) -> Any:
-        """A number of the step's float type: float32 where all arrays go into float32."""
-        used = [self.model.types[name] for name in self.model.used]
-        of_f32 = np.result_type(*used) == np.float32
-        return float(np.float32(SCALARS[name])) if of_f32 else SCALARS[name]
-
-    def coordinate(self, axis: int, kind: str) -> Any:
-        start, stop = int(self.box[axis].start), int(self.box[axis].stop)
-        places = np.arange(start, stop, dtype=np.int64).astype(kind)
-        return places[tuple(slice(None) if k == axis else None for k in range(len(self.box)))]
-
-    def power(self, base: Any, exponent: int) -> Any:
-        """Products from the highest bit of the exponent down."""
-        result = base
-        for bit in f"{exponent:b}"[1:]:
-            result = result * result
-            result = result * base if bit == "1" else result
-        return result
-
-    def extreme(self, word: str, first: Any, second: Any) -> Any:
-        if np.result_type(first, second).kind == "f":
-            kind = np.result_type(first, second)
-            both = np.asarray(first, kind), np.asarray(second, kind)
-            return extreme(greatest=word == "maximum", skips_nan=False)(*both)
-        return np.maximum(first, second) if word == "maximum" else np.minimum(first, second)

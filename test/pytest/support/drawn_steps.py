@@ -7,25 +7,27 @@ step, and series.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
-import numpy as np
-
-from support.drawn_models import (
-    NEXT,
-    PREV,
-    REACH,
-    SCALARS,
-    Assignment,
-    DrawnModel,
-    Region,
-)
-from support.drawn_values import Grower, Node
+from support.drawn_fields import DrawnFields, Region
+from support.drawn_models import Assignment, DrawnModel
+from support.drawn_values import NEXT, PREV, SCALARS, Node, field_of, is_float, moved
+from support.grown_values import Grower
 from timetile.dialects.temporal.boundary import Kind
 from timetile.frontend.boundaries import FieldSide
 
 SHAPES: dict[int, tuple[int, ...]] = {1: (71,), 2: (9, 41), 3: (6, 7, 37)}
 """The largest arrays, by the number of axes."""
+
+MOST_OPERATIONS = 120
+"""
+Operations of a step's cells at most: compilation searches schedules for a time that grows with the
+operations, and quotients of quotients of temporaries would have thousands.
+"""
+
+REACH = 2
+"""The longest distance of a read."""
 
 INTEGERS = (
     ("int8",), ("int16",), ("int32",), ("int64",), ("uint8",), ("uint16",), ("uint32",),
@@ -33,14 +35,19 @@ INTEGERS = (
 )  # fmt: skip
 """Types of integers that meet in one integer type."""
 
+FLOATS = ("float32", "float64")
 
-def drawn_model(random: Random) -> DrawnModel:
-    """A step of one to three axes, and one to three assignments."""
+STORED = ("float16", "bfloat16", "float16", "float32", "float64")
+"""Types of fields with floats of 16 bits among them."""
+
+
+def drawn_fields(random: Random, floats: Sequence[str] = FLOATS) -> DrawnFields:
+    """Fields of one to three axes."""
     rank = random.randint(1, 3)
     shape = tuple(random.randint(5, largest) for largest in SHAPES[rank])
-    types: dict[str, str] = {"u": random.choice(("float32", "float64"))}
+    types: dict[str, str] = {"u": random.choice(floats)}
     if random.random() < 0.3:
-        types["v"] = random.choice(("float32", "float64"))
+        types["v"] = random.choice(floats)
     if random.random() < 0.5:
         types |= {f"n{k}": kind for k, kind in enumerate(random.choice(INTEGERS))}
     if random.random() < 0.3:
@@ -59,39 +66,63 @@ def drawn_model(random: Random) -> DrawnModel:
         for name, pairs in sides.items()
         if any(side is not Kind.KEEP for pair in pairs for side in pair)
     }
+    return DrawnFields(shape, types, narrow, sides)
+
+
+def drawn_model(random: Random, floats: Sequence[str] = FLOATS) -> DrawnModel:
+    """A step of one to three axes, and one to three assignments."""
+    fields = drawn_fields(random, floats)
+    return drawn_step(random, fields)
+
+
+def grower_of(random: Random, fields: DrawnFields, numbers: Sequence[Node] = ()) -> Grower:
+    """A grower of values of fields."""
+    rank = len(fields.shape)
+    return Grower(random, rank, fields.types, fields.narrow, REACH, tuple(SCALARS), tuple(numbers))
+
+
+def drawn_step(random: Random, fields: DrawnFields) -> DrawnModel:
+    """A step of one to three assignments of given fields."""
     has_series, numbers = random.random() < 0.2, list[Node]()
     numbers += [Node("series")] if has_series else []
     numbers += [Node("step")] if random.random() < 0.2 else []
-    grower = Grower(random, rank, types, narrow, REACH, tuple(SCALARS), tuple(numbers))
+    grower = grower_of(random, fields, numbers)
     if random.random() < 0.25:
         grower.floats.append(f"u{PREV}")
     temporaries: dict[str, Node] = {}
     for number in range(random.choice((0, 0, 1, 2))):
         temporaries[f"t{number}"] = grower.temporary(2)
         grower.floats.append(f"t{number}")
-    assignments = drawn_assignments(random, grower, shape, types, narrow)
-    found = DrawnModel(
-        shape, types, narrow, sides, tuple(assignments), temporaries, has_series
-    ).with_needed_temporaries()
-    return found if any(name not in narrow for name in found.reads) else drawn_model(random)
+    assignments = drawn_assignments(random, grower, fields)
+    return usable(DrawnModel(fields, tuple(assignments), temporaries, has_series)) or drawn_step(
+        random, fields
+    )
 
 
-def drawn_assignments(
-    random: Random,
-    grower: Grower,
-    shape: tuple[int, ...],
-    types: dict[str, str],
-    narrow: dict[str, tuple[int, ...]],
-) -> list[Assignment]:
+def usable(model: DrawnModel) -> DrawnModel | None:
+    """
+    The step without unused temporaries; None for a step that reads no field of all axes, reads a
+    value a step earlier of a field that keeps its values, or has more operations than
+    MOST_OPERATIONS.
+    """
+    found = model.with_needed_temporaries()
+    reads_cells = any(name not in found.fields.narrow for name in found.reads)
+    # A value a step earlier is of an assigned field.
+    read_before = {field_of(name) for name in found.reads if name.endswith(PREV)}
+    fits = found.operations <= MOST_OPERATIONS
+    return found if reads_cells and read_before <= set(found.written) and fits else None
+
+
+def drawn_assignments(random: Random, grower: Grower, fields: DrawnFields) -> list[Assignment]:
     """One to three assignments; later ones may read new values, and may be repeated."""
-    targets = [name for name in types if name not in narrow]
     assignments: list[Assignment] = []
     news = random.random() < 0.3
     for number in range(1 + random.choice((0, 0, 1, 2))):
-        target = random.choice(targets)
-        region = None if number == 0 else drawn_region(random, shape)
+        target = random.choice(fields.targets)
+        region = None if number == 0 else drawn_region(random, fields.shape)
         turns = random.choice((1, 2, 3)) if news and number else 1
-        assignments.append(Assignment(target, region, grower.stored(types[target]), turns))
+        value = grower.stored(fields.types[target])
+        assignments.append(Assignment(target, region, value, turns))
         if news:
             # Of a field with new values, neighbours on one side old and on the other side new would
             # be the order of Gauss and Seidel, and no step.
@@ -99,13 +130,27 @@ def drawn_assignments(
     return assignments
 
 
+def repeating_model(random: Random) -> DrawnModel:
+    """A step whose value has one long part at several places around the cell."""
+    fields = drawn_fields(random)
+    rank, grower = len(fields.shape), grower_of(random, fields)
+    target = random.choice([name for name in fields.targets if is_float(fields.types[name])])
+    part, total = grower.temporary(random.randint(2, 4)), grower.tap(grower.floats)
+    for number in range(random.randint(3, 6)):
+        place = tuple(random.randint(-2, 2) for _ in range(rank))
+        weighted = Node("*", (moved(part, place), Node("number", (), 0.1 * (number + 1))))
+        total = Node(random.choice("+-*"), (total, weighted))
+    value = Node("quotient", (total, total))
+    return usable(DrawnModel(fields, (Assignment(target, None, value),))) or repeating_model(random)
+
+
 def drawn_sides(random: Random, kind: str) -> tuple[FieldSide, FieldSide]:
     """The sides of an axis: cells beyond an array of integers have a number of the type."""
     if random.random() < 0.3:
         return Kind.PERIODIC, Kind.PERIODIC
-    number = 1.0 if np.dtype(kind).kind != "f" else random.choice((0.0, 0.5, -0.0))
+    number = random.choice((0.0, 0.5, -0.0)) if is_float(kind) else 1.0
     others: list[FieldSide] = [Kind.KEEP, Kind.MIRROR, Kind.REFLECT, number]
-    if np.dtype(kind).kind == "f":
+    if is_float(kind):
         others.append("rate")
     return random.choice(others), random.choice(others)
 

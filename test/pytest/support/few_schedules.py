@@ -1,6 +1,7 @@
 """
-Quick choices: among few schedules, for tests of bits, as schedules end with equal bits; among a
-schedule of each kind, for tests of explanations; or by the model alone, for tests of code.
+Quick choices: among few schedules, the first or drawn ones, for tests of bits, as schedules end
+with equal bits; among a schedule of each kind, for tests of explanations; or by the model alone,
+for tests of code.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Hashable, Iterator
 from contextlib import contextmanager
 from itertools import islice
+from random import Random
 
 import pytest
 
@@ -23,6 +25,8 @@ from timetile.runtime.kernels import assembled_choice
 CONSIDERED = 2
 """Considered schedules of a loop, beside schedules with reads of memory."""
 
+DRAWN = 3
+"""Schedules drawn for a loop. If none fits, a step a launch reads memory."""
 
 DEEPEST = 3
 """The deepest kernel considered: with depths 1 and 2, a plan has every kind of launch."""
@@ -66,6 +70,22 @@ def few_schedules() -> Generator[None]:
     with model_alone(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(choose_schedule, "schedules", first_schedules)
         patch.setattr(Trials, "depths", first_depths)
+        yield
+
+
+@contextmanager
+def drawn_schedules(random: Random) -> Generator[None]:
+    """
+    Schedules are chosen among a few drawn at random, by the model alone: a test of bits sees many
+    kinds of schedules, and no pair searches for long.
+    """
+
+    def drawn(loop: LoopOp, target: Target) -> Iterator[Schedule]:
+        every = [*schedules(loop, target), *memory_schedules(loop)]
+        yield from random.sample(every, min(DRAWN, len(every)))
+
+    with model_alone(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(choose_schedule, "schedules", drawn)
         yield
 
 

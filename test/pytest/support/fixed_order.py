@@ -6,7 +6,13 @@ from typing import Any
 
 import numpy as np
 
-JOIN = {"total": np.add, "maximum": np.maximum, "minimum": np.minimum}
+from support.reference import extreme
+
+JOIN = {
+    "total": np.add,
+    "maximum": extreme(greatest=True, skips_nan=False),
+    "minimum": extreme(greatest=False, skips_nan=False),
+}
 
 
 def in_order(kind: str, cells: Any) -> Any:

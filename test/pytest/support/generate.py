@@ -136,6 +136,17 @@ def combined(children: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expre
     )
 
 
+def of_scalars(scalars: tuple[str, ...]) -> st.SearchStrategy[Expression]:
+    """A scalar, or a quotient, a root or a product of scalars: equal for all cells."""
+    scalar = st.sampled_from([Scalar(name) for name in scalars])
+    return st.one_of(
+        scalar,
+        st.builds(quotient, scalar, scalar),
+        st.builds(root, scalar),
+        st.builds(operator.mul, scalar, scalar),
+    )
+
+
 @st.composite
 def cells(
     draw: st.DrawFn, readable: list[Readable], reach: Reach, scalars: tuple[str, ...]
@@ -145,7 +156,7 @@ def cells(
     if draw(st.booleans()):
         return linear * 0.4
     leaves = [taps(readable, reach), st.just(linear)]
-    leaves += [st.just(Scalar(name)) for name in scalars]
+    leaves += [of_scalars(scalars)] * len(scalars)
     leaves += [st.builds(small_coordinate, st.integers(0, len(reach.low) - 1))]
     tree = draw(st.recursive(st.one_of(leaves), combined, max_leaves=5))
     # The shared node has two uses, and is computed once.

@@ -5,17 +5,24 @@ seeds.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from support.description import Program
+from support.drawn_batches import drawn_batch
 from support.drawn_cells import anything, program_of, sums
-from support.drawn_models import DrawnModel
-from support.drawn_steps import drawn_model
+from support.drawn_models import Drawn
+from support.drawn_sequences import drawn_sequence
+from support.drawn_steps import STORED, drawn_model, repeating_model
+from support.drawn_stops import drawn_stop
+from support.drawn_sums import drawn_sums
+from support.drawn_sweeps import swept_model
 from support.generate import programs, schedules, travelling_sums
 from support.generate_bounds import programs_of_bounds, schedules_of_bounds
 from support.generate_roles import programs_of_any_roles
@@ -26,10 +33,26 @@ from timetile.runtime.kernels.options import Halos
 FORMS = tuple(Form)
 """How sums may be split."""
 
-Family = Literal["programs", "bounds", "roles", "travelling", "cells", "models"]
+Family = Literal[
+    "programs", "bounds", "roles", "travelling", "cells", "models", "stored", "sweeps", "stops",
+    "batches", "sequences", "places", "sums",
+]  # fmt: skip
+"""The common property of a batch's programs."""
 
-FAMILIES: tuple[Family, ...] = ("programs", "bounds", "roles", "travelling", "cells", "models")
-"""The common property of a batch's programs, batch after batch."""
+FAMILIES: tuple[Family, ...] = get_args(Family)
+"""The families, batch after batch."""
+
+IN_PYTHON: dict[Family, Callable[[Random], Drawn]] = {
+    "models": drawn_model,
+    "stored": partial(drawn_model, floats=STORED),
+    "sweeps": swept_model,
+    "stops": drawn_stop,
+    "batches": drawn_batch,
+    "sequences": drawn_sequence,
+    "places": repeating_model,
+    "sums": drawn_sums,
+}
+"""The families of steps in Python."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +63,7 @@ class Pair:
     """
 
     family: Family
-    program: Program | DrawnModel | str
+    program: Program | Drawn | str
     schedule: Schedule | None
     """None for the default pipeline's choice."""
     depth: int
@@ -51,6 +74,8 @@ class Pair:
     halos: Halos
     common: bool
     """The buffers of a cycle begin with equal halos."""
+    choice: int | None
+    """The seed of the schedules that the default pipeline chooses among; None for all."""
 
 
 @st.composite
@@ -79,8 +104,8 @@ def pairs(draw: st.DrawFn, family: Family) -> Pair:
             form = draw(st.sampled_from(FORMS))
             chosen = Schedule("cells", warp_row(draw(st.integers(1, 2))), form=form, planes=5)
             schedule = draw(st.sampled_from([None, chosen]))
-        case "models":
-            program = drawn_model(Random(draw(st.integers(0, 1 << 32))))
+        case _:
+            program = IN_PYTHON[family](Random(draw(st.integers(0, 1 << 32))))
     common = draw(st.booleans())
     return Pair(
         family,
@@ -92,10 +117,11 @@ def pairs(draw: st.DrawFn, family: Family) -> Pair:
         draw(st.sampled_from(["off", "off", "fast"])),
         draw(st.sampled_from(["compared", "common", "apart"] if common else ["compared", "apart"])),
         common,
+        draw(st.none() if draw(st.integers(0, 3)) == 0 else st.integers(0, 1 << 16)),
     )
 
 
-def batch(number: int, count: int) -> list[Pair]:
+def batch(number: int, count: int, families: Sequence[Family] = FAMILIES) -> list[Pair]:
     """The pairs of a batch: `count` pairs, or fewer after repeated draws."""
     drawn: list[Pair] = []
     checks = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
@@ -108,7 +134,7 @@ def batch(number: int, count: int) -> list[Pair]:
         deadline=None,
         suppress_health_check=checks,
     )
-    @given(pairs(FAMILIES[number % len(FAMILIES)]))
+    @given(pairs(families[number % len(families)]))
     def collect(pair: Pair) -> None:
         drawn.append(pair)
 
