@@ -26,6 +26,13 @@ def overlap(a: StencilBoundsAttr, b: StencilBoundsAttr) -> bool:
     )
 
 
+def common(a: StencilBoundsAttr, b: StencilBoundsAttr) -> StencilBoundsAttr | None:
+    """The cells in both boxes; None if there is none."""
+    if not overlap(a, b):
+        return None
+    return box_of(list(map(max, a.lb, b.lb)), list(map(min, a.ub, b.ub)))
+
+
 def covers(outer: StencilBoundsAttr, inner: StencilBoundsAttr) -> bool:
     """Every cell of `inner` lies in `outer`."""
     return all(a <= b for a, b in zip(outer.lb, inner.lb)) and all(

@@ -21,7 +21,9 @@ After:
 ```
 1. If an access in a branch leaves its field for some of the needed cells, or the cells over which
    another apply can compute the value read, these cells are computed apart.
-2. For cells apart, no branch with the access is taken: in their part the access reads 0.
+2. For cells apart, no branch with the access is taken: in their part the access reads 0. A
+   condition on coordinates that takes the branch at such a cell is refused. A condition on cells or
+   scalars is the program's word that no such cell takes the branch.
 
 Both branches of a condition are computed later (`select-branches`). `raise-time-loop` refuses an
 access outside a field without a branch around.
@@ -47,8 +49,10 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 from xdsl.utils.hints import isa
 
+from timetile.passes.diagnostics import refuse
 from timetile.passes.patterns import rewrite_once
-from timetile.passes.raising.boxes import above, below
+from timetile.passes.raising.boxes import above, below, common
+from timetile.passes.raising.conditions import cell_taking_branch
 from timetile.passes.raising.demand import ApplyRead, accesses, demand_of
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.known_cells import KnownSpan, is_in_branch, spans_of
@@ -71,6 +75,8 @@ class Parting:
 
     apply: stencil.ApplyOp
     guarded: list[tuple[ApplyRead, list[KnownSpan]]]
+    needed: list[StencilBoundsAttr]
+    """The boxes of needed cells."""
     rewriter: PatternRewriter
     made: list[Operation] = field(default_factory=list[Operation])
     variants: dict[frozenset[Operation], list[SSAValue]] = field(
@@ -85,10 +91,29 @@ class Parting:
                 for end in (span.begin, span.end):
                     if low[span.axis] < end < high[span.axis]:
                         return self.combined(box, span.axis, end)
-        outside = [
-            access.op for access, spans in self.guarded if any(span.misses(box) for span in spans)
-        ]
+        outside: list[Operation] = []
+        for access, spans in self.guarded:
+            for span in spans:
+                if span.misses(box):
+                    self.check_not_taken(access, span, box)
+                    outside.append(access.op)
         return self.variant(frozenset(outside))
+
+    def check_not_taken(self, access: ApplyRead, span: KnownSpan, box: StencilBoundsAttr) -> None:
+        """Refuse a branch taken at a needed cell of a box without a value for the access."""
+        for needed in self.needed:
+            part = common(box, needed)
+            cell = None if part is None else cell_taking_branch(access.op, part)
+            if cell is None:
+                continue
+            offset, axis = access.offset, span.axis
+            refuse(
+                access.op,
+                f"the branch is taken at cell {list(cell)}, and reads {list(offset)} from the "
+                f"cell, outside the read value's [{span.begin + offset[axis]}, "
+                f"{span.end + offset[axis]}) along axis {axis}; narrow the condition of the "
+                "branch, give the field these cells, or store fewer",
+            )
 
     def combined(self, box: StencilBoundsAttr, axis: int, end: int) -> list[SSAValue]:
         """The results over both parts of a box."""
@@ -149,7 +174,7 @@ class ComputeApart(RewritePattern):
         spans = [(access, spans_of(access)) for access in accesses(op) if is_in_branch(access)]
         guarded = [(access, all_) for access, all_ in spans if any(s.leaves(box) for s in all_)]
         if guarded:
-            Parting(op, guarded, rewriter).run(box)
+            Parting(op, guarded, boxes, rewriter).run(box)
 
 
 class SplitGuardsPass(ModulePass):

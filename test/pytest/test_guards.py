@@ -4,10 +4,16 @@ Branches that keep cells from reading outside a field: the code has no such read
 
 from __future__ import annotations
 
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import timetile
 from timetile.passes.diagnostics import CompileError
@@ -120,3 +126,139 @@ def test_branches_guard_reads_of_a_value_of_another_apply(executor: Executor):
     a, b = np.random.default_rng(5).random(10), np.zeros(10)
     timetile.compile(VALUE, executor=executor, fp_contract="off", cache=False)(a, b)
     assert b.tobytes() == np.append(a[1:] * a[1:], 0.25).tobytes()
+
+
+GUARDED = """
+!field = !stencil.field<[0,10]xf64>
+!temp = !stencil.temp<?xf64>
+func.func @guarded(%A: !field, %B: !field) {
+  %u = stencil.load %A : !field -> !temp
+  %v = stencil.apply(%x = %u : !temp) -> (!temp) {
+    %i = stencil.index 0 <[0]>
+    %z = arith.constant 0.25 : f64
+CONDITION
+    %d = scf.if %c -> (f64) {
+      %r = stencil.access %x[OFFSET] : !temp
+      scf.yield %r : f64
+    } else {
+      scf.yield %z : f64
+    }
+    stencil.return %d : f64
+  }
+  stencil.store %v to %B(<[LOW], [HIGH]>) : !temp to !field
+  return
+}
+"""
+
+CELLS = 10
+
+Compare = Callable[[int, int], bool]
+
+COMPARED: dict[str, Compare] = {
+    "slt": operator.lt,
+    "ult": operator.lt,
+    "sle": operator.le,
+    "sgt": operator.gt,
+    "sge": operator.ge,
+    "uge": operator.ge,
+    "eq": operator.eq,
+    "ne": operator.ne,
+}
+
+JOINED: dict[str, Compare] = {
+    "andi": lambda one, other: bool(one and other),
+    "ori": lambda one, other: bool(one or other),
+    "xori": operator.ne,
+}
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition on a coordinate: lines of IR, by names that begin with `%c`, and its cells."""
+
+    lines: tuple[str, ...]
+    holds: tuple[bool, ...]
+
+    def text(self, name: str) -> str:
+        """The lines, for a result of a name."""
+        return "\n".join(self.lines).replace("%c", name)
+
+    def joined(self, word: str, other: Condition) -> Condition:
+        """Two conditions joined by an operation of bits."""
+        ends = zip(self.holds, other.holds, strict=True)
+        lines = (self.text("%ca"), other.text("%cb"), f"    %c = arith.{word} %ca, %cb : i1")
+        return Condition(lines, tuple(bool(JOINED[word](one, both)) for one, both in ends))
+
+
+@st.composite
+def comparisons(draw: st.DrawFn) -> Condition:
+    """The coordinate, or its remainder, compared with a number."""
+    word = draw(st.sampled_from(list(COMPARED)))
+    number, parts = draw(st.integers(0, CELLS)), draw(st.sampled_from((None, 2, 3)))
+    places = [i if parts is None else i % parts for i in range(CELLS)]
+    place = "%i" if parts is None else "%cp"
+    lines = [f"    %cm = arith.constant {parts} : index\n    %cp = arith.remsi %i, %cm : index"] * (
+        parts is not None
+    )
+    lines += [
+        f"    %ck = arith.constant {number} : index",
+        f"    %c = arith.cmpi {word}, {place}, %ck : index",
+    ]
+    compare = COMPARED[word]
+    return Condition(tuple(lines), tuple(compare(place, number) for place in places))
+
+
+@given(
+    condition=st.recursive(
+        comparisons(),
+        lambda inner: st.builds(
+            Condition.joined, inner, st.sampled_from(("andi", "ori", "xori")), inner
+        ),
+        max_leaves=3,
+    ),
+    offset=st.integers(-2, 2),
+    low=st.integers(0, 3),
+    high=st.integers(7, CELLS),
+)
+def test_a_branch_taken_outside_a_field_is_refused_and_no_other(
+    condition: Condition, offset: int, low: int, high: int
+):
+    text = GUARDED.replace("CONDITION", condition.text("%c")).replace("OFFSET", str(offset))
+    text = text.replace("LOW", str(low)).replace("HIGH", str(high))
+    outside = [i for i in range(low, high) if condition.holds[i] and not 0 <= i + offset < CELLS]
+    if outside:
+        with pytest.raises(CompileError) as caught:
+            timetile.compile(text, executor="numpy", cache=False)
+        found = re.search(r"taken at cell \[(\d+)\], and reads \[(-?\d+)\]", str(caught.value))
+        assert found is not None and int(found[1]) in outside and int(found[2]) == offset
+        return
+    a, b = np.random.default_rng(5).random(CELLS), np.zeros(CELLS)
+    timetile.compile(text, executor="numpy", cache=False)(a, b)
+    right = [a[i + offset] if condition.holds[i] else 0.25 for i in range(low, high)]
+    assert b[low:high].tobytes() == np.array(right).tobytes()
+
+
+def test_the_refusal_of_a_branch_names_cell_read_and_ways_out():
+    lines = "    %k = arith.constant 10 : index\n    %c = arith.cmpi slt, %i, %k : index"
+    text = GUARDED.replace("CONDITION", lines).replace("OFFSET", "1")
+    text = text.replace("LOW", "0").replace("HIGH", "10")
+    with pytest.raises(CompileError) as caught:
+        timetile.compile(text, executor="cpu", cache=False)
+    assert caught.value.operation == "stencil.access" and caught.value.line == 12
+    assert caught.value.reason == (
+        "the branch is taken at cell [9], and reads [1] from the cell, outside the read value's "
+        "[0, 10) along axis 0; narrow the condition of the branch, give the field these cells, or "
+        "store fewer"
+    )
+
+
+def test_a_condition_on_cells_is_the_word_of_the_program():
+    """No cell is known to take the branch: the field's own cells decide."""
+    lines = "    %m = stencil.access %x[0] : !temp\n    %c = arith.cmpf olt, %m, %z : f64"
+    text = GUARDED.replace("CONDITION", lines).replace("OFFSET", "1")
+    text = text.replace("LOW", "0").replace("HIGH", "10")
+    a, b = np.random.default_rng(5).random(CELLS), np.zeros(CELLS)
+    a[9] = 0.5
+    timetile.compile(text, executor="numpy", cache=False)(a, b)
+    right = [a[i + 1] if a[i] < 0.25 else 0.25 for i in range(CELLS)]
+    assert b.tobytes() == np.array(right).tobytes()
