@@ -7,9 +7,10 @@ recurrence, and a prefix sum.
 A row has one program, type, domain and axis. The time is that of the launches of a step's sweeps,
 and `of_copy` is the bytes that the sweeps must move, over the bytes that a device copy moves in the
 time. `--ahead 0 32 64` also measures kernels whose threads read lines of their own, and ask for
-cells so many places ahead, and `--slots 2 4` kernels with so many segments of each line in shared
-memory. `--domains 512x512x512 --axes -1` measures some rows. `equal_bits`: on small domains of odd
-extents the GPU leaves the bits of the NumPy executor.
+cells so many places ahead, `--beside 2 4` threads of several lines beside each other, and
+`--slots 2 4` kernels with so many segments of each line in shared memory.
+`--domains 512x512x512 --axes -1` measures some rows. `equal_bits`: on small domains of odd extents
+the GPU leaves the bits of the NumPy executor.
 """
 
 from __future__ import annotations
@@ -33,9 +34,10 @@ from timetile import Field, Model, Scalar, sweep
 from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import SweepOp
 from timetile.frontend.field_types import DType
-from timetile.lowering.sweep_frames import SweepFrame
+from timetile.lowering.sweep_frames import SweepFrame, may_be_beside
 from timetile.lowering.sweep_staging import MOST_SHARED
 from timetile.passes.raising.memory import memory_of
+from timetile.passes.targets.hardware import VECTOR_BYTES
 from timetile.runtime.arithmetic.cells import dtype_of
 from timetile.runtime.device.gpu import Device, device
 from timetile.runtime.device.sweeps import DeviceSweep
@@ -50,8 +52,8 @@ DOMAINS: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
 )
 """Domains, and the axes of the sweeps."""
 
-SMALL = {2: (67, 133), 3: (19, 37, 41)}
-"""Odd domains for comparing bits, by the number of axes."""
+SMALL = (((67, 133), (0, 1)), ((19, 37, 41), (0, 1, 2)), ((6, 512, 512), (0,)))
+"""Domains for comparing bits, odd or with very many lines, and the axes of the sweeps."""
 
 REPEATS = 10
 
@@ -171,16 +173,20 @@ class Buffers:
 
 @dataclass(frozen=True)
 class Variant:
-    """A kernel of a sweep: the default, or with some cells ahead, or with some slots."""
+    """A kernel of a sweep: the default, or with cells ahead, lines of a thread, or slots."""
 
     ahead: int | None = None
     slots: int | None = None
+    beside: int | None = None
 
     def frame(self, op: SweepOp) -> SweepFrame | None:
         """The launch of a sweep; None where the variant says nothing to it."""
         frame = SweepFrame.of(op)
         if self.ahead is not None:
             return SweepFrame(op, self.ahead)
+        if self.beside is not None:
+            fits = may_be_beside(op, self.beside, VECTOR_BYTES)
+            return SweepFrame(op, 0, None, self.beside) if fits else None
         if self.slots is None:
             return frame
         if frame.staging is None:
@@ -221,6 +227,7 @@ def measured(
         "domain": list(program.shape),
         "axis": program.axis,
         "ahead": [kernel.frame.ahead for kernel, _, _ in launches],
+        "beside": [kernel.frame.beside for kernel, _, _ in launches],
         "slots": [kernel.frame.slots for kernel, _, _ in launches],
         "threads": [kernel.frame.threads for kernel, _, _ in launches],
         "milliseconds": round(milliseconds, 4),
@@ -230,10 +237,10 @@ def measured(
     }
 
 
-def equal_bits(name: str, kind: DType, rank: int, axis: int) -> bool:
+def equal_bits(name: str, kind: DType, shape: tuple[int, ...], axis: int) -> bool:
     """Whether the GPU and NumPy leave equal bits after three steps of a small domain."""
-    program = Program(name, kind, SMALL[rank], axis)
-    made = model(name, rank, axis)
+    program = Program(name, kind, shape, axis)
+    made = model(name, len(shape), axis)
     found = [
         made.on(executor=executor, cache=False).advance(program.state(), 3, **NUMBERS.get(name, {}))
         for executor in ("gpu", "numpy")
@@ -245,9 +252,12 @@ def rows(
     gpu: Device, copied: float, given: argparse.Namespace, until: float
 ) -> Iterator[dict[str, Any]]:
     """The rows of the table, as long as there is time."""
-    variants = [Variant()] if given.default or not (given.ahead or given.slots) else []
+    variants = (
+        [Variant()] if given.default or not (given.ahead or given.slots or given.beside) else []
+    )
     variants += [Variant(ahead=ahead) for ahead in given.ahead]
     variants += [Variant(slots=slots) for slots in given.slots]
+    variants += [Variant(beside=beside) for beside in given.beside]
     domains = [(shape, axes) for shape, axes in DOMAINS if not given.domains]
     for text in given.domains:
         shape = tuple(int(size) for size in text.split("x"))
@@ -274,6 +284,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--ahead", type=int, nargs="*", default=[])
     parser.add_argument("--slots", type=int, nargs="*", default=[])
+    parser.add_argument("--beside", type=int, nargs="*", default=[])
     parser.add_argument("--default", action="store_true", help="the default beside the variants")
     parser.add_argument("--domains", nargs="*", default=[])
     parser.add_argument("--axes", type=int, nargs="*", default=[])
@@ -286,12 +297,12 @@ def main() -> None:
     with gpu.current():
         copied = copy_bandwidth(gpu, 1 << 30)
     bits = {
-        f"{name} {kind} {rank} axes, axis {axis}": equal_bits(name, kind, rank, axis)
+        f"{name} {kind} {shape}, axis {axis}": equal_bits(name, kind, shape, axis)
         for name in given.programs
         for kind in TYPES
-        for rank in SMALL
-        for axis in range(rank)
-        if not given.axes or {axis, axis - rank} & set(given.axes)
+        for shape, axes in SMALL
+        for axis in axes
+        if not given.axes or {axis, axis - len(shape)} & set(given.axes)
     }
     print("equal bits:", all(bits.values()), [name for name, same in bits.items() if not same])
     with gpu.current():

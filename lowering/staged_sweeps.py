@@ -157,18 +157,18 @@ class StagedThread(SegmentThread):
             stream: self.read(emit, self.rings[stream], stream, at, count)
             for stream in staging.streams
         }
-        loaded: list[dict[Tap, SSAValue]] = [{} for _ in range(count)]
+        loaded: list[dict[Tap, list[SSAValue]]] = [{} for _ in range(count)]
         streams = {(stream.field, stream.across): stream for stream in staging.streams}
         for tap in self.op.tap_list:
             if not self.op.is_result(tap):
                 stream = streams[Stream.key(self.op, tap)]
                 offset = tap.offset[self.op.axis.data]
                 for k, found in enumerate(loaded):
-                    found[tap] = cells[stream][(k if is_up else count - 1 - k) + offset]
+                    found[tap] = [cells[stream][(k if is_up else count - 1 - k) + offset]]
         results: dict[SSAValue, list[SSAValue]] = {target: [] for target in self.op.targets}
 
-        def store(place: int, target: SSAValue, result: SSAValue) -> None:
-            results[target].append(result)
+        def store(place: int, target: SSAValue, made: list[SSAValue]) -> None:
+            results[target] += made
 
         ahead = emit.add_int(emit.mul_int(number, staging.places), place)
         ahead = emit.add_int(ahead, -staging.skipped)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
+from timetile.dialects.syntax import field_bounds
 from timetile.dialects.temporal import SweepOp
 from timetile.dialects.tile import LANES
 from timetile.lowering.arguments import fields_of, scalars_of
-from timetile.lowering.sweep_staging import LineStaging, vector_of
+from timetile.lowering.sweep_staging import LineStaging, bytes_of, vector_of
+from timetile.passes.analysis.geometry.field_shapes import FieldShape
 
 BLOCKS = (256, 128, 64, 32)
 """Threads of a block: the most of which a launch has `FEW_BLOCKS` blocks."""
@@ -27,6 +30,12 @@ TURNS = (8, 4, 2, 1)
 MANY_LINES = 1 << 17
 """Lines whose threads hide the time of memory from each other."""
 
+BESIDE = (4, 2)
+"""Lines of a thread, tried in order."""
+
+ACCESS_BYTES = 8
+"""Bytes loaded together by a thread of several lines."""
+
 PLACES_AHEAD = 32
 """Places ahead of a turn that are asked for, of fewer lines."""
 
@@ -36,17 +45,39 @@ def sweeps_of(root: Operation) -> list[SweepOp]:
     return [op for op in root.walk() if isinstance(op, SweepOp)]
 
 
+def is_together(op: SweepOp, field: SSAValue, offset: Sequence[int], beside: int) -> bool:
+    """Whether the cells at an offset, of lines beside each other, are read as one vector."""
+    low, last = tuple(field_bounds(field).lb)[-1], tuple(op.box.lb)[-1]
+    return (last + offset[-1] - low) % beside == 0
+
+
+def may_be_beside(op: SweepOp, beside: int, most: int = ACCESS_BYTES) -> bool:
+    """
+    Whether a thread may have several lines beside each other: vectors of all fields begin where
+    vectors of memory begin, and have `most` bytes.
+    """
+    fields = fields_of(op)
+    if op.axis.data == op.rank - 1 or any(bytes_of(field) * beside > most for field in fields):
+        return False
+    size = tuple(op.box.ub)[-1] - tuple(op.box.lb)[-1]
+    lengths = [size, *(FieldShape.of(field).sizes[-1] for field in fields)]
+    if any(length % beside for length in lengths):
+        return False
+    return all(is_together(op, target, (0,) * op.rank, beside) for target in op.targets)
+
+
 @dataclass(frozen=True)
 class SweepFrame:
     """
     The launch of a sweep: fields and scalars, in the order of arguments, lines and threads. The
     cells of places `ahead` of a turn are asked for; none for 0. With `staging` a warp's lines pass
-    through shared memory.
+    through shared memory. A thread has the lines of `beside` cells along the last axis.
     """
 
     op: SweepOp
     ahead: int
     staging: LineStaging | None = None
+    beside: int = 1
 
     @staticmethod
     def of(op: SweepOp) -> SweepFrame:
@@ -60,6 +91,9 @@ class SweepFrame:
             return SweepFrame(op, 0, staging)
         if is_last and op.rank > 1:
             return SweepFrame(op, 0)
+        beside = next((n for n in BESIDE if may_be_beside(op, n)), 1)
+        if beside > 1 and SweepFrame(op, 0, None, beside).seats >= MANY_LINES:
+            return SweepFrame(op, 0, None, beside)
         is_hidden = SweepFrame(op, 0).lines >= MANY_LINES or len(op.places) <= PLACES_AHEAD
         return SweepFrame(op, 0 if is_hidden else PLACES_AHEAD)
 
@@ -84,17 +118,23 @@ class SweepFrame:
         return prod(self.sizes[axis] for axis in self.op.line_axes)
 
     @property
+    def seats(self) -> int:
+        """The threads with lines."""
+        return self.lines // self.beside
+
+    @property
     def threads(self) -> int:
         """Threads of a block."""
         if self.staging is not None:
             return LANES
-        return next((n for n in BLOCKS if self.lines >= n * FEW_BLOCKS), BLOCKS[-1])
+        return next((n for n in BLOCKS if self.seats >= n * FEW_BLOCKS), BLOCKS[-1])
 
     @property
     def grid(self) -> int:
         """Blocks of the launch."""
-        lines = self.threads if self.staging is None else self.staging.lines
-        return -(-self.lines // lines)
+        if self.staging is not None:
+            return -(-self.lines // self.staging.lines)
+        return -(-self.seats // self.threads)
 
     @property
     def slots(self) -> int:
@@ -120,7 +160,7 @@ class SweepFrame:
     def places_of_turn(self) -> int:
         """The places of a turn, by the cells loaded for each."""
         loads = sum(not self.op.is_result(tap) for tap in self.op.tap_list)
-        most = (turn for turn in TURNS if turn * max(loads, 1) <= MOST_LOADED)
+        most = (turn for turn in TURNS if turn * max(loads, 1) * self.beside <= MOST_LOADED)
         if self.staging is not None:
             vectors = [vector_of(field) for field in self.fields]
             return max(next(most, 1), *vectors)

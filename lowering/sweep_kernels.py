@@ -17,9 +17,11 @@ gpu.func @sweep.up(%c: memref<63xf64, 1>, %u: memref<63xf64, 1>) kernel {
    tap reads; at the first place they are loaded.
 2. All other cells of a turn are loaded at its beginning: no place of a turn writes a cell that a
    later place loads, as a cell ahead is read before it is written.
-3. Few lines are few threads, too few to wait for memory side by side: the cells of a turn some
+3. Very many lines of narrow cells are several lines a thread, beside each other in memory: their
+   cells are loaded and stored together.
+4. Few lines are few threads, too few to wait for memory side by side: the cells of a turn some
    places ahead are asked for.
-4. The last threads of the launch may have no line: their loads and stores are masked.
+5. The last threads of the launch may have no line: their loads and stores are masked.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ from timetile.dialects.tile import LaunchAttr
 from timetile.dialects.verified import float_type
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.launch_facts import set_launch_facts
-from timetile.lowering.sweep_frames import SweepFrame
+from timetile.lowering.sweep_frames import SweepFrame, is_together
 from timetile.lowering.tile_to_gpu.cells import CellFunction
 from timetile.lowering.tile_to_gpu.stored_cells import load_cells, override_cells, store_cells
 from timetile.passes.analysis.geometry.field_shapes import FieldShape
@@ -94,11 +96,12 @@ class SweepThread:
 
     def first_kept(self) -> list[SSAValue]:
         """The kept cells before the first place, loaded."""
-        carried: list[SSAValue] = []
-        for field, ages in self.frame.carried.items():
-            start = self.start(field)
-            carried += [self.load(self.emit, field, start, -age) for age in range(1, ages + 1)]
-        return carried
+        carried = [
+            self.load(self.emit, field, self.start(field), -age)
+            for field, ages in self.frame.carried.items()
+            for age in range(1, ages + 1)
+        ]
+        return [cells[line] for line in range(self.frame.beside) for cells in carried]
 
     def go(self, carried: list[SSAValue]) -> None:
         """All places of the line, after the kept cells of the places before."""
@@ -118,18 +121,23 @@ class SweepThread:
         thread = emit.add(arith.IndexCastOp(emit.add(ThreadIdOp(along)).result, i32)).result
         block = emit.add(arith.IndexCastOp(emit.add(BlockIdOp(along)).result, i32)).result
         line = emit.add_int(emit.mul_int(block, frame.threads), thread)
-        if frame.lines % frame.threads:
-            self.mask = emit.compare("ult", line, frame.lines)
+        if frame.seats % frame.threads:
+            self.mask = emit.compare("ult", line, frame.seats)
         self.place_line(line)
 
     def place_line(self, line: SSAValue) -> None:
-        """Find the coordinates of a line, and its distance in each field."""
-        rest = line
-        for axis in reversed(self.op.line_axes):
-            if axis == self.op.line_axes[0]:
-                self.places[axis] = rest
-            else:
-                self.places[axis], rest = self.emit.split(rest, self.frame.sizes[axis])
+        """
+        Find the coordinates of a line, and its distance in each field; of several lines beside
+        each other, those of the first.
+        """
+        rest, sizes, axes = line, self.frame.sizes, self.op.line_axes
+        for axis in reversed(axes):
+            place = rest
+            if axis != axes[0]:
+                size = sizes[axis] // (self.frame.beside if axis == axes[-1] else 1)
+                place, rest = self.emit.split(rest, size)
+            beside = self.frame.beside if axis == axes[-1] else 1
+            self.places[axis] = self.emit.mul_int(place, beside)
         for field in self.frame.fields:
             self.start(field)
 
@@ -169,14 +177,20 @@ class SweepThread:
         index: SSAValue,
         place: int,
         offset: Sequence[int] | None = None,
-    ) -> SSAValue:
-        """The cell of a field at a place, as a number that cells compute with."""
-        at = self.offset(field, place, offset or (0,) * self.op.rank)
+    ) -> list[SSAValue]:
+        """The cells of a field at a place, one a line, as numbers that cells compute with."""
+        offset = offset or (0,) * self.op.rank
+        at, beside = self.offset(field, place, offset), self.frame.beside
         element, buffer = element_type(field), self.buffers[field]
-        if self.mask is None:
-            return load_cells(emit, buffer, index, at, [element])[0]
-        none = ordinary_number(emit, cell_type(field))
-        return override_cells(emit, [none], element, buffer, index, at, self.mask)[0]
+        width = beside if is_together(self.op, field, offset, beside) else 1
+        cells: list[SSAValue] = []
+        for begin in range(at, at + beside, width):
+            if self.mask is None:
+                cells += load_cells(emit, buffer, index, begin, [element] * width)
+            else:
+                none = [ordinary_number(emit, cell_type(field))] * width
+                cells += override_cells(emit, none, element, buffer, index, begin, self.mask)
+        return cells
 
     def ask(
         self,
@@ -225,7 +239,7 @@ class SweepThread:
                 join = emit.add_int if self.op.is_ascending else emit.sub_int
                 indices[strides] = join(self.start(field), far)
         index = {field: indices[strides_of(field)] for field in self.frame.fields}
-        loaded: list[dict[Tap, SSAValue]] = [{} for _ in range(count)]
+        loaded: list[dict[Tap, list[SSAValue]]] = [{} for _ in range(count)]
         for place, cells in enumerate(loaded):
             for tap in self.op.tap_list:
                 if not self.op.is_result(tap):
@@ -234,10 +248,10 @@ class SweepThread:
                     if asks:
                         self.ask(emit, field, index[field], place + self.frame.ahead, tap.offset)
 
-        def store(place: int, target: SSAValue, result: SSAValue) -> None:
+        def store(place: int, target: SSAValue, results: list[SSAValue]) -> None:
             at = self.offset(target, place, (0,) * self.op.rank)
             element, buffer = element_type(target), self.buffers[target]
-            store_cells(emit, [result], element, buffer, index[target], at, self.mask)
+            store_cells(emit, results, element, buffer, index[target], at, self.mask)
 
         return self.compute(emit, number, loaded, carried, store)
 
@@ -245,39 +259,50 @@ class SweepThread:
         self,
         emit: Emitter,
         number: SSAValue,
-        loaded: Sequence[Mapping[Tap, SSAValue]],
+        loaded: Sequence[Mapping[Tap, Sequence[SSAValue]]],
         carried: Sequence[SSAValue],
-        store: Callable[[int, SSAValue, SSAValue], None],
+        store: Callable[[int, SSAValue, list[SSAValue]], None],
     ) -> list[SSAValue]:
         """
-        Compute places from `number` on, and `store` the results of each; returns the kept cells.
+        Compute places from `number` on, and `store` the results of each, one a line; returns the
+        kept cells.
         """
-        kept = self.kept(carried)
+        lines = self.kept(carried)
         for place, cells in enumerate(loaded):
-            arguments = [
-                kept[self.op.sources[tap.operand]][self.op.age(tap) - 1]
-                if self.op.is_result(tap)
-                else cells[tap]
-                for tap in self.op.tap_list
-            ]
-            arguments += [self.scalars[scalar] for scalar in self.op.scalars]
-            arguments += [self.coordinate(emit, axis, number, place) for axis in self.op.index_axes]
-            results = self.cell.inline(emit, arguments)
-            for target, result in zip(self.op.targets, results):
-                store(place, target, result)
-                if target in kept:
-                    kept[target] = [result, *kept[target][:-1]]
-        return [cell for cells in kept.values() for cell in cells]
+            made: list[Sequence[SSAValue]] = []
+            for line, kept in enumerate(lines):
+                arguments = [
+                    kept[self.op.sources[tap.operand]][self.op.age(tap) - 1]
+                    if self.op.is_result(tap)
+                    else cells[tap][line]
+                    for tap in self.op.tap_list
+                ]
+                arguments += [self.scalars[scalar] for scalar in self.op.scalars]
+                axes = self.op.index_axes
+                arguments += [self.coordinate(emit, axis, number, place, line) for axis in axes]
+                made.append(self.cell.inline(emit, arguments))
+                for target, result in zip(self.op.targets, made[-1]):
+                    if target in kept:
+                        kept[target] = [result, *kept[target][:-1]]
+            for target, *results in zip(self.op.targets, *made):
+                store(place, target, results)
+        return [cell for kept in lines for cells in kept.values() for cell in cells]
 
-    def kept(self, carried: Sequence[SSAValue]) -> dict[SSAValue, list[SSAValue]]:
-        """The kept cells of each target, of the place before first."""
-        cells = iter(carried)
-        return {field: [next(cells) for _ in range(n)] for field, n in self.frame.carried.items()}
+    def kept(self, carried: Sequence[SSAValue]) -> list[dict[SSAValue, list[SSAValue]]]:
+        """The kept cells of each line and target, of the place before first."""
+        cells, ages = iter(carried), self.frame.carried
+        return [
+            {field: [next(cells) for _ in range(n)] for field, n in ages.items()}
+            for _ in range(self.frame.beside)
+        ]
 
-    def coordinate(self, emit: Emitter, axis: int, number: SSAValue, place: int) -> SSAValue:
-        """The coordinate of a place along an axis."""
+    def coordinate(
+        self, emit: Emitter, axis: int, number: SSAValue, place: int, line: int
+    ) -> SSAValue:
+        """The coordinate of a place of a line along an axis."""
         if axis != self.op.axis.data:
-            at = emit.add_int(self.places[axis], tuple(self.op.box.lb)[axis])
+            beside = line if axis == self.op.line_axes[-1] else 0
+            at = emit.add_int(self.places[axis], tuple(self.op.box.lb)[axis] + beside)
         elif self.op.is_ascending:
             at = emit.add_int(number, self.op.places[0] + place)
         else:

@@ -110,11 +110,12 @@ class SweepSummary:
     """
     One sweep along an axis in short.
 
-    - `cells`: the extent of the box; `lines`: the lines along the axis, a thread each.
+    - `cells`: the extent of the box; `lines`: the lines along the axis.
     - `kept`: the targets whose cells of places before lie in registers, with the number of places.
     - `bytes_read`, `bytes_written`, `flops`: of a cell.
     - `bound`: 1e9 cells per second, by memory alone.
     - `places_of_turn`: places loaded at once; `ahead`: the distance of cells asked for, in places.
+    - `beside`: the lines of a thread, beside each other.
     - `group`, `slots`: the lines of a warp, and the segments of each line in shared memory; 0 where
       threads read lines of their own.
     - `registers`, `spill_bytes`: of a thread; None without the assembler.
@@ -138,6 +139,7 @@ class SweepSummary:
     threads: int
     places_of_turn: int
     ahead: int
+    beside: int
     group: int
     slots: int
     registers: int | None

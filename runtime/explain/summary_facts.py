@@ -108,11 +108,12 @@ def sweep_facts(sweep: SweepSummary) -> Iterator[Fact]:
         f"at most {sweep.bound:.0f} GCells/s on {sweep.target}, as each field goes through memory "
         "once in a sweep",
     )
+    lines = f"{sweep.beside} " if sweep.beside > 1 else ""
     asked = f", and asks for places {sweep.ahead} ahead" if sweep.ahead else ""
     yield Fact(
         "A launch",
         f"of @{sweep.kernel} has {plural(sweep.blocks, 'block')} of {sweep.threads} threads, a "
-        f"thread for each of {plural(sweep.lines, 'line')}; a thread loads "
+        f"thread for each {lines}of {plural(sweep.lines, 'line')}; a thread loads "
         f"{plural(sweep.places_of_turn, 'place')} at once{asked}",
     )
     if sweep.slots:

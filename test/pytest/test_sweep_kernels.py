@@ -9,6 +9,7 @@ import timetile
 from support.steps import noise
 from support.swept import thomas, thomas_text
 from timetile.dialects.temporal import SweepOp
+from timetile.lowering import sweep_frames
 from timetile.lowering.sweep_frames import PLACES_AHEAD, SweepFrame
 from timetile.runtime.cli.emit import emitted
 from timetile.runtime.executors.homes import PlaneError
@@ -60,7 +61,7 @@ def test_threads_without_a_line_are_masked():
 
 def test_many_lines_are_large_blocks_that_ask_for_nothing():
     up, _ = (SweepFrame.of(op) for op in sweeps_of(thomas_text((512, 512, 512), 1, "f32")))
-    assert (up.threads, up.grid, up.ahead, up.lines) == (256, 1024, 0, 512 * 512)
+    assert (up.threads, up.grid, up.ahead, up.lines) == (256, 512, 0, 512 * 512)
     text = str(sweep_module(up, OLDEST_ARCH))
     assert "simt.prefetch" not in text and "arith.extsi" not in text
 
@@ -71,6 +72,70 @@ def test_a_sweep_of_rows_asks_for_nothing():
     single, _ = (SweepFrame.of(op) for op in sweeps_of(thomas_text((81,), 0)))
     assert (along_rows.ahead, along_rows.slots) == (0, 3)
     assert (single.ahead, single.slots) == (0, 3)
+
+
+@pytest.mark.parametrize("executor", ["simt", "ptx"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_thread_of_several_lines_has_the_bits_of_one(
+    axis: int, executor: Executor, monkeypatch: pytest.MonkeyPatch
+):
+    """With a mask, as 65 pairs of lines are no whole blocks."""
+    monkeypatch.setattr(sweep_frames, "MANY_LINES", 1)
+    shape = (13, 5, 26) if axis == 0 else (5, 13, 26)
+    (op, _) = sweeps_of(thomas_text(shape, axis, "f32"))
+    assert (SweepFrame.of(op).beside, SweepFrame.of(op).seats) == (2, 65)
+    u, c, d = (noise(*shape).astype(np.float32) + np.float32(k) for k in range(3))
+    wanted = thomas(u, c, d, np.float32(0.3), axis)
+    text = thomas_text(shape, axis, "f32")
+    timetile.compile(text, executor=executor, fp_contract="off", cache=False)(u, c, d, 0.3)
+    assert [a.tobytes() for a in (u, c, d)] == [a.tobytes() for a in wanted]
+
+
+def skewed_text(first: int, element: str) -> str:
+    """A recurrence with cells of the line beside, and coordinates, from cell `first` of a row."""
+    field = f"!stencil.field<[0,9]x[0,64]x{element}>"
+    return f"""
+func.func private @add(%b: f32, %a: f32, %i: index) -> f32 {{
+  %n = arith.index_cast %i : index to i32
+  %f = arith.sitofp %n : i32 to f32
+  %s = arith.addf %b, %a : f32
+  %t = arith.addf %s, %f : f32
+  func.return %t : f32
+}}
+func.func @skewed(%u: {field}, %v: {field}) {{
+  temporal.sweep %u = @add(%u[-1, 0], %v[0, 1]) indices [1]
+    along 0 ascending in <[1, {first}], [9, {first + 60}]>
+  func.return
+}}
+"""
+
+
+@pytest.mark.parametrize("executor", ["simt", "ptx"])
+@pytest.mark.parametrize(("first", "beside"), [(0, 2), (2, 2), (1, 1)])
+def test_lines_beside_each_other_begin_at_vectors_of_memory(
+    first: int, beside: int, executor: Executor, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sweep_frames, "MANY_LINES", 1)
+    text = skewed_text(first, "f32")
+    (op,) = sweeps_of(text)
+    assert SweepFrame.of(op).beside == beside
+    u, v = (noise(9, 64).astype(np.float32) + np.float32(k) for k in range(2))
+    wanted, cells = u.copy(), slice(first, first + 60)
+    for k in range(1, 9):
+        beyond = wanted[k - 1, cells] + v[k, first + 1 : first + 61]
+        wanted[k, cells] = beyond + np.arange(first, first + 60).astype(np.float32)
+    timetile.compile(text, executor=executor, cache=False)(u, v)
+    assert np.array_equal(u, wanted)
+
+
+def test_cells_of_8_bytes_are_loaded_together():
+    for element, beside in (("f32", 2), ("f64", 1)):
+        up, _ = (SweepFrame.of(op) for op in sweeps_of(thomas_text((512,) * 3, 0, element)))
+        assert (up.beside, up.threads) == (beside, 256)
+        text = str(sweep_module(up, OLDEST_ARCH))
+        # Two kept cells, eight places of a turn, and the single places behind.
+        loads = [line for line in text.splitlines() if "simt.load" in line]
+        assert len(loads) == 11 and all(line.count(element) == beside for line in loads)
 
 
 def test_large_fields_have_wide_indices():
