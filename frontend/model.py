@@ -19,12 +19,19 @@ from timetile.frontend.batches import (
 )
 from timetile.frontend.complex_arrays import ComplexRun, in_parts, user_names
 from timetile.frontend.field_types import ARRAY_DTYPES, DType, FieldTypes
+from timetile.frontend.jax_calls import TracedCall, is_traced_call, refuse_traced, stand_ins
 from timetile.frontend.keeping import keeper_of
 from timetile.frontend.module import module_of
 from timetile.frontend.numbers import NumberKey, NumberProgram
 from timetile.frontend.options import Options
 from timetile.frontend.runs import RunArguments, State, StateRun, begun
-from timetile.frontend.state_checks import check_mapping, check_members
+from timetile.frontend.state_checks import (
+    check_mapping,
+    check_members,
+    check_names,
+    is_mapping,
+    shape_and_types,
+)
 from timetile.frontend.steps import Step
 from timetile.frontend.stopping import EndCondition, advanced_in_pieces
 from timetile.runtime.explain.data import Explanation
@@ -241,6 +248,9 @@ class Model:
         """
         if until is not None:
             check_no_batch(batch)
+        if is_mapping(state) and is_traced_call(state, scalars, steps, first_step):
+            refuse_traced({"until": until, "keep": keep, "stream": stream})
+            return self._traced(state, steps, first_step, batch, scalars)
         given = RunArguments(state, steps, stream, scalars, checked_steps(first_step))
         if until is None and keep is None:
             advanced = self._advanced(given, batch)
@@ -303,6 +313,26 @@ class Model:
         text = blow_up(fields, when, WAY_OUT)
         if text is not None:
             warn(text)
+
+    def _traced(
+        self,
+        state: Mapping[str, Any],
+        steps: object,
+        first_step: object,
+        batch: object,
+        scalars: Mapping[str, Any],
+    ) -> Any:
+        """
+        The state after a call inside a function that JAX traces, as a dict of tracers. The program
+        is compiled now, for the errors of the call to point at the caller's line.
+        """
+        if not self.step.pairs and not checked_batch(batch):
+            check_mapping(self.step, state)
+            check_names(self.step, state, scalars)
+            self.program(*shape_and_types(self.step, stand_ins(state)))
+        given = {**scalars, "steps": steps, "first_step": first_step, "batch": batch}
+        written = user_names(self.step, self.step.written)
+        return TracedCall.of(self.advance, written, state, given).traced()
 
     def _in_batch(self, batching: Batching) -> Model:
         """The model of a batch, kept with its programs."""

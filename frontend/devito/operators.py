@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -52,8 +53,40 @@ def is_device(platform: Any) -> bool:
     return isinstance(platform, module("devito.arch").Device)
 
 
-def language_operator(stock: Any, options: dict[str, Any]) -> Any:
-    """A subclass of Devito's operator class, running on timetile instead of C."""
+class LanguageKind(type):
+    """
+    The class of the operator classes on timetile, which pickle: a class is made anew from Devito's
+    class `stock` and the options of `timetile.compile`.
+    """
+
+    stock: Any
+    options: dict[str, Any]
+
+
+def pickled_kind(kind: LanguageKind) -> tuple[Callable[..., Any], tuple[Any, dict[str, Any]]]:
+    """How pickle makes an operator class again."""
+    return language_operator, (kind.stock, kind.options)
+
+
+copyreg.pickle(LanguageKind, pickled_kind)
+
+KINDS: dict[Any, list[LanguageKind]] = {}
+"""The operator classes made so far, by Devito's class."""
+
+
+def language_operator(stock: Any, options: dict[str, Any]) -> LanguageKind:
+    """The subclass of Devito's operator class, running on timetile instead of C."""
+    known = KINDS.setdefault(stock, [])
+    found = next((kind for kind in known if kind.options == options), None)
+    if found is None:
+        found = new_language_operator(stock, options)
+        found.stock, found.options = stock, options
+        known.append(found)
+    return found
+
+
+def new_language_operator(stock: Any, options: dict[str, Any]) -> LanguageKind:
+    """A new subclass of Devito's operator class."""
 
     def build(cls: Any, expressions: Any, **kwargs: Any) -> Any:
         kwargs["language"] = "C"
@@ -77,8 +110,7 @@ def language_operator(stock: Any, options: dict[str, Any]) -> Any:
         return operator
 
     def c_function(operator: Any) -> Callable[..., Any]:
-        # A pickled operator has no plan.
-        plan: OperatorPlan | None = getattr(operator, "_timetile", None)
+        plan: OperatorPlan | None = operator._timetile
         if plan is None:
             return stock.cfunction.fget(operator)
 
@@ -97,15 +129,13 @@ def language_operator(stock: Any, options: dict[str, Any]) -> Any:
 
     def apply(operator: Any, **kwargs: Any) -> Any:
         summary = stock.apply(operator, **kwargs)
-        # A pickled operator has no plan, and runs in Devito's own C.
-        ran = getattr(operator, "_ran_on", RanOn("the operator was pickled; make it again"))
-        summary.ran_on = ran
-        COUNTS[ran] += 1
+        summary.ran_on = operator._ran_on
+        COUNTS[summary.ran_on] += 1
         return summary
 
     apply.__doc__ = stock.apply.__doc__
     names = {"_build": classmethod(build), "cfunction": property(c_function), "apply": apply}
-    return type(f"Timetile{stock.__name__}", (stock,), names)
+    return LanguageKind(f"Timetile{stock.__name__}", (stock,), names)
 
 
 def note(operator: Any, given: Sequence[Any], seconds: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise, repeat
 from typing import Any
 
@@ -16,6 +16,7 @@ from timetile.frontend.devito.grid_sums import GridSum, grid_sums_of
 from timetile.frontend.devito.kinds import loaded_kind
 from timetile.frontend.devito.library import NotCovered
 from timetile.frontend.devito.parameters import Argument, Meaning
+from timetile.frontend.devito.pickled import equations_apart, equations_together
 from timetile.frontend.devito.sparse import Statement, entries_of, statements_of
 from timetile.runtime.program.compile import compile as compile_program
 from timetile.runtime.program.compiled_program import CompiledProgram
@@ -85,6 +86,18 @@ class OperatorPlan:
         self.sums = grid_sums_of(self.equations.items)
         self.statements = statements_of(self.equations.items, self.sums)
         self.slotted = frozenset(e.number for e in self.equations.items if self.uses_slots(e))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The equations and options: a copy, or a plan in another process, compiles anew."""
+        apart = replace(self.equations, items=equations_apart(self.equations.items))
+        return {"equations": apart, "direction": self.direction, "options": self.options}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """The plan of pickled equations."""
+        apart: Equations = state["equations"]
+        together = replace(apart, items=equations_together(apart.items))
+        made = OperatorPlan(together, state["direction"], state["options"])
+        self.__dict__.update(made.__dict__)
 
     def uses_slots(self, equation: Equation) -> bool:
         """Whether an equation uses an array dependent on the number of the step."""

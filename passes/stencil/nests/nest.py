@@ -4,7 +4,7 @@ Nests: loops one inside the other over cells of memrefs, as frontends of C and F
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.dialects import memref, scf
