@@ -107,3 +107,21 @@ def seen_by_program(array: Any) -> Any:
     if is_numpy_array(array) or is_on_device(array):
         return array
     return np.asarray(array)
+
+
+def in_memory(array: Any) -> Any:
+    """A copy of an array, in NumPy."""
+    if is_numpy_array(array):
+        return copy_of(array)
+    if hasattr(array, "cpu"):
+        return np.array(array.detach().cpu())
+    return np.array(array.get() if hasattr(array, "get") else array)
+
+
+def in_memory_of(array: Any, numbers: np.ndarray[Any, Any]) -> Any:
+    """Numbers in the memory of an array of a state."""
+    if is_numpy_array(array) or is_immutable(array) or not is_on_device(array):
+        return numbers
+    if hasattr(array, "new_tensor"):
+        return array.new_tensor(numbers)
+    return array.__array_namespace__().asarray(numbers)

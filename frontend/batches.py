@@ -9,7 +9,15 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from timetile.dialects.cell_types import CELL_TYPES
-from timetile.frontend.arrays import as_given, check_array, copy_of, is_immutable, shape_of, type_of
+from timetile.frontend.arrays import (
+    as_given,
+    check_array,
+    copy_of,
+    in_memory_of,
+    is_immutable,
+    shape_of,
+    type_of,
+)
 from timetile.frontend.batched_steps import Batching
 from timetile.frontend.field_types import computing_type
 from timetile.frontend.functions import STEP
@@ -17,7 +25,6 @@ from timetile.frontend.operations import Time
 from timetile.frontend.runs import ProgramMaker, RunArguments, StateRun, begun
 from timetile.frontend.state_checks import check_mapping, check_names
 from timetile.frontend.steps import Step
-from timetile.runtime.host.arrays import is_numpy_array, is_on_device
 
 A = TypeVar("A")
 
@@ -97,15 +104,6 @@ def numbers_of_indices(name: str, given: Any, dtype: str) -> np.ndarray[Any, Any
     return np.ascontiguousarray(numbers, dtype)
 
 
-def in_memory_of(array: Any, numbers: np.ndarray[Any, Any]) -> Any:
-    """Numbers in the memory of an array of a state."""
-    if is_numpy_array(array) or is_immutable(array) or not is_on_device(array):
-        return numbers
-    if hasattr(array, "new_tensor"):
-        return array.new_tensor(numbers)
-    return array.__array_namespace__().asarray(numbers)
-
-
 class RunInTurn(StateRun):
     """The runs of a batch whose indices are computed one after the other."""
 
@@ -164,6 +162,14 @@ def checked_batch(batch: object) -> bool:
             "along their first axis"
         )
     return batch
+
+
+def check_no_points(step: Step) -> None:
+    """Raise ValueError for a batch of a step with points, whose lists are of one state."""
+    if step.points:
+        raise ValueError(
+            f"{step.label} has points, whose lists are of one state; advance each index by itself"
+        )
 
 
 def check_no_batch(batch: object) -> None:

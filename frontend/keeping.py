@@ -8,24 +8,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
 
-import numpy as np
-
-from timetile.frontend.arrays import copy_of
+from timetile.frontend.arrays import in_memory
 from timetile.frontend.runs import State, StateRun
-from timetile.runtime.host.arrays import is_numpy_array
 from timetile.runtime.host.kept_fields import KeptFields
 
 Taken = Callable[[State[Any]], object]
 """Takes a state with arrays of its own."""
-
-
-def in_memory(array: Any) -> Any:
-    """A copy of an array, in NumPy."""
-    if is_numpy_array(array):
-        return copy_of(array)
-    if hasattr(array, "cpu"):
-        return np.array(array.detach().cpu())
-    return np.array(array.get() if hasattr(array, "get") else array)
 
 
 class Keeper:

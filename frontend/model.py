@@ -15,6 +15,7 @@ from timetile.frontend.batches import (
     batching_of,
     begun_batch,
     check_no_batch,
+    check_no_points,
     checked_batch,
 )
 from timetile.frontend.complex_arrays import ComplexRun, in_parts, user_names
@@ -24,6 +25,7 @@ from timetile.frontend.keeping import keeper_of
 from timetile.frontend.module import module_of
 from timetile.frontend.numbers import NumberKey, NumberProgram
 from timetile.frontend.options import Options
+from timetile.frontend.point_runs import Rooms, check_unsampled
 from timetile.frontend.runs import RunArguments, State, StateRun, begun
 from timetile.frontend.state_checks import (
     check_mapping,
@@ -66,8 +68,8 @@ class Model:
     def __init__(self, step: Step, doc: str | None = None, **options: Unpack[Options]):
         self.step, self.options = step, options
         self.__name__, self.__doc__ = step.name, doc or type(self).__doc__
-        self._programs: dict[tuple[tuple[int, ...], tuple[str, ...]], CompiledProgram] = {}
-        self._latest: tuple[tuple[int, ...], FieldTypes] | None = None
+        self._programs: dict[tuple[tuple[int, ...], tuple[str, ...], Rooms], CompiledProgram] = {}
+        self._latest: tuple[tuple[int, ...], FieldTypes, Rooms] | None = None
         self._held: list[Any] = []
         self._others: dict[tuple[tuple[str, object], ...], Model] = {}
         """Models of the step with other options, by the options given to `on`."""
@@ -122,10 +124,14 @@ class Model:
         return self._others.setdefault(key, made)
 
     @in_standard_modes
-    def module(self, shape: tuple[int, ...], dtype: DType | FieldTypes = "float64") -> ModuleOp:
+    def module(
+        self, shape: tuple[int, ...], dtype: DType | FieldTypes = "float64", rooms: Rooms = ()
+    ) -> ModuleOp:
         """
         The stencil program for arrays of a shape, of one type or of a type for each field, as taken
-        by `timetile.compile`. Raises ValueError if no cell of such arrays gets a new value.
+        by `timetile.compile`; of a step with points, for lists of some sizes, as found by a call of
+        `advance`. Raises ValueError if no cell of such arrays gets a new value, or without the
+        sizes.
         """
         if len(shape) != self.step.rank:
             raise ValueError(
@@ -140,28 +146,33 @@ class Model:
         if min(shape) < 1:
             raise ValueError(f"arrays of shape {shape} have no cells; pass some along each axis")
         check_members(self.step, types)
-        return module_of(self.step, shape, types)
+        if len(rooms) != len(self.step.points):
+            raise ValueError(
+                f"{self.step.label} has points, and the sizes of their lists are not known; "
+                "advance a state, and ask for mlir or explain"
+            )
+        return module_of(self.step, shape, types, rooms)
 
     def _types(self, dtype: DType | FieldTypes) -> FieldTypes:
         """The type of each field."""
         return dict.fromkeys(self.step.fields, dtype) if isinstance(dtype, str) else dtype
 
     def program(
-        self, shape: tuple[int, ...], dtype: DType | FieldTypes = "float64"
+        self, shape: tuple[int, ...], dtype: DType | FieldTypes = "float64", rooms: Rooms = ()
     ) -> CompiledProgram:
         """
-        The compiled program for arrays of a shape, of one type or of a type for each field,
-        compiled at the first call. Raises CompileError if the program cannot be compiled,
-        ValueError if no cell of such arrays gets a new value.
+        The compiled program for arrays of a shape, of one type or of a type for each field, and for
+        lists of points of some sizes, compiled at the first call. Raises CompileError if the
+        program cannot be compiled, ValueError if no cell of such arrays gets a new value.
         """
         types = self._types(dtype)
-        key = (tuple(shape), tuple(types[name] for name in self.step.fields))
+        key = (tuple(shape), tuple(types[name] for name in self.step.fields), rooms)
         if key not in self._programs:
-            module = self.module(tuple(shape), types)
+            module = self.module(tuple(shape), types, rooms)
             # All buffers of a field are copies of one array: cells that no step writes are equal in
             # all buffers.
             self._programs[key] = compile_program(module, halos="common", **self.options)
-        self._latest = (tuple(shape), types)
+        self._latest = (tuple(shape), types, rooms)
         return self._programs[key]
 
     @property
@@ -185,7 +196,7 @@ class Model:
             return self._latest_batch.explain(steps)
         return self.program(*self._known("program")).explain(steps)
 
-    def _known(self, method: str) -> tuple[tuple[int, ...], FieldTypes]:
+    def _known(self, method: str) -> tuple[tuple[int, ...], FieldTypes, Rooms]:
         """The shape and type of the latest call."""
         if self._latest is None:
             raise RuntimeError(
@@ -255,7 +266,7 @@ class Model:
         if until is None and keep is None:
             advanced = self._advanced(given, batch)
             self._warn(state, advanced, f"after {steps} steps")
-            return State(advanced, steps, stopped=False)
+            return advanced
         run = self._run(given, batch)
         condition = None
         if until is not None:
@@ -263,7 +274,7 @@ class Model:
         with keeper_of(keep, run, state) as keeper:
             stopped = advanced_in_pieces(run, checked_steps(steps), every, condition, keeper.keep)
         self._held = run.spare()
-        ended = State(run.state(state), run.done, stopped=stopped)
+        ended = State(run.state(state), run.done, stopped=stopped, samples=run.samples())
         self._warn(state, ended, f"after {run.done} steps")
         return ended
 
@@ -291,6 +302,7 @@ class Model:
         for. Raises ValueError for a negative number of steps, or an `every` below 1.
         """
         check_mapping(self.step, state)
+        check_unsampled(self.step)
         first = checked_steps(first_step)
 
         def run(state: dict[str, A], count: int, done: int) -> dict[str, A]:
@@ -354,15 +366,17 @@ class Model:
         self._latest_batch = None
         if not checked_batch(batch):
             return begun(self.step, self.program, given)
+        check_no_points(self.step)
         batching = batching_of(self.step, given.state, given.scalars)
         if not batching.is_a_step(self.step):
             return RunInTurn(self.step, self.program, batching, given)
         model = self._latest_batch = self._in_batch(replace(batching, count=0))
         return begun_batch(model.step, model.program, batching, given)
 
-    def _advanced(self, given: RunArguments[A], batch: object) -> dict[str, A]:
+    def _advanced(self, given: RunArguments[A], batch: object) -> State[A]:
         """The state after a run."""
         run = self._run(given, batch)
-        run.go(checked_steps(given.steps))
+        steps = checked_steps(given.steps)
+        run.go(steps)
         self._held = run.spare()
-        return run.state(given.state)
+        return State(run.state(given.state), steps, stopped=False, samples=run.samples())

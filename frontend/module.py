@@ -23,6 +23,8 @@ from timetile.frontend.cells import located
 from timetile.frontend.field_types import ARRAY_DTYPES, FieldTypes, computing_type, elements_of
 from timetile.frontend.functions import STEP
 from timetile.frontend.operations import Time
+from timetile.frontend.point_operations import PointOperations
+from timetile.frontend.point_runs import Rooms
 from timetile.frontend.statements import Buffer, Statements, crossing, hint, spelled
 from timetile.frontend.steps import Step
 from timetile.frontend.sweep_operations import SweepOperations
@@ -51,7 +53,7 @@ class StepBuilder:
     Builds the function of a step for arrays of one shape, with elements of a type for each field.
     """
 
-    def __init__(self, step: Step, shape: Sequence[int], types: FieldTypes):
+    def __init__(self, step: Step, shape: Sequence[int], types: FieldTypes, rooms: Rooms):
         self.step, self.shape, self.elements = step, tuple(shape), elements_of(types)
         self.typed = TypedStep(step, types)
         element = computing_type(types.values())
@@ -62,6 +64,8 @@ class StepBuilder:
         kinds += [
             MemRefType(i64 if name == STEP else element, [DYNAMIC_INDEX]) for name in step.series
         ]
+        self.points = PointOperations(step, self.shape, self.elements, rooms)
+        kinds += self.points.kinds
         self.entry = Block(arg_types=[*kinds, IndexType()])
         self.outer: dict[Buffer, SSAValue] = dict(zip(self.buffers, self.entry.args))
         self.scalars: dict[str, SSAValue] = dict(
@@ -69,6 +73,7 @@ class StepBuilder:
         )
         first = len(self.buffers) + len(step.scalars)
         self.series = dict(zip(step.series, self.entry.args[first:]))
+        self.points.take(self.entry.args[first + len(step.series) : -1])
         for buffer, argument in self.outer.items():
             argument.name_hint = hint(buffer)
         for name, argument in self.scalars.items():
@@ -115,6 +120,7 @@ class StepBuilder:
         statements = Statements(self.typed, self.shape, fields, self.scalars, sweeps=self.sweeps)
         statements.carry_over(body)
         statements.fill(body, self.step.body)
+        self.points.emit(body, inner)
         body.add_op(scf.YieldOp(*(inner[self.following(buffer)] for buffer in self.carried)))
 
     def held(self) -> dict[Buffer, SSAValue]:
@@ -137,9 +143,10 @@ class StepBuilder:
         return name, {Time.NOW: Time.NEXT, Time.NEXT: last, Time.PREV: Time.NOW}[level]
 
 
-def module_of(step: Step, shape: Sequence[int], types: FieldTypes) -> ModuleOp:
+def module_of(step: Step, shape: Sequence[int], types: FieldTypes, rooms: Rooms = ()) -> ModuleOp:
     """
-    The stencil program of a step for arrays of a shape, with elements of a type for each field.
-    Raises ValueError for too small arrays, StencilError for an operation that the types lack.
+    The stencil program of a step for arrays of a shape, with elements of a type for each field, and
+    for lists of points of some sizes. Raises ValueError for too small arrays, StencilError for an
+    operation that the types lack.
     """
-    return StepBuilder(step, shape, types).module()
+    return StepBuilder(step, shape, types, rooms).module()

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from timetile.dialects.cell_types import CELL_TYPES
-from timetile.frontend.arrays import as_given, copy_of, is_immutable, readable, seen_by_program
+from timetile.dialects.temporal import PointKind
+from timetile.frontend.arrays import (
+    as_given,
+    copy_of,
+    in_memory,
+    in_memory_of,
+    is_immutable,
+    readable,
+    seen_by_program,
+)
 from timetile.frontend.boxes import box_of
 from timetile.frontend.field_types import FieldTypes, computing_type
 from timetile.frontend.functions import STEP
 from timetile.frontend.module import buffers_of
 from timetile.frontend.operations import Time
+from timetile.frontend.point_runs import PointTables, Rooms, check_points, rooms_of
 from timetile.frontend.state_checks import check_mapping, check_names, shape_and_types
 from timetile.frontend.statements import Buffer
 from timetile.frontend.steps import Step
@@ -28,12 +38,21 @@ A = TypeVar("A")
 class State(dict[str, A]):
     """
     The arrays of a state by name, after a run: a dict. `steps` are the steps done, and `stopped`
-    tells whether `until` ended the run.
+    tells whether `until` ended the run. `samples` are the sums that points have read, by name: an
+    array of shape (steps, points).
     """
 
-    def __init__(self, arrays: Mapping[str, A], steps: int, *, stopped: bool):
+    def __init__(
+        self,
+        arrays: Mapping[str, A],
+        steps: int,
+        *,
+        stopped: bool,
+        samples: Mapping[str, np.ndarray[Any, Any]] | None = None,
+    ):
         super().__init__(arrays)
         self.steps, self.stopped = steps, stopped
+        self.samples = dict(samples or {})
 
 
 def checked_series(
@@ -73,13 +92,23 @@ class StateRun:
         series: Mapping[str, np.ndarray[Any, Any]],
         first: int,
         stream: Any,
+        points: Sequence[PointTables] = (),
     ):
         self.step, self.program, self.shape = step, program, shape
         self.scalars, self.series = scalars, series
         self.first, self.stream, self.done = first, stream, 0
         self.arrays = arrays_of(step, state, shape)
+        self.points = points
+        one = self.arrays[step.written[0], Time.NOW]
+        self.lists = {
+            made.use.name: (in_memory_of(one, made.places), in_memory_of(one, made.weights))
+            for made in points
+        }
         self.reported = tuple(step.fields)
         """The fields of the state after the run."""
+
+    points: Sequence[PointTables] = ()
+    """The lists and tables of the step's points."""
 
     @property
     def assigned(self) -> tuple[str, ...]:
@@ -92,7 +121,26 @@ class StateRun:
         return self
 
     def go(self, steps: int) -> None:
-        """Advance by some steps."""
+        """Advance by some steps, with points by no more steps at a time than their tables have."""
+        most = min((made.room.rows for made in self.points), default=max(steps, 1))
+        for done in range(0, max(steps, 1), most):
+            self.go_on(min(most, steps - done))
+
+    def samples(self) -> dict[str, np.ndarray[Any, Any]]:
+        """What the points of the step have read so far, of shape (steps, points), by name."""
+        read = [made for made in self.points if made.use.kind is PointKind.SAMPLE]
+        return {made.use.name: made.sampled() for made in read}
+
+    def tables(self, steps: int) -> list[Any]:
+        """The tables of all points, for some steps."""
+        one, found = self.arrays[self.step.written[0], Time.NOW], list[Any]()
+        for made in self.points:
+            made.begin(self.done, steps)
+            found.append(seen_by_program(in_memory_of(one, made.table)))
+        return found
+
+    def go_on(self, steps: int) -> None:
+        """Advance by some steps, by one call of the program."""
         values = [seen_by_program(array) for array in self.arrays.values()]
         owners = dict(zip(map(id, values), self.arrays.values()))
         begin, end = self.done, self.done + steps
@@ -103,7 +151,15 @@ class StateRun:
             else self.series[name][begin:end]
             for name in self.step.series
         ]
+        tables = self.tables(steps)
+        if self.points:
+            numbers.append(np.arange(steps))
+        for made, table in zip(self.points, tables):
+            numbers += [*map(seen_by_program, self.lists[made.use.name]), table]
         result = self.program(*values, *numbers, steps, stream=self.stream)
+        for made, table in zip(self.points, tables):
+            if made.use.kind is PointKind.SAMPLE:
+                made.end(in_memory(table), steps)
         ended = (owners[id(value)] for value in result.buffers[: len(values)])
         self.arrays, self.done = dict(zip(self.arrays, ended)), end
 
@@ -131,8 +187,12 @@ class StateRun:
         return self.arrays[name, older.get(time, Time.NOW)]
 
 
-ProgramMaker = Callable[[tuple[int, ...], FieldTypes], CompiledProgram]
-"""Makes the program of a step for a shape and types of arrays."""
+class ProgramMaker(Protocol):
+    """Makes the program of a step for a shape and types of arrays, and sizes of lists of points."""
+
+    def __call__(
+        self, shape: tuple[int, ...], types: FieldTypes, rooms: Rooms = (), /
+    ) -> CompiledProgram: ...
 
 
 @dataclass(frozen=True)
@@ -160,8 +220,15 @@ def begun(step: Step, program: ProgramMaker, given: RunArguments[Any]) -> StateR
     numbers = {name: checked_scalar(name, scalars[name], kind) for name in step.scalars}
     own = {name: scalars[name] for name in step.series if name != STEP}
     series = checked_series(own, CELL_TYPES[kind].dtype, first, checked_steps(given.steps))
-    made = program(shape, types)
-    return StateRun(step, made, state, shape, numbers, series, first, given.stream)
+    count = checked_steps(given.steps)
+    check_points(step, scalars, first, count)
+    rooms = rooms_of(step, scalars, count)
+    tables = [
+        PointTables(step, use, scalars[use.name], room, shape, types[use.field], first)
+        for use, (_, room) in zip(step.points, rooms)
+    ]
+    made = program(shape, types, rooms) if rooms else program(shape, types)
+    return StateRun(step, made, state, shape, numbers, series, first, given.stream, tables)
 
 
 def arrays_of(step: Step, state: Mapping[str, Any], shape: tuple[int, ...]) -> dict[Buffer, Any]:

@@ -66,6 +66,8 @@ def joined(steps: Sequence[Step]) -> Step:
     """One step of several. Raises ValueError for steps that do not go together."""
     first = steps[0]
     for step in steps:
+        if step.points:
+            raise ValueError(f"{step.label} has points, which end a step; so {IN_TURN}")
         check_together(first, step)
     parts = Joining()
     for step in steps:

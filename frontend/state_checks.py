@@ -35,7 +35,7 @@ def check_names(step: Step, state: Mapping[str, object], scalars: Mapping[str, o
     """Raise TypeError unless each field has an array and each scalar a number."""
     optional = {f"{name}.prev" for name in step.second}
     arrays = set(step.fields)
-    numbers = {*step.scalars, *step.series} - {STEP}
+    numbers = {*step.scalars, *step.series, *(use.name for use in step.points)} - {STEP}
     for kind, needed, given, other, others in (
         ("an array", arrays, set(state), "a number", numbers),
         ("a number", numbers, set(scalars), "an array", arrays),

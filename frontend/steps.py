@@ -9,6 +9,7 @@ from typing import Any, Protocol, Self, TypeVar
 from timetile.frontend.boundaries import FieldEdges
 from timetile.frontend.errors import SourcePlace
 from timetile.frontend.operations import Access, Time
+from timetile.frontend.points import PointUse
 from timetile.frontend.symbols import Assignment, Held, RepeatedBody, StepStatement, flat
 
 
@@ -40,6 +41,8 @@ class Step:
     """Whether axis 0 is the index of a batch, with states that know nothing of each other."""
     members: tuple[tuple[str, frozenset[str]], ...] = ()
     """The label and the fields of each model of a sequence."""
+    points: tuple[PointUse, ...] = ()
+    """The uses of points, after all assignments."""
     pairs: tuple[str, ...] = ()
     """The complex fields, each a pair of fields."""
 

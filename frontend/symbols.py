@@ -15,6 +15,7 @@ from timetile.frontend.values import Value, lifted
 from timetile.frontend.whole_fields import WholeField
 
 if TYPE_CHECKING:
+    from timetile.frontend.points import PointUse
     from timetile.frontend.sweeps import Sweep
 
 Index = int | None | tuple[int | None, ...]
@@ -97,6 +98,8 @@ class Recorder:
     axes: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     """The axes of each field read or written."""
     previous: set[str] = field(default_factory=set[str])
+    points: list[PointUse] = field(default_factory=list["PointUse"])
+    """The uses of points, which follow all assignments."""
     read_next: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
     """The fields with a read of new values, and the version read."""
 
@@ -195,6 +198,11 @@ class Recorder:
 
     def assign(self, name: str, region: Region | None, value: object) -> None:
         """A new value for the cells of a field."""
+        if self.points:
+            raise error(
+                f"{name}.next is assigned after {self.points[-1].name} is used; use points after "
+                "all assignments of the step"
+            )
         given, version = lifted(value), self.versions[name]
         if self.sweep is not None:
             self.sweep.begin(name, version + 1)
@@ -318,6 +326,10 @@ class Field(WholeField):
 
     def __repr__(self) -> str:
         return f"<timetile field {self._name}>"
+
+    def name_of_field(self) -> str:
+        """The name of the argument."""
+        return self._name
 
     def __getitem__(self, offsets: Index) -> Value:
         """The value at the beginning of the step, `offsets` cells away along each axis."""

@@ -21,6 +21,7 @@ from timetile.frontend.errors import (
 )
 from timetile.frontend.functions import STEP
 from timetile.frontend.operations import Access, Argument, Coordinate, Extent, Time
+from timetile.frontend.points import Points, PointsArgument, PointUse
 from timetile.frontend.random_numbers import RandomNumbers
 from timetile.frontend.repeats import check_closed
 from timetile.frontend.steps import Step, walk
@@ -43,13 +44,13 @@ TAKEN = {
 
 DECLARED = {
     name: kind
-    for kind in (Field, Scalar, Series, Complex)
+    for kind in (Field, Scalar, Series, Complex, Points)
     for name in (kind.__name__, f"timetile.{kind.__name__}")
 }
 """Annotations as text, for step functions in modules without the names at run time."""
 
 
-Symbol = Field | Scalar | Series | Complex
+Symbol = Field | Scalar | Series | Complex | Points
 """The symbol of an argument."""
 
 
@@ -119,6 +120,8 @@ def arguments_of(
             symbols[name] = Scalar(name)
         elif kind is Series:
             symbols[name] = Series(name)
+        elif kind is Points:
+            symbols[name] = PointsArgument(recorder, name)
         else:
             raise StencilError(
                 f"{name} has no type; write {name}: timetile.Field or {name}: timetile.Scalar",
@@ -209,6 +212,7 @@ def traced(function: Callable[..., object], reach: int | None, boundary: Boundar
         edges,
         series_of(recorder, symbols),
         recorder.aliases,
+        points=points_of(recorder, symbols, place),
         pairs=pairs,
     )
     check(step, fields)
@@ -220,6 +224,24 @@ def series_of(recorder: Recorder, symbols: Mapping[str, Symbol]) -> tuple[str, .
     names = [name for name, symbol in symbols.items() if isinstance(symbol, Series)]
     read = {value.operation for value in walk([made.value for made in recorder.statements])}
     return (*names, *([STEP] if Argument(STEP) in read else []))
+
+
+def points_of(
+    recorder: Recorder, symbols: Mapping[str, Symbol], place: SourcePlace
+) -> tuple[PointUse, ...]:
+    """The uses of points. Raises StencilError for points without a use, or of a wrong field."""
+    used = {use.name for use in recorder.points}
+    for name, symbol in symbols.items():
+        if isinstance(symbol, Points) and name not in used:
+            raise StencilError(f"{name} is neither added nor read; remove the argument", place)
+    for use in recorder.points:
+        if not recorder.is_assigned(use.field):
+            raise StencilError(
+                f"{use.name} uses the new values of {use.field}, which gets none; assign "
+                f"{use.field}.next",
+                use.place,
+            )
+    return tuple(recorder.points)
 
 
 def check(step: Step, fields: Sequence[str]) -> None:

@@ -33,6 +33,8 @@ def replace_apply(
         old.scalars,
         old.index_axes,
         old.box,
+        old.points,
+        old.point_uses,
     )
     if old.home is not None:
         new.home = old.home

@@ -34,6 +34,8 @@ def replace_update(
         old.index_axes,
         old.outside,
         beyond if continued is None else continued,
+        list(old.points),
+        old.point_uses,
     )
     new.attributes.update(old.attributes)
     new.location = old.location

@@ -13,6 +13,15 @@ from timetile.dialects.temporal.boundary import BoundaryAttr, BoundaryKindAttr
 from timetile.dialects.temporal.fields import BroadcastOp, GatherOp, ScratchOp
 from timetile.dialects.temporal.loop import MOST_DEPTH, LoopOp
 from timetile.dialects.temporal.part import PartAttr
+from timetile.dialects.temporal.points import (
+    InjectOp,
+    PointKind,
+    PointKindAttr,
+    PointOp,
+    PointsAttr,
+    PointSet,
+    SampleOp,
+)
 from timetile.dialects.temporal.reduce import ReduceOp, Reduction, ReductionAttr
 from timetile.dialects.temporal.round import RoundOp
 from timetile.dialects.temporal.sweep import Direction, DirectionAttr, SweepOp
@@ -20,9 +29,15 @@ from timetile.dialects.temporal.update import UpdateOp
 
 Temporal = Dialect(
     "temporal",
-    [LoopOp, UpdateOp, ScratchOp, BroadcastOp, GatherOp, ReduceOp, RoundOp, SweepOp],
-    [BoundaryAttr, BoundaryKindAttr, DirectionAttr, PartAttr, ReductionAttr],
-)
+    [
+        LoopOp, UpdateOp, ScratchOp, BroadcastOp, GatherOp, ReduceOp, RoundOp, SweepOp, InjectOp,
+        SampleOp,
+    ],
+    [
+        BoundaryAttr, BoundaryKindAttr, DirectionAttr, PartAttr, PointKindAttr, PointsAttr,
+        ReductionAttr,
+    ],
+)  # fmt: skip
 
 __all__ = [
     "MOST_DEPTH",
@@ -30,12 +45,18 @@ __all__ = [
     "BroadcastOp",
     "Direction",
     "GatherOp",
+    "InjectOp",
     "LoopOp",
     "PartAttr",
+    "PointKind",
+    "PointOp",
+    "PointSet",
+    "PointsAttr",
     "ReduceOp",
     "Reduction",
     "ReductionAttr",
     "RoundOp",
+    "SampleOp",
     "ScratchOp",
     "SweepOp",
     "Temporal",

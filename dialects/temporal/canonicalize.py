@@ -18,6 +18,7 @@ from timetile.dialects.boxes import CellBox
 from timetile.dialects.temporal.boundary import BoundaryAttr
 from timetile.dialects.temporal.fields import GatherOp, ScratchOp
 from timetile.dialects.temporal.loop import LoopOp
+from timetile.dialects.temporal.points import PointKind
 from timetile.dialects.temporal.sweep import SweepOp
 from timetile.dialects.temporal.update import UpdateOp
 
@@ -99,6 +100,11 @@ def loop_of(op: UpdateOp) -> LoopOp | None:
     return loop if isinstance(loop, LoopOp) and not is_settled(loop) else None
 
 
+def notes_cells(op: UpdateOp) -> bool:
+    """Samples of the update note cells for other readers than updates."""
+    return any(made.kind is PointKind.SAMPLE for made in op.point_sets)
+
+
 class EraseSelfUpdate(RewritePattern):
     """Erases an update that copies each cell onto itself."""
 
@@ -106,6 +112,8 @@ class EraseSelfUpdate(RewritePattern):
     def match_and_rewrite(self, op: UpdateOp, rewriter: PatternRewriter, /) -> None:
         function = SymbolTable.lookup_symbol(op, op.cell)
         if loop_of(op) is None or op.outside is not None or not isinstance(function, FuncOp):
+            return
+        if op.point_uses:
             return
         if function.is_declaration or len(function.body.blocks) != 1:
             return
@@ -128,7 +136,7 @@ class EraseOverwritten(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: UpdateOp, rewriter: PatternRewriter, /) -> None:
-        if loop_of(op) is None or op.outside is not None:
+        if loop_of(op) is None or op.outside is not None or notes_cells(op):
             return
         if all(self.is_overwritten(op, target) for target in op.targets):
             rewriter.erase(op)
@@ -150,7 +158,9 @@ class EraseUnread(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: UpdateOp, rewriter: PatternRewriter, /) -> None:
         loop = loop_of(op)
-        if loop is not None and all(is_unread(loop, target) for target in op.targets):
+        if loop is None or notes_cells(op):
+            return
+        if all(is_unread(loop, target) for target in op.targets):
             rewriter.erase(op)
 
 

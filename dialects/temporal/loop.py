@@ -43,6 +43,7 @@ from timetile.dialects.syntax import (
     parse_value,
 )
 from timetile.dialects.temporal.part import PartAttr
+from timetile.dialects.temporal.points import PointKind
 from timetile.dialects.temporal.update import UpdateOp
 from timetile.dialects.tile.schedule import Schedule, ScheduleAttr, parse_schedule
 
@@ -61,7 +62,7 @@ class LoopEffects(MemoryEffect):
         assert isinstance(op, LoopOp)
         return {
             EffectInstance(kind, buffer)
-            for buffer in op.buffers
+            for buffer in (*op.buffers, *op.sampled)
             for kind in (MemoryEffectKind.READ, MemoryEffectKind.WRITE)
         }
 
@@ -166,13 +167,25 @@ class LoopOp(IRDLOperation):
     def captures(self) -> tuple[SSAValue, ...]:
         """The fields of the enclosing function read by a step, in the order of first use."""
         own = self.body.block.args
-        sources = (s for update in self.updates for s in update.sources)
+        sources = (s for update in self.updates for s in (*update.sources, *update.points[1:]))
         return tuple(dict.fromkeys(s for s in sources if s not in own))
 
     @property
     def scalars(self) -> tuple[SSAValue, ...]:
         """The scalars of the enclosing function used by a step, in the order of first use."""
-        return tuple(dict.fromkeys(s for update in self.updates for s in update.scalars))
+        scalars = (s for update in self.updates for s in (*update.scalars, *update.points[:1]))
+        return tuple(dict.fromkeys(scalars))
+
+    @property
+    def has_points(self) -> bool:
+        """Some update takes values at points, or notes cells."""
+        return any(update.points for update in self.updates)
+
+    @property
+    def sampled(self) -> tuple[SSAValue, ...]:
+        """The tables written by samples of the updates."""
+        sets = (made for update in self.updates for made in update.point_sets)
+        return tuple(dict.fromkeys(m.table for m in sets if m.kind is PointKind.SAMPLE))
 
     @property
     def updates(self) -> tuple[UpdateOp, ...]:

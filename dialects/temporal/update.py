@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import (
     SymbolRefAttr,
     f32,
     f64,
+    i64,
 )
 from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
 from xdsl.ir import Operation, SSAValue
@@ -36,7 +37,7 @@ from xdsl.utils.exceptions import VerifyException
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.cell_types import stored_number
 from timetile.dialects.directives import Taps, Values
-from timetile.dialects.series import verify_series
+from timetile.dialects.series import is_series, number_type, verify_series
 from timetile.dialects.syntax import (
     INTEGERS,
     decode_integers,
@@ -52,6 +53,13 @@ from timetile.dialects.taps import (
 )
 from timetile.dialects.temporal.boundary import BoundaryAttr, Kind, layers
 from timetile.dialects.temporal.cells import verify_cell
+from timetile.dialects.temporal.points import (
+    PointKind,
+    PointsAttr,
+    PointSet,
+    point_sets,
+    verify_points,
+)
 
 
 def in_loop() -> HasParent:
@@ -67,8 +75,9 @@ class UpdateEffects(MemoryEffect):
     @classmethod
     def get_effects(cls, op: Operation) -> set[EffectInstance]:
         assert isinstance(op, UpdateOp)
-        return {EffectInstance(MemoryEffectKind.READ, s) for s in op.sources} | {
-            EffectInstance(MemoryEffectKind.WRITE, t) for t in op.targets
+        sampled = [made.table for made in op.point_sets if made.kind is PointKind.SAMPLE]
+        return {EffectInstance(MemoryEffectKind.READ, s) for s in (*op.sources, *op.points[1:])} | {
+            EffectInstance(MemoryEffectKind.WRITE, t) for t in (*op.targets, *sampled)
         }
 
 
@@ -102,6 +111,11 @@ class UpdateOp(IRDLOperation):
     The cell function is a private `func.func` on scalars. The function's arguments are the taps in
     order, then the scalars, then an `index` per axis in `indices`.
 
+    `points` are the step's number, a series, and three fields for each use in `uses`: a list of
+    points, weights and a table. Written cells of the box take the values of injections, in the
+    order of the uses and of the lists, as by `temporal.inject`; samples note the cells as they are
+    then, as by `temporal.sample`.
+
     Example:
     ```
     temporal.update %b = @cell(%a[-1, 0], %a[0, 0]) scalars(%dt) indices [1] in <[0, 0], [8, 8]>
@@ -114,12 +128,14 @@ class UpdateOp(IRDLOperation):
     targets = var_operand_def(FieldType)
     sources = var_operand_def(FieldType)
     scalars = var_operand_def()
+    points = var_operand_def()
     cell = prop_def(FlatSymbolRefAttrConstr)
     taps = prop_def(INTEGERS)
     indices = opt_prop_def(INTEGERS)
     box = prop_def(StencilBoundsAttr)
     outside = opt_prop_def(BoundaryAttr)
     beyond = opt_prop_def(ArrayAttr[BoundaryAttr])
+    uses = opt_prop_def(ArrayAttr[PointsAttr])
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = lazy_traits_def(lambda: (in_loop(), UpdateEffects(), UpdateCanonicalization()))
@@ -129,7 +145,9 @@ class UpdateOp(IRDLOperation):
         "custom<Values>($targets, type($targets)) `=` $cell "
         "custom<Taps>($sources, type($sources), $taps) "
         "(`scalars` `(` custom<Values>($scalars, type($scalars))^ `)`)? (`indices` $indices^)? "
-        "`in` $box (`outside` qualified($outside)^)? (`beyond` $beyond^)? attr-dict-with-keyword"
+        "`in` $box (`outside` qualified($outside)^)? (`beyond` $beyond^)? "
+        "(`points` `(` custom<Values>($points, type($points))^ `)` `uses` $uses)? "
+        "attr-dict-with-keyword"
     )
 
     def __init__(
@@ -143,9 +161,11 @@ class UpdateOp(IRDLOperation):
         indices: Sequence[int] = (),
         outside: BoundaryAttr | None = None,
         beyond: Sequence[BoundaryAttr] = (),
+        points: Sequence[SSAValue] = (),
+        uses: Sequence[PointsAttr] = (),
     ):
         super().__init__(
-            operands=[targets, sources, scalars],
+            operands=[targets, sources, scalars, points],
             properties={
                 "cell": SymbolRefAttr(cell) if isinstance(cell, str) else cell,
                 "taps": encode_taps(taps),
@@ -153,6 +173,7 @@ class UpdateOp(IRDLOperation):
                 "box": box,
                 "outside": outside,
                 "beyond": ArrayAttr(beyond) if beyond else None,
+                "uses": ArrayAttr(uses) if uses else None,
             },
         )
 
@@ -178,9 +199,29 @@ class UpdateOp(IRDLOperation):
             return (BoundaryAttr(Kind.KEEP),) * len(self.sources)
         return self.beyond.data
 
+    @property
+    def point_uses(self) -> tuple[PointsAttr, ...]:
+        """The uses of lists of points."""
+        return () if self.uses is None else self.uses.data
+
+    @property
+    def point_sets(self) -> tuple[PointSet, ...]:
+        """The uses of lists of points, each with its fields."""
+        return point_sets(self.point_uses, self.points)
+
     def verify_(self) -> None:
         verify_taps(self.taps, self.rank, len(self.sources))
         self.verify_beyond()
+        verify_points(self.point_uses, self.points, [element_type(t) for t in self.targets])
+        for made in self.point_sets:
+            if field_bounds(self.targets[made.target]) != made.bounds:
+                raise VerifyException(
+                    f"points of a field of {field_bounds(self.targets[made.target])}, got "
+                    f"{made.bounds}"
+                )
+        for step in self.points[:1]:
+            if not is_series(step) or number_type(step) != i64:
+                raise VerifyException(f"the step's number is a series of i64, got {step.type}")
         for scalar in self.scalars:
             verify_series(scalar)
         for value in (*self.sources, *self.targets):

@@ -7,6 +7,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     FlatSymbolRefAttr,
     FlatSymbolRefAttrConstr,
     SymbolRefAttr,
@@ -41,6 +42,7 @@ from timetile.dialects.taps import (
     encode_taps,
     verify_taps,
 )
+from timetile.dialects.temporal.points import PointsAttr, PointSet, point_sets, verify_points
 from timetile.dialects.tile.exchange import ExchangeOp
 from timetile.dialects.tile.homes import HomeAttr, RegistersAttr, SharedAttr
 from timetile.dialects.tile.integers import ints
@@ -65,6 +67,10 @@ class ApplyOp(IRDLOperation):
     the box after `in`. Outside the box result k takes the plane of `else` operand k; without `else`
     cells outside are computed like cells inside, as far as needed by readers.
 
+    `points` are the number of the step, and three fields for each use in `uses`: cells of the box
+    take values, or are noted, as by `temporal.update`. Each cell of the tile takes its values, and
+    the tile that stores a cell notes the cell.
+
     Example: `%v = tile.apply @cell(%u[-1, 0], %u[0, 0]) else %h : !tile.queue<f64, lag 1>`
     """
 
@@ -73,11 +79,13 @@ class ApplyOp(IRDLOperation):
     queues = var_operand_def(QueueType)
     scalars = var_operand_def()
     outside = var_operand_def(QueueType)
+    points = var_operand_def()
     cell = prop_def(FlatSymbolRefAttrConstr)
     taps = prop_def(INTEGERS)
     indices = opt_prop_def(INTEGERS)
     box = opt_prop_def(StencilBoundsAttr)
     home = opt_prop_def(RegistersAttr | SharedAttr)
+    uses = opt_prop_def(ArrayAttr[PointsAttr])
     res = var_result_def(QueueType)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
@@ -87,7 +95,8 @@ class ApplyOp(IRDLOperation):
     assembly_format = (
         "$cell custom<Taps>($queues, type($queues), $taps) "
         "(`scalars` `(` custom<Values>($scalars, type($scalars))^ `)`)? (`indices` $indices^)? "
-        "(`else` custom<Values>($outside, type($outside))^)? (`in` $box^)? (`home` $home^)? "
+        "(`else` custom<Values>($outside, type($outside))^)? (`in` $box^)? "
+        "(`points` `(` custom<Values>($points, type($points))^ `)` `uses` $uses)? (`home` $home^)? "
         "attr-dict-with-keyword `:` type($res)"
     )
 
@@ -102,15 +111,18 @@ class ApplyOp(IRDLOperation):
         scalars: Sequence[SSAValue] = (),
         indices: Sequence[int] = (),
         box: StencilBoundsAttr | None = None,
+        points: Sequence[SSAValue] = (),
+        uses: Sequence[PointsAttr] = (),
     ):
         assert all(len(tap.offset) == rank for tap in taps)
         super().__init__(
-            operands=[queues, scalars, outside],
+            operands=[queues, scalars, outside, points],
             properties={
                 "cell": SymbolRefAttr(cell) if isinstance(cell, str) else cell,
                 "taps": encode_taps(taps),
                 "indices": encode_integers(indices) if indices else None,
                 "box": box,
+                "uses": ArrayAttr(uses) if uses else None,
             },
             result_types=[list(result_types)],
         )
@@ -129,6 +141,16 @@ class ApplyOp(IRDLOperation):
     def tap_list(self) -> tuple[Tap, ...]:
         """The taps, in the order of the cell function's arguments."""
         return decode_taps(self.taps, self.kernel.rank)
+
+    @property
+    def point_uses(self) -> tuple[PointsAttr, ...]:
+        """The uses of lists of points."""
+        return () if self.uses is None else self.uses.data
+
+    @property
+    def point_sets(self) -> tuple[PointSet, ...]:
+        """The uses of lists of points, each with its fields."""
+        return point_sets(self.point_uses, self.points)
 
     def queue_of(self, tap: Tap) -> SSAValue:
         """The tapped queue. The queues are the first operands."""
@@ -169,6 +191,8 @@ class ApplyOp(IRDLOperation):
         verify_taps(self.taps, kernel.rank, len(self.queues))
         if not self.res:
             raise VerifyException("an apply has at least one result")
+        elements = [queue_type(result).element for result in self.res]
+        verify_points(self.point_uses, self.points, elements)
         if len({queue_lag(r) for r in self.res}) != 1:
             raise VerifyException("the results of an apply have one lag")
         if self.outside and len(self.outside) != len(self.res):

@@ -19,6 +19,7 @@ from timetile.dialects.temporal import SweepOp, UpdateOp
 from timetile.lowering.arguments import fields_of, scalars_of
 from timetile.lowering.cpu.builder import Builder, llvm_type
 from timetile.lowering.cpu.cells import lower_operation
+from timetile.lowering.cpu.points import PointCode
 from timetile.lowering.cpu.stored_cells import loaded_cell, memory_type, store_cell
 from timetile.passes.analysis.skews import extent_of
 from timetile.passes.raising.narrow_fields import read_field
@@ -155,17 +156,25 @@ class UpdateFunction(CellCode):
         self.function, entry = function_of(name, kinds, "internal", len(fields))
         given, (low, high, second_low, second_high) = entry.args[:-4], entry.args[-4:]
         super().__init__(update, cell, Builder(self.function.body), given)
+        self.own = update
         self.spans = ((low, high), (second_low, second_high))
 
     def make(self) -> llvm.FuncOp:
         """The whole function."""
         if self.update.rank == 1:
             # The missing outer axis has a single cell: an empty span skips the row.
-            self.build.when(self.build.compare("slt", *self.spans[1]), lambda: self.nest(0))
+            self.build.when(self.build.compare("slt", *self.spans[1]), self.whole)
         else:
-            self.nest(0)
+            self.whole()
         self.build.add(llvm.ReturnOp())
         return self.function
+
+    def whole(self) -> None:
+        """All cells of the spans, and then their points, list by list."""
+        self.nest(0)
+        for made in self.own.point_sets:
+            step, spans = self.scalars[self.own.points[0]], self.spans[: self.own.rank]
+            PointCode(self.own, made, self.build, self.pointers, step, spans).emit()
 
     def span(self, axis: int) -> tuple[SSAValue, SSAValue]:
         """Start and end of the function's cells along an axis."""

@@ -7,6 +7,8 @@ head and tail are one loop, run before the steady loop and again after it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects import arith, gpu, scf
 from xdsl.dialects.builtin import i32
 from xdsl.ir import Block, SSAValue
@@ -15,6 +17,7 @@ from timetile.dialects import nvvm, simt
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.code import KernelCode
 from timetile.lowering.tile_to_gpu.copies import start_prefetch
+from timetile.lowering.tile_to_gpu.points import has_planes_of_points, point_steps
 from timetile.lowering.tile_to_gpu.queues import Plane
 from timetile.lowering.tile_to_gpu.rings import RingSlots, first_offsets
 from timetile.lowering.tile_to_gpu.scopes import (
@@ -66,7 +69,7 @@ def emit_variant(code: KernelCode, emit: Emitter, *, guarded: bool) -> None:
     loops = StreamLoops(variant, code.stream)
     if not has_steady_loop(variant):
         loops.emit(chunk_end(variant))
-    elif is_short(code):
+    elif is_short(code) and not has_planes_of_points(code.kernel):
         loops.emit_three()
     else:
         loops.emit_parts()
@@ -168,6 +171,36 @@ def segments(variant: VariantScope) -> tuple[SSAValue, SSAValue]:
     return head, emit.binary(arith.MinSIOp, emit.binary(arith.MaxSIOp, tail, head), length)
 
 
+def steps_with_points(
+    variant: VariantScope, begin: SSAValue, end: SSAValue
+) -> tuple[SSAValue, SSAValue]:
+    """
+    The first step of the chunk's steady part with a plane with points at some level, and the end of
+    such steps, in whole turns of the loop.
+    """
+    emit, geometry = variant.emit, variant.code.geometry
+    first, last = point_steps(variant)
+    first = whole_turns(emit, geometry, first)
+    last = whole_turns(emit, geometry, emit.add_int(last, geometry.period - 1))
+    first = emit.binary(arith.MinSIOp, emit.binary(arith.MaxSIOp, first, begin), end)
+    return first, emit.binary(arith.MinSIOp, emit.binary(arith.MaxSIOp, last, first), end)
+
+
+def end_of_pair(
+    variant: VariantScope, number: SSAValue, inside: SSAValue | None, ends: Sequence[SSAValue]
+) -> SSAValue:
+    """
+    The end of a loop in turn `number`: one of the given ends, and in the last turn, or in tiles not
+    `inside` the rim, the chunk's.
+    """
+    emit = variant.emit
+    found = chunk_end(variant)
+    for turn, end in reversed(list(enumerate(ends))):
+        now = emit.value_of(emit.all_of([emit.compare("eq", number, turn), inside]))
+        found = emit.select(now, end, found)
+    return found
+
+
 def initial_state(variant: VariantScope) -> list[SSAValue]:
     """The state before the first loop: unset planes, and the offsets of shifting slots."""
     code, state = variant.code, list[SSAValue]()
@@ -206,28 +239,41 @@ class StreamLoops:
     ) -> None:
         """
         A loop with guards along the stream and a steady loop without, both run twice: for the head
-        and the steady part of the chunk, then for the tail. The steady loop may be of another
-        variant, for tiles `inside` the rim; the guarded loop alone serves all other tiles.
+        and the steady part of the chunk, then for the tail. In kernels with points both run three
+        times, as planes with points run with guards. The steady loop may be of another variant, for
+        tiles `inside` the rim; the guarded loop alone serves all other tiles.
         """
         guarded, emit = self.variant, self.variant.emit
         steady = steady_variant or guarded
         self.variant = steady
         self.fill_pipeline(*segments(steady), inside)
         block = Block(arg_types=[i32, i32, *(value.type for value in self.state)])
-        tail_is_due, at, *state = block.args
+        number, at, *state = block.args
         filled, self.at = [self.at, *self.state], at
         guarded.emit = steady.emit = part = emit.into(block)
-        begin, end = segments(guarded)
-        first = part.value_of(part.all_of([part.compare("eq", tail_is_due, 0), inside]))
+        pairs = self.pairs(guarded)
         self.variant, self.state = guarded, state
-        self.emit(part.select(first, begin, chunk_end(guarded)))
+        self.emit(end_of_pair(guarded, number, inside, [head for head, _ in pairs]))
         self.variant, self.at = steady, part.binary(arith.MaxSIOp, self.at, at)
-        self.emit(part.select(first, end, chunk_end(guarded)), is_steady=True)
+        steady_end = end_of_pair(guarded, number, inside, [end for _, end in pairs])
+        self.emit(steady_end, is_steady=True)
         block.add_op(scf.YieldOp(self.at, *self.state))
         guarded.emit = steady.emit = emit
-        twice = (emit.int(number) for number in (0, 2, 1))
-        made = emit.add(scf.ForOp(*twice, filled, block))
+        times = (emit.int(number) for number in (0, len(pairs) + 1, 1))
+        made = emit.add(scf.ForOp(*times, filled, block))
         self.at, self.state = made.results[0], list(made.results[1:])
+
+    @staticmethod
+    def pairs(variant: VariantScope) -> list[tuple[SSAValue, SSAValue]]:
+        """
+        The ends of the guarded and the steady loop in each turn but the last: behind the head, and
+        around the steps of planes with points, which run with guards.
+        """
+        begin, end = segments(variant)
+        if not has_planes_of_points(variant.code.kernel):
+            return [(begin, end)]
+        first, last = steps_with_points(variant, begin, end)
+        return [(begin, first), (last, end)]
 
     def fill_pipeline(
         self, steady: SSAValue, tail: SSAValue, inside: SSAValue | None = None
@@ -241,6 +287,9 @@ class StreamLoops:
         if not ends:
             return
         whole = [emit.compare("eq", steady, 0), emit.compare("sge", tail, ends[-1])]
+        if has_planes_of_points(variant.code.kernel):
+            first, _ = steps_with_points(variant, steady, tail)
+            whole.append(emit.compare("sge", first, ends[-1]))
         fills = emit.value_of(emit.all_of([*whole, inside]))
         start = self.at
         for end in ends:

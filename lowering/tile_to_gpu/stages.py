@@ -40,6 +40,7 @@ from timetile.lowering.tile_to_gpu.halos import along_stream, guard_of, park, pa
 from timetile.lowering.tile_to_gpu.images import has_images, image_plane, seen
 from timetile.lowering.tile_to_gpu.messages import post_messages
 from timetile.lowering.tile_to_gpu.ownership import load_masks
+from timetile.lowering.tile_to_gpu.points import emit_points
 from timetile.lowering.tile_to_gpu.publishing import publish, write_plane
 from timetile.lowering.tile_to_gpu.queues import Plane, Position, QueuePlan, cells_between
 from timetile.lowering.tile_to_gpu.reading import read
@@ -71,6 +72,7 @@ def run_stage(step: StepScope, number: int, stage: StageOp) -> None:
                 for cell in range(step.code.cells):
                     for plane, value in zip(planes, apply(step, stage, (*row, cell))):
                         plane[*row, cell] = value
+            emit_points(step, stage, planes)
             for result, plane in zip(stage.res, planes):
                 finish(step, number, queues[result], plane)
         case ExchangeOp():

@@ -48,7 +48,7 @@ from xdsl.rewriter import Rewriter
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.decomposition import Decomposition, Ghosts
 from timetile.dialects.syntax import element_type, field_bounds
-from timetile.dialects.temporal import BroadcastOp, LoopOp, PartAttr, UpdateOp
+from timetile.dialects.temporal import BroadcastOp, LoopOp, PartAttr, PointOp, UpdateOp
 from timetile.dialects.temporal.boundary import BoundaryAttr, Kind, Side
 from timetile.passes.analysis.ghosts import StepMargins, wider
 from timetile.passes.analysis.launches.liveness import written_bounds
@@ -67,6 +67,13 @@ class Domain:
     def of(module: ModuleOp) -> Domain | None:
         """The domain of a module; None without a time loop."""
         loops = [op for op in module.walk() if isinstance(op, LoopOp) and op.updates]
+        for op in module.walk():
+            if isinstance(op, PointOp) or (isinstance(op, LoopOp) and op.has_points):
+                refuse(
+                    op,
+                    "points are lists for the whole domain, and ranks have parts; run the program "
+                    "in one process, on one GPU",
+                )
         most = max((loop.updates[0].rank for loop in loops), default=0)
         cut = tuple(loop for loop in loops if loop.updates[0].rank == most)
         if not cut:

@@ -113,7 +113,7 @@ class EdgeSplit:
         taps = [Tap(read.index(tap.operand), tap.offset) for tap in taps]
         return UpdateOp(
             update.targets, name, sources, taps, box.bounds(), update.scalars,
-            update.index_axes, update.outside,
+            update.index_axes, update.outside, points=update.points, uses=update.point_uses,
         )  # fmt: skip
 
     def cell(self, reads: Sequence[Tap | float]) -> tuple[str, list[Tap]]:

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from timetile.dialects.syntax import field_type, integer_type
-from timetile.dialects.temporal import GatherOp, LoopOp, SweepOp, UpdateOp
+from timetile.dialects.temporal import GatherOp, LoopOp, PointOp, SweepOp, UpdateOp
 from timetile.dialects.verified import terminator_of
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.raising.errors import CannotRaiseError
@@ -23,6 +23,7 @@ from timetile.passes.raising.memory import (
     name_fields_once,
     written_memory,
 )
+from timetile.passes.raising.points import PointTaker, check_noted, point_operations
 from timetile.passes.raising.sequence import (
     Updates,
     build,
@@ -101,7 +102,7 @@ def series_reads(loop: scf.ForOp) -> dict[SSAValue, SSAValue]:
             continue
         if None in written or memory_of(op.memref) in written or op.memref.owner is block:
             continue
-        if all(isinstance(use.operation, stencil.ApplyOp) for use in op.res.uses):
+        if all(isinstance(use.operation, stencil.ApplyOp | PointOp) for use in op.res.uses):
             found[op.res] = op.memref
     return found
 
@@ -119,7 +120,7 @@ def invariants(loop: scf.ForOp, series: Mapping[SSAValue, SSAValue]) -> list[Ope
             continue
         if block.args[0] in op.operands:
             raise CannotRaiseError(op, "the loop depends on the time index, and kernels do not")
-        if isinstance(op, RAISED) or op is block.last_op or is_name_of_own(op, block):
+        if isinstance(op, (*RAISED, PointOp)) or op is block.last_op or is_name_of_own(op, block):
             continue
         own = [operand for operand in op.operands if operand.owner is block]
         if isinstance(op, GatherOp):
@@ -252,10 +253,14 @@ def raise_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
     raised = LoopOp(count, fields.buffers, rotation)
     raised.location = loop.location
     renamed = {**fields.renamed(raised), **series}
-    functions, made = build(updates, updates.items, renamed, module, prefix)
+    functions, built = build(updates, updates.items, renamed, module, prefix)
+    points = point_operations(loop.body.block)
+    taker = PointTaker(module, prefix, renamed, series, functions)
+    made = taker.take(points, built, loop.body.block)
     check_sources(fields, raised, made)
     raised.body.block.add_ops(made)
     verify_updates(made, loop)
+    check_noted(points, raised, renamed)
     check_spread_fields(fields, updates)
     check_ranks(updates, loop)
     for function in functions:

@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import MemRefType, UnrealizedConversionCastOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.traits import MemoryEffectKind, get_effects
 
-from timetile.dialects.temporal import GatherOp, LoopOp, SweepOp
+from timetile.dialects.temporal import GatherOp, LoopOp, PointOp, SweepOp
 
 ALIASES = (
     stencil.CastOp,
@@ -157,8 +157,11 @@ def written_memory(op: Operation) -> list[SSAValue | None]:
             written.append(memory_of(inner.target))
         elif isinstance(inner, SweepOp):
             written += [memory_of(target) for target in inner.targets]
+        elif isinstance(inner, PointOp):
+            written.append(memory_of(inner.written))
         elif isinstance(inner, LoopOp):
             written += [memory_of(buffer) for buffer in inner.buffers]
+            written += [memory_of(table) for table in inner.sampled]
         elif isinstance(inner, func.CallOp):
             written.append(ANY_MEMORY)
     return written

@@ -46,10 +46,13 @@ BLOCKS = (4, 3, 2)
 def memory_schedules(loop: LoopOp) -> Iterator[Schedule]:
     """
     The considered schedules. None where fields go on outside the bounds, as all tiles would have
-    images, for a domain of one axis, and for bodies that need all registers of a thread.
+    images, for a domain of one axis, for bodies that need all registers of a thread, and for steps
+    with points.
     """
     rank = len(written_bounds(loop).lb)
-    if rank not in (2, 3) or loop_boundary(loop) is not None or has_large_bodies(loop):
+    if loop.has_points or loop_boundary(loop) is not None or has_large_bodies(loop):
+        return
+    if rank not in (2, 3):
         return
     size = max(CELL_BYTES[cell_type(buffer)] for buffer in loop.buffers)
     shapes, warps = (PLATE_CELLS, PLATE_WARPS) if rank == 2 else (VOLUME_CELLS, VOLUME_WARPS)

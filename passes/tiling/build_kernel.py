@@ -166,10 +166,23 @@ class KernelBuilder:
             [self.arguments.number(self.loop, scalar, step) for scalar in update.scalars],
             update.index_axes,
             None if whole else update.box,
+            self.points(update, step),
+            update.point_uses,
         )
         self.block.add_op(apply)
         for target, result in zip(targets, apply.res):
             target.queue = result
+
+    def points(self, update: UpdateOp, step: int) -> list[SSAValue]:
+        """The number of a step, and the fields of an update's lists of points."""
+        if not update.points:
+            return []
+        row, captures = update.points[0], self.loop.captures
+        lists = [
+            self.arguments.of(RoleKind.CAPTURE, captures.index(field), field)
+            for field in update.points[1:]
+        ]
+        return [self.arguments.number(self.loop, row, step), *lists]
 
     def build(self, name: str, stream: int | None) -> KernelOp:
         """The whole kernel, with lags, without a layout."""

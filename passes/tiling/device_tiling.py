@@ -145,6 +145,12 @@ class DeviceTilingPass(EnumOptionsPass):
                 "others; leave out stream-axis and tile=cluster or tile=device, or reads=memory",
             )
         stream = self.checked_stream(loop, schedule)
+        if schedule.reads_memory and loop.has_points:
+            refuse(
+                loop,
+                "kernels with reads=memory compute cells again where points would add again; leave "
+                "out reads=memory",
+            )
         if schedule.reads_memory:
             return self.memory_kernels(loop, schedule, prefix)
         if schedule.cuts:

@@ -87,6 +87,8 @@ def one_warp_holds_rows(kernel: KernelOp) -> bool:
 
 def why_none(kernel: KernelOp, form: Form) -> str | None:
     """Why no sum of a kernel can be split; None where some may be."""
+    if any(isinstance(stage, ApplyOp) and stage.points for stage in kernel.stages):
+        return "points are added to whole sums; the sums stay whole"
     beyond = kernel.beyond
     if beyond is not None and not {Kind.KEEP, Kind.PERIODIC}.issuperset(beyond.kinds):
         return (

@@ -23,6 +23,7 @@ from timetile.dialects.tile import ApplyOp
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.arithmetic.boxes import box_slices, coordinates
 from timetile.runtime.arithmetic.cells import Array, call, dtype_of
+from timetile.runtime.arithmetic.points import use_points
 
 CELLS_AT_ONCE = 1 << 15
 """Cells whose temporaries are made together."""
@@ -88,6 +89,11 @@ def run_update(
     """
     for box in slabs(update.box):
         run_slab(update, function, box, buffers, scalars)
+    for made in update.point_sets:
+        target = update.targets[made.target]
+        arrays = [buffers[field] for field in (target, made.places, made.weights, made.table)]
+        step = int(scalars[update.points[0]])
+        use_points(made, arrays, update.box, step)
 
 
 def run_slab(

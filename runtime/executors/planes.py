@@ -41,12 +41,8 @@ from timetile.runtime.arithmetic.cells import Array, call, dtype_of
 from timetile.runtime.executors.homes import MarkedCells, PlaneError, make_homes
 from timetile.runtime.executors.numpy_loops import cell_function
 from timetile.runtime.executors.plane_images import PlaneImages
-from timetile.runtime.executors.stage_reads import StageReads, frame_of, seen_from
-
-
-def reads_own_cells(load: LoadOp) -> bool:
-    """Whether the load reads each cell of a field at the cell's own place, from memory at use."""
-    return load.offset is not None and not any(load.offset)
+from timetile.runtime.executors.plane_points import use_in_plane
+from timetile.runtime.executors.stage_reads import StageReads, frame_of, reads_own_cells, seen_from
 
 
 def published_age(stage: ExchangeOp) -> int:
@@ -357,6 +353,10 @@ class PlanesLaunch:
             cells.data[to], cells.known[to] = result, known
             if images is not None:
                 images.set_values(cells, section, to)
+        for use in stage.point_sets:
+            lows = enumerate(self.frame.lb)
+            first = tuple(plane if axis == self.stream else low for axis, low in lows)
+            use_in_plane(stage, use, made[use.target], self.section(box, plane), first, self.values)
         return made
 
     def imaged(

@@ -31,6 +31,7 @@ from timetile.runtime.host.halo_notice import HaloNotice
 from timetile.runtime.host.halos import HaloFrame, compared_in_turn, halos_differ
 from timetile.runtime.host.loop_facts import KnownLoops, LoopFacts
 from timetile.runtime.host.memory import ArrayMemory, Memory, ViewMemory, memory_handlers
+from timetile.runtime.host.points import point_handler
 from timetile.runtime.host.run_record import LoopRun, RunRecord
 from timetile.runtime.host.sweeps import sweep_handler
 from timetile.runtime.kernels.lowered import launch_facts
@@ -344,5 +345,6 @@ def handlers_of(
     return {
         **loop_handler(runner, steps, record, loops, first),
         **sweep_handler(runner.memory, record),
+        **point_handler(runner.memory),
         **memory_handlers(runner.memory),
     }

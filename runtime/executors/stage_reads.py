@@ -38,6 +38,7 @@ def frame_of(kernel: KernelOp, boxes: dict[ApplyOp, StencilBoundsAttr]) -> Stenc
     frame = kernel.bounds
     loads = [stage for stage in kernel.stages if isinstance(stage, LoadOp)]
     narrow = {load.data for load in loads if load.axes is not None}
+    narrow |= {field for stage in boxes for field in stage.points}
     for argument in kernel.body.block.args:
         if argument in narrow or argument.first_use is None:
             continue
@@ -56,3 +57,8 @@ def frame_of(kernel: KernelOp, boxes: dict[ApplyOp, StencilBoundsAttr]) -> Stenc
 def seen_from(box: StencilBoundsAttr, offset: Sequence[int]) -> StencilBoundsAttr:
     """The cells from which a box lies at an offset."""
     return box + IndexAttr.from_indices(*(-distance for distance in offset))
+
+
+def reads_own_cells(load: LoadOp) -> bool:
+    """Whether the load reads each cell of a field at the cell's own place, from memory at use."""
+    return load.offset is not None and not any(load.offset)

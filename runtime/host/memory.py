@@ -20,7 +20,16 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from timetile.dialects.syntax import element_type, field_bounds
-from timetile.dialects.temporal import BroadcastOp, GatherOp, LoopOp, ReduceOp, ScratchOp, SweepOp
+from timetile.dialects.temporal import (
+    BroadcastOp,
+    GatherOp,
+    InjectOp,
+    LoopOp,
+    ReduceOp,
+    SampleOp,
+    ScratchOp,
+    SweepOp,
+)
 from timetile.dialects.verified import memref_type, operation_at
 from timetile.passes.diagnostics import refuse
 from timetile.passes.raising.memory import is_alias, memory_of
@@ -284,6 +293,8 @@ HOST_OPERATIONS: tuple[type[Operation], ...] = (
     GatherOp,
     ReduceOp,
     SweepOp,
+    InjectOp,
+    SampleOp,
     memref.CopyOp,
     gpu.MemcpyOp,
     *ALLOCATIONS,

@@ -111,7 +111,9 @@ def reads_series(op: Operation, value: SSAValue) -> bool:
     if isinstance(op, memref.LoadOp):
         kind = value.type
         return isa(kind, MemRefType[Attribute]) and kind.get_shape() == (DYNAMIC_INDEX,)
-    return isinstance(op, UpdateOp) and is_series(value) and value in op.scalars
+    if not isinstance(op, UpdateOp) or not is_series(value):
+        return False
+    return value in op.scalars or value in op.points[:1]
 
 
 def parameters_of(function: FuncOp) -> tuple[Parameter, ...]:

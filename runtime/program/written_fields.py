@@ -9,7 +9,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import Block, BlockArgument, SSAValue
 
-from timetile.dialects.temporal import LoopOp, SweepOp
+from timetile.dialects.temporal import LoopOp, PointOp, SweepOp
 from timetile.passes.analysis.launches.liveness import written_arguments as written_roles
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.raising.memory import memory_of
@@ -125,12 +125,18 @@ def written_arguments(function: FuncOp) -> dict[int, StencilBoundsAttr | None]:
         elif isinstance(op, memref.StoreOp | memref.AtomicRMWOp):
             for position in roots_of(op.memref, entry):
                 written.setdefault(position, None)
+        elif isinstance(op, PointOp):
+            for position in roots_of(op.written, entry):
+                written.setdefault(position, None)
         elif isinstance(op, LoopOp | SweepOp):
             box = written_bounds(op) if isinstance(op, LoopOp) else op.box
             for field in fields_written_by(op):
                 for position in roots_of(field, entry):
                     known = written.get(position)
                     written[position] = box if known is None else known | box
+            for table in op.sampled if isinstance(op, LoopOp) else ():
+                for position in roots_of(table, entry):
+                    written.setdefault(position, None)
     return written
 
 

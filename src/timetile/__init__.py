@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from timetile.frontend.functions import step as step
     from timetile.frontend.functions import where as where
     from timetile.frontend.model import Model as Model
+    from timetile.frontend.points import Points as Points
     from timetile.frontend.repeats import repeat as repeat
     from timetile.frontend.runs import State as State
     from timetile.frontend.sequences import sequence as sequence
@@ -61,6 +62,7 @@ __all__ = [
     "ComplexValue",
     "Field",
     "Model",
+    "Points",
     "RunResult",
     "Scalar",
     "Series",
@@ -94,6 +96,7 @@ _HOME = {
     "ComplexValue": "timetile.frontend.complex_fields",
     "Field": "timetile.frontend.symbols",
     "Model": "timetile.frontend.model",
+    "Points": "timetile.frontend.points",
     "RunResult": "timetile.runtime.program.compiled_program",
     "Scalar": "timetile.frontend.symbols",
     "Series": "timetile.frontend.symbols",

@@ -73,6 +73,13 @@ CONTEXTS: dict[str, str] = {
         func.func @around(%r: f64, %c: {PLANE}, %d: {PLANE}, %u: {PLANE}) {{
           EXAMPLE func.return
         }}""",
+    **dict.fromkeys(
+        ("temporal.inject", "temporal.sample"),
+        """func.func @around(%u: !stencil.field<[0,8]x[0,8]xf64>, %t: i64,
+            %places: !stencil.field<[0,51]xi32>, %w: !stencil.field<[0,8]xf64>,
+            %f: !stencil.field<[0,64]xf64>, %out: !stencil.field<[0,256]xf64>) {
+            EXAMPLE func.return }""",
+    ),
     "temporal.reduce": f"func.func @around(%u: {PLANE}) {{ EXAMPLE func.return }}",
     "tile.scratch": f"func.func @around(%A: {FIELD}) {{ EXAMPLE func.return }}",
     "tile.copy": f"func.func @around(%A: {FIELD}, %x: {FIELD}) {{ EXAMPLE func.return }}",

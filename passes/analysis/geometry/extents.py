@@ -75,6 +75,10 @@ def extents(kernel: KernelOp, *, outside: bool = False) -> dict[SSAValue, Extent
             case ExchangeOp():
                 need(stage.queue, needed.get(stage.result, zero))
             case ApplyOp():
+                for made in stage.point_sets:
+                    # The tile that stores a cell notes the cell, wherever others read.
+                    result = stage.res[made.target]
+                    needed[result] = needed.get(result, zero).union(zero)
                 tapped = tapped_from(stage, needed, zero, outside=outside)
                 for tap in stage.tap_list:
                     need(stage.queue_of(tap), tapped.shifted(tap.offset))

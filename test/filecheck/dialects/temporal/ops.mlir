@@ -188,3 +188,24 @@ func.func @swept(%dt: f64, %a: !stencil.field<[0,8]x[0,8]xf64>, %b: !stencil.fie
   temporal.sweep %a, %b = @ramp(%a[0, 1], %b[0, 0]) scalars(%dt) indices [0, 1] along 1 descending in <[0, 0], [8, 7]> attributes {note = "kept"}
   func.return
 }
+
+// Values are added at points, and cells noted, by the host and by updates.
+// CHECK-LABEL: func.func private @uses_of_points
+// CHECK-SAME:    kinds = [#temporal<point_kind inject>, #temporal<point_kind sample>]
+func.func private @uses_of_points() attributes {kinds = [#temporal<point_kind inject>, #temporal<point_kind sample>]}
+
+// CHECK-LABEL: func.func @points
+// CHECK:         temporal.inject %A at %l weights %w table %f columns 2 step %t in <[0], [64]>
+// CHECK-NEXT:    temporal.sample %A at %l weights %w table %o columns 8 step %t in <[0], [64]>
+// CHECK:         temporal.update %b = @average(%a[-1], %a[1]) in <[0], [64]> points(%rows, %l, %w, %f, %l, %w, %o)
+// CHECK-SAME:      uses [#temporal.points<inject 0 columns 2 of <[-1], [65]>>, #temporal.points<sample 0 columns 8 of <[-1], [65]>>]
+func.func @points(%n: index, %t: i64, %rows: memref<?xi64>, %A: !stencil.field<[-1,65]xf64>, %B: !stencil.field<[-1,65]xf64>,
+    %l: !stencil.field<[0,25]xi32>, %w: !stencil.field<[0,8]xf64>, %f: !stencil.field<[0,32]xf64>, %o: !stencil.field<[0,128]xf64>) {
+  temporal.inject %A at %l weights %w table %f columns 2 step %t in <[0], [64]>
+  temporal.sample %A at %l weights %w table %o columns 8 step %t in <[0], [64]>
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    temporal.update %b = @average(%a[-1], %a[1]) in <[0], [64]> points(%rows, %l, %w, %f, %l, %w, %o)
+      uses [#temporal.points<inject 0 columns 2 of <[-1], [65]>>, #temporal.points<sample 0 columns 8 of <[-1], [65]>>]
+  } : !stencil.field<[-1,65]xf64>, !stencil.field<[-1,65]xf64>
+  func.return
+}

@@ -95,7 +95,7 @@ tile.kernel @load_late(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source
 tile.kernel @half_a_tap(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
   %u = tile.load %src : !tile.queue<f64, lag 0>
   // CHECK: taps hold 3 integers, not a multiple of rank + 1 = 2
-  %v = "tile.apply"(%u) <{cell = @cell, taps = array<i64: 0, 0, 0>, operandSegmentSizes = array<i32: 1, 0, 0>}> : (!tile.queue<f64, lag 0>) -> !tile.queue<f64, lag 0>
+  %v = "tile.apply"(%u) <{cell = @cell, taps = array<i64: 0, 0, 0>, operandSegmentSizes = array<i32: 1, 0, 0, 0>}> : (!tile.queue<f64, lag 0>) -> !tile.queue<f64, lag 0>
 }
 
 // -----
@@ -104,7 +104,7 @@ tile.kernel @operand_without_a_tap(%src: !stencil.field<[0,8]xf64>) roles [#tile
   %u = tile.load %src : !tile.queue<f64, lag 0>
   %w = tile.load %src : !tile.queue<f64, lag 0>
   // CHECK: operand 1 has no tap
-  %v = "tile.apply"(%u, %w) <{cell = @cell, taps = array<i64: 0, 0>, operandSegmentSizes = array<i32: 2, 0, 0>}> : (!tile.queue<f64, lag 0>, !tile.queue<f64, lag 0>) -> !tile.queue<f64, lag 0>
+  %v = "tile.apply"(%u, %w) <{cell = @cell, taps = array<i64: 0, 0>, operandSegmentSizes = array<i32: 2, 0, 0, 0>}> : (!tile.queue<f64, lag 0>, !tile.queue<f64, lag 0>) -> !tile.queue<f64, lag 0>
 }
 
 // -----
@@ -112,7 +112,7 @@ tile.kernel @operand_without_a_tap(%src: !stencil.field<[0,8]xf64>) roles [#tile
 tile.kernel @tap_of_nothing(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
   %u = tile.load %src : !tile.queue<f64, lag 0>
   // CHECK: tap reads operand 1 of 1
-  %v = "tile.apply"(%u) <{cell = @cell, taps = array<i64: 1, 0>, operandSegmentSizes = array<i32: 1, 0, 0>}> : (!tile.queue<f64, lag 0>) -> !tile.queue<f64, lag 0>
+  %v = "tile.apply"(%u) <{cell = @cell, taps = array<i64: 1, 0>, operandSegmentSizes = array<i32: 1, 0, 0, 0>}> : (!tile.queue<f64, lag 0>) -> !tile.queue<f64, lag 0>
 }
 
 // -----
@@ -120,7 +120,7 @@ tile.kernel @tap_of_nothing(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<s
 tile.kernel @no_result(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>] steps 1 stream 0 bounds <[0], [8]> {
   %u = tile.load %src : !tile.queue<f64, lag 0>
   // CHECK: an apply has at least one result
-  "tile.apply"(%u) <{cell = @cell, taps = array<i64: 0, 0>, operandSegmentSizes = array<i32: 1, 0, 0>}> : (!tile.queue<f64, lag 0>) -> ()
+  "tile.apply"(%u) <{cell = @cell, taps = array<i64: 0, 0>, operandSegmentSizes = array<i32: 1, 0, 0, 0>}> : (!tile.queue<f64, lag 0>) -> ()
 }
 
 // -----

@@ -1,0 +1,82 @@
+"""
+Lists of points: the cells of a field at which values are added or noted, in one array of integers.
+
+An entry is a cell, a weight and a column of a table with a number for each step. Entries lie in
+buckets of neighbouring cells: a kernel finds the entries of a tile by two reads for each row of
+buckets. Entries of one cell keep the order of the list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+PLANE_CELLS, MIDDLE_CELLS, ROW_CELLS = 1, 8, 64
+"""Cells of a bucket along the first of several axes, the axes between, and the last axis."""
+
+
+def bucket_cells(rank: int) -> tuple[int, ...]:
+    """The cells of a bucket along each axis."""
+    if rank == 1:
+        return (ROW_CELLS,)
+    return (PLANE_CELLS, *([MIDDLE_CELLS] * (rank - 2)), ROW_CELLS)
+
+
+@dataclass(frozen=True)
+class PointLayout:
+    """
+    The places of a list's parts, for a field with `shape` cells along each axis and room for
+    `entries` entries. Parts follow each other:
+
+    1. `begin`: for each bucket, in row-major order, the number of entries in the buckets before,
+       and at last the number of all entries;
+    2. `following`: for each row of buckets along axis 0, and one behind, the first row from there
+       on with an entry; the number of rows if there is none;
+    3. `preceding`: for each row, and one behind, one more than the last row before with an entry; 0
+       if there is none;
+    4. `coordinates`: the entries' cells along axis 0, then axis 1, and so on, counted from the
+       field's first cell;
+    5. `columns`: the entries' columns.
+    """
+
+    shape: tuple[int, ...]
+    entries: int
+
+    @property
+    def buckets(self) -> tuple[int, ...]:
+        """The cells of a bucket along each axis."""
+        return bucket_cells(len(self.shape))
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """The buckets along each axis."""
+        return tuple(-(-size // cells) for size, cells in zip(self.shape, self.buckets))
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The distance of neighbouring buckets in `begin`, along each axis."""
+        return tuple(prod(self.counts[axis + 1 :]) for axis in range(len(self.shape)))
+
+    @property
+    def following(self) -> int:
+        """The place of part 2."""
+        return prod(self.counts) + 1
+
+    @property
+    def preceding(self) -> int:
+        """The place of part 3."""
+        return self.following + self.counts[0] + 1
+
+    def coordinates(self, axis: int) -> int:
+        """The place of the coordinates along an axis."""
+        return self.preceding + self.counts[0] + 1 + axis * self.entries
+
+    @property
+    def columns(self) -> int:
+        """The place of part 5."""
+        return self.coordinates(len(self.shape))
+
+    @property
+    def size(self) -> int:
+        """The integers of the list."""
+        return self.columns + self.entries
