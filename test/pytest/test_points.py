@@ -64,9 +64,9 @@ def add(u: Any, points: Points, step: int) -> None:
 
 def read(u: Any, points: Points) -> Any:
     """The sum of each point."""
-    sums, weights = np.zeros(points.count, u.dtype), list[Any](points.weights.astype(u.dtype))
+    sums, weights = np.zeros(points.count, u.dtype), points.weights
     for cell, weight, point in zip(points.cells, weights, points.points):
-        sums[point] += weight * u[tuple(cell)]
+        sums[point] += u.dtype.type(weight) * u[tuple(cell)]
     return sums
 
 
