@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, i1, i32, i64
+from xdsl.dialects.builtin import UNKNOWN_LOC, IndexType, IntegerAttr, IntegerType, i1, i32, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from timetile.dialects.comparisons import INTEGER_NUMBERS
@@ -71,7 +71,7 @@ class Emitter:
 
     def binary(self, kind: type[Operation], a: SSAValue, b: SSAValue) -> SSAValue:
         """An operation of two operands of one type."""
-        op = kind.create(operands=[a, b], result_types=[a.type])
+        op = kind.create(operands=[a, b], result_types=[a.type], location=UNKNOWN_LOC)
         self.block.add_op(op)
         return op.results[0]
 
@@ -103,7 +103,12 @@ class Emitter:
 
     def arithmetic(self, kind: type[Operation], a: SSAValue, b: SSAValue) -> SSAValue:
         """An integer operation with overflow flags."""
-        op = kind.create(operands=[a, b], result_types=[a.type], properties=MAY_OVERFLOW)
+        op = kind.create(
+            operands=[a, b],
+            result_types=[a.type],
+            properties=MAY_OVERFLOW,
+            location=UNKNOWN_LOC,
+        )
         self.block.add_op(op)
         return op.results[0]
 

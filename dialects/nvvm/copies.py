@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i32
 from xdsl.dialects.llvm import LLVMPointerType
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_attr_definition,
@@ -15,6 +15,7 @@ from xdsl.irdl import (
     traits_def,
 )
 
+from timetile.dialects.making import make
 from timetile.dialects.nvvm.keywords import KeywordAttr
 from timetile.dialects.nvvm.ordering import OrderingOp
 from timetile.dialects.simt import OrderingEffects
@@ -51,13 +52,11 @@ class CpAsyncOp(IRDLOperation):
 
     def __init__(self, dst: SSAValue, src: SSAValue, size: int, cp_size: SSAValue | None = None):
         # Only 16-byte copies can bypass L1.
-        super().__init__(
-            operands=[dst, src, cp_size],
-            properties={
-                "size": IntegerAttr(size, i32),
-                "modifier": CacheModifierAttr("cg" if size == 16 else "ca"),
-            },
-        )
+        properties: dict[str, Attribute] = {
+            "size": IntegerAttr(size, i32),
+            "modifier": CacheModifierAttr("cg" if size == 16 else "ca"),
+        }
+        make(self, [dst, src] if cp_size is None else [dst, src, cp_size], properties)
 
 
 @irdl_op_definition

@@ -20,6 +20,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
+from timetile.dialects.making import make
 from timetile.dialects.nvvm.keywords import KeywordAttr
 from timetile.dialects.simt import OrderingEffects
 
@@ -114,11 +115,8 @@ class ShflSyncOp(IRDLOperation):
     def __init__(
         self, mask: SSAValue, value: SSAValue, offset: SSAValue, clamp: SSAValue, kind: str
     ):
-        super().__init__(
-            operands=[mask, value, offset, clamp],
-            properties={"kind": ShflKindAttr(kind)},
-            result_types=[value.type],
-        )
+        operands = [mask, value, offset, clamp]
+        make(self, operands, {"kind": ShflKindAttr(kind)}, [value.type])
 
 
 class CombiningOp(IRDLOperation):

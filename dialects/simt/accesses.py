@@ -35,7 +35,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.directives import Values
-from timetile.dialects.making import make_segmented
+from timetile.dialects.making import make_segmented, segment_sizes_of
 from timetile.dialects.simt.buffers import (
     GLOBAL_SPACE,
     OrderingEffects,
@@ -99,6 +99,18 @@ class AccessOp(IRDLOperation):
     def cell_types(self) -> tuple[Attribute, ...]:
         """The types of the accessed cells, in order."""
         raise NotImplementedError
+
+    @property
+    def place(self) -> tuple[SSAValue, SSAValue | None, SSAValue | None]:
+        """
+        The buffer, the index and the mask. They are the last operands, and are found at once: each
+        of xDSL's accessors decodes the sizes of all segments.
+        """
+        *_, indices, masks = segment_sizes_of(self)
+        operands = [*self.operands]
+        mask = operands.pop() if masks else None
+        index = operands.pop() if indices else None
+        return operands[-1], index, mask
 
     def verify_(self) -> None:
         types = self.cell_types
@@ -245,9 +257,7 @@ class PrefetchOp(AccessOp):
         cell: Attribute,
         mask: SSAValue | None = None,
     ):
-        super().__init__(
-            operands=[buffer, index, mask], properties={"offset": integer(offset), "cell": cell}
-        )
+        make_segmented(self, [buffer, index, mask], {"offset": integer(offset), "cell": cell})
 
     @property
     def cell_types(self) -> tuple[Attribute, ...]:

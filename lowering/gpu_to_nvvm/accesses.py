@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
+from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
@@ -21,10 +22,12 @@ class AccessPattern(RewritePattern):
 
     values: FunctionValues
 
-    def place(self, op: MaskedAccess, rewriter: PatternRewriter) -> tuple[SSAValue, int]:
+    def pointed(
+        self, op: MaskedAccess, buffer: SSAValue, index: SSAValue, rewriter: PatternRewriter
+    ) -> tuple[SSAValue, int]:
         """The pointer of an access, and the offset from the pointer in cells."""
-        pointer = self.values.pointer(op, op.buffer, op.index, rewriter)
-        element = self.values.elements[op.buffer]
+        pointer = self.values.pointer(op, buffer, index, rewriter)
+        element = self.values.elements[buffer]
         return nearer(pointer, op.offset.value.data, element, rewriter)
 
 
@@ -33,9 +36,10 @@ class ConvertLoad(AccessPattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: simt.LoadOp, rewriter: PatternRewriter, /) -> None:
-        if op.index is not None:
-            pointer, offset = self.place(op, rewriter)
-            rewriter.replace(op, simt.LoadOp(pointer, None, offset, list(op.cells.types), op.mask))
+        buffer, index, mask = op.place
+        if index is not None:
+            pointer, offset = self.pointed(op, buffer, index, rewriter)
+            rewriter.replace(op, simt.LoadOp(pointer, None, offset, op.cell_types, mask))
 
 
 class ConvertStore(AccessPattern):
@@ -43,9 +47,10 @@ class ConvertStore(AccessPattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: simt.StoreOp, rewriter: PatternRewriter, /) -> None:
-        if op.index is not None:
-            pointer, offset = self.place(op, rewriter)
-            rewriter.replace(op, simt.StoreOp(list(op.cells), pointer, None, offset, op.mask))
+        buffer, index, mask = op.place
+        if index is not None:
+            pointer, offset = self.pointed(op, buffer, index, rewriter)
+            rewriter.replace(op, simt.StoreOp(list(op.cells), pointer, None, offset, mask))
 
 
 class ConvertOverride(AccessPattern):
@@ -53,9 +58,10 @@ class ConvertOverride(AccessPattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: simt.OverrideOp, rewriter: PatternRewriter, /) -> None:
-        if op.index is not None and op.mask is not None:
-            pointer, offset = self.place(op, rewriter)
-            rewriter.replace(op, simt.OverrideOp(list(op.cells), pointer, None, offset, op.mask))
+        buffer, index, mask = op.place
+        if index is not None and mask is not None:
+            pointer, offset = self.pointed(op, buffer, index, rewriter)
+            rewriter.replace(op, simt.OverrideOp(list(op.cells), pointer, None, offset, mask))
 
 
 class ConvertPrefetch(AccessPattern):
@@ -63,9 +69,10 @@ class ConvertPrefetch(AccessPattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: simt.PrefetchOp, rewriter: PatternRewriter, /) -> None:
-        if op.index is not None:
-            pointer, offset = self.place(op, rewriter)
-            rewriter.replace(op, simt.PrefetchOp(pointer, None, offset, op.cell, op.mask))
+        buffer, index, mask = op.place
+        if index is not None:
+            pointer, offset = self.pointed(op, buffer, index, rewriter)
+            rewriter.replace(op, simt.PrefetchOp(pointer, None, offset, op.cell, mask))
 
 
 @dataclass(frozen=True)
@@ -77,15 +84,17 @@ class ConvertCopy(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: simt.CopyAsyncOp, rewriter: PatternRewriter, /) -> None:
         values, element = self.values, self.values.elements[op.target]
+        mask = op.mask
         target = values.pointer(op, op.target, op.target_index, rewriter)
         source = values.pointer(op, op.source, op.source_index, rewriter)
         target = moved(target, op.target_offset.value.data, element, rewriter)
         source = moved(source, op.source_offset.value.data, element, rewriter)
         size = op.bytes.value.data
         taken: SSAValue | None = None
-        if op.mask is not None:
+        if mask is not None:
             every, none = values.int(size, rewriter), values.int(0, rewriter)
-            taken = rewriter.insert(arith.SelectOp(op.mask, every, none)).result
+            chosen = arith.SelectOp.create(operands=[mask, every, none], result_types=[i32])
+            taken = rewriter.insert(chosen).result
         rewriter.replace(op, nvvm.CpAsyncOp(target, source, size, taken))
 
 

@@ -11,7 +11,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import arith, gpu, llvm, scf
-from xdsl.dialects.builtin import IndexType, IntAttr, IntegerAttr, i32, i64
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    DenseArrayBase,
+    IndexType,
+    IntAttr,
+    IntegerAttr,
+    i32,
+    i64,
+)
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -29,6 +37,7 @@ from timetile.passes.analysis.cells.constants import integer_constant
 
 DYNAMIC_INDEX = -(1 << 31)
 """LLVM's mark for an index given as an operand."""
+NO_WRAP_FLAGS = IntegerAttr(0, i32)
 FARTHEST_OFFSET = 1 << 31
 """Bytes from which an access has no constant offset: PTX has 32 bits."""
 
@@ -183,11 +192,30 @@ class FunctionValues:
             element = self.elements[buffer]
             cells, count = multiple_of(index)
             kind = element if count == 1 else llvm.LLVMArrayType(count, element)
-            gep = llvm.GEPOp(buffer, [DYNAMIC_INDEX], kind, [cells], pointer_type(buffer))
-            rewriter.insert(gep, place)
+            gep = rewriter.insert(pointer_sum(buffer, cells, kind), place)
             self.pointers[key] = gep.result
             self.elements[gep.result] = element
         return self.pointers[key]
+
+
+def pointer_sum(base: SSAValue, index: SSAValue | int, element: Attribute) -> llvm.GEPOp:
+    """`base + index`, in elements, without the conversions of the constructor."""
+    is_constant = isinstance(index, int)
+    return llvm.GEPOp.create(
+        operands=[base] if is_constant else [base, index],
+        result_types=[pointer_type(base)],
+        properties={
+            "rawConstantIndices": constant_index(index if is_constant else DYNAMIC_INDEX),
+            "elem_type": element,
+            "noWrapFlags": NO_WRAP_FLAGS,
+        },
+        location=UNKNOWN_LOC,
+    )
+
+
+def constant_index(index: int) -> Attribute:
+    """The property with the only constant index of a pointer's sum."""
+    return DenseArrayBase.from_list(i32, [index])
 
 
 def nearer(
@@ -197,7 +225,7 @@ def nearer(
     if abs(offset) * CELL_BYTES[element] < FARTHEST_OFFSET:
         return base, offset
     index = arith.ConstantOp(IntegerAttr(offset, i64))
-    gep = llvm.GEPOp(base, [DYNAMIC_INDEX], element, [index.result], pointer_type(base))
+    gep = pointer_sum(base, index.result, element)
     rewriter.insert([index, gep])
     return gep.result, 0
 
@@ -207,4 +235,4 @@ def moved(base: SSAValue, offset: int, element: Attribute, rewriter: PatternRewr
     base, offset = nearer(base, offset, element, rewriter)
     if offset == 0:
         return base
-    return rewriter.insert(llvm.GEPOp(base, [offset], element, [], pointer_type(base))).result
+    return rewriter.insert(pointer_sum(base, offset, element)).result

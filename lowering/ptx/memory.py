@@ -40,13 +40,14 @@ def print_gep(w: Writer, op: llvm.GEPOp) -> None:
     """A pointer plus an index; constants are folded into the addresses."""
     size = element_bytes(op.elem_type)
     (constant,) = op.rawConstantIndices.get_values()
-    if not op.ssa_indices:
-        base, known = w.offsets.get(op.ptr, ("", 0))
-        w.offsets[op.result] = (base or w.use(op.ptr), known + int(constant) * size)
+    pointer, *indices = op.operands
+    if not indices:
+        base, known = w.offsets.get(pointer, ("", 0))
+        w.offsets[op.result] = (base or w.use(pointer), known + int(constant) * size)
         return
-    index = op.ssa_indices[0]
-    base, name = w.use(op.ptr), w.use(index)
-    if address_space(op.ptr) != GLOBAL_SPACE:
+    index = indices[0]
+    base, name = w.use(pointer), w.use(index)
+    if address_space(pointer) != GLOBAL_SPACE:
         w.line(f"mad.lo.s32 {w.define(op.result)}, {name}, {size}, {base}")
     elif index.type == i32:
         w.line(f"mad.wide.s32 {w.define(op.result)}, {name}, {size}, {base}")
@@ -59,11 +60,12 @@ def access(
 ) -> None:
     """A load or a store of one or several cells, under a mask."""
     kind = op.cell_types[0]
-    space = "shared" if address_space(op.buffer) == SHARED_SPACE else "global"
+    buffer, _, mask = op.place
+    space = "shared" if address_space(buffer) == SHARED_SPACE else "global"
     vector, data = together(registers)
-    where = address(w, op.buffer, op.offset.value.data * CELL_BYTES[kind])
+    where = address(w, buffer, op.offset.value.data * CELL_BYTES[kind])
     operands = f"{data}, {where}" if word == "ld" else f"{where}, {data}"
-    w.line(f"{guard(w, op.mask)}{word}.{space}{vector}.{access_kind(kind)} {operands}")
+    w.line(f"{guard(w, mask)}{word}.{space}{vector}.{access_kind(kind)} {operands}")
 
 
 def print_load(w: Writer, op: simt.LoadOp) -> None:
@@ -93,8 +95,9 @@ def print_override(w: Writer, op: simt.OverrideOp) -> None:
 
 def print_prefetch(w: Writer, op: simt.PrefetchOp) -> None:
     """Print a prefetch."""
-    where = address(w, op.buffer, op.offset.value.data * CELL_BYTES[op.cell])
-    w.line(f"{guard(w, op.mask)}prefetch.global.L1 {where}")
+    buffer, _, mask = op.place
+    where = address(w, buffer, op.offset.value.data * CELL_BYTES[op.cell])
+    w.line(f"{guard(w, mask)}prefetch.global.L1 {where}")
 
 
 def print_shared(w: Writer, op: simt.SharedOp) -> None:

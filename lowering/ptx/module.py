@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from xdsl.dialects import llvm
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, i1, i32, i64
+from xdsl.dialects import gpu, llvm
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, ModuleOp, i1, i32, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.hints import isa
 
@@ -146,10 +146,10 @@ def print_kernel(
     return f"{declared}{header_of(function, parameters)}{{\n{registers}\n{code}\n}}\n"
 
 
-SPLIT_BARRIERS = nvvm.MbarrierTryWaitParityOp
+SPLIT_BARRIERS: tuple[type[Operation], ...] = (nvvm.MbarrierTryWaitParityOp,)
 """Waits for arrivals, of instruction sets that split barriers."""
 
-OF_CLUSTERS = nvvm.MapaOp | nvvm.ClusterArriveOp
+OF_CLUSTERS: tuple[type[Operation], ...] = (nvvm.MapaOp, nvvm.ClusterArriveOp)
 """Accesses to other blocks of a cluster, and meetings of these blocks."""
 
 
@@ -166,15 +166,16 @@ def check_target(functions: Sequence[llvm.FuncOp], arch: Target) -> None:
                 f"the kernel takes {taken} bytes of shared memory a block, and {arch.name} has "
                 f"{arch.isa.shared_per_block}; compile for the GPU (arch={arch.name})",
             )
-    for op in (op for function in functions for op in function.walk()):
-        waits = isinstance(op, SPLIT_BARRIERS) and not arch.isa.splits_barriers
-        if not waits and not (isinstance(op, OF_CLUSTERS) and not arch.isa.has_clusters):
-            continue
-        refuse(
-            op,
-            f"{arch.name} has no instruction for the synchronisation; use sync=barrier and tiles "
-            "of a block, or sync=grid and tiles of the device",
-        )
+    missing = () if arch.isa.splits_barriers else SPLIT_BARRIERS
+    missing += () if arch.isa.has_clusters else OF_CLUSTERS
+    found = (op for function in functions for op in function.walk()) if missing else ()
+    for op in found:
+        if type(op) in missing:
+            refuse(
+                op,
+                f"{arch.name} has no instruction for the synchronisation; use sync=barrier and "
+                "tiles of a block, or sync=grid and tiles of the device",
+            )
 
 
 def print_module(
@@ -197,6 +198,10 @@ def print_module(
 
 def kernels_of(module: Operation) -> list[llvm.FuncOp]:
     """The kernels of a module, in order."""
-    return [
-        op for op in module.walk() if isinstance(op, llvm.FuncOp) and "nvvm.kernel" in op.attributes
-    ]
+    found: list[llvm.FuncOp] = []
+    for op in (op for region in module.regions for block in region.blocks for op in block.ops):
+        if isinstance(op, ModuleOp | gpu.ModuleOp):
+            found += kernels_of(op)
+        elif isinstance(op, llvm.FuncOp) and "nvvm.kernel" in op.attributes:
+            found.append(op)
+    return found

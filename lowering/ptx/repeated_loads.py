@@ -39,12 +39,12 @@ def loads_to_set(function: Operation) -> set[Operation]:
     """The loads of fields, under a mask, whose registers are set before the load."""
     loads: defaultdict[LoadedPlace, list[simt.LoadOp]] = defaultdict(list)
     for op in function.walk():
-        if isinstance(op, simt.LoadOp) and address_space(op.buffer) == GLOBAL_SPACE:
+        if type(op) is simt.LoadOp and address_space(op.place[0]) == GLOBAL_SPACE:
             loads[place_of(op)].append(op)
     return {
         op
         for group in loads.values()
-        if len({load.mask for load in group}) > 1
+        if len(group) > 1 and len({load.mask for load in group}) > 1
         for op in group
         if op.mask is not None
     }

@@ -51,7 +51,7 @@ from xdsl.passes import ModulePass
 
 from timetile.dialects import nvvm, simt
 from timetile.dialects.simt import GLOBAL_SPACE, address_space
-from timetile.dialects.verified import block_of
+from timetile.lowering.threads.rewriting import blocks_inside
 
 ANCHORED: frozenset[type[Operation]] = frozenset(
     {
@@ -74,7 +74,7 @@ def is_anchored(op: Operation) -> bool:
     if type(op) in ANCHORED:
         return True
     reads = isinstance(op, simt.LoadOp | simt.OverrideOp)
-    return reads and address_space(op.buffer) != GLOBAL_SPACE
+    return reads and address_space(op.place[0]) != GLOBAL_SPACE
 
 
 def used_values(op: Operation) -> Iterator[SSAValue]:
@@ -205,6 +205,6 @@ class OrderThreadsPass(ModulePass):
     name = "order-threads"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        marks = (inner for inner in op.walk() if isinstance(inner, simt.MarkOp))
-        for block in dict.fromkeys(map(block_of, marks)):
-            order_block(block)
+        for block in blocks_inside(op):
+            if any(type(inner) is simt.MarkOp for inner in block.ops):
+                order_block(block)

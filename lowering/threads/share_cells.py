@@ -30,7 +30,7 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from timetile.lowering.threads.rewriting import functions_of, replace_results
-from timetile.passes.analysis.cells.sharing import find, is_shared, key_of
+from timetile.passes.analysis.cells.sharing import find_key, is_shared, key_of
 
 
 def share_block(block: Block) -> None:
@@ -42,9 +42,11 @@ def share_block(block: Block) -> None:
                 share_block(inner)
         if not is_shared(op):
             continue
-        first = find(seen, op, op.operands)
+        operands = [*op.operands]
+        key = key_of(op, operands)
+        first = find_key(seen, key, op, operands)
         if first is None:
-            seen[key_of(op, op.operands)] = op
+            seen[key] = op
             continue
         replace_results(op, *first.results)
 

@@ -32,14 +32,13 @@ class Cut:
 
 def copied(op: Operation, operands: Sequence[SSAValue]) -> Operation:
     """A copy of an arithmetic operation on other operands."""
-    copy = type(op).create(
+    return type(op).create(
         operands=operands,
         result_types=[result.type for result in op.results],
         properties=op.properties,
         attributes=op.attributes,
+        location=op.location,
     )
-    copy.location = op.location
-    return copy
 
 
 def is_constant(value: SSAValue) -> bool:

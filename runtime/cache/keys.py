@@ -30,8 +30,9 @@ def sources_key() -> str:
     package = Path(timetile.__file__).parent
     files: list[object] = []
     for folder, _, names in sorted(os.walk(package, followlinks=True)):
+        inside = Path(folder)
+        place = inside.relative_to(package).as_posix()
         for name in sorted(names):
             if name.endswith(".py"):
-                path = Path(folder) / name
-                files += [path.relative_to(package).as_posix(), digest(path.read_bytes())]
+                files += [f"{place}/{name}", digest((inside / name).read_bytes())]
     return key_of(*files)

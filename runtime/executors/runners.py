@@ -163,6 +163,8 @@ class PlannedRunner:
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], around: Sequence[Any]
     ) -> Sequence[Any]:
         """Run a time loop of the kernels' program as launches."""
+        if self.takes_machine_code:
+            self.kernels.expect(loop, steps)
         facts = self.kernels.facts_of(loop)
         self.depths |= {fact.name: fact.steps for fact in facts}
         # A step in parts ends with the last part.

@@ -28,6 +28,18 @@ class KernelsAhead:
         for name in waiting[: max(0, room)]:
             self.begun[name] = Forked(lambda name=name: self.make(name))
 
+    def foresee(self, names: Sequence[str], make: Callable[[str], MadeKernel], room: int) -> None:
+        """
+        Begin kernels that a run will probably ask for, the first ones, in at most `room` processes.
+        `make` makes a kernel.
+        """
+        for name in names[: max(0, room)]:
+            self.begun[name] = Forked(lambda name=name: make(name))
+
+    def forget(self) -> None:
+        """End what was begun: a run will ask for other kernels."""
+        self.begun.clear()
+
     def take(self, name: str) -> MadeKernel:
         """A kernel: from the process that began it, or made now."""
         begun = self.begun.pop(name, None)

@@ -10,7 +10,7 @@ the cache beside the kernels. Without an assembler, the model's choice stays.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from xdsl.dialects.builtin import ModuleOp
@@ -40,6 +40,7 @@ from timetile.runtime.kernels.machine_code import steady_loop
 from timetile.runtime.kernels.making import made_kernel
 from timetile.runtime.kernels.measured import ChosenSchedule
 from timetile.runtime.kernels.options import Options, run_passes
+from timetile.runtime.machine.forks import begin_beside
 
 FEW_REGISTERS = 0.5
 """The share of a thread's registers below which a kernel is predicted to be safe from spills."""
@@ -140,8 +141,18 @@ class LoopAssembler:
 class AssembledChoice:
     """The schedules of a program's loops, chosen with the assembler."""
 
-    def __init__(self, options: Options, cache: Cache | None, key: str):
-        self.options, self.cache = options, cache
+    def __init__(
+        self,
+        options: Options,
+        cache: Cache | None,
+        key: str,
+        begin: Callable[[ModuleOp], None] | None = None,
+    ):
+        """
+        `begin` begins other kernels of a module with a single loop and the model's choice, before
+        the assembler is asked: mostly the choice stays.
+        """
+        self.options, self.cache, self.begin = options, cache, begin
         self.key = key_of(key, "schedules")
         self.kernels: dict[str, Kernel] = {}
         """The chosen deepest kernels, made for the choice."""
@@ -184,6 +195,11 @@ class AssembledChoice:
         room = target.isa.registers_for(warps_of(first.schedule) * LANES)
         if first.cost.registers < FEW_REGISTERS * room:
             return []
+        # The search beyond the count of registers is asked for if the first choice does not spill.
+        searched = self.begin_search(choice.trials.spilling(), first)
+        alone = len(loops_of(module)) == 1
+        if alone and self.begin is not None:
+            self.begin(module)
         assembler = LoopAssembler(module, number, self.options)
         behind = [each for each in choice.others if each.worth <= first.worth]
         seen = best_assembled([first, *behind], assembler, target, choice.trials.lowers)
@@ -191,19 +207,31 @@ class AssembledChoice:
             # The assembler holds more than the limit, and the model may count too many registers:
             # it left out schedules that fit.
             trials, best = choice.trials.spilling(), seen[0].candidate
-            deeper = [] if self.options.depth is not None else deeper_candidates(trials, best)
+            deeper = searched() if best is first else self.deeper(trials, best)
             seen = best_assembled([best, *deeper], assembler, target, trials.lowers)
-        if len(loops_of(module)) == 1:
+        if alone:
             # With other loops in the function, kernels may have other names.
             kernel = assembler.kernels[seen[0].candidate]
             self.kernels[kernel.name] = kernel
         return [summary_of(each) for each in seen]
 
+    def begin_search(self, trials: Trials, chosen: Candidate) -> Callable[[], list[Candidate]]:
+        """What gives the candidates of more steps, searched beside the assembler."""
 
-def deeper_candidates(trials: Trials, chosen: Candidate) -> list[Candidate]:
-    """The candidates of more steps than the chosen one that the model left out for registers."""
-    considered = (each for each in schedules(trials.loop, trials.target) if not each.resident)
-    return trials.compared(None, considered, above=chosen.depth).found
+        def search() -> list[Candidate]:
+            return self.deeper(trials, chosen)
+
+        return search if self.options.depth is not None else begin_beside(search)
+
+    def deeper(self, trials: Trials, chosen: Candidate) -> list[Candidate]:
+        """
+        The candidates of more steps than the chosen one that the model left out for registers; none
+        for a given depth.
+        """
+        if self.options.depth is not None:
+            return []
+        considered = (each for each in schedules(trials.loop, trials.target) if not each.resident)
+        return trials.compared(None, considered, above=chosen.depth).found
 
 
 def summary_of(seen: AssembledCandidate) -> AssembledSchedule:

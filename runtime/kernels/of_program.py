@@ -9,14 +9,12 @@ from importlib.metadata import version
 from threading import RLock
 
 from xdsl.dialects import gpu
-from xdsl.dialects.builtin import IndexType, ModuleOp
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 import timetile
 from timetile.dialects.temporal import LoopOp, ReduceOp
 from timetile.dialects.tile import KernelOp
-from timetile.dialects.verified import ancestor_of
 from timetile.lowering.plan_launches import PlannedKernel, kernel_facts
 from timetile.lowering.ptx.functions import nvrtc_version
 from timetile.passes.analysis.cells.quotients import check_quotients
@@ -33,6 +31,7 @@ from timetile.runtime.host.memory import HOST_OPERATIONS
 from timetile.runtime.kernels.ahead import KernelsAhead, MadeKernel
 from timetile.runtime.kernels.assembled_choice import AssembledChoice
 from timetile.runtime.kernels.assembler import assembler_version
+from timetile.runtime.kernels.foreseen import ForeseenKernels, loop_schedules
 from timetile.runtime.kernels.kernel import (
     Kernel,
     decode_facts,
@@ -40,7 +39,7 @@ from timetile.runtime.kernels.kernel import (
     encode_facts,
     encode_kernel,
 )
-from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.kernels.loops import loops_of, take_steps
 from timetile.runtime.kernels.lowered import lowered_kernel
 from timetile.runtime.kernels.making import kernel_module, made_kernel
 from timetile.runtime.kernels.measured import (
@@ -58,14 +57,6 @@ LEFT = "left unchanged: "
 """The words of remarks on stencil operations run neither by a kernel nor by the host."""
 
 LOGGER = logging.getLogger("timetile")
-
-
-def take_steps(loop: LoopOp) -> None:
-    """Let a time loop take its number of steps from a new argument of its function."""
-    function = ancestor_of(loop, FuncOp)
-    block = function.body.block
-    loop.operands[0] = block.insert_arg(IndexType(), len(block.args))
-    function.update_function_type()
 
 
 class ProgramKernels:
@@ -100,6 +91,7 @@ class ProgramKernels:
         self.stated: dict[LoopOp, int | None] = {}
         """The numbers of steps stated by the program."""
         self.ahead = KernelsAhead(self.make_alone)
+        self.foreseen = ForeseenKernels(options, self.ahead, self.cached)
         self.lowered: dict[str, gpu.ModuleOp] = {}
         self.one_compilation = RLock()
         """
@@ -154,7 +146,7 @@ class ProgramKernels:
     @cached_property
     def choice(self) -> AssembledChoice:
         """The schedules of the loops, chosen with the assembler where there is one."""
-        return AssembledChoice(self.options, self.cache, self.key)
+        return AssembledChoice(self.options, self.cache, self.key, self.foreseen.begin)
 
     @cached_property
     @in_standard_modes
@@ -169,10 +161,17 @@ class ProgramKernels:
         with collected_choices() as choices:
             self.run(choosing, module)
         if choosing:
+            chosen = loop_schedules(module)
             self.choice.refine(module, choices)
+            if loop_schedules(module) != chosen:
+                self.foreseen.forget()
         self.model_choices = [choices.get(loop) for loop in loops_of(module)]
         self.run(placing, module)
         return module
+
+    def expect(self, loop: LoopOp, steps: int) -> None:
+        """Note that a run of some steps of a time loop will ask for its kernels."""
+        self.foreseen.coming[loop] = steps
 
     def run(self, passes: tuple[ModulePass, ...], module: ModuleOp, *, verify: bool = True) -> None:
         """Run passes, and keep their remarks."""

@@ -85,6 +85,14 @@ class Forked(Generic[T]):
         return b""
 
 
+def begin_beside(work: Callable[[], T]) -> Callable[[], T]:
+    """
+    What gives the result of work: begun in a copy now, or done when asked for, where the process
+    compiles alone.
+    """
+    return work if processes() == 1 else Forked(work).result
+
+
 def work_in_copy(work: Callable[[], object], end: int) -> None:
     """Do the work of a copy, send the result, and end without the process's exit handlers."""
     status = 1

@@ -61,6 +61,7 @@ def kernels_of_run(
         kernels, own = program.kernels.for_steps(loop, count)
         if kernels is program.kernels and has_common_halos(kernels, loop, count, known):
             kernels, own = kernels.common, kernels.common_loop(loop)
+        kernels.expect(own, count)
         plan = planned_function(own, kernels.facts_of(own), count)
         launches = (op for op in plan.walk() if isinstance(op, LaunchOp))
         found.update(dict.fromkeys((kernels, each.kernel.string_value()) for each in launches))

@@ -81,7 +81,14 @@ def reversed_difference(op: Operation, operands: Sequence[Hashable]) -> Hashable
 
 def find(found: Mapping[Hashable, T], op: Operation, operands: Sequence[Hashable]) -> T | None:
     """The entry of an operation's key, or of the key of the difference with exchanged operands."""
-    if (known := found.get(key_of(op, operands))) is not None:
+    return find_key(found, key_of(op, operands), op, operands)
+
+
+def find_key(
+    found: Mapping[Hashable, T], key: Hashable, op: Operation, operands: Sequence[Hashable]
+) -> T | None:
+    """The entry of a key of an operation, or of the difference with exchanged operands."""
+    if (known := found.get(key)) is not None:
         return known
     other = reversed_difference(op, operands)
     return None if other is None else found.get(other)
