@@ -8,7 +8,8 @@ A row has one program, type, domain and axis. The time is that of the launches o
 and `of_copy` is the bytes that the sweeps must move, over the bytes that a device copy moves in the
 time. `--ahead 0 32 64` also measures kernels whose threads read lines of their own, and ask for
 cells so many places ahead, `--beside 2 4` threads of several lines beside each other, and
-`--slots 2 4` kernels with so many segments of each line in shared memory.
+`--slots 2 4` kernels with so many segments of each line in shared memory, `--group 32 16` warps of
+so many lines, `--ring 8 16` rings of so many turns.
 `--domains 512x512x512 --axes -1` measures some rows. `equal_bits`: on small domains of odd extents
 the GPU leaves the bits of the NumPy executor.
 """
@@ -35,7 +36,7 @@ from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import SweepOp
 from timetile.frontend.field_types import DType
 from timetile.lowering.sweep_frames import SweepFrame, may_be_beside
-from timetile.lowering.sweep_staging import MOST_SHARED
+from timetile.lowering.sweep_staging import MOST_SHARED, LineStaging
 from timetile.passes.raising.memory import memory_of
 from timetile.passes.targets.hardware import VECTOR_BYTES
 from timetile.runtime.arithmetic.cells import dtype_of
@@ -173,11 +174,13 @@ class Buffers:
 
 @dataclass(frozen=True)
 class Variant:
-    """A kernel of a sweep: the default, or with cells ahead, lines of a thread, or slots."""
+    """A kernel of a sweep: the default, or with a single fact given."""
 
     ahead: int | None = None
     slots: int | None = None
     beside: int | None = None
+    group: int | None = None
+    ring: int | None = None
 
     def frame(self, op: SweepOp) -> SweepFrame | None:
         """The launch of a sweep; None where the variant says nothing to it."""
@@ -187,6 +190,12 @@ class Variant:
         if self.beside is not None:
             fits = may_be_beside(op, self.beside, VECTOR_BYTES)
             return SweepFrame(op, 0, None, self.beside) if fits else None
+        if self.ring is not None:
+            made = SweepFrame(op, 0, ring=self.ring)
+            return made if made.has_ring else None
+        if self.group is not None:
+            staging = LineStaging.of(op, self.group)
+            return None if staging is None else SweepFrame(op, 0, staging)
         if self.slots is None:
             return frame
         if frame.staging is None:
@@ -229,6 +238,8 @@ def measured(
         "ahead": [kernel.frame.ahead for kernel, _, _ in launches],
         "beside": [kernel.frame.beside for kernel, _, _ in launches],
         "slots": [kernel.frame.slots for kernel, _, _ in launches],
+        "ring": [kernel.frame.ring for kernel, _, _ in launches],
+        "blocks": [kernel.frame.grid for kernel, _, _ in launches],
         "threads": [kernel.frame.threads for kernel, _, _ in launches],
         "milliseconds": round(milliseconds, 4),
         "gcells_per_s": round(prod(program.shape) / (milliseconds * 1e-3) / 1e9, 2),
@@ -282,9 +293,8 @@ def rows(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--ahead", type=int, nargs="*", default=[])
-    parser.add_argument("--slots", type=int, nargs="*", default=[])
-    parser.add_argument("--beside", type=int, nargs="*", default=[])
+    for fact in ("--ahead", "--slots", "--beside", "--group", "--ring"):
+        parser.add_argument(fact, type=int, nargs="*", default=[])
     parser.add_argument("--default", action="store_true", help="the default beside the variants")
     parser.add_argument("--domains", nargs="*", default=[])
     parser.add_argument("--axes", type=int, nargs="*", default=[])

@@ -36,6 +36,7 @@ from timetile.dialects import nvvm, simt
 from timetile.dialects.syntax import cell_type, element_type
 from timetile.dialects.taps import Tap
 from timetile.lowering.emitter import Emitter
+from timetile.lowering.ring_sweeps import RingThread
 from timetile.lowering.sweep_frames import SweepFrame
 from timetile.lowering.sweep_kernels import SweepThread, ordinary_number
 from timetile.lowering.sweep_segments import LineRing, SegmentThread, cells_of_access, rolled
@@ -238,4 +239,6 @@ def sweep_kernel(frame: SweepFrame, function: FuncOp) -> ModuleOp:
     """A module with the kernel of a sweep by its cell function, at the level of threads."""
     if frame.staging is not None:
         return ModuleOp([StagedThread(frame, function, frame.staging).make()])
+    if frame.ring:
+        return ModuleOp([RingThread(frame, function).make()])
     return ModuleOp([SweepThread(frame, function).make()])

@@ -9,10 +9,17 @@ from math import prod
 from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects.syntax import field_bounds
+from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import SweepOp
 from timetile.dialects.tile import LANES
 from timetile.lowering.arguments import fields_of, scalars_of
-from timetile.lowering.sweep_staging import LineStaging, bytes_of, vector_of
+from timetile.lowering.sweep_staging import (
+    LEAST_COPY,
+    MOST_SHARED,
+    LineStaging,
+    bytes_of,
+    vector_of,
+)
 from timetile.passes.analysis.geometry.field_shapes import FieldShape
 
 BLOCKS = (256, 128, 64, 32)
@@ -37,7 +44,13 @@ ACCESS_BYTES = 8
 """Bytes loaded together by a thread of several lines."""
 
 PLACES_AHEAD = 32
-"""Places ahead of a turn that are asked for, of fewer lines."""
+"""Places ahead of a turn that are asked for, of fewer lines with cells of less than 4 bytes."""
+
+RINGS = (4, 8, 16, 32)
+"""Turns in a ring of fewer lines: the first of which enough bytes are on their way, or the last."""
+
+RING_BYTES = 40 * 1024
+"""Bytes on their way to a multiprocessor that hide the time of memory."""
 
 
 def sweeps_of(root: Operation) -> list[SweepOp]:
@@ -71,13 +84,15 @@ class SweepFrame:
     """
     The launch of a sweep: fields and scalars, in the order of arguments, lines and threads. The
     cells of places `ahead` of a turn are asked for; none for 0. With `staging` a warp's lines pass
-    through shared memory. A thread has the lines of `beside` cells along the last axis.
+    through shared memory. A thread has the lines of `beside` cells along the last axis. The cells
+    of a turn of places are copied to a ring of `ring` turns in shared memory; 0 for none.
     """
 
     op: SweepOp
     ahead: int
     staging: LineStaging | None = None
     beside: int = 1
+    ring: int = 0
 
     @staticmethod
     def of(op: SweepOp) -> SweepFrame:
@@ -94,8 +109,35 @@ class SweepFrame:
         beside = next((n for n in BESIDE if may_be_beside(op, n)), 1)
         if beside > 1 and SweepFrame(op, 0, None, beside).seats >= MANY_LINES:
             return SweepFrame(op, 0, None, beside)
-        is_hidden = SweepFrame(op, 0).lines >= MANY_LINES or len(op.places) <= PLACES_AHEAD
-        return SweepFrame(op, 0 if is_hidden else PLACES_AHEAD)
+        if SweepFrame(op, 0).lines >= MANY_LINES or len(op.places) <= PLACES_AHEAD:
+            return SweepFrame(op, 0)
+        made = [SweepFrame(op, 0, ring=ring) for ring in RINGS]
+        made = [frame for frame in made if frame.has_ring]
+        if not made:
+            return SweepFrame(op, PLACES_AHEAD)
+        return next((frame for frame in made if frame.under_way >= RING_BYTES), made[-1])
+
+    @property
+    def has_ring(self) -> bool:
+        """Whether a ring has room, copies that the hardware has, and fewer turns than a line."""
+        sizes = [bytes_of(self.op.sources[tap.operand]) for tap in self.loads]
+        turns = len(self.op.places) // self.places_of_turn
+        return (
+            bool(sizes)
+            and min(sizes) >= LEAST_COPY
+            and (self.shared_bytes <= MOST_SHARED and self.ring <= turns)
+        )
+
+    @property
+    def under_way(self) -> int:
+        """Bytes of a ring on their way to a multiprocessor of a large GPU."""
+        beside = -(-self.grid // (FEW_BLOCKS // 2))
+        return self.shared_bytes // self.ring * (self.ring - 1) * beside
+
+    @property
+    def loads(self) -> list[Tap]:
+        """The taps that read memory, each once."""
+        return [tap for tap in dict.fromkeys(self.op.tap_list) if not self.op.is_result(tap)]
 
     @property
     def fields(self) -> tuple[SSAValue, ...]:
@@ -144,7 +186,10 @@ class SweepFrame:
     @property
     def shared_bytes(self) -> int:
         """Bytes of shared memory of a block."""
-        return 0 if self.staging is None else self.staging.shared_bytes
+        if self.staging is not None:
+            return self.staging.shared_bytes
+        cells = self.ring * self.places_of_turn * self.threads
+        return cells * sum(bytes_of(self.op.sources[tap.operand]) for tap in self.loads)
 
     @property
     def carried(self) -> dict[SSAValue, int]:

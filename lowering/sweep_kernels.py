@@ -231,14 +231,7 @@ class SweepThread:
         asks: bool = False,
     ) -> list[SSAValue]:
         """Some places of the line; returns the kept cells."""
-        indices: dict[tuple[int, ...], SSAValue] = {}
-        for field in self.frame.fields:
-            strides = strides_of(field)
-            if strides not in indices:
-                far = emit.mul_int(emit.extend(number, self.width), abs(self.step(field)))
-                join = emit.add_int if self.op.is_ascending else emit.sub_int
-                indices[strides] = join(self.start(field), far)
-        index = {field: indices[strides_of(field)] for field in self.frame.fields}
+        index = self.indices(emit, number)
         loaded: list[dict[Tap, list[SSAValue]]] = [{} for _ in range(count)]
         for place, cells in enumerate(loaded):
             for tap in self.op.tap_list:
@@ -247,6 +240,28 @@ class SweepThread:
                     cells[tap] = self.load(emit, field, index[field], place, tap.offset)
                     if asks:
                         self.ask(emit, field, index[field], place + self.frame.ahead, tap.offset)
+        return self.compute_and_store(emit, number, index, loaded, carried)
+
+    def indices(self, emit: Emitter, number: SSAValue) -> dict[SSAValue, SSAValue]:
+        """The distance of a place of the line from the first line, in cells of each field."""
+        found: dict[tuple[int, ...], SSAValue] = {}
+        for field in self.frame.fields:
+            strides = strides_of(field)
+            if strides not in found:
+                far = emit.mul_int(emit.extend(number, self.width), abs(self.step(field)))
+                join = emit.add_int if self.op.is_ascending else emit.sub_int
+                found[strides] = join(self.start(field), far)
+        return {field: found[strides_of(field)] for field in self.frame.fields}
+
+    def compute_and_store(
+        self,
+        emit: Emitter,
+        number: SSAValue,
+        index: Mapping[SSAValue, SSAValue],
+        loaded: Sequence[Mapping[Tap, Sequence[SSAValue]]],
+        carried: Sequence[SSAValue],
+    ) -> list[SSAValue]:
+        """Compute places from `number` on, at an index of each field; returns the kept cells."""
 
         def store(place: int, target: SSAValue, results: list[SSAValue]) -> None:
             at = self.offset(target, place, (0,) * self.op.rank)

@@ -30,8 +30,11 @@ from timetile.passes.targets.hardware import VECTOR_BYTES
 GROUPS = (32, 16, 8, 4, 2, 1)
 """Lines of a group: the most of which a launch has `FEW_GROUPS` groups."""
 
-FEW_GROUPS = 132
-"""Groups with work for each multiprocessor of a large GPU."""
+MULTIPROCESSORS = 132
+"""Multiprocessors of a large GPU."""
+
+FEW_GROUPS = 500
+"""Groups with work for nearly each scheduler of a large GPU."""
 
 SEGMENT_BYTES = 4096
 """Bytes of the segments of a group's lines in one slot, of the widest field."""
@@ -51,11 +54,14 @@ BLOCK_OVERHEAD = 1024
 MOST_GROUPS = 32
 """Blocks of a multiprocessor."""
 
-BYTES_UNDER_WAY = 48 * 1024
-"""Bytes on their way to a multiprocessor that hide the time of memory."""
+BYTES_UNDER_WAY = 160 * 1024
+"""Bytes on their way to a multiprocessor with which memory is no faster for more."""
 
-MOST_SLOTS = 16
-"""Slots of a ring."""
+LEAST_BESIDE = 4
+"""Groups of a multiprocessor that more slots leave room for: one for each scheduler."""
+
+MOST_MORE = 4
+"""Slots more than the fewest."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +98,21 @@ def bytes_of(field: SSAValue) -> int:
     return CELL_BYTES[element_type(field)]
 
 
+def lines_of(op: SweepOp) -> int:
+    """The lines of a sweep along its axis."""
+    sizes = [high - low for low, high in zip(op.box.lb, op.box.ub)]
+    return prod(sizes[axis] for axis in op.line_axes)
+
+
+def group_of(op: SweepOp, lines: int) -> int:
+    """
+    The lines of a group: the most with work for each scheduler, and segments no longer than a line.
+    """
+    room = SEGMENT_BYTES // max(bytes_of(field) for field in (*op.sources, *op.targets))
+    whole = [n for n in GROUPS if room // n <= len(op.places)] or GROUPS[:1]
+    return next((n for n in whole if lines >= n * FEW_GROUPS), whole[-1])
+
+
 def vector_of(field: SSAValue) -> int:
     """Cells of the widest copy."""
     return VECTOR_BYTES // bytes_of(field)
@@ -106,36 +127,40 @@ class LineStaging:
     slots: int
 
     @staticmethod
-    def of(op: SweepOp) -> LineStaging | None:
+    def of(op: SweepOp, group: int | None = None) -> LineStaging | None:
         """
-        The fewest slots with enough bytes on their way, or the most; None for a sweep whose lines
-        do not lie in memory cell by cell, or have no room.
+        The lines and slots of a group, or the slots of a group of given lines: the fewest with
+        enough bytes on their way, or those with the most. None for a sweep whose lines do not lie
+        in memory cell by cell, or have no room.
         """
-        along = op.axis.data
-        sizes = [high - low for low, high in zip(op.box.lb, op.box.ub)]
-        lines = prod(sizes[axis] for axis in op.line_axes)
-        fields = (*op.sources, *op.targets)
-        room = SEGMENT_BYTES // max(bytes_of(field) for field in fields)
-        is_short = [n for n in GROUPS if room // n <= len(op.places)] or GROUPS[:1]
-        group = next((n for n in is_short if lines >= n * FEW_GROUPS), is_short[-1])
+        lines = lines_of(op)
+        if group is None:
+            group = group_of(op, lines)
         least = LineStaging(op, group, 1)
         least = LineStaging(op, group, least.behind + least.before + 2)
-        if any(FieldShape.of(field).strides[along] != 1 for field in fields):
-            return None
-        copies = [bytes_of(s.field) * least.unit_of(s.field) for s in least.streams]
-        if any(size < LEAST_COPY for size in copies):
+        if not least.may_be_copied:
             return None
         groups = -(-lines // group)
         found = None
-        for slots in range(least.slots, least.slots + min(MOST_SLOTS, least.segments)):
+        for slots in range(least.slots, least.slots + min(MOST_MORE, least.segments - 1) + 1):
             made = LineStaging(op, group, slots)
-            if made.shared_bytes > MOST_SHARED:
+            is_crowded = made.beside(groups) < min(LEAST_BESIDE, least.beside(groups))
+            if made.shared_bytes > MOST_SHARED or is_crowded:
                 break
             if found is None or made.under_way(groups) > found.under_way(groups):
                 found = made
             if made.under_way(groups) >= BYTES_UNDER_WAY:
                 break
         return found
+
+    @property
+    def may_be_copied(self) -> bool:
+        """Whether cells of a line lie side by side, and copies have a size of the hardware."""
+        along, fields = self.op.axis.data, (*self.op.sources, *self.op.targets)
+        if any(FieldShape.of(field).strides[along] != 1 for field in fields):
+            return False
+        copies = [bytes_of(s.field) * self.unit_of(s.field) for s in self.streams]
+        return all(size >= LEAST_COPY for size in copies)
 
     # Segments of a line.
 
@@ -268,7 +293,10 @@ class LineStaging:
 
     def under_way(self, groups: int) -> int:
         """Bytes on their way to a multiprocessor, of a launch of some groups."""
-        room = MULTIPROCESSOR_SHARED // (self.shared_bytes + BLOCK_OVERHEAD)
-        beside = min(room, MOST_GROUPS, -(-groups // FEW_GROUPS))
         cells = sum(bytes_of(stream.field) for stream in self.streams)
-        return beside * self.pending * self.lines * self.places * cells
+        return self.beside(groups) * self.pending * self.lines * self.places * cells
+
+    def beside(self, groups: int) -> int:
+        """Groups of a multiprocessor at once, of a launch of some groups."""
+        room = MULTIPROCESSOR_SHARED // (self.shared_bytes + BLOCK_OVERHEAD)
+        return min(room, MOST_GROUPS, -(-groups // MULTIPROCESSORS))

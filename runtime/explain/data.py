@@ -115,7 +115,8 @@ class SweepSummary:
     - `bytes_read`, `bytes_written`, `flops`: of a cell.
     - `bound`: 1e9 cells per second, by memory alone.
     - `places_of_turn`: places loaded at once; `ahead`: the distance of cells asked for, in places.
-    - `beside`: the lines of a thread, beside each other.
+    - `beside`: the lines of a thread, beside each other; `ring`: the turns of places in a ring in
+      shared memory, 0 for none.
     - `group`, `slots`: the lines of a warp, and the segments of each line in shared memory; 0 where
       threads read lines of their own.
     - `registers`, `spill_bytes`: of a thread; None without the assembler.
@@ -140,6 +141,7 @@ class SweepSummary:
     places_of_turn: int
     ahead: int
     beside: int
+    ring: int
     group: int
     slots: int
     registers: int | None

@@ -122,6 +122,12 @@ def sweep_facts(sweep: SweepSummary) -> Iterator[Fact]:
             f"of a block holds {plural(sweep.slots, 'segment')} of each of "
             f"{plural(sweep.group, 'line')}, copied by all threads of the block",
         )
+    if sweep.ring:
+        yield Fact(
+            "Shared memory",
+            f"of a block holds the cells of {plural(sweep.ring, 'turn')} of "
+            f"{plural(sweep.places_of_turn, 'place')}, copied by each thread for itself",
+        )
     if sweep.registers is not None:
         spills = f"{sweep.spill_bytes} bytes spilled" if sweep.spill_bytes else "none spilled"
         yield Fact("A thread", f"takes {sweep.registers} registers ({spills})")

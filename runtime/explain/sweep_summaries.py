@@ -52,6 +52,7 @@ def sweep_summary(op: SweepOp, number: int, target: Target) -> SweepSummary:
         places_of_turn=frame.places_of_turn,
         ahead=frame.ahead,
         beside=frame.beside,
+        ring=frame.ring,
         group=0 if frame.staging is None else frame.staging.lines,
         slots=frame.slots,
         registers=None if made is None else made.registers,

@@ -28,9 +28,9 @@ def sweeps_of(text: str) -> list[SweepOp]:
 
 
 @pytest.mark.parametrize("executor", ["simt", "ptx"])
-@pytest.mark.parametrize("places", [2, 3, 9, 10, 42, 50])
+@pytest.mark.parametrize("places", [2, 3, 9, 10, 34, 42, 50])
 def test_any_number_of_places_is_some_turns(places: int, executor: Executor):
-    """Turns that ask for places ahead, turns that do not, and single places."""
+    """Turns in a ring, turns that copy nothing more, and single places."""
     u, c, d = (noise(places, 33) + k for k in range(3))
     wanted = thomas(u, c, d, 0.3, 0)
     text = thomas_text((places, 33), 0)
@@ -39,7 +39,8 @@ def test_any_number_of_places_is_some_turns(places: int, executor: Executor):
 
 
 def test_a_thread_loads_the_cells_of_a_turn_at_once_and_keeps_its_own_results():
-    up, down = (SweepFrame.of(op) for op in sweeps_of(thomas_text((81, 64), 0)))
+    ups = sweeps_of(thomas_text((81, 64), 0))
+    up, down = (SweepFrame(op, PLACES_AHEAD) for op in ups)
     assert (up.threads, up.grid, up.places_of_turn, up.ahead) == (32, 2, 8, PLACES_AHEAD)
     text = str(sweep_module(up, OLDEST_ARCH))
     first, asking, turns = text.split("scf.for")
@@ -51,8 +52,31 @@ def test_a_thread_loads_the_cells_of_a_turn_at_once_and_keeps_its_own_results():
     assert down.places_of_turn == 8 and down.carried == {down.op.targets[0]: 1}
 
 
+def test_few_lines_have_a_ring_of_turns_in_shared_memory():
+    up, down = (SweepFrame.of(op) for op in sweeps_of(thomas_text((321, 64), 0)))
+    assert (up.ring, up.ahead, up.places_of_turn, up.shared_bytes) == (32, 0, 8, 32 * 8 * 32 * 8)
+    assert (down.ring, down.shared_bytes) == (16, 16 * 8 * 2 * 32 * 8)
+    text = str(sweep_module(up, OLDEST_ARCH))
+    first, copying, last = text.split("scf.for")[1:]
+    # Lines are a multiple of a warp: no access has a mask. Two kept cells are loaded before.
+    assert "mask" not in text and first.count("simt.copy_async") == 8
+    assert copying.count("simt.copy_async") == copying.count("simt.load") == 8
+    assert "simt.copy_async" not in last and last.count("simt.load") == 8
+    assert text.count("wait.group") == 2
+
+
+def test_rings_need_copies_of_4_bytes_and_lines_of_as_many_turns():
+    """Cells of 2 bytes are asked for instead."""
+    text = skewed_text(0, "f16").replace("[0,9]", "[0,99]").replace("[9, 60]", "[99, 60]")
+    (narrow,) = (SweepFrame.of(op) for op in sweeps_of(text))
+    short, _ = (SweepFrame.of(op) for op in sweeps_of(thomas_text((42, 64), 0)))
+    assert (narrow.ring, narrow.ahead) == (0, PLACES_AHEAD)
+    assert (short.ring, short.ahead) == (4, 0)
+
+
 def test_threads_without_a_line_are_masked():
     (up, _) = (SweepFrame.of(op) for op in sweeps_of(thomas_text((81, 65), 0)))
+    up = SweepFrame(up.op, PLACES_AHEAD)
     text = str(sweep_module(up, OLDEST_ARCH))
     assert up.grid == 3 and "simt.load" not in text
     assert all("mask" in line for line in text.splitlines() if "simt.override" in line)
@@ -144,13 +168,13 @@ def test_large_fields_have_wide_indices():
 
 
 @pytest.mark.parametrize("element", ["f32", "f64"])
-@pytest.mark.parametrize(("shape", "axis"), [((9, 700), 0), ((300, 900, 900), 0)])
-def test_kernels_of_sweeps_spill_no_register(shape: tuple[int, ...], axis: int, element: str):
+@pytest.mark.parametrize("shape", [(9, 700), (8192, 8192), (512, 512, 512)], ids=str)
+def test_kernels_of_sweeps_spill_no_register(shape: tuple[int, ...], element: str):
     if assembler_version() is None:
         pytest.skip("no assembler")
-    for op in sweeps_of(thomas_text(shape, axis, element)):
+    for op in sweeps_of(thomas_text(shape, 0, element)):
         kernel = assemble(sweep_text(SweepFrame.of(op), "sm_90"), "sm_90")
-        assert kernel.spill_bytes == 0 and 0 < kernel.registers <= 64
+        assert kernel.spill_bytes == 0 and 0 < kernel.registers <= 128
 
 
 @pytest.mark.parametrize("executor", ["planes", "simt", "ptx"])
@@ -177,7 +201,7 @@ func.func @unset(%u: {field}) {{
 def test_compile_shows_the_kernels_of_sweeps():
     program = timetile.compile(thomas_text((81, 40), 0), executor="cpu", cache=False)
     threads, hardware, ptx = (emitted(program, level) for level in ("gpu", "hardware", "ptx"))
-    assert "sweep.up" in threads and "simt.prefetch" in threads and "scf.for" in hardware
+    assert "sweep.up" in threads and "simt.copy_async" in threads and "scf.for" in hardware
     assert ptx.count(".visible .entry sweep$2e$") == 2
 
 
