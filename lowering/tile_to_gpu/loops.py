@@ -186,18 +186,16 @@ def steps_with_points(
     return first, emit.binary(arith.MinSIOp, emit.binary(arith.MaxSIOp, last, first), end)
 
 
-def end_of_pair(
-    variant: VariantScope, number: SSAValue, inside: SSAValue | None, ends: Sequence[SSAValue]
+def end_of_turn(
+    variant: VariantScope, is_now: Sequence[SSAValue], ends: Sequence[SSAValue]
 ) -> SSAValue:
     """
-    The end of a loop in turn `number`: one of the given ends, and in the last turn, or in tiles not
-    `inside` the rim, the chunk's.
+    The end of a loop in a turn of several: the end at the place of the mask that is on, or else the
+    chunk's.
     """
-    emit = variant.emit
     found = chunk_end(variant)
-    for turn, end in reversed(list(enumerate(ends))):
-        now = emit.value_of(emit.all_of([emit.compare("eq", number, turn), inside]))
-        found = emit.select(now, end, found)
+    for mask, end in reversed(list(zip(is_now, ends, strict=True))):
+        found = variant.emit.select(mask, end, found)
     return found
 
 
@@ -252,11 +250,14 @@ class StreamLoops:
         filled, self.at = [self.at, *self.state], at
         guarded.emit = steady.emit = part = emit.into(block)
         pairs = self.pairs(guarded)
+        is_now = [
+            part.value_of(part.all_of([part.compare("eq", number, turn), inside]))
+            for turn in range(len(pairs))
+        ]
         self.variant, self.state = guarded, state
-        self.emit(end_of_pair(guarded, number, inside, [head for head, _ in pairs]))
+        self.emit(end_of_turn(guarded, is_now, [head for head, _ in pairs]))
         self.variant, self.at = steady, part.binary(arith.MaxSIOp, self.at, at)
-        steady_end = end_of_pair(guarded, number, inside, [end for _, end in pairs])
-        self.emit(steady_end, is_steady=True)
+        self.emit(end_of_turn(guarded, is_now, [end for _, end in pairs]), is_steady=True)
         block.add_op(scf.YieldOp(self.at, *self.state))
         guarded.emit = steady.emit = emit
         times = (emit.int(number) for number in (0, len(pairs) + 1, 1))

@@ -124,10 +124,11 @@ def check_noted(ops: Sequence[PointOp], loop: LoopOp, rename: Mapping[SSAValue, 
     Raise CannotRaiseError for samples of a field that no later step reads: kernels of several steps
     compute the field's last values only.
     """
-    live, own = live_arguments(loop), loop.body.block.args
-    for op in ops:
+    samples = [op for op in ops if op.KIND is PointKind.SAMPLE]
+    live, own = live_arguments(loop) if samples else (), loop.body.block.args
+    for op in samples:
         role = own.index(rename.get(op.field, op.field))
-        if op.KIND is PointKind.SAMPLE and not live[loop.rotation.index(role)]:
+        if not live[loop.rotation.index(role)]:
             raise CannotRaiseError(
                 op,
                 "the sampled field is read by no later step, and kernels of several steps compute "
