@@ -17,6 +17,9 @@ from timetile.dialects.cell_types import computed_type
 Integers: TypeAlias = DenseArrayBase[I64]
 """A dense array of 64-bit integers."""
 
+ARGUMENT_NAMES = "timetile.argument_names"
+"""The attribute of a function with the names of arguments, empty for arguments without a name."""
+
 INTEGERS = DenseArrayBase.constr(i64)
 """The constraint of a property of integers."""
 

@@ -28,6 +28,7 @@ PASSES = {
     "drop-timers": lazy("passes.stencil.drop_timers", "DropTimersPass"),
     "drop-swaps": lazy("passes.stencil.drop_swaps", "DropSwapsPass"),
     "lower-affine-nests": lazy("passes.stencil.lower_affine_nests", "LowerAffineNestsPass"),
+    "split-levels": lazy("passes.stencil.split_levels", "SplitLevelsPass"),
     "raise-nests": lazy("passes.stencil.raise_nests", "RaiseNestsPass"),
     "unroll-loops": lazy("passes.stencil.unroll_loops", "UnrollLoopsPass"),
     "load-fields": lazy("passes.stencil.load_fields", "LoadFieldsPass"),

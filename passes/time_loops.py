@@ -31,6 +31,7 @@ from timetile.passes.stencil.raise_nests import RaiseNestsPass
 from timetile.passes.stencil.roll_returns import RollReturnsPass
 from timetile.passes.stencil.select_branches import SelectBranchesPass
 from timetile.passes.stencil.split_guards import SplitGuardsPass
+from timetile.passes.stencil.split_levels import SplitLevelsPass
 from timetile.passes.stencil.unroll_loops import UnrollLoopsPass
 
 
@@ -52,6 +53,8 @@ def temporal_passes(
         DropSwapsPass(),
         # Nests over memrefs become applies before all passes on applies.
         LowerAffineNestsPass(),
+        # Levels are split before nests are raised: a nest reads at constant distances.
+        SplitLevelsPass(),
         RaiseNestsPass(),
         # Loops are unrolled before branches are selected: a branch may hold a loop.
         UnrollLoopsPass(),

@@ -43,18 +43,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from xdsl.context import Context
-from xdsl.dialects import scf, stencil
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects import memref, scf
+from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
+from timetile.dialects.verified import block_of
 from timetile.passes.diagnostics import remark
 from timetile.passes.patterns import rewrite_once
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.stencil.nests.applies import NestApplies
 from timetile.passes.stencil.nests.fields import NestFields
-from timetile.passes.stencil.nests.nest import LoopNest, nest_of
+from timetile.passes.stencil.nests.nest import LoopNest, is_of_stencils, nest_of
 from timetile.passes.stencil.nests.order import Order, order_of
 from timetile.passes.stencil.unroll_loops import Unroll
 
@@ -74,11 +76,6 @@ def nests_in(block: Block) -> Iterator[tuple[LoopNest, Order]]:
                 yield from nests_in(inner)
 
 
-def is_of_stencils(function: FuncOp) -> bool:
-    """Whether a function has operations of the stencil dialect that store fields."""
-    return any(isinstance(op, stencil.ApplyOp | stencil.StoreOp) for op in function.walk())
-
-
 def unroll_in_cells(function: FuncOp) -> None:
     """Unroll loops with constant bounds that give a number, from the inside out."""
     known: list[Operation] = []
@@ -88,15 +85,23 @@ def unroll_in_cells(function: FuncOp) -> None:
 
 
 def number_loops(function: FuncOp) -> list[Operation]:
-    """The loops that carry numbers alone, inside other loops, inner loops first."""
+    """The loops that carry numbers alone, beside a store of a cell, inner loops first."""
     return [
         op
         for op in function.walk(reverse=True)
         if isinstance(op, scf.ForOp)
         and op.results
-        and isinstance(op.parent_op(), scf.ForOp | scf.ParallelOp)
-        and not any(stencil.StencilType in type(r.type).__mro__ for r in op.results)
+        and not any(isinstance(result.type, MemRefType) for result in op.results)
+        and any(isinstance(other, memref.StoreOp) for other in block_of(op).ops)
     ]
+
+
+def drop_unused_numbers(function: FuncOp) -> None:
+    """Erase arithmetic without a reader: a time loop with such arithmetic is work for the host."""
+    for op in function.walk(reverse=True):
+        unused = all(result.first_use is None for result in op.results)
+        if op.name.startswith("arith.") and not op.regions and unused:
+            Rewriter.erase_op(op)
 
 
 class RaiseNestsPass(ModulePass):
@@ -108,9 +113,12 @@ class RaiseNestsPass(ModulePass):
         for function in [each for each in op.ops if isinstance(each, FuncOp)]:
             if function.is_declaration or is_of_stencils(function):
                 continue
+            unroll_in_cells(function)
             nests = [each for block in function.body.blocks for each in nests_in(block)]
             fields = NestFields(function, nests)
             fields.carry()
             for nest, order in nests:
                 NestApplies(nest, order, fields.field).build()
             fields.drop_unused_casts()
+            if nests:
+                drop_unused_numbers(function)

@@ -13,8 +13,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 from xdsl.utils.hints import isa
 
-ARGUMENT_NAMES = "timetile.argument_names"
-"""The attribute of a function with the names of arguments, empty for arguments without a name."""
+from timetile.dialects.syntax import ARGUMENT_NAMES
 
 
 def keep_names(module: ModuleOp, written: Mapping[SSAValue, str]) -> None:

@@ -151,7 +151,30 @@ func.func @shifted(%A: memref<9x10x11xf64>, %B: memref<9x10x11xf64>, %n: index) 
 }}
 """
 
+CELL_LOOP = f"""
+func.func @summed(%A: memref<10x12xf64>, %B: memref<10x12xf64>, %n: index) {{
+{CONSTANTS}
+  %zero = arith.constant 0.0 : f64
+  scf.for %t = %c0 to %n step %c1 {{
+    scf.for %i = %c1 to %c9 step %c1 {{
+      scf.for %j = %c1 to %c11 step %c1 {{
+        %s = scf.for %k = %c0 to %c3 step %c1 iter_args(%sum = %zero) -> (f64) {{
+          %d = arith.subi %k, %c1 : index
+          %at = arith.addi %j, %d : index
+          %v = memref.load %A[%i, %at] : memref<10x12xf64>
+          %next = arith.addf %sum, %v : f64
+          scf.yield %next : f64
+        }}
+        memref.store %s, %B[%i, %j] : memref<10x12xf64>
+      }}
+    }}
+  }}
+  return
+}}
+"""
+
 PROGRAMS = {
+    "a loop in a cell": CELL_LOOP,
     "swapped": SWAPPED,
     "polybench": POLYBENCH,
     "edges": EDGES_AND_PROFILE,

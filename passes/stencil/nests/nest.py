@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from xdsl.dialects import memref, scf
+from xdsl.dialects import memref, scf, stencil
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
@@ -51,7 +52,7 @@ class Written:
 
 @dataclass(frozen=True)
 class LoopNest:
-    """Loops from the outermost inwards, and all operations in them, in order."""
+    """Loops from the outermost inwards, and all operations inside, in order."""
 
     root: Operation
     loops: list[NestLoop]
@@ -182,3 +183,8 @@ def nest_loop(
             root, f"a loop over cells has a step of {stride or 'unknown size'}; give it a step of 1"
         )
     return NestLoop(number, low, high, in_order)
+
+
+def is_of_stencils(function: FuncOp) -> bool:
+    """Whether a function has stores of the stencil dialect."""
+    return any(isinstance(op, stencil.ApplyOp | stencil.StoreOp) for op in function.walk())

@@ -1,0 +1,70 @@
+// RUN: xdsl-opt %s -p split-levels --split-input-file | filecheck %s
+
+// Two levels become two arguments; the loop begins at 1, with level 1 as the step's own.
+
+// CHECK-LABEL: func.func @two(%U0: memref<10xf64>, %U1: memref<10xf64>, %n: index)
+// CHECK:         memref.load %U0[%c1]
+// CHECK:         scf.for %t = %c1 to %n step %c1 iter_args(%[[a:.*]] = %U1, %[[b:.*]] = %U0)
+// CHECK:           memref.load %[[a]][%c1] : memref<10xf64>
+// CHECK:           memref.store %{{.*}}, %[[b]][%c1] : memref<10xf64>
+// CHECK:           scf.yield %[[b]], %[[a]]
+func.func @two(%U: memref<2x10xf64>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %first = memref.load %U[%c0, %c1] : memref<2x10xf64>
+  scf.for %t = %c1 to %n step %c1 {
+    %now = arith.remui %t, %c2 : index
+    %next = arith.subi %c1, %now : index
+    %v = memref.load %U[%now, %c1] : memref<2x10xf64>
+    memref.store %v, %U[%next, %c1] : memref<2x10xf64>
+  }
+  return
+}
+
+// -----
+
+// An allocation of levels becomes allocations, and each is freed.
+
+// CHECK-LABEL: func.func @allocated
+// CHECK-COUNT-2: memref.alloc() : memref<10xf64>
+// CHECK-COUNT-2: memref.dealloc %{{.*}} : memref<10xf64>
+func.func @allocated(%n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %U = memref.alloc() : memref<2x10xf64>
+  scf.for %t = %c0 to %n step %c1 {
+    %now = arith.andi %t, %c1 : index
+    %v = memref.load %U[%now, %c1] : memref<2x10xf64>
+    memref.store %v, %U[%now, %c0] : memref<2x10xf64>
+  }
+  memref.dealloc %U : memref<2x10xf64>
+  return
+}
+
+// -----
+
+// A constant level inside the time loop has no fixed name, and a plain index is no level.
+
+// CHECK-LABEL: func.func @constant_inside(%U: memref<2x10xf64>
+// CHECK-LABEL: func.func @plain(%U: memref<2x10xf64>
+func.func @constant_inside(%U: memref<2x10xf64>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  scf.for %t = %c0 to %n step %c1 {
+    %now = arith.remui %t, %c2 : index
+    %v = memref.load %U[%now, %c1] : memref<2x10xf64>
+    memref.store %v, %U[%c0, %c1] : memref<2x10xf64>
+  }
+  return
+}
+func.func @plain(%U: memref<2x10xf64>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %t = %c0 to %n step %c1 {
+    %v = memref.load %U[%t, %c1] : memref<2x10xf64>
+    memref.store %v, %U[%t, %c0] : memref<2x10xf64>
+  }
+  return
+}
