@@ -24,6 +24,7 @@ from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects.syntax import field_type
 from timetile.passes.raising.boxes import covers, moved, overlap
+from timetile.passes.raising.cells import BOUNDARY
 from timetile.passes.raising.demand import ApplyRead, Demand, accesses, pieces, unbuffered
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.memory import may_be_one, memory_of, written_memory
@@ -114,7 +115,7 @@ class UpdateOrder:
             at = self.place[op]
             match op:
                 case stencil.LoadOp() if op in self.copied:
-                    box = self.demand.copied(op)
+                    box = self.copied_cells(op)
                     yield Item((at, 0), op, op.field, [0], [Scratch(op.res)], box)
                 case stencil.ApplyOp():
                     yield from self.computed(op, at)
@@ -127,6 +128,16 @@ class UpdateOrder:
                     yield from self.stored(op, op.temp, op.field, op.bounds)
                 case _:
                     continue
+
+    def copied_cells(self, load: stencil.LoadOp) -> StencilBoundsAttr:
+        """
+        The cells in the copy of a loaded field. A boundary continues a copy as it continues the
+        field: from the same cells.
+        """
+        bounds = field_type(load.field).bounds
+        if BOUNDARY in load.attributes and isinstance(bounds, StencilBoundsAttr):
+            return bounds
+        return self.demand.copied(load)
 
     def computed(self, apply: stencil.ApplyOp, at: int) -> Iterator[Item]:
         """The updates made at the place of an apply."""
@@ -215,7 +226,7 @@ class UpdateOrder:
         if since is None:
             return None
         begin, name = since
-        memory, read = memory_of(name), moved(item.box, offset)
+        memory, read = memory_of(name), cells_read(unbuffered(value), item.box, offset)
         if begin > item.at:
             return Write(item.at, memory, None, item.op)
         own = [memory_of(t) for t in item.targets if isinstance(t, SSAValue)]
@@ -274,6 +285,20 @@ class UpdateOrder:
         if not isinstance(apply, stencil.ApplyOp) or isinstance(item.op, stencil.ApplyOp):
             return None
         return apply if broken.at > (self.place[apply], 0) else None
+
+
+def cells_read(value: SSAValue, box: StencilBoundsAttr, offset: Sequence[int]) -> StencilBoundsAttr:
+    """
+    The cells of a value read at an offset over a box. Beyond the field of a load with a boundary,
+    they may be any cells of the field.
+    """
+    read, load = moved(box, offset), value.owner
+    if not isinstance(load, stencil.LoadOp) or BOUNDARY not in load.attributes:
+        return read
+    bounds = field_type(load.field).bounds
+    if not isinstance(bounds, StencilBoundsAttr) or len(bounds.lb) != len(box.lb):
+        return read
+    return read if covers(bounds, read) else read | bounds
 
 
 def merged(items: Sequence[Item], order: UpdateOrder) -> list[Item]:

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import timetile
-from timetile import Field, Model, Scalar, Series, coordinate, repeat, temporary
+from timetile import Field, Model, Scalar, Series, coordinate, repeat, temporary, value
+from timetile.frontend.boundaries import Boundary
+from timetile.runtime.program.compiled_program import Executor
 
 
 @timetile.stencil
@@ -263,3 +265,56 @@ def test_types_that_change_the_numbers_of_a_model_are_refused():
         f"the arrays of {carried.step.label} are of float32, and other arrays of the sequence make "
         "its numbers of another type; pass arrays of one type, or advance the models in turn"
     )
+
+
+@pytest.mark.parametrize("executor", ["cpu", "planes"])
+@pytest.mark.parametrize("boundary", ["periodic", "mirror", "reflect"])
+def test_old_values_beyond_an_edge_outlive_new_values_at_the_edge(
+    boundary: Boundary, executor: Executor
+):
+    """A read beyond an edge is of cells far from the reading cell, which may have new values."""
+
+    @timetile.stencil(boundary=boundary)
+    def first(u: Field):
+        u.next = u[0] + 1.0
+
+    @timetile.stencil(boundary=boundary)
+    def second(u: Field):
+        u.next[8:10] = 3.0 * u[0]
+        u.next[1:2] = 5.0 * u[0]
+        u.next[0:1] = u[-2] + u[-1]
+        u.next[7:8] = u[4] - u[3]
+
+    pair, u = timetile.sequence(first, second), np.random.default_rng(3).random(10)
+    found = pair.on(executor=executor, fp_contract="off", cache=False).advance({"u": u}, 3)["u"]
+    modes: dict[Any, Any] = {"periodic": "wrap", "mirror": "symmetric", "reflect": "reflect"}
+    for _ in range(3):
+        old = u + 1.0
+        u, around = old.copy(), np.pad(old, 4, modes[boundary])
+        u[8:10], u[1] = 3.0 * old[8:10], 5.0 * old[1]
+        u[0], u[7] = around[4 - 2] + around[4 - 1], around[4 + 11] - around[4 + 10]
+    assert found.tobytes() == u.tobytes()
+
+
+@pytest.mark.parametrize("boundary", ["periodic", "mirror", value(0.5), (("mirror", "keep"),)])
+def test_assignments_to_regions_after_new_values_read_beyond_an_edge(boundary: Boundary):
+    """The copy of the old values is of the field's own cells, and goes on as the field does."""
+
+    @timetile.stencil(boundary=boundary)
+    def first(u: Field):
+        u.next = u[-1] + u[1]
+        u.next[3:4] = u[1]
+
+    @timetile.stencil(boundary=boundary)
+    def second(u: Field):
+        u.next = 0.5 * u[-1]
+        u.next[2:5] = u[2] + u[-1]
+
+    def on(model: Model) -> Model:
+        return model.on(executor="numpy", fp_contract="off", cache=False)
+
+    state = {"u": np.random.default_rng(3).random(10)}
+    together = on(timetile.sequence(first, second)).advance(state, 3)
+    for _ in range(3):
+        state = on(second).advance(on(first).advance(state, 1), 1)
+    assert together["u"].tobytes() == state["u"].tobytes()

@@ -15,7 +15,7 @@ import numpy as np
 
 import timetile
 from support.drawn_around import Cells, Symbols
-from support.drawn_fields import Array, DrawnFields, Region
+from support.drawn_fields import Array, DrawnFields, Region, computing
 from support.drawn_values import (
     NEXT,
     PREV,
@@ -232,8 +232,10 @@ class DrawnModel:
                 for target, value in values:
                     known = now | before | {name + NEXT: array for name, array in new.items()}
                     around = Cells(self.fields, self.used, known, box, dict(numbers), step)
+                    # A number of 16 bits is rounded to float32 first.
+                    wide = np.dtype(computing(self.fields.types[target]))
                     with np.errstate(all="ignore"):
-                        new[target][box] = np.asarray(evaluated(value, around))
+                        new[target][box] = np.asarray(evaluated(value, around)).astype(wide)
         return Levels(new, {name: now[field_of(name)] for name in before})
 
     def after(self, arrays: Arrays, steps: int, numbers: Mapping[str, Any]) -> Arrays:

@@ -58,7 +58,11 @@ class DrawnSequence:
 def drawn_sequence(random: Random) -> DrawnSequence:
     """A sequence of two or three steps; a step may stand in it twice."""
     fields = drawn_fields(random)
-    models = [drawn_step(random, fields) for _ in range(random.choice((2, 2, 3)))]
+    # A step that looks back is the only one of its field's, which few drawn sequences have.
+    models = [
+        drawn_step(random, fields, looks_back=number == 0 and random.random() < 0.3)
+        for number in range(random.choice((2, 2, 3)))
+    ]
     if random.random() < 0.2:
-        models.append(models[0])
+        models.append(models[-1])
     return DrawnSequence(tuple(models))

@@ -81,36 +81,39 @@ def grower_of(random: Random, fields: DrawnFields, numbers: Sequence[Node] = ())
     return Grower(random, rank, fields.types, fields.narrow, REACH, tuple(SCALARS), tuple(numbers))
 
 
-def drawn_step(random: Random, fields: DrawnFields) -> DrawnModel:
-    """A step of one to three assignments of given fields."""
+def drawn_step(random: Random, fields: DrawnFields, *, looks_back: bool = True) -> DrawnModel:
+    """A step of one to three assignments of given fields, and of values a step earlier."""
     has_series, numbers = random.random() < 0.2, list[Node]()
     numbers += [Node("series")] if has_series else []
     numbers += [Node("step")] if random.random() < 0.2 else []
     grower = grower_of(random, fields, numbers)
-    if random.random() < 0.25:
+    if looks_back and random.random() < 0.25:
         grower.floats.append(f"u{PREV}")
     temporaries: dict[str, Node] = {}
     for number in range(random.choice((0, 0, 1, 2))):
         temporaries[f"t{number}"] = grower.temporary(2)
         grower.floats.append(f"t{number}")
     assignments = drawn_assignments(random, grower, fields)
-    return usable(DrawnModel(fields, tuple(assignments), temporaries, has_series)) or drawn_step(
-        random, fields
-    )
+    found = usable(DrawnModel(fields, tuple(assignments), temporaries, has_series))
+    return found or drawn_step(random, fields, looks_back=looks_back)
 
 
 def usable(model: DrawnModel) -> DrawnModel | None:
     """
-    The step without unused temporaries; None for a step that reads no field of all axes, reads a
-    value a step earlier of a field that keeps its values, or has more operations than
-    MOST_OPERATIONS.
+    The step without unused temporaries; None for a step without reads of a field of all axes,
+    without assigned cells, with reads of a value a step earlier of an unassigned field, or with
+    more operations than MOST_OPERATIONS.
     """
     found = model.with_needed_temporaries()
     reads_cells = any(name not in found.fields.narrow for name in found.reads)
     # A value a step earlier is of an assigned field.
     read_before = {field_of(name) for name in found.reads if name.endswith(PREV)}
+    if not reads_cells or not read_before <= set(found.written):
+        return None
+    boxes = [found.boxes(made) for made in found.statements]
+    has_cells = all(low.start < low.stop for each in boxes for box in each for low in box)
     fits = found.operations <= MOST_OPERATIONS
-    return found if reads_cells and read_before <= set(found.written) and fits else None
+    return found if fits and has_cells and all(boxes) else None
 
 
 def drawn_assignments(random: Random, grower: Grower, fields: DrawnFields) -> list[Assignment]:
