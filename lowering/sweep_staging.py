@@ -104,7 +104,7 @@ def lines_of(op: SweepOp) -> int:
     return prod(sizes[axis] for axis in op.line_axes)
 
 
-def group_of(op: SweepOp, lines: int) -> int:
+def lines_of_group(op: SweepOp, lines: int) -> int:
     """
     The lines of a group: the most with work for each scheduler, and segments no longer than a line.
     """
@@ -135,7 +135,7 @@ class LineStaging:
         """
         lines = lines_of(op)
         if group is None:
-            group = group_of(op, lines)
+            group = lines_of_group(op, lines)
         least = LineStaging(op, group, 1)
         least = LineStaging(op, group, least.behind + least.before + 2)
         if not least.may_be_copied:

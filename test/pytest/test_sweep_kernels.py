@@ -225,3 +225,37 @@ def test_explain_tells_what_a_sweep_costs():
     assert "sweep 1 along axis 2" in as_html(program.explain())
     roles = {row[0]: row[3] for row in program.explain().sections[0].rows}
     assert roles["0 %u"] == "field of a sweep"
+
+
+@pytest.mark.parametrize("executor", ["simt", "ptx"])
+@pytest.mark.parametrize("places", [41, 75])
+def test_rings_have_cells_of_lines_beside_and_of_places_before_and_behind(
+    places: int, executor: Executor
+):
+    """Old cells of the target ahead, on 33 lines: most threads of the last block have none."""
+    field = f"!stencil.field<[0,{places}]x[0,35]xf64>"
+    text = f"""
+func.func private @add(%b: f64, %u: f64, %a: f64, %c: f64, %i: index) -> f64 {{
+  %n = arith.index_cast %i : index to i32
+  %f = arith.sitofp %n : i32 to f64
+  %0 = arith.addf %b, %u : f64
+  %1 = arith.mulf %a, %c : f64
+  %2 = arith.addf %0, %1 : f64
+  %3 = arith.addf %2, %f : f64
+  func.return %3 : f64
+}}
+func.func @mixed(%u: {field}, %v: {field}) {{
+  temporal.sweep %u = @add(%u[2, 0], %u[-1, 0], %v[-2, 1], %v[1, -1]) indices [0]
+    along 0 descending in <[2, 1], [{places - 2}, 34]>
+  func.return
+}}
+"""
+    (op,) = sweeps_of(text)
+    assert SweepFrame.of(op).ring in (8, 16)
+    u, v = (noise(places, 35) + k for k in range(2))
+    wanted, inner = u.copy(), slice(1, 34)
+    for k in range(places - 3, 1, -1):
+        old = wanted[k + 2, inner] + u[k - 1, inner]
+        wanted[k, inner] = (old + v[k - 2, 2:] * v[k + 1, :-2]) + k
+    timetile.compile(text, executor=executor, fp_contract="off", cache=False)(u, v)
+    assert np.array_equal(u, wanted)
