@@ -30,6 +30,7 @@ PASSES = {
     "lower-affine-nests": lazy("passes.stencil.lower_affine_nests", "LowerAffineNestsPass"),
     "split-levels": lazy("passes.stencil.split_levels", "SplitLevelsPass"),
     "raise-nests": lazy("passes.stencil.raise_nests", "RaiseNestsPass"),
+    "widen-booleans": lazy("passes.stencil.widen_booleans", "WidenBooleansPass"),
     "unroll-loops": lazy("passes.stencil.unroll_loops", "UnrollLoopsPass"),
     "load-fields": lazy("passes.stencil.load_fields", "LoadFieldsPass"),
     "index-fields": lazy("passes.stencil.index_fields", "IndexFieldsPass"),

@@ -33,6 +33,7 @@ from timetile.passes.stencil.select_branches import SelectBranchesPass
 from timetile.passes.stencil.split_guards import SplitGuardsPass
 from timetile.passes.stencil.split_levels import SplitLevelsPass
 from timetile.passes.stencil.unroll_loops import UnrollLoopsPass
+from timetile.passes.stencil.widen_booleans import WidenBooleansPass
 
 
 def temporal_passes(
@@ -51,11 +52,11 @@ def temporal_passes(
         # Inlining comes first: later passes see the operations of a call.
         InlineCallsPass(),
         DropSwapsPass(),
-        # Nests over memrefs become applies before all passes on applies.
+        # Programs of loops over memrefs, and of truth values, get the form of all others.
         LowerAffineNestsPass(),
-        # Levels are split before nests are raised: a nest reads at constant distances.
         SplitLevelsPass(),
         RaiseNestsPass(),
+        WidenBooleansPass(),
         # Loops are unrolled before branches are selected: a branch may hold a loop.
         UnrollLoopsPass(),
         # Several spellings of frontends become a single form: values, one cell an apply, no
