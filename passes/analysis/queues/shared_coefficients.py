@@ -22,9 +22,9 @@ def is_coefficient(kernel: KernelOp, load: LoadOp) -> bool:
 
 
 def serves_levels(kernel: KernelOp, load: LoadOp) -> bool:
-    """Whether levels share a load of a coefficient, in a kernel that streams rows."""
-    streams_rows = kernel.stream_axis is not None and len(kernel.plane_axes) == 1
-    return streams_rows and kernel.steps.data > 1 and is_coefficient(kernel, load)
+    """Whether levels share a load of a coefficient, in a kernel that streams."""
+    streams = kernel.stream_axis is not None
+    return streams and kernel.steps.data > 1 and is_coefficient(kernel, load)
 
 
 def oldest_copy(kernel: KernelOp, load: LoadOp) -> int:
