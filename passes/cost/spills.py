@@ -29,15 +29,16 @@ the model's (60 kernels of steps as users write them).
 WORD_BYTES = 4
 
 
-def cache_holds(words: float, warps: int, shared_bytes: int, target: Target) -> bool:
+def cache_holds(words: float, warps: int, cost: Cost, blocks: int, target: Target) -> bool:
     """
-    Whether the first-level cache of a multiprocessor, beside `shared_bytes` bytes of shared memory,
-    holds words that each of `warps` warps stores once and loads once in a turn of its loop: `words`
-    are moved by a thread.
+    Whether the first-level cache of a multiprocessor, beside the shared memory of `blocks` blocks,
+    holds words that each of `warps` warps stores once and loads once in a turn of its loop, beside
+    the planes that loads bring through the cache: `words` are moved by a thread.
     """
+    shared_bytes = blocks * (cost.shared_bytes + target.isa.shared_overhead)
     taken = min((size for size in SHARED_BYTES if size >= shared_bytes), default=shared_bytes)
     room = target.isa.cache_per_multiprocessor - taken
-    return words / 2 * WORD_BYTES * LANES * warps <= room
+    return words / 2 * WORD_BYTES * LANES * warps + cost.passing_bytes <= room
 
 
 def spilled_cost(
@@ -48,11 +49,14 @@ def spilled_cost(
     32-bit words of a thread moved between registers and local memory in a stream step, one of the
     `period` steps of a turn of the loop.
     """
+    if not words:
+        return cost
     computing = target.parameters.computing
-    shared = blocks * (cost.shared_bytes + target.isa.shared_overhead)
-    near = cache_holds(words * period, warps, shared, target)
+    near = cache_holds(words * period, warps, cost, blocks, target)
     cycles = (computing.spill_cycles if near else computing.far_spill_cycles) * words
     seconds = warps * cycles / (target.part.clock_ghz * 1e9)
+    if not near:
+        seconds += cost.missing_seconds
     return replace(
         cost,
         compute_seconds=cost.compute_seconds + seconds,

@@ -89,3 +89,13 @@ def exposed_seconds(facts: KernelFacts, target: Target, ahead: int) -> float:
     late = facts.shape.streams and bool(facts.loads) and ahead == 0
     waiting = target.parameters.waiting
     return waiting.exposed_latency * waiting.latency if late else 0.0
+
+
+def missing_seconds(facts: KernelFacts, target: Target) -> float:
+    """
+    Seconds of a step's wait for a spilled word that comes from memory. Warps that exchange rows
+    wait for the slowest; other warps go on.
+    """
+    together = facts.shape.streams and facts.shape.has_rows and bool(facts.exchanges)
+    waiting = target.parameters.waiting
+    return waiting.exposed_latency * waiting.latency if together else 0.0

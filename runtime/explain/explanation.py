@@ -113,8 +113,10 @@ class LoopReport:
             cells = written_cells(self.tiled)
             return costs | {deepest: memory_cost(self.kernels, kernels.tiled, target, cells)}
         warps = warps_of(self.tiled.decisions)
-        words, *_ = steady_step(self.kernel(deepest), deepest)
-        return costs | {deepest: spilled_cost(costs[deepest], words, warps, target)}
+        words, _, period = steady_step(self.kernel(deepest), deepest)
+        blocks = self.tiled.decisions.occupancy
+        cost = spilled_cost(costs[deepest], words, warps, target, period=period, blocks=blocks)
+        return costs | {deepest: cost}
 
     @cached_property
     def comparison(self) -> Comparison:
