@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from xdsl.dialects.func import FuncOp
+from xdsl.dialects.stencil import FieldType
 
 import timetile
 from support.executors import thread_executors
@@ -40,11 +41,40 @@ def weighted(u: Field, k: Field):
     u.next = u[0, 0] + 0.2 * (across + k[0, 1] * u[0, 1])
 
 
+@timetile.stencil
+def wave(u: Field, c: Field):
+    around = u[-1, 0, 0] + u[1, 0, 0] + u[0, -1, 0] + u[0, 1, 0] + u[0, 0, -1] + u[0, 0, 1]
+    u.next = 2 * u[0, 0, 0] - u.prev[0, 0, 0] + c[0, 0, 0] * (around - 6 * u[0, 0, 0])
+
+
+@timetile.stencil
+def volume_flux(u: Field, k: Field):
+    deep = (k[0, 0, 0] + k[1, 0, 0]) * (u[1, 0, 0] - u[0, 0, 0]) - k[-2, 0, 0]
+    down = (k[0, 0, 0] + k[0, 1, 0]) * (u[0, 1, 0] - u[0, 0, 0]) - k[0, -1, 0] * u[0, -1, 0]
+    right = (k[0, 0, 0] + k[0, 0, 1]) * (u[0, 0, 1] - u[0, 0, 0]) - k[0, 0, -1] * u[0, 0, -1]
+    u.next = u[0, 0, 0] + 0.1 * (deep + down + right)
+
+
+def weighted_volume(u: Field, k: Field):
+    across = k[1, 0, 0] * u[1, 0, 0] - k[-1, 0, 0] * u[-1, 0, 0]
+    u.next = u[0, 0, 0] + 0.2 * (across + k[0, 0, 1] * u[0, 0, 1] - k[0, 1, 0] * u[0, -1, 0])
+
+
 def tiles(depth: int, cells: int, ahead: int) -> str:
     """A pipeline of strips of two warps."""
     return (
         f"temporal-fusion{{depths={depth}}},device-tiling{{cells={cells} pack=2}},"
         f"multi-queue-buffering{{ahead={ahead}}},register-streaming,carry-halos,peel-boundaries"
+    )
+
+
+def volume_tiles(depth: int, rows: int, warps: int, ahead: int, what: str = "copies") -> str:
+    """A pipeline of tiles of two axes, held by a block."""
+    return (
+        f"temporal-fusion{{depths={depth}}},"
+        f"device-tiling{{tile=block cells={rows},1 lanes=1,32 warps={warps},1}},"
+        f"multi-queue-buffering{{ahead={ahead}}},register-streaming{{what={what}}},"
+        "carry-halos,peel-boundaries"
     )
 
 
@@ -56,7 +86,7 @@ def copies_of(kernels: Any) -> list[int]:
 
 def after(
     model: Model,
-    shape: tuple[int, int],
+    shape: tuple[int, ...],
     dtype: DType,
     executor: Executor,
     depth: int,
@@ -68,12 +98,13 @@ def after(
         module, executor=executor, halos="common", cache=False, passes=passes
     )
     drawn = np.random.default_rng(5)
-    arrays: list[np.ndarray] = []
-    for name in model.step.fields:
-        made = drawn.random(shape).astype(dtype)
-        arrays += [made.copy() for _ in range(2 if name in model.step.written else 1)]
-    # Fields that go on beyond their arrays come with the number of steps.
     function = next(op for op in module.walk() if isinstance(op, FuncOp))
+    # A field's versions are arguments of their own: `u`, `u_next` and, for two steps, `u_prev`.
+    hints = [arg.name_hint or "" for arg in function.args if isinstance(arg.type, FieldType)]
+    names = [hint.removesuffix("_next").removesuffix("_prev") for hint in hints]
+    made = {name: drawn.random(shape).astype(dtype) for name in dict.fromkeys(names)}
+    arrays = [made[name].copy() for name in names]
+    # Fields that go on beyond their arrays come with the number of steps.
     steps = depth + 1
     numbers = [steps] * (len(function.args) - len(arrays))
     program(*arrays, *numbers, steps=steps)
@@ -103,6 +134,45 @@ def test_levels_that_share_copies_compute_the_same_bits(
     expected, _ = after(model, shape, dtype, "numpy", schedule[0])
     found, kernels = after(model, shape, dtype, executor, schedule[0], tiles(*schedule))
     assert slots in copies_of(kernels)
+    for a, b in zip(found, expected, strict=True):
+        assert np.array_equal(a, b)
+
+
+@pytest.mark.covering
+@pytest.mark.parametrize("executor", ["planes", "simt", "ptx"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("what", ["copies", "edges", "plane"])
+@pytest.mark.parametrize(
+    "model, schedule",
+    [
+        pytest.param(wave, (3, 3, 4, 1), id="own cells"),
+        pytest.param(wave, (4, 2, 8, 2), id="narrow rows"),
+        pytest.param(volume_flux, (2, 3, 4, 2), id="neighbours"),
+    ],
+)
+def test_levels_of_a_volume_share_copies(
+    model: Model,
+    schedule: tuple[int, int, int, int],
+    what: str,
+    dtype: DType,
+    executor: Executor,
+):
+    shape, depth = (9, 21, 37), schedule[0]
+    expected, _ = after(model, shape, dtype, "numpy", depth)
+    found, kernels = after(model, shape, dtype, executor, depth, volume_tiles(*schedule, what))
+    if model is wave:
+        assert copies_of(kernels)
+    for a, b in zip(found, expected, strict=True):
+        assert np.array_equal(a, b)
+
+
+@pytest.mark.covering
+@pytest.mark.parametrize("executor", thread_executors())
+@pytest.mark.parametrize("boundary", ["periodic", "mirror", timetile.value(0.5)], ids=repr)
+def test_copies_of_a_volume_go_on_beyond_the_field(boundary: Any, executor: Executor):
+    model = timetile.stencil(boundary=boundary)(weighted_volume)
+    expected, _ = after(model, (9, 19, 35), "float64", "numpy", 2)
+    found, _ = after(model, (9, 19, 35), "float64", executor, 2, volume_tiles(2, 3, 4, 1))
     for a, b in zip(found, expected, strict=True):
         assert np.array_equal(a, b)
 
@@ -141,9 +211,9 @@ def test_warps_look_at_cells_of_a_coefficient_in_other_warps(
         assert np.array_equal(a, b)
 
 
-def test_a_kernel_fetches_each_coefficient_once():
-    model = flux.on(executor="planes", depth=5, cache=False)
-    kernels = model.program((4096, 4096), "float64").kernels
+@pytest.mark.parametrize("model, shape", [(flux, (4096, 4096)), (wave, (256, 256, 256))])
+def test_a_kernel_fetches_each_coefficient_once(model: Model, shape: tuple[int, ...]):
+    kernels = model.on(executor="planes", depth=4, cache=False).program(shape, "float64").kernels
     for kernel in (op for op in kernels.tiled.ops if isinstance(op, KernelOp)):
         loads = [stage for stage in kernel.stages if isinstance(stage, LoadOp) and stage.data]
         assert len(loads) == len({load.data for load in loads})

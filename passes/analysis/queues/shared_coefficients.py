@@ -1,9 +1,9 @@
 """Coefficients fetched once for all levels of a kernel.
 
 Every level of a kernel of several steps reads a coefficient's cells some stream steps after the
-level before. In tiles of one axis, one load serves all levels: asynchronous copies fill a ring of
-planes in shared memory, and each level reads own cells of an older plane there. In tiles of two
-axes a ring of so many planes would not fit the shared memory, and each level has a load.
+level before. One load serves all levels: asynchronous copies fill a ring of planes in shared
+memory, and each level reads own cells of an older plane there. The ring is no larger than the rings
+of a load for each level: their slots are powers of two.
 """
 
 from __future__ import annotations
