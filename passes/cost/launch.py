@@ -28,8 +28,8 @@ from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.shared_memory import shared_bytes
 from timetile.passes.cost.step import computing_seconds, step_cycles
 from timetile.passes.cost.terms import Cost, StepCycles
-from timetile.passes.cost.traffic import moving_seconds, passing_bytes
-from timetile.passes.cost.waiting import exposed_seconds, missing_seconds, waiting_seconds
+from timetile.passes.cost.traffic import moving_seconds
+from timetile.passes.cost.waiting import exposed_seconds, spilled_seconds, waiting_seconds
 from timetile.passes.targets.hardware import SCHEDULERS
 from timetile.passes.targets.target import Target
 
@@ -78,8 +78,7 @@ def launch_cost(
         overlap_power=parameters.moving.overlap_power if overlaps else 1,
         launch_seconds=launch_seconds(facts, target, cycles),
         exposed_seconds=exposed_seconds(facts, target, ahead),
-        passing_bytes=passing_bytes(facts, setting),
-        missing_seconds=missing_seconds(facts, target),
+        spilled_seconds=spilled_seconds(facts, target),
     )
 
 

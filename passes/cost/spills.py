@@ -2,7 +2,8 @@
 
 The model of registers (`registers.py`) decides about considered schedules. An assembled kernel has
 a known number of words moved between registers and local memory in a stream step; each takes the
-time of a transfer through the first-level cache. Instructions count where the model has far fewer.
+time of a transfer through the first-level cache, and warps that exchange rows wait for each other.
+Instructions count where the model has far fewer.
 """
 
 from __future__ import annotations
@@ -29,16 +30,15 @@ the model's (60 kernels of steps as users write them).
 WORD_BYTES = 4
 
 
-def cache_holds(words: float, warps: int, cost: Cost, blocks: int, target: Target) -> bool:
+def cache_holds(words: float, warps: int, shared_bytes: int, target: Target) -> bool:
     """
-    Whether the first-level cache of a multiprocessor, beside the shared memory of `blocks` blocks,
-    holds words that each of `warps` warps stores once and loads once in a turn of its loop, beside
-    the planes that loads bring through the cache: `words` are moved by a thread.
+    Whether the first-level cache of a multiprocessor, beside `shared_bytes` bytes of shared memory,
+    holds words that each of `warps` warps stores once and loads once in a turn of its loop: `words`
+    are moved by a thread.
     """
-    shared_bytes = blocks * (cost.shared_bytes + target.isa.shared_overhead)
     taken = min((size for size in SHARED_BYTES if size >= shared_bytes), default=shared_bytes)
     room = target.isa.cache_per_multiprocessor - taken
-    return words / 2 * WORD_BYTES * LANES * warps + cost.passing_bytes <= room
+    return words / 2 * WORD_BYTES * LANES * warps <= room
 
 
 def spilled_cost(
@@ -52,11 +52,10 @@ def spilled_cost(
     if not words:
         return cost
     computing = target.parameters.computing
-    near = cache_holds(words * period, warps, cost, blocks, target)
+    shared = blocks * (cost.shared_bytes + target.isa.shared_overhead)
+    near = cache_holds(words * period, warps, shared, target)
     cycles = (computing.spill_cycles if near else computing.far_spill_cycles) * words
-    seconds = warps * cycles / (target.part.clock_ghz * 1e9)
-    if not near:
-        seconds += cost.missing_seconds
+    seconds = warps * cycles / (target.part.clock_ghz * 1e9) + cost.spilled_seconds
     return replace(
         cost,
         compute_seconds=cost.compute_seconds + seconds,

@@ -88,13 +88,8 @@ class Cost:
     """Seconds of a launch beside its steps."""
     exposed_seconds: float = 0.0
     """Seconds of every step spent waiting for planes not fetched ahead."""
-    passing_bytes: float = 0.0
-    """Bytes that loads bring through a multiprocessor's first-level cache in a step."""
-    missing_seconds: float = 0.0
-    """
-    Seconds of a step for a spilled word that the first-level cache does not hold: the warps of a
-    tile wait for the one that waits for memory.
-    """
+    spilled_seconds: float = 0.0
+    """Seconds of a step that waits for spilled words, if there are any."""
 
     @property
     def limit(self) -> Limit:

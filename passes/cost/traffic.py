@@ -39,12 +39,6 @@ def moved_bytes(
     return loaded * tiles, float(stored * tiles)
 
 
-def passing_bytes(facts: KernelFacts, setting: Setting) -> float:
-    """Bytes that the loads of a multiprocessor's tiles bring in a stream step."""
-    cells = prod(axis.block_extent for axis in setting.axes) * setting.layout.pack.data
-    return cells * setting.occupancy * sum(queue_bytes(load.result) for load in facts.loads)
-
-
 def memory_share(facts: KernelFacts, setting: Setting, target: Target) -> float:
     """
     Bytes a second moved by a multiprocessor if all multiprocessors move bytes: less for short rows

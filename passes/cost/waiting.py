@@ -91,11 +91,10 @@ def exposed_seconds(facts: KernelFacts, target: Target, ahead: int) -> float:
     return waiting.exposed_latency * waiting.latency if late else 0.0
 
 
-def missing_seconds(facts: KernelFacts, target: Target) -> float:
+def spilled_seconds(facts: KernelFacts, target: Target) -> float:
     """
-    Seconds of a step's wait for a spilled word that comes from memory. Warps that exchange rows
-    wait for the slowest; other warps go on.
+    Seconds of a step that waits for spilled words, however few: warps that exchange rows wait for
+    the slowest. Other warps go on.
     """
     together = facts.shape.streams and facts.shape.has_rows and bool(facts.exchanges)
-    waiting = target.parameters.waiting
-    return waiting.exposed_latency * waiting.latency if together else 0.0
+    return target.parameters.waiting.spilled if together else 0.0

@@ -189,6 +189,8 @@ class Waiting:
     """Seconds from an access to its data, with a busy memory."""
     exposed_latency: float
     """Share of the latency waited for in every step without planes fetched ahead."""
+    spilled: float
+    """Seconds of a step with spilled words, where warps of a tile exchange rows."""
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,7 @@ def test_words_cost_more_the_more_there_are():
 
 
 def test_words_that_the_cache_does_not_hold_cost_more():
-    cost = replace(found()[0].cost, shared_bytes=180_224, passing_bytes=0)
+    cost = replace(found()[0].cost, shared_bytes=180_224)
     # Shared memory takes 196 of 256 KiB: 60 KiB hold 120 words moved by 8 warps, half for loads.
     held, missed = (
         spilled_cost(cost, words, 8, TARGET, period=2).compute_seconds - cost.compute_seconds
@@ -118,17 +118,11 @@ def test_words_that_the_cache_does_not_hold_cost_more():
     assert missed > 5 * held
 
 
-def test_planes_that_loads_bring_push_words_out_of_the_cache():
-    """Warps that exchange rows wait for the one that waits for memory, however few the words."""
-    cost = replace(found()[0].cost, shared_bytes=180_224, missing_seconds=1e-6)
-    held, missed = (
-        spilled_cost(replace(cost, passing_bytes=each), 1, 8, TARGET).compute_seconds
-        for each in (48 * 1024, 60 * 1024)
-    )
-    assert missed - held > 1e-6 > held - cost.compute_seconds
-    assert (
-        spilled_cost(replace(cost, passing_bytes=60 * 1024), 0, 8, TARGET).seconds == cost.seconds
-    )
+def test_warps_that_exchange_rows_wait_for_spilled_words():
+    """However few the words are, a step waits."""
+    cost = replace(found()[0].cost, spilled_seconds=1e-6)
+    few, none = (spilled_cost(cost, words, 8, TARGET).compute_seconds for words in (1, 0))
+    assert few - none > 1e-6 and none == cost.compute_seconds
 
 
 def test_far_more_instructions_than_counted_slow_a_kernel_down():
