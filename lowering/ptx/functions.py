@@ -44,6 +44,11 @@ def nvrtc_version() -> str | None:
     return None if binding is None else ".".join(map(str, binding.nvrtcVersion()[1:]))
 
 
+def calls_functions(module: Operation) -> bool:
+    """Whether some operation of a program is a call of a library function in PTX."""
+    return any(type(op) in CALLS for op in module.walk())
+
+
 def source_of(name: str, kind: str, operands: int) -> str:
     """A function of CUDA's library under a name of ours, in CUDA C++."""
     letters = [chr(ord("a") + k) for k in range(operands)]

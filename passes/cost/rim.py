@@ -11,7 +11,7 @@ from timetile.passes.targets.parameters import RimParameters
 
 def why_guards_are_fixed(geometry: Geometry) -> str | None:
     """Why the schedule's `guards` change nothing in a kernel; None if they do."""
-    if geometry.kernel.reads_memory:
+    if geometry.outline.reads_memory:
         return "every tap is read from memory, and guards only test for cells outside the fields"
     if geometry.kernel.stream_axis is None:
         return "nothing is streamed, and tiles inside the bounds have code of their own"
@@ -28,7 +28,7 @@ def has_copies(geometry: Geometry, guards: Guards) -> bool:
     """Whether tiles inside the bounds have code of their own."""
     if why_guards_are_fixed(geometry) is None:
         return guards is Guards.RIM
-    if geometry.kernel.reads_memory:
+    if geometry.outline.reads_memory:
         # A thread of a single cell that is not stored reads for another cell instead.
         several = len(geometry.thread_positions) > 1 or not geometry.taps_stay_inside
         return several and not geometry.continues_in_plane

@@ -16,7 +16,7 @@ import timetile
 from timetile.dialects.temporal import LoopOp, ReduceOp
 from timetile.dialects.tile import KernelOp
 from timetile.lowering.plan_launches import PlannedKernel, kernel_facts
-from timetile.lowering.ptx.functions import nvrtc_version
+from timetile.lowering.ptx.functions import calls_functions, nvrtc_version
 from timetile.passes.analysis.cells.quotients import check_quotients
 from timetile.passes.analysis.launches.trip_counts import constant_steps, most_steps_at_once
 from timetile.passes.diagnostics import CompileError, collected_remarks, refuse
@@ -103,11 +103,13 @@ class ProgramKernels:
     def model_key(self) -> str:
         """
         Cache key of the kernels with the model's schedules. Computed on first use: runs without a
-        GPU do not look for assembler or NVRTC.
+        GPU do not look for assembler or NVRTC. Programs that call no function do not load NVRTC,
+        which takes as long as all else of a run with kernels in the cache.
         """
+        calls = bool(self.options.passes) or calls_functions(self.source)
         return key_of(
             str(self.source), self.options.key(), timetile.__version__, sources_key(),
-            version("xdsl"), assembler_version(), nvrtc_version(),
+            version("xdsl"), assembler_version(), nvrtc_version() if calls else "no function",
         )  # fmt: skip
 
     @cached_property

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import timetile
@@ -213,3 +214,24 @@ def test_keys_differ_by_everything_that_a_kernel_depends_on(
     monkeypatch.setattr("timetile.runtime.kernels.of_program.assembler_version", lambda: "another")
     keys.append(kernels(cache).key)
     assert len(set(keys)) == len(keys)
+
+
+@timetile.stencil
+def decay(u: timetile.Field):
+    u.next = np.exp(-u[0])
+
+
+def test_only_programs_that_call_functions_depend_on_nvrtc(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch
+):
+    calling = str(decay.module((37,), "float32"))
+    nvrtc = "timetile.runtime.kernels.of_program.nvrtc_version"
+    changed: list[bool] = []
+    foreign = Options(depth=2, passes=(TemporalFusionPass((2,)),))
+    for text, options in ((TEXT, None), (calling, None), (TEXT, foreign)):
+        keys: list[str] = []
+        for version in ("13.0", "13.1"):
+            monkeypatch.setattr(nvrtc, lambda version=version: version)
+            keys.append(kernels(cache, text, options).key)
+        changed.append(keys[0] != keys[1])
+    assert changed == [False, True, True]

@@ -91,6 +91,11 @@ class Outline:
         return tuple(map(max, zip(*wide))) if wide else (0,) * len(self.plane_axes)
 
     @cached_property
+    def reads_memory(self) -> bool:
+        """Nothing is kept or exchanged: every tap is read from memory."""
+        return self.kernel.reads_memory
+
+    @cached_property
     def reads_halos(self) -> bool:
         """Cells outside the bounds are read from other buffers than the data inside."""
         loads = [stage for stage in self.stages if isinstance(stage, LoadOp)]

@@ -243,7 +243,7 @@ class PlaneGeometry:
         tile lies inside.
         """
         tiling, pad = self.axes[number], self.margins[number]
-        if self.kernel.reads_memory:
+        if self.outline.reads_memory:
             if self.always_guarded(number):
                 return range(tiling.origin, tiling.last_origin + tiling.layout.extent)
             low, high = untested_cells(self.kernel, tiling.axis)
@@ -260,12 +260,12 @@ class PlaneGeometry:
         that read memory. Guards along one axis are few, and long tiles touch both ends of a row.
         """
         is_last = number == len(self.axes) - 1
-        return self.kernel.reads_memory and is_last and not self.continues_in_plane
+        return self.outline.reads_memory and is_last and not self.continues_in_plane
 
     @cached_property
     def slab(self) -> int | None:
         """Tiles along the second axis taken together by a kernel that reads memory, in a slab."""
-        if not self.kernel.reads_memory or len(self.axes) < 3:
+        if not self.outline.reads_memory or len(self.axes) < 3:
             return None
         return slab_of(self.kernel, self.axes[1])
 
