@@ -33,8 +33,8 @@ GROUPS = (32, 16, 8, 4, 2, 1)
 MULTIPROCESSORS = 132
 """Multiprocessors of a large GPU."""
 
-FEW_GROUPS = 500
-"""Groups with work for nearly each scheduler of a large GPU."""
+FEW_GROUPS = MULTIPROCESSORS
+"""Groups with work for each multiprocessor."""
 
 SEGMENT_BYTES = 4096
 """Bytes of the segments of a group's lines in one slot, of the widest field."""
@@ -106,7 +106,8 @@ def lines_of(op: SweepOp) -> int:
 
 def lines_of_group(op: SweepOp, lines: int) -> int:
     """
-    The lines of a group: the most with work for each scheduler, and segments no longer than a line.
+    The lines of a group: the most with work for each multiprocessor, and segments no longer than a
+    line.
     """
     room = SEGMENT_BYTES // max(bytes_of(field) for field in (*op.sources, *op.targets))
     whole = [n for n in GROUPS if room // n <= len(op.places)] or GROUPS[:1]
