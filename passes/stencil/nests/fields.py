@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from xdsl.dialects import scf, stencil
+from xdsl.dialects import memref, scf, stencil
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, UnrealizedConversionCastOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.hints import isa
 
+from timetile.passes.diagnostics import refuse
 from timetile.passes.raising.boxes import box_of
 from timetile.passes.raising.memory import is_alias, memory_of
 from timetile.passes.stencil.nests.nest import LoopNest
@@ -26,7 +27,7 @@ def memref_of(value: SSAValue) -> MemRefType[Attribute] | None:
 class NestFields:
     """The fields of the memrefs of a function's nests."""
 
-    def __init__(self, function: FuncOp, nests: Iterable[tuple[LoopNest, Order]]):
+    def __init__(self, function: FuncOp, nests: Sequence[tuple[LoopNest, Order]]):
         self.function = function
         self.parent: dict[SSAValue, SSAValue] = {}
         self.loops = [
@@ -42,6 +43,7 @@ class NestFields:
         for nest, order in nests:
             self.note(nest, order)
         self.known: dict[SSAValue, SSAValue] = {}
+        self.check_cells_of_host(nests)
 
     def root(self, value: SSAValue) -> SSAValue:
         """One value for all memory of one shape: memory carried in turn by loops is joined."""
@@ -77,6 +79,26 @@ class NestFields:
             root = self.root(memory)
             before = self.reached.get(root, ends)
             self.reached[root] = [max(pair) for pair in zip(before, ends)]
+
+    def check_cells_of_host(self, nests: Sequence[tuple[LoopNest, Order]]) -> None:
+        """
+        Raise CompileError for a cell read or written by the host in a memref of open extents: the
+        nests alone tell the extents.
+        """
+        roots = [nest.root for nest, _ in nests]
+        for op in self.function.walk():
+            if not isinstance(op, memref.LoadOp | memref.StoreOp):
+                continue
+            kind = memref_of(op.memref)
+            if kind is None or DYNAMIC_INDEX not in kind.get_shape():
+                continue
+            inside = any(root.is_ancestor(op) for root in roots)
+            if not inside and self.is_field(op.memref):
+                refuse(
+                    op,
+                    "the host takes part in a memref of open extents, and nests alone tell the "
+                    "extents; give the memref's type all extents",
+                )
 
     def type_of(self, value: SSAValue) -> stencil.FieldType[Attribute]:
         """

@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects import memref
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects import memref, scf
+from xdsl.dialects.builtin import MemRefType, NoneAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.utils.hints import isa
 
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.memory import memory_of
@@ -49,6 +51,7 @@ class Order:
 def order_of(nest: LoopNest) -> Order:
     """The order of a nest. CannotRaiseError for a nest with another result as sweeps."""
     order = Order()
+    check_memrefs(nest)
     check_stores(nest)
     for position, load in nest.loads():
         if (read := read_of(nest, position, load)) is not None:
@@ -73,6 +76,26 @@ def order_of(nest: LoopNest) -> Order:
 def comes_before(first: Written | None, then: Written, nest: LoopNest) -> bool:
     """Whether a store comes before another in the text."""
     return first is None or nest.stores.index(first) < nest.stores.index(then)
+
+
+def check_memrefs(nest: LoopNest) -> None:
+    """
+    CannotRaiseError for a memref that may be another one's memory, or with cells out of order.
+    Arguments, allocations, and memrefs carried by loops are memory of their own.
+    """
+    for op in (*(store.op for store in nest.stores), *(load for _, load in nest.loads())):
+        root, kind = memory_of(op.memref), op.memref.type
+        owner = root.owner
+        if not isinstance(owner, Block | memref.AllocOp | memref.AllocaOp | scf.ForOp):
+            raise CannotRaiseError(
+                op,
+                f"the memref comes from {owner.name}, and its memory is unknown; give the nest an "
+                "argument or an allocation",
+            )
+        if isa(kind, MemRefType[Attribute]) and not isinstance(kind.layout, NoneAttr):
+            raise CannotRaiseError(
+                op, f"the memref has the layout {kind.layout}; give the nest a memref without one"
+            )
 
 
 def check_stores(nest: LoopNest) -> None:

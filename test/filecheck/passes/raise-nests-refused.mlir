@@ -170,3 +170,32 @@ func.func @branch(%A: memref<10xf64>, %K: memref<10xf64>, %q: f64) {
   }
   return
 }
+
+// -----
+
+// CHECK: the host runs the nest cell by cell: the memref comes from arith.select, and its memory is unknown; give the nest an argument or an allocation
+func.func @picked(%A: memref<10xf64>, %B: memref<10xf64>, %first: i1) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c9 = arith.constant 9 : index
+  %P = arith.select %first, %A, %B : memref<10xf64>
+  scf.for %i = %c1 to %c9 step %c1 {
+    %w = arith.subi %i, %c1 : index
+    %v = memref.load %P[%w] : memref<10xf64>
+    memref.store %v, %A[%i] : memref<10xf64>
+  }
+  return
+}
+
+// -----
+
+// CHECK: the host runs the nest cell by cell: the memref has the layout strided<[2]>; give the nest a memref without one
+func.func @strided(%A: memref<10xf64, strided<[2]>>, %v: f64) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c9 = arith.constant 9 : index
+  scf.for %i = %c1 to %c9 step %c1 {
+    memref.store %v, %A[%i] : memref<10xf64, strided<[2]>>
+  }
+  return
+}
