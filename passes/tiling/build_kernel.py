@@ -53,8 +53,9 @@ class KernelBuilder:
         self.single_steps = loop.depths is not None and loop.depth_list == (1,)
         """Whether all kernels of the loop advance one step."""
         self.block = Block()
-        self.arguments = KernelArguments(self.block)
-        self.captured = [read_field(value) for value in loop.captures]
+        self.arguments = KernelArguments(self.block, loop)
+        self.captures = loop.captures
+        self.captured = [read_field(value) for value in self.captures]
         """The fields in memory behind the captured fields."""
         self.narrow: dict[int, SSAValue] = {}
         """The loaded queues of captured fields of fewer axes, by number."""
@@ -68,8 +69,8 @@ class KernelBuilder:
             self.arguments.of(RoleKind.HALO, k, buffers[k])
         for k, memory in enumerate(self.captured):
             self.arguments.of(RoleKind.CAPTURE, k, memory.field)
-        for step, value in product(range(steps), loop.scalars):
-            self.arguments.number(loop, value, step)
+        for step, value in product(range(steps), self.arguments.scalars):
+            self.arguments.number(value, step)
 
     def stored(self) -> list[int]:
         """The arguments of the loop, after the kernel's steps, whose buffers the kernel stores."""
@@ -145,7 +146,7 @@ class KernelBuilder:
             if source in own:
                 queues.append(self.current(versions[own.index(source)]))
             else:
-                queues.append(self.coefficient(self.loop.captures.index(source)))
+                queues.append(self.coefficient(self.captures.index(source)))
         targets = [versions[own.index(target)] for target in update.targets]
         whole = overwrites(update, self.bounds)
         outside: list[SSAValue] = []
@@ -163,7 +164,7 @@ class KernelBuilder:
             self.rank,
             [QueueType(cell_type(target), 0) for target in update.targets],
             outside,
-            [self.arguments.number(self.loop, scalar, step) for scalar in update.scalars],
+            [self.arguments.number(scalar, step) for scalar in update.scalars],
             update.index_axes,
             None if whole else update.box,
             self.points(update, step),
@@ -177,12 +178,12 @@ class KernelBuilder:
         """The number of a step, and the fields of an update's lists of points."""
         if not update.points:
             return []
-        row, captures = update.points[0], self.loop.captures
+        row, captures = update.points[0], self.captures
         lists = [
             self.arguments.of(RoleKind.CAPTURE, captures.index(field), field)
             for field in update.points[1:]
         ]
-        return [self.arguments.number(self.loop, row, step), *lists]
+        return [self.arguments.number(row, step), *lists]
 
     def build(self, name: str, stream: int | None) -> KernelOp:
         """The whole kernel, with lags, without a layout."""

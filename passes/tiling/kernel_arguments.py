@@ -15,8 +15,10 @@ HINTS = {RoleKind.SOURCE: "src", RoleKind.TARGET: "dst"}
 class KernelArguments:
     """The arguments of a kernel's block, by role, in the order of the first mention."""
 
-    def __init__(self, block: Block):
+    def __init__(self, block: Block, loop: LoopOp):
         self.block = block
+        self.scalars = loop.scalars
+        """The scalars of the loop, gathered once from all updates."""
         self.known: dict[RoleAttr, SSAValue] = {}
 
     @property
@@ -36,12 +38,11 @@ class KernelArguments:
             self.known[role] = argument
         return self.known[role]
 
-    def number(self, loop: LoopOp, scalar: SSAValue, step: int) -> SSAValue:
-        """The argument for a scalar of a loop, in a step of a launch."""
-        scalars = loop.scalars
-        index = scalars.index(scalar)
+    def number(self, scalar: SSAValue, step: int) -> SSAValue:
+        """The argument for a scalar of the loop, in a step of a launch."""
+        index = self.scalars.index(scalar)
         if is_series(scalar):
-            return self.of(RoleKind.SERIES, step * len(scalars) + index, scalar)
+            return self.of(RoleKind.SERIES, step * len(self.scalars) + index, scalar)
         return self.of(RoleKind.SCALAR, index, scalar)
 
     def get(self, kind: RoleKind, index: int) -> SSAValue | None:

@@ -42,10 +42,11 @@ class PartBuilder:
         self.loop, self.part = loop, part
         self.rank = len(part.box.lb)
         self.block = Block()
-        self.arguments = KernelArguments(self.block)
+        self.arguments = KernelArguments(self.block, loop)
         self.made: dict[MovedUpdate, ApplyOp] = {}
         self.loads: dict[LoadedCell, SSAValue] = {}
-        self.captured = {value: read_field(value) for value in loop.captures}
+        self.captures = loop.captures
+        self.captured = {value: read_field(value) for value in self.captures}
         """The fields in memory behind the captured fields."""
 
     def field(self, source: SSAValue) -> SSAValue:
@@ -53,7 +54,7 @@ class PartBuilder:
         own = self.loop.body.block.args
         if source in own:
             return self.arguments.of(RoleKind.SOURCE, own.index(source), source)
-        index = self.loop.captures.index(source)
+        index = self.captures.index(source)
         return self.arguments.of(RoleKind.CAPTURE, index, self.captured[source].field)
 
     def loaded(self, cell: LoadedCell) -> SSAValue:
@@ -83,7 +84,7 @@ class PartBuilder:
         ]
         queues = list(dict.fromkeys(tapped))
         here = (0,) * self.rank
-        scalars = [self.arguments.number(self.loop, scalar, 0) for scalar in update.scalars]
+        scalars = [self.arguments.number(scalar, 0) for scalar in update.scalars]
         apply = ApplyOp(
             update.cell,
             queues,

@@ -138,6 +138,27 @@ class DrawnModel:
         return sum(operations_of(self.value(made)) for made in self.assignments)
 
     @property
+    def most_parts(self) -> int:
+        """
+        The most parts of an assignment's box with cells beyond edges of their own: a part for each
+        distance from an edge that continues a field, along each axis.
+        """
+        return max(self.parts(made) for made in self.assignments)
+
+    def parts(self, made: Assignment) -> int:
+        """The parts of the box of an assignment."""
+        taps = [tap for tap in taps_of(self.value(made)) if field_of(tap[0]) in self.fields.sides]
+        found = 1
+        for axis in range(len(self.fields.shape)):
+            low = high = 0
+            for name, offset in taps:
+                below, above = self.fields.sides[field_of(name)][axis]
+                low = max(low, -(offset[axis] or 0) * (below is not Kind.KEEP))
+                high = max(high, (offset[axis] or 0) * (above is not Kind.KEEP))
+            found *= 1 + low + high
+        return found
+
+    @property
     def written(self) -> list[str]:
         """The assigned fields, in order."""
         return list(dict.fromkeys(made.target for made in self.assignments))

@@ -26,6 +26,12 @@ Operations of a step's cells at most: compilation searches schedules for a time 
 operations, and quotients of quotients of temporaries would have thousands.
 """
 
+MOST_PARTS = 128
+"""
+Parts of a box at most, with cells beyond edges of their own: each may be an update of a step, and
+the search for a schedule takes a minute for some hundred updates.
+"""
+
 REACH = 2
 """The longest distance of a read."""
 
@@ -102,7 +108,7 @@ def usable(model: DrawnModel) -> DrawnModel | None:
     """
     The step without unused temporaries; None for a step without reads of a field of all axes,
     without assigned cells, with reads of a value a step earlier of an unassigned field, or with
-    more operations than MOST_OPERATIONS.
+    more operations than MOST_OPERATIONS, or parts than MOST_PARTS.
     """
     found = model.with_needed_temporaries()
     reads_cells = any(name not in found.fields.narrow for name in found.reads)
@@ -112,7 +118,7 @@ def usable(model: DrawnModel) -> DrawnModel | None:
         return None
     boxes = [found.boxes(made) for made in found.statements]
     has_cells = all(low.start < low.stop for each in boxes for box in each for low in box)
-    fits = found.operations <= MOST_OPERATIONS
+    fits = found.operations <= MOST_OPERATIONS and found.most_parts <= MOST_PARTS
     return found if fits and has_cells and all(boxes) else None
 
 
