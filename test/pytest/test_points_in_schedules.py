@@ -1,0 +1,126 @@
+"""Sources and receivers have the bits of the unfused program under schedules of all kinds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timetile
+from support.schedules import (
+    Schedule,
+    block_plane,
+    block_row,
+    cluster_plane,
+    device_plane,
+    named,
+    solid,
+    warp_row,
+)
+from support.steps import noise
+from timetile import Field, Points
+from timetile.dialects.tile import Addressing, Published, Storage, Sync
+from timetile.dialects.tile.kinds import TileLevel
+from timetile.frontend.point_runs import PointTables, rooms_of
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
+from timetile.runtime.program.compiled_program import Executor
+
+pytestmark = pytest.mark.covering
+
+PLATE, VOLUME = (37, 83), (13, 17, 71)
+STEPS = 7
+
+
+@timetile.stencil
+def plate(u: Field, a: Points, b: Points):
+    u.next = 0.5 * u[0, 0] + 0.125 * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1])
+    a.add(u)
+    b.read(u)
+
+
+@timetile.stencil
+def volume(u: Field, a: Points, b: Points):
+    around = u[-1, 0, 0] + u[1, 0, 0] + u[0, -1, 0] + u[0, 1, 0] + u[0, 0, -1] + u[0, 0, 1]
+    u.next = 0.25 * u[0, 0, 0] + 0.125 * around
+    a.add(u)
+    b.read(u)
+
+
+ROWS = [
+    Schedule("warp", warp_row()),
+    Schedule("chunks", warp_row(), Buffering(ahead=1, period=3), planes=5, shown="planes 5>"),
+    Schedule("not-streamed", warp_row(), streaming=None),
+    Schedule("other-axis", replace(warp_row(), stream_axis=1)),
+    Schedule(
+        "resident",
+        replace(block_row(), cells=(2, 3), lanes=(1, 32), warps=(2, 1), stream_axis="none"),
+        streaming=None,
+    ),
+    Schedule("arrivals", block_row(), streaming=Streaming(sync=Sync.MBARRIER), shown="mbarrier"),
+    Schedule("planes", block_row(), streaming=Streaming(what=Published.PLANE)),
+    Schedule(
+        "shared",
+        block_row(),
+        Buffering(storage=Storage.SHARED, addressing=Addressing.COMPUTED),
+        streaming=None,
+        shown="computed",
+    ),
+]
+
+PENCILS = [
+    Schedule("block", block_plane((2, 2), (2, 1)), planes=5),
+    Schedule("cluster", cluster_plane((2, 1), 2, 2), streaming=Streaming(sync=Sync.MBARRIER)),
+    Schedule("device", device_plane((4, 1), 2, 2)),
+    Schedule("solid", solid(TileLevel.BLOCK, (2, 3, 3), (4, 2, 1)), streaming=None),
+]
+
+
+def places(shape: tuple[int, ...], count: int, seed: int) -> Any:
+    """Places between inner cells, the first two in one cell and in a corner."""
+    rng = np.random.default_rng(seed)
+    found = np.stack([rng.uniform(1, size - 2.001, count) for size in shape], axis=1)
+    found[1], found[2] = found[0], 1
+    return found
+
+
+def ended(model: timetile.Model, shape: tuple[int, ...], **options: Any) -> list[Any]:
+    """The arrays and the samples after some steps of the program of a model."""
+    points = {
+        "a": Points(places(shape, 6, 1), noise(STEPS, 6)),
+        "b": Points(places(shape, 25, 2)),
+    }
+    rooms = rooms_of(model.step, points, STEPS)
+    module = model.module(shape, "float64", rooms)
+    program = timetile.compile(module, halos="common", fp_contract="off", cache=False, **options)
+    tables = [
+        PointTables(model.step, use, points[use.name], room, shape, "float64", 0)
+        for use, (_, room) in zip(model.step.points, rooms)
+    ]
+    for made in tables:
+        made.begin(0, STEPS)
+    fields = [noise(*shape), noise(*shape)]
+    lists = [array for made in tables for array in (made.places, made.weights, made.table)]
+    program(*fields, np.arange(STEPS), *lists, STEPS)
+    return [*fields, tables[1].table]
+
+
+def check_schedule(model: Any, shape: Any, schedule: Schedule, executor: Executor) -> None:
+    """A schedule leaves the bits of the unfused program."""
+    found = ended(model, shape, executor=executor, passes=schedule.passes(3))
+    judge = ended(model, shape, executor="numpy")
+    assert all(np.array_equal(a, b) for a, b in zip(found, judge, strict=True))
+
+
+@pytest.mark.parametrize("schedule", ROWS, ids=named)
+@pytest.mark.parametrize("executor", ["planes", "simt", "ptx"])
+def test_plates_have_equal_bits(schedule: Schedule, executor: Executor):
+    check_schedule(plate, PLATE, schedule, executor)
+
+
+@pytest.mark.parametrize("schedule", PENCILS, ids=named)
+@pytest.mark.parametrize("executor", ["simt", "ptx"])
+def test_volumes_have_equal_bits(schedule: Schedule, executor: Executor):
+    check_schedule(volume, VOLUME, schedule, executor)
