@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from timetile.frontend.devito.checking import equations_of
+from timetile.frontend.devito.equations import Equations
 from timetile.frontend.devito.library import NotCovered, module
-from timetile.frontend.devito.runs import OperatorPlan, call_of, run
+from timetile.frontend.devito.runs import OperatorPlan, TimeLoop, call_of, run
 from timetile.frontend.devito.where_calls_ran import COUNTS, RanOn
 from timetile.passes.diagnostics import CompileError
 
@@ -31,15 +32,42 @@ def lowered(expressions: Sequence[Any], options: dict[str, Any]) -> list[Any]:
     return list(core._lower_exprs(expressions, **given))
 
 
-def direction_of(operator: Any) -> int:
-    """The operator's direction in time. Raises NotCovered for two loops over time."""
+def time_loops_of(operator: Any, equations: Equations) -> tuple[TimeLoop, ...]:
+    """
+    The operator's loops over time, in order, with their equations. Raises NotCovered for several
+    loops that write one function.
+    """
     iet = module("devito.ir.iet")
-    loops = [loop for loop in iet.FindNodes(iet.Iteration).visit(operator) if loop.dim.is_Time]
-    if len(loops) > 1:
-        raise NotCovered("it has several loops over time; make it several operators")
-    if not loops:
-        return 0
-    return -1 if str(loops[0].direction) == "--" else 1
+    found = [loop for loop in iet.FindNodes(iet.Iteration).visit(operator) if loop.dim.is_Time]
+    timed = [equation for equation in equations.items if equation.in_time]
+    if len(found) == 1:
+        return (TimeLoop(direction_of(found[0]), tuple(each.number for each in timed)),)
+    written = [
+        {each.write.name for each in iet.FindNodes(iet.Expression).visit(loop) if each.write}
+        for loop in found
+    ]
+    numbers: list[list[int]] = [[] for _ in found]
+    waiting: list[int] = []
+    for equation in timed:
+        waiting.append(equation.number)
+        if not getattr(equation.target, "is_Indexed", False):
+            # A number of a sparse operation, for the equation behind.
+            continue
+        name = equation.target.function.name
+        writers = [k for k, names in enumerate(written) if name in names]
+        if len(writers) != 1:
+            raise NotCovered(
+                f"several loops over time write {name}; make the operator several operators"
+            )
+        numbers[writers[0]] += waiting
+        waiting = []
+    pairs = zip(found, numbers, strict=True)
+    return tuple(TimeLoop(direction_of(loop), tuple(each)) for loop, each in pairs if each)
+
+
+def direction_of(loop: Any) -> int:
+    """The direction of a loop over time: 1 or -1."""
+    return -1 if str(loop.direction) == "--" else 1
 
 
 def warn(reason: object) -> None:
@@ -100,10 +128,9 @@ def new_language_operator(stock: Any, options: dict[str, Any]) -> LanguageKind:
                     f"the platform {kwargs['platform']} is a device of Devito's; leave it out, and "
                     "choose the GPU by executor='gpu' of timetile.devito"
                 )
-            plan = OperatorPlan(
-                equations_of(lowered(expressions, kwargs)), direction_of(operator), options
-            )
-            operator._timetile = plan
+            equations = equations_of(lowered(expressions, kwargs))
+            loops = time_loops_of(operator, equations)
+            operator._timetile = OperatorPlan(equations, loops, options)
         except NotCovered as reason:
             operator._ran_on = RanOn(str(reason))
             warn(reason)

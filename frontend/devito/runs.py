@@ -27,11 +27,25 @@ TYPES = {"i32": np.int32, "i64": np.int64, "f32": np.float32, "f64": np.float64}
 
 @dataclass(frozen=True)
 class StepSegment:
-    """Steps running equal equations: the first value of time, and the number of steps."""
+    """
+    Steps running equal equations: the first value of time, the number of steps, the numbers of the
+    equations, and the direction in time: 1 or -1, 0 without time.
+    """
 
     start: int
     steps: int
     active: tuple[int, ...]
+    direction: int = 0
+
+
+@dataclass(frozen=True)
+class TimeLoop:
+    """
+    A loop over time: 1 for growing time, -1 for falling time, and the numbers of the equations.
+    """
+
+    direction: int
+    equations: tuple[int, ...]
 
 
 @dataclass
@@ -66,12 +80,12 @@ def is_integer(value: Any) -> bool:
 @dataclass
 class OperatorPlan:
     """
-    A translated operator, which `prepare`s its calls. `direction` is 1 for growing time, -1 for
-    falling time, 0 without time; `options` are options of `timetile.compile`.
+    A translated operator, which `prepare`s its calls. `loops` are the operator's loops over time,
+    in order; `options` are options of `timetile.compile`.
     """
 
     equations: Equations
-    direction: int
+    loops: tuple[TimeLoop, ...]
     options: Mapping[str, Any]
     statements: dict[int, list[Statement]] = field(init=False)
     sums: dict[int, GridSum] = field(init=False)
@@ -90,13 +104,13 @@ class OperatorPlan:
     def __getstate__(self) -> dict[str, Any]:
         """The equations and options: a copy, or a plan in another process, compiles anew."""
         apart = replace(self.equations, items=equations_apart(self.equations.items))
-        return {"equations": apart, "direction": self.direction, "options": self.options}
+        return {"equations": apart, "loops": self.loops, "options": self.options}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         """The plan of pickled equations."""
         apart: Equations = state["equations"]
         together = replace(apart, items=equations_together(apart.items))
-        made = OperatorPlan(together, state["direction"], state["options"])
+        made = OperatorPlan(together, state["loops"], state["options"])
         self.__dict__.update(made.__dict__)
 
     def uses_slots(self, equation: Equation) -> bool:
@@ -117,15 +131,16 @@ class OperatorPlan:
         ]
         last = [e.number for e in items if not e.in_time and e.number not in first]
         found = [StepSegment(0, 0, tuple(first))] if first else []
-        if timed:
-            found += self.timed_segments(timed, call)
+        for loop in self.loops:
+            found += self.timed_segments(loop, call)
         return [*found, StepSegment(0, 0, tuple(last))] if last else found
 
-    def timed_segments(self, timed: Sequence[Equation], call: Call) -> list[StepSegment]:
-        """The segments of the loop over time."""
+    def timed_segments(self, loop: TimeLoop, call: Call) -> list[StepSegment]:
+        """The segments of a loop over time."""
+        timed = [self.equations.items[k] for k in loop.equations]
         name = self.equations.time.name
         low, high = int(call.numbers[f"{name}_m"]), int(call.numbers[f"{name}_M"])
-        times = np.arange(low, high + 1)[:: self.direction]
+        times = np.arange(low, high + 1)[:: loop.direction]
         if not times.size:
             return []
         values = {**call.numbers, name: times}
@@ -139,7 +154,9 @@ class OperatorPlan:
             active = tuple(e.number for e, is_on in zip(timed, runs[begin]) if is_on)
             step = 1 if self.has_slots(active) else end - begin
             found += [
-                StepSegment(int(times[k]), step, active) for k in range(begin, end, step) if active
+                StepSegment(int(times[k]), step, active, loop.direction)
+                for k in range(begin, end, step)
+                if active
             ]
         return found
 
@@ -156,11 +173,10 @@ class OperatorPlan:
             for name, value in call.numbers.items()
             if is_integer(value) and name not in left_out
         }
-        key = segment.active, tuple(ints.items()), tuple(call.shapes.items()), bool(segment.steps)
+        key = group_of(segment), tuple(ints.items()), tuple(call.shapes.items())
         if key not in self.programs:
-            direction = self.direction if segment.steps else 0
             writer = Writer(
-                self.equations, self.statements, ints, call.shapes, direction, self.sums
+                self.equations, self.statements, ints, call.shapes, segment.direction, self.sums
             )
             function = writer.function([self.equations.items[k] for k in segment.active])
             self.programs[key] = function, compile_program(function.text, **self.options)
@@ -253,7 +269,7 @@ class OperatorPlan:
 
 def group_of(segment: StepSegment) -> tuple[Any, ...]:
     """Segments of a group run one program."""
-    return segment.active, bool(segment.steps)
+    return segment.active, segment.direction
 
 
 def run(prepared: Sequence[tuple[CompiledProgram, list[Any]]]) -> float:
