@@ -61,6 +61,11 @@ def time_loops_of(operator: Any, equations: Equations) -> tuple[TimeLoop, ...]:
             )
         numbers[writers[0]] += waiting
         waiting = []
+    if waiting:
+        raise NotCovered(
+            f"{equations.items[waiting[0]].text} is in none of the several loops over time that is "
+            "known; make the operator several operators"
+        )
     pairs = zip(found, numbers, strict=True)
     return tuple(TimeLoop(direction_of(loop), tuple(each)) for loop, each in pairs if each)
 
