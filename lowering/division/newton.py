@@ -40,24 +40,32 @@ from timetile.lowering.emitter import Emitter
 from timetile.passes.analysis.cells.bounds import Bounds
 from timetile.passes.analysis.cells.constants import float_constant
 from timetile.passes.analysis.cells.instructions import is_dividing, only_divides
+from timetile.passes.analysis.cells.known_divisors import Inverse, inverse_of
 
 
 @dataclass(frozen=True)
 class Format:
     """
     Numbers from 2^-farthest to below 2^farthest, of either sign, are ordinary: their roots,
-    quotients and remainders are normal numbers. `bias` and `fraction` (bits below the exponent)
-    describe the word with the exponent.
+    quotients and remainders are normal numbers. Numbers below 2^-tiny have inexact quotients by
+    known divisors. `bias` and `fraction` (bits below the exponent) describe the word with the
+    exponent.
     """
 
     bias: int
     fraction: int
     farthest: int
+    tiny: int
 
     @property
     def least(self) -> int:
         """The word of the least ordinary number, as an integer."""
         return (self.bias - self.farthest) << self.fraction
+
+    @property
+    def least_of_known(self) -> int:
+        """The word of the least numerator of a known divisor, as an integer."""
+        return (self.bias - self.tiny) << self.fraction
 
     @property
     def span(self) -> int:
@@ -75,15 +83,16 @@ class Format:
         return ordinary and (value > 0 or not positive) and not ones
 
 
-FORMATS: dict[Attribute, Format] = {f64: Format(1023, 20, 400), f32: Format(127, 23, 60)}
+FORMATS: dict[Attribute, Format] = {f64: Format(1023, 20, 400, 900), f32: Format(127, 23, 60, 70)}
 
 SIGN_OFF = 0x7FFFFFFF
 
 
 class Requirement(Enum):
     """
-    A requirement on an operand: ORDINARY, of one sign (POSITIVE) or either, or +0; or SOME_ZERO, a
-    fraction not of ones only.
+    A requirement on an operand: ORDINARY, of one sign (POSITIVE) or either, or +0; SOME_ZERO, a
+    fraction not of ones only; or NOT_TINY, as the numerator of a known divisor: zeros, infinities
+    and NaNs are allowed.
     """
 
     ORDINARY = auto()
@@ -91,6 +100,7 @@ class Requirement(Enum):
     ORDINARY_OR_ZERO = auto()
     POSITIVE_OR_ZERO = auto()
     SOME_ZERO = auto()
+    NOT_TINY = auto()
 
     @property
     def is_positive(self) -> bool:
@@ -113,6 +123,12 @@ STRONGER: dict[Requirement, tuple[Requirement, ...]] = {
         Requirement.POSITIVE_OR_ZERO,
     ),
     Requirement.SOME_ZERO: (),
+    Requirement.NOT_TINY: (
+        Requirement.ORDINARY,
+        Requirement.POSITIVE,
+        Requirement.ORDINARY_OR_ZERO,
+        Requirement.POSITIVE_OR_ZERO,
+    ),
 }
 """For each requirement, stronger requirements."""
 
@@ -203,6 +219,8 @@ class DivisionExpansion(Sequences):
         """Where each condition must hold: under some of the masks, or, for None, in every lane."""
         self.needed: LaneGuards | None = None
         """Where the result of the present operation is needed."""
+        self.inverses: dict[SSAValue, Inverse | None] = {}
+        """Of known divisors."""
         self.roots: dict[SSAValue, SSAValue] = {}
         """
         Results known to be ordinary and positive under the conditions, with an approximate
@@ -248,6 +266,8 @@ class DivisionExpansion(Sequences):
             return self.emit.compare("ne", self.halves(value)[0], -1)
         form = FORMATS[value.type]
         word = number = self.exponent_word(value)
+        if what is Requirement.NOT_TINY:
+            return self.not_tiny(value, word, form)
         least = self.bounds.at_least(value)
         if least is not None and least >= 2.0**-form.farthest:
             # The value has a known sign and a known lower bound: only the upper end is tested.
@@ -260,6 +280,16 @@ class DivisionExpansion(Sequences):
         if value.type == f64:
             number = self.emit.binary(arith.OrIOp, number, self.halves(value)[0])
         return self.emit.any_of([ordinary, self.emit.compare("eq", number, 0)])
+
+    def not_tiny(self, value: SSAValue, word: SSAValue, form: Format) -> SSAValue:
+        """The condition that a number is zero, or its quotients by known divisors are exact."""
+        # Doubled, the word has no sign; less one, zero is the largest.
+        double, least = self.emit.binary(arith.AddiOp, word, word), 2 * form.least_of_known
+        if value.type == f32:
+            return self.emit.compare("uge", self.emit.add_int(double, -1), least - 1)
+        large = self.emit.compare("uge", double, least)
+        number = self.emit.binary(arith.OrIOp, double, self.halves(value)[0])
+        return self.emit.any_of([large, self.emit.compare("eq", number, 0)])
 
     def exponent_word(self, value: SSAValue) -> SSAValue:
         """The 32 bits with sign and exponent."""
@@ -325,6 +355,11 @@ class DivisionExpansion(Sequences):
 
     def quotient(self, a: SSAValue, b: SSAValue) -> SSAValue:
         """A quotient of ordinary numbers, correctly rounded; the numerator may be +0."""
+        known = self.inverses.setdefault(b, inverse_of(float_constant(b), b.type))
+        if known is not None:
+            self.require(a, Requirement.NOT_TINY)
+            high, low = (self.constant(part, b.type) for part in (known.high, known.low))
+            return self.fma(a, high, self.multiply(a, low))
         reciprocal = self.reciprocal(b)
         if float_constant(a) == 1.0:
             return reciprocal

@@ -18,6 +18,7 @@ from timetile.dialects.tile import ApplyOp
 from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.cells.cell_operations import work_of
 from timetile.passes.analysis.cells.constants import float_constant
+from timetile.passes.analysis.cells.known_divisors import is_considered
 
 DIVIDING = (arith.DivfOp, xmath.SqrtOp, xmath.RsqrtOp)
 """Quotients and roots, slow for special operands."""
@@ -27,6 +28,9 @@ RECIPROCAL: dict[int, tuple[int, int]] = {8: (5, 3), 4: (2, 3)}
 Instructions of a quotient with numerator 1, by bytes of the element: on the pipe, and beside the
 pipe.
 """
+
+KNOWN_DIVISOR: dict[int, tuple[int, int]] = {8: (2, 4), 4: (2, 2)}
+"""Instructions of a quotient by a known number, by bytes of the element."""
 
 KNOWN_RECIPROCAL: dict[int, tuple[int, int]] = {8: (-3, -2), 4: (1, -3)}
 """
@@ -96,6 +100,8 @@ def instructions(op: Operation) -> tuple[int, int]:
         if not approximate and is_known_reciprocal(op.rhs):
             more = KNOWN_RECIPROCAL[size]
             pipe, beside = pipe + more[0], beside + more[1]
+        elif not approximate and is_considered(float_constant(op.rhs), op.result.type):
+            pipe, beside = KNOWN_DIVISOR[size]
     return pipe, beside
 
 
