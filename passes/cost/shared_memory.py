@@ -15,7 +15,8 @@ from timetile.passes.analysis.queues.storage import copies_slots, exchanged_slot
 from timetile.passes.cost.facts import ExchangeFacts, KernelFacts, queue_bytes
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.turn import period_of
-from timetile.passes.targets.hardware import SLICE_ALIGNMENT
+from timetile.passes.targets.hardware import SHARED_BYTES, SLICE_ALIGNMENT
+from timetile.passes.targets.target import Target
 
 
 def slots_of_copies(exchange: ExchangeFacts, setting: Setting, ahead: int) -> int:
@@ -75,3 +76,12 @@ def shared_bytes(facts: KernelFacts, setting: Setting, geometry: Geometry, ahead
         exchanged += [exchange_bytes(exchange, setting, facts)] * count
     # The exchanges of a resident tile alternate between two slices.
     return total + (sum(exchanged) if facts.shape.streams else sum(sorted(exchanged)[-2:]))
+
+
+def cache_beside(shared: int, target: Target) -> int:
+    """
+    Bytes of a multiprocessor's first-level cache beside `shared` bytes of shared memory of all its
+    blocks, the driver's bytes for each block included.
+    """
+    taken = min((size for size in SHARED_BYTES if size >= shared), default=shared)
+    return max(1, target.isa.cache_per_multiprocessor - taken)

@@ -11,12 +11,12 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
+from timetile.passes.cost.shared_memory import cache_beside
 from timetile.passes.cost.terms import Cost, StepCycles
 from timetile.passes.targets.hardware import (
     CACHED_INSTRUCTIONS,
     LANES,
     SCHEDULERS,
-    SHARED_BYTES,
 )
 from timetile.passes.targets.target import Target
 
@@ -36,9 +36,7 @@ def cache_holds(words: float, warps: int, shared_bytes: int, target: Target) -> 
     holds words that each of `warps` warps stores once and loads once in a turn of its loop: `words`
     are moved by a thread.
     """
-    taken = min((size for size in SHARED_BYTES if size >= shared_bytes), default=shared_bytes)
-    room = target.isa.cache_per_multiprocessor - taken
-    return words / 2 * WORD_BYTES * LANES * warps <= room
+    return words / 2 * WORD_BYTES * LANES * warps <= cache_beside(shared_bytes, target)
 
 
 def spilled_cost(

@@ -97,4 +97,4 @@ def spilled_seconds(facts: KernelFacts, target: Target) -> float:
     the slowest. Other warps go on.
     """
     together = facts.shape.streams and facts.shape.has_rows and bool(facts.exchanges)
-    return target.parameters.waiting.spilled if together else 0.0
+    return target.parameters.waiting.spilled[4 * facts.words] if together else 0.0

@@ -189,8 +189,8 @@ class Waiting:
     """Seconds from an access to its data, with a busy memory."""
     exposed_latency: float
     """Share of the latency waited for in every step without planes fetched ahead."""
-    spilled: float
-    """Seconds of a step with spilled words, where warps of a tile exchange rows."""
+    spilled: Mapping[int, float]
+    """Seconds of a step with spilled words, where warps of a tile exchange rows, by bytes."""
 
 
 @dataclass(frozen=True)
@@ -217,6 +217,11 @@ class Moving:
     """
     two_vectors: float
     """Share of the speed at each doubling of a lane's cells beyond 16 bytes, in one dimension."""
+    crowded: Mapping[int, float]
+    """
+    Factor on the speed, by bytes, where the planes brought by a step's loads do not fit into the
+    first-level cache beside the shared memory.
+    """
     l2: float
     """Factor on the speed where all fields stay in L2 from launch to launch."""
     l2_share: float

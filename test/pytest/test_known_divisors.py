@@ -17,7 +17,7 @@ from timetile.passes.analysis.cells.known_divisors import (
     is_right,
     parts_of_inverse,
     quotient,
-    rounded,
+    to_precision,
 )
 from timetile.runtime.arithmetic.fma import fma
 from timetile.runtime.program.compiled_program import Executor
@@ -66,7 +66,7 @@ def test_integers_are_rounded_as_fractions_are(precision: int):
         exact = Fraction(scaled, d)
         last = Fraction(2) ** ((scaled // d).bit_length() - precision)
         assert quotient(scaled, d, precision) == round(exact / last) * last
-    assert [rounded(n, 2) for n in (4, 5, 7, 9, 10, 11)] == [4, 4, 8, 8, 8, 12]
+    assert [to_precision(n, 2) for n in (4, 5, 7, 9, 10, 11)] == [4, 4, 8, 8, 8, 12]
 
 
 @pytest.mark.parametrize("divisor", [None, 4.0, 0.0, 2.0**-40 * 3, float("inf"), float("nan")])

@@ -42,7 +42,7 @@ class Inverse:
     low: float
 
 
-def rounded(value: int, precision: int) -> int:
+def to_precision(value: int, precision: int) -> int:
     """The nearest integer with so many leading bits and zeros behind, even on a tie."""
     zeros = max(0, value.bit_length() - precision)
     kept, rest = value >> zeros, 2 * (value & ((1 << zeros) - 1))
@@ -53,7 +53,7 @@ def rounded(value: int, precision: int) -> int:
 def quotient(dividend: int, divisor: int, precision: int) -> int:
     """The quotient of integers of many more bits, rounded; a remainder decides a tie."""
     whole, rest = divmod(dividend, divisor)
-    return rounded(2 * whole + (rest > 0), precision) // 2
+    return to_precision(2 * whole + (rest > 0), precision) // 2
 
 
 def parts_of_inverse(divisor: int, precision: int) -> tuple[int, int]:
@@ -92,7 +92,7 @@ def is_right(divisor: int, precision: int) -> bool:
     high, low = parts_of_inverse(divisor, precision)
     scale = scale_of(precision)
     return all(
-        rounded(x * high + rounded(x * low, precision), precision)
+        to_precision(x * high + to_precision(x * low, precision), precision)
         == quotient(x * scale, divisor, precision)
         for x in doubtful(divisor, precision)
     )

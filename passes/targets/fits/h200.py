@@ -86,8 +86,8 @@ PARAMETERS = Parameters(
         long_step=180,  # 72 schedules of small cubes
         long_step_instruction=0.016e-6,  # 72 schedules of small cubes
         latency=1e-6,
-        # On an H100: 16 kernels in 3D that spill 3 to 76 words, 0.2 to 0.85.
-        spilled=0.45e-6,
+        # On an H100: 14 kernels in 3D that spill 3 to 76 words in FP64, 0.2 to 0.85.
+        spilled={8: 0.45e-6, 4: 0.0},
         exposed_latency=0.45,  # 14 kernels that fetch nothing ahead or keep planes in shared memory
     ),
     moving=Moving(
@@ -100,6 +100,8 @@ PARAMETERS = Parameters(
         one_ahead=0.85,  # wide stars in 3D
         dealt=0.85,  # j3d7pt FP64: rows of 513 cells take 1.14 times as long as rows of 514
         two_vectors=0.88,  # 16, 32 and 64 bytes a lane: 255, 233 and 167 GCells/s at a depth of one
+        # On an H100: waves with a coefficient, six steps.
+        crowded={8: 0.65, 4: 0.9},
         l2=2.5,
         l2_share=0.75,  # two fields of 1500^2 in FP64 stay
     ),
@@ -159,7 +161,10 @@ FIT = Fit(
         "computing.fetch_cycles.4",
         "waiting.latency",
         "waiting.exposed_latency",
-        "waiting.spilled",
+        "waiting.spilled.8",
+        "waiting.spilled.4",
+        "moving.crowded.8",
+        "moving.crowded.4",
         "moving.l2_share",
         "reading.memory",
         "reading.l2_bytes_per_cycle",
