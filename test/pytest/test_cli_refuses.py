@@ -207,9 +207,9 @@ def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]
         ),
         (
             "compile {empty}",
-            "@empty stores no field: timetile compiles stencil.store operations, in scf.for loops "
-            "over rotated fields or outside them; name another function, store a result, or raise "
-            "loops over memrefs to the stencil dialect first",
+            "@empty stores no field: timetile compiles stencil.store operations, and nests of "
+            "loops over memrefs, in scf.for loops over time or outside them; name another "
+            "function, or store a result",
         ),
     ],
 )  # fmt: skip

@@ -122,11 +122,11 @@ def test_long_chunks_run_planes_with_points_between_planes_without(
 ):
     u, row = noise(190, 40), np.linspace(1, 38, 30)
     given: dict[str, Any] = {
-        "shot": Points([[shot, 20.5]], noise(9)),
+        "shot": Points([[shot, 20.5]], noise(5)),
         "traces": Points(np.stack([np.full(30, traces), row], axis=1)),
     }
-    found = on(wave, executor, depth).advance({"u": u}, 9, c=0.2, **given)
-    judge = on(wave, "numpy").advance({"u": u}, 9, c=0.2, **given)
+    found = on(wave, executor, depth).advance({"u": u}, 5, c=0.2, **given)
+    judge = on(wave, "numpy").advance({"u": u}, 5, c=0.2, **given)
     assert np.array_equal(found["u"], judge["u"])
     assert np.array_equal(found.samples["traces"], judge.samples["traces"])
 

@@ -30,8 +30,8 @@ from timetile.runtime.program.compiled_program import Executor
 
 pytestmark = pytest.mark.covering
 
-PLATE, VOLUME = (37, 83), (13, 17, 71)
-STEPS = 7
+PLATE, VOLUME = (37, 83), (9, 13, 41)
+STEPS = 4
 
 
 @timetile.stencil

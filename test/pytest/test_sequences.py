@@ -267,6 +267,7 @@ def test_types_that_change_the_numbers_of_a_model_are_refused():
     )
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("executor", ["cpu", "planes"])
 @pytest.mark.parametrize("boundary", ["periodic", "mirror", "reflect"])
 def test_old_values_beyond_an_edge_outlive_new_values_at_the_edge(
