@@ -270,8 +270,9 @@ class DivisionExpansion(Sequences):
 
     def quotient(self, a: SSAValue, b: SSAValue) -> SSAValue:
         """A quotient of ordinary numbers, correctly rounded; the numerator may be +0."""
-        known = self.inverses.setdefault(b, inverse_of(float_constant(b), b.type))
-        if known is not None:
+        if b not in self.inverses:
+            self.inverses[b] = inverse_of(float_constant(b), b.type)
+        if (known := self.inverses[b]) is not None:
             self.require(a, Requirement.NOT_TINY)
             high, low = (self.constant(part, b.type) for part in (known.high, known.low))
             return self.fma(a, high, self.multiply(a, low))

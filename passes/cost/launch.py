@@ -57,6 +57,7 @@ def launch_cost(
     chunks = choose_chunks(geometry, residency, weight, sums=sums, joins=setting.joins)
     cells = prod(high - low for low, high in zip(geometry.lower, geometry.upper))
     cycles = step_cycles(facts, setting, target)
+    shared = shared_bytes(facts, setting, geometry, ahead)
     counted = register_facts(facts, setting)
     needed = registers(counted, parameters.registers)
     missing = max(0, needed - target.isa.registers_for(counted.threads))
@@ -67,11 +68,13 @@ def launch_cost(
     overlaps = facts.shape.streams or setting.occupancy > 1
     return Cost(
         registers=needed,
-        shared_bytes=shared_bytes(facts, setting, geometry, ahead),
+        shared_bytes=shared,
         steps=chunks.steps,
         cycles=cycles,
         compute_seconds=slower * computing_seconds(facts, setting, target, cycles, chunks.tiles),
-        memory_seconds=moving_seconds(facts, setting, geometry, target, chunks.tiles, ahead),
+        memory_seconds=moving_seconds(
+            facts, setting, geometry, target, tiles=chunks.tiles, ahead=ahead, shared=shared
+        ),
         updates=facts.steps * cells,
         valid=prod(axis.useful / axis.layout.extent for axis in geometry.axes),
         waiting_seconds=waiting_seconds(facts, setting, target),

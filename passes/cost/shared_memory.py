@@ -78,10 +78,11 @@ def shared_bytes(facts: KernelFacts, setting: Setting, geometry: Geometry, ahead
     return total + (sum(exchanged) if facts.shape.streams else sum(sorted(exchanged)[-2:]))
 
 
-def cache_beside(shared: int, target: Target) -> int:
+def cache_beside(shared: int, blocks: int, target: Target) -> int:
     """
-    Bytes of a multiprocessor's first-level cache beside `shared` bytes of shared memory of all its
-    blocks, the driver's bytes for each block included.
+    Bytes of a multiprocessor's first-level cache beside the shared memory of some blocks, `shared`
+    bytes each.
     """
-    taken = min((size for size in SHARED_BYTES if size >= shared), default=shared)
+    used = blocks * (shared + target.isa.shared_overhead)
+    taken = min((size for size in SHARED_BYTES if size >= used), default=used)
     return max(1, target.isa.cache_per_multiprocessor - taken)

@@ -30,13 +30,12 @@ the model's (60 kernels of steps as users write them).
 WORD_BYTES = 4
 
 
-def cache_holds(words: float, warps: int, shared_bytes: int, target: Target) -> bool:
+def moved_in_a_turn(words: float, warps: int) -> float:
     """
-    Whether the first-level cache of a multiprocessor, beside `shared_bytes` bytes of shared memory,
-    holds words that each of `warps` warps stores once and loads once in a turn of its loop: `words`
-    are moved by a thread.
+    Bytes of words that each of `warps` warps stores once and loads once in a turn of its loop:
+    `words` are moved by a thread.
     """
-    return words / 2 * WORD_BYTES * LANES * warps <= cache_beside(shared_bytes, target)
+    return words / 2 * WORD_BYTES * LANES * warps
 
 
 def spilled_cost(
@@ -50,8 +49,8 @@ def spilled_cost(
     if not words:
         return cost
     computing = target.parameters.computing
-    shared = blocks * (cost.shared_bytes + target.isa.shared_overhead)
-    near = cache_holds(words * period, warps, shared, target)
+    room = cache_beside(cost.shared_bytes, blocks, target)
+    near = moved_in_a_turn(words * period, warps) <= room
     cycles = (computing.spill_cycles if near else computing.far_spill_cycles) * words
     seconds = warps * cycles / (target.part.clock_ghz * 1e9) + cost.spilled_seconds
     return replace(

@@ -10,7 +10,7 @@ from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.cost.facts import KernelFacts, field_bytes, queue_bytes
 from timetile.passes.cost.rim import has_copies
 from timetile.passes.cost.setting import Setting
-from timetile.passes.cost.shared_memory import cache_beside, shared_bytes
+from timetile.passes.cost.shared_memory import cache_beside
 from timetile.passes.targets.hardware import VECTOR_BYTES
 from timetile.passes.targets.target import Target
 
@@ -67,31 +67,37 @@ def is_in_l2(facts: KernelFacts, setting: Setting, geometry: Geometry, target: T
     return fields <= room and not setting.has_messages
 
 
-def crowding(
-    facts: KernelFacts, setting: Setting, geometry: Geometry, target: Target, ahead: int
+def passing_speed(
+    facts: KernelFacts, setting: Setting, target: Target, ahead: int, shared: int
 ) -> float:
     """
     The factor on the speed for planes that a step's loads bring through the first-level cache: data
-    on their way take their place there. It falls from 1, as the planes fill more than
-    `ROOMY_SHARE` of the cache.
+    on their way take their place there, beside `shared` bytes of shared memory of a block. It falls
+    from 1, as the planes fill more than `ROOMY_SHARE` of the cache.
     """
     shape = facts.shape
     if not (ahead and shape.streams and shape.has_rows):
         return 1.0
-    shared = shared_bytes(facts, setting, geometry, ahead) + target.isa.shared_overhead
     cells = setting.occupancy * prod(axis.block_extent for axis in setting.axes)
     planes = cells * sum(queue_bytes(load.result) for load in facts.loads)
-    filled = planes / cache_beside(setting.occupancy * shared, target)
+    filled = planes / cache_beside(shared, setting.occupancy, target)
     beyond = min(1.0, max(0.0, filled - ROOMY_SHARE) / (1 - ROOMY_SHARE))
     return 1 - beyond * (1 - target.parameters.moving.crowded[4 * facts.words])
 
 
 def moving_seconds(
-    facts: KernelFacts, setting: Setting, geometry: Geometry, target: Target, tiles: int, ahead: int
+    facts: KernelFacts,
+    setting: Setting,
+    geometry: Geometry,
+    target: Target,
+    *,
+    tiles: int,
+    ahead: int,
+    shared: int,
 ) -> float:
     """
     Seconds of the loads and stores of one stream step of a launch's tiles; planes are fetched
-    `ahead` steps early.
+    `ahead` steps early, and a block has `shared` bytes of shared memory.
     """
     moving = target.parameters.moving
     residency = Residency.of_layout(setting.layout, setting.occupancy, target)
@@ -108,7 +114,7 @@ def moving_seconds(
         speed *= moving.one_ahead
     if is_in_l2(facts, setting, geometry, target):
         speed *= moving.l2
-    speed *= crowding(facts, setting, geometry, target, ahead)
+    speed *= passing_speed(facts, setting, target, ahead, shared)
     moved = sum(moved_bytes(facts, setting, geometry, target))
     return moved * active / (speed * memory_share(facts, setting, target))
 
