@@ -4,7 +4,7 @@ Measure real programs beside their naive kernels and a copy, in one call.
     nvcc -O3 -std=c++17 -arch=sm_90 -o naive benchmarks/naive/naive.cu
     python benchmarks/real_programs.py --naive ./naive --out benchmarks/results/real-programs.json
 
-Every program of `real_steps.py` runs through the public interface at the schedule that timetile
+Every program of `real_steps.py` and `coupled_steps.py` runs through the public interface at the schedule that timetile
 chooses, in FP32 and FP64, from random cells and from a quiet start, on arrays in GPU memory. The
 chosen schedule runs on a small domain of odd extents first, where it must leave the bits of the
 unfused program. `copy_bound_one_step` is the speed of a step that moves each field once; of a step
@@ -25,6 +25,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from coupled_steps import SYSTEMS
 from measure import commit, predicted
 from real_steps import PROGRAMS, first_cells
 from reports import write_report
@@ -40,6 +41,7 @@ from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
 from timetile.frontend.field_types import DType
+from timetile.frontend.model import Model
 from timetile.lowering.pipelines import tile_passes
 from timetile.passes.loops.temporal_fusion import write_depths
 from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
@@ -53,6 +55,9 @@ DTYPES: dict[str, DType] = {"f32": "float32", "f64": "float64"}
 
 SMALL = {2: (67, 333), 3: (19, 37, 141)}
 """Odd domains for comparing bits, by the number of axes."""
+
+SMALL_WITH_LAYERS = (45, 47, 141)
+"""The odd domain of steps with absorbing layers at both ends of each axis."""
 
 CHECKED_STEPS = 9
 """Steps of a comparison of bits."""
@@ -100,14 +105,21 @@ class ProgramRow:
     error: str = ""
 
 
-def domain_of(program: str) -> tuple[int, ...]:
+def model_of(program: str) -> Model:
+    """The step of a program."""
+    return SYSTEMS[program].step if program in SYSTEMS else PROGRAMS[program]
+
+
+def domain_of(program: str, element: str) -> tuple[int, ...]:
     """The domain of a program."""
+    if program in SYSTEMS:
+        return SYSTEMS[program].domains[element]
     return (8192, 8192) if PROGRAMS[program].step.rank == 2 else (512, 512, 512)
 
 
 def compiled(program: str, element: str, folder: Path) -> CompiledProgram:
     """The program at the chosen schedule."""
-    module = PROGRAMS[program].module(domain_of(program), DTYPES[element])
+    module = model_of(program).module(domain_of(program, element), DTYPES[element])
     return timetile.compile(module, executor="gpu", halos="common", cache=Cache(folder))
 
 
@@ -117,7 +129,8 @@ def has_equal_bits(program: str, element: str, schedule: Schedule, depth: int) -
     of odd length are staged in shared memory: where a schedule has no room, rows are longer by the
     cells to the next vector.
     """
-    shape = SMALL[PROGRAMS[program].step.rank]
+    has_layers = program in SYSTEMS and SYSTEMS[program].without
+    shape = SMALL_WITH_LAYERS if has_layers else SMALL[model_of(program).step.rank]
     try:
         return has_equal_bits_on(program, element, schedule, depth, shape)
     except timetile.CompileError:
@@ -129,7 +142,7 @@ def has_equal_bits_on(
     program: str, element: str, schedule: Schedule, depth: int, shape: tuple[int, ...]
 ) -> bool:
     """Whether a schedule leaves the unfused program's bits on a domain, from both starts."""
-    module = PROGRAMS[program].module(shape, DTYPES[element])
+    module = model_of(program).module(shape, DTYPES[element])
     pinned = PinnedSchedule(str(ScheduleAttr(schedule)), depth)
     passes = tuple(
         pinned if isinstance(each, ChooseSchedulePass) else each for each in tile_passes()
@@ -143,7 +156,7 @@ def has_equal_bits_on(
                 module.clone(), executor=executor, halos="common", passes=given, cache=False
             )
             arrays = [
-                first_cells(name_of(p.name), shape, DTYPES[element], quiet=quiet)
+                first_cells(name_of(p.name), p.shape, DTYPES[element], quiet=quiet)
                 for p in made.parameters[:-1]
             ]
             made(*arrays, steps=CHECKED_STEPS)
@@ -168,12 +181,12 @@ def prepared(row: ProgramRow, folder: Path) -> ProgramRow:
         schedule = loop.decisions
         row.depth, row.schedule = max(loop.depth_list), str(schedule)
         row.kernels_per_step = len(schedule.cuts) + 1 if schedule.reads_memory else 1
-        row.fields = len(PROGRAMS[row.program].step.fields)
+        row.fields = len(model_of(row.program).step.fields)
         row.registers = max(kernel.registers for kernel in kernels)
         row.spilled_bytes = max(kernel.spill_bytes for kernel in kernels)
         parts = facts if schedule.reads_memory else facts[:1]
-        speeds = [predicted(program, each.name).gcells_per_second for each in parts]
-        row.predicted = round(1 / sum(1 / speed for speed in speeds), 1)
+        seconds = sum(predicted(program, each.name).seconds for each in parts) / row.depth
+        row.predicted = round(prod(row.domain) / seconds / 1e9, 1)
         row.equal_bits = has_equal_bits(row.program, row.dtype, schedule, row.depth)
     except Exception as error:
         row.error = described(error)
@@ -193,7 +206,7 @@ def measured(row: ProgramRow, program: CompiledProgram, gpu: Device, copy: float
     cupy: Any = import_module("cupy")
     quiet, dtype = row.start == "quiet", DTYPES[row.dtype]
     arrays = [
-        first_cells(name_of(p.name), row.domain, dtype, quiet=quiet, library=cupy)
+        first_cells(name_of(p.name), p.shape, dtype, quiet=quiet, library=cupy)
         for p in program.parameters[:-1]
     ]
 
@@ -224,6 +237,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("programs", nargs="*", help="names of programs; all unless given")
     parser.add_argument("--naive", type=Path, help="the program built from naive/naive.cu")
+    parser.add_argument("--starts", nargs="+", default=("random", "quiet"))
     parser.add_argument("--out", type=Path)
     parser.add_argument("--commit", default=None)
     parser.add_argument("--seconds", type=float, default=500, help="no program begins later")
@@ -235,8 +249,8 @@ def main() -> None:
     options, began = arguments(), time.perf_counter()
     console = Console(width=200)
     rows = [
-        ProgramRow(name, element, domain_of(name), "random")
-        for name in options.programs or PROGRAMS
+        ProgramRow(name, element, domain_of(name, element), "random")
+        for name in options.programs or (*PROGRAMS, *SYSTEMS)
         for element in DTYPES
     ]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
@@ -246,7 +260,7 @@ def main() -> None:
     with gpu.current():
         copy = copy_bandwidth(gpu)
         for row in rows:
-            for start in ("random", "quiet"):
+            for start in options.starts:
                 own = replace(row, start=start)
                 own.naive_gpts_per_s = naive.get((row.program, row.dtype), 0.0)
                 done.append(own)
@@ -259,7 +273,7 @@ def main() -> None:
                 except Exception as error:
                     own.error = described(error)
                 import_module("cupy").get_default_memory_pool().free_all_blocks()
-            said = json.dumps(asdict(done[-2]))
+            said = json.dumps(asdict(done[-len(options.starts)]))
             console.print(said, markup=False, highlight=False, soft_wrap=True)
     about = {
         "commit": options.commit or commit(),

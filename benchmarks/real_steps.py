@@ -204,7 +204,7 @@ PROGRAMS: dict[str, Model] = {
 }
 """The programs, by name."""
 
-COEFFICIENTS = ("k", "m", "d", "b")
+COEFFICIENTS = ("k", "m", "d", "b", "s", "e", "kx", "ky", "kz", "bx", "by", "bz", "ax", "ay", "az")
 """Fields that no step writes."""
 
 
