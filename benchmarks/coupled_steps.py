@@ -21,7 +21,7 @@ from timetile.frontend.values import Value
 
 Region = tuple[slice, ...]
 Profiles = tuple[tuple[Field, ...], tuple[Field, ...]]
-"""Of a layer: the share of a memory that stays, and the share of a difference that enters, by axis."""
+"""Of layers, by axis: the share of a memory that stays, and of a difference that enters."""
 
 D2Q9 = ((0, 0), (0, 1), (1, 0), (0, -1), (-1, 0), (1, 1), (1, -1), (-1, -1), (-1, 1))
 D3Q19 = (
@@ -114,7 +114,7 @@ def moved_slope(u: Any, axis: int, start: Sequence[int] = (0, 0, 0)) -> Any:
 
 @timetile.stencil
 def vp_coupled_3d_so8(v: Field, p: Field, m: Field):
-    """Devito's `v - m * p` and `p - v.forward.dx + div(m * grad(p))`: differences of differences."""
+    """Devito's `v - m * p` and `p - v.forward.dx + div(m * grad(p))`: slopes of slopes."""
     v.next = v[0, 0, 0] - m[0, 0, 0] * p[0, 0, 0]
 
     def flux(axis: int) -> Callable[[int], Any]:
@@ -360,7 +360,7 @@ def elastic_cpml(
 
 
 def elastic_2d(order: int) -> Callable[..., None]:
-    """A step of velocities and stresses in 2D with three coefficient fields, in a staggered grid."""
+    """A step of velocities and stresses in a staggered grid in 2D, with three coefficients."""
 
     def difference(u: Any, axis: int, first: int) -> Value:
         if order == 2:

@@ -4,10 +4,10 @@ Measure real programs beside their naive kernels and a copy, in one call.
     nvcc -O3 -std=c++17 -arch=sm_90 -o naive benchmarks/naive/naive.cu
     python benchmarks/real_programs.py --naive ./naive --out benchmarks/results/real-programs.json
 
-Every program of `real_steps.py` and `coupled_steps.py` runs through the public interface at the schedule that timetile
-chooses, in FP32 and FP64, from random cells and from a quiet start, on arrays in GPU memory. The
-chosen schedule runs on a small domain of odd extents first, where it must leave the bits of the
-unfused program. `copy_bound_one_step` is the speed of a step that moves each field once; of a step
+Every program of `real_steps.py` and `coupled_steps.py` runs through the public interface at the
+schedule that timetile chooses, in FP32 and FP64, from random cells and from a quiet start, on
+arrays in GPU memory. The chosen schedule runs on a small domain of odd extents first, where it must
+leave the bits of the unfused program. `copy_bound_one_step` is the speed of a step that moves each field once; of a step
 in several kernels, each kernel's fields once.
 """
 

@@ -1,31 +1,35 @@
 """The cost of a step whose kernels read every tap from memory.
 
 Nothing is kept from step to step of a stream: fields pass through the memory once, and once more
-through L2 for cells read by several blocks. The pipes compute meanwhile. The largest of the three
-times decides, together with the others as a norm.
+through L2 for cells read by several blocks. The pipes compute meanwhile, and the first-level cache
+gives each thread the cells around its own. The largest of the times decides, together with the
+others as a norm.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
 
 from timetile.dialects.cell_types import CELL_BYTES
-from timetile.dialects.tile import ApplyOp, KernelOp, LoadOp, queue_type
+from timetile.dialects.tile import KernelOp, StoreOp, queue_type
 from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.cells.instructions import divides, operations
 from timetile.passes.analysis.cells.pressure import live_words
 from timetile.passes.analysis.geometry.field_shapes import register_bytes
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.cost.facts import field_bytes
+from timetile.passes.cost.shared_work import PlacedWork, places_of_thread, vectors_of
 from timetile.passes.cost.terms import Cost, StepCycles
 from timetile.passes.targets.hardware import LANES, SCHEDULERS, SECTOR_BYTES
 from timetile.passes.targets.target import Target
+
+CACHE_WORD = 4
+"""Bytes of a word that the first-level cache gives each lane of a warp in a cycle."""
 
 
 @dataclass(frozen=True)
@@ -38,16 +42,7 @@ class PartCost:
     cycles: StepCycles
 
 
-def loads_of(kernel: KernelOp) -> dict[SSAValue, list[tuple[int, ...]]]:
-    """The distances of the cells loaded from each field of all axes."""
-    found: dict[SSAValue, list[tuple[int, ...]]] = {}
-    for stage in kernel.stages:
-        if isinstance(stage, LoadOp) and stage.axes is None:
-            found.setdefault(stage.field, []).append(stage.offset or (0,) * kernel.rank)
-    return found
-
-
-def block_bytes(geometry: Geometry, offsets: Sequence[tuple[int, ...]], size: int) -> int:
+def block_bytes(geometry: Geometry, offsets: Iterable[tuple[int, ...]], size: int) -> int:
     """
     Bytes of a field loaded by a block through L2, each cell once: whole sectors of rows, and a
     sector beyond each end of the rows that some tap reaches.
@@ -58,16 +53,15 @@ def block_bytes(geometry: Geometry, offsets: Sequence[tuple[int, ...]], size: in
         for offset in {offset[:-1] for offset in offsets}
         for at in product(*map(range, others))
     }
-    ends = [offset[-1] for offset in offsets]
+    ends = {offset[-1] for offset in offsets}
     beyond = SECTOR_BYTES * ((min(ends) < 0) + (max(ends) > 0))
     return len(rows) * (last * size + beyond)
 
 
-def moved_seconds(geometry: Geometry, target: Target) -> float:
+def moved_seconds(geometry: Geometry, work: PlacedWork, target: Target) -> float:
     """Seconds of a launch for moving cells through the memory and through L2."""
-    kernel, reading = geometry.kernel, target.parameters.reading
+    reading, loads = target.parameters.reading, work.loads
     cells = prod(high - low for low, high in zip(geometry.lower, geometry.upper))
-    loads = loads_of(kernel)
     stored = sum(map(field_bytes, geometry.stored_fields))
     block = prod(axis.layout.block_extent for axis in geometry.axes)
     through = sum(
@@ -83,30 +77,42 @@ def moved_seconds(geometry: Geometry, target: Target) -> float:
     return (memory**power + second**power) ** (1 / power) / speed
 
 
-def pipe_cycles(kernel: KernelOp, module: ModuleOp, target: Target) -> StepCycles:
-    """Cycles of a multiprocessor's pipes for one cell of each lane of a warp."""
-    pipe, issued = 0.0, float(len(kernel.stages))
-    for stage in kernel.stages:
-        if isinstance(stage, ApplyOp):
-            work, beside = operations(cell_function(module, stage))
-            size = CELL_BYTES[queue_type(stage.res[0]).element]
-            pipe += work * LANES / target.isa.fma_per_cycle[size]
-            issued += work + beside
-    return StepCycles(pipe, issued / SCHEDULERS, 0.0, 0.0)
+def pipe_cycles(
+    geometry: Geometry, work: PlacedWork, module: ModuleOp, target: Target
+) -> StepCycles:
+    """
+    Cycles of a multiprocessor's pipes for one cell of each lane of a warp, with the values shared
+    by a thread's cells. The first-level cache gives a lane's word in each cycle.
+    """
+    positions = geometry.thread_positions
+    share, width = 1 / len(positions), geometry.axes[-1].layout.cells
+    pipe, words = 0.0, 0.0
+    issued = float(sum(isinstance(stage, StoreOp) for stage in geometry.kernel.stages))
+    for stage, places in work.results.values():
+        computed = share * len(places_of_thread(places, positions))
+        on_pipe, beside = operations(cell_function(module, stage))
+        size = CELL_BYTES[queue_type(stage.res[0]).element]
+        pipe += computed * on_pipe * LANES / target.isa.fma_per_cycle[size]
+        issued += computed * (on_pipe + beside)
+    for field, places in work.loads.items():
+        vectors = share * len(vectors_of(places_of_thread(places, positions), width))
+        issued += vectors
+        words += vectors * width * field_bytes(field) / CACHE_WORD
+    return StepCycles(pipe, issued / SCHEDULERS, words, 0.0)
 
 
-def registers_of(kernel: KernelOp, module: ModuleOp, geometry: Geometry, target: Target) -> int:
+def registers_of(geometry: Geometry, work: PlacedWork, module: ModuleOp, target: Target) -> int:
     """
     The registers of a thread: its results, written after all cells are read, a cell's own values,
     a pointer for each field, and vectors of cells beside the own.
     """
     reading, cells = target.parameters.reading, len(geometry.thread_positions)
     results = sum(register_bytes(field) // 4 for field in geometry.stored_fields)
-    stages = [stage for stage in kernel.stages if isinstance(stage, ApplyOp)]
+    stages = [stage for stage, _ in work.results.values()]
     own = max(live_words(cell_function(module, stage)) for stage in stages)
     if any(divides(module, stage) for stage in stages):
         own += reading.dividing * register_bytes(geometry.stored_fields[0]) // 4
-    rows = loads_of(kernel)
+    rows = work.loads
     vectors = 0
     if geometry.axes[-1].layout.cells > 1:
         vectors = cells * sum(register_bytes(field) // 4 for field in rows)
@@ -116,15 +122,15 @@ def registers_of(kernel: KernelOp, module: ModuleOp, geometry: Geometry, target:
 
 def part_cost(kernel: KernelOp, module: ModuleOp, target: Target) -> PartCost:
     """The prediction for one kernel with a layout."""
-    geometry = Geometry(kernel)
+    geometry, work = Geometry(kernel), PlacedWork(kernel)
     cells = prod(high - low for low, high in zip(geometry.lower, geometry.upper))
-    cycles = pipe_cycles(kernel, module, target)
+    cycles = pipe_cycles(geometry, work, module, target)
     warps = cells / LANES / target.multiprocessors
-    computing = warps * cycles.total / (target.part.clock_ghz * 1e9)
+    slowest = max(max(cycles.pipe, cycles.issue) / target.parameters.reading.pipes, cycles.shared)
     return PartCost(
-        registers_of(kernel, module, geometry, target),
-        moved_seconds(geometry, target),
-        computing / target.parameters.reading.pipes,
+        registers_of(geometry, work, module, target),
+        moved_seconds(geometry, work, target),
+        warps * slowest / (target.part.clock_ghz * 1e9),
         cycles,
     )
 

@@ -61,6 +61,26 @@ def spilled_cost(
     )
 
 
+def spilled_parts(cost: Cost, frame: int, threads: int, resident: int, target: Target) -> Cost:
+    """
+    The cost of a step whose kernels read memory: each of `threads` threads stores a part of `frame`
+    bytes of local memory, and loads it, and `resident` threads share the first-level cache of a
+    multiprocessor. Of the two copies of the code, for the rim and inside, a thread runs one.
+    """
+    if not frame:
+        return cost
+    parameters, clock = target.parameters, target.part.clock_ghz * 1e9
+    near = frame * resident <= cache_beside(cost.shared_bytes, 1, target)
+    cached = target.multiprocessors * LANES * WORD_BYTES
+    rate = cached if near else parameters.reading.l2_bytes_per_cycle
+    seconds = threads * frame / (rate * clock)
+    return replace(
+        cost,
+        compute_seconds=cost.compute_seconds + seconds,
+        memory_seconds=cost.memory_seconds + seconds,
+    )
+
+
 def fetch_cycles(cycles: StepCycles, warps: int, target: Target) -> float:
     """
     The issue slots lost for an instruction missing in the instruction cache. Other warps of the

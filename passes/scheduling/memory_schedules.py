@@ -25,38 +25,43 @@ from timetile.passes.cost.terms import Cost
 from timetile.passes.targets.hardware import VECTOR_BYTES
 from timetile.passes.targets.target import Target
 from timetile.passes.tiling.part_kernels import part_kernels
-from timetile.passes.tiling.step_parts import fused_parts, has_large_bodies, largest_parts
+from timetile.passes.tiling.step_parts import fused_parts, largest_parts, wide_parts
 
 PLATE_CELLS = ((1, 1), (2, 1), (1, 2), (2, 2), (1, 4))
 """Cells of a thread along the axes of a plate: wide rows share sectors, rows below share loads."""
 
-VOLUME_CELLS = ((1, 1, 1), (2, 1, 1), (1, 1, 2), (1, 1, 4))
-"""Cells of a thread along the axes of a volume."""
+VOLUME_CELLS = (
+    *((1, 1, 1), (2, 1, 1), (4, 1, 1), (2, 2, 1), (4, 2, 1)),
+    *((1, 1, 2), (2, 1, 2), (1, 1, 4)),
+)
+"""
+Cells of a thread along the axes of a volume: neighbours across rows share loads and results, and
+neighbours in a row share vectors.
+"""
 
 PLATE_WARPS = ((8, 1),)
 """Warps of a block along the axes of a plate."""
 
-VOLUME_WARPS = ((1, 8, 1), (1, 4, 2))
+VOLUME_WARPS = ((1, 8, 1), (1, 4, 2), (2, 4, 1))
 """Warps of a block along the axes of a volume: blocks of little surface."""
 
-BLOCKS = (4, 3, 2)
+BLOCKS = (4, 3, 2, 1)
 """Blocks of a multiprocessor: of equal predictions, the most warps come first."""
 
 
 def memory_schedules(loop: LoopOp) -> Iterator[Schedule]:
     """
     The considered schedules. None where fields go on outside the bounds, as all tiles would have
-    images, for a domain of one axis, for bodies that need all registers of a thread, and for steps
-    with points.
+    images, for a domain of one axis, and for steps with points.
     """
     rank = len(written_bounds(loop).lb)
-    if loop.has_points or loop_boundary(loop) is not None or has_large_bodies(loop):
+    if loop.has_points or loop_boundary(loop) is not None:
         return
     if rank not in (2, 3):
         return
     size = max(CELL_BYTES[cell_type(buffer)] for buffer in loop.buffers)
     shapes, warps = (PLATE_CELLS, PLATE_WARPS) if rank == 2 else (VOLUME_CELLS, VOLUME_WARPS)
-    for cuts in dict.fromkeys((fused_parts(loop), largest_parts(loop))):
+    for cuts in dict.fromkeys((fused_parts(loop), largest_parts(loop), wide_parts(loop))):
         for cells, beside, blocks in product(shapes, warps, BLOCKS):
             if cells[-1] * size <= VECTOR_BYTES:
                 yield Schedule(
@@ -72,6 +77,8 @@ class PartTrials:
     def __init__(self, loop: LoopOp, module: ModuleOp):
         self.loop, self.module = loop, module
         self.known: dict[tuple[int, ...], list[KernelOp]] = {}
+        self.costs: dict[Schedule, Cost] = {}
+        """The costs found so far, by schedules of one block."""
 
     def kernels(self, schedule: Schedule) -> list[KernelOp]:
         """The kernels of a step, with the layout of a schedule."""
@@ -83,5 +90,9 @@ class PartTrials:
         return found
 
     def cost(self, schedule: Schedule, target: Target) -> Cost:
-        """The prediction for a step."""
-        return memory_cost(self.kernels(schedule), self.module, target, written_cells(self.loop))
+        """The prediction for a step; equal for any number of blocks of a multiprocessor."""
+        alone = schedule.but(occupancy=1)
+        if alone not in self.costs:
+            kernels, cells = self.kernels(schedule), written_cells(self.loop)
+            self.costs[alone] = memory_cost(kernels, self.module, target, cells)
+        return self.costs[alone]

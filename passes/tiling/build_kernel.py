@@ -9,7 +9,7 @@ from xdsl.ir import Block, SSAValue
 from xdsl.rewriter import Rewriter
 
 from timetile.dialects.syntax import cell_type
-from timetile.dialects.temporal import LoopOp, ScratchOp, UpdateOp
+from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.temporal.boundary import Kind
 from timetile.dialects.tile import (
     ApplyOp,
@@ -21,7 +21,12 @@ from timetile.dialects.tile import (
 )
 from timetile.passes.analysis.edges import loop_boundary
 from timetile.passes.analysis.geometry.outside import is_read_outside
-from timetile.passes.analysis.launches.liveness import loop_rotation, overwrites, written_bounds
+from timetile.passes.analysis.launches.liveness import (
+    is_own_scratch,
+    loop_rotation,
+    overwrites,
+    written_bounds,
+)
 from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.analysis.queues.shared_coefficients import serves_levels
 from timetile.passes.raising.narrow_fields import read_field
@@ -85,14 +90,7 @@ class KernelBuilder:
 
     def is_forgotten(self, role: int) -> bool:
         """Whether the buffer of a role is the loop's own scratch, read only in the writing step."""
-        buffer = self.loop.buffers[role]
-        return (
-            isinstance(buffer.owner, ScratchOp)
-            and self.loop.rotation[role] == role
-            and not self.moves.live[role]
-            and self.loop.res[role].first_use is None
-            and all(use.operation is self.loop for use in buffer.uses)
-        )
+        return is_own_scratch(self.loop, role) and not self.moves.live[role]
 
     def load(
         self,

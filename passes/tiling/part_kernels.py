@@ -19,6 +19,7 @@ from timetile.dialects.tile import (
 )
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.edges import loop_boundary
+from timetile.passes.analysis.launches.liveness import is_own_scratch
 from timetile.passes.raising.narrow_fields import read_field
 from timetile.passes.tiling.kernel_arguments import KernelArguments
 from timetile.passes.tiling.step_parts import LoadedCell, MovedUpdate, StepPart, parts_of
@@ -105,13 +106,23 @@ class PartBuilder:
         own = None if CellBox.of(box) == CellBox.of(self.part.box) else box
         self.block.add_op(StoreOp(queue, self.arguments.of(RoleKind.TARGET, role, target), own))
 
+    def is_passing(self, role: int) -> bool:
+        """Whether a buffer is the loop's scratch, read by later updates of the part alone."""
+        buffer = self.loop.body.block.args[role]
+        outside = set(self.loop.updates) - set(self.part.updates)
+        return (
+            is_own_scratch(self.loop, role)
+            and all(load.source is not buffer for load in self.part.loads)
+            and all(buffer not in update.sources for update in outside)
+        )
+
     def build(self, name: str) -> KernelOp:
         """The whole kernel, without a layout."""
         for moved in self.part.stages:
             self.apply(moved)
         own = self.loop.body.block.args
         for role, before in enumerate(self.loop.rotation):
-            if own[before] in self.part.written:
+            if own[before] in self.part.written and not self.is_passing(role):
                 self.store(own[before], role)
         kernel = KernelOp(name, self.arguments.roles, 1, None, self.part.box, self.block)
         kernel.beyond = loop_boundary(self.loop)

@@ -62,6 +62,12 @@ Most cells loaded for a cell of a part of several updates. Each has its own addr
 a load in flight.
 """
 
+WIDE_TAPS = 320
+"""
+Most cells loaded for a cell of a part with wide stencils: two fields of 73 points and their layers,
+or fluxes of order 8 computed again at each of their places.
+"""
+
 
 LEAST_BOX = 0.5
 """The least share of a part's cells written by each update of the part."""
@@ -177,9 +183,18 @@ def is_fused_part(part: StepPart) -> bool:
     A part with few loads, in boxes of nearly the same cells: threads compute all cells of the box
     around the boxes.
     """
+    return has_like_boxes(part) and len(part.loads) <= PART_TAPS and part.is_kernel
+
+
+def is_wide_part(part: StepPart) -> bool:
+    """A part in boxes of nearly the same cells, with as many loads as wide stencils have."""
+    return has_like_boxes(part) and len(part.loads) <= WIDE_TAPS and part.is_kernel
+
+
+def has_like_boxes(part: StepPart) -> bool:
+    """Each update of a part writes a large share of the cells of the box around all updates."""
     cells = cells_of(CellBox.of(part.box))
-    alike = all(cells_of(CellBox.of(update.box)) >= LEAST_BOX * cells for update in part.updates)
-    return alike and len(part.loads) <= PART_TAPS and part.is_kernel
+    return all(cells_of(CellBox.of(update.box)) >= LEAST_BOX * cells for update in part.updates)
 
 
 def cells_of(box: CellBox) -> int:
@@ -195,6 +210,11 @@ def largest_parts(loop: LoopOp) -> tuple[int, ...]:
 def fused_parts(loop: LoopOp) -> tuple[int, ...]:
     """The cuts of a step into as few parts as possible, with results computed again."""
     return cuts_of(loop, is_fused_part)
+
+
+def wide_parts(loop: LoopOp) -> tuple[int, ...]:
+    """The cuts of a step into as few parts as possible, with the loads of wide stencils."""
+    return cuts_of(loop, is_wide_part)
 
 
 def cuts_of(loop: LoopOp, fits: Callable[[StepPart], bool]) -> tuple[int, ...]:

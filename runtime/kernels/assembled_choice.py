@@ -21,12 +21,14 @@ from timetile.dialects.tile import ApplyOp, KernelOp
 from timetile.dialects.tile.schedule import ScheduleAttr
 from timetile.passes.analysis.cells.instructions import divides
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.cost.launch import predict
 from timetile.passes.diagnostics import collected_remarks
 from timetile.passes.scheduling.assembled import (
     AssembledCandidate,
     AssembledKernel,
     best_assembled,
 )
+from timetile.passes.scheduling.assembled_parts import AssembledPart, best_parts
 from timetile.passes.scheduling.candidates import Candidate, Trials, warps_of
 from timetile.passes.scheduling.choose_schedule import ModelChoice
 from timetile.passes.scheduling.schedule_space import schedules
@@ -118,13 +120,8 @@ class LoopAssembler:
 
     def assembled(self, candidate: Candidate) -> AssembledKernel:
         """What the assembler makes of a candidate's deepest kernel."""
-        module = self.module.clone()
-        (loop,) = loops_of(module)
-        loop.schedule = ScheduleAttr(candidate.schedule)
-        loop.depths = encode_integers((candidate.depth,))
         with collected_remarks():
-            _, placing = self.options.halves_of_tile_passes()
-            run_passes(placing, module, verify=False)
+            module = self.placed(candidate)
             name = loops_of(module)[0].kernel_names[0]
             kernel = self.kernels[candidate] = made_kernel(module, name, self.options)
         placed = next(
@@ -136,6 +133,26 @@ class LoopAssembler:
         divided = any(divides(module, stage) for stage in applies)
         counted = 0.0 if divided else instructions
         return AssembledKernel(kernel.registers, words, counted, period)
+
+    def placed(self, candidate: Candidate) -> ModuleOp:
+        """The module with the placed kernels of a candidate."""
+        module = self.module.clone()
+        (loop,) = loops_of(module)
+        loop.schedule = ScheduleAttr(candidate.schedule)
+        loop.depths = encode_integers((candidate.depth,))
+        _, placing = self.options.halves_of_tile_passes()
+        run_passes(placing, module, verify=False)
+        return module
+
+    def slowest_part(self, candidate: Candidate) -> AssembledPart:
+        """What the assembler makes of the slowest kernel of a step that reads memory."""
+        with collected_remarks():
+            module = self.placed(candidate)
+            kernels = [op for op in module.ops if isinstance(op, KernelOp)]
+            slowest = max(kernels, key=lambda op: predict(op, module, self.options.target).seconds)
+            name = slowest.sym_name.data
+            kernel = self.kernels[candidate] = made_kernel(module, name, self.options)
+        return AssembledPart(kernel.registers, kernel.spill_bytes)
 
 
 class AssembledChoice:
@@ -186,11 +203,13 @@ class AssembledChoice:
     ) -> list[AssembledSchedule]:
         """
         The assembled schedules of a loop, the best first; none if no spill is to be expected, or
-        the choice is no candidate: a schedule that reads memory, or one taken though it spills.
+        the choice is no candidate, but taken though it spills.
         """
         target = self.options.target
-        if choice is None or not choice.fits or choice.chosen.schedule.reads_memory:
+        if choice is None or not choice.fits:
             return []
+        if choice.chosen.schedule.reads_memory:
+            return self.assembled_parts(module, number, choice)
         first = choice.chosen
         room = target.isa.registers_for(warps_of(first.schedule) * LANES)
         if first.cost.registers < FEW_REGISTERS * room:
@@ -211,6 +230,18 @@ class AssembledChoice:
             seen = best_assembled([best, *deeper], assembler, target, trials.lowers)
         if alone:
             # With other loops in the function, kernels may have other names.
+            kernel = assembler.kernels[seen[0].candidate]
+            self.kernels[kernel.name] = kernel
+        return [summary_of(each) for each in seen]
+
+    def assembled_parts(
+        self, module: ModuleOp, number: int, choice: ModelChoice
+    ) -> list[AssembledSchedule]:
+        """The assembled schedules of a loop that reads memory, the best first."""
+        assembler = LoopAssembler(module, number, self.options)
+        others = [each for each in choice.others if each.schedule.reads_memory]
+        seen = best_parts([choice.chosen, *others], assembler.slowest_part, self.options.target)
+        if len(loops_of(module)) == 1:
             kernel = assembler.kernels[seen[0].candidate]
             self.kernels[kernel.name] = kernel
         return [summary_of(each) for each in seen]

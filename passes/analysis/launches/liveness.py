@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.syntax import field_bounds
-from timetile.dialects.temporal import LoopOp, UpdateOp
+from timetile.dialects.temporal import LoopOp, ScratchOp, UpdateOp
 from timetile.passes.analysis.launches.rotation import Rotation
 
 
@@ -22,6 +22,17 @@ def written_bounds(loop: LoopOp) -> StencilBoundsAttr:
     for update in updates[1:]:
         bounds = bounds | update.box
     return bounds
+
+
+def is_own_scratch(loop: LoopOp, role: int) -> bool:
+    """Whether the buffer of a role is scratch of the loop, with no reader outside."""
+    buffer = loop.buffers[role]
+    return (
+        isinstance(buffer.owner, ScratchOp)
+        and loop.rotation[role] == role
+        and loop.res[role].first_use is None
+        and all(use.operation is loop for use in buffer.uses)
+    )
 
 
 def overwrites(update: UpdateOp, bounds: StencilBoundsAttr) -> bool:

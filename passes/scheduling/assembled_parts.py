@@ -1,0 +1,77 @@
+"""The choice among schedules that read memory, when the assembler has seen some.
+
+Threads with several cells share loads and results, and hold many values at once: the model's count
+of registers is far off for wide stencils. The model's best schedule is assembled; while its
+slowest kernel spills, others follow, with fewer blocks or fewer cells, until none is expected to be
+faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from timetile.dialects.tile.schedule import Schedule
+from timetile.passes.cost.spills import WORD_BYTES, spilled_parts
+from timetile.passes.scheduling.assembled import AssembledCandidate, AssembledKernel
+from timetile.passes.scheduling.candidates import Candidate
+from timetile.passes.targets.target import Target
+
+MOST_PARTS = 6
+"""Most schedules assembled for a choice."""
+
+
+@dataclass(frozen=True)
+class AssembledPart:
+    """Registers of a thread of the slowest kernel of a step, and bytes of its local memory."""
+
+    registers: int
+    frame: int
+
+
+def threads_of(schedule: Schedule) -> int:
+    """Threads of a multiprocessor."""
+    return schedule.layout().threads * schedule.occupancy
+
+
+def with_part(candidate: Candidate, part: AssembledPart, target: Target) -> AssembledCandidate:
+    """A candidate with its slowest kernel assembled."""
+    schedule, cost = candidate.schedule, candidate.cost
+    threads = cost.updates // prod(schedule.cells)
+    spilled = spilled_parts(cost, part.frame, threads, threads_of(schedule), target)
+    kernel = AssembledKernel(part.registers, part.frame / WORD_BYTES)
+    return AssembledCandidate(candidate, kernel, spilled)
+
+
+def spills_alike(candidate: Candidate, seen: Sequence[AssembledCandidate], target: Target) -> bool:
+    """
+    A thread with as many cells or fewer needed more registers: the registers it had, and one for
+    each two words of its local memory.
+    """
+    cells = prod(candidate.schedule.cells)
+    room = target.isa.registers_for(threads_of(candidate.schedule))
+    return any(
+        each.kernel.spilled_words
+        and prod(each.candidate.schedule.cells) <= cells
+        and room < each.kernel.registers + each.kernel.spilled_words / 2
+        for each in seen
+    )
+
+
+def best_parts(
+    candidates: Sequence[Candidate],
+    assemble: Callable[[Candidate], AssembledPart],
+    target: Target,
+) -> list[AssembledCandidate]:
+    """
+    The assembled candidates, the best first; `candidates` are the model's best first, at least one.
+    """
+    seen: list[AssembledCandidate] = []
+    for candidate in candidates:
+        best = max((each.worth for each in seen), default=0.0)
+        if len(seen) == MOST_PARTS or candidate.worth <= best:
+            break
+        if not spills_alike(candidate, seen, target):
+            seen.append(with_part(candidate, assemble(candidate), target))
+    return sorted(seen, key=lambda each: -each.worth)
