@@ -7,8 +7,8 @@ Measure real programs beside their naive kernels and a copy, in one call.
 Every program of `real_steps.py` and `coupled_steps.py` runs through the public interface at the
 schedule that timetile chooses, in FP32 and FP64, from random cells and from a quiet start, on
 arrays in GPU memory. The chosen schedule runs on a small domain of odd extents first, where it must
-leave the bits of the unfused program. `copy_bound_one_step` is the speed of a step that moves each field once; of a step
-in several kernels, each kernel's fields once.
+leave the bits of the unfused program. `copy_bound_one_step` is the speed of a step that moves each
+field once; of a step in several kernels, each kernel's fields once.
 """
 
 from __future__ import annotations
