@@ -1,7 +1,7 @@
 """Steps of real programs in Python, with the formulas of `naive/naive.cu`.
 
 `PROGRAMS` names each with its domain's axes. Fields begin with cells drawn from [0.2, 0.3), from
-[1, 1.1) for `h` and from [0.05, 0.1) for coefficients; a quiet start has zeros, a pulse in the
+[1, 1.1) for `h` and for `f0`, `f1`, ..., and from [0.05, 0.1) for coefficients; a quiet start has zeros, a pulse in the
 middle, and the same coefficients.
 """
 
@@ -211,13 +211,17 @@ COEFFICIENTS = ("k", "m", "d", "b", "s", "e", "kx", "ky", "kz", "bx", "by", "bz"
 def first_cells(
     field: str, shape: tuple[int, ...], dtype: str, *, quiet: bool = False, library: Any = np
 ) -> Any:
-    """A field to begin with, of NumPy or CuPy; the numbers are drawn by the field's name."""
+    """
+    A field to begin with, of NumPy or CuPy; the numbers are drawn by the field's name. Depths (`h`)
+    and densities (`f0`, `f1`, ...) are divisors.
+    """
     drawn = library.random.default_rng(sum(map(ord, field))).random(shape, dtype=np.float32)
     if field in COEFFICIENTS:
         return (0.05 + 0.05 * drawn).astype(dtype)
-    least = 1.0 if field == "h" else 0.2
+    is_density = field == "h" or field.strip("0123456789") == "f" != field
+    least = 1.0 if is_density else 0.2
     if not quiet:
         return (least + 0.1 * drawn).astype(dtype)
-    cells = library.full(shape, 1.0 if field == "h" else 0.0, dtype)
+    cells = library.full(shape, 1.0 if is_density else 0.0, dtype)
     cells[tuple(slice(n // 2, n // 2 + 2) for n in shape)] += 0.5
     return cells
