@@ -4,7 +4,7 @@ Measure real programs beside their naive kernels and a copy, in one call.
     nvcc -O3 -std=c++17 -arch=sm_90 -o naive benchmarks/naive/naive.cu
     python benchmarks/real_programs.py --naive ./naive --out benchmarks/results/real-programs.json
 
-Every program of `real_steps.py` and `coupled_steps.py` runs through the public interface at the
+Every program of `real_steps.py` and `coupled_programs.py` runs through the public interface at the
 schedule that timetile chooses, in FP32 and FP64, from random cells and from a quiet start, on
 arrays in GPU memory. The chosen schedule runs on a small domain of odd extents first, where it must
 leave the bits of the unfused program. `copy_bound_one_step` is the speed of a step that moves each
@@ -25,7 +25,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from coupled_steps import SYSTEMS
+from coupled_programs import SYSTEMS
 from measure import commit, predicted
 from real_steps import PROGRAMS, first_cells
 from reports import write_report
@@ -237,6 +237,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("programs", nargs="*", help="names of programs; all unless given")
     parser.add_argument("--naive", type=Path, help="the program built from naive/naive.cu")
+    parser.add_argument("--elements", nargs="+", choices=tuple(DTYPES), default=tuple(DTYPES))
     parser.add_argument("--starts", nargs="+", default=("random", "quiet"))
     parser.add_argument("--out", type=Path)
     parser.add_argument("--commit", default=None)
@@ -251,7 +252,7 @@ def main() -> None:
     rows = [
         ProgramRow(name, element, domain_of(name, element), "random")
         for name in options.programs or (*PROGRAMS, *SYSTEMS)
-        for element in DTYPES
+        for element in options.elements
     ]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         rows = list(pool.map(prepared, rows, [options.folder] * len(rows)))

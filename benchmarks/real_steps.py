@@ -1,8 +1,8 @@
 """Steps of real programs in Python, with the formulas of `naive/naive.cu`.
 
 `PROGRAMS` names each with its domain's axes. Fields begin with cells drawn from [0.2, 0.3), from
-[1, 1.1) for `h` and for `f0`, `f1`, ..., and from [0.05, 0.1) for coefficients; a quiet start has zeros, a pulse in the
-middle, and the same coefficients.
+[1, 1.1) for `h`, `f0`, `f1` and so on, and from [0.05, 0.1) for coefficients; a quiet start has
+zeros, a pulse in the middle, and the same coefficients.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from timetile.passes.cells.simplify_cells import FpDivision, SimplifyCellsPass
 from timetile.passes.cells.sort_terms import FpReassoc, SortTermsPass
 from timetile.passes.loops.common_halos import CommonHalosPass
 from timetile.passes.loops.expand_boundaries import ExpandBoundariesPass
+from timetile.passes.loops.group_updates import GroupUpdatesPass
 from timetile.passes.loops.hoist_invariants import HoistInvariantsPass
 from timetile.passes.loops.hoist_scalars import HoistScalarsPass
 from timetile.passes.loops.share_places import SharePlacesPass
@@ -59,8 +60,7 @@ def temporal_passes(
         WidenBooleansPass(),
         # Loops are unrolled before branches are selected: a branch may hold a loop.
         UnrollLoopsPass(),
-        # Several spellings of frontends become a single form: values, one cell an apply, no
-        # branches.
+        # Several spellings become a single form: values, one cell an apply, no branches.
         LoadFieldsPass(),
         IndexFieldsPass(),
         # Guards are split before branches are gone: branches tell which accesses a cell skips.
@@ -75,8 +75,7 @@ def temporal_passes(
         # Accesses at computed places that remain become gathers.
         GatherCellsPass(),
         RaiseTimeLoopPass(),
-        # Boundaries are expanded before updates are counted: later passes see only boxes whose
-        # outside is kept.
+        # Later passes see only boxes whose outside is kept.
         ExpandBoundariesPass(),
         # Powers become products, and contraction may fuse the products.
         ExpandPowersPass(),
@@ -98,5 +97,7 @@ def temporal_passes(
         HoistScalarsPass(),
         # Splitting comes after contraction: cells at the edge have the arithmetic of other cells.
         SplitEdgesPass(),
+        # Grouping looks at final boxes and readers.
+        GroupUpdatesPass(),
         *((CommonHalosPass(),) if common_halos else ()),
     )

@@ -14,9 +14,11 @@ from itertools import product
 from math import prod
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
 
 from timetile.dialects.cell_types import CELL_BYTES
-from timetile.dialects.tile import KernelOp, StoreOp, queue_type
+from timetile.dialects.series import number_type
+from timetile.dialects.tile import ApplyOp, KernelOp, StoreOp, queue_type
 from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.cells.instructions import divides, operations
 from timetile.passes.analysis.cells.pressure import live_words
@@ -77,6 +79,15 @@ def moved_seconds(geometry: Geometry, work: PlacedWork, target: Target) -> float
     return (memory**power + second**power) ** (1 / power) / speed
 
 
+def loads_of_thread(geometry: Geometry, work: PlacedWork) -> dict[SSAValue, int]:
+    """Loads of a thread from each field of all axes: the vectors around all of its cells."""
+    positions, width = geometry.thread_positions, geometry.axes[-1].layout.cells
+    return {
+        field: len(vectors_of(places_of_thread(places, positions), width))
+        for field, places in work.loads.items()
+    }
+
+
 def pipe_cycles(
     geometry: Geometry, work: PlacedWork, module: ModuleOp, target: Target
 ) -> StepCycles:
@@ -94,11 +105,15 @@ def pipe_cycles(
         size = CELL_BYTES[queue_type(stage.res[0]).element]
         pipe += computed * on_pipe * LANES / target.isa.fma_per_cycle[size]
         issued += computed * (on_pipe + beside)
-    for field, places in work.loads.items():
-        vectors = share * len(vectors_of(places_of_thread(places, positions), width))
-        issued += vectors
-        words += vectors * width * field_bytes(field) / CACHE_WORD
+    for field, vectors in loads_of_thread(geometry, work).items():
+        issued += share * vectors
+        words += share * vectors * width * field_bytes(field) / CACHE_WORD
     return StepCycles(pipe, issued / SCHEDULERS, words, 0.0)
+
+
+def scalar_words(stage: ApplyOp) -> int:
+    """Registers of the scalars of a stage."""
+    return sum(CELL_BYTES.get(number_type(scalar), 4) // 4 for scalar in stage.scalars)
 
 
 def registers_of(geometry: Geometry, work: PlacedWork, module: ModuleOp, target: Target) -> int:
@@ -109,7 +124,7 @@ def registers_of(geometry: Geometry, work: PlacedWork, module: ModuleOp, target:
     reading, cells = target.parameters.reading, len(geometry.thread_positions)
     results = sum(register_bytes(field) // 4 for field in geometry.stored_fields)
     stages = [stage for stage, _ in work.results.values()]
-    own = max(live_words(cell_function(module, stage)) for stage in stages)
+    own = max(live_words(cell_function(module, stage)) + scalar_words(stage) for stage in stages)
     if any(divides(module, stage) for stage in stages):
         own += reading.dividing * register_bytes(geometry.stored_fields[0]) // 4
     rows = work.loads
@@ -126,11 +141,16 @@ def part_cost(kernel: KernelOp, module: ModuleOp, target: Target) -> PartCost:
     cells = prod(high - low for low, high in zip(geometry.lower, geometry.upper))
     cycles = pipe_cycles(geometry, work, module, target)
     warps = cells / LANES / target.multiprocessors
-    slowest = max(max(cycles.pipe, cycles.issue) / target.parameters.reading.pipes, cycles.shared)
+    reading = target.parameters.reading
+    slowest = max(max(cycles.pipe, cycles.issue) / reading.pipes, cycles.shared)
+    loads = sum(loads_of_thread(geometry, work).values())
+    slower = max(1.0, loads / reading.loads) ** reading.loads_power
+    if kernel.blocks_per_multiprocessor == 1:
+        slower /= reading.one_block
     return PartCost(
         registers_of(geometry, work, module, target),
-        moved_seconds(geometry, work, target),
-        warps * slowest / (target.part.clock_ghz * 1e9),
+        slower * moved_seconds(geometry, work, target),
+        slower * warps * slowest / (target.part.clock_ghz * 1e9),
         cycles,
     )
 

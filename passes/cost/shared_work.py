@@ -1,8 +1,8 @@
-"""What a thread loads and computes once for several of its cells, in kernels that read memory.
+"""Loads and results shared by the cells of a thread, in kernels that read memory.
 
-Stages of one cell function whose loads differ in place alone are one *work* at several places:
-results computed again at a distance, or a field's cells. The cells of a thread lie side by side,
-and a place of one is often the place of another. `share_cells` computes such a value once.
+Stages of one cell function with loads that differ in place alone are one *work* at several places:
+a result computed again at a distance, or the cells of a field. Cells of a thread lie side by side,
+and have places in common. `share_cells` loads and computes such a value once.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import SSAValue
 
 from timetile.dialects.tile import ApplyOp, KernelOp, LoadOp
-
-Place = tuple[int, ...]
+from timetile.passes.analysis.cells.places import Place
 
 
 def moved(place: Place, origin: Place) -> Place:

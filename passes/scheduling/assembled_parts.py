@@ -22,6 +22,10 @@ MOST_PARTS = 6
 """Most schedules assembled for a choice."""
 
 
+SPILLING = 0.97
+"""The share of its worth of a schedule that spills: of equals, another is chosen."""
+
+
 @dataclass(frozen=True)
 class AssembledPart:
     """Registers of a thread of the slowest kernel of a step, and bytes of its local memory."""
@@ -42,6 +46,11 @@ def with_part(candidate: Candidate, part: AssembledPart, target: Target) -> Asse
     spilled = spilled_parts(cost, part.frame, threads, threads_of(schedule), target)
     kernel = AssembledKernel(part.registers, part.frame / WORD_BYTES)
     return AssembledCandidate(candidate, kernel, spilled)
+
+
+def worth_of_seen(seen: AssembledCandidate) -> float:
+    """The measure of an assembled schedule for comparisons."""
+    return seen.worth * (SPILLING if seen.kernel.spilled_words else 1.0)
 
 
 def spills_alike(candidate: Candidate, seen: Sequence[AssembledCandidate], target: Target) -> bool:
@@ -69,9 +78,9 @@ def best_parts(
     """
     seen: list[AssembledCandidate] = []
     for candidate in candidates:
-        best = max((each.worth for each in seen), default=0.0)
+        best = max(map(worth_of_seen, seen), default=0.0)
         if len(seen) == MOST_PARTS or candidate.worth <= best:
             break
         if not spills_alike(candidate, seen, target):
             seen.append(with_part(candidate, assemble(candidate), target))
-    return sorted(seen, key=lambda each: -each.worth)
+    return sorted(seen, key=worth_of_seen, reverse=True)

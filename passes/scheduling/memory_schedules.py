@@ -30,10 +30,7 @@ from timetile.passes.tiling.step_parts import fused_parts, largest_parts, wide_p
 PLATE_CELLS = ((1, 1), (2, 1), (1, 2), (2, 2), (1, 4))
 """Cells of a thread along the axes of a plate: wide rows share sectors, rows below share loads."""
 
-VOLUME_CELLS = (
-    *((1, 1, 1), (2, 1, 1), (4, 1, 1), (2, 2, 1), (4, 2, 1)),
-    *((1, 1, 2), (2, 1, 2), (1, 1, 4)),
-)
+VOLUME_CELLS = ((1, 1, 1), (2, 1, 1), (4, 1, 1), (1, 1, 2), (2, 1, 2), (1, 1, 4))
 """
 Cells of a thread along the axes of a volume: neighbours across rows share loads and results, and
 neighbours in a row share vectors.
@@ -78,7 +75,7 @@ class PartTrials:
         self.loop, self.module = loop, module
         self.known: dict[tuple[int, ...], list[KernelOp]] = {}
         self.costs: dict[Schedule, Cost] = {}
-        """The costs found so far, by schedules of one block."""
+        """The costs found so far, by schedules of one block or two."""
 
     def kernels(self, schedule: Schedule) -> list[KernelOp]:
         """The kernels of a step, with the layout of a schedule."""
@@ -90,9 +87,9 @@ class PartTrials:
         return found
 
     def cost(self, schedule: Schedule, target: Target) -> Cost:
-        """The prediction for a step; equal for any number of blocks of a multiprocessor."""
-        alone = schedule.but(occupancy=1)
-        if alone not in self.costs:
-            kernels, cells = self.kernels(schedule), written_cells(self.loop)
-            self.costs[alone] = memory_cost(kernels, self.module, target, cells)
-        return self.costs[alone]
+        """The prediction for a step, equal for two blocks of a multiprocessor and for more."""
+        alike = schedule.but(occupancy=min(schedule.occupancy, 2))
+        if alike not in self.costs:
+            kernels, cells = self.kernels(alike), written_cells(self.loop)
+            self.costs[alike] = memory_cost(kernels, self.module, target, cells)
+        return self.costs[alike]

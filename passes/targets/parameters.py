@@ -248,6 +248,12 @@ class Reading:
     """Registers for each word of a field's own cells where rows are read in vectors."""
     dividing: int
     """Registers for each word of a cell with quotients or roots."""
+    loads: float
+    """Loads of a thread that pass at full speed. With more, threads wait for cells."""
+    loads_power: float
+    """The power of the share of loads beyond, by which a kernel is slower."""
+    one_block: float
+    """Factor on the speed of blocks alone on a multiprocessor: none begins while another ends."""
 
 
 @dataclass(frozen=True)
