@@ -1,8 +1,8 @@
-"""The choice among schedules that read memory, when the assembler has seen some.
+"""The choice among schedules that read memory, with the assembler.
 
 Threads with several cells share loads and results, and hold many values at once: the model's count
-of registers is far off for wide stencils. The model's best schedule is assembled; while its
-slowest kernel spills, others follow, with fewer blocks or fewer cells, until none is expected to be
+of registers is far off for wide stencils. The model's best schedule is assembled. While the slowest
+kernel spills, schedules with fewer blocks or fewer cells follow, until no other is expected to be
 faster.
 """
 
@@ -23,7 +23,7 @@ MOST_PARTS = 6
 
 
 SPILLING = 0.97
-"""The share of its worth of a schedule that spills: of equals, another is chosen."""
+"""The factor on the worth of a schedule that spills: of equals, another is chosen."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ def worth_of_seen(seen: AssembledCandidate) -> float:
 
 def spills_alike(candidate: Candidate, seen: Sequence[AssembledCandidate], target: Target) -> bool:
     """
-    A thread with as many cells or fewer needed more registers: the registers it had, and one for
-    each two words of its local memory.
+    A thread with as many cells or fewer needed more registers: all given ones, and one for each two
+    words of local memory.
     """
     cells = prod(candidate.schedule.cells)
     room = target.isa.registers_for(threads_of(candidate.schedule))

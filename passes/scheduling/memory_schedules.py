@@ -25,7 +25,12 @@ from timetile.passes.cost.terms import Cost
 from timetile.passes.targets.hardware import VECTOR_BYTES
 from timetile.passes.targets.target import Target
 from timetile.passes.tiling.part_kernels import part_kernels
-from timetile.passes.tiling.step_parts import fused_parts, largest_parts, wide_parts
+from timetile.passes.tiling.step_parts import (
+    fused_parts,
+    has_large_bodies,
+    largest_parts,
+    wide_parts,
+)
 
 PLATE_CELLS = ((1, 1), (2, 1), (1, 2), (2, 2), (1, 4))
 """Cells of a thread along the axes of a plate: wide rows share sectors, rows below share loads."""
@@ -49,7 +54,8 @@ BLOCKS = (4, 3, 2, 1)
 def memory_schedules(loop: LoopOp) -> Iterator[Schedule]:
     """
     The considered schedules. None where fields go on outside the bounds, as all tiles would have
-    images, for a domain of one axis, and for steps with points.
+    images, for a domain of one axis, and for steps with points. Bodies that need most registers of
+    a thread get a thread for each cell.
     """
     rank = len(written_bounds(loop).lb)
     if loop.has_points or loop_boundary(loop) is not None:
@@ -58,6 +64,8 @@ def memory_schedules(loop: LoopOp) -> Iterator[Schedule]:
         return
     size = max(CELL_BYTES[cell_type(buffer)] for buffer in loop.buffers)
     shapes, warps = (PLATE_CELLS, PLATE_WARPS) if rank == 2 else (VOLUME_CELLS, VOLUME_WARPS)
+    if has_large_bodies(loop):
+        shapes = shapes[:1]
     for cuts in dict.fromkeys((fused_parts(loop), largest_parts(loop), wide_parts(loop))):
         for cells, beside, blocks in product(shapes, warps, BLOCKS):
             if cells[-1] * size <= VECTOR_BYTES:

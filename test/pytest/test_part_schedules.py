@@ -1,0 +1,154 @@
+"""Steps that read memory: work shared by a thread's cells, and the choice with the assembler."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import IntAttr
+
+import timetile
+from timetile import Field
+from timetile.dialects.tile.kinds import TileLevel
+from timetile.dialects.tile.schedule import Schedule
+from timetile.frontend.values import Value
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.cost.memory_reads import loads_of_thread, part_cost
+from timetile.passes.cost.shared_work import PlacedWork
+from timetile.passes.cost.spills import spilled_parts
+from timetile.passes.scheduling.assembled_parts import AssembledPart, best_parts
+from timetile.passes.scheduling.candidates import Candidate
+from timetile.passes.scheduling.memory_schedules import PartTrials
+from timetile.passes.targets.target import target_named
+from timetile.passes.tiling.step_parts import cuts_of, is_wide_part, wide_parts
+from timetile.runtime.kernels.loops import loops_of
+
+SHAPE = (24, 40, 64)
+H100 = target_named("h100-sxm")
+
+
+def slope(u: Field, at: tuple[int, int, int]) -> Value:
+    """A difference of four cells along the first axis, around a cell."""
+    i, j, k = at
+    return 0.7 * (u[i + 1, j, k] - u[i - 1, j, k]) - 0.1 * (u[i + 2, j, k] - u[i - 2, j, k])
+
+
+@timetile.stencil
+def carried(u: Field, v: Field):
+    """The second update reads results of the first at two places."""
+    v.next = v[0, 0, 0] + slope(u, (0, 0, 0)) * u[0, 0, 0]
+    u.next[3:-3, :, :] = u[0, 0, 0] - 0.1 * (v.next[1, 0, 0] - v.next[-1, 0, 0])
+
+
+def memory(cells: tuple[int, ...], blocks: int = 2) -> Schedule:
+    """A schedule that reads memory."""
+    return Schedule(
+        tile=TileLevel.BLOCK, cells=cells, lanes=(1, 1, 32), warps=(1, 8, 1), pack=1, ahead=0,
+        occupancy=blocks, resident=True, reads_memory=True,
+    )  # fmt: skip
+
+
+def trials() -> PartTrials:
+    """The trials of the step in parts."""
+    module = carried.module(SHAPE, "float32")
+    program = timetile.compile(module, executor="numpy", cache=False)
+    source = program.kernels.source
+    return PartTrials(loops_of(source)[0], source)
+
+
+def test_results_at_the_places_of_a_threads_cells_are_computed_once():
+    """Of four cells side by side, results at -1, 0 and 1 lie at six places, not at twelve."""
+    parts = trials()
+    found: list[float] = []
+    for cells in ((1, 1, 1), (4, 1, 1)):
+        (kernel,) = parts.kernels(memory(cells))
+        geometry, work = Geometry(kernel), PlacedWork(kernel)
+        places = [len(places) for _, places in work.results.values()]
+        assert places == [3, 1]
+        found.append(sum(loads_of_thread(geometry, work).values()))
+    # u at -3 to 3, and v at -1 to 1.
+    assert found == [7 + 3, 10 + 6]
+
+
+def test_a_thread_of_a_few_cells_computes_less_for_a_cell_than_a_thread_of_one():
+    parts = trials()
+    cycles: list[float] = []
+    for cells in ((1, 1, 1), (4, 1, 1)):
+        (kernel,) = parts.kernels(memory(cells))
+        cycles.append(part_cost(kernel, parts.module, H100).cycles.issue)
+    assert cycles[1] < 0.8 * cycles[0]
+
+
+def test_a_block_alone_on_a_multiprocessor_is_slower():
+    parts = trials()
+    (kernel,) = parts.kernels(memory((1, 1, 1)))
+    beside = part_cost(kernel, parts.module, H100).memory_seconds
+    kernel.occupancy = IntAttr(1)
+    alone = part_cost(kernel, parts.module, H100).memory_seconds
+    assert alone == pytest.approx(beside / H100.parameters.reading.one_block)
+
+
+def candidates(*schedules: Schedule) -> list[Candidate]:
+    """Candidates of equal predictions, the given order first."""
+    parts = trials()
+    cost = parts.cost(memory((1, 1, 1)), H100)
+    speed = cost.gcells_per_second
+    return [Candidate(each, 1, cost, speed - 1e-6 * k) for k, each in enumerate(schedules)]
+
+
+def test_a_schedule_that_spills_gives_way_to_fewer_blocks_or_cells():
+    asked: list[tuple[tuple[int, ...], int]] = []
+
+    def assemble(candidate: Candidate) -> AssembledPart:
+        schedule = candidate.schedule
+        asked.append((schedule.cells, schedule.occupancy))
+        room = H100.isa.registers_for(schedule.layout().threads * schedule.occupancy)
+        needed = 60 + 40 * prod(schedule.cells)
+        return AssembledPart(min(needed, room), 4 * max(0, needed - room))
+
+    given = candidates(
+        *(memory((4, 1, 1), blocks) for blocks in (4, 3, 2, 1)), memory((2, 1, 1), 2)
+    )
+    best, *_ = best_parts(given, assemble, H100)
+    assert (best.candidate.schedule.cells, best.candidate.schedule.occupancy) == ((4, 1, 1), 1)
+    # After four blocks, three and two are known to be too many.
+    assert asked == [((4, 1, 1), 4), ((4, 1, 1), 1)]
+
+
+def test_spilled_words_beyond_the_first_level_cache_cost_more():
+    cost = trials().cost(memory((1, 1, 1)), H100)
+    none = spilled_parts(cost, 0, 1 << 20, 512, H100)
+    few = spilled_parts(cost, 64, 1 << 20, 512, H100)
+    many = spilled_parts(cost, 64, 1 << 20, 1 << 14, H100)
+    assert none.seconds < few.seconds < many.seconds
+
+
+def test_results_that_only_later_updates_of_a_part_read_are_not_stored():
+    """A value computed at eight places is a scratch field: a part with its reader stores none."""
+
+    @timetile.stencil
+    def spread(u: Field, m: Field):
+        def flux(at: int) -> Value:
+            total = u[at, 0, 0] * m[at, 0, 0]
+            for k in range(1, 5):
+                total = total + 0.1 * k * (u[at + k, 0, 0] - u[at - k, 0, 0]) * m[at, 0, 0]
+            return total
+
+        u.next = u[0, 0, 0] + 0.01 * sum(
+            (flux(k) - flux(-k) for k in range(2, 5)), flux(1) - flux(-1)
+        )
+
+    shape = (37, 9, 70)
+    arrays = {
+        name: np.random.default_rng(k).random(shape, dtype=np.float32)
+        for k, name in enumerate(("u", "m"))
+    }
+    program = timetile.compile(spread.module(shape, "float32"), executor="numpy", cache=False)
+    (loop,) = loops_of(program.kernels.source)
+    assert len(loop.updates) == 2 and wide_parts(loop) == cuts_of(loop, is_wide_part) == ()
+    (kernel,) = PartTrials(loop, program.kernels.source).kernels(memory((1, 1, 1)))
+    assert len(Geometry(kernel).stored_fields) == 1
+    exact = spread.on(executor="numpy").advance(arrays, steps=2)["u"]
+    ptx = spread.on(executor="ptx", arch="sm_90", cache=False).advance(arrays, steps=2)["u"]
+    assert np.array_equal(exact, ptx)
