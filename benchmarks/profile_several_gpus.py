@@ -1,10 +1,12 @@
 """
-Where the time of a run on several GPUs goes: kernels, pulls and waits of each GPU, by events.
+Where the time of a run on several GPUs goes: launches, pulls and waits of each GPU, by events.
 
     python benchmarks/profile_several_gpus.py --gpus 2 j3d7pt:f32:fill
 
-Events around launches, pulls and waits make a run a little slower. Time of the run beyond the sum
-of a GPU's table is idle: the host puts work on the streams too late.
+Each case is run in several ways, on fields placed once: each GPU alone, on the domain of one GPU;
+all GPUs as they run; with whole launches; with rims that wait for a free multiprocessor; and
+without exchanges, with wrong cells. `host` is the time until all work is on the streams. Events
+around launches, pulls and waits, the last way, make a run a little slower.
 """
 
 from __future__ import annotations
@@ -12,30 +14,42 @@ from __future__ import annotations
 import argparse
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from functools import partial
+from math import prod
+from multiprocessing import get_context
 from typing import Any
+from unittest.mock import patch
 
-from several_gpus import Case, arrays_of
+from several_gpus import Case, Run, arrays_of, make_kernels
 
+import timetile
 from timetile.dialects.tile import LaunchOp
 from timetile.runtime.device.cells import DeviceBuffer
 from timetile.runtime.device.gpu import Device
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.machine.driver import checked
 from timetile.runtime.program.parted_program import PartedProgram
+from timetile.runtime.program.pieces import Span
 from timetile.runtime.ranks.gpu_sites import GpuSite, opened
+from timetile.runtime.ranks.parted import placed_fields
+from timetile.runtime.ranks.parts_runner import PartsRunner
 from timetile.runtime.ranks.rims import BoxCopy
 from timetile.runtime.ranks.sites import Site
 
-STEPS = 240
+SECONDS = 0.15
+"""Of a timed run."""
 
 
 class WatchedSite(GpuSite):
-    """A site that notes events around all work."""
+    """A site that notes events around all work while `is_watching`."""
 
-    def __init__(self, on: Device):
-        super().__init__(on)
+    is_watching = is_even = False
+
+    def __init__(self, on: Device, *, is_urgent: bool = False):
+        super().__init__(on, is_urgent=is_urgent and not WatchedSite.is_even)
         self.noted: list[tuple[str, Any, Any]] = []
 
     def event(self) -> Any:
@@ -45,22 +59,26 @@ class WatchedSite(GpuSite):
         checked(self.device.cuda.cuEventRecord(event, self.stream))
         return event
 
-    def launch(self, kernels: ProgramKernels, op: LaunchOp, operands: Sequence[Any]) -> None:
+    def watched(self, name: str, work: Callable[[], None]) -> None:
+        """Put work on the stream, between events."""
+        if not WatchedSite.is_watching:
+            work()
+            return
         before = self.event()
-        super().launch(kernels, op, operands)
-        kernel = kernels.kernel(op.kernel.string_value())
-        name = f"{op.kernel.string_value()} ({kernel.grid} blocks of {kernel.block})"
+        work()
         self.noted.append((name, before, self.event()))
 
+    def launch(self, kernels: ProgramKernels, op: LaunchOp, operands: Sequence[Any]) -> None:
+        kernel = kernels.kernel(op.kernel.string_value())
+        name = f"{op.kernel.string_value()} ({kernel.grid} blocks of {kernel.block})"
+        self.watched(name, lambda: super(WatchedSite, self).launch(kernels, op, operands))
+
     def pull(self, source: DeviceBuffer, target: DeviceBuffer, copy: BoxCopy) -> None:
-        before = self.event()
-        super().pull(source, target, copy)
-        self.noted.append((f"pull of {copy.bytes} bytes", before, self.event()))
+        name = f"pull of {copy.bytes} bytes"
+        self.watched(name, lambda: super(WatchedSite, self).pull(source, target, copy))
 
     def wait(self, mark: Any) -> None:
-        before = self.event()
-        super().wait(mark)
-        self.noted.append(("wait", before, self.event()))
+        self.watched("wait", lambda: super(WatchedSite, self).wait(mark))
 
     def table(self) -> str:
         """The times of all kinds of work, in milliseconds."""
@@ -72,45 +90,140 @@ class WatchedSite(GpuSite):
         return "\n".join(lines)
 
 
-def watched(sites: Sequence[GpuSite]) -> list[WatchedSite]:
-    """Sites and the sites beside."""
-    found = [each for one in sites for each in (one, *one.others)]
-    return [each for each in found if isinstance(each, WatchedSite)]
+def nothing(*_: Any, **__: Any) -> None:
+    """No work."""
+
+
+def lies_of_ages(*_: Any) -> tuple[int, list[Any]]:
+    """Ghosts are said to be fresh."""
+    return 0, []
+
+
+@contextmanager
+def way(name: str) -> Iterator[None]:
+    """Run in another way inside."""
+    if name == "whole launches":
+        with patch.object(PartsRunner, "pieces_of", nothing):
+            yield
+    elif name == "no exchange":
+        with patch.object(PartsRunner, "ages_of", lies_of_ages):
+            yield
+    else:
+        with patch.object(WatchedSite, "is_even", name == "rims that wait"):
+            yield
+
+
+class Placed:
+    """A program on its GPUs, run on fields placed once."""
+
+    def __init__(self, program: PartedProgram, gpus: Sequence[int], dtype: str, cells: int):
+        self.program, self.cells = program, cells
+        self.sites = [WatchedSite(each) for each in opened(gpus)]
+        program.placed.make_sites = partial(list[Site], self.sites)
+        self.arrays = arrays_of(program, dtype)
+        self.runner = program.placed.make(self.sites, program.kernels.notice)
+        program.placed.present = self.runner
+
+    def run(self, placed: Sequence[Any], steps: int) -> tuple[float, float]:
+        """The seconds of a run, and the host's."""
+        memory = self.runner.memory
+        memory.synchronize()
+        start = time.perf_counter()
+        with self.sites[0].run_block():
+            self.program.run_host(self.runner, placed, Span(steps))
+        host = time.perf_counter() - start
+        memory.synchronize()
+        return time.perf_counter() - start, host
+
+    def timed(self, placed: Sequence[Any], label: str) -> int:
+        """Print the speed of the best of three runs, and return the steps."""
+        steps = 64
+        seconds, _ = self.run(placed, steps)
+        seconds, _ = self.run(placed, steps)
+        steps = max(steps, int(SECONDS / max(seconds, 1e-5) * steps))
+        self.run(placed, steps)
+        seconds, host = min(self.run(placed, steps) for _ in range(3))
+        print(
+            f"  {label}: {self.cells * steps / seconds / 1e9:.1f} GPts/s, {steps} steps in "
+            f"{seconds * 1e3:.3f} ms, host {host * 1e3:.3f} ms",
+            flush=True,
+        )
+        return steps
+
+    @contextmanager
+    def fields(self) -> Iterator[list[Any]]:
+        """The arguments, placed."""
+        memory, program = self.runner.memory, self.program
+        given = (memory, program.function, program.parameters, self.arrays)
+        with placed_fields(*given) as placed:
+            yield placed
+
+
+def on_gpus(run: Run, gpus: Sequence[int]) -> PartedProgram:
+    """A program on some GPUs."""
+    made = timetile.compile(run.text, executor="gpu", halos="common", gpus=list(gpus))
+    assert isinstance(made, PartedProgram)
+    return made
+
+
+def profile(case: Case) -> None:
+    """Profile a case."""
+    alone, every = case.run(1, 1), case.run(2, case.gpus)
+    for number in range(case.gpus):
+        with on_gpus(alone, [number]) as program:
+            one = Placed(program, [number], case.dtype, prod(alone.domain))
+            with one.fields() as placed:
+                one.timed(placed, f"GPU {number} alone, {alone.domain}")
+    gpus = [part // case.per_gpu for part in range(case.gpus * case.per_gpu)]
+    with on_gpus(every, gpus) as program:
+        several = Placed(program, gpus, case.dtype, prod(every.domain))
+        print(
+            f"  exchange every {program.exchange_every}, zones of {program.parts.zone_steps} "
+            f"steps, {program.exchange}, schedules {program.parts.schedules}",
+            flush=True,
+        )
+        with several.fields() as placed:
+            steps = 64
+            for name in ("whole launches", "rims that wait", "no exchange", "as it is"):
+                several.runner.seconds = []
+                with way(name):
+                    steps = several.timed(placed, name)
+            watch(several, placed, steps)
+
+
+def watch(several: Placed, placed: Sequence[Any], steps: int) -> None:
+    """Print the times of all kinds of work in a run."""
+    WatchedSite.is_watching = True
+    try:
+        seconds, host = several.run(placed, steps)
+    finally:
+        WatchedSite.is_watching = False
+    print(f"  with events: {steps} steps in {seconds * 1e3:.3f} ms, host {host * 1e3:.3f} ms")
+    for number, site in enumerate(several.sites):
+        print(f"   part {number} on GPU {site.home}\n{site.table()}", flush=True)
+        for other in site.others:
+            if isinstance(other, WatchedSite):
+                print(f"    beside, on a second stream:\n{other.table()}", flush=True)
 
 
 def main() -> None:
-    """Profile cases."""
+    """Profile cases, compiled in processes."""
     parser = argparse.ArgumentParser(description="Where the time of a run on several GPUs goes.")
     parser.add_argument("--gpus", type=int, default=2)
     parser.add_argument("--per-gpu", type=int, default=1)
     parser.add_argument("cases", nargs="+", metavar="PROGRAM:TYPE:SIZE")
     given = parser.parse_args()
-    for text in given.cases:
-        name, dtype, size = text.split(":")
-        case = Case(name, dtype, size, given.gpus, given.per_gpu)
-        program = case.run(2, given.gpus).compiled()
-        assert isinstance(program, PartedProgram)
-        devices = opened([part // given.per_gpu for part in range(given.gpus * given.per_gpu)])
-        sites = [WatchedSite(each) for each in devices]
-        program.placed.make_sites = partial(list[Site], sites)
-        arrays = arrays_of(program, case.dtype)
-        program(*arrays, steps=STEPS)
-        for site in watched(sites):
-            site.noted = []
-        start = time.perf_counter()
-        result = program(*arrays, steps=STEPS)
-        print(
-            f"{text}: {STEPS} steps in {result.seconds * 1e3:.3f} ms with events, exchange every "
-            f"{program.exchange_every}, zones of {program.parts.zone_steps} steps, "
-            f"{time.perf_counter() - start:.1f} s with transfers",
-            flush=True,
-        )
-        print(f"  schedules: {program.parts.schedules}", flush=True)
-        for number, site in enumerate(sites):
-            print(f"  part {number} on GPU {site.home}\n{site.table()}", flush=True)
-            for other in watched(site.others):
-                print(f"    beside, on a second stream:\n{other.table()}", flush=True)
-        program.close()
+    cases = [Case(*text.split(":"), given.gpus, given.per_gpu) for text in given.cases]
+    with ProcessPoolExecutor(14, mp_context=get_context("spawn")) as pool:
+        runs = [run for case in cases for run in (case.run(1, 1), case.run(2, case.gpus))]
+        made = {run: pool.submit(make_kernels, run) for run in dict.fromkeys(runs)}
+        for case in cases:
+            start = time.perf_counter()
+            for run in (case.run(1, 1), case.run(2, case.gpus)):
+                made[run].result()
+            print(f"{case}, {time.perf_counter() - start:.1f} s for kernels", flush=True)
+            profile(case)
+            print(f"  {time.perf_counter() - start:.1f} s in all", flush=True)
 
 
 if __name__ == "__main__":

@@ -139,10 +139,16 @@ class GpuMemory:
 
     # Streams and copies of several GPUs.
 
-    def new_stream(self) -> int:
-        """A stream of the device, which waits for no other stream."""
-        flags = self.cuda.CUstream_flags.CU_STREAM_NON_BLOCKING
-        return int(checked(self.cuda.cuStreamCreate(int(flags))))
+    def new_stream(self, *, is_urgent: bool = False) -> int:
+        """
+        A stream of the current device, which waits for no other stream. Blocks of an urgent
+        stream's kernels start before waiting blocks of other streams.
+        """
+        flags = int(self.cuda.CUstream_flags.CU_STREAM_NON_BLOCKING)
+        if not is_urgent:
+            return int(checked(self.cuda.cuStreamCreate(flags)))
+        _, greatest = checked(self.cuda.cuCtxGetStreamPriorityRange())
+        return int(checked(self.cuda.cuStreamCreateWithPriority(flags, greatest)))
 
     def destroy_stream(self, stream: int) -> None:
         """Destroy a stream. Work under way goes on."""

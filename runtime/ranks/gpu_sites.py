@@ -30,10 +30,10 @@ class GpuSite:
     on top of the thread's stack of contexts, as in the block of `run_block`.
     """
 
-    def __init__(self, on: Device):
+    def __init__(self, on: Device, *, is_urgent: bool = False):
         self.device = on
         with on.current():
-            self.stream = on.new_stream()
+            self.stream = on.new_stream(is_urgent=is_urgent)
         self.memory = DeviceMemory(on, self.stream, on.arch)
         self.runners: dict[ProgramKernels, GpuRunner] = {}
         self.marks: list[Any] = [None] * MARKS
@@ -131,8 +131,11 @@ class GpuSite:
         self.device.wait_for_event(self.stream, mark)
 
     def beside(self) -> GpuSite:
-        """A new site on the GPU, with a stream of its own, for the buffers of this site."""
-        self.others.append(type(self)(self.device))
+        """
+        A new site on the GPU, with an urgent stream of its own, for the buffers of this site: rims
+        start while blocks of the cells inside still wait.
+        """
+        self.others.append(type(self)(self.device, is_urgent=True))
         return self.others[-1]
 
     def synchronize(self) -> None:

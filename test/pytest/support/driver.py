@@ -211,6 +211,13 @@ class BookKeeper:
     def cuStreamCreate(self, flags: int) -> tuple[Any, int]:
         return self.take("stream")
 
+    def cuCtxGetStreamPriorityRange(self) -> tuple[int, int, int]:
+        return 0, 0, -5
+
+    def cuStreamCreateWithPriority(self, flags: int, priority: int) -> tuple[Any, int]:
+        assert priority == -5
+        return self.take("stream")
+
     def cuStreamDestroy(self, stream: int) -> tuple[Any]:
         self.gone.add(stream)
         return self.give("stream", stream)
