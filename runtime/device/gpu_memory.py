@@ -137,6 +137,31 @@ class GpuMemory:
         checked(self.cuda.cuEventSynchronize(event))
         checked(self.cuda.cuEventDestroy(event))
 
+    def destroy_event(self, event: Any) -> None:
+        """Destroy an event that nothing waits for."""
+        checked(self.cuda.cuEventDestroy(event))
+
+    # Graphs of the work of several streams.
+
+    def begin_capture(self, stream: int) -> None:
+        """Record the work of a stream in a graph, and of streams that wait for recorded events."""
+        mode = self.cuda.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+        checked(self.cuda.cuStreamBeginCapture(stream, mode))
+
+    def end_capture(self, stream: int) -> Any:
+        """The recorded work, as a graph to launch."""
+        graph = checked(self.cuda.cuStreamEndCapture(stream))
+        try:
+            return checked(self.cuda.cuGraphInstantiate(graph, 0))
+        finally:
+            checked(self.cuda.cuGraphDestroy(graph))
+
+    def drop_capture(self, stream: int) -> None:
+        """Stop recording after a failure, whatever the driver says."""
+        status, graph = self.cuda.cuStreamEndCapture(stream)
+        if int(status) == 0:
+            self.cuda.cuGraphDestroy(graph)
+
     # Streams and copies of several GPUs.
 
     def new_stream(self, *, is_urgent: bool = False) -> int:

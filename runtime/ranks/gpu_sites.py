@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from math import prod
 from typing import Any
 
@@ -19,6 +19,7 @@ from timetile.runtime.device.gpu_runner import GpuRunner
 from timetile.runtime.host.halos import HaloFrame
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.ranks.rims import BoxCopy
+from timetile.runtime.ranks.sites import Recorded
 
 MARKS = 8
 """Events of a site, used in turn: a wait for an older mark becomes a wait for a newer one."""
@@ -137,6 +138,40 @@ class GpuSite:
         """
         self.others.append(type(self)(self.device, is_urgent=True))
         return self.others[-1]
+
+    @contextmanager
+    def recording(self) -> Iterator[Recorded]:
+        """Work put on the stream and on streams behind is recorded in a graph."""
+        found = Recorded()
+        self.device.enter()
+        self.device.begin_capture(self.stream)
+        try:
+            yield found
+        except BaseException:
+            self.device.drop_capture(self.stream)
+            raise
+        found.graph = self.device.end_capture(self.stream)
+
+    @contextmanager
+    def marks_of_graph(self) -> Iterator[None]:
+        """Marks of the block are events of their own, destroyed behind."""
+        kept, self.marks = self.marks, [None] * MARKS
+        try:
+            yield
+        finally:
+            kept, self.marks = self.marks, kept
+            for event in kept:
+                if event is not None:
+                    self.device.destroy_event(event)
+
+    def launch_graph(self, graph: Any) -> None:
+        """Launch a graph on the stream."""
+        self.device.enter()
+        self.device.launch_graph(graph, self.stream)
+
+    def free_graph(self, graph: Any) -> None:
+        """Forget a graph."""
+        self.device.free_graph(graph)
 
     def synchronize(self) -> None:
         """Wait until the stream has done its work, and so have streams of sites beside."""

@@ -48,6 +48,13 @@ class PartedField:
     """For each part, marks behind copies from the part's buffer on the streams of others."""
 
 
+def forget_readers(fields: Sequence[PartedField]) -> None:
+    """All copies from the buffers of fields are done before later work of any stream."""
+    for each in fields:
+        for marks in each.readers:
+            marks.clear()
+
+
 class PartsMemory(FarMemory):
     """Memory of fields in parts, and of arrays for memory used by the host only."""
 

@@ -12,34 +12,36 @@ launch whose sources have ghosts too old for its steps, the ghosts are pulled fr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from xdsl.dialects import scf
 from xdsl.ir import SSAValue
 
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp, StepValueOp
 from timetile.lowering.plan_launches import PlannedKernel, parts_of_step
-from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.runtime.executors.numpy_loops import Progress
 from timetile.runtime.executors.series import step_value
 from timetile.runtime.host.functions import Host, HostValues
 from timetile.runtime.host.halo_notice import HaloNotice
-from timetile.runtime.host.halos import HaloFrame, compared_in_turn
+from timetile.runtime.host.halos import compared_in_turn
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.planning import planned_function
 from timetile.runtime.native.loops import rotated
 from timetile.runtime.ranks.cut_program import CutProgram
+from timetile.runtime.ranks.cycles import FEWEST_LAUNCHES, repeat_in_cycles, run_as_graph
 from timetile.runtime.ranks.exchange import CutField
 from timetile.runtime.ranks.part_kernels import PartKernels, PlannedLoop, needed_steps
-from timetile.runtime.ranks.parted import STALE, PartedField, PartsMemory
+from timetile.runtime.ranks.parted import STALE, PartedField, PartsMemory, forget_readers
 from timetile.runtime.ranks.present_run import (
     PresentRun,
     launch_order,
     operands_of,
-    part_frame,
     places_of_fields,
+    same_halos,
 )
 from timetile.runtime.ranks.rims import RimCopy, rim_copies
 from timetile.runtime.ranks.rounds import PartRounds, around_loop
@@ -52,6 +54,9 @@ class PartsRunner:
     Runs time loops on the parts of several sites. `cuts`: the program, cut for each site. Runs with
     kernels of several steps compare halos as on one device.
     """
+
+    can_record = True
+    """Whether launches and exchanges may be recorded: the host has no work between."""
 
     def __init__(
         self,
@@ -70,7 +75,8 @@ class PartsRunner:
                 ScratchOp: self.scratch,
                 CopyOp: self.copy,
                 StepValueOp: step_value,
-            }
+                scf.ForOp: self.repeat,
+            }  # fmt: skip
         )
         self.plans: dict[tuple[LoopOp, int, bool], Any] = {}
         self.scratches: dict[tuple[Any, ...], PartedField] = {}
@@ -183,21 +189,10 @@ class PartsRunner:
             return False
         pairs = compared_in_turn(loop)
         for frame, first, other in pairs:
-            if not self.same_halos(loop, frame, buffers[first], buffers[other]):
+            if not same_halos(self.sites, loop, frame, buffers[first], buffers[other]):
                 self.notice.say(loop)
                 return False
         return bool(pairs)
-
-    def same_halos(
-        self, loop: LoopOp, frame: HaloFrame, first: PartedField, other: PartedField
-    ) -> bool:
-        """Whether two fields have equal cells around the cells written by a loop."""
-        box = CellBox.of(written_bounds(loop))
-        for number, site in enumerate(self.sites):
-            around = part_frame(box, first.cuts[number], frame.cell_bytes) if first.cuts else frame
-            if site.halos_differ(around, first.buffers[number], other.buffers[number]):
-                return False
-        return True
 
     # Launches.
 
@@ -233,6 +228,45 @@ class PartsRunner:
             if self.progress is not None:
                 self.progress(self.done, self.total)
         return []
+
+    def repeat(self, op: scf.ForOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
+        """The launches of a loop of a plan, as graphs where a cycle of turns is found."""
+        body, turns = list(op.body.block.ops), len(range(*map(int, operands)))
+        launches = [each for each in body if isinstance(each, LaunchOp)]
+        waits = self.kernels.options.bound_waits or len(launches) + 1 < len(body)
+        if waits or not self.can_record or len(launches) * turns < FEWEST_LAUNCHES:
+            return self.host.run_for(op, operands, values)
+        given = [values[operand] for launch in launches for operand in launch.operands]
+        fields = [each for each in dict.fromkeys(given) if isinstance(each, PartedField)]
+
+        def turn() -> None:
+            self.host.run_block(op.body.block, values)
+
+        def state() -> tuple[int, ...]:
+            return tuple(field.age for field in fields)
+
+        repeat = partial(self.repeat_as_graph, turn, fields)
+        repeat_in_cycles(turns, len(launches), turn, state, repeat)
+        return []
+
+    def repeat_as_graph(
+        self, turn: Callable[[], None], fields: Sequence[PartedField], count: int, times: int
+    ) -> None:
+        """Make `count` turns on some fields `times` times, each time as one graph."""
+        done, pulled = self.done, self.bytes
+
+        def work() -> None:
+            # All streams meet at both ends of a graph.
+            forget_readers(fields)
+            for _ in range(count):
+                turn()
+            forget_readers(fields)
+
+        run_as_graph([*self.sites, *self.seconds], work, times)
+        self.done += (times - 1) * (self.done - done)
+        self.bytes += (times - 1) * (self.bytes - pulled)
+        if self.progress is not None:
+            self.progress(self.done, self.total)
 
     def fields_of(
         self, run: PresentRun, fact: PlannedKernel, operands: Sequence[Any]

@@ -10,6 +10,7 @@ from timetile.dialects.boxes import CellBox
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import RoleKind
 from timetile.lowering.plan_launches import PlannedKernel
+from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.runtime.host.halos import HaloFrame
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.ranks.cut_program import CutProgram, RankLoop
@@ -93,3 +94,15 @@ def part_frame(box: CellBox, cut: CutField, cell_bytes: int) -> HaloFrame:
         for last, held, size, least in zip(box.upper, cut.held.lower, sizes, low)
     ]
     return HaloFrame(tuple(sizes), tuple(low), tuple(high), cell_bytes)
+
+
+def same_halos(
+    sites: Sequence[Site], loop: LoopOp, frame: HaloFrame, first: PartedField, other: PartedField
+) -> bool:
+    """Whether two fields have equal cells around the cells written by a loop."""
+    box = CellBox.of(written_bounds(loop))
+    for number, site in enumerate(sites):
+        around = part_frame(box, first.cuts[number], frame.cell_bytes) if first.cuts else frame
+        if site.halos_differ(around, first.buffers[number], other.buffers[number]):
+            return False
+    return True

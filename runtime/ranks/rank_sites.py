@@ -114,6 +114,8 @@ def chosen_by(cut: CutField, rank: int, places: NDArray[np.int64]) -> NDArray[np
 class RankSiteRunner(PartsRunner):
     """Runs the loops of a rank's part on a site, together with all ranks."""
 
+    can_record = False
+
     def __init__(
         self,
         cut: CutProgram,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +15,14 @@ from timetile.runtime.arithmetic.cells import Array
 from timetile.runtime.host.halos import HaloFrame
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.ranks.rims import BoxCopy
+
+
+@dataclass
+class Recorded:
+    """Recorded work of streams."""
+
+    graph: Any = None
+    """The graph, once all work is recorded."""
 
 
 class Site(Protocol):
@@ -85,6 +94,25 @@ class Site(Protocol):
         A new site on the device, with a stream of its own, for the buffers of this site; closed
         with this site.
         """
+        ...
+
+    def recording(self) -> AbstractContextManager[Recorded]:
+        """
+        Work put on the stream, and on streams that wait for marks of recorded work, is recorded in
+        a graph inside the block, not done.
+        """
+        ...
+
+    def marks_of_graph(self) -> AbstractContextManager[Any]:
+        """Marks of the block are of recorded work; marks from before stay as they are."""
+        ...
+
+    def launch_graph(self, graph: Any) -> None:
+        """Do recorded work of all streams, on the stream."""
+        ...
+
+    def free_graph(self, graph: Any) -> None:
+        """Forget recorded work. Launches already made go on."""
         ...
 
     def synchronize(self) -> None:

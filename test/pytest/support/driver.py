@@ -56,6 +56,12 @@ class BookKeeper:
     """Pairs of GPUs with access switched on."""
     copied: list[int] = field(default_factory=list[int])
     """Bytes of copies between pointers."""
+    captured: dict[int, int] = field(default_factory=dict[int, int])
+    """Streams being captured into a graph, the first one first, and the count of their work."""
+    recorded: dict[int, int] = field(default_factory=dict[int, int])
+    """Events recorded in a capture, and the count of work before."""
+    joined: dict[int, int] = field(default_factory=dict[int, int])
+    """The count of work of captured streams that the first stream waits for."""
 
     CUDA_MEMCPY3D = SimpleNamespace
     CUmemorytype = SimpleNamespace(CU_MEMORYTYPE_UNIFIED="unified")
@@ -195,14 +201,14 @@ class BookKeeper:
         return (0,)
 
     def cuMemcpyAsync(self, target: int, source: int, size: int, stream: int) -> tuple[int]:
-        self.busy.add(stream)
+        self.work_on(stream)
         self.copied.append(size)
         return (0,)
 
     def cuMemcpy3DAsync(self, what: SimpleNamespace, stream: int) -> tuple[int]:
         assert what.srcPitch >= what.WidthInBytes and what.dstPitch >= what.WidthInBytes
         assert what.srcMemoryType == what.dstMemoryType == "unified"
-        self.busy.add(stream)
+        self.work_on(stream)
         self.copied.append(what.WidthInBytes * what.Height * what.Depth)
         return (0,)
 
@@ -224,6 +230,13 @@ class BookKeeper:
 
     def cuStreamWaitEvent(self, stream: int, event: int, flags: int) -> tuple[int]:
         assert self.living[event] == "event" and event in self.marks
+        if event in self.recorded:
+            assert self.captured, "a recorded event is waited for outside of its capture"
+            self.captured.setdefault(stream, 0)
+            if stream == next(iter(self.captured)):
+                self.joined[self.marks[event]] = self.recorded[event]
+        else:
+            assert stream not in self.captured, "recorded work waits for an event from before"
         return (0,)
 
     def cuStreamSynchronize(self, stream: int) -> tuple[int]:
@@ -240,7 +253,17 @@ class BookKeeper:
     def cuEventRecord(self, event: int, stream: int) -> tuple[int]:
         assert self.living[event] == "event" and stream not in self.gone
         self.marks[event] = stream
+        self.recorded.pop(event, None)
+        if stream in self.captured:
+            self.recorded[event] = self.captured[stream]
         return (0,)
+
+    def work_on(self, stream: int) -> None:
+        """A stream has work."""
+        if stream in self.captured:
+            self.captured[stream] += 1
+        else:
+            self.busy.add(stream)
 
     def cuEventSynchronize(self, event: int) -> tuple[int]:
         assert self.living[event] == "event"
@@ -282,9 +305,22 @@ class BookKeeper:
         stream = others[7]
         if function[1] == "halos_differ":
             self.word.value = int(self.differ)
-        self.busy.add(stream)
+        self.work_on(stream)
         self.launched.append((function[1], stream))
         return (0,)
+
+    def cuStreamBeginCapture(self, stream: int, mode: str) -> tuple[int]:
+        assert mode == "relaxed" and not self.captured
+        self.captured[stream] = 0
+        return (0,)
+
+    def cuStreamEndCapture(self, stream: int) -> tuple[int, list[Any]]:
+        """Every stream has waited for all recorded work, directly."""
+        assert next(iter(self.captured)) == stream
+        for other, count in self.captured.items():
+            assert other == stream or self.joined.get(other) == count, "recorded work is not joined"
+        self.captured, self.joined = {}, {}
+        return 0, []
 
     def cuGraphCreate(self, flags: int) -> tuple[int, list[Any]]:
         return 0, []

@@ -6,8 +6,8 @@ NumPy. A run that waits too little ends with other bits at some seed.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from timetile.runtime.program.parted_program import PartedProgram
 from timetile.runtime.program.ranked_gpu_program import RankedGpuProgram
 from timetile.runtime.ranks.peers import Peers
 from timetile.runtime.ranks.rims import BoxCopy, Pitches
+from timetile.runtime.ranks.sites import Recorded
 
 
 class Mark:
@@ -33,11 +34,25 @@ class Mark:
     def __init__(self) -> None:
         self.is_passed = False
 
+    def passed(self) -> None:
+        """All work before is done."""
+        self.is_passed = True
+
+
+Work = Callable[[], None]
+
+Step = tuple[int, Work | Mark, bool]
+"""Recorded on a stream: work, a mark, or (True) a wait for a mark."""
+
 
 class World:
     """The streams of all simulated devices."""
 
     def __init__(self, seed: int):
+        self.recorded: list[Step] | None = None
+        """The steps recorded so far, while a graph is made."""
+        self.graphs = 0
+        """The number of graphs not given back."""
         self.random = np.random.default_rng(seed)
         self.streams: list[deque[Callable[[], None] | Mark]] = []
         self.waits: dict[int, Mark] = {}
@@ -50,8 +65,28 @@ class World:
         queue = self.streams[stream]
         return bool(queue) and not (isinstance(queue[0], Mark) and not queue[0].is_passed)
 
+    def put(self, stream: int, work: Work | Mark, *, waits: bool = False) -> None:
+        """Put work, a mark or a wait for a mark on a stream."""
+        if self.recorded is not None:
+            self.recorded.append((stream, work, waits))
+        elif isinstance(work, Mark) and not waits:
+            self.streams[stream].append(work.passed)
+        else:
+            self.streams[stream].append(work)
+
+    def run_graph(self, steps: Sequence[Step]) -> None:
+        """Run recorded work, in any order allowed by its own marks and waits."""
+        inner = World(int(self.random.integers(1 << 30)))
+        inner.streams = [deque() for _ in self.streams]
+        marks = {work: Mark() for _, work, _ in steps if isinstance(work, Mark)}
+        for stream, work, waits in steps:
+            inner.put(stream, marks[work] if isinstance(work, Mark) else work, waits=waits)
+        for stream in range(len(inner.streams)):
+            inner.run_until_empty(stream)
+
     def run_until_empty(self, stream: int) -> None:
         """Run work of all streams, in any order, until one stream has none."""
+        assert self.recorded is None, "the host waits while work is recorded"
         while self.streams[stream]:
             ready = [number for number in range(len(self.streams)) if self.is_ready(number)]
             assert ready, "all streams wait for each other"
@@ -86,7 +121,7 @@ class SimulatedSite:
 
     def put_work(self, work: Callable[[], None]) -> None:
         """Put work on the stream."""
-        self.world.streams[self.number].append(work)
+        self.world.put(self.number, work)
 
     def new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> MarkedCells:
         """A buffer of unset cells."""
@@ -177,16 +212,35 @@ class SimulatedSite:
     def mark(self) -> Mark:
         """A mark on the stream."""
         made = Mark()
-
-        def passed() -> None:
-            made.is_passed = True
-
-        self.put_work(passed)
+        self.world.put(self.number, made)
         return made
 
     def wait(self, mark: Mark) -> None:
         """Wait for a mark."""
-        self.world.streams[self.number].append(mark)
+        self.world.put(self.number, mark, waits=True)
+
+    @contextmanager
+    def recording(self) -> Iterator[Recorded]:
+        """Record the work of all streams."""
+        found, self.world.recorded = Recorded(), []
+        try:
+            yield found
+            found.graph = self.world.recorded
+        finally:
+            self.world.recorded = None
+        self.world.graphs += 1
+
+    def marks_of_graph(self) -> AbstractContextManager[Any]:
+        """Each mark is a new one anyway."""
+        return nullcontext()
+
+    def launch_graph(self, graph: list[Step]) -> None:
+        """Do recorded work, later."""
+        self.put_work(lambda: self.world.run_graph(graph))
+
+    def free_graph(self, graph: list[Step]) -> None:
+        """Forget a graph."""
+        self.world.graphs -= 1
 
     def beside(self) -> SimulatedSite:
         """A site on the device with a stream of its own."""

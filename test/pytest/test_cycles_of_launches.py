@@ -1,0 +1,117 @@
+"""Launches of several parts, repeated as graphs, end with the bits of launches one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timetile
+from support.catalogue import entry
+from support.driver import BookKeeper
+from support.few_schedules import few_schedules
+from support.programs import program_text
+from support.ranks import copies
+from support.simulated import SimulatedSite, World, on_simulated
+from test_split_launches import arguments_of
+from timetile.runtime.executors.homes import PlaneError
+from timetile.runtime.program.parted_program import PartedProgram
+from timetile.runtime.ranks import cycles, split_kernels
+from timetile.runtime.ranks.cycles import repeat_in_cycles
+
+
+@pytest.fixture(autouse=True)
+def few_launches_are_a_graph(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Graphs have few launches."""
+    monkeypatch.setattr(cycles, "LAUNCHES_OF_A_GRAPH", 2)
+    monkeypatch.setattr("timetile.runtime.ranks.parts_runner.FEWEST_LAUNCHES", 4)
+    with few_schedules():
+        yield
+
+
+def count_graphs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Launches of graphs, by stream, as made from now on."""
+    found: list[int] = []
+    launch = SimulatedSite.launch_graph
+
+    def noted(site: SimulatedSite, graph: Any) -> None:
+        found.append(site.number)
+        launch(site, graph)
+
+    monkeypatch.setattr(SimulatedSite, "launch_graph", noted)
+    return found
+
+
+def run(seed: int, steps: int = 38, every: int = 4) -> tuple[bool, World]:
+    """Whether a run on two devices ends with the bits of one device, and the streams."""
+    text = program_text(entry("heat-2d").make((40, 9)))
+    arguments = arguments_of(text, steps)
+    expected, own = copies(arguments), copies(arguments)
+    timetile.compile(text, executor="numpy", fp_contract="off", cache=False)(*expected)
+    program, world = on_simulated(text, 2, seed, None, every, depth=2, halos="common")
+    try:
+        program(*own)
+    except PlaneError:
+        # A cell was read before any was there; the rest of the work is dropped.
+        program.placed.present = None
+        return False, world
+    same = all(np.array_equal(a, b) for a, b in zip(own, expected))
+    program.close()
+    return same, world
+
+
+@pytest.mark.parametrize("waves", [0.0, 1e9], ids=["in pieces", "whole"])
+def test_graphs_of_launches_keep_all_bits(monkeypatch: pytest.MonkeyPatch, waves: float):
+    monkeypatch.setattr(split_kernels, "LEAST_WAVES", waves)
+    launched = count_graphs(monkeypatch)
+    same, world = run(5)
+    assert same
+    assert len(launched) >= 3 and set(launched) == {0}
+    assert world.graphs == 0, "all graphs are given back"
+
+
+@pytest.mark.parametrize("name", ["meet", "part_again"])
+def test_streams_that_do_not_meet_around_graphs_are_found(
+    monkeypatch: pytest.MonkeyPatch, name: str
+):
+    def nothing(_: Sequence[Any]) -> None:
+        return
+
+    assert run(0)[0]
+    monkeypatch.setattr(cycles, name, nothing)
+    assert not all(run(seed)[0] for seed in range(12))
+
+
+@pytest.mark.parametrize(
+    "turns, cycle, in_graphs", [(100, 5, 95), (7, 3, 0), (64, 1, 62), (40, 50, 0)]
+)
+def test_runs_are_a_cycle_and_graphs_and_a_rest(turns: int, cycle: int, in_graphs: int):
+    done, made = 0, 0
+
+    def turn() -> None:
+        nonlocal done
+        done += 1
+
+    def repeat(count: int, times: int) -> None:
+        nonlocal done, made
+        assert count % cycle == 0
+        done += count * times
+        made += count * times
+
+    repeat_in_cycles(turns, 1, turn, lambda: done % cycle, repeat)
+    assert (done, made) == (turns, in_graphs)
+
+
+@pytest.mark.usefixtures("cache_of_file")
+def test_graphs_of_two_gpus_are_given_back(driver: BookKeeper):
+    text = program_text(entry("heat-2d").make((90, 131)))
+    program = timetile.compile(text, gpus=2, depth=2, exchange_every=4, halos="common")
+    assert isinstance(program, PartedProgram)
+    program(*arguments_of(text, 61))
+    graphs = [stream for name, stream in driver.launched if name == "graph"]
+    assert len(graphs) >= 3 and len(set(graphs)) == 1
+    assert not driver.held["graph"]
+    program.close()
+    assert not driver.left
