@@ -4,8 +4,8 @@ Where the time of a run on several GPUs goes: launches, pulls and waits of each 
     python benchmarks/profile_several_gpus.py --gpus 2 j3d7pt:f32:fill
 
 Each case is run in several ways, on fields placed once: each GPU alone, on the domain of one GPU;
-all GPUs as they run; launch by launch, without graphs; with whole launches; with rims that wait
-for a free multiprocessor; and without exchanges, with wrong cells. `host` is the time until all
+all GPUs as they run; launch by launch, without graphs; with copies of rims; with copies and whole
+launches; with copies and rims that wait for a free multiprocessor; and without exchanges, with wrong cells. `host` is the time until all
 work is on the streams. Events around launches, pulls and waits, the last way, make a run a little
 slower.
 """
@@ -18,7 +18,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from math import prod
 from multiprocessing import get_context
@@ -39,12 +39,14 @@ from timetile.runtime.ranks.gpu_sites import GpuSite, opened
 from timetile.runtime.ranks.parted import placed_fields
 from timetile.runtime.ranks.parts_runner import PartsRunner
 from timetile.runtime.ranks.rims import BoxCopy
-from timetile.runtime.ranks.sites import Site
+from timetile.runtime.ranks.sites import Beside, Site
 
 SECONDS = 0.15
 """Of a timed run."""
 
-WAYS = ("launch by launch", "whole launches", "rims that wait", "no exchange", "as it is")
+WAYS = (
+    "launch by launch", "copies", "whole launches", "rims that wait", "no exchange", "as it is"
+)  # fmt: skip
 
 
 class WatchedSite(GpuSite):
@@ -72,10 +74,16 @@ class WatchedSite(GpuSite):
         work()
         self.noted.append((name, before, self.event()))
 
-    def launch(self, kernels: ProgramKernels, op: LaunchOp, operands: Sequence[Any]) -> None:
+    def launch(
+        self,
+        kernels: ProgramKernels,
+        op: LaunchOp,
+        operands: Sequence[Any],
+        beside: Sequence[Beside] = (),
+    ) -> None:
         kernel = kernels.kernel(op.kernel.string_value())
-        name = f"{op.kernel.string_value()} ({kernel.grid} blocks of {kernel.block})"
-        self.watched(name, lambda: super(WatchedSite, self).launch(kernels, op, operands))
+        name = f"{kernel.name} ({kernel.grid} blocks of {kernel.block}, {len(beside)} beside)"
+        self.watched(name, lambda: super(WatchedSite, self).launch(kernels, op, operands, beside))
 
     def pull(self, source: DeviceBuffer, target: DeviceBuffer, copy: BoxCopy) -> None:
         name = f"pull of {copy.bytes} bytes"
@@ -106,18 +114,17 @@ def lies_of_ages(*_: Any) -> tuple[int, list[Any]]:
 @contextmanager
 def way(name: str) -> Iterator[None]:
     """Run in another way inside."""
-    if name == "whole launches":
-        with patch.object(PartsRunner, "pieces_of", nothing):
-            yield
-    elif name == "launch by launch":
-        with patch.object(PartsRunner, "can_record", new=False):
-            yield
-    elif name == "no exchange":
-        with patch.object(PartsRunner, "ages_of", lies_of_ages):
-            yield
-    else:
-        with patch.object(WatchedSite, "is_even", name == "rims that wait"):
-            yield
+    with ExitStack() as patched:
+        if name in ("copies", "whole launches", "rims that wait", "no exchange"):
+            patched.enter_context(patch.object(PartsRunner, "beside_of", nothing))
+        if name == "whole launches":
+            patched.enter_context(patch.object(PartsRunner, "pieces_of", nothing))
+        if name == "launch by launch":
+            patched.enter_context(patch.object(PartsRunner, "can_record", new=False))
+        if name == "no exchange":
+            patched.enter_context(patch.object(PartsRunner, "ages_of", lies_of_ages))
+        patched.enter_context(patch.object(WatchedSite, "is_even", name == "rims that wait"))
+        yield
 
 
 class Placed:

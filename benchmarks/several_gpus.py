@@ -105,6 +105,8 @@ def make_pieces(program: PartedProgram) -> None:
     for number in range(len(parts.schedules[False])):
         planned = next(each for each in parts.planned(number, common=False) if each is not None)
         name = planned[1][0].name
+        for beside in parts.stored_beside(number, name, common=False) or ():
+            beside.kernels.kernel(name)
         for split in parts.in_pieces(number, name, common=False) or ():
             for kernels in (split.inside, *split.rims):
                 kernels.kernel(name)

@@ -61,6 +61,7 @@ PASSES = {
     "temporal-fusion": lazy("passes.loops.temporal_fusion", "TemporalFusionPass"),
     "device-tiling": lazy("passes.tiling.device_tiling", "DeviceTilingPass"),
     "store-box": lazy("passes.tiling.store_box", "StoreBoxPass"),
+    "store-beside": lazy("passes.tiling.store_beside", "StoreBesidePass"),
     "split-sums": lazy("passes.tiling.split_sums", "SplitSumsPass"),
     "carry-halos": lazy("passes.tiling.carry_halos", "CarryHalosPass"),
     "multi-queue-buffering": lazy("passes.tiling.multi_queue_buffering", "MultiQueueBufferingPass"),

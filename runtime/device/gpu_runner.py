@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from threading import RLock
 from typing import Any, TypeVar
@@ -98,15 +99,24 @@ class GpuRunner(PlannedRunner):
             times = self.repeat_as_graph(action.launches, times)
         self.launch_all(action.launches * times)
 
-    def prepare(self, op: LaunchOp, operands: Sequence[Any]) -> Prepared:
-        """A launch as made before if the operands are equal, otherwise a new one."""
-        known, given = self.prepared.get(op), tuple(map(identity, operands))
+    def prepare(
+        self, op: LaunchOp, operands: Sequence[Any], further: Sequence[int] = ()
+    ) -> Prepared:
+        """
+        A launch as made before if the operands are equal, otherwise a new one; `further` are
+        pointers behind the operands.
+        """
+        known = self.prepared.get(op)
+        given = (*map(identity, operands), *map(identity, further))
         if known is None or known.given != given:
             kernel = self.device.known(self.kernels.kernel(op.kernel.string_value()))
             if kernel not in self.retained:
                 self.device.retain(kernel, self.stream)
                 self.retained.add(kernel)
-            known = self.prepared[op] = Prepared(given, kernel, arguments_of(op, operands))
+            arguments = arguments_of(op, operands)
+            if further:
+                arguments = arguments.followed_by(further, (ctypes.c_void_p,) * len(further))
+            known = self.prepared[op] = Prepared(given, kernel, arguments)
         return known
 
     def launch_all(self, launches: Sequence[Prepared]) -> None:

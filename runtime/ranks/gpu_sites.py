@@ -19,10 +19,19 @@ from timetile.runtime.device.gpu_runner import GpuRunner
 from timetile.runtime.host.halos import HaloFrame
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.ranks.rims import BoxCopy
-from timetile.runtime.ranks.sites import Recorded
+from timetile.runtime.ranks.sites import Beside, Recorded
 
 MARKS = 8
 """Events of a site, used in turn: a wait for an older mark becomes a wait for a newer one."""
+
+
+def pointer_beside(beside: Beside) -> int:
+    """
+    The pointer of a buffer, moved: at a cell's place in the kernel's own buffer lies the cell's
+    place in the other buffer.
+    """
+    copy = beside.copy
+    return beside.buffer.pointer + copy.target.first - copy.source.first
 
 
 class GpuSite:
@@ -83,13 +92,23 @@ class GpuSite:
         with self.device.current():
             self.memory.put(buffer, places, cells)
 
-    def launch(self, kernels: ProgramKernels, op: LaunchOp, operands: Sequence[Any]) -> None:
-        """Launch a kernel on buffers of the site, and numbers."""
+    def launch(
+        self,
+        kernels: ProgramKernels,
+        op: LaunchOp,
+        operands: Sequence[Any],
+        beside: Sequence[Beside] = (),
+    ) -> None:
+        """Launch a kernel on buffers of the site, and numbers, and on buffers of other sites."""
         if kernels not in self.runners:
             self.runners[kernels] = GpuRunner(kernels, self.device, self.stream)
         runner = self.runners[kernels]
         self.device.enter()
-        runner.launch_all([runner.prepare(op, operands)])
+        runner.launch_all([runner.prepare(op, operands, [pointer_beside(b) for b in beside])])
+
+    def reaches(self, other: GpuSite) -> bool:
+        """Whether the GPU reaches the memory of another site's GPU."""
+        return self.device is other.device or self.device.reaches(other.device)
 
     def copy(self, source: DeviceBuffer, target: DeviceBuffer) -> None:
         """Copy a whole buffer."""

@@ -19,7 +19,7 @@ from timetile.dialects.decomposition import Decomposition
 from timetile.dialects.syntax import encode_integers
 from timetile.dialects.temporal import LoopOp, PartAttr
 from timetile.dialects.tile.schedule import ScheduleAttr
-from timetile.lowering.plan_launches import PlannedKernel
+from timetile.lowering.plan_launches import PlannedKernel, parts_of_step
 from timetile.passes.analysis.geometry.limits import check_loop
 from timetile.passes.diagnostics import refuse
 from timetile.passes.loops.common_halos import CommonHalosPass
@@ -32,6 +32,7 @@ from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.options import Options, run_passes
 from timetile.runtime.loading.modules import make_context
+from timetile.runtime.ranks.beside_kernels import BesideLaunch, beside_launch
 from timetile.runtime.ranks.exchange_choice import ExchangeChoice, chosen_exchange
 from timetile.runtime.ranks.layout import cells_in
 from timetile.runtime.ranks.split_kernels import SplitLaunch, split_launch
@@ -141,6 +142,7 @@ class PartKernels:
         self.made: dict[bool, list[ProgramKernels]] = {}
         self.schedules: dict[bool, list[LoopSchedule]] = {}
         self.splits: dict[tuple[ProgramKernels, int, str], SplitLaunch | None] = {}
+        self.besides: dict[tuple[int, str, bool], list[BesideLaunch] | None] = {}
         self.probed: list[PlannedKernel] = []
         """The kernels of the parts that schedules were chosen for."""
         common = options.halos == "compared"
@@ -288,6 +290,36 @@ class PartKernels:
             if split is None:
                 return None
             found.append(split)
+        return found
+
+    def stored_beside(self, number: int, name: str, *, common: bool) -> list[BesideLaunch] | None:
+        """
+        The kernels of a launch of a loop's deepest kernel that store beside, by part; None unless
+        each part has one.
+        """
+        key = number, name, common
+        if key not in self.besides:
+            self.besides[key] = self.found_beside(number, name, common=common)
+        return self.besides[key]
+
+    def found_beside(self, number: int, name: str, *, common: bool) -> list[BesideLaunch] | None:
+        """The kernels of a launch that store beside, found now."""
+        found: list[BesideLaunch] = []
+        loop = loops_of(self.module)[number]
+        if loop.sweep is not None:
+            return None
+        for rank, kernels, planned in zip(
+            self.ranks, self.of_parts(common=common), self.planned(number, common=common)
+        ):
+            if planned is None:
+                return None
+            own, facts = planned
+            if facts[0].name != name or len(parts_of_step(facts)) > 1:
+                return None
+            made = beside_launch(kernels, loop, own, self.part_of(rank), facts[0])
+            if made is None:
+                return None
+            found.append(made)
         return found
 
     def check_launches(self, found: list[ProgramKernels]) -> None:

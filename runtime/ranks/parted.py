@@ -42,6 +42,11 @@ class PartedField:
     """The held cells, a part at a time; none for a field that is whole on each site."""
     age: int = 0
     """Steps since the ghosts were fresh."""
+    is_settled: bool = False
+    """
+    Ghosts outside of the domain are fresh: launches write none. (A launch may store fresh ghosts
+    inside the domain only.)
+    """
     is_changed: bool = False
     """The cells may have changed since the field was filled."""
     readers: list[list[Any]] = field(default_factory=list[list[Any]])
@@ -92,7 +97,7 @@ class PartsMemory(FarMemory):
         for number, site in enumerate(self.sites):
             own = held_cells(buffer.cuts[number], whole) if buffer.cuts else whole
             site.upload(buffer.buffers[number], own)
-        buffer.age, buffer.is_changed = 0, True
+        buffer.age, buffer.is_settled, buffer.is_changed = 0, True, True
 
     def contents(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         if not isinstance(buffer, PartedField):
@@ -149,7 +154,7 @@ class PartsMemory(FarMemory):
         for number, site in enumerate(self.sites):
             self.wait_for_readers(target, number)
             site.copy(source.buffers[number], target.buffers[number])
-        target.age, target.is_changed = source.age, True
+        target.age, target.is_settled, target.is_changed = source.age, source.is_settled, True
 
     def wait_for_readers(self, given: PartedField, number: int) -> None:
         """Before a part's buffer changes, let its site wait for copies from the buffer."""
@@ -177,7 +182,7 @@ class PartsMemory(FarMemory):
             for number, (chosen, own) in self.owners(buffer, places).items():
                 taken = np.ascontiguousarray(cells[chosen])
                 self.sites[number].put(buffer.buffers[number], own, taken)
-            buffer.age = STALE
+            buffer.age, buffer.is_settled = STALE, False
         buffer.is_changed = True
 
     def owners(

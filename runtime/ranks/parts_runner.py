@@ -31,6 +31,7 @@ from timetile.runtime.host.halos import compared_in_turn
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.planning import planned_function
 from timetile.runtime.native.loops import rotated
+from timetile.runtime.ranks.beside_kernels import BesideLaunch
 from timetile.runtime.ranks.cut_program import CutProgram
 from timetile.runtime.ranks.cycles import FEWEST_LAUNCHES, repeat_in_cycles, run_as_graph
 from timetile.runtime.ranks.exchange import CutField
@@ -45,7 +46,7 @@ from timetile.runtime.ranks.present_run import (
 )
 from timetile.runtime.ranks.rims import RimCopy, rim_copies
 from timetile.runtime.ranks.rounds import PartRounds, around_loop
-from timetile.runtime.ranks.sites import Site
+from timetile.runtime.ranks.sites import Beside, Site
 from timetile.runtime.ranks.split_kernels import SplitLaunch
 
 
@@ -76,7 +77,7 @@ class PartsRunner:
                 CopyOp: self.copy,
                 StepValueOp: step_value,
                 scf.ForOp: self.repeat,
-            }  # fmt: skip
+            }
         )
         self.plans: dict[tuple[LoopOp, int, bool], Any] = {}
         self.scratches: dict[tuple[Any, ...], PartedField] = {}
@@ -89,6 +90,10 @@ class PartsRunner:
         self.bytes = 0
         """The number of pulled bytes."""
         self.present: PresentRun | None = None
+        self.have_met = False
+        """Parts have waited for all work of their neighbours, and put no more on the streams."""
+        self.reach: bool | None = None
+        """Whether kernels of all parts may store to buffers of all others; None if unknown."""
         self.seconds: list[Site] = []
         """Sites with a second stream for each part, made when first needed."""
         self.order = launch_order(cuts, sites)
@@ -118,7 +123,7 @@ class PartsRunner:
         last = parts_of_step(facts)[-1].name
         named = {fact.name: fact for fact in facts}
         self.present = PresentRun(loop, of_part, named, parts, last, number, common)
-        self.scratch_count, self.of_step = 0, []
+        self.scratch_count, self.of_step, self.have_met = 0, [], False
         if (loop, steps, common) not in self.plans:
             self.plans[loop, steps, common] = planned_function(own, facts, steps)
         around = list(around_loop(of_part, outside).values())
@@ -203,8 +208,14 @@ class PartsRunner:
         fact = run.facts[op.kernel.string_value()]
         read, written = self.fields_of(run, fact, operands)
         age, stale = self.ages_of(run, fact, read)
-        split = self.pieces_of(run, fact) if stale else None
-        if split is None:
+        used = self.used_steps(run, fact)
+        beside = self.beside_of(run, fact, age + used, written)
+        split = self.pieces_of(run, fact) if stale and beside is None else None
+        if beside is not None:
+            if stale:
+                self.exchange(stale)
+            self.launch_beside(beside, op, operands, written)
+        elif split is None:
             if stale:
                 self.exchange(stale)
             for number in self.order:
@@ -216,11 +227,12 @@ class PartsRunner:
         else:
             self.launch_in_pieces(split, op, operands, stale, written)
         ends = fact.steps > 1 or fact.name == run.last_of_step
-        used = self.used_steps(run, fact)
+        self.have_met = beside is not None
+        age = 0 if beside is not None else age + used
         for field in self.of_step:
-            field.age = max(field.age, age + used)
+            field.age = max(field.age, age)
         for field in written:
-            field.age, field.is_changed = age + used, True
+            field.age, field.is_changed = age, True
         self.of_step += written
         if ends:
             self.of_step = []
@@ -243,7 +255,7 @@ class PartsRunner:
             self.host.run_block(op.body.block, values)
 
         def state() -> tuple[int, ...]:
-            return tuple(field.age for field in fields)
+            return (self.have_met, *(field.age for field in fields))
 
         repeat = partial(self.repeat_as_graph, turn, fields)
         repeat_in_cycles(turns, len(launches), turn, state, repeat)
@@ -302,6 +314,58 @@ class PartsRunner:
         if age + needed <= self.kernels.zone_steps:
             return age, []
         return 0, [each for each in dict.fromkeys(read) if each.age]
+
+    def beside_of(
+        self, run: PresentRun, fact: PlannedKernel, age: int, written: Sequence[PartedField]
+    ) -> list[BesideLaunch] | None:
+        """
+        The kernels, by part, of a launch that stores ghosts of other parts; None for a launch that
+        does not, as where the next launch needs no fresh ghosts. `age`: of ghosts behind.
+        """
+        is_last = age + needed_steps(fact) > self.kernels.zone_steps
+        if not is_last or not all(field.is_settled for field in written):
+            return None
+        if self.reach is None:
+            sites = self.sites
+            self.reach = len(sites) > 1 and all(one.reaches(two) for one in sites for two in sites)
+        if not self.reach:
+            return None
+        return self.kernels.stored_beside(run.number, fact.name, common=run.common)
+
+    def launch_beside(
+        self,
+        found: Sequence[BesideLaunch],
+        op: LaunchOp,
+        operands: Sequence[Any],
+        written: Sequence[PartedField],
+    ) -> None:
+        """
+        Launch kernels that store ghosts of other parts, behind all work of parts with rims in
+        common, and before all later work.
+        """
+        if not self.have_met:
+            self.meet_neighbours(written)
+        for number in self.order:
+            for field in written:
+                self.memory.wait_for_readers(field, number)
+            beside: list[Beside] = []
+            for place in dict.fromkeys(found[number].places):
+                field = operands[place]
+                copies = [each for each in self.copies_of(field) if each.source == number]
+                beside += [Beside(field.buffers[each.target], each.copy) for each in copies]
+                self.bytes += sum(each.copy.bytes for each in copies)
+            own = operands_of(operands, number)
+            self.sites[number].launch(found[number].kernels, op, own, beside)
+        self.meet_neighbours(written)
+
+    def meet_neighbours(self, fields: Sequence[PartedField]) -> None:
+        """Let each part wait for all work so far of the parts with which it shares rims."""
+        pairs = {(each.source, each.target) for field in fields for each in self.copies_of(field)}
+        marks = [site.mark() for site in self.sites]
+        for number, site in enumerate(self.sites):
+            for other in range(len(self.sites)):
+                if {(number, other), (other, number)} & pairs:
+                    site.wait(marks[other])
 
     def pieces_of(self, run: PresentRun, fact: PlannedKernel) -> list[SplitLaunch] | None:
         """The pieces of a launch, by part; None for launches that stay whole."""
@@ -366,7 +430,8 @@ class PartsRunner:
                 if pull.source != target and mark not in field.readers[pull.source]:
                     field.readers[pull.source].append(mark)
         for field in fields:
-            field.age = 0
+            field.age, field.is_settled = 0, True
+        self.have_met = False
 
     def copies_of(self, field: PartedField) -> list[RimCopy]:
         """The copies that make the ghosts of a field fresh, computed once for fields of a shape."""
@@ -386,6 +451,7 @@ class PartsRunner:
 
     def copy(self, op: CopyOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """Copy a field on every site."""
+        self.have_met = False
         self.memory.copy(*operands)
         return []
 

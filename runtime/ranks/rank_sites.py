@@ -189,4 +189,4 @@ class RankSiteRunner(PartsRunner):
             give(site, field, box, cells)
             self.bytes += cells.nbytes
         for field in fields:
-            field.age = 0
+            field.age, field.is_settled = 0, True

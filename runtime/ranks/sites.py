@@ -17,6 +17,17 @@ from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.ranks.rims import BoxCopy
 
 
+@dataclass(frozen=True)
+class Beside:
+    """
+    A buffer that a kernel stores to beside: the kernel stores the cells of `copy`, whole planes, to
+    the places that `copy` moves them to from its own buffer.
+    """
+
+    buffer: Any
+    copy: BoxCopy
+
+
 @dataclass
 class Recorded:
     """Recorded work of streams."""
@@ -61,8 +72,21 @@ class Site(Protocol):
         """Set the cells of a buffer at places, none twice."""
         ...
 
-    def launch(self, kernels: ProgramKernels, op: LaunchOp, operands: Sequence[Any]) -> None:
-        """Launch a kernel on buffers of the site, and numbers."""
+    def launch(
+        self,
+        kernels: ProgramKernels,
+        op: LaunchOp,
+        operands: Sequence[Any],
+        beside: Sequence[Beside] = (),
+    ) -> None:
+        """
+        Launch a kernel on buffers of the site, and numbers; for each of the kernel's further
+        arguments, a buffer of another site.
+        """
+        ...
+
+    def reaches(self, other: Any) -> bool:
+        """Whether kernels of the site may store to buffers of another site."""
         ...
 
     def copy(self, source: Any, target: Any) -> None:

@@ -15,17 +15,19 @@ from numpy.typing import NDArray
 
 import timetile
 from timetile.dialects.decomposition import Decomposition
+from timetile.dialects.syntax import field_bounds
 from timetile.dialects.tile import KernelOp, LaunchOp
 from timetile.runtime.executors.homes import MarkedCells
 from timetile.runtime.executors.planes import PlanesLaunch
 from timetile.runtime.host.halos import HaloFrame, halos_differ
+from timetile.runtime.host.memory import shape_of
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.program.parted_program import PartedProgram
 from timetile.runtime.program.ranked_gpu_program import RankedGpuProgram
 from timetile.runtime.ranks.peers import Peers
 from timetile.runtime.ranks.rims import BoxCopy, Pitches
-from timetile.runtime.ranks.sites import Recorded
+from timetile.runtime.ranks.sites import Beside, Recorded
 
 
 class Mark:
@@ -158,16 +160,54 @@ class SimulatedSite:
         buffer.data.reshape(-1)[places] = cells
         buffer.known.reshape(-1)[places] = True
 
-    def launch(self, kernels: ProgramKernels, op: LaunchOp, operands: Sequence[Any]) -> None:
+    stores_beside = False
+    """Whether kernels store to buffers of other sites."""
+
+    def reaches(self, other: SimulatedSite) -> bool:
+        """Whether kernels store to buffers of other sites."""
+        return self.stores_beside
+
+    def launch(
+        self,
+        kernels: ProgramKernels,
+        op: LaunchOp,
+        operands: Sequence[Any],
+        beside: Sequence[Beside] = (),
+    ) -> None:
         """Run a kernel plane by plane, later."""
         name = op.kernel.string_value()
         if (kernels, name) not in self.tiled:
             module = kernels.kernel_module(name)
             kernel = next(each for each in module.ops if isinstance(each, KernelOp))
-            self.tiled[kernels, name] = PlanesLaunch(kernel, operands)
-        launch = self.tiled[kernels, name].on(operands)
+            further = kernel.body.block.args[len(operands) :]
+            shapes = [shape_of(field_bounds(argument)) for argument in further]
+            self.tiled[kernels, name] = PlanesLaunch(kernel, [*operands, *shapes])
+        known = self.tiled[kernels, name]
+        shapes = [value for value in known.values.values() if isinstance(value, tuple)]
+        assert len(shapes) == len(beside), "a buffer for each further argument"
         self.world.launched.append((self.number, name))
-        self.put_work(launch.run)
+
+        def work() -> None:
+            made = [
+                MarkedCells.of(np.zeros(shape, each.buffer.data.dtype), known=False)
+                for shape, each in zip(shapes, beside)
+            ]
+            known.on([*operands, *made]).run()
+            for cells, each in zip(made, beside):
+                self.store_beside(cells, each)
+
+        self.put_work(work)
+
+    def store_beside(self, cells: MarkedCells, beside: Beside) -> None:
+        """Move the cells that a kernel has stored to the buffer of another site."""
+        size, copy = cells.data.itemsize, beside.copy
+        assert copy.is_contiguous
+        moved = (copy.target.first - copy.source.first) // size
+        (stored,) = np.nonzero(cells.known.reshape(-1))
+        rim = range(copy.source.first // size, (copy.source.first + copy.width) // size)
+        assert all(cell in rim for cell in stored[[0, -1]]), "only the rim is stored"
+        beside.buffer.data.reshape(-1)[stored + moved] = cells.data.reshape(-1)[stored]
+        beside.buffer.known.reshape(-1)[stored + moved] = True
 
     def copy(self, source: MarkedCells, target: MarkedCells) -> None:
         """Copy a buffer, later."""

@@ -1,0 +1,119 @@
+"""Launches that store ghosts of other parts end with the bits of launches and copies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import timetile
+from support.catalogue import entry
+from support.driver import BookKeeper
+from support.few_schedules import few_schedules
+from support.programs import program_text
+from support.ranks import copies
+from support.simulated import SimulatedSite, World, on_simulated
+from test_split_launches import arguments_of
+from test_store_box import arrays_of, kernels_of, run_planes, run_threads, tiled
+from timetile.dialects.boxes import CellBox
+from timetile.dialects.tile import RoleKind
+from timetile.runtime.executors.homes import PlaneError
+from timetile.runtime.program.parted_program import PartedProgram
+from timetile.runtime.ranks import beside_kernels
+from timetile.runtime.ranks.beside_kernels import with_stores_beside
+from timetile.runtime.ranks.parts_runner import PartsRunner
+
+
+@pytest.fixture(autouse=True)
+def kernels_store_beside(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Kernels store to buffers of other sites, whatever they spill."""
+    monkeypatch.setattr(SimulatedSite, "stores_beside", True)
+    monkeypatch.setattr(beside_kernels, "spills_more", lambda *_: False)
+    with few_schedules():
+        yield
+
+
+def run(
+    name: str, shape: tuple[int, ...], count: int, seed: int, steps: int, every: int, depth: int
+) -> tuple[bool, World, PartedProgram]:
+    """Whether a run ends with the bits of one device, and the streams."""
+    text = program_text(entry(name).make(shape))
+    arguments = arguments_of(text, steps)
+    expected, own = copies(arguments), copies(arguments)
+    timetile.compile(text, executor="numpy", fp_contract="off", cache=False)(*expected)
+    program, world = on_simulated(text, count, seed, None, every, depth=depth, halos="common")
+    try:
+        program(*own)
+    except PlaneError:
+        # A cell was read before any was there; the rest of the work is dropped.
+        program.placed.present = None
+        return False, world, program
+    return all(np.array_equal(a, b) for a, b in zip(own, expected)), world, program
+
+
+@pytest.mark.covering
+@pytest.mark.parametrize("count, every", [(2, 2), (3, 2), (2, 4)])
+@pytest.mark.parametrize(
+    "name, shape", [("heat-3d", (36, 3, 7)), ("heat-2d", (40, 11)), ("wave-2d", (40, 9))]
+)
+def test_launches_that_store_beside_keep_all_bits(
+    name: str, shape: tuple[int, ...], count: int, every: int
+):
+    same, world, program = run(name, shape, count, 3, 13, every, 2)
+    assert same
+    often = len(world.pulled)
+    program.close()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(SimulatedSite, "stores_beside", False)
+        patched.setattr("timetile.runtime.ranks.split_kernels.LEAST_WAVES", 1e9)
+        same, world, program = run(name, shape, count, 3, 13, every, 2)
+    assert same and len(world.pulled) > often, "rims are not copied"
+    program.close()
+
+
+@pytest.mark.covering
+@pytest.mark.parametrize("execute", [run_planes, run_threads])
+@pytest.mark.parametrize(
+    "name, shape, depth", [("heat-3d", (26, 9, 35), 2), ("heat-2d", (44, 67), 3)]
+)
+def test_kernels_store_rims_in_both_fields_and_nothing_else(
+    name: str, shape: tuple[int, ...], depth: int, execute: Any
+):
+    kernels, kernel_name = kernels_of(name, shape, depth)
+    whole = tiled(kernels, kernel_name)
+    expected, bounds = arrays_of(whole), CellBox.of(whole.bounds)
+    execute(kernels, kernel_name, expected)
+
+    def planes(first: int, last: int) -> CellBox:
+        return CellBox((first, *bounds.lower[1:]), (last, *bounds.upper[1:]))
+
+    own, low, high = planes(5, 14), planes(5, 8), planes(10, 14)
+    made = with_stores_beside(kernels, own, [low, high])
+    assert made is not None
+    arrays = arrays_of(tiled(made, kernel_name))
+    execute(made, kernel_name, arrays)
+    target = next(k for k, role in enumerate(whole.roles) if role.role[0] is RoleKind.TARGET)
+    for cells, box in zip((arrays[target], *arrays[len(expected) :]), (own, low, high)):
+        place = tuple(slice(a, b) for a, b in zip(box.lower, box.upper))
+        assert np.array_equal(cells[place], expected[target][place])
+        cells[place] = 0
+        assert not cells.any()
+
+
+def test_missing_waits_around_stores_beside_are_found(monkeypatch: pytest.MonkeyPatch):
+    assert run("heat-2d", (40, 11), 3, 0, 9, 2, 2)[0]
+    monkeypatch.setattr(PartsRunner, "meet_neighbours", lambda *_: None)
+    assert not all(run("heat-2d", (40, 11), 3, seed, 9, 2, 2)[0] for seed in range(8))
+
+
+@pytest.mark.usefixtures("cache_of_file")
+def test_two_gpus_store_to_each_other(driver: BookKeeper):
+    text = program_text(entry("heat-2d").make((90, 131)))
+    program = timetile.compile(text, gpus=2, depth=2, exchange_every=2, halos="common")
+    program(*arguments_of(text, 8))
+    assert driver.reached
+    # The first launch copies the rims of a buffer of unknown cells.
+    assert len(driver.copied) <= 2
+    program.close()
+    assert not driver.left
