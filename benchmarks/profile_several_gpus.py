@@ -5,9 +5,9 @@ Where the time of a run on several GPUs goes: launches, pulls and waits of each 
 
 Each case is run in several ways, on fields placed once: each GPU alone, on the domain of one GPU;
 all GPUs as they run; launch by launch, without graphs; with copies of rims; with copies and whole
-launches; with copies and rims that wait for a free multiprocessor; and without exchanges, with wrong cells. `host` is the time until all
-work is on the streams. Events around launches, pulls and waits, the last way, make a run a little
-slower.
+launches; with copies and rims that wait for a free multiprocessor; and without exchanges, with
+wrong cells. `host` is the time until all work is on the streams. Events around launches, pulls
+and waits, the last way, make a run a little slower.
 """
 
 from __future__ import annotations

@@ -252,27 +252,39 @@ def fetched_plane(
     return emit.compare("ult", emit.add_int(step.arriving_plane, shift - low), high - low)
 
 
-def inside_box(
-    step: StepScope, box: StencilBoundsAttr, lag: int, at: Position, width: int = 1
+def inside_box(step: StepScope, box: StencilBoundsAttr, lag: int, at: Position) -> SSAValue | None:
+    """A position in the plane `lag` steps back lies in a box. None if certain."""
+    in_plane = inside_in_plane(step, box, lag, at, step.code.thread)
+    return step.emit.all_of([in_plane, plane_in_box(step, box, lag)])
+
+
+def inside_in_plane(
+    step: StepScope, box: StencilBoundsAttr, lag: int, at: Position, view: Thread, width: int = 1
 ) -> SSAValue | None:
     """
-    `width` cells of a row of the plane `lag` steps back, from a position on, lie in a box. None if
-    certain.
+    `width` cells of a row, from a position of a thread's view on, lie in a box along the in-plane
+    axes. None if certain.
     """
     variant, geometry = step.variant, step.code.geometry
     low, high = tuple(box.lb), tuple(box.ub)
     parts: list[SSAValue | None] = []
-    for number, (tiling, axis, shift) in enumerate(
-        zip(geometry.axes, step.code.thread.axes, at, strict=True)
-    ):
+    for number, (tiling, axis, shift) in enumerate(zip(geometry.axes, view.axes, at, strict=True)):
         if lying_along(step, box, lag, tiling.axis) is Lying.INSIDE:
             continue
         more = width - 1 if number == len(at) - 1 else 0
         span = low[tiling.axis], high[tiling.axis] - more
         parts.append(within(variant, axis.coordinate, shift, *span))
-    if isinstance(step, StreamStep) and lying_along(step, box, lag, step.axis) is not Lying.INSIDE:
-        parts.append(plane_between(step, lag, low[step.axis], high[step.axis]))
     return step.emit.all_of(parts)
+
+
+def plane_in_box(step: StepScope, box: StencilBoundsAttr, lag: int) -> SSAValue | None:
+    """The plane `lag` steps back lies in a box along the stream. None if certain."""
+    if not isinstance(step, StreamStep):
+        return None
+    if lying_along(step, box, lag, step.axis) is Lying.INSIDE:
+        return None
+    axis = step.axis
+    return plane_between(step, lag, tuple(box.lb)[axis], tuple(box.ub)[axis])
 
 
 @once

@@ -12,13 +12,15 @@ from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from timetile.dialects import simt
+from timetile.dialects.boxes import CellBox
 from timetile.dialects.syntax import element_type
 from timetile.dialects.tile import StoreOp
 from timetile.lowering.tile_to_gpu.fields import (
     in_field,
-    inside_box,
+    inside_in_plane,
     next_cell,
     own_plane_at,
+    plane_in_box,
     stored_plane,
 )
 from timetile.lowering.tile_to_gpu.ownership import owned, stored_along
@@ -64,7 +66,8 @@ def store_row(
         whole = is_stored(step, stage, at, view, width)
         write(step, stage, at, vector, view, whole)
         cut = geometry.cut_cells(start, width, stride, guarded=guarded)
-        if stage.box is not None:
+        narrows = narrows_planes(step, stage)
+        if narrows:
             cut = sorted({*cut, *geometry.cells_cut_by(stage.cells, start, width)})
         # Both cells are cut if a start and an end of a row fall on one place of a lane's vectors.
         elif geometry.cuts_pairs and len(cut) == 2 and is_word(stage.field):
@@ -73,20 +76,34 @@ def store_row(
         for k in cut:
             cell = (*row, start + k)
             own = is_stored(step, stage, cell, view, 1)
-            # A box begins and ends along the stream, too: its masks are of a step.
-            mask = alone(variant, own, whole) if stage.box is None else one_of(step, own, whole)
+            # Masks of a box are of a step.
+            mask = one_of(step, own, whole) if narrows else alone(variant, own, whole)
             write(step, stage, cell, [vector[k]], view, mask)
 
 
 def is_stored(
     step: StepScope, stage: StoreOp, at: Position, view: Thread, width: int
 ) -> SSAValue | None:
-    """The tile stores `width` cells of a row from a position on, all in the store's box."""
+    """
+    The tile stores `width` cells of a row from a position on, all in the store's box along the
+    in-plane axes.
+    """
     own = owned(step.variant, at, view, width)
-    if stage.box is None:
+    if stage.box is None or not narrows_planes(step, stage):
         return own
     lag = step.code.queues[stage.queue].lag
-    return step.emit.all_of([own, inside_box(step, stage.box, lag, at, width)])
+    return step.emit.all_of([own, inside_in_plane(step, stage.box, lag, at, view, width)])
+
+
+def narrows_planes(step: StepScope, stage: StoreOp) -> bool:
+    """Whether the box of a store leaves out cells of the bounds along an in-plane axis."""
+    if stage.box is None:
+        return False
+    bounds, box = step.code.geometry, CellBox.of(stage.box)
+    return any(
+        (box.lower[axis], box.upper[axis]) != (bounds.lower[axis], bounds.upper[axis])
+        for axis in bounds.kernel.plane_axes
+    )
 
 
 def write_either(
@@ -148,6 +165,8 @@ def write(
     masks = [mask, in_field(step.variant, shape, at, view, stores=True)]
     if isinstance(step, StreamStep):
         masks += [chunk_mask(step, queue.lag), stored_plane(step, shape, queue.lag)]
+    if stage.box is not None:
+        masks.append(plane_in_box(step, stage.box, queue.lag))
     index, distance = own_plane_at(step, shape, queue.lag, view)
     if is_next is not None:
         index = next_cell(step, index, is_next)
