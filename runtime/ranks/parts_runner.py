@@ -12,14 +12,13 @@ launch whose sources have ghosts too old for its steps, the ghosts are pulled fr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from xdsl.dialects import scf
 from xdsl.ir import SSAValue
 
-from timetile.dialects.boxes import CellBox
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp, StepValueOp
 from timetile.lowering.plan_launches import PlannedKernel, parts_of_step
@@ -35,6 +34,7 @@ from timetile.runtime.ranks.beside_kernels import BesideLaunch
 from timetile.runtime.ranks.cut_program import CutProgram
 from timetile.runtime.ranks.cycles import FEWEST_LAUNCHES, repeat_in_cycles, run_as_graph
 from timetile.runtime.ranks.exchange import CutField
+from timetile.runtime.ranks.moved_rims import MovedRims
 from timetile.runtime.ranks.part_kernels import PartKernels, PlannedLoop, needed_steps
 from timetile.runtime.ranks.parted import STALE, PartedField, PartsMemory, forget_readers
 from timetile.runtime.ranks.present_run import (
@@ -44,9 +44,8 @@ from timetile.runtime.ranks.present_run import (
     places_of_fields,
     same_halos,
 )
-from timetile.runtime.ranks.rims import RimCopy, rim_copies
 from timetile.runtime.ranks.rounds import PartRounds, around_loop
-from timetile.runtime.ranks.sites import Beside, Site
+from timetile.runtime.ranks.sites import Site
 from timetile.runtime.ranks.split_kernels import SplitLaunch
 
 
@@ -70,6 +69,7 @@ class PartsRunner:
         self.cuts, self.kernels, self.sites = cuts, kernels, sites
         self.notice, self.progress = notice, progress
         self.memory = PartsMemory(sites, self.cuts_of)
+        self.rims = MovedRims(sites, self.memory)
         self.host = Host(
             {
                 LaunchOp: self.launch,
@@ -82,16 +82,11 @@ class PartsRunner:
         self.plans: dict[tuple[LoopOp, int, bool], Any] = {}
         self.scratches: dict[tuple[Any, ...], PartedField] = {}
         self.scratch_count = 0
-        self.rims: dict[tuple[CellBox, int], list[RimCopy]] = {}
         self.places: dict[int, tuple[list[int], list[int]]] = {}
         """For kernels by identity of the facts, the places of read and of written fields."""
         self.of_step: list[PartedField] = []
         """The fields written by the kernels of the present step in parts."""
-        self.bytes = 0
-        """The number of pulled bytes."""
         self.present: PresentRun | None = None
-        self.have_met = False
-        """Parts have waited for all work of their neighbours, and put no more on the streams."""
         self.reach: bool | None = None
         """Whether kernels of all parts may store to buffers of all others; None if unknown."""
         self.seconds: list[Site] = []
@@ -123,7 +118,7 @@ class PartsRunner:
         last = parts_of_step(facts)[-1].name
         named = {fact.name: fact for fact in facts}
         self.present = PresentRun(loop, of_part, named, parts, last, number, common)
-        self.scratch_count, self.of_step, self.have_met = 0, [], False
+        self.scratch_count, self.of_step, self.rims.have_met = 0, [], False
         if (loop, steps, common) not in self.plans:
             self.plans[loop, steps, common] = planned_function(own, facts, steps)
         around = list(around_loop(of_part, outside).values())
@@ -214,7 +209,7 @@ class PartsRunner:
         if beside is not None:
             if stale:
                 self.exchange(stale)
-            self.launch_beside(beside, op, operands, written)
+            self.rims.launch_beside(beside, self.order, op, operands, written)
         elif split is None:
             if stale:
                 self.exchange(stale)
@@ -227,7 +222,7 @@ class PartsRunner:
         else:
             self.launch_in_pieces(split, op, operands, stale, written)
         ends = fact.steps > 1 or fact.name == run.last_of_step
-        self.have_met = beside is not None
+        self.rims.have_met = beside is not None
         age = 0 if beside is not None else age + used
         for field in self.of_step:
             field.age = max(field.age, age)
@@ -255,7 +250,7 @@ class PartsRunner:
             self.host.run_block(op.body.block, values)
 
         def state() -> tuple[int, ...]:
-            return (self.have_met, *(field.age for field in fields))
+            return (self.rims.have_met, *(field.age for field in fields))
 
         repeat = partial(self.repeat_as_graph, turn, fields)
         repeat_in_cycles(turns, len(launches), turn, state, repeat)
@@ -265,7 +260,7 @@ class PartsRunner:
         self, turn: Callable[[], None], fields: Sequence[PartedField], count: int, times: int
     ) -> None:
         """Make `count` turns on some fields `times` times, each time as one graph."""
-        done, pulled = self.done, self.bytes
+        done, pulled = self.done, self.rims.bytes
 
         def work() -> None:
             # All streams meet at both ends of a graph.
@@ -276,7 +271,7 @@ class PartsRunner:
 
         run_as_graph([*self.sites, *self.seconds], work, times)
         self.done += (times - 1) * (self.done - done)
-        self.bytes += (times - 1) * (self.bytes - pulled)
+        self.rims.bytes += (times - 1) * (self.rims.bytes - pulled)
         if self.progress is not None:
             self.progress(self.done, self.total)
 
@@ -332,41 +327,6 @@ class PartsRunner:
             return None
         return self.kernels.stored_beside(run.number, fact.name, common=run.common)
 
-    def launch_beside(
-        self,
-        found: Sequence[BesideLaunch],
-        op: LaunchOp,
-        operands: Sequence[Any],
-        written: Sequence[PartedField],
-    ) -> None:
-        """
-        Launch kernels that store ghosts of other parts, behind all work of parts with rims in
-        common, and before all later work.
-        """
-        if not self.have_met:
-            self.meet_neighbours(written)
-        for number in self.order:
-            for field in written:
-                self.memory.wait_for_readers(field, number)
-            beside: list[Beside] = []
-            for place in dict.fromkeys(found[number].places):
-                field = operands[place]
-                copies = [each for each in self.copies_of(field) if each.source == number]
-                beside += [Beside(field.buffers[each.target], each.copy) for each in copies]
-                self.bytes += sum(each.copy.bytes for each in copies)
-            own = operands_of(operands, number)
-            self.sites[number].launch(found[number].kernels, op, own, beside)
-        self.meet_neighbours(written)
-
-    def meet_neighbours(self, fields: Sequence[PartedField]) -> None:
-        """Let each part wait for all work so far of the parts with which it shares rims."""
-        pairs = {(each.source, each.target) for field in fields for each in self.copies_of(field)}
-        marks = [site.mark() for site in self.sites]
-        for number, site in enumerate(self.sites):
-            for other in range(len(self.sites)):
-                if {(number, other), (other, number)} & pairs:
-                    site.wait(marks[other])
-
     def pieces_of(self, run: PresentRun, fact: PlannedKernel) -> list[SplitLaunch] | None:
         """The pieces of a launch, by part; None for launches that stay whole."""
         return self.kernels.in_pieces(run.number, fact.name, common=run.common)
@@ -391,7 +351,7 @@ class PartsRunner:
         before = [site.mark() for site in self.sites]
         for number in self.order:
             self.sites[number].launch(split[number].inside, op, operands_of(operands, number))
-        self.pull(stale, self.seconds, before)
+        self.rims.pull(stale, self.seconds, before)
         for number in self.order:
             second = self.seconds[number]
             for kernels in split[number].rims:
@@ -399,46 +359,8 @@ class PartsRunner:
             self.sites[number].wait(second.mark())
 
     def exchange(self, fields: Sequence[PartedField]) -> None:
-        """Make the ghosts of fields fresh: every site pulls cells from its neighbours."""
-        sources = {pull.source for field in fields for pull in self.copies_of(field)}
-        marks = {source: self.sites[source].mark() for source in sources}
-        self.pull(fields, self.sites, marks)
-
-    def pull(
-        self,
-        fields: Sequence[PartedField],
-        sites: Sequence[Site],
-        marks: Mapping[int, Any] | Sequence[Any],
-    ) -> None:
-        """
-        Pull the ghosts of fields on the streams of some sites, behind marks of the parts' streams.
-        """
-        pulls = [(field, pull) for field in fields for pull in self.copies_of(field)]
-        for target, site in enumerate(sites):
-            own = [(field, pull) for field, pull in pulls if pull.target == target]
-            waited = dict.fromkeys(pull.source for _, pull in own)
-            if site is not self.sites[target]:
-                waited = {target: None, **waited}
-            for source in waited:
-                if source != target or site is not self.sites[target]:
-                    site.wait(marks[source])
-            for field, pull in own:
-                site.pull(field.buffers[pull.source], field.buffers[target], pull.copy)
-                self.bytes += pull.copy.bytes
-            mark = site.mark() if own else None
-            for field, pull in own:
-                if pull.source != target and mark not in field.readers[pull.source]:
-                    field.readers[pull.source].append(mark)
-        for field in fields:
-            field.age, field.is_settled = 0, True
-        self.have_met = False
-
-    def copies_of(self, field: PartedField) -> list[RimCopy]:
-        """The copies that make the ghosts of a field fresh, computed once for fields of a shape."""
-        key = field.cuts[0].whole, field.dtype.itemsize
-        if key not in self.rims:
-            self.rims[key] = list(rim_copies(field.cuts, field.dtype.itemsize))
-        return self.rims[key]
+        """Make the ghosts of fields fresh."""
+        self.rims.exchange(fields)
 
     def scratch(self, op: ScratchOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """Scratch fields are kept from run to run."""
@@ -451,7 +373,7 @@ class PartsRunner:
 
     def copy(self, op: CopyOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """Copy a field on every site."""
-        self.have_met = False
+        self.rims.have_met = False
         self.memory.copy(*operands)
         return []
 

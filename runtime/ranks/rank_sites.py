@@ -187,6 +187,6 @@ class RankSiteRunner(PartsRunner):
         self.ghosts.move(sent, places)
         for field, box, cells in waiting:
             give(site, field, box, cells)
-            self.bytes += cells.nbytes
+            self.rims.bytes += cells.nbytes
         for field in fields:
             field.age, field.is_settled = 0, True

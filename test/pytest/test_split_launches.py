@@ -18,6 +18,7 @@ from support.simulated import SimulatedSite, World, on_simulated
 from timetile.runtime.executors.homes import PlaneError
 from timetile.runtime.program.parted_program import PartedProgram
 from timetile.runtime.ranks import split_kernels
+from timetile.runtime.ranks.gpu_sites import GpuSite
 
 
 @pytest.fixture(autouse=True)
@@ -82,7 +83,10 @@ def test_seeded_missing_waits_of_pieces_are_found(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.usefixtures("cache_of_file")
-def test_a_run_in_pieces_on_two_gpus_gives_back_everything(driver: BookKeeper):
+def test_a_run_in_pieces_on_two_gpus_gives_back_everything(
+    driver: BookKeeper, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(GpuSite, "reaches", lambda *_: False)
     text = program_text(entry("heat-2d").make((90, 131)))
     program = timetile.compile(text, gpus=2, depth=2, exchange_every=2, halos="common")
     assert isinstance(program, PartedProgram)

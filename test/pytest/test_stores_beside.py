@@ -23,7 +23,7 @@ from timetile.runtime.executors.homes import PlaneError
 from timetile.runtime.program.parted_program import PartedProgram
 from timetile.runtime.ranks import beside_kernels
 from timetile.runtime.ranks.beside_kernels import with_stores_beside
-from timetile.runtime.ranks.parts_runner import PartsRunner
+from timetile.runtime.ranks.moved_rims import MovedRims
 
 
 @pytest.fixture(autouse=True)
@@ -104,7 +104,7 @@ def test_kernels_store_rims_in_both_fields_and_nothing_else(
 
 def test_missing_waits_around_stores_beside_are_found(monkeypatch: pytest.MonkeyPatch):
     assert run("heat-2d", (40, 11), 3, 0, 9, 2, 2)[0]
-    monkeypatch.setattr(PartsRunner, "meet_neighbours", lambda *_: None)
+    monkeypatch.setattr(MovedRims, "meet", lambda *_: None)
     assert not all(run("heat-2d", (40, 11), 3, seed, 9, 2, 2)[0] for seed in range(8))
 
 

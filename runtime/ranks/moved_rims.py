@@ -1,0 +1,107 @@
+"""
+Rims on the way from part to part: pulled by copies, or stored by the kernels of the part with the
+cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from timetile.dialects.boxes import CellBox
+from timetile.dialects.tile import LaunchOp
+from timetile.runtime.ranks.beside_kernels import BesideLaunch
+from timetile.runtime.ranks.parted import PartedField, PartsMemory
+from timetile.runtime.ranks.present_run import operands_of
+from timetile.runtime.ranks.rims import RimCopy, rim_copies
+from timetile.runtime.ranks.sites import Beside, Site
+
+
+class MovedRims:
+    """Moves rims between the parts of several sites."""
+
+    def __init__(self, sites: Sequence[Site], memory: PartsMemory):
+        self.sites, self.memory = sites, memory
+        self.copies: dict[tuple[CellBox, int], list[RimCopy]] = {}
+        self.bytes = 0
+        """The number of moved bytes."""
+        self.have_met = False
+        """Parts have waited for all work of their neighbours, and put no more on the streams."""
+
+    def exchange(self, fields: Sequence[PartedField]) -> None:
+        """Make the ghosts of fields fresh: every site pulls cells from its neighbours."""
+        sources = {pull.source for field in fields for pull in self.copies_of(field)}
+        marks = {source: self.sites[source].mark() for source in sources}
+        self.pull(fields, self.sites, marks)
+
+    def pull(
+        self,
+        fields: Sequence[PartedField],
+        sites: Sequence[Site],
+        marks: Mapping[int, Any] | Sequence[Any],
+    ) -> None:
+        """
+        Pull the ghosts of fields on the streams of some sites, behind marks of the parts' streams.
+        """
+        pulls = [(field, pull) for field in fields for pull in self.copies_of(field)]
+        for target, site in enumerate(sites):
+            own = [(field, pull) for field, pull in pulls if pull.target == target]
+            waited = dict.fromkeys(pull.source for _, pull in own)
+            if site is not self.sites[target]:
+                waited = {target: None, **waited}
+            for source in waited:
+                if source != target or site is not self.sites[target]:
+                    site.wait(marks[source])
+            for field, pull in own:
+                site.pull(field.buffers[pull.source], field.buffers[target], pull.copy)
+                self.bytes += pull.copy.bytes
+            mark = site.mark() if own else None
+            for field, pull in own:
+                if pull.source != target and mark not in field.readers[pull.source]:
+                    field.readers[pull.source].append(mark)
+        for field in fields:
+            field.age, field.is_settled = 0, True
+        self.have_met = False
+
+    def launch_beside(
+        self,
+        found: Sequence[BesideLaunch],
+        order: Sequence[int],
+        op: LaunchOp,
+        operands: Sequence[Any],
+        written: Sequence[PartedField],
+    ) -> None:
+        """
+        Launch kernels that store ghosts of other parts, behind all work of parts with rims in
+        common, and before all later work. `order`: of the parts.
+        """
+        if not self.have_met:
+            self.meet(written)
+        for number in order:
+            for field in written:
+                self.memory.wait_for_readers(field, number)
+            beside: list[Beside] = []
+            for place in dict.fromkeys(found[number].places):
+                field = operands[place]
+                copies = [each for each in self.copies_of(field) if each.source == number]
+                beside += [Beside(field.buffers[each.target], each.copy) for each in copies]
+                self.bytes += sum(each.copy.bytes for each in copies)
+            own = operands_of(operands, number)
+            self.sites[number].launch(found[number].kernels, op, own, beside)
+        self.meet(written)
+
+    def meet(self, fields: Sequence[PartedField]) -> None:
+        """Let each part wait for all work so far of the parts with which it shares rims."""
+        pairs = {(each.source, each.target) for field in fields for each in self.copies_of(field)}
+        marks = [site.mark() for site in self.sites]
+        for number, site in enumerate(self.sites):
+            for other in range(len(self.sites)):
+                if {(number, other), (other, number)} & pairs:
+                    site.wait(marks[other])
+
+    def copies_of(self, field: PartedField) -> list[RimCopy]:
+        """The copies that make the ghosts of a field fresh, computed once for fields of a shape."""
+        key = field.cuts[0].whole, field.dtype.itemsize
+        if key not in self.copies:
+            self.copies[key] = list(rim_copies(field.cuts, field.dtype.itemsize))
+        return self.copies[key]
