@@ -19,13 +19,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
-from functools import partial
-from math import prod
 from multiprocessing import get_context
 from typing import Any
 from unittest.mock import patch
 
-from several_gpus import Case, Run, arrays_of, make_kernels
+from placed_runs import PlacedRun, prepared
+from several_gpus import Case, made_kernels
 
 import timetile
 from timetile.dialects.tile import LaunchOp
@@ -34,12 +33,10 @@ from timetile.runtime.device.gpu import Device
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.machine.driver import checked
 from timetile.runtime.program.parted_program import PartedProgram
-from timetile.runtime.program.pieces import Span
 from timetile.runtime.ranks.gpu_sites import GpuSite, opened
-from timetile.runtime.ranks.parted import placed_fields
 from timetile.runtime.ranks.parts_runner import PartsRunner
 from timetile.runtime.ranks.rims import BoxCopy
-from timetile.runtime.ranks.sites import Beside, Site
+from timetile.runtime.ranks.sites import Beside
 
 SECONDS = 0.15
 """Of a timed run."""
@@ -127,94 +124,61 @@ def way(name: str) -> Iterator[None]:
         yield
 
 
-class Placed:
-    """A program on its GPUs, run on fields placed once."""
-
-    def __init__(self, program: PartedProgram, gpus: Sequence[int], dtype: str, cells: int):
-        self.program, self.cells = program, cells
-        self.sites = [WatchedSite(each) for each in opened(gpus)]
-        program.placed.make_sites = partial(list[Site], self.sites)
-        self.arrays = arrays_of(program, dtype)
-        self.runner = program.placed.make(self.sites, program.kernels.notice)
-        program.placed.present = self.runner
-
-    def run(self, placed: Sequence[Any], steps: int) -> tuple[float, float]:
-        """The seconds of a run, and the host's."""
-        memory = self.runner.memory
-        memory.synchronize()
-        start = time.perf_counter()
-        with self.sites[0].run_block():
-            self.program.run_host(self.runner, placed, Span(steps))
-        host = time.perf_counter() - start
-        memory.synchronize()
-        return time.perf_counter() - start, host
-
-    def timed(self, placed: Sequence[Any], label: str) -> int:
-        """Print the speed of the best of three runs, and return the steps."""
-        steps = 64
-        seconds, _ = self.run(placed, steps)
-        seconds, _ = self.run(placed, steps)
-        steps = max(steps, int(SECONDS / max(seconds, 1e-5) * steps))
-        self.run(placed, steps)
-        seconds, host = min(self.run(placed, steps) for _ in range(3))
-        print(
-            f"  {label}: {self.cells * steps / seconds / 1e9:.1f} GPts/s, {steps} steps in "
-            f"{seconds * 1e3:.3f} ms, host {host * 1e3:.3f} ms",
-            flush=True,
-        )
-        return steps
-
-    @contextmanager
-    def fields(self) -> Iterator[list[Any]]:
-        """The arguments, placed."""
-        memory, program = self.runner.memory, self.program
-        given = (memory, program.function, program.parameters, self.arrays)
-        with placed_fields(*given) as placed:
-            yield placed
-
-
-def on_gpus(run: Run, gpus: Sequence[int]) -> PartedProgram:
-    """A program on some GPUs."""
-    made = timetile.compile(run.text, executor="gpu", halos="common", gpus=list(gpus))
-    assert isinstance(made, PartedProgram)
-    return made
+def timed(run: PlacedRun, label: str, steps: int = 64) -> int:
+    """Print the speed of the best of three runs, and return the steps."""
+    run.run(steps)
+    seconds, _ = run.run(steps)
+    steps = max(steps, int(SECONDS / max(seconds, 1e-5) * steps))
+    run.run(steps)
+    seconds, host = min(run.run(steps) for _ in range(3))
+    speed = run.gpts_per_s(steps, seconds)
+    print(
+        f"  {label}: {speed:.1f} GPts/s, {steps} steps in {seconds * 1e3:.3f} ms, host "
+        f"{host * 1e3:.3f} ms",
+        flush=True,
+    )
+    return steps
 
 
 def profile(case: Case) -> None:
     """Profile a case."""
     alone, every = case.run(1, 1), case.run(2, case.gpus)
-    for number in range(case.gpus):
-        with on_gpus(alone, [number]) as program:
-            one = Placed(program, [number], case.dtype, prod(alone.domain))
-            with one.fields() as placed:
-                one.timed(placed, f"GPU {number} alone, {alone.domain}")
-    gpus = [part // case.per_gpu for part in range(case.gpus * case.per_gpu)]
-    with on_gpus(every, gpus) as program:
-        several = Placed(program, gpus, case.dtype, prod(every.domain))
-        print(
-            f"  exchange every {program.exchange_every}, zones of {program.parts.zone_steps} "
-            f"steps, {program.exchange}, schedules {program.parts.schedules}",
-            flush=True,
-        )
-        with several.fields() as placed:
-            steps = 64
-            for name in WAYS:
-                several.runner.seconds = []
-                with way(name):
-                    steps = several.timed(placed, name)
-            with way("launch by launch"):
-                watch(several, placed, steps)
+    one = PlacedRun(alone, prepared(alone))
+    timed(one, f"GPU 0 alone, {alone.domain}")
+    one.close()
+    for number in range(1, case.gpus):
+        made = timetile.compile(alone.text, executor="gpu", halos="common", gpus=[number])
+        other = PlacedRun(alone, made, [GpuSite(each) for each in opened([number])])
+        timed(other, f"GPU {number} alone")
+        other.close()
+    program = prepared(every)
+    assert isinstance(program, PartedProgram)
+    sites = [WatchedSite(each) for each in opened(every.homes)]
+    several = PlacedRun(every, program, sites)
+    print(
+        f"  exchange every {program.exchange_every}, zones of {program.parts.zone_steps} steps, "
+        f"{program.exchange}, schedules {program.parts.schedules}",
+        flush=True,
+    )
+    steps = 64
+    for name in WAYS:
+        several.runner.seconds = []
+        with way(name):
+            steps = timed(several, name)
+    with way("launch by launch"):
+        watch(several, sites, steps)
+    several.close()
 
 
-def watch(several: Placed, placed: Sequence[Any], steps: int) -> None:
+def watch(several: PlacedRun, sites: Sequence[WatchedSite], steps: int) -> None:
     """Print the times of all kinds of work in a run."""
     WatchedSite.is_watching = True
     try:
-        seconds, host = several.run(placed, steps)
+        seconds, host = several.run(steps)
     finally:
         WatchedSite.is_watching = False
     print(f"  with events: {steps} steps in {seconds * 1e3:.3f} ms, host {host * 1e3:.3f} ms")
-    for number, site in enumerate(several.sites):
+    for number, site in enumerate(sites):
         print(f"   part {number} on GPU {site.home}\n{site.table()}", flush=True)
         for other in site.others:
             if isinstance(other, WatchedSite):
@@ -231,7 +195,7 @@ def main() -> None:
     cases = [Case(*text.split(":"), given.gpus, given.per_gpu) for text in given.cases]
     with ProcessPoolExecutor(14, mp_context=get_context("spawn")) as pool:
         runs = [run for case in cases for run in (case.run(1, 1), case.run(2, case.gpus))]
-        made = {run: pool.submit(make_kernels, run) for run in dict.fromkeys(runs)}
+        made = {run: pool.submit(made_kernels, run) for run in dict.fromkeys(runs)}
         for case in cases:
             start = time.perf_counter()
             for run in (case.run(1, 1), case.run(2, case.gpus)):

@@ -29,6 +29,11 @@ FEWEST_GRAPHS = 2
 """Least number of launches of a graph: recording takes as long as launching one by one."""
 
 
+def is_worth_it(launches: int) -> bool:
+    """Whether a loop has enough launches for graphs."""
+    return launches >= FEWEST_LAUNCHES
+
+
 def meet(sites: Sequence[Site]) -> None:
     """Let the first stream wait for all others."""
     first, *others = sites

@@ -32,7 +32,7 @@ from timetile.runtime.kernels.planning import planned_function
 from timetile.runtime.native.loops import rotated
 from timetile.runtime.ranks.beside_kernels import BesideLaunch
 from timetile.runtime.ranks.cut_program import CutProgram
-from timetile.runtime.ranks.cycles import FEWEST_LAUNCHES, repeat_in_cycles, run_as_graph
+from timetile.runtime.ranks.cycles import is_worth_it, repeat_in_cycles, run_as_graph
 from timetile.runtime.ranks.exchange import CutField
 from timetile.runtime.ranks.moved_rims import MovedRims
 from timetile.runtime.ranks.part_kernels import PartKernels, PlannedLoop, needed_steps
@@ -241,7 +241,7 @@ class PartsRunner:
         body, turns = list(op.body.block.ops), len(range(*map(int, operands)))
         launches = [each for each in body if isinstance(each, LaunchOp)]
         waits = self.kernels.options.bound_waits or len(launches) + 1 < len(body)
-        if waits or not self.can_record or len(launches) * turns < FEWEST_LAUNCHES:
+        if waits or not self.can_record or not is_worth_it(len(launches) * turns):
             return self.host.run_for(op, operands, values)
         given = [values[operand] for launch in launches for operand in launch.operands]
         fields = [each for each in dict.fromkeys(given) if isinstance(each, PartedField)]

@@ -26,7 +26,7 @@ from timetile.runtime.ranks.cycles import repeat_in_cycles
 def few_launches_are_a_graph(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Graphs have few launches."""
     monkeypatch.setattr(cycles, "LAUNCHES_OF_A_GRAPH", 2)
-    monkeypatch.setattr("timetile.runtime.ranks.parts_runner.FEWEST_LAUNCHES", 4)
+    monkeypatch.setattr(cycles, "FEWEST_LAUNCHES", 4)
     with few_schedules():
         yield
 

@@ -35,6 +35,7 @@ from timetile.passes.diagnostics import CompileError
 from timetile.runtime.executors.homes import PlaneError
 from timetile.runtime.program.ranked_program import on_ranks
 from timetile.runtime.ranks.exchange import array_part
+from timetile.runtime.ranks.gpu_sites import GpuSite
 from timetile.runtime.ranks.parted import PartsMemory
 from timetile.runtime.ranks.rims import box_copy, extents_of
 from timetile.runtime.ranks.threads import ThreadPeers, on_threads
@@ -266,7 +267,10 @@ def test_hosts_of_ranks_with_a_gpu_each_keep_their_bits(seed: int):
 
 @pytest.mark.parametrize("parts", [None, (1, 2)], ids=str)
 @pytest.mark.usefixtures("cache_of_file")
-def test_a_run_on_two_gpus_gives_back_everything(driver: BookKeeper, parts: Any):
+def test_a_run_on_two_gpus_gives_back_everything(
+    driver: BookKeeper, parts: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(GpuSite, "reaches", lambda *_: False)
     program = timetile.compile(TEXT, gpus=2, depth=4, parts=parts, exchange_every=4)
     plate = np.zeros(SHAPE)
     program(plate, plate.copy(), steps=17)

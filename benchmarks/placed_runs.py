@@ -1,0 +1,250 @@
+"""
+Programs on one or several GPUs with fields placed once, for timed runs without transfers.
+
+Fields are filled on the GPUs: a few planes of drawn cells are uploaded, and repeated by copies.
+Plane number p of a field has equal cells on one and on several GPUs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from real_steps import PROGRAMS
+from rows import source
+from storage_types import STEPS
+
+import timetile
+from timetile.runtime.device.gpu import Device
+from timetile.runtime.device.gpu import device as device_of
+from timetile.runtime.host.parameters import Parameter
+from timetile.runtime.program.compiled_program import CompiledProgram
+from timetile.runtime.program.parted_program import PartedProgram
+from timetile.runtime.program.pieces import Span
+from timetile.runtime.ranks.gpu_sites import GpuSite, opened
+from timetile.runtime.ranks.parted import PartedField
+
+PLANES = 7
+"""Planes with drawn cells, repeated along the first axis."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A program on a domain and a number of GPUs."""
+
+    program: str
+    dtype: str
+    domain: tuple[int, ...]
+    gpus: int
+    per_gpu: int = 1
+    """Parts on each GPU."""
+
+    @property
+    def text(self) -> str:
+        """The program."""
+        if self.program.startswith("j"):
+            return source(self.program, self.domain, self.dtype)[0]
+        model = STEPS[self.program] if self.program in STEPS else PROGRAMS[self.program]
+        kind: Any = {"f32": "float32", "f64": "float64"}[self.dtype]
+        return str(model.module(self.domain, kind))
+
+    @property
+    def homes(self) -> list[int]:
+        """The GPU of each part."""
+        return [part // self.per_gpu for part in range(self.gpus * self.per_gpu)]
+
+    def compiled(self) -> CompiledProgram:
+        """The program, compiled."""
+        many: dict[str, Any] = {} if self.gpus == 1 else {"gpus": self.homes}
+        return timetile.compile(self.text, executor="gpu", halos="common", **many)
+
+
+def prepared(run: Run) -> CompiledProgram:
+    """The program of a run, with all kernels, made now or from the cache."""
+    program = run.compiled()
+    if not isinstance(program, PartedProgram):
+        all_kernels = [program.kernels]
+    else:
+        all_kernels = program.parts.of_parts(common=False)
+        make_further_kernels(program)
+    for kernels in dict.fromkeys(all_kernels):
+        kernels.begin(fact.name for facts in kernels.facts for fact in facts)
+        for facts in kernels.facts:
+            for fact in facts:
+                kernels.kernel(fact.name)
+    return program
+
+
+def make_further_kernels(program: PartedProgram) -> None:
+    """Make the kernels of launches that store beside, and of launches in pieces."""
+    parts = program.parts
+    for number in range(len(parts.schedules[False])):
+        planned = next(each for each in parts.planned(number, common=False) if each is not None)
+        name = planned[1][0].name
+        beside = parts.stored_beside(number, name, common=False)
+        for each in beside or ():
+            each.kernels.kernel(name)
+        for split in () if beside else parts.in_pieces(number, name, common=False) or ():
+            for kernels in (split.inside, *split.rims):
+                kernels.kernel(name)
+
+
+def drawn(parameter: Parameter, dtype: str, *, turns: bool) -> Any:
+    """A few planes of a field; equal in buffers that take turns, as those of programs as text."""
+    base = (parameter.name or "").removesuffix("_next")
+    seed = 1 if turns else sum(map(ord, base))
+    shape = (PLANES, *parameter.shape[1:])
+    cells = np.random.default_rng(seed).random(shape, np.float32)
+    return (cells * 0.125 + 0.0625).astype({"f32": np.float32, "f64": np.float64}[dtype])
+
+
+class DeviceField:
+    """A field in GPU memory, as an array of the caller."""
+
+    def __init__(self, device: Device, shape: tuple[int, ...], dtype: np.dtype[Any]):
+        self.device, self.shape, self.dtype = device, shape, dtype
+        self.pointer = device.allocate(prod(shape) * dtype.itemsize)
+        self.__cuda_array_interface__ = {
+            "shape": shape, "typestr": dtype.str, "data": (self.pointer, False), "version": 3,
+        }  # fmt: skip
+
+
+def fill(device: Device, pointer: int, planes: int, first: int, cells: Any) -> None:
+    """Fill `planes` planes, the planes from number `first` of a field, with repeated planes."""
+    count, size = len(cells), cells[0].nbytes
+    turned = np.ascontiguousarray(cells[(np.arange(count) + first) % count][:planes])
+    device.upload(pointer, turned)
+    device.synchronize(0)
+    done = len(turned)
+    while done < planes:
+        more = min(done, planes - done)
+        device.copy(pointer, pointer + done * size, more * size, 0)
+        done += more
+    device.synchronize(0)
+
+
+class PlacedRun:
+    """A program with its fields on one GPU, or in parts on several."""
+
+    def __init__(self, run: Run, program: CompiledProgram, sites: Sequence[GpuSite] | None = None):
+        self.run_of, self.program = run, program
+        self.first = device_of(0)
+        names = "".join(each.name or "" for each in self.program.parameters)
+        self.cells = [
+            None if each.is_steps else drawn(each, run.dtype, turns="_next" not in names)
+            for each in self.program.parameters
+        ]
+        self.parted = self.program if isinstance(self.program, PartedProgram) else None
+        if self.parted is None:
+            self.arguments = [self.on_one(k) for k in range(len(self.cells))]
+        else:
+            given = sites or [GpuSite(each) for each in opened(run.homes)]
+            self.runner = self.parted.placed.make(given, self.program.kernels.notice)
+            self.parted.placed.present = self.runner
+            self.arguments = [self.in_parts(k) for k in range(len(self.cells))]
+        self.fill()
+
+    def on_one(self, number: int) -> Any:
+        """An argument on one GPU."""
+        if self.cells[number] is None:
+            return 1
+        with self.first.current():
+            shape = self.program.parameters[number].shape
+            return DeviceField(self.first, shape, self.cells[number].dtype)
+
+    def in_parts(self, number: int) -> Any:
+        """An argument in parts."""
+        if self.cells[number] is None:
+            return 1
+        memory, name = self.runner.memory, self.program.function.body.block.args[number]
+        shape = self.program.parameters[number].shape
+        return memory.allocated(shape, self.cells[number].dtype, memory.cuts(name))
+
+    def fill(self) -> None:
+        """Fill all fields with their first cells."""
+        for cells, argument in zip(self.cells, self.arguments):
+            if isinstance(argument, DeviceField):
+                with self.first.current():
+                    fill(self.first, argument.pointer, argument.shape[0], 0, cells)
+            elif isinstance(argument, PartedField):
+                self.fill_parts(argument, cells)
+
+    def fill_parts(self, field: PartedField, cells: Any) -> None:
+        """Fill a field in parts."""
+        if not field.cuts:
+            whole = cells[np.arange(field.shape[0]) % len(cells)]
+            self.runner.memory.fill(field, whole)
+            return
+        for site, buffer, cut in zip(self.runner.sites, field.buffers, field.cuts):
+            assert isinstance(site, GpuSite)
+            first = cut.held.lower[0] - cut.whole.lower[0]
+            with site.device.current():
+                fill(site.device, buffer.pointer, cut.shape[0], first, cells)
+        field.age, field.is_settled = 0, True
+
+    def run(self, steps: int) -> tuple[float, float]:
+        """The seconds of a run of some steps, and the seconds until all work is on the streams."""
+        if self.parted is None:
+            with self.first.current():
+                self.first.synchronize(0)
+                start = time.perf_counter()
+                self.program(*self.arguments, steps=steps)
+                host = time.perf_counter() - start
+                self.first.synchronize(0)
+            return time.perf_counter() - start, host
+        memory = self.runner.memory
+        memory.synchronize()
+        start = time.perf_counter()
+        with self.runner.sites[0].run_block():
+            self.parted.run_host(self.runner, self.arguments, Span(steps))
+        host = time.perf_counter() - start
+        memory.synchronize()
+        return time.perf_counter() - start, host
+
+    def gpts_per_s(self, steps: int, seconds: float) -> float:
+        """The speed of a run."""
+        return prod(self.run_of.domain) * steps / seconds / 1e9
+
+    def planes(self, numbers: Sequence[int]) -> list[Any]:
+        """The cells of some planes of all fields, each from its owner."""
+        found: list[Any] = []
+        for argument in self.arguments:
+            if isinstance(argument, int):
+                continue
+            size = prod(argument.shape[1:]) * argument.dtype.itemsize
+            for number in numbers:
+                if number >= argument.shape[0]:
+                    continue
+                device, pointer = self.place(argument, number, size)
+                cells = np.empty(size, np.uint8)
+                with device.current():
+                    device.download(cells, pointer)
+                found.append(cells)
+        return found
+
+    def place(self, argument: Any, number: int, size: int) -> tuple[Device, int]:
+        """The GPU and the address of a plane of `size` bytes."""
+        if isinstance(argument, DeviceField):
+            return self.first, argument.pointer + number * size
+        for site, buffer, cut in zip(self.runner.sites, argument.buffers, argument.cuts):
+            at = number + cut.whole.lower[0]
+            if cut.owned.lower[0] <= at < cut.owned.upper[0]:
+                assert isinstance(site, GpuSite)
+                return site.device, buffer.pointer + (at - cut.held.lower[0]) * size
+        site = self.runner.sites[0]
+        assert isinstance(site, GpuSite)
+        return site.device, argument.buffers[0].pointer + number * size
+
+    def close(self) -> None:
+        """Give back fields and program."""
+        for argument in self.arguments:
+            if isinstance(argument, DeviceField):
+                with self.first.current():
+                    self.first.free(argument.pointer)
+            elif isinstance(argument, PartedField):
+                self.runner.memory.free(argument)
+        self.program.close()
