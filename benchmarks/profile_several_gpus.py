@@ -142,11 +142,11 @@ def timed(run: PlacedRun, label: str, steps: int = 64) -> int:
 
 def profile(case: Case) -> None:
     """Profile a case."""
-    alone, every = case.run(1, 1), case.run(2, case.gpus)
+    alone, every = case.run(1, 1), case.run(2, case.gpus[0])
     one = PlacedRun(alone, prepared(alone))
     timed(one, f"GPU 0 alone, {alone.domain}")
     one.close()
-    for number in range(1, case.gpus):
+    for number in range(1, case.gpus[0]):
         made = timetile.compile(alone.text, executor="gpu", halos="common", gpus=[number])
         other = PlacedRun(alone, made, [GpuSite(each) for each in opened([number])])
         timed(other, f"GPU {number} alone")
@@ -192,13 +192,13 @@ def main() -> None:
     parser.add_argument("--per-gpu", type=int, default=1)
     parser.add_argument("cases", nargs="+", metavar="PROGRAM:TYPE:SIZE")
     given = parser.parse_args()
-    cases = [Case(*text.split(":"), given.gpus, given.per_gpu) for text in given.cases]
+    cases = [Case(*text.split(":"), (given.gpus,), given.per_gpu) for text in given.cases]
     with ProcessPoolExecutor(14, mp_context=get_context("spawn")) as pool:
-        runs = [run for case in cases for run in (case.run(1, 1), case.run(2, case.gpus))]
+        runs = [run for case in cases for run in (case.run(1, 1), case.run(2, case.gpus[0]))]
         made = {run: pool.submit(made_kernels, run) for run in dict.fromkeys(runs)}
         for case in cases:
             start = time.perf_counter()
-            for run in (case.run(1, 1), case.run(2, case.gpus)):
+            for run in (case.run(1, 1), case.run(2, case.gpus[0])):
                 made[run].result()
             print(f"{case}, {time.perf_counter() - start:.1f} s for kernels", flush=True)
             try:

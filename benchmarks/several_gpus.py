@@ -4,11 +4,12 @@ Weak and strong scaling on the GPUs of a host.
     python benchmarks/several_gpus.py --gpus 2 4 --out benchmarks/results/several-gpus.json
     python benchmarks/several_gpus.py --gpus 2 --only j3d7pt:f32 --sizes fill
 
-A case is a program, a type, a size and a number N of GPUs. N GPUs run a domain N times as long
-along the first axis as the domain of one GPU (weak), and the domain of two GPUs (strong); rows with
-`ranks` 1 are one GPU on its own domain. Runs of a case take turns, on fields placed once; the best
-of `ROUNDS` counts, without transfers. `equal_bits`: after over `CHECKED_LAUNCHES` launches from
-equal cells, the planes on both sides of each cut and others have equal bits on N GPUs and on one.
+A case is a program, a type and a size. N GPUs run a domain N times as long along the first axis as
+the domain of one GPU (weak), and the domain of two GPUs (strong); rows with `ranks` 1 are one GPU
+on its own domain. Both runs of a pair make equal steps, in turn, on fields placed once; the best of
+`ROUNDS` counts, without transfers. `equal_bits`: after some launches from equal cells (on small
+domains as graphs), the planes on both sides of each cut and others have equal bits on N GPUs and
+on one; for weak scaling on more than two GPUs, on the domain of strong scaling.
 
 Processes compile all kernels, others prepare the cases, and one case at a time has the GPUs.
 """
@@ -20,7 +21,7 @@ import json
 import multiprocessing
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -35,13 +36,13 @@ from timetile.runtime.device.gpu import device
 from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.ranks.part_kernels import deepest_of
 
-SECONDS, ROUNDS = 0.06, 3
+SECONDS, ROUNDS = 0.05, 2
 """The least time of a timed run, as predicted by a short one, and the number of timed runs."""
 
-SHORT_STEPS = 64
+SHORT_LAUNCHES = 8
 
-CHECKED_LAUNCHES, REST = 70, 5
-"""A comparison of bits runs so many launches, as graphs, and some steps more."""
+CHECKED_LAUNCHES, REST = {"fill": 8, "small": 70}, 5
+"""A comparison of bits runs so many launches, and some steps more."""
 
 DOMAINS: dict[str, dict[str, tuple[int, ...]]] = {
     "j2d5pt": {"fill": (8192, 16384), "small": (1024, 2048)},
@@ -74,12 +75,12 @@ def take_gate(gate: Any) -> None:
 
 @dataclass(frozen=True)
 class Case:
-    """The runs of a program, a type, a size and a number of GPUs."""
+    """The runs of a program, a type and a size on some numbers of GPUs."""
 
     program: str
     dtype: str
     size: str
-    gpus: int
+    gpus: tuple[int, ...]
     per_gpu: int = 1
 
     def run(self, parts: int, gpus: int) -> Run:
@@ -91,7 +92,9 @@ class Case:
     @property
     def runs(self) -> list[Run]:
         """One GPU on each domain, and N GPUs on the domains of two and of N."""
-        ways = [(1, 1), (2, 1), (self.gpus, 1), (2, self.gpus), (self.gpus, self.gpus)]
+        ways = [(1, 1), (2, 1)]
+        for gpus in self.gpus:
+            ways += [(2, gpus), (gpus, gpus)]
         return [self.run(*way) for way in dict.fromkeys(ways)]
 
     def measure(self) -> list[dict[str, Any]]:
@@ -105,13 +108,17 @@ class Case:
 
     def rows(self, programs: Programs) -> Iterator[dict[str, Any]]:
         """Measure strong and weak scaling."""
-        one, many = self.run(2, 1), self.run(2, self.gpus)
-        speed, base, same = pair(programs, one, many)
-        yield self.row(many, speed, base, same, strong_speedup=speed / base)
-        one, many, alone = self.run(self.gpus, 1), self.run(self.gpus, self.gpus), self.run(1, 1)
-        speed, base, same = pair(programs, one, many, alone)
-        yield self.row(many, speed, base, same, weak_efficiency=speed / base / self.gpus)
-        yield self.row(alone, base, base, same, weak_efficiency=1.0)
+        alone, speeds = self.run(1, 1), list[float]()
+        for gpus in self.gpus:
+            one, many = self.run(2, 1), self.run(2, gpus)
+            checked = CHECKED_LAUNCHES[self.size]
+            speed, base, same = pair(programs, one, many, checked)
+            yield self.row(many, speed, base, same, strong_speedup=speed / base)
+            many = self.run(gpus, gpus)
+            speed, base, _ = pair(programs, alone, many)
+            yield self.row(many, speed, base, same, weak_efficiency=speed / base / gpus)
+            speeds.append(base)
+        yield self.row(alone, max(speeds), max(speeds), same=True, weak_efficiency=1.0)
 
     def row(
         self, run: Run, speed: float, base: float, same: bool, **share: float
@@ -126,54 +133,50 @@ class Case:
         }  # fmt: skip
 
 
-def pair(
-    programs: Programs, one: Run, many: Run, base: Run | None = None
-) -> tuple[float, float, bool]:
+def pair(programs: Programs, one: Run, many: Run, checked: int = 0) -> tuple[float, float, bool]:
     """
-    The speeds of many GPUs and of one GPU, on a domain of its own (`base`) if given, and whether
-    one and many end with equal bits.
+    The speeds of many GPUs and of one GPU, and whether both end with equal bits after `checked`
+    launches.
     """
     several, judge = PlacedRun(many, programs[many]), PlacedRun(one, programs[one])
     try:
-        same = have_equal_bits(several, judge)
-        if base is not None and base != one:
-            judge.close()
-            judge = PlacedRun(base, programs[base])
-        speed, alone = in_turn([several, judge])
+        assert several.parted is not None
+        depth = deepest_of(several.parted.parts.schedules[False])
+        same = checked > 0 and have_equal_bits(several, judge, checked * depth + REST)
+        speed, alone = in_turn(several, judge, depth)
     finally:
         judge.close()
         several.close()
     return speed, alone, same
 
 
-def have_equal_bits(several: PlacedRun, judge: PlacedRun) -> bool:
+def have_equal_bits(several: PlacedRun, judge: PlacedRun, steps: int) -> bool:
     """Whether planes around the cuts, and others, have equal bits after some steps."""
     assert several.parted is not None
     planes = several.program.parameters[0].shape[0]
     cuts = several.parted.decomposition.faces[0]
-    near = {cut + far for cut in cuts for far in range(-4, 5)}
-    numbers = [each for each in sorted(near | {*range(0, planes, planes // 9)}) if each >= 0]
-    depth = deepest_of(several.parted.parts.schedules[False])
+    near = {cut + far for cut in cuts for far in range(-2, 3)}
+    numbers = [each for each in sorted(near | {*range(0, planes, planes // 4)}) if each >= 0]
     for run in (several, judge):
-        run.run(CHECKED_LAUNCHES * depth + REST)
+        run.run(steps)
     pairs = zip(several.planes(numbers), judge.planes(numbers), strict=True)
     return all(np.array_equal(one, other) for one, other in pairs)
 
 
-def in_turn(runs: Sequence[PlacedRun]) -> list[float]:
-    """The speeds of runs that take turns."""
-    steps: list[int] = []
-    for run in runs:
-        run.run(SHORT_STEPS)
-        short, _ = run.run(SHORT_STEPS)
-        steps.append(max(SHORT_STEPS, int(SECONDS / max(short, 1e-5) * SHORT_STEPS)))
-        # The first run of a number of steps plans, and loads kernels.
-        run.run(steps[-1])
-    best = [float("inf")] * len(runs)
-    for _ in range(ROUNDS):
-        for number, run in enumerate(runs):
-            best[number] = min(best[number], run.run(steps[number])[0])
-    return [run.gpts_per_s(n, seconds) for run, n, seconds in zip(runs, steps, best)]
+def in_turn(several: PlacedRun, judge: PlacedRun, depth: int) -> tuple[float, float]:
+    """The speeds of two runs of equal numbers of steps, in turn."""
+    few, steps = SHORT_LAUNCHES * depth, 1
+    for run in (several, judge):
+        run.run(few)
+        short, _ = run.run(few)
+        steps = max(steps, int(SECONDS / max(short, 1e-5) * few))
+    best = dict.fromkeys((several, judge), float("inf"))
+    # The first run of a number of steps plans, and loads kernels.
+    for timed in range(ROUNDS + 1):
+        for run in best:
+            seconds, _ = run.run(steps)
+            best[run] = min(best[run], seconds) if timed else best[run]
+    return several.gpts_per_s(steps, best[several]), judge.gpts_per_s(steps, best[judge])
 
 
 def measured(case: Case) -> list[dict[str, Any]]:
@@ -217,7 +220,8 @@ def options() -> argparse.Namespace:
     parser.add_argument("--sizes", nargs="*", default=["fill", "small"])
     parser.add_argument("--per-gpu", type=int, nargs="*", default=[1], help="parts on each GPU")
     parser.add_argument("--seconds", type=float, default=190.0, help="no case is waited for longer")
-    parser.add_argument("--compiling", type=int, default=max(2, (os.cpu_count() or 2) * 2 // 3))
+    parser.add_argument("--compiling", type=int, default=max(2, (os.cpu_count() or 2) * 3 // 4))
+    parser.add_argument("--preparing", type=int, default=12, help="processes with cases")
     parser.add_argument("--commit", default=commit(), help="the commit of the sources")
     parser.add_argument("--out", type=Path, required=True)
     return parser.parse_args()
@@ -226,11 +230,10 @@ def options() -> argparse.Namespace:
 def cases(given: argparse.Namespace) -> list[Case]:
     """The cases, cheap programs first."""
     return [
-        Case(program, dtype, size, gpus, per_gpu)
-        for gpus in given.gpus
+        Case(program, dtype, size, tuple(given.gpus), per_gpu)
         for size in given.sizes
-        for program in DOMAINS
         for dtype in ("f32", "f64")
+        for program in DOMAINS
         for per_gpu in (given.per_gpu if size == "fill" else [1])
         if not given.only or program in given.only or f"{program}:{dtype}" in given.only
     ]
@@ -243,7 +246,7 @@ def main() -> None:
     spawn = multiprocessing.get_context("spawn")
     gate = spawn.Lock()
     making = ProcessPoolExecutor(given.compiling, mp_context=spawn)
-    measuring = ProcessPoolExecutor(6, spawn, take_gate, (gate,))
+    measuring = ProcessPoolExecutor(given.preparing, spawn, take_gate, (gate,))
     runs = list(dict.fromkeys(run for case in wanted for run in case.runs))
     made = {run: making.submit(made_kernels, run) for run in runs}
     waiting, started = list(wanted), dict[Case, Future[list[dict[str, Any]]]]()

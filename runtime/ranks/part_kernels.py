@@ -295,7 +295,8 @@ class PartKernels:
     def stored_beside(self, number: int, name: str, *, common: bool) -> list[BesideLaunch] | None:
         """
         The kernels of a launch of a loop's deepest kernel that store beside, by part; None unless
-        each part has one.
+        each part has one, or if launches share an exchange: parts then wait for each other twice,
+        and copies are as quick.
         """
         key = number, name, common
         if key not in self.besides:
@@ -315,6 +316,8 @@ class PartKernels:
                 return None
             own, facts = planned
             if facts[0].name != name or len(parts_of_step(facts)) > 1:
+                return None
+            if facts[0].steps + needed_steps(facts[0]) <= self.zone_steps:
                 return None
             made = beside_launch(kernels, loop, own, self.part_of(rank), facts[0])
             if made is None:

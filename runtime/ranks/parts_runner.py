@@ -204,7 +204,7 @@ class PartsRunner:
         read, written = self.fields_of(run, fact, operands)
         age, stale = self.ages_of(run, fact, read)
         used = self.used_steps(run, fact)
-        beside = self.beside_of(run, fact, age + used, written)
+        beside = self.beside_of(run, fact, written)
         split = self.pieces_of(run, fact) if stale and beside is None else None
         if beside is not None:
             if stale:
@@ -311,14 +311,13 @@ class PartsRunner:
         return 0, [each for each in dict.fromkeys(read) if each.age]
 
     def beside_of(
-        self, run: PresentRun, fact: PlannedKernel, age: int, written: Sequence[PartedField]
+        self, run: PresentRun, fact: PlannedKernel, written: Sequence[PartedField]
     ) -> list[BesideLaunch] | None:
         """
         The kernels, by part, of a launch that stores ghosts of other parts; None for a launch that
-        does not, as where the next launch needs no fresh ghosts. `age`: of ghosts behind.
+        does not.
         """
-        is_last = age + needed_steps(fact) > self.kernels.zone_steps
-        if not is_last or not all(field.is_settled for field in written):
+        if not all(field.is_settled for field in written):
             return None
         if self.reach is None:
             sites = self.sites
