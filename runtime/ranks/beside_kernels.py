@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from xdsl.passes import ModulePass
 
 from timetile.dialects.boxes import CellBox
-from timetile.dialects.decomposition import Transfer
+from timetile.dialects.decomposition import Ghosts, Transfer
 from timetile.dialects.syntax import field_bounds
 from timetile.dialects.temporal import LoopOp, PartAttr
 from timetile.dialects.tile import KernelOp
@@ -51,11 +51,12 @@ def is_whole_rows(field: CellBox, box: CellBox) -> bool:
 
 
 def boxes_in_kernel(
-    loop: LoopOp, own: LoopOp, part: PartAttr, kernel: KernelOp
+    loop: LoopOp, own: LoopOp, part: PartAttr, moved_ghosts: Ghosts, kernel: KernelOp
 ) -> tuple[CellBox, list[CellBox]] | None:
     """
-    The part's cells, and its cells in ghosts of other parts, in the coordinates of a kernel. None
-    if the kernel stores some of the cells not at all. `own`: the program's `loop`, cut and moved.
+    The part's cells, and its cells in ghosts of other parts (`moved_ghosts` of their zone), in the
+    coordinates of a kernel. None if the kernel stores some of the cells not at all. `own`: the
+    program's `loop`, cut and moved.
     """
     rank, decomposition = part.rank.data, part.decomposition
     whole = CellBox.of(field_bounds(loop.body.block.args[0]))
@@ -66,15 +67,15 @@ def boxes_in_kernel(
     if cells not in bounds:
         return None
     boxes: list[CellBox] = []
-    for transfer in decomposition.transfers_from(rank, whole, part.zone):
-        box = source_of(transfer, whole, part)
+    for transfer in decomposition.transfers_from(rank, whole, moved_ghosts):
+        box = sent_cells(transfer, whole, part)
         if box is None:
             return None
         boxes.append(box.moved(distance) & bounds)
     return None if any(box.is_empty for box in boxes) else (cells, boxes)
 
 
-def source_of(transfer: Transfer, whole: CellBox, part: PartAttr) -> CellBox | None:
+def sent_cells(transfer: Transfer, whole: CellBox, part: PartAttr) -> CellBox | None:
     """The cells of a transfer in the source's field; None if not whole rows in both fields."""
     held, other = held_box(whole, part), replace_rank(part, transfer.target)
     if transfer.target == part.rank.data or not is_whole_rows(held, transfer.source_box):
@@ -117,7 +118,7 @@ def decode_answer(parts: Parts) -> bool:
     return bool(json.loads(parts["answer.json"]))
 
 
-def is_worth_it(kernels: ProgramKernels, made: ProgramKernels, name: str) -> bool:
+def may_store_beside(kernels: ProgramKernels, made: ProgramKernels, name: str) -> bool:
     """Whether a kernel may store beside, found now or kept in the cache."""
     key, cache = key_of(made.key, "beside", kernels.key, name), kernels.cache
     kept = None if cache is None else cache.decoded(key, decode_answer)
@@ -130,16 +131,21 @@ def is_worth_it(kernels: ProgramKernels, made: ProgramKernels, name: str) -> boo
 
 
 def beside_launch(
-    kernels: ProgramKernels, loop: LoopOp, own: LoopOp, part: PartAttr, fact: PlannedKernel
+    kernels: ProgramKernels,
+    loop: LoopOp,
+    own: LoopOp,
+    part: PartAttr,
+    moved_ghosts: Ghosts,
+    fact: PlannedKernel,
 ) -> BesideLaunch | None:
     """The kernel of a launch on a part that stores beside; None for a launch as it is."""
     ops = kernels.kernel_module(fact.name).ops
     kernel = next(op for op in ops if isinstance(op, KernelOp))
-    found = None if why_not(kernel) else boxes_in_kernel(loop, own, part, kernel)
+    found = None if why_not(kernel) else boxes_in_kernel(loop, own, part, moved_ghosts, kernel)
     if found is None or not found[1] or why_not_beside(kernel, [found[0], *found[1]]):
         return None
     made = with_stores_beside(kernels, *found)
-    if made is None or not is_worth_it(kernels, made, fact.name):
+    if made is None or not may_store_beside(kernels, made, fact.name):
         return None
     ops = made.kernel_module(fact.name).ops
     roles = next(op for op in ops if isinstance(op, KernelOp)).roles.data

@@ -29,7 +29,7 @@ FEWEST_GRAPHS = 2
 """Least number of launches of a graph: recording takes as long as launching one by one."""
 
 
-def is_worth_it(launches: int) -> bool:
+def makes_graphs(launches: int) -> bool:
     """Whether a loop has enough launches for graphs."""
     return launches >= FEWEST_LAUNCHES
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from timetile.dialects.boxes import CellBox
+from timetile.dialects.decomposition import Ghosts
 from timetile.dialects.tile import LaunchOp
 from timetile.runtime.ranks.beside_kernels import BesideLaunch
 from timetile.runtime.ranks.parted import PartedField, PartsMemory
@@ -18,10 +19,10 @@ from timetile.runtime.ranks.sites import Beside, Site
 
 
 class MovedRims:
-    """Moves rims between the parts of several sites."""
+    """Moves rims between the parts of several sites. `ghosts`: moved cells of the ghost zone."""
 
-    def __init__(self, sites: Sequence[Site], memory: PartsMemory):
-        self.sites, self.memory = sites, memory
+    def __init__(self, sites: Sequence[Site], memory: PartsMemory, ghosts: Ghosts):
+        self.sites, self.memory, self.ghosts = sites, memory, ghosts
         self.copies: dict[tuple[CellBox, int], list[RimCopy]] = {}
         self.bytes = 0
         """The number of moved bytes."""
@@ -103,5 +104,5 @@ class MovedRims:
         """The copies that make the ghosts of a field fresh, computed once for fields of a shape."""
         key = field.cuts[0].whole, field.dtype.itemsize
         if key not in self.copies:
-            self.copies[key] = list(rim_copies(field.cuts, field.dtype.itemsize))
+            self.copies[key] = list(rim_copies(field.cuts, field.dtype.itemsize, self.ghosts))
         return self.copies[key]

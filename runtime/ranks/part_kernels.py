@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.parser import Parser
 
-from timetile.dialects.decomposition import Decomposition
+from timetile.dialects.decomposition import Decomposition, Ghosts
 from timetile.dialects.syntax import encode_integers
 from timetile.dialects.temporal import LoopOp, PartAttr
 from timetile.dialects.tile.schedule import ScheduleAttr
@@ -158,6 +158,8 @@ class PartKernels:
         # Kernels with halo arguments need a step more.
         reads_halos = any(fact.reads_halos for fact in self.probed)
         self.zone_steps = max(2, self.steps + 1 if reads_halos else self.steps)
+        self.moved_steps = self.zone_steps - 1 if reads_halos else self.zone_steps
+        """Exchanges make ghosts of so many steps fresh: no kernel reads the outermost as data."""
         self.ranks = range(decomposition.count) if ranks is None else ranks
         self.modules = [self.part(rank) for rank in self.ranks]
 
@@ -187,10 +189,17 @@ class PartKernels:
 
     def part_of(self, rank: int) -> PartAttr:
         """The part of a rank, with its ghost zone."""
+        return PartAttr(rank, self.decomposition, self.ghosts(self.zone_steps), self.zone_steps)
+
+    def ghosts(self, steps: int) -> Ghosts:
+        """The ghost zone of some steps."""
         domain = Domain.of(self.module)
         assert domain is not None
-        ghosts = domain.ghosts(self.zone_steps, self.decomposition.periodic)
-        return PartAttr(rank, self.decomposition, ghosts, self.zone_steps)
+        return domain.ghosts(steps, self.decomposition.periodic)
+
+    def is_fresh(self, fact: PlannedKernel, age: int) -> bool:
+        """Whether ghosts of an age are fresh enough for a launch."""
+        return age + needed_steps(fact) <= self.zone_steps and age + fact.steps <= self.moved_steps
 
     def ranks_by_size(self) -> list[int]:
         """The ranks, with the most cells first."""
@@ -317,9 +326,10 @@ class PartKernels:
             own, facts = planned
             if facts[0].name != name or len(parts_of_step(facts)) > 1:
                 return None
-            if facts[0].steps + needed_steps(facts[0]) <= self.zone_steps:
+            if self.is_fresh(facts[0], facts[0].steps):
                 return None
-            made = beside_launch(kernels, loop, own, self.part_of(rank), facts[0])
+            moved = self.ghosts(self.moved_steps)
+            made = beside_launch(kernels, loop, own, self.part_of(rank), moved, facts[0])
             if made is None:
                 return None
             found.append(made)

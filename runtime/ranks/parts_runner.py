@@ -32,10 +32,10 @@ from timetile.runtime.kernels.planning import planned_function
 from timetile.runtime.native.loops import rotated
 from timetile.runtime.ranks.beside_kernels import BesideLaunch
 from timetile.runtime.ranks.cut_program import CutProgram
-from timetile.runtime.ranks.cycles import is_worth_it, repeat_in_cycles, run_as_graph
+from timetile.runtime.ranks.cycles import makes_graphs, repeat_in_cycles, run_as_graph
 from timetile.runtime.ranks.exchange import CutField
 from timetile.runtime.ranks.moved_rims import MovedRims
-from timetile.runtime.ranks.part_kernels import PartKernels, PlannedLoop, needed_steps
+from timetile.runtime.ranks.part_kernels import PartKernels, PlannedLoop
 from timetile.runtime.ranks.parted import STALE, PartedField, PartsMemory, forget_readers
 from timetile.runtime.ranks.present_run import (
     PresentRun,
@@ -69,7 +69,7 @@ class PartsRunner:
         self.cuts, self.kernels, self.sites = cuts, kernels, sites
         self.notice, self.progress = notice, progress
         self.memory = PartsMemory(sites, self.cuts_of)
-        self.rims = MovedRims(sites, self.memory)
+        self.rims = MovedRims(sites, self.memory, kernels.ghosts(kernels.moved_steps))
         self.host = Host(
             {
                 LaunchOp: self.launch,
@@ -241,7 +241,7 @@ class PartsRunner:
         body, turns = list(op.body.block.ops), len(range(*map(int, operands)))
         launches = [each for each in body if isinstance(each, LaunchOp)]
         waits = self.kernels.options.bound_waits or len(launches) + 1 < len(body)
-        if waits or not self.can_record or not is_worth_it(len(launches) * turns):
+        if waits or not self.can_record or not makes_graphs(len(launches) * turns):
             return self.host.run_for(op, operands, values)
         given = [values[operand] for launch in launches for operand in launch.operands]
         fields = [each for each in dict.fromkeys(given) if isinstance(each, PartedField)]
@@ -304,9 +304,8 @@ class PartsRunner:
         """
         is_sweep = run.loop.sweep is not None
         step = self.kernels.zone_steps if is_sweep else 1
-        needed = step if is_sweep else needed_steps(fact)
         age = max((0, *(each.age - (step if each in self.of_step else 0) for each in read)))
-        if age + needed <= self.kernels.zone_steps:
+        if age == 0 if is_sweep else self.kernels.is_fresh(fact, age):
             return age, []
         return 0, [each for each in dict.fromkeys(read) if each.age]
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import prod
 
 from timetile.dialects.boxes import CellBox
+from timetile.dialects.decomposition import Ghosts
 from timetile.runtime.ranks.exchange import CutField
 
 
@@ -92,10 +93,17 @@ class RimCopy:
     copy: BoxCopy
 
 
-def rim_copies(fields: Sequence[CutField], cell_bytes: int) -> Iterator[RimCopy]:
-    """The copies that fill the ghost zones of all parts of a field, by target part."""
+def rim_copies(
+    fields: Sequence[CutField], cell_bytes: int, ghosts: Ghosts | None = None
+) -> Iterator[RimCopy]:
+    """
+    The copies that fill the ghost zones of all parts of a field, or the inner `ghosts` of them, by
+    target part.
+    """
     for target, field in enumerate(fields):
-        for transfer in field.received:
+        part = field.part
+        zone = part.zone if ghosts is None else ghosts
+        for transfer in part.decomposition.transfers_to(target, field.whole, zone):
             source = fields[transfer.source]
             copy = box_copy(source.held, transfer.source_box, field.held, transfer.box, cell_bytes)
             yield RimCopy(transfer.source, target, copy)
