@@ -134,8 +134,9 @@ class PlacedRun:
         self.run_of, self.program = run, program
         self.first = device_of(0)
         names = "".join(each.name or "" for each in self.program.parameters)
-        self.cells = [
-            None if each.is_steps else drawn(each, run.dtype, turns="_next" not in names)
+        turns = "_next" not in names
+        self.cells: list[Any] = [
+            None if each.is_steps else drawn(each, run.dtype, turns=turns)
             for each in self.program.parameters
         ]
         self.parted = self.program if isinstance(self.program, PartedProgram) else None

@@ -16,7 +16,7 @@ import argparse
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from multiprocessing import get_context
@@ -109,7 +109,7 @@ def lies_of_ages(*_: Any) -> tuple[int, list[Any]]:
 
 
 @contextmanager
-def way(name: str) -> Iterator[None]:
+def way(name: str) -> Generator[None]:
     """Run in another way inside."""
     with ExitStack() as patched:
         if name in ("copies", "whole launches", "rims that wait", "no exchange"):
@@ -192,7 +192,8 @@ def main() -> None:
     parser.add_argument("--per-gpu", type=int, default=1)
     parser.add_argument("cases", nargs="+", metavar="PROGRAM:TYPE:SIZE")
     given = parser.parse_args()
-    cases = [Case(*text.split(":"), (given.gpus,), given.per_gpu) for text in given.cases]
+    wanted = [text.split(":") for text in given.cases]
+    cases = [Case(name, dtype, size, (given.gpus,), given.per_gpu) for name, dtype, size in wanted]
     with ProcessPoolExecutor(14, mp_context=get_context("spawn")) as pool:
         runs = [run for case in cases for run in (case.run(1, 1), case.run(2, case.gpus[0]))]
         made = {run: pool.submit(made_kernels, run) for run in dict.fromkeys(runs)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from math import prod
 from typing import Any
@@ -159,7 +159,7 @@ class GpuSite:
         return self.others[-1]
 
     @contextmanager
-    def recording(self) -> Iterator[Recorded]:
+    def recording(self) -> Generator[Recorded]:
         """Work put on the stream and on streams behind is recorded in a graph."""
         found = Recorded()
         self.device.enter()
@@ -172,7 +172,7 @@ class GpuSite:
         found.graph = self.device.end_capture(self.stream)
 
     @contextmanager
-    def marks_of_graph(self) -> Iterator[None]:
+    def marks_of_graph(self) -> Generator[None]:
         """Marks of the block are events of their own, destroyed behind."""
         kept, self.marks = self.marks, [None] * MARKS
         try:

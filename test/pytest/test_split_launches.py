@@ -21,6 +21,11 @@ from timetile.runtime.ranks import split_kernels
 from timetile.runtime.ranks.gpu_sites import GpuSite
 
 
+def reaches_nothing(*_: object) -> bool:
+    """GPUs do not reach each other's memory."""
+    return False
+
+
 @pytest.fixture(autouse=True)
 def every_launch_has_waves(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Launches of few blocks are split, too."""
@@ -86,7 +91,7 @@ def test_seeded_missing_waits_of_pieces_are_found(monkeypatch: pytest.MonkeyPatc
 def test_a_run_in_pieces_on_two_gpus_gives_back_everything(
     driver: BookKeeper, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(GpuSite, "reaches", lambda *_: False)
+    monkeypatch.setattr(GpuSite, "reaches", reaches_nothing)
     text = program_text(entry("heat-2d").make((90, 131)))
     program = timetile.compile(text, gpus=2, depth=2, exchange_every=2, halos="common")
     assert isinstance(program, PartedProgram)

@@ -26,11 +26,20 @@ from timetile.runtime.ranks.beside_kernels import with_stores_beside
 from timetile.runtime.ranks.moved_rims import MovedRims
 
 
+def never_more(*_: object) -> bool:
+    """No kernel spills more."""
+    return False
+
+
+def nothing_waits(*_: object) -> None:
+    """Parts do not wait for each other."""
+
+
 @pytest.fixture(autouse=True)
 def kernels_store_beside(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Kernels store to buffers of other sites, whatever they spill."""
     monkeypatch.setattr(SimulatedSite, "stores_beside", True)
-    monkeypatch.setattr(beside_kernels, "spills_more", lambda *_: False)
+    monkeypatch.setattr(beside_kernels, "spills_more", never_more)
     with few_schedules():
         yield
 
@@ -102,7 +111,7 @@ def test_kernels_store_rims_in_both_fields_and_nothing_else(
 
 def test_missing_waits_around_stores_beside_are_found(monkeypatch: pytest.MonkeyPatch):
     assert run("heat-2d", (40, 11), 3, 0, 9)[0]
-    monkeypatch.setattr(MovedRims, "meet", lambda *_: None)
+    monkeypatch.setattr(MovedRims, "meet", nothing_waits)
     assert not all(run("heat-2d", (40, 11), 3, seed, 9)[0] for seed in range(8))
 
 

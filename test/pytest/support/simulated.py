@@ -6,7 +6,7 @@ NumPy. A run that waits too little ends with other bits at some seed.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -179,11 +179,10 @@ class SimulatedSite:
         if (kernels, name) not in self.tiled:
             module = kernels.kernel_module(name)
             kernel = next(each for each in module.ops if isinstance(each, KernelOp))
-            further = kernel.body.block.args[len(operands) :]
-            shapes = [shape_of(field_bounds(argument)) for argument in further]
-            self.tiled[kernels, name] = PlanesLaunch(kernel, [*operands, *shapes])
+            self.tiled[kernels, name] = PlanesLaunch(kernel, [*operands, *[None] * len(beside)])
         known = self.tiled[kernels, name]
-        shapes = [value for value in known.values.values() if isinstance(value, tuple)]
+        further = known.kernel.body.block.args[len(operands) :]
+        shapes = [shape_of(field_bounds(argument)) for argument in further]
         assert len(shapes) == len(beside), "a buffer for each further argument"
         self.world.launched.append((self.number, name))
 
@@ -260,7 +259,7 @@ class SimulatedSite:
         self.world.put(self.number, mark, waits=True)
 
     @contextmanager
-    def recording(self) -> Iterator[Recorded]:
+    def recording(self) -> Generator[Recorded]:
         """Record the work of all streams."""
         found, self.world.recorded = Recorded(), []
         try:
