@@ -47,7 +47,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.stencil import FieldType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -96,7 +96,8 @@ def invariants(
             costly |= set(op.results)
     last = costly & needed_in_steps(block, fixed)
     every = [value for op in block.ops for value in op.results]
-    places = [v for v in every if v.type in FLOATS and depends_on_place(v)]
+    placed = values_of_places(block)
+    places = [v for v in every if v.type in FLOATS and v in placed]
     return [v for v in places if v in last], [v for v in places if v in functions]
 
 
@@ -113,10 +114,13 @@ def needed_in_steps(block: Block, fixed: set[SSAValue]) -> set[SSAValue]:
     return needed
 
 
-def depends_on_place(value: SSAValue) -> bool:
-    """The value is computed from some argument of the cell."""
-    owner = value.owner
-    return not isinstance(owner, Operation) or any(map(depends_on_place, owner.operands))
+def values_of_places(block: Block) -> set[SSAValue]:
+    """The values computed from some argument of the cell, and the arguments."""
+    placed: set[SSAValue] = set(block.args)
+    for op in block.ops:
+        if any(operand in placed for operand in op.operands):
+            placed |= set(op.results)
+    return placed
 
 
 class Hoist:

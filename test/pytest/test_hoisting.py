@@ -7,9 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FloatAttr, f64
+from xdsl.ir import Block, SSAValue
 
 import timetile
 from timetile.dialects.temporal import LoopOp
+from timetile.passes.loops.hoist_invariants import values_of_places
 from timetile.runtime.program.compiled_program import Executor
 
 FIELD, LINE = "!stencil.field<[-1,41]x[-1,33]xf64>", "!stencil.field<[0,40]x[0,32]xf64>"
@@ -144,3 +148,17 @@ def test_a_quotient_keeps_the_test_of_a_divisor_constant_in_time(executor: Execu
 def test_given_passes_without_expand_cells_are_refused():
     with pytest.raises(timetile.CompileError, match="run expand-cells before"):
         timetile.compile(DIVIDED, executor="numpy", passes="raise-time-loop", cache=False)
+
+
+def test_a_sum_may_be_longer_than_the_interpreters_stack():
+    """Each value of 2000 sums, one of the other, is computed from the argument."""
+    block = Block(arg_types=[f64])
+    value: SSAValue = block.args[0]
+    constant = arith.ConstantOp(FloatAttr(1.0, f64))
+    block.add_op(constant)
+    for _ in range(2000):
+        block.add_op(added := arith.AddfOp(value, constant))
+        value = added.result
+    placed = values_of_places(block)
+    assert value in placed and constant.result not in placed
+    assert len(placed) == 2001
