@@ -13,7 +13,7 @@ A loop that a system cannot express is refused by the system's name, with a way 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -22,14 +22,17 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass, PassPipeline
 
+from timetile.dialects.syntax import encode_integers
 from timetile.dialects.temporal import MOST_DEPTH, LoopOp
 from timetile.dialects.tile import KernelOp
+from timetile.dialects.tile.kinds import Sync
 from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
 from timetile.passes.analysis.block_memory import BlockMemory
 from timetile.passes.analysis.boundaries import check_kept
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.launches.trip_counts import most_steps_at_once
 from timetile.passes.cost.launch import predict
+from timetile.passes.cost.terms import Cost
 from timetile.passes.diagnostics import (
     CompileError,
     apply_verified,
@@ -48,6 +51,9 @@ from timetile.passes.tiling.peel_boundaries import PeelBoundariesPass
 from timetile.passes.tiling.register_streaming import RegisterStreamingPass
 from timetile.passes.tiling.split_sums import SplitSumsPass, split_stages, why_none
 from timetile.passes.time_loops import temporal_passes
+
+BEST = 5
+"""Points compared by predicted time: AN5D runs the best five of its model (section 6.3)."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,8 @@ class SystemPass(EnumOptionsPass, ABC):
     warps: tuple[int, ...] | None = None
     blocks: tuple[int, ...] | None = None
     occupancy: int | None = None
+    ahead: int | None = None
+    sync: Sync | None = None
     arch: str | None = None
     multiprocessors: int | None = None
 
@@ -90,7 +98,9 @@ class SystemPass(EnumOptionsPass, ABC):
         return replace(self, arch=arch, multiprocessors=self.multiprocessors or multiprocessors)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        check_options(self, depth=1, cells=1, warps=1, blocks=1, occupancy=1, multiprocessors=1)
+        check_options(
+            self, depth=1, cells=1, warps=1, blocks=1, occupancy=1, ahead=0, multiprocessors=1
+        )
         if self.depth is not None and self.depth > MOST_DEPTH:
             raise CompileError(f"{self.name}: depth is at most {MOST_DEPTH}, got {self.depth}")
         target = target_named(self.arch or DEFAULT_ARCH, self.multiprocessors)
@@ -160,18 +170,32 @@ class SystemPass(EnumOptionsPass, ABC):
         return depth if most is None else min(depth, most)
 
     def sized(self, schedule: Schedule) -> Schedule:
-        """A schedule with the sizes of the options in place of its own."""
+        """
+        A schedule with the sizes of the options in place of its own. Raises CompileError for sizes
+        of another number of axes.
+        """
+        axes = len(schedule.cells)
+        for name in ("cells", "warps", "blocks"):
+            given: tuple[int, ...] | None = getattr(self, name)
+            if given is not None and len(given) != axes:
+                example = ",".join(map(str, (*given, *[1] * axes)[:axes]))
+                raise CompileError(
+                    f"{self.name}: {name} has a number for each of {axes} in-plane axes, got "
+                    f"{len(given)}; give {name}={example}, say"
+                )
         own = {
             name: value
-            for name in ("cells", "warps", "blocks", "occupancy")
+            for name in ("cells", "warps", "blocks", "occupancy", "ahead", "sync")
             if (value := getattr(self, name)) is not None
         }
         return replace(schedule, **own)
 
     def trial(self, program: PaperProgram, point: Point, target: Target) -> list[KernelOp]:
-        """The placed kernels of a point of one loop, made on a copy of the module."""
+        """The placed kernel of a point of one loop, made on a copy of the module."""
         loop, module = self.copied(program)
         self.write(loop, point)
+        # Kernels of fewer steps, for the rest of a run, decide nothing.
+        loop.depths = encode_integers([max(loop.depth_list)])
         with muted_remarks():
             PassPipeline(self.passes(target)).apply(Context(), module)
         return list(kernels_named_by(loop))
@@ -207,17 +231,47 @@ class SystemPass(EnumOptionsPass, ABC):
         kernel = self.deepest(program, point, target)
         return 1 if kernel is None else predict(kernel, module_around(kernel), target).registers
 
-    def fits(self, program: PaperProgram, point: Point, target: Target) -> bool:
-        """Whether a multiprocessor holds the blocks of a point: shared memory and registers."""
+    def cost_if_held(self, program: PaperProgram, point: Point, target: Target) -> Cost | None:
+        """
+        The predicted cost of a launch if a multiprocessor holds the blocks of a point, by shared
+        memory and registers; else None.
+        """
         kernel = self.deepest(program, point, target)
         if kernel is None:
-            return False
+            return None
         isa, occupancy = target.isa, point.schedule.occupancy
         room = isa.shared_per_multiprocessor // occupancy - isa.shared_overhead
         taken = BlockMemory.of(Geometry(kernel)).bytes
         threads = point.schedule.layout().threads * occupancy
-        needed = predict(kernel, module_around(kernel), target).registers
-        return taken <= min(room, isa.shared_per_block) and needed <= isa.registers_for(threads)
+        cost = predict(kernel, module_around(kernel), target)
+        holds = cost.registers <= isa.registers_for(threads)
+        return cost if holds and taken <= min(room, isa.shared_per_block) else None
+
+    def fastest(
+        self,
+        program: PaperProgram,
+        points: Iterable[Point],
+        target: Target,
+        *,
+        for_depth: float = 1.0,
+    ) -> Point | None:
+        """
+        Of the first `BEST` points that a multiprocessor holds, the point with the highest predicted
+        speed, or the deepest with at least the share `for_depth` of the speed; None if no point is
+        held. Points are in the order of a paper's formulas.
+        """
+        speeds: dict[Point, float] = {}
+        for point in points:
+            cost = self.cost_if_held(program, point, target)
+            if cost is not None:
+                speeds[point] = cost.gcells_per_second
+            if len(speeds) == BEST:
+                break
+        if not speeds:
+            return None
+        least = for_depth * max(speeds.values())
+        fast = (point for point, speed in speeds.items() if speed >= least)
+        return max(fast, key=lambda point: (point.depth if for_depth < 1 else 0, speeds[point]))
 
 
 def module_around(op: Operation) -> ModuleOp:

@@ -14,12 +14,13 @@ from timetile.passes.cost.papers.an5d import (
     Peaks,
     Workload,
     alu_utilisation,
-    best,
     blocks_of,
     configurations,
     covered,
     double_buffer_bytes,
     gflops,
+    peaks_of,
+    ranked,
     threads_at,
     useful_sides,
 )
@@ -92,11 +93,14 @@ def test_a_tile_ends_with_the_axis():
     assert covered(10, 4, 2, 0) == (6 + 8 + 4)
 
 
-def test_the_best_configuration_has_enough_registers_and_a_compute_region():
+def test_configurations_are_ranked_with_enough_registers_and_a_compute_region():
     target = target_named("sm_90")
     wide = Workload((4096, 4096), 4, 8, 8, 33, 0.9)
-    chosen = best(wide, target)
-    assert chosen is not None and chosen in set(configurations(wide, target))
-    assert best(wide, target, [32]) is None
-    narrow = best(wide, target, [2], [(128,)])
-    assert narrow is not None and narrow.block == (128,) and narrow.depth == 2
+    found = ranked(wide, target)
+    assert set(found) <= set(configurations(wide, target))
+    assert len({(each.depth, each.block) for each in found}) == len(found)
+    speeds = [gflops(wide, each, peaks_of(target, 8)) for each in found]
+    assert speeds == sorted(speeds, reverse=True) and speeds
+    assert ranked(wide, target, [32]) == []
+    narrow = ranked(wide, target, [2], [(128,)])
+    assert [(each.block, each.depth) for each in narrow] == [((128,), 2)]

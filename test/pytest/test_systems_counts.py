@@ -111,9 +111,12 @@ PLATES = {
 
 @pytest.mark.parametrize("name", PLATES)
 def test_ebisu_reads_shared_memory_less_often_than_table_2(name: str):
-    """A write a cell and level, one barrier a step, and at most the reads of table 2."""
+    """
+    A thread of one cell: a write a cell and level, one barrier a step, and the reads of table 2
+    but one.
+    """
     taps, depth = PLATES[name], 4
-    row = kernel(taps, f"ebisu{{depth={depth}}}")
+    row = kernel(taps, f"ebisu{{depth={depth} cells=1}}")
     assert row.a_step(gpu.BarrierOp) == {1}
     assert row.a_step(simt.StoreOp, shared=True) == {depth}
     # A further read fetches the cell that asynchronous copies brought.
@@ -123,25 +126,43 @@ def test_ebisu_reads_shared_memory_less_often_than_table_2(name: str):
     assert {home.slots.data for home in row.exchanges} == {2}
 
 
+def test_a_pair_of_cells_shares_reads():
+    """Of two cells beside each other, each reads one neighbour in the thread."""
+    for name, fewer in (("j2d5pt", 1), ("j2d9pt", 2)):
+        row = kernel(PLATES[name], "ebisu{depth=4}")
+        (reads,) = row.a_step(simt.LoadOp, shared=True)
+        assert (reads - 1) / 4 <= shared_reads(PLATES[name], 0, in_registers=True) - fewer
+
+
 def test_ebisu_has_a_barrier_of_the_grid_and_four_messages_a_step():
-    row = kernel(in_order(star(3, 1)), "ebisu{depth=3}")
+    row = kernel(in_order(star(3, 1)), "ebisu{depth=3 blocks=3,1 sync=grid}")
     assert row.a_step(simt.TileBarrierOp) == {1}
     assert row.a_step(simt.PostOp, simt.TakeOp) == {4}
     assert [home.slots.data for home in row.exchanges] == [2] * 3
     assert {home.space.data for home in row.exchanges} == {Space.GLOBAL}
 
 
+def test_ebisu_waits_for_neighbours_alone_without_the_barrier():
+    row = kernel(in_order(star(3, 1)), "ebisu{depth=3 blocks=3,1}")
+    assert row.a_step(simt.TileBarrierOp) == {0}
+    assert min(row.a_step(simt.PostOp, simt.TakeOp)) > 0
+
+
 def test_ebisu_fits_a_multiprocessor_at_the_papers_depth():
     """Table 3 has depth 8 for j3d7pt; a block has 227 KB of shared memory."""
-    row = kernel(in_order(star(3, 1)), "ebisu")
+    row = kernel(in_order(star(3, 1)), "ebisu{depth=8}")
     assert row.steps == 8
     assert row.shared_bytes <= 227 << 10
 
 
 @pytest.mark.parametrize(("rank", "radius"), [(2, 1), (2, 2), (3, 1)])
 def test_an5d_reads_shared_memory_as_in_table_2(rank: int, radius: int):
-    """2 R reads of a star in two axes, 4 R in three; head, inner and tail loops."""
-    row = kernel(in_order(star(rank, radius)), "an5d{depth=3}")
+    """
+    2 R reads of a star in two axes, 4 R in three, for rows of several warps and without planes
+    ahead; head, inner and tail loops.
+    """
+    warps = "8" if rank == 2 else "16,2"
+    row = kernel(in_order(star(rank, radius)), f"an5d{{depth=3 ahead=0 warps={warps}}}")
     assert row.a_step(simt.LoadOp, shared=True) == {2 * (rank - 1) * radius * row.steps}
     assert row.a_step(simt.StoreOp, shared=True) == {row.steps}
     assert row.a_step(gpu.BarrierOp) == {1}

@@ -207,16 +207,21 @@ def peaks_of(target: Target, cell_bytes: int) -> Peaks:
     )
 
 
-def best(
+def ranked(
     program: Workload,
     target: Target,
     depths: Sequence[int] | None = None,
     blocks: Sequence[tuple[int, ...]] | None = None,
-) -> Configuration | None:
+) -> list[Configuration]:
     """
-    The configuration with the highest predicted speed, of given depths or blocks if any; None if no
-    configuration has a compute region and enough registers.
+    The configurations, of given depths or blocks if any, from the highest predicted speed: of
+    configurations with equal depths and blocks the best alone. Empty if no configuration has a
+    compute region and enough registers.
     """
     peaks = peaks_of(target, program.cell_bytes)
     found = configurations(program, target, depths, blocks)
-    return max(found, key=lambda chosen: gflops(program, chosen, peaks), default=None)
+    ordered = sorted(found, key=lambda chosen: -gflops(program, chosen, peaks))
+    firsts: dict[tuple[int, tuple[int, ...]], Configuration] = {}
+    for chosen in ordered:
+        firsts.setdefault((chosen.depth, chosen.block), chosen)
+    return list(firsts.values())

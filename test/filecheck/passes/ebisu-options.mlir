@@ -1,13 +1,13 @@
-// RUN: xdsl-opt %s -p 'ebisu{depth=3 warps=4 occupancy=2}' | filecheck %s
+// RUN: xdsl-opt %s -p 'ebisu{depth=3 cells=1 warps=4 occupancy=2 ahead=1}' | filecheck %s
 // RUN: xdsl-opt %s -p 'raise-time-loop,contract-cells,temporal-fusion{depths=2},ebisu' | filecheck %s --check-prefix=RAISED
 
 // Options override the sizes of the formulas, and a program that has time loops already keeps its depths.
 
 // CHECK:  tile.kernel @heat_d3
 // CHECK-SAME:    layout #tile.layout<block, [1 cells x 32 lanes x 4 warps]>
-// CHECK:  depths [3, 1] schedule #tile.schedule<tile block, cells [1], warps [4], storage shared, addressing computed>
+// CHECK:  depths [3, 1] schedule #tile.schedule<tile block, cells [1], warps [4], storage shared, addressing computed, ahead 1>
 // RAISED: tile.kernel @heat_d2
-// RAISED: depths [2, 1] schedule #tile.schedule<tile block, cells [1], warps [8]
+// RAISED: depths [2, 1] schedule #tile.schedule<tile block, cells [2], warps [8]
 
 !field = !stencil.field<[-1,1025]x[-1,1025]xf64>
 !temp = !stencil.temp<?x?xf64>

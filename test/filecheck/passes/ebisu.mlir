@@ -2,16 +2,16 @@
 
 // EBISU's sizes come from the paper's formulas: for planes of one axis as many steps as shift the bottleneck of the
 // paper's A100, whose memory and shared memory give 6 steps with 80 GB of memory (section 6.2.1). Every level's plane lies in shared memory, in
-// slots that are computed, and its own cells in registers; one barrier a step serves all levels.
+// slots that are computed, and its own cells in registers, two a thread; one barrier a step serves all levels.
 
 // CHECK-LABEL: tile.kernel @plate_d
-// CHECK-SAME:    layout #tile.layout<block, [1 cells x 32 lanes x 8 warps]>
+// CHECK-SAME:    layout #tile.layout<block, [2 cells x 32 lanes x 8 warps]>
 // CHECK:         %[[u:.*]] = tile.load %src ahead 3 home #tile.registers<depth 2, period 2>
 // CHECK-NEXT:    tile.exchange %[[u]] what plane delay 1 home #tile.exchange_buffer<slots 2, computed, every 1, space shared, sync barrier>
 // CHECK-COUNT-5: what plane delay 1 home #tile.exchange_buffer<slots 2, computed, every 1, space shared, sync barrier>
 // CHECK-NOT:     tile.exchange
 // CHECK:         tile.store
-// CHECK:       temporal.loop {{.*}} depths [6, 4, 2, 1] schedule #tile.schedule<tile block, cells [1], warps [8], storage shared, addressing computed, occupancy 1> kernels
+// CHECK:       temporal.loop {{.*}} depths [6, 4, 2, 1] schedule #tile.schedule<tile block, cells [2], warps [8], storage shared, addressing computed, occupancy 1> kernels
 
 !field = !stencil.field<[-1,1025]x[-1,1025]xf64>
 !temp = !stencil.temp<?x?xf64>
@@ -41,15 +41,15 @@ func.func @plate(%a: !field, %b: !field, %steps: index) {
 
 // -----
 
-// A tile of planes of two axes is held by the device: blocks of 32 x 32 cells in a row, with a barrier of the grid a step,
-// and as deep as shared memory and registers allow, while half of a tile's row is valid.
+// A tile of planes of two axes is held by the device: blocks in a row span 96 rows and the overlap of six steps, and exchange
+// edges by messages. Rows of 64 cells pay more than 32 x 32 cells, as tiles overlap along the rows.
 
-// CHECK-LABEL: tile.kernel @volume_d7
-// CHECK-SAME:    layout #tile.layout<device, [4 cells x 8 warps x 3 blocks, 1 cells x 32 lanes]>
-// CHECK-COUNT-7: what plane delay 1 home #tile.exchange_buffer<slots 2, shifting, every 1, space global, sync grid>
+// CHECK-LABEL: tile.kernel @volume_d6
+// CHECK-SAME:    layout #tile.layout<device, [2 cells x 8 warps x 7 blocks, 2 cells x 32 lanes]>
+// CHECK-COUNT-5: what edges delay 1 home #tile.exchange_buffer<slots 2, shifting, every 1, space global, sync flags>
 // CHECK-NOT:     tile.exchange
 // CHECK:         tile.store
-// CHECK:       temporal.loop {{.*}} depths [7, 5, 3, 1] schedule #tile.schedule<tile device, {{.*}} blocks [3, 1], storage shared, addressing shifting, sync grid, occupancy 1>
+// CHECK:       temporal.loop {{.*}} depths [6, 4, 2, 1] schedule #tile.schedule<tile device, {{.*}} blocks [7, 1], storage shared, addressing shifting, sync flags, occupancy 1>
 
 !field = !stencil.field<[-1,97]x[-1,97]x[-1,97]xf64>
 !temp = !stencil.temp<?x?x?xf64>
@@ -89,7 +89,7 @@ func.func @volume(%a: !field, %b: !field, %steps: index) {
 // CHECK:         tile.apply @box_cell0_rows0
 // CHECK:         tile.apply @box_cell0_rows1
 // CHECK:         tile.apply @box_cell0_rows2
-// CHECK:       form rows, storage shared, addressing shifting, sync grid
+// CHECK:       form rows, storage shared, addressing shifting
 
 !field = !stencil.field<[-1,97]x[-1,97]x[-1,97]xf64>
 !temp = !stencil.temp<?x?x?xf64>
