@@ -9,16 +9,18 @@ paper's, for another program.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import product
+from dataclasses import dataclass, replace
 
-from stencils import STENCILS, Stencil, box, by_columns, gradient, program
-from systems_programs import divided
+from systems_programs import SSAM_STENCILS, text_of
+
+from timetile.passes.cells.simplify_cells import FpDivision
 
 Domain = tuple[int, ...]
-H100, H200 = "NVIDIA H100 80GB HBM3", "NVIDIA H200"
+H100, H200, A100 = "NVIDIA H100 80GB HBM3", "NVIDIA H200", "NVIDIA A100-PCIE-40GB"
 PLATE, LARGE, VOLUME = (8192, 8192), (16384, 16384), (512, 512, 512)
-STREAMED = (2560, 288, 384)
+SMALL, CUBE = (600, 600, 600), (900, 900, 900)
+STREAMED, AUTHORS_VOLUME = (2560, 288, 384), (96, 352, 384)
+"""EBISU's volume in the paper, and in the authors' code on a GPU of 132 multiprocessors."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +37,16 @@ class SystemCase:
     default_depth: int | None = None
     """The depth of the default, where a program runs a single step."""
     is_main: bool = True
+    technique: str = ""
+    """The techniques of a paper in the row, of rows that leave some out."""
+    fp_division: FpDivision = "exact"
 
     @property
     def key(self) -> str:
         """The name of the row in options."""
         shape = "x".join(map(str, self.domain))
-        return f"{self.system}:{self.program}:{self.dtype}:{shape}:{self.pipeline}"
+        fast = "" if self.fp_division == "exact" else ":fast"
+        return f"{self.system}:{self.program}:{self.dtype}:{shape}:{self.pipeline}{fast}"
 
     def text(self, domain: Domain) -> str:
         """The program on a domain."""
@@ -52,41 +58,6 @@ class SystemCase:
         if device in known:
             return known[device], device
         return next(((speed, card) for card, speed in self.papers), (0.0, ""))
-
-
-def convolution(columns: int, rows: int) -> Stencil:
-    """A filter of distinct coefficients of sum 1, its terms one column after the other."""
-    places = [
-        (y, x)
-        for x, y in product(
-            range(-(columns // 2), columns - columns // 2), range(-(rows // 2), rows - rows // 2)
-        )
-    ]
-    raw = [0.05 + 0.003 * n for n in range(len(places))]
-    total = sum(raw)
-    terms = tuple((at, value / total) for at, value in zip(places, raw))
-    return Stencil(f"conv{columns}x{rows}", terms)
-
-
-def stencil_of(name: str) -> Stencil:
-    """A stencil by name: of the benchmarks, in the order of columns, or a convolution."""
-    if name.startswith("conv"):
-        columns, rows = map(int, name.removeprefix("conv").split("x"))
-        return convolution(columns, rows)
-    if name.endswith("-columns") and name not in STENCILS:
-        return by_columns(STENCILS[name.removesuffix("-columns")]).scaled()
-    if name in ("box3d3r", "box3d4r"):
-        return box(name, 3, int(name[-2]))
-    return STENCILS[name].scaled()
-
-
-def text_of(name: str, dtype: str, domain: Domain) -> str:
-    """The text of a program: AN5D's with its division, or a sum of products."""
-    if name == "gradient2d":
-        return gradient(domain, dtype)
-    if name.endswith("-divided"):
-        return divided(STENCILS[name.removesuffix("-divided")], domain, dtype)
-    return program(stencil_of(name), domain, dtype)
 
 
 def ebisu_cases() -> list[SystemCase]:
@@ -110,17 +81,54 @@ def ebisu_cases() -> list[SystemCase]:
         )
         for name, dtype, side, depth, first, second in plates
     ]
-    # The authors' volumes have 384 x 352 x 96 cells.
     volumes = {"j3d7pt": 239, "j3d13pt": 0, "j3d17pt": 156, "j3d27pt": 138, "poisson": 136}
     for name, speed in volumes.items():
         papers = ((H200, float(speed)),) if speed else ()
-        rows.append(SystemCase("ebisu", name, "f64", STREAMED, "ebisu", papers))
-        formula = SystemCase("ebisu", name, "f64", (96, 352, 384), "ebisu", papers, is_main=False)
-        rows.append(formula)
+        rows.append(SystemCase("ebisu", name, "f64", AUTHORS_VOLUME, "ebisu", papers))
+        # The paper's volume; its text has j3d7pt's speed on an A100 alone (section 6.3.2).
+        on_a100 = ((A100, 197.0),) if name == "j3d7pt" else ()
+        rows.append(SystemCase("ebisu", name, "f64", STREAMED, "ebisu", on_a100))
     rows += [
         SystemCase("ebisu", name, "f64", (side, side), "ebisu", is_main=False)
         for name, _, side, depth, _, _ in plates
         if depth != 12
+    ]
+    return rows
+
+
+def ebisu_techniques() -> list[SystemCase]:
+    """Figure 9 of EBISU: techniques one by one, and all but one."""
+    plate = "device-tiling{{tile=block cells=1 lanes=32 warps=8 occupancy=1}}"
+    ring = "multi-queue-buffering{{storage=shared addressing=computed}}"
+    end = "carry-halos,peel-boundaries"
+    fused = "temporal-fusion{{depths={}}},"
+    steps = [
+        ("BASE", f"{fused}{plate},{ring},{end}".format(1)),
+        ("CMQ", f"{fused}{plate},{ring},{end}".format(12)),
+        (
+            "CMQ RST PRE",
+            f"{fused}{plate},{ring},register-streaming{{{{what=plane delay=0}}}},{end}".format(12),
+        ),
+        ("CMQ RST LST", "ebisu{depth=12 cells=1 ahead=0}"),
+        ("CMQ RST LST PRE", "ebisu{depth=12 cells=1}"),
+        ("CMQ RST LST PRE, two cells a thread", "ebisu{depth=12 cells=2}"),
+    ]
+    rows = [
+        SystemCase("ebisu", "j2d5pt", "f64", (8352, 8352), pipeline, technique=technique)
+        for technique, pipeline in steps
+    ]
+    volume = "device-tiling{{tile=device cells=4,1 lanes=1,32 warps=8,1 blocks={},1 occupancy=1}}"
+    ring = "multi-queue-buffering{{storage=shared addressing=shifting}}"
+    steps = [
+        ("BASE", f"{fused}{volume},{ring},{end}".format(1, 12)),
+        ("CMQ", f"{fused}{volume},{ring},{end}".format(4, 12)),
+        ("CMQ RST LST", "ebisu{depth=6 ahead=0 sync=grid}"),
+        ("CMQ RST LST PRE", "ebisu{depth=6 sync=grid}"),
+        ("CMQ RST LST PRE, messages of edges", "ebisu{depth=6 sync=flags}"),
+    ]
+    rows += [
+        SystemCase("ebisu", "j3d7pt", "f64", AUTHORS_VOLUME, pipeline, technique=technique)
+        for technique, pipeline in steps
     ]
     return rows
 
@@ -171,7 +179,10 @@ AN5D_H100 = {
 
 
 def an5d_cases() -> list[SystemCase]:
-    """AN5D's 21 programs, in both types; those measured on an H100 are the main ones."""
+    """
+    AN5D's 21 programs, in both types. The authors' figures in FP32 are with approximate quotients
+    and roots: the rows with a quotient or a root are in both ways.
+    """
     rows: list[SystemCase] = []
     for name, speeds in AN5D_H200.items():
         rank = 3 if "3d" in name else 2
@@ -180,8 +191,10 @@ def an5d_cases() -> list[SystemCase]:
             known = ((H200, float(speed)),)
             papers = known if beside is None else ((H100, float(beside)), *known)
             domain = LARGE if rank == 2 else VOLUME
-            main = beside is not None
-            rows.append(SystemCase("an5d", name, dtype, domain, "an5d", papers, is_main=main))
+            row = SystemCase("an5d", name, dtype, domain, "an5d", papers)
+            rows.append(row)
+            if dtype == "f32" and (name.endswith("-divided") or name == "gradient2d"):
+                rows.append(replace(row, fp_division="fast"))
     return rows
 
 
@@ -211,9 +224,11 @@ def ssam_cases() -> list[SystemCase]:
             "ssam",
             ((H200, float(speed)),),
             default_depth=1,
-            is_main=side < 13,
         )
         for (side, dtype), speed in SSAM_H200.items()
+    ]
+    rows += [
+        SystemCase("ssam", name, "f32", PLATE, "ssam", default_depth=1) for name in SSAM_STENCILS
     ]
     for dtype, speed in (("f64", 773.0), ("f32", 1470.0)):
         papers = ((H200, speed),)
@@ -230,9 +245,12 @@ def system_cases() -> list[SystemCase]:
         for domain in ((8592, 8328), PLATE)
     ]
     semi = [
-        SystemCase(
-            "semi-stencil", "star3d4r", dtype, VOLUME, "semi-stencil", is_main=dtype == "f32"
+        SystemCase("semi-stencil", name, dtype, domain, "semi-stencil")
+        for name, domain in (
+            ("star3d4r", VOLUME),
+            ("wave25pt", (600,) * 3),
+            ("wave25pt", (900,) * 3),
         )
         for dtype in ("f32", "f64")
     ]
-    return [*ebisu_cases(), *an5d_cases(), *ssam_cases(), *dtb, *semi]
+    return [*ebisu_cases(), *ebisu_techniques(), *an5d_cases(), *ssam_cases(), *dtb, *semi]
