@@ -41,6 +41,9 @@ from timetile.passes.patterns import rewrite_once
 
 def in_bytes(kind: Attribute) -> Attribute | None:
     """The type of bytes for a type of truth values in cells; None for another type."""
+    # Without parameters: `isa` makes a constraint of parameters for every value of a program.
+    if not isinstance(kind, stencil.StencilType | stencil.ResultType):
+        return None
     if isa(kind, stencil.FieldType[Attribute]) and kind.element_type == i1:
         return stencil.FieldType(kind.bounds, i8)
     if isa(kind, stencil.TempType[Attribute]) and kind.element_type == i1:
