@@ -331,23 +331,22 @@ class PlanesLaunch:
         box = self.boxes[stage]
         if not self.holds(box, plane):
             return made
-        to = self.places(box)
+        to, images = self.places(box), self.images
+        # Most stages need no section, which takes as long as their arithmetic.
+        section = self.section(box, plane) if images is not None or reads.axes else box
         known, arguments = np.full(made[0].known[to].shape, True), list[Array]()
         for tap, queue, age in reads.taps:
-            if self.images is None:
+            if images is None:
                 cells, at = self.read(stage, queue, age, step), self.places(box, tap.offset)
                 data, are_set = cells.data[at], cells.known[at]
             else:
-                data, are_set = self.imaged(self.images, stage, tap, box, plane, step)
+                data, are_set = self.imaged(images, stage, tap, section, step)
             arguments.append(data)
             known &= are_set
         for scalar in reads.scalars:
             value = np.asarray(self.values[scalar], dtype_of(scalar.type))
             arguments.append(np.broadcast_to(value, known.shape))
-        images = self.images
         placed = coordinates if images is None else images.coordinates
-        # Most stages need no section, which takes as long as their arithmetic.
-        section = self.section(box, plane) if images is not None or reads.axes else box
         arguments += [placed(section, axis) for axis in reads.axes]
         for cells, result in zip(made, call(self.functions[stage], arguments)):
             cells.data[to], cells.known[to] = result, known
@@ -364,11 +363,10 @@ class PlanesLaunch:
         images: PlaneImages,
         stage: ApplyOp,
         tap: Tap,
-        box: StencilBoundsAttr,
-        plane: int,
+        section: StencilBoundsAttr,
         step: int,
     ) -> tuple[Array, Array]:
-        """The cells that a tap reads from a box in a plane, or images, and which are set."""
+        """The cells that a tap reads from a box one plane thick, or images, and which are set."""
         queue, stream = stage.queue_of(tap), self.stream
 
         def plane_at(distance: int) -> MarkedCells:
@@ -377,7 +375,6 @@ class PlanesLaunch:
                 offset[stream] = distance
             return self.read(stage, queue, stage.age(Tap(tap.operand, tuple(offset))), step)
 
-        section = self.section(box, plane)
         return images.tapped(section, self.frame, tap.offset, plane_at)
 
     def store(self, stage: StoreOp, step: int) -> None:
