@@ -13,7 +13,7 @@ from timetile.runtime.executors.ptx.program import Program
 from timetile.runtime.executors.ptx.strand import Strand
 from timetile.runtime.executors.ptx.waiting import Barriers
 from timetile.runtime.executors.simt.errors import SimtError
-from timetile.runtime.executors.simt.memory import Buffer, Clocks, Mask
+from timetile.runtime.executors.simt.memory import Buffer, Clocks, Mask, some
 
 BLOCKS = ("bar.sync", "barrier.cluster.wait.aligned")
 """Instructions after which lanes may have to wait."""
@@ -88,13 +88,13 @@ class PtxLaunch:
         ran = False
         while True:
             ready = ~(strand.blocked | strand.asleep | strand.ended)
-            if not ready.any():
+            if not some(ready):
                 return ran
             ran = True
             at = np.where(ready, strand.at, len(self.program.entry.code))
             here = int(at.min())
             active = at == here
-            if active.all():
+            if not some(~active):
                 self.run_from(strand, here, None, len(self.program.entry.code))
             else:
                 self.run_from(strand, here, active, int(at[~active].min()))
@@ -108,10 +108,10 @@ class PtxLaunch:
                 holds = strand.guarded(
                     instruction.guard, instruction.negated, mask, instruction.text
                 )
-                if not holds.any():
+                if not some(holds):
                     place += 1
                     continue
-                everyone = holds.all() if mask is None else np.array_equal(holds, mask)
+                everyone = not some(~holds if mask is None else holds != mask)
                 lanes = mask if everyone else holds
             step = self.program.steps[place]
             if step is not None:

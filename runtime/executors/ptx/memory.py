@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from timetile.runtime.executors.ptx.strand import Strand
 from timetile.runtime.executors.simt.errors import SimtError
-from timetile.runtime.executors.simt.memory import Buffer, Clocks, Ints, Mask
+from timetile.runtime.executors.simt.memory import Buffer, Clocks, Ints, Mask, some
 
 Words = NDArray[np.uint8]
 
@@ -70,19 +70,23 @@ class PtxMemory:
         self, text: str, space: str, strand: Strand, lanes: Ints, address: Ints, size: int
     ) -> Iterator[tuple[Buffer, Ints, Ints]]:
         """Buffers, the lanes accessing each, and the words of `size` bytes, a row for each lane."""
-        if (address % size).any():
+        if some(address % size):
             raise SimtError(text, f"an access of {size} bytes is not aligned")
         if space == "shared":
             yield self.shared, lanes, self.shared_words(text, strand, lanes, address, size)
             return
         numbers = address >> FIELD_BITS
-        found: list[int] = np.unique(numbers).tolist()
+        # Most accesses are to a single field.
+        alike = numbers.size > 0 and not some(numbers != numbers[0])
+        found: list[int] = [int(numbers[0])] if alike else np.unique(numbers).tolist()
         for number in found:
             if not 0 < number <= len(self.fields):
                 raise SimtError(text, f"there is no memory at {int(address[0]):#x}")
-            buffer, chosen = self.fields[number - 1], numbers == number
-            offset = address[chosen] - self.address_of(number - 1)
-            yield buffer, lanes[chosen], self.checked(text, buffer, offset, size)
+            buffer, who, at = self.fields[number - 1], lanes, address
+            if not alike:
+                chosen = numbers == number
+                who, at = lanes[chosen], address[chosen]
+            yield buffer, who, self.checked(text, buffer, at - self.address_of(number - 1), size)
 
     def shared_words(
         self, text: str, strand: Strand, lanes: Ints, address: Ints, size: int
@@ -92,7 +96,7 @@ class PtxMemory:
         """
         window, offset = address >> WINDOW_BITS, address & (1 << WINDOW_BITS) - 1
         block = strand.blocks[lanes]
-        if window.any():
+        if some(window):
             if (window > self.cluster).any():
                 raise SimtError(text, "the cluster has no such block")
             first = block // self.cluster * self.cluster

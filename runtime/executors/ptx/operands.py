@@ -66,7 +66,12 @@ def source(
     assert isinstance(operand, str)
     if operand.startswith("%"):
         name, dtype = register(context, operand, kind, text), KINDS[kind]
-        return lambda s: s.read(name, dtype), (name,)
+
+        def get(s: Strand) -> Array:
+            value = s.values.get(name)
+            return value if value is not None and value.dtype is dtype else s.read(name, dtype)
+
+        return get, (name,)
     named = context.names.get(operand)
     value = literal(operand, kind) if named is None else named
     if value.dtype.itemsize != KINDS[kind].itemsize:

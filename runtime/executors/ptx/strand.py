@@ -12,7 +12,7 @@ import numpy as np
 from timetile.dialects.tile import LANES
 from timetile.runtime.executors.ptx.arithmetic import KINDS, Array
 from timetile.runtime.executors.simt.errors import SimtError
-from timetile.runtime.executors.simt.memory import Ints, Mask
+from timetile.runtime.executors.simt.memory import Ints, Mask, some
 
 if TYPE_CHECKING:
     from timetile.runtime.executors.ptx.memory import PtxMemory
@@ -40,6 +40,7 @@ class Strand:
         self.blocks = blocks[lane // LANES]
         self.threads = self.blocks * block + warp * LANES + lane % LANES
         self.warp, self.block_warps = warp, block // LANES
+        self.shape = (self.lanes,)
         self.at = np.zeros(self.lanes, dtype=np.int64)
         """The next instruction of each lane."""
         self.blocked = np.zeros(self.lanes, dtype=bool)
@@ -62,22 +63,26 @@ class Strand:
         if value is None:
             value = self.values[name] = np.zeros(self.lanes, dtype=kind)
             self.unset[name] = np.full(self.lanes, True)
-        return value if value.dtype == kind else value.view(kind)
+        # Comparing types of NumPy takes long, and most registers have the very type.
+        return value if value.dtype is kind or value.dtype == kind else value.view(kind)
 
     def any_unset(self, names: tuple[str, ...]) -> Mask | None:
         """The lanes in which some of the registers is unset; None if none."""
-        if not self.unset:
-            return None
-        masks = [mask for name in names if (mask := self.unset.get(name)) is not None]
-        return np.logical_or.reduce(masks) if masks else None
+        found: Mask | None = None
+        if self.unset:
+            for name in names:
+                mask = self.unset.get(name)
+                if mask is not None and mask is not found:
+                    found = mask if found is None else found | mask
+        return found
 
     def write(self, name: str, value: Array, mask: Mask | None, unset: Mask | None = None) -> None:
         """Set a register in the lanes of a mask, or in all."""
-        if value.shape != self.at.shape:
-            value = np.broadcast_to(value, self.at.shape)
+        if value.shape != self.shape:
+            value = np.broadcast_to(value, self.shape)
         if mask is None:
             self.values[name] = value
-            if unset is not None and unset.any():
+            if unset is not None and some(unset):
                 self.unset[name] = unset
             elif self.unset:
                 self.unset.pop(name, None)
@@ -89,7 +94,7 @@ class Strand:
         new = np.zeros(self.lanes, dtype=bool) if left is None else left & ~mask
         if unset is not None:
             new |= unset & mask
-        if new.any():
+        if some(new):
             self.unset[name] = new
         else:
             self.unset.pop(name, None)
@@ -107,7 +112,7 @@ class Strand:
     def check_set(self, names: tuple[str, ...], mask: Mask | None, text: str, what: str) -> None:
         """Raise SimtError if a register is unset in a participating lane."""
         unset = self.any_unset(names)
-        if unset is not None and (unset if mask is None else unset & mask).any():
+        if unset is not None and some(unset if mask is None else unset & mask):
             raise SimtError(text, f"{what} depends on an unset register")
 
     def taking(self, mask: Mask | None) -> Ints:
@@ -119,10 +124,10 @@ class Strand:
         if mask is None:
             return self.held
         lanes = mask.reshape(-1, LANES)
-        some = lanes.any(axis=1)
-        if (some != lanes.all(axis=1)).any():
+        present = lanes.any(axis=1)
+        if some(present != lanes.all(axis=1)):
             raise SimtError(text, "only some lanes of a warp reach it")
-        return self.held[some]
+        return self.held[present]
 
     def warps_of(self, blocks: Ints) -> Ints:
         """The numbers, among all warps of the launch, of the strand's warps in some blocks."""

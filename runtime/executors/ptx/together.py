@@ -24,14 +24,14 @@ from timetile.runtime.executors.ptx.operands import (
 from timetile.runtime.executors.ptx.parse import Instruction
 from timetile.runtime.executors.ptx.strand import Strand
 from timetile.runtime.executors.simt.errors import SimtError
-from timetile.runtime.executors.simt.memory import Ints, Mask
+from timetile.runtime.executors.simt.memory import Ints, Mask, some
 
 # Operations of all lanes of a warp.
 
 
 def check_all_named(get: Source, s: Strand, text: str) -> None:
     """SimtError where a membermask leaves out a lane."""
-    if (get(s).astype(np.uint32) != 0xFFFFFFFF).any():
+    if some(get(s).astype(np.uint32) != 0xFFFFFFFF):
         raise SimtError(text, "does not name all lanes of the warp")
 
 

@@ -10,7 +10,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation
 
 from timetile.runtime.executors.simt.machine import Machine, ThreadStrand, Waiter
-from timetile.runtime.executors.simt.memory import Mask
+from timetile.runtime.executors.simt.memory import Mask, some
 
 
 def run_for(m: Machine, op: scf.ForOp, active: Mask) -> ThreadStrand:
@@ -21,7 +21,7 @@ def run_for(m: Machine, op: scf.ForOp, active: Mask) -> ThreadStrand:
     for argument, initial in zip(carried, op.iter_args):
         m.define(argument, m.spread(initial), m.unset_of(initial))
     running = active & (position < high)
-    while running.any():
+    while some(running):
         m.define(index, position)
         results = yield from m.run_block(op.body.block, running)
         merged = [
@@ -44,7 +44,7 @@ def run_if(m: Machine, op: scf.IfOp, active: Mask) -> ThreadStrand:
     strands = {
         side: m.run_block(blocks[0], mask)
         for side, blocks in sides.items()
-        if blocks and (mask := active & (condition == side)).any()
+        if blocks and some(mask := active & (condition == side))
     }
     results = yield from run_strands(m, strands)
     taken, other = ([m.known(v) for v in results.get(side, [])] for side in (True, False))

@@ -17,7 +17,15 @@ from timetile.dialects.simt import SHARED_SPACE, address_space
 from timetile.dialects.tile import LANES
 from timetile.runtime.arithmetic.cells import dtype_of
 from timetile.runtime.executors.simt.errors import SimtError
-from timetile.runtime.executors.simt.memory import Buffer, Clocks, Ints, Mask, PendingCopy, Values
+from timetile.runtime.executors.simt.memory import (
+    Buffer,
+    Clocks,
+    Ints,
+    Mask,
+    PendingCopy,
+    Values,
+    some,
+)
 from timetile.runtime.executors.simt.messages import Messages
 from timetile.runtime.executors.simt.phases import Phases
 
@@ -135,7 +143,7 @@ class Machine(ABC):
     def define(self, result: SSAValue, value: Any, unset: Mask | None = None) -> None:
         """Set the value of a result, and the threads in which the value is unset."""
         self.values[result] = value
-        self.unset[result] = unset if unset is not None and unset.any() else None
+        self.unset[result] = unset if unset is not None and some(unset) else None
 
     def any_unset(self, operands: Iterable[SSAValue]) -> Mask | None:
         """Where one of some values is unset; None where none is."""
@@ -154,7 +162,7 @@ class Machine(ABC):
         self, mask: Mask, new: tuple[Values, Mask | None], old: tuple[Values, Mask | None]
     ) -> tuple[Values, Mask | None]:
         """`new` in threads of the mask, `old` in other threads."""
-        if mask.all():
+        if not some(~mask):
             return new
         unset: Mask | None = None
         if new[1] is not None or old[1] is not None:
@@ -188,7 +196,7 @@ class Machine(ABC):
         if mask is None:
             return active
         unset = self.unset_of(mask)
-        if unset is not None and (unset & active).any():
+        if unset is not None and some(unset & active):
             raise SimtError(op, "its mask depends on an unset value")
         return active & self.spread(mask)
 
@@ -202,7 +210,7 @@ class Machine(ABC):
     def check_whole_warps(self, op: Operation, active: Mask) -> None:
         """All lanes of a warp take part, or none."""
         waiting = active.reshape(-1, LANES)
-        if (waiting.any(axis=1) != waiting.all(axis=1)).any():
+        if some(waiting.any(axis=1) != waiting.all(axis=1)):
             raise SimtError(op, "only some lanes of a warp reach it")
 
     def whole_warps(self, op: Operation, active: Mask) -> Ints:

@@ -114,9 +114,9 @@ def is_rising(at: Ints) -> bool:
     return not some(at[1:] <= at[:-1])
 
 
-def some(mask: Mask) -> bool:
-    """Whether a mask is on somewhere: counting is faster than `any` for the lanes of a block."""
-    return bool(np.count_nonzero(mask))
+def some(values: Values) -> bool:
+    """Whether some value is not 0: counting is faster than `any` for the lanes of a block."""
+    return bool(np.count_nonzero(values))
 
 
 class Buffer:

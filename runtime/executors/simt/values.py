@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 from timetile.dialects import simt
 from timetile.runtime.arithmetic.cells import dtype_of, join, meaning_of, split
 from timetile.runtime.executors.simt.machine import Machine, SimtHandler
-from timetile.runtime.executors.simt.memory import Mask
+from timetile.runtime.executors.simt.memory import Mask, some
 
 
 def arithmetic(op: Operation) -> SimtHandler:
@@ -29,7 +29,7 @@ def arithmetic(op: Operation) -> SimtHandler:
         unset = m.any_unset(operands)
         if unset is not None and isinstance(op, arith.SelectOp):
             unset = select_unset(m, op)
-            unset = unset if unset.any() else None
+            unset = unset if some(unset) else None
         values[result] = meaning(*[values[v] for v in operands])
         m.unset[result] = unset
 
