@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdsl.irdl import OpDef
 
 from support.command_line import HEAT
 from support.covering import covering, numbered, row_of
@@ -27,6 +28,7 @@ from support.driver import BookKeeper
 from support.few_schedules import few_schedules, model_alone, one_of_each_kind
 from support.gpu_programs import book_keeper, cache_in
 from support.groups import scheduler_of_groups
+from support.known_forms import verify_new_forms
 from support.sizes import EXAMPLES, is_nightly
 from timetile.runtime.cache import store
 from timetile.runtime.cache.store import Cache
@@ -52,6 +54,9 @@ for name, examples in EXAMPLES.items():
         suppress_health_check=[HealthCheck.too_slow],
     )
 settings.load_profile("ci")
+
+# The code of threads is verified in hundreds of tests, a tenth of their time: see `known_forms.py`.
+OpDef.verify = verify_new_forms
 
 # The workers of the tests fill the cores: no test compiles in further processes, except on purpose.
 os.environ.setdefault(forks.VARIABLE, "1")

@@ -30,7 +30,7 @@ from timetile.runtime.program.compiled_program import Executor
 
 pytestmark = pytest.mark.covering
 
-PLATE, VOLUME = (37, 83), (9, 13, 41)
+PLATE, VOLUME = (37, 83), (5, 9, 41)
 STEPS = 4
 
 
