@@ -9,7 +9,7 @@ buckets. Entries of one cell keep the order of the list.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
+from math import inf, prod
 
 PLANE_CELLS, MIDDLE_CELLS, ROW_CELLS = 1, 8, 64
 """Cells of a bucket along the first of several axes, the axes between, and the last axis."""
@@ -22,18 +22,27 @@ def bucket_cells(rank: int) -> tuple[int, ...]:
     return (PLANE_CELLS, *([MIDDLE_CELLS] * (rank - 2)), ROW_CELLS)
 
 
+GAPS = (8.0, 24.0, 72.0, inf)
+"""
+Gaps between runs of rows of buckets along axis 0: rows with entries belong to one run if fewer rows
+than a gap lie between. A kernel takes the least gap that no level's plane reaches across.
+"""
+
+
 @dataclass(frozen=True)
 class PointLayout:
     """
     The places of a list's parts, for a field with `shape` cells along each axis and room for
-    `entries` entries. Parts follow each other:
+    `entries` entries. A row is a row of buckets along axis 0. Parts follow each other:
 
     1. `begin`: for each bucket, in row-major order, the number of entries in the buckets before,
        and at last the number of all entries;
-    2. `following`: for each row of buckets along axis 0, and one behind, the first row from there
-       on with an entry; the number of rows if there is none;
-    3. `preceding`: for each row, and one behind, one more than the last row before with an entry; 0
-       if there is none;
+    2. `following`: for each row, and one behind, the first row from there on with an entry; the
+       number of rows if there is none;
+    3. for each of `GAPS`, three parts with a number for each row, and one behind: `run_ends`, the
+       end of the run with the first entry from there on, or the number of rows; `runs`, the number
+       of runs that begin before; `cuts`, the row of a cut between chunks that equal chunks would
+       have there;
     4. `coordinates`: the entries' cells along axis 0, then axis 1, and so on, counted from the
        field's first cell;
     5. `columns`: the entries' columns.
@@ -62,14 +71,25 @@ class PointLayout:
         """The place of part 2."""
         return prod(self.counts) + 1
 
-    @property
-    def preceding(self) -> int:
-        """The place of part 3."""
-        return self.following + self.counts[0] + 1
+    def of_gap(self, gap: int, part: int) -> int:
+        """The place of a part of the gap of the given number."""
+        return self.following + (1 + 3 * gap + part) * (self.counts[0] + 1)
+
+    def run_ends(self, gap: int) -> int:
+        """The place of the ends of runs."""
+        return self.of_gap(gap, 0)
+
+    def runs(self, gap: int) -> int:
+        """The place of the numbers of runs before."""
+        return self.of_gap(gap, 1)
+
+    def cuts(self, gap: int) -> int:
+        """The place of the cuts between chunks."""
+        return self.of_gap(gap, 2)
 
     def coordinates(self, axis: int) -> int:
         """The place of the coordinates along an axis."""
-        return self.preceding + self.counts[0] + 1 + axis * self.entries
+        return self.of_gap(len(GAPS), 0) + axis * self.entries
 
     @property
     def columns(self) -> int:
@@ -80,3 +100,8 @@ class PointLayout:
     def size(self) -> int:
         """The integers of the list."""
         return self.columns + self.entries
+
+
+def gap_above(reach: int) -> int:
+    """The number of the least of `GAPS` that is at least a number of planes."""
+    return next(number for number, gap in enumerate(GAPS) if gap >= reach)

@@ -111,7 +111,7 @@ class PointTables:
 
     def __init__(
         self, step: Step, use: PointUse, points: Points, room: PointRoom, shape: Sequence[int],
-        dtype: str, first: int,
+        dtype: str, first: int, beside: Array | None = None,
     ):  # fmt: skip
         if dtype not in POINT_TYPES:
             raise TypeError(
@@ -122,7 +122,7 @@ class PointTables:
         check_cells(use.name, points.cells, shape)
         check_box(use, points.cells, point_box(step, use, shape))
         layout = PointLayout(tuple(shape), room.entries)
-        self.places, order = packed_list(layout, points.cells, points.points)
+        self.places, order = packed_list(layout, points.cells, points.points, beside)
         self.weights = np.zeros(room.entries, dtype)
         self.weights[: len(order)] = points.weights[order]
         self.table = np.zeros(room.rows * room.columns, dtype)
@@ -155,6 +155,25 @@ class PointTables:
         if not self.samples:
             return np.zeros((0, self.points.count), self.table.dtype)
         return np.concatenate(self.samples)
+
+
+def tables_of(
+    step: Step,
+    points: Mapping[str, Points],
+    rooms: Rooms,
+    shape: Sequence[int],
+    types: Mapping[str, str],
+    first: int,
+) -> list[PointTables]:
+    """The lists and tables of a run from a step on, which know of each other's cells."""
+    used = [points[use.name] for use in step.points]
+    for use, each in zip(step.points, used):
+        check_cells(use.name, each.cells, shape)
+    cells = np.concatenate([each.cells for each in used]) if used else None
+    return [
+        PointTables(step, use, points[use.name], room, shape, types[use.field], first, cells)
+        for use, (_, room) in zip(step.points, rooms)
+    ]
 
 
 def check_box(use: PointUse, cells: Array, box: Box) -> None:

@@ -24,7 +24,7 @@ from timetile.frontend.field_types import FieldTypes, computing_type
 from timetile.frontend.functions import STEP
 from timetile.frontend.module import buffers_of
 from timetile.frontend.operations import Time
-from timetile.frontend.point_runs import PointTables, Rooms, check_points, rooms_of
+from timetile.frontend.point_runs import PointTables, Rooms, check_points, rooms_of, tables_of
 from timetile.frontend.state_checks import check_mapping, check_names, shape_and_types
 from timetile.frontend.statements import Buffer
 from timetile.frontend.steps import Step
@@ -223,10 +223,7 @@ def begun(step: Step, program: ProgramMaker, given: RunArguments[Any]) -> StateR
     count = checked_steps(given.steps)
     check_points(step, scalars, first, count)
     rooms = rooms_of(step, scalars, count)
-    tables = [
-        PointTables(step, use, scalars[use.name], room, shape, types[use.field], first)
-        for use, (_, room) in zip(step.points, rooms)
-    ]
+    tables = tables_of(step, scalars, rooms, shape, types, first)
     made = program(shape, types, rooms) if rooms else program(shape, types)
     return StateRun(step, made, state, shape, numbers, series, first, given.stream, tables)
 

@@ -48,6 +48,7 @@ from timetile.lowering.tile_to_gpu.cells import CellFunction
 from timetile.lowering.tile_to_gpu.checks import check
 from timetile.lowering.tile_to_gpu.chunks import (
     Chunk,
+    Stretch,
     chunk_of,
     place_chunk,
     place_stretch,
@@ -60,6 +61,7 @@ from timetile.lowering.tile_to_gpu.loops import (
 )
 from timetile.lowering.tile_to_gpu.message_buffers import launch_words, messages, tile_words
 from timetile.lowering.tile_to_gpu.placement import place_queues
+from timetile.lowering.tile_to_gpu.point_cuts import chunk_around_points, stretch_around_points
 from timetile.lowering.tile_to_gpu.shared_memory import check_shared_memory
 from timetile.lowering.tile_to_gpu.thread import (
     ThreadSeat,
@@ -135,9 +137,12 @@ def emit_kernel(entry: Block, geometry: Geometry, memory: BlockMemory, module: M
         emit, turn = next_tiles(emit, geometry, buffer, together)
     seat = take_seat(emit, geometry, turn)
     if geometry.joins_columns:
-        emit, seat, chunk = next_columns(emit, geometry, seat)
+        stretch = place_stretch(emit, geometry, seat.tile)
+        stretch = stretch_around_points(emit, geometry, arguments, stretch)
+        emit, seat, chunk = next_columns(emit, geometry, seat, stretch)
     else:
         chunk = place_chunk(emit, geometry, seat.tile)
+        chunk = chunk_around_points(emit, geometry, arguments, chunk)
     thread = place_thread(emit, geometry, seat, chunk)
     placement = place_queues(emit, geometry, memory, thread, arguments)
     functions = functions_of(kernel, module)
@@ -165,10 +170,10 @@ def next_tiles(
 
 
 def next_columns(
-    emit: Emitter, geometry: Geometry, seat: ThreadSeat
+    emit: Emitter, geometry: Geometry, seat: ThreadSeat, stretch: Stretch
 ) -> tuple[Emitter, ThreadSeat, Chunk]:
     """A loop over the columns of a tile's stretch. A chunk begins anew in each column."""
-    stretch, loop = place_stretch(emit, geometry, seat.tile), Block(arg_types=[i32])
+    loop = Block(arg_types=[i32])
     end = stretch.columns_end
     if seat.valid is not None:
         end, seat = emit.select(seat.valid, end, stretch.column), replace(seat, valid=None)

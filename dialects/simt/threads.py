@@ -69,6 +69,35 @@ class ShuffleOp(IRDLOperation):
             raise VerifyException(f"a shuffle reaches 1 to 31 lanes, got {self.delta.value.data}")
 
 
+@irdl_op_definition
+class PickOp(IRDLOperation):
+    """
+    The value of a lane of the warp, the number of the lane taken modulo 32.
+
+    Example: `%p = simt.pick %v lane %l : f64`
+    """
+
+    name = "simt.pick"
+
+    value = operand_def()
+    lane = operand_def(i32)
+    result = result_def()
+    traits = traits_def(Pure())
+
+    custom_directives = (OneType,)
+    assembly_format = (
+        "$value `lane` $lane attr-dict `:` custom<OneType>(type($value), type($result))"
+    )
+
+    def __init__(self, value: SSAValue, lane: SSAValue):
+        Operation.__init__(self, operands=[value, lane], result_types=[value.type])
+
+    def verify_(self) -> None:
+        kind = self.value.type
+        if kind not in CELL_BYTES or kind in STORED_TYPES or kind != self.result.type:
+            raise VerifyException(f"a lane gives 4 or 8 bytes, got {self.value.type}")
+
+
 class UnaryOp(IRDLOperation):
     """Base of the operations with a single operand and a result of the operand's type."""
 

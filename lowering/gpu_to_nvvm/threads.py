@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, gpu, llvm
@@ -13,6 +13,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from timetile.dialects import nvvm, simt
 from timetile.dialects.cell_types import CELL_BYTES
+from timetile.dialects.tile import LANES
 from timetile.lowering.gpu_to_nvvm.pointers import FunctionValues
 from timetile.passes.diagnostics import refuse
 from timetile.passes.patterns import Patterns
@@ -65,13 +66,39 @@ class ConvertShuffle(RewritePattern):
         def shuffle(value: SSAValue) -> nvvm.ShflSyncOp:
             return nvvm.ShflSyncOp(mask, value, distance, bound, kind)
 
-        if CELL_BYTES[op.value.type] == 4:
-            rewriter.replace(op, shuffle(op.value))
-            return
-        split = simt.SplitOp(op.value)
-        low, high = shuffle(split.low), shuffle(split.high)
-        join = simt.JoinOp(low.res, high.res, op.value.type)
-        rewriter.replace(op, [split, low, high, join])
+        replace_by_words(rewriter, op, op.value, shuffle)
+
+
+@dataclass(frozen=True)
+class ConvertPick(RewritePattern):
+    """Values of lanes named by number, in halves for a 64-bit value."""
+
+    values: FunctionValues
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: simt.PickOp, rewriter: PatternRewriter, /) -> None:
+        mask, bound = (self.values.int(number, rewriter) for number in (FULL_WARP, LANES - 1))
+
+        def pick(value: SSAValue) -> nvvm.ShflSyncOp:
+            return nvvm.ShflSyncOp(mask, value, op.lane, bound, "idx")
+
+        replace_by_words(rewriter, op, op.value, pick)
+
+
+def replace_by_words(
+    rewriter: PatternRewriter,
+    op: Operation,
+    value: SSAValue,
+    move: Callable[[SSAValue], nvvm.ShflSyncOp],
+) -> None:
+    """Replace an operation by a move of a value of 32 bits, or by the moves of the two halves."""
+    if CELL_BYTES[value.type] == 4:
+        rewriter.replace(op, move(value))
+        return
+    split = simt.SplitOp(value)
+    low, high = move(split.low), move(split.high)
+    join = simt.JoinOp(low.res, high.res, value.type)
+    rewriter.replace(op, [split, low, high, join])
 
 
 @dataclass(frozen=True)
@@ -128,6 +155,7 @@ def thread_patterns(values: FunctionValues) -> Patterns:
         gpu.ThreadIdOp: ConvertNumber(nvvm.ThreadIdXOp),
         gpu.BlockIdOp: ConvertNumber(nvvm.BlockIdXOp),
         simt.ShuffleOp: ConvertShuffle(values),
+        simt.PickOp: ConvertPick(values),
         simt.UniformOp: ConvertUniform(values),
         simt.AllOp: ConvertAll(values),
         simt.MarkOp: EraseMark(),

@@ -7,7 +7,7 @@ head and tail are one loop, run before the steady loop and again after it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 from xdsl.dialects import arith, gpu, scf
 from xdsl.dialects.builtin import i32
@@ -17,7 +17,16 @@ from timetile.dialects import nvvm, simt
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.code import KernelCode
 from timetile.lowering.tile_to_gpu.copies import start_prefetch
-from timetile.lowering.tile_to_gpu.points import has_planes_of_points, point_steps
+from timetile.lowering.tile_to_gpu.point_steps import (
+    end_of_runs,
+    first_of,
+    first_steps,
+    has_planes_of_points,
+    next_steps,
+    runs_at,
+    runs_in_chunk,
+    take_planes,
+)
 from timetile.lowering.tile_to_gpu.queues import Plane
 from timetile.lowering.tile_to_gpu.rings import RingSlots, first_offsets
 from timetile.lowering.tile_to_gpu.scopes import (
@@ -66,10 +75,12 @@ def emit_variant(code: KernelCode, emit: Emitter, *, guarded: bool) -> None:
         return
     for ring in code.placement.prefetches:
         start_prefetch(variant, code.stream, ring)
-    loops = StreamLoops(variant, code.stream)
-    if not has_steady_loop(variant):
+    loops, points = StreamLoops(variant, code.stream), has_planes_of_points(code.kernel)
+    if points:
+        loops.emit_around_points()
+    elif not has_steady_loop(variant):
         loops.emit(chunk_end(variant))
-    elif is_short(code) and not has_planes_of_points(code.kernel):
+    elif is_short(code):
         loops.emit_three()
     else:
         loops.emit_parts()
@@ -89,7 +100,11 @@ def emit_both_variants(code: KernelCode, emit: Emitter, inside: SSAValue) -> boo
     begin_tile(rim)
     for ring in code.placement.prefetches:
         start_prefetch(rim, code.stream, ring)
-    StreamLoops(rim, code.stream).emit_parts(inner, inside)
+    loops = StreamLoops(rim, code.stream)
+    emit_loops = loops.emit_parts
+    if has_planes_of_points(code.kernel):
+        emit_loops = loops.emit_around_points
+    emit_loops(inner, inside)
     leave(rim)
     return True
 
@@ -171,34 +186,6 @@ def segments(variant: VariantScope) -> tuple[SSAValue, SSAValue]:
     return head, emit.binary(arith.MinSIOp, emit.binary(arith.MaxSIOp, tail, head), length)
 
 
-def steps_with_points(
-    variant: VariantScope, begin: SSAValue, end: SSAValue
-) -> tuple[SSAValue, SSAValue]:
-    """
-    The first step of the chunk's steady part with a plane with points at some level, and the end of
-    such steps, in whole turns of the loop.
-    """
-    emit, geometry = variant.emit, variant.code.geometry
-    first, last = point_steps(variant)
-    first = whole_turns(emit, geometry, first)
-    last = whole_turns(emit, geometry, emit.add_int(last, geometry.period - 1))
-    first = emit.binary(arith.MinSIOp, emit.binary(arith.MaxSIOp, first, begin), end)
-    return first, emit.binary(arith.MinSIOp, emit.binary(arith.MaxSIOp, last, first), end)
-
-
-def end_of_turn(
-    variant: VariantScope, is_now: Sequence[SSAValue], ends: Sequence[SSAValue]
-) -> SSAValue:
-    """
-    The end of a loop in a turn of several: the end at the place of the mask that is on, or else the
-    chunk's.
-    """
-    found = chunk_end(variant)
-    for mask, end in reversed(list(zip(is_now, ends, strict=True))):
-        found = variant.emit.select(mask, end, found)
-    return found
-
-
 def initial_state(variant: VariantScope) -> list[SSAValue]:
     """The state before the first loop: unset planes, and the offsets of shifting slots."""
     code, state = variant.code, list[SSAValue]()
@@ -208,6 +195,10 @@ def initial_state(variant: VariantScope) -> list[SSAValue]:
     for ring in code.placement.shifting_rings:
         state += first_offsets(variant.emit, ring)
     return state
+
+
+EmitTurn = Callable[[Emitter, SSAValue, SSAValue], None]
+"""Emits the loops of a turn, from its number and its first step."""
 
 
 class StreamLoops:
@@ -237,44 +228,78 @@ class StreamLoops:
     ) -> None:
         """
         A loop with guards along the stream and a steady loop without, both run twice: for the head
-        and the steady part of the chunk, then for the tail. In kernels with points both run three
-        times, as planes with points run with guards. The steady loop may be of another variant, for
-        tiles `inside` the rim; the guarded loop alone serves all other tiles.
+        and the steady part of the chunk, then for the tail. The steady loop may be of another
+        variant, for tiles `inside` the rim; the guarded loop alone serves all other tiles.
+        """
+        guarded = self.variant
+        steady = self.variant = steady_variant or guarded
+        self.fill_pipeline(*segments(steady), inside)
+
+        def emit_turn(part: Emitter, number: SSAValue, at: SSAValue) -> None:
+            begin, end = segments(guarded)
+            first = part.value_of(part.all_of([part.compare("eq", number, 0), inside]))
+            self.variant = guarded
+            self.emit(part.select(first, begin, chunk_end(guarded)))
+            self.variant, self.at = steady, part.binary(arith.MaxSIOp, self.at, at)
+            self.emit(part.select(first, end, chunk_end(guarded)), is_steady=True)
+
+        self.emit_turns(guarded, steady, emit_turn, self.variant.emit.int(2))
+
+    def emit_around_points(
+        self, steady_variant: VariantScope | None = None, inside: SSAValue | None = None
+    ) -> None:
+        """
+        Three loops, run as often as runs of planes with points ask for: the steps of a run, then
+        steps with guards and steady steps up to the next run. `inside` is None for a variant with
+        a steady loop of its own, and for a variant without any.
         """
         guarded, emit = self.variant, self.variant.emit
         steady = steady_variant or guarded
-        self.variant = steady
-        self.fill_pipeline(*segments(steady), inside)
+        has_steady = has_steady_loop(steady)
+        twice = emit.add_int(emit.mul_int(runs_in_chunk(guarded), 2), 2)
+        head = tail = emit.int(0)
+        if has_steady:
+            self.variant = steady
+            head, tail = segments(steady)
+            self.fill_pipeline(head, tail, inside)
+
+        def emit_turn(part: Emitter, _: SSAValue, at: SSAValue) -> None:
+            runs = runs_at(guarded, at)
+            take_planes(guarded, runs)
+            whole = chunk_end(guarded)
+            end = part.binary(arith.MinSIOp, end_of_runs(guarded, runs, at), whole)
+            end = part.binary(arith.MinSIOp, end, first_of(guarded, next_steps(runs)))
+            self.variant = guarded
+            self.emit(end, has_points=True)
+            begin = first_of(guarded, first_steps(runs_at(guarded, end)))
+            begin = part.binary(arith.MaxSIOp, begin, end)
+            guards = whole
+            if has_steady:
+                goes_on = part.value_of(part.all_of([inside, part.compare("slt", end, tail)]))
+                guards = part.select(goes_on, part.binary(arith.MaxSIOp, head, end), whole)
+            guards = part.binary(arith.MinSIOp, guards, begin)
+            self.emit(guards)
+            if has_steady:
+                self.variant = steady
+                until = part.binary(arith.MinSIOp, begin, tail)
+                self.emit(part.binary(arith.MaxSIOp, until, guards), is_steady=True)
+
+        self.emit_turns(guarded, steady, emit_turn, twice)
+
+    def emit_turns(
+        self, guarded: VariantScope, steady: VariantScope, emit_turn: EmitTurn, turns: SSAValue
+    ) -> None:
+        """Turns of several loops, emitted by `emit_turn` for one turn."""
+        emit = guarded.emit
         block = Block(arg_types=[i32, i32, *(value.type for value in self.state)])
         number, at, *state = block.args
-        filled, self.at = [self.at, *self.state], at
+        filled, self.at, self.state = [self.at, *self.state], at, state
         guarded.emit = steady.emit = part = emit.into(block)
-        pairs = self.pairs(guarded)
-        is_now = [
-            part.value_of(part.all_of([part.compare("eq", number, turn), inside]))
-            for turn in range(len(pairs))
-        ]
-        self.variant, self.state = guarded, state
-        self.emit(end_of_turn(guarded, is_now, [head for head, _ in pairs]))
-        self.variant, self.at = steady, part.binary(arith.MaxSIOp, self.at, at)
-        self.emit(end_of_turn(guarded, is_now, [end for _, end in pairs]), is_steady=True)
+        emit_turn(part, number, at)
         block.add_op(scf.YieldOp(self.at, *self.state))
         guarded.emit = steady.emit = emit
-        times = (emit.int(number) for number in (0, len(pairs) + 1, 1))
-        made = emit.add(scf.ForOp(*times, filled, block))
+        made = emit.add(scf.ForOp(emit.int(0), turns, emit.int(1), filled, block))
         self.at, self.state = made.results[0], list(made.results[1:])
-
-    @staticmethod
-    def pairs(variant: VariantScope) -> list[tuple[SSAValue, SSAValue]]:
-        """
-        The ends of the guarded and the steady loop in each turn but the last: behind the head, and
-        around the steps of planes with points, which run with guards.
-        """
-        begin, end = segments(variant)
-        if not has_planes_of_points(variant.code.kernel):
-            return [(begin, end)]
-        first, last = steps_with_points(variant, begin, end)
-        return [(begin, first), (last, end)]
 
     def fill_pipeline(
         self, steady: SSAValue, tail: SSAValue, inside: SSAValue | None = None
@@ -289,15 +314,25 @@ class StreamLoops:
             return
         whole = [emit.compare("eq", steady, 0), emit.compare("sge", tail, ends[-1])]
         if has_planes_of_points(variant.code.kernel):
-            first, _ = steps_with_points(variant, steady, tail)
+            first = first_of(variant, first_steps(runs_at(variant, self.at)))
             whole.append(emit.compare("sge", first, ends[-1]))
         fills = emit.value_of(emit.all_of([*whole, inside]))
         start = self.at
         for end in ends:
             self.emit(emit.select(fills, emit.int(end), start), is_steady=True, filling=end)
 
-    def emit(self, end: SSAValue, *, is_steady: bool = False, filling: int | None = None) -> None:
-        """One loop over steps, up to a step."""
+    def emit(
+        self,
+        end: SSAValue,
+        *,
+        is_steady: bool = False,
+        filling: int | None = None,
+        has_points: bool = False,
+    ) -> None:
+        """
+        One loop over steps, up to a step. The body of a loop for planes with points has a single
+        step, if shared memory allows: code of points is long, and the loop runs a few steps.
+        """
         code, emit = self.variant.code, self.variant.emit
         positions, rings = code.geometry.thread_positions, code.placement.shifting_rings
         block = Block(arg_types=[i32, *(value.type for value in self.state)])
@@ -311,8 +346,13 @@ class StreamLoops:
             count, {ring: [next(values) for _ in range(ring.slots)] for ring in rings}
         )
         into = emit.into(block)
-        loop = LoopScope(self.variant, into, self.axis, count, slots, is_steady, filling, planes)
-        for turn in range(code.geometry.period):
+        is_rolled = has_points and code.placement.has_rolled_rings and code.barrier_steps == 1
+        copies = 1 if is_rolled else code.geometry.period
+        loop = LoopScope(
+            self.variant, into, self.axis, count, slots, is_steady, filling, planes, copies,
+            has_points,
+        )  # fmt: skip
+        for turn in range(copies):
             run_step(StreamStep(loop, turn))
         results: list[SSAValue] = []
         for queue in code.loop_queues:
@@ -320,6 +360,5 @@ class StreamLoops:
                 results += [plane[at] for at in positions]
         results += slots.carried(rings)
         block.add_op(scf.YieldOp(*results))
-        period = emit.int(code.geometry.period)
-        made = emit.add(scf.ForOp(self.at, end, period, self.state, block))
+        made = emit.add(scf.ForOp(self.at, end, emit.int(copies), self.state, block))
         self.at, self.state = end, list(made.results)

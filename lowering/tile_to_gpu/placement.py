@@ -86,6 +86,11 @@ class Placement:
         return [ring for ring in self.rings if ring.addressing is Addressing.SHIFTING]
 
     @property
+    def has_rolled_rings(self) -> bool:
+        """A loop with one step in its body finds every slot: no ring counts steps of a turn."""
+        return all(ring.finds_any_step for ring in self.rings)
+
+    @property
     def pending_groups(self) -> int:
         """Groups of copies that may still run when a step needs its planes."""
         return min(p.ahead for p in self.prefetches) - 1

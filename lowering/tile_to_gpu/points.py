@@ -1,45 +1,33 @@
 """
-Points of a stage: values added to cells of a new plane, and cells noted, by the threads with the
+Points of a stage: values added to cells of a new plane, and cells noted, by the warps with the
 cells.
 
-A chunk finds its first and its last plane with points once. Steps in between run the loop with
-guards, in which each level compares its plane, equal in all lanes; steady loops know nothing of
-points. In a plane with points a warp finds the entries of its cells by buckets. Each thread with a
-cell, those of overlapping tiles too, adds the values in the order of the list, and the tile that
-stores a cell notes the cell.
+Steady loops know nothing of points: steps with points at some level run the loop with guards
+(`point_steps.py`), in which each level compares its plane, equal in all lanes. In a plane with
+points a warp finds the entries of its cells by buckets, and reads up to 32 entries at a time, an
+entry in each lane. Values are added in the order of the list: all lanes hear of one entry after the
+other. Cells are noted at once: each lane asks the lane with the cell. Warps of overlapping tiles,
+too, add values; the tile that stores a cell notes the cell.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import i1, i32
+from xdsl.dialects.builtin import i32
 from xdsl.ir import Block, SSAValue
 
 from timetile.dialects import simt
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.temporal import PointKind, PointSet
-from timetile.dialects.tile import ApplyOp, KernelOp
+from timetile.dialects.tile import LANES, ApplyOp
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.tile_to_gpu.ownership import owned
+from timetile.lowering.tile_to_gpu.ownership import stored_span
+from timetile.lowering.tile_to_gpu.point_steps import table_number
 from timetile.lowering.tile_to_gpu.queues import Plane, Position
-from timetile.lowering.tile_to_gpu.scopes import (
-    StepScope,
-    StreamStep,
-    VariantScope,
-    chunk_mask,
-    chunk_start,
-    once,
-)
-
-FAR_STEP = 1 << 30
-"""A step behind all steps of a chunk."""
-
-CellSpan = tuple[SSAValue, SSAValue]
-"""The first cell along an axis, counted from the field's first, and the end."""
+from timetile.lowering.tile_to_gpu.scopes import CellSpan, StepScope, StreamStep
 
 
 def emit_points(step: StepScope, stage: ApplyOp, planes: list[Plane]) -> None:
@@ -48,74 +36,23 @@ def emit_points(step: StepScope, stage: ApplyOp, planes: list[Plane]) -> None:
         PointEmitter(step, stage, made, planes[made.target]).emit()
 
 
-def has_planes_of_points(kernel: KernelOp) -> bool:
+DIVIDING_BITS = 20
+"""Bits of the shift in place of a division of small numbers."""
+
+
+@dataclass(frozen=True)
+class WarpEntries:
     """
-    Whether the stream goes along the axis of the lists' rows of buckets: steps without a plane with
-    points are known ahead, and run without points.
+    Up to 32 entries, one in each lane: the lane with the entry's cell, the number of the cell among
+    the thread's, a mask for entries with a cell of the warp, the entry's number in the list and its
+    weight.
     """
-    lists = [made for stage in stages_with_points(kernel) for made in stage.point_sets]
-    return bool(lists) and kernel.stream_axis == 0
 
-
-def stages_with_points(kernel: KernelOp) -> list[ApplyOp]:
-    """The stages that use lists of points."""
-    return [s for s in kernel.stages if isinstance(s, ApplyOp) and s.points]
-
-
-@once
-def planes_with_points(variant: VariantScope, places: SSAValue, made: PointSet) -> CellSpan:
-    """
-    The first plane of the chunk with points of a list, counted from the field's first, and the
-    number of planes up to the last.
-    """
-    code, emit, layout = variant.code, variant.emit, made.layout
-    extents = [code.geometry.extents[r] for s in stages_with_points(code.kernel) for r in s.res]
-    first = CellBox.of(made.bounds).lower[0]
-    low = emit.add_int(code.thread.first, -first - max(extent.low[0] for extent in extents))
-    high = emit.add_int(code.thread.last, -first + max(extent.high[0] for extent in extents))
-    begin = table_number(emit, places, layout.following, clamped(emit, low, layout.counts[0]))
-    end = table_number(emit, places, layout.preceding, clamped(emit, high, layout.counts[0]))
-    return begin, emit.binary(arith.MaxSIOp, emit.sub_int(end, begin), emit.int(0))
-
-
-def point_steps(variant: VariantScope) -> CellSpan:
-    """
-    The first step of the chunk in which some level has a plane with points, and the end of such
-    steps; both the same or in reverse order without points.
-    """
-    emit, start = variant.emit, chunk_start(variant)
-    firsts, ends = list[SSAValue](), list[SSAValue]()
-    for stage in stages_with_points(variant.code.kernel):
-        for made in stage.point_sets:
-            places, low = variant.code.arguments[made.places], CellBox.of(made.bounds).lower[0]
-            begin, count = planes_with_points(variant, places, as_known(variant, made))
-            first = emit.sub_int(emit.add_int(begin, low + stage.lag), start)
-            end = emit.arithmetic(arith.AddiOp, first, count)
-            # A list without points in the chunk has no steps: it begins behind all others.
-            none = emit.compare("eq", count, 0)
-            firsts.append(emit.select(none, emit.int(FAR_STEP), first))
-            ends.append(emit.select(none, emit.int(0), end))
-    return (
-        reduce(lambda a, b: emit.binary(arith.MinSIOp, a, b), firsts),
-        reduce(lambda a, b: emit.binary(arith.MaxSIOp, a, b), ends),
-    )
-
-
-def as_known(variant: VariantScope, made: PointSet) -> PointSet:
-    """The first use of the list of a set in the kernel: levels share what a chunk knows of it."""
-    uses = (use for stage in stages_with_points(variant.code.kernel) for use in stage.point_sets)
-    return next(use for use in uses if use.places is made.places)
-
-
-def clamped(emit: Emitter, cell: SSAValue, most: int) -> SSAValue:
-    """A place, at least 0 and at most `most`."""
-    above = emit.binary(arith.MaxSIOp, cell, emit.int(0))
-    return emit.binary(arith.MinSIOp, above, emit.int(most))
-
-
-def table_number(emit: Emitter, places: SSAValue, part: int, at: SSAValue) -> SSAValue:
-    """An integer of a part of a list."""
-    return emit.add(simt.LoadOp(places, at, part, [i32])).cells[0]
+    lane: SSAValue
+    cell: SSAValue
+    valid: SSAValue
+    number: SSAValue
+    weight: SSAValue
 
 
 @dataclass
@@ -129,8 +66,8 @@ class PointEmitter:
 
     def emit(self) -> None:
         """
-        A branch around the loops over the list's entries, unless all planes may have some. Steps of
-        a steady loop have no planes with points.
+        A branch around the loops over the list's entries, unless all planes may have some. Most
+        loops have no planes with points.
         """
         code = self.step.code
         self.first = CellBox.of(self.made.bounds).lower
@@ -141,10 +78,10 @@ class PointEmitter:
         self.table = code.arguments[self.made.table]
         old = list(self.plane.values())
         emit = self.step.emit
-        if self.has_span and self.step.is_steady:
+        if self.has_span and isinstance(self.step, StreamStep) and not self.step.loop.has_points:
             return
         if self.has_span:
-            misses = self.misses_span()
+            misses = self.misses_planes()
             kept, taken = Block([scf.YieldOp(*self.yielded(old))]), emit.into(Block())
             new = self.loops(taken, old)
             taken.add(scf.YieldOp(*self.yielded(new)))
@@ -173,37 +110,68 @@ class PointEmitter:
         """The cells that change: all, or none where cells are noted."""
         return list(cells) if self.adds else []
 
-    def misses_span(self) -> SSAValue:
-        """The plane lies outside the planes with points of the chunk."""
+    def misses_planes(self) -> SSAValue:
+        """
+        The plane lies outside the run of planes with points of the loop. Cells of planes that the
+        chunk does not store are not noted, and lie outside, too.
+        """
         step = self.step
         assert isinstance(step, StreamStep)
-        known = as_known(step.variant, self.made)
-        begin, count = planes_with_points(step.variant, self.places, known)
+        planes = step.variant.point_planes if self.adds else step.variant.noted_planes
+        begin, count = planes[self.made.places]
         plane = step.emit.add_int(step.arriving_plane, step.turn - self.stage.lag - self.first[0])
         return step.emit.compare("uge", step.emit.sub_int(plane, begin), count)
 
     # Cells of the warp.
 
+    def number(self, axis: int) -> int:
+        """The number of an axis among the in-plane axes."""
+        return self.step.code.kernel.plane_axes.index(axis)
+
+    def is_stream(self, axis: int) -> bool:
+        """The axis is the axis of the stream."""
+        return isinstance(self.step, StreamStep) and axis == self.step.axis
+
+    def start(self, emit: Emitter, axis: int) -> SSAValue:
+        """The first cell of the warp along an in-plane axis, counted from the field's first."""
+        code, number = self.step.code, self.number(axis)
+        start = emit.add_int(code.thread.axes[number].coordinate, -self.first[axis])
+        layout = code.geometry.axes[number].layout
+        if layout.lanes > 1:
+            start = emit.sub_int(start, emit.mul_int(code.thread.lane, layout.cells))
+        return start
+
+    def extent(self, axis: int) -> int:
+        """The cells of the warp along an in-plane axis."""
+        layout = self.step.code.geometry.axes[self.number(axis)].layout
+        return layout.lanes * layout.cells
+
+    def stream_cell(self, emit: Emitter) -> SSAValue:
+        """The stage's plane, counted from the field's first."""
+        step = self.step
+        assert isinstance(step, StreamStep)
+        return emit.add_int(step.arriving_plane, step.turn - self.stage.lag - self.first[step.axis])
+
     def span(self, emit: Emitter, axis: int) -> CellSpan:
-        """The cells of the warp along an axis, inside the field."""
-        step, code = self.step, self.step.code
-        size = self.layout.shape[axis]
-        if isinstance(step, StreamStep) and axis == step.axis:
-            low = emit.add_int(step.arriving_plane, step.turn - self.stage.lag - self.first[axis])
+        """The cells of the warp along an axis, inside the field: the first, and the end."""
+        if self.is_stream(axis):
+            low = self.stream_cell(emit)
             high = emit.add_int(low, 1)
+            inside = self.has_span
         else:
-            number = code.kernel.plane_axes.index(axis)
-            place, tiling = code.thread.axes[number], code.geometry.axes[number]
-            start = emit.add_int(place.coordinate, -self.first[axis])
-            lanes = tiling.layout.lanes
-            if lanes > 1:
-                start = emit.sub_int(start, emit.mul_int(code.thread.lane, tiling.layout.cells))
-            low, high = start, emit.add_int(start, lanes * tiling.layout.cells)
+            low = self.start(emit, axis)
+            high = emit.add_int(low, self.extent(axis))
+            inside = self.is_inside(axis)
+        if inside:
+            return low, high
+        size = self.layout.shape[axis]
         return clamped(emit, low, size), clamped(emit, high, size)
 
     def buckets(self, emit: Emitter, axis: int) -> CellSpan:
         """The buckets with cells of the warp along an axis: the first, and the end."""
         low, high = self.span(emit, axis)
+        if self.layout.buckets[axis] == 1:
+            return low, high
         shift = emit.int(self.layout.buckets[axis].bit_length() - 1)
         begin = emit.binary(arith.ShRSIOp, low, shift)
         last = emit.binary(arith.ShRSIOp, emit.add_int(high, -1), shift)
@@ -221,24 +189,25 @@ class PointEmitter:
         """The loops from an axis on. `before`: the first bucket of the buckets around."""
         begin, end = self.buckets(emit, axis)
         if axis == len(self.layout.shape) - 1:
-            low, high = (emit.add_int(before, each) for each in (begin, end))
-            ends = [table_number(emit, self.places, 0, each) for each in (low, high)]
-            return self.loop(emit, ends[0], ends[1], cells, self.entry)
+            low, high = (
+                emit.add(simt.UniformOp(table_number(emit, self.places, 0, place))).result
+                for place in (emit.add_int(before, begin), emit.add_int(before, end))
+            )
+            return self.loop(emit, (low, high, LANES), cells, self.batch(high))
         stride = self.layout.strides[axis]
 
         def turn(inner: Emitter, place: SSAValue, cells: Sequence[SSAValue]) -> list[SSAValue]:
             start = inner.add_int(before, inner.mul_int(place, stride))
             return self.rows(inner, axis + 1, start, cells)
 
-        if isinstance(self.step, StreamStep) and axis == self.step.axis:
+        if self.is_stream(axis):
             return turn(emit, begin, cells)
-        return self.loop(emit, begin, end, cells, turn)
+        return self.loop(emit, (begin, end, 1), cells, turn)
 
     def loop(
         self,
         emit: Emitter,
-        low: SSAValue,
-        high: SSAValue,
+        bounds: tuple[SSAValue, SSAValue, int],
         cells: Sequence[SSAValue],
         turn: Callable[[Emitter, SSAValue, Sequence[SSAValue]], list[SSAValue]],
     ) -> list[SSAValue]:
@@ -249,35 +218,109 @@ class PointEmitter:
         inside = list(block.args[1:]) if self.adds else list(cells)
         new = turn(inner, block.args[0], inside)
         inner.add(scf.YieldOp(*self.yielded(new)))
-        made = emit.add(scf.ForOp(low, high, emit.int(1), carried, block))
+        low, high, stride = bounds
+        made = emit.add(scf.ForOp(low, high, emit.int(stride), carried, block))
         return list(made.results) if self.adds else list(cells)
 
     # Entries.
 
-    def entry(self, emit: Emitter, number: SSAValue, cells: Sequence[SSAValue]) -> list[SSAValue]:
-        """The use of one entry: the cells afterwards."""
-        hits = self.hits(emit, number)
-        weight = emit.add(simt.LoadOp(self.weights, number, 0, [cells[0].type])).cells[0]
-        if self.adds:
-            column = table_number(emit, self.places, self.layout.columns, number)
-            value = emit.add(simt.LoadOp(self.table, self.at(emit, column), 0, [weight.type]))
-            product = emit.binary(arith.MulfOp, weight, value.cells[0])
+    def batch(
+        self, end: SSAValue
+    ) -> Callable[[Emitter, SSAValue, Sequence[SSAValue]], list[SSAValue]]:
+        """The use of up to 32 entries before an end: the cells afterwards."""
+
+        def turn(emit: Emitter, base: SSAValue, cells: Sequence[SSAValue]) -> list[SSAValue]:
+            entries = self.entries(emit, base, end, cells[0])
+            if not self.adds:
+                self.note(emit, entries, cells)
+                return list(cells)
+            return self.added(emit, entries, emit.sub_int(end, base), cells)
+
+        return turn
+
+    def entries(self, emit: Emitter, base: SSAValue, end: SSAValue, cell: SSAValue) -> WarpEntries:
+        """An entry in each lane, from an entry on."""
+        code = self.step.code
+        own = emit.add_int(base, code.thread.lane)
+        number = emit.binary(arith.MinSIOp, own, emit.add_int(end, -1))
+        masks = [emit.compare("slt", own, end)]
+        box = CellBox.of(self.stage.box or code.kernel.bounds)
+        lane, place = emit.int(0), emit.int(0)
+        for axis, (low, high) in enumerate(zip(box.lower, box.upper)):
+            found = table_number(emit, self.places, self.layout.coordinates(axis), number)
+            from_box = emit.add_int(found, self.first[axis] - low)
+            masks.append(emit.compare("ult", from_box, high - low))
+            if self.is_stream(axis):
+                if not self.has_span:
+                    masks.append(emit.compare("eq", found, self.stream_cell(emit)))
+                continue
+            away = emit.sub_int(found, self.start(emit, axis))
+            masks.append(emit.compare("ult", away, self.extent(axis)))
+            layout = code.geometry.axes[self.number(axis)].layout
+            if layout.lanes > 1:
+                away, lane = divided(emit, away, layout.cells)
+            place = emit.add_int(emit.mul_int(place, layout.cells), away)
+            if not self.adds:
+                masks.append(self.is_stored(emit, axis, found))
+        valid = emit.value_of(emit.all_of(masks))
+        weight = emit.add(simt.LoadOp(self.weights, number, 0, [cell.type])).cells[0]
+        return WarpEntries(lane, place, valid, number, weight)
+
+    def is_stored(self, emit: Emitter, axis: int, cell: SSAValue) -> SSAValue:
+        """The tile stores a cell along an in-plane axis, of any thread."""
+        code, number = self.step.code, self.number(axis)
+        there = emit.add_int(cell, self.first[axis])
+        tiling, place = code.geometry.axes[number], code.thread.axes[number]
+        if self.is_inside(axis):
+            tile = emit.sub_int(place.coordinate, place.in_tile)
+            away = emit.add_int(emit.sub_int(there, tile), -tiling.overlap_low)
+            return emit.compare("ult", away, tiling.useful)
+        first, count = stored_span(self.step.variant, code.thread, number)
+        return emit.compare("ult", emit.sub_int(there, first), count)
+
+    def is_inside(self, axis: int) -> bool:
+        """All cells of the tile lie inside the bounds along an in-plane axis."""
+        guarded = self.step.variant.guarded
+        return not (guarded or self.step.code.geometry.always_guarded(self.number(axis)))
+
+    def added(
+        self, emit: Emitter, entries: WarpEntries, left: SSAValue, cells: Sequence[SSAValue]
+    ) -> list[SSAValue]:
+        """The cells with the values of some entries, added one after the other."""
+        column = table_number(emit, self.places, self.layout.columns, entries.number)
+        kind = [entries.weight.type]
+        value = emit.add(simt.LoadOp(self.table, self.at(emit, column), 0, kind)).cells[0]
+        product = emit.binary(arith.MulfOp, entries.weight, value)
+        count = len(self.positions)
+        key = emit.add_int(emit.mul_int(entries.lane, count), entries.cell)
+        key = emit.select(entries.valid, key, emit.int(-1))
+        own = emit.mul_int(self.step.code.thread.lane, count)
+
+        def turn(inner: Emitter, lane: SSAValue, cells: Sequence[SSAValue]) -> list[SSAValue]:
+            named = inner.add(simt.PickOp(key, lane)).result
+            number = inner.sub_int(named, own)
+            addend = inner.add(simt.PickOp(product, lane)).result
             return [
-                emit.select(hit, emit.binary(arith.AddfOp, cell, product), cell)
-                for hit, cell in zip(hits, cells, strict=True)
+                inner.select(
+                    inner.compare("eq", number, place),
+                    inner.binary(arith.AddfOp, cell, addend),
+                    cell,
+                )
+                for place, cell in enumerate(cells)
             ]
-        masks = [
-            emit.all_of([hit, self.stores(at)])
-            for hit, at in zip(hits, self.positions, strict=True)
-        ]
-        known = [mask for mask in masks if mask is not None]
-        cell = cells[0]
-        for hit, other in zip(hits[1:], cells[1:], strict=True):
-            cell = emit.select(hit, other, cell)
-        product = emit.binary(arith.MulfOp, weight, cell)
-        place = self.at(emit, number)
-        emit.add(simt.StoreOp([product], self.table, place, 0, emit.any_of(known)))
-        return list(cells)
+
+        most = emit.binary(arith.MinSIOp, left, emit.int(LANES))
+        return self.loop(emit, (emit.int(0), most, 1), cells, turn)
+
+    def note(self, emit: Emitter, entries: WarpEntries, cells: Sequence[SSAValue]) -> None:
+        """Note the cells of some entries, each by the lane with the entry."""
+        found = emit.add(simt.PickOp(cells[0], entries.lane)).result
+        for place, cell in enumerate(cells[1:], 1):
+            other = emit.add(simt.PickOp(cell, entries.lane)).result
+            found = emit.select(emit.compare("eq", entries.cell, place), other, found)
+        product = emit.binary(arith.MulfOp, entries.weight, found)
+        place = self.at(emit, entries.number)
+        emit.add(simt.StoreOp([product], self.table, place, 0, entries.valid))
 
     def at(self, emit: Emitter, column: SSAValue) -> SSAValue:
         """The place of a column of the table in the row of the step."""
@@ -285,40 +328,21 @@ class PointEmitter:
         short = emit.add(arith.TruncIOp(row, i32)).result
         return emit.add_int(emit.mul_int(short, self.made.columns), column)
 
-    def stores(self, at: Position) -> SSAValue | None:
-        """The tile stores the cell at a position."""
-        step = self.step
-        masks = [owned(step.variant, at, step.code.thread, 1)]
-        if isinstance(step, StreamStep):
-            masks.append(chunk_mask(step, self.stage.lag))
-        return step.emit.all_of(masks)
 
-    def hits(self, emit: Emitter, number: SSAValue) -> list[SSAValue]:
-        """For each position of the plane, whether the entry is of its cell."""
-        step, code = self.step, self.step.code
-        box = CellBox.of(self.stage.box or code.kernel.bounds)
-        inside, beside = list[SSAValue](), list[SSAValue]()
-        for axis, (low, high) in enumerate(zip(box.lower, box.upper)):
-            cell = table_number(emit, self.places, self.layout.coordinates(axis), number)
-            from_box = emit.add_int(cell, self.first[axis] - low)
-            inside.append(emit.compare("ult", from_box, high - low))
-            if isinstance(step, StreamStep) and axis == step.axis:
-                plane = emit.add_int(step.arriving_plane, step.turn - self.stage.lag)
-                there = emit.add_int(cell, self.first[axis])
-                inside.append(emit.compare("eq", there, plane))
-            else:
-                place = code.thread.axes[code.kernel.plane_axes.index(axis)].coordinate
-                beside.append(emit.sub_int(emit.add_int(cell, self.first[axis]), place))
-        within = reduce(lambda a, b: emit.binary(arith.AndIOp, a, b), inside)
-        found: dict[tuple[int, int], SSAValue] = {}
-        hits: list[SSAValue] = []
-        for at in self.positions:
-            parts = [within]
-            for key in enumerate(at):
-                if key not in found:
-                    found[key] = emit.compare("eq", beside[key[0]], key[1])
-                parts.append(found[key])
-            mask = emit.all_of(parts)
-            assert mask is not None and mask.type == i1
-            hits.append(mask)
-        return hits
+def clamped(emit: Emitter, cell: SSAValue, most: int) -> SSAValue:
+    """A place, at least 0 and at most `most`."""
+    above = emit.binary(arith.MaxSIOp, cell, emit.int(0))
+    return emit.binary(arith.MinSIOp, above, emit.int(most))
+
+
+def divided(emit: Emitter, number: SSAValue, count: int) -> tuple[SSAValue, SSAValue]:
+    """
+    The remainder and the quotient of the number of a cell of a warp, below 4096, by the cells of a
+    thread, at most 128: a product and a shift. Any numbers for others.
+    """
+    if count == 1:
+        return emit.int(0), number
+    factor = -(-(1 << DIVIDING_BITS) // count)
+    product = emit.mul_int(number, factor)
+    quotient = emit.binary(arith.ShRUIOp, product, emit.int(DIVIDING_BITS))
+    return emit.sub_int(number, emit.mul_int(quotient, count)), quotient

@@ -49,6 +49,13 @@ class Ring:
     plane_cells: int
     period: int
 
+    @property
+    def finds_any_step(self) -> bool:
+        """Slots are found from the number of a step, not from its place in an unrolled body."""
+        if self.slots == 1 or self.addressing is Addressing.SHIFTING:
+            return True
+        return self.addressing is Addressing.COMPUTED and gcd(self.period, self.slots) == 1
+
     def early_slot(self, step: int) -> Address:
         """The slot of the plane of a step, counted from the chunk's first, ahead of the loop."""
         return fixed_slot(self, -step if self.addressing is Addressing.SHIFTING else step)

@@ -38,6 +38,10 @@ Planes = dict[SSAValue, list[Plane]]
 """The planes of each queue, newest first."""
 
 
+CellSpan = tuple[SSAValue, SSAValue]
+"""The first cell along an axis, and the end or the number of cells."""
+
+
 @dataclass
 class VariantScope:
     """
@@ -55,6 +59,13 @@ class VariantScope:
     For each in-plane axis: the tile's first stored cell, and the number of stored cells. All views
     of a thread give equal values.
     """
+    point_planes: dict[SSAValue, CellSpan] = field(default_factory=dict[SSAValue, CellSpan])
+    """
+    For each list of points, the planes whose cells take values in the present loop, counted from
+    the field's first: the first plane, and the number of planes.
+    """
+    noted_planes: dict[SSAValue, CellSpan] = field(default_factory=dict[SSAValue, CellSpan])
+    """For each list of points, the planes whose cells are noted in the present loop."""
     memo: Memo = field(default_factory=dict[tuple[object, ...], object])
 
 
@@ -66,7 +77,8 @@ class LoopScope:
 
     `is_steady`: no plane lies outside the bounds along the stream. `filling`: the last step of a
     loop for filling the pipeline. `planes`: all planes of queues in registers, and the step's
-    newest plane of queues in shared memory.
+    newest plane of queues in shared memory. `copies`: the copies of a step in the unrolled body.
+    `has_points`: planes may have points.
     """
 
     variant: VariantScope
@@ -77,6 +89,8 @@ class LoopScope:
     is_steady: bool
     filling: int | None
     planes: Planes
+    copies: int
+    has_points: bool
     memo: Memo = field(default_factory=dict[tuple[object, ...], object])
 
 

@@ -69,7 +69,7 @@ def end_step(step: StreamStep, stages: int) -> None:
     other blocks and warps of the tile hear of the step.
     """
     code, arrivals = step.code, step.code.placement.arrivals
-    ends = step.turn + 1 == code.geometry.period
+    ends = step.turn + 1 == step.loop.copies
     for queue in code.queues.values():
         del step.planes(queue)[queue.depth if ends else queue.depth + 1 :]
     step.loop.slots.rotate()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from xdsl.dialects.stencil import StencilBoundsAttr
 
 from timetile.dialects.boxes import CellBox
-from timetile.dialects.point_lists import PointLayout
+from timetile.dialects.point_lists import GAPS, PointLayout
 from timetile.dialects.temporal import PointKind, PointSet
 from timetile.runtime.arithmetic.cells import Array
 
@@ -27,10 +28,13 @@ class PointEntries:
     order: Array
 
 
-def packed_list(layout: PointLayout, cells: Array, columns: Array) -> tuple[Array, Array]:
+def packed_list(
+    layout: PointLayout, cells: Array, columns: Array, beside: Array | None = None
+) -> tuple[Array, Array]:
     """
     The integers of a list, and the order of the entries in it. `cells` has shape (entries, axes).
-    Entries of one bucket keep their order.
+    Entries of one bucket keep their order. `beside`: the cells of all lists of the kernels, which
+    take time, too; those of the list if none are given.
     """
     count, rank = cells.shape
     buckets = cells // np.array(layout.buckets)
@@ -39,19 +43,64 @@ def packed_list(layout: PointLayout, cells: Array, columns: Array) -> tuple[Arra
     found = np.zeros(layout.size, np.int32)
     ends = np.cumsum(np.bincount(flat, minlength=layout.following - 1))
     found[1 : layout.following] = ends
-    rows = layout.counts[0]
-    is_used = np.bincount(buckets[:, 0], minlength=rows).astype(bool)
-    places = np.arange(rows)
-    after = np.where(is_used, places, rows)[::-1]
-    found[layout.following : layout.following + rows] = np.minimum.accumulate(after)[::-1]
-    found[layout.following + rows] = rows
-    before = np.maximum.accumulate(np.where(is_used, places + 1, 0))
-    found[layout.preceding + 1 : layout.preceding + rows + 1] = before
+    slow = buckets if beside is None else beside // np.array(layout.buckets)
+    rows = (np.bincount(each[:, 0], minlength=layout.counts[0]) > 0 for each in (buckets, slow))
+    fill_rows(layout, found, *rows)
     for axis in range(rank):
         start = layout.coordinates(axis)
         found[start : start + count] = cells[order, axis]
     found[layout.columns : layout.columns + count] = columns[order]
     return found, order
+
+
+STEPS_WITH_POINTS = 4.0
+"""The time of a stream step with points, in stream steps without."""
+
+
+def fill_rows(layout: PointLayout, found: Array, is_used: Array, is_slow: Array) -> None:
+    """
+    Fill the parts of a list with a number for each row. `is_used`: rows with entries; `is_slow`:
+    rows with entries of some list.
+    """
+    rows = len(is_used)
+    places = np.arange(rows + 1)
+    after = np.append(np.where(is_used, places[:rows], rows), rows)
+    following = np.minimum.accumulate(after[::-1])[::-1]
+    found[layout.following : layout.following + rows + 1] = following
+    used = np.flatnonzero(is_used)
+    for number, gap in enumerate(GAPS):
+        begins = used[np.diff(used, prepend=-inf) - 1 >= gap]
+        ends = used[np.diff(used, append=inf) - 1 >= gap] + 1
+        after = np.searchsorted(ends, places, side="right")
+        run_ends = np.append(ends, rows)[after]
+        runs = np.searchsorted(begins, places)
+        parts = (run_ends, runs, cuts_of(is_slow, gap))
+        for part, values in enumerate(parts):
+            start = layout.of_gap(number, part)
+            found[start : start + rows + 1] = values
+
+
+def cuts_of(is_used: Array, gap: float) -> Array:
+    """
+    For each row, and one behind, the row of a cut that equal chunks would have there: steps with
+    points take longer, and chunks with such steps have fewer rows. Steps near a row with points, by
+    half a gap, have the row at some level.
+    """
+    rows = len(is_used)
+    if gap == inf or not is_used.any():
+        return np.arange(rows + 1)
+    reach = int(gap) // 2
+    used = np.flatnonzero(is_used)
+    change = np.zeros(rows + 1, np.int64)
+    np.add.at(change, np.maximum(used - reach, 0), 1)
+    np.add.at(change, np.minimum(used + reach + 1, rows), -1)
+    time = np.where(np.cumsum(change[:rows]) > 0, STEPS_WITH_POINTS, 1.0)
+    passed = np.append(0.0, np.cumsum(time))
+    # Found from the middle of rows: the ends stay, and rounding errors move no cut of a list
+    # without points.
+    equal = np.arange(1, rows) * (passed[-1] / rows)
+    inner = np.searchsorted(passed, equal - 0.5)
+    return np.concatenate([[0], inner, [rows]])
 
 
 def entries_in(

@@ -23,7 +23,7 @@ from support.steps import noise
 from timetile import Field, Points
 from timetile.dialects.tile import Addressing, Published, Storage, Sync
 from timetile.dialects.tile.kinds import TileLevel
-from timetile.frontend.point_runs import PointTables, rooms_of
+from timetile.frontend.point_runs import rooms_of, tables_of
 from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.program.compiled_program import Executor
@@ -95,10 +95,7 @@ def ended(model: timetile.Model, shape: tuple[int, ...], **options: Any) -> list
     rooms = rooms_of(model.step, points, STEPS)
     module = model.module(shape, "float64", rooms)
     program = timetile.compile(module, halos="common", fp_contract="off", cache=False, **options)
-    tables = [
-        PointTables(model.step, use, points[use.name], room, shape, "float64", 0)
-        for use, (_, room) in zip(model.step.points, rooms)
-    ]
+    tables = tables_of(model.step, points, rooms, shape, {"u": "float64"}, 0)
     for made in tables:
         made.begin(0, STEPS)
     fields = [noise(*shape), noise(*shape)]

@@ -26,6 +26,17 @@ def run_shuffle(m: Machine, op: simt.ShuffleOp, active: Mask) -> None:
     m.define(op.result, m.spread(op.value)[source], unset)
 
 
+def run_pick(m: Machine, op: simt.PickOp, active: Mask) -> None:
+    """Give each lane the value of the lane that it names."""
+    m.check_whole_warps(op, active)
+    source = m.clocks.warps * LANES + m.spread(op.lane) % LANES
+    old, chosen = m.unset_of(op.value), m.unset_of(op.lane)
+    unset = np.zeros(source.shape, bool) if old is None else old[source]
+    if chosen is not None:
+        unset = unset | chosen
+    m.define(op.result, m.spread(op.value)[source], unset)
+
+
 def run_uniform(m: Machine, op: simt.UniformOp, active: Mask) -> None:
     """Give all lanes the value of the first lane. Raises SimtError for different values."""
     m.check_whole_warps(op, active)
@@ -51,6 +62,7 @@ def run_warp_sync(m: Machine, op: Operation, active: Mask) -> None:
 
 WARPS: dict[type[Operation], SimtHandler] = {
     simt.ShuffleOp: run_shuffle,
+    simt.PickOp: run_pick,
     simt.UniformOp: run_uniform,
     simt.AllOp: run_all,
     nvvm.WarpSyncOp: run_warp_sync,

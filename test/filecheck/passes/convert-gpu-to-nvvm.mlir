@@ -53,6 +53,9 @@
     %f = arith.truncf %s : f64 to f32
     // CHECK-NEXT: %g = "nvvm.shfl.sync"(%[[full]], %f, %[[one]], %[[down]]) <{kind = #nvvm.shfl_kind<down>}>
     %g = simt.shuffle %f delta 1 : f32
+    // A lane named by its number gives its value.
+    // CHECK-NEXT: "nvvm.shfl.sync"(%[[full]], %f, %[[t]], %[[down]]) <{kind = #nvvm.shfl_kind<idx>}>
+    %named = simt.pick %f lane %t : f32
 
     // A copy under a mask reads all of its bytes or none. Only 16-byte copies can bypass L1.
     // CHECK:      %[[to:.*]] = llvm.getelementptr %ring[%[[t]]]

@@ -134,6 +134,14 @@ func.func @shuffle_changes_type(%v: i64) {
 
 // -----
 
+func.func @pick_of_bytes(%v: i8, %l: i32) {
+  // CHECK: a lane gives 4 or 8 bytes, got i8
+  %r = simt.pick %v lane %l : i8
+  func.return
+}
+
+// -----
+
 func.func @shuffle_to_itself(%v: f64) {
   // CHECK: a shuffle reaches 1 to 31 lanes, got 0
   %r = simt.shuffle %v delta 0 : f64

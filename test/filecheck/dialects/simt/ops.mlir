@@ -50,6 +50,8 @@ func.func @threads(%v: f64, %f: f32, %warp: i32, %c: i1) {
   %l = simt.shuffle %v delta -1 : f64
   // CHECK-NEXT: %r = simt.shuffle %f delta 31 : f32
   %r = simt.shuffle %f delta 31 : f32
+  // CHECK-NEXT: %pick = simt.pick %v lane %warp : f64
+  %pick = simt.pick %v lane %warp : f64
   // CHECK-NEXT: %u = simt.uniform %warp : i32
   %u = simt.uniform %warp : i32
   // CHECK-NEXT: %all = simt.all %c : i1

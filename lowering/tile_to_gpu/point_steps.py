@@ -1,0 +1,214 @@
+"""
+Steps of a chunk in which some level has a plane with points.
+
+A list of points knows the runs of planes with entries, and the gaps between. A chunk takes the
+steps of a run in the loop with guards, and all other steps in the steady loop. A run is found by
+three reads once a turn of both loops; a chunk without points reads twice, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import i32
+from xdsl.ir import Block, SSAValue
+
+from timetile.dialects import simt
+from timetile.dialects.boxes import CellBox
+from timetile.dialects.point_lists import PointLayout, gap_above
+from timetile.dialects.temporal import PointSet
+from timetile.dialects.tile import ApplyOp, KernelOp
+from timetile.lowering.emitter import Emitter
+from timetile.lowering.tile_to_gpu.scopes import VariantScope, chunk_start, once
+from timetile.lowering.tile_to_gpu.thread import chunk_steps, whole_turns
+
+FAR = 1 << 29
+"""A plane or a step behind all of a chunk."""
+
+
+@dataclass(frozen=True)
+class StreamedList:
+    """
+    A list of points along the stream: the lags of the first and the last stage with a use, the
+    field's first plane, and the number of the gap between runs.
+    """
+
+    made: PointSet
+    low_lag: int
+    high_lag: int
+    first: int
+    gap: int
+
+    @property
+    def layout(self) -> PointLayout:
+        """The places of the list's parts."""
+        return self.made.layout
+
+    @property
+    def rows(self) -> int:
+        """The planes of the field."""
+        return self.layout.counts[0]
+
+
+@dataclass(frozen=True)
+class PointRun:
+    """
+    The run of planes with points of a list from a step on: the first plane and the end, counted
+    from the field's first plane, and the first step of the run, the end of its steps, and the first
+    step of the next run, counted from the chunk's first step.
+    """
+
+    begin: SSAValue
+    end: SSAValue
+    first_step: SSAValue
+    last_step: SSAValue
+    next_step: SSAValue
+
+
+def stages_with_points(kernel: KernelOp) -> list[ApplyOp]:
+    """The stages that use lists of points."""
+    return [s for s in kernel.stages if isinstance(s, ApplyOp) and s.points]
+
+
+def has_planes_of_points(kernel: KernelOp) -> bool:
+    """
+    Whether the stream goes along the axis of the lists' rows of buckets, a plane each: steps
+    without a plane with points are known ahead, and run without points.
+    """
+    lists = [made for stage in stages_with_points(kernel) for made in stage.point_sets]
+    planes = all(made.layout.buckets[0] == 1 for made in lists)
+    return bool(lists) and kernel.stream_axis == 0 and planes
+
+
+@once
+def streamed_lists(variant: VariantScope) -> tuple[StreamedList, ...]:
+    """The lists of a kernel, each once."""
+    uses: dict[SSAValue, list[tuple[int, PointSet]]] = {}
+    for stage in stages_with_points(variant.code.kernel):
+        for made in stage.point_sets:
+            uses.setdefault(made.places, []).append((stage.lag, made))
+    lists: list[StreamedList] = []
+    for found in uses.values():
+        lags, made = [lag for lag, _ in found], found[0][1]
+        gap = gap_above(max(lags) - min(lags) + variant.code.geometry.period)
+        first = CellBox.of(made.bounds).lower[0]
+        lists.append(StreamedList(made, min(lags), max(lags), first, gap))
+    return tuple(lists)
+
+
+def table_number(emit: Emitter, places: SSAValue, part: int, at: SSAValue) -> SSAValue:
+    """An integer of a part of a list."""
+    return emit.add(simt.LoadOp(places, at, part, [i32])).cells[0]
+
+
+def uniform_number(variant: VariantScope, found: StreamedList, part: int, at: SSAValue) -> SSAValue:
+    """An integer of a part of a list, at a place equal in all lanes."""
+    places = variant.code.arguments[found.made.places]
+    return variant.emit.add(simt.UniformOp(table_number(variant.emit, places, part, at))).result
+
+
+def row_at(variant: VariantScope, found: StreamedList, step: SSAValue) -> SSAValue:
+    """The plane of the last stage at a step, as a row of the list; the nearest row outside."""
+    emit = variant.emit
+    plane = emit.add_int(emit.add_int(step, chunk_start(variant)), -found.high_lag - found.first)
+    above = emit.binary(arith.MaxSIOp, plane, emit.int(0))
+    return emit.binary(arith.MinSIOp, above, emit.int(found.rows))
+
+
+@once
+def runs_in_chunk(variant: VariantScope) -> SSAValue:
+    """An upper bound of the runs of all lists in a chunk, 0 without points."""
+    emit, thread = variant.emit, variant.code.thread
+    steps = chunk_steps(emit, variant.code.geometry, thread.first, thread.last)
+    counts: list[SSAValue] = []
+    for found in streamed_lists(variant):
+        low = row_at(variant, found, emit.int(0))
+        high = row_at(variant, found, emit.add_int(steps, found.high_lag - found.low_lag))
+        layout = found.layout
+        begin = uniform_number(variant, found, layout.following, low)
+        before, after = (
+            uniform_number(variant, found, layout.runs(found.gap), row) for row in (low, high)
+        )
+        count = emit.add_int(emit.sub_int(after, before), 1)
+        counts.append(emit.select(emit.compare("slt", begin, high), count, emit.int(0)))
+    return reduce(emit.add_int, counts)
+
+
+def runs_at(variant: VariantScope, step: SSAValue) -> list[PointRun]:
+    """For each list, the run with the first plane at some level in a step or later."""
+    emit, lists = variant.emit, streamed_lists(variant)
+    is_some = emit.compare("ne", runs_in_chunk(variant), 0)
+    some, none = Block(), Block()
+    variant.emit = inner = emit.into(some)
+    values = [value for found in lists for value in read_run(variant, found, step)]
+    variant.emit = emit
+    inner.add(scf.YieldOp(*values))
+    none.add_op(scf.YieldOp(*[emit.int(0), emit.int(0), *[emit.int(FAR)] * 3] * len(lists)))
+    made = emit.add(scf.IfOp(is_some, [i32] * len(values), [some], [none]))
+    parts = len(PointRun.__dataclass_fields__)
+    return [
+        PointRun(*made.results[parts * number : parts * (number + 1)])
+        for number in range(len(lists))
+    ]
+
+
+def read_run(variant: VariantScope, found: StreamedList, step: SSAValue) -> list[SSAValue]:
+    """The values of a run of a list, from a step on."""
+    emit, layout = variant.emit, found.layout
+    row = row_at(variant, found, step)
+    begin = uniform_number(variant, found, layout.following, row)
+    end = uniform_number(variant, found, layout.run_ends(found.gap), row)
+    after = uniform_number(variant, found, layout.following, end)
+    start = emit.sub_int(emit.int(found.first), chunk_start(variant))
+
+    def step_of(plane: SSAValue, lag: int) -> SSAValue:
+        there = emit.add_int(emit.add_int(plane, start), lag)
+        return emit.select(emit.compare("eq", plane, found.rows), emit.int(FAR), there)
+
+    last = emit.add_int(emit.add_int(end, start), found.high_lag)
+    return [begin, end, step_of(begin, found.low_lag), last, step_of(after, found.low_lag)]
+
+
+def take_planes(variant: VariantScope, runs: Sequence[PointRun]) -> None:
+    """Let the loops that follow use, and note, cells in the planes of some runs."""
+    emit, thread = variant.emit, variant.code.thread
+    for found, run in zip(streamed_lists(variant), runs, strict=True):
+        place = found.made.places
+        variant.point_planes[place] = run.begin, emit.sub_int(run.end, run.begin)
+        low = emit.binary(arith.MaxSIOp, run.begin, emit.add_int(thread.first, -found.first))
+        high = emit.binary(arith.MinSIOp, run.end, emit.add_int(thread.last, -found.first))
+        count = emit.binary(arith.MaxSIOp, emit.sub_int(high, low), emit.int(0))
+        variant.noted_planes[place] = low, count
+
+
+def end_of_runs(variant: VariantScope, runs: Sequence[PointRun], at: SSAValue) -> SSAValue:
+    """
+    The end of the steps of the runs in a turn of the loop at a step, in whole turns; the step
+    itself without such a run.
+    """
+    emit, geometry, end = variant.emit, variant.code.geometry, at
+    turn = emit.add_int(at, geometry.period)
+    for run in runs:
+        is_now = emit.compare("slt", run.first_step, turn)
+        last = whole_turns(emit, geometry, emit.add_int(run.last_step, geometry.period - 1))
+        end = emit.select(is_now, emit.binary(arith.MaxSIOp, end, last), end)
+    return end
+
+
+def first_of(variant: VariantScope, steps: Sequence[SSAValue]) -> SSAValue:
+    """The first of some steps, in whole turns of the loop."""
+    first = reduce(lambda a, b: variant.emit.binary(arith.MinSIOp, a, b), steps)
+    return whole_turns(variant.emit, variant.code.geometry, first)
+
+
+def first_steps(runs: Sequence[PointRun]) -> list[SSAValue]:
+    """The first steps of runs."""
+    return [run.first_step for run in runs]
+
+
+def next_steps(runs: Sequence[PointRun]) -> list[SSAValue]:
+    """The first steps of the runs that follow."""
+    return [run.next_step for run in runs]
