@@ -3,8 +3,8 @@ Measure sources and receivers inside kernels of several steps, beside the same s
 
     python benchmarks/points.py --out benchmarks/results/points.json --commit COMMIT
 
-A wave in a plate, with one source and 512 receivers in a row, on one GPU at the chosen schedule.
-`ratio` is the speed with points over the speed without, at an equal depth and at the best depths.
+Waves in a plate and in a volume (25 cells of a star), with one source and 512 receivers in a row,
+on one GPU at the chosen schedule. `ratio` is the speed with points over the speed without.
 Bits are compared on a small domain with the NumPy executor, and on the whole domain with kernels of
 two steps. The sums of receivers are made on the host, after the timed runs.
 """
@@ -14,8 +14,11 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -25,45 +28,117 @@ from simulations import ShownField
 import timetile
 from timetile import Field, Model, Points, Scalar
 from timetile.frontend.field_types import DType
-from timetile.frontend.point_runs import PointTables, Rooms, rooms_of
+from timetile.frontend.point_runs import Rooms, rooms_of, tables_of
 from timetile.runtime.device.gpu import device
 from timetile.runtime.machine.driver import checked
 
-STEPS = 2000
-"""Rows of the tables: the most steps of a timed run."""
-
 REPEATS = 3
-SMALL, LARGE = (301, 517), (8192, 8192)
 
 
 @timetile.stencil
-def plain(u: Field, c: Scalar):
+def plate(u: Field, c: Scalar):
     around = u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0]
     u.next = 2 * u[0, 0] - u.prev[0, 0] + c * around
 
 
 @timetile.stencil
-def shot_only(u: Field, c: Scalar, shot: Points):
+def plate_shot(u: Field, c: Scalar, shot: Points):
     around = u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0]
     u.next = 2 * u[0, 0] - u.prev[0, 0] + c * around
     shot.add(u)
 
 
 @timetile.stencil
-def survey(u: Field, c: Scalar, shot: Points, traces: Points):
+def plate_survey(u: Field, c: Scalar, shot: Points, traces: Points):
     around = u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0]
     u.next = 2 * u[0, 0] - u.prev[0, 0] + c * around
     shot.add(u)
     traces.read(u)
 
 
-MODELS = {"none": plain, "source": shot_only, "source and receivers": survey}
+WEIGHTS = (-205 / 72, 8 / 5, -1 / 5, 8 / 315, -1 / 560)
+"""Weights of the second derivative by nine cells."""
+
+
+def laplacian(u: Any) -> Any:
+    """The sum of the second derivatives along three axes, by nine cells each."""
+    total = 3 * WEIGHTS[0] * u[0, 0, 0]
+    for d, weight in enumerate(WEIGHTS[1:], 1):
+        along = u[-d, 0, 0] + u[d, 0, 0] + u[0, -d, 0] + u[0, d, 0] + u[0, 0, -d] + u[0, 0, d]
+        total = total + weight * along
+    return total
+
+
+@timetile.stencil
+def volume(u: Field, c: Scalar):
+    u.next = 2 * u[0, 0, 0] - u.prev[0, 0, 0] + c * laplacian(u)
+
+
+@timetile.stencil
+def volume_shot(u: Field, c: Scalar, shot: Points):
+    u.next = 2 * u[0, 0, 0] - u.prev[0, 0, 0] + c * laplacian(u)
+    shot.add(u)
+
+
+@timetile.stencil
+def volume_survey(u: Field, c: Scalar, shot: Points, traces: Points):
+    u.next = 2 * u[0, 0, 0] - u.prev[0, 0, 0] + c * laplacian(u)
+    shot.add(u)
+    traces.read(u)
+
+
+@dataclass(frozen=True)
+class Wave:
+    """A wave equation: steps without points, with a source, and with receivers, too."""
+
+    models: dict[str, Model]
+    small: tuple[int, ...]
+    large: tuple[int, ...]
+    steps: int
+    """Rows of the tables: the most steps of a timed run."""
+    c: float
+
+    def points(self, shape: tuple[int, ...]) -> dict[str, Points]:
+        """One source in the upper part, and 512 receivers in a row, a cell below."""
+        row = np.linspace(4.25, shape[-1] - 5.75, 512)
+        depth = shape[0] / 3
+        source = [depth, *(size / 2 + 0.3 for size in shape[1:])]
+        beside = [np.full(512, size / 2 + 0.4) for size in shape[1:-1]]
+        places = np.stack([np.full(512, depth + 1.5), *beside, row], axis=1)
+        return {
+            "shot": Points([source], np.sin(0.1 * np.arange(self.steps))),
+            "traces": Points(places),
+        }
+
+    def rooms(self, name: str, shape: tuple[int, ...]) -> Rooms:
+        """The sizes of the lists of a model."""
+        return rooms_of(self.models[name].step, self.points(shape), self.steps)
+
+    def program(
+        self, name: str, shape: tuple[int, ...], dtype: DType, depth: int | None
+    ) -> timetile.CompiledProgram:
+        """The compiled program of a model."""
+        model = self.models[name].on(executor="gpu", depth=depth)
+        return model.program(shape, dtype, self.rooms(name, shape))
+
+
+NAMES = ("none", "source", "source and receivers")
+WAVES = {
+    "wave2d": Wave(
+        dict(zip(NAMES, (plate, plate_shot, plate_survey))), (301, 517), (8192, 8192), 2000, 0.2
+    ),
+    "star25": Wave(
+        dict(zip(NAMES, (volume, volume_shot, volume_survey))), (61, 53, 97), (512, 512, 512), 240,
+        0.05,
+    ),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Row:
     """A step with points, beside the step without. Cells updated per second in 1e9."""
 
+    wave: str
     points: str
     dtype: str
     domain: tuple[int, ...]
@@ -78,48 +153,28 @@ class Row:
     commit: str
 
 
-def points_of(shape: tuple[int, ...]) -> dict[str, Points]:
-    """One source in the upper part, and 512 receivers in a row, a cell below."""
-    row = np.linspace(2.25, shape[1] - 3.25, 512)
-    depth = shape[0] / 3
-    return {
-        "shot": Points([[depth, shape[1] / 2 + 0.3]], np.sin(0.1 * np.arange(STEPS))),
-        "traces": Points(np.stack([np.full(512, depth + 1.5), row], axis=1)),
-    }
+Compiled = tuple[str, str, DType, int | None]
+"""A wave, its points, a type and a depth."""
 
 
-def rooms(name: str, shape: tuple[int, ...]) -> Rooms:
-    """The sizes of the lists of a model."""
-    return rooms_of(MODELS[name].step, points_of(shape), STEPS)
-
-
-def program_of(
-    name: str, shape: tuple[int, ...], dtype: DType, depth: int | None
-) -> timetile.CompiledProgram:
-    """The compiled program of a model."""
-    model: Model = MODELS[name].on(executor="gpu", depth=depth)
-    return model.program(shape, dtype, rooms(name, shape))
-
-
-def compiled_on_disk(case: tuple[str, DType, int | None]) -> tuple[str, DType, int | None, int]:
+def compiled_on_disk(case: Compiled) -> tuple[Compiled, int]:
     """Compile a program into the cache."""
-    name, dtype, depth = case
-    kernels = program_of(name, LARGE, dtype, depth).kernels
+    wave, name, dtype, depth = case
+    kernels = WAVES[wave].program(name, WAVES[wave].large, dtype, depth).kernels
     for fact in kernels.facts[0]:
         kernels.kernel(fact.name)
-    return name, dtype, depth, max(fact.steps for fact in kernels.facts[0])
+    return case, max(fact.steps for fact in kernels.facts[0])
 
 
-def has_equal_bits(name: str, dtype: DType, depth: int) -> bool:
+def has_equal_bits(wave: Wave, name: str, dtype: DType, depth: int) -> bool:
     """The GPU has the bits of the NumPy executor on a small domain."""
-    given: dict[str, Any] = {
-        use.name: points_of(SMALL)[use.name] for use in MODELS[name].step.points
-    }
-    start = np.random.default_rng(3).uniform(-1, 1, SMALL).astype(dtype)
+    model, points = wave.models[name], wave.points(wave.small)
+    given: dict[str, Any] = {use.name: points[use.name] for use in model.step.points}
+    start = np.random.default_rng(3).uniform(-1, 1, wave.small).astype(dtype)
     found: list[bytes] = []
-    for model in (MODELS[name].on(executor="gpu", depth=depth), MODELS[name].on(executor="numpy")):
-        state = model.advance({"u": start}, 2 * depth + 3, c=0.2, **given)
-        samples = b"".join(each.tobytes() for each in state.samples.values())
+    for each in (model.on(executor="gpu", depth=depth), model.on(executor="numpy")):
+        state = each.advance({"u": start}, 2 * depth + 3, c=wave.c, **given)
+        samples = b"".join(sums.tobytes() for sums in state.samples.values())
         found.append(state["u"].tobytes() + samples)
     return found[0] == found[1]
 
@@ -127,19 +182,16 @@ def has_equal_bits(name: str, dtype: DType, depth: int) -> bool:
 class Case:
     """A program and its arrays in GPU memory."""
 
-    def __init__(self, name: str, dtype: DType, depth: int | None):
-        self.name, self.gpu = name, device(0)
-        self.program = program_of(name, LARGE, dtype, depth)
+    def __init__(self, wave: Wave, name: str, dtype: DType, depth: int | None):
+        self.wave, self.name, self.gpu = wave, name, device(0)
+        self.program = wave.program(name, wave.large, dtype, depth)
         self.depth = max(fact.steps for fact in self.program.kernels.facts[0])
-        step, points = MODELS[name].step, points_of(LARGE)
-        sizes = dict(rooms(name, LARGE))
-        tables = [
-            PointTables(step, use, points[use.name], sizes[use.name], LARGE, dtype, 0)
-            for use in step.points
-        ]
+        step, shape = wave.models[name].step, wave.large
+        rooms, types = wave.rooms(name, shape), {"u": dtype}
+        tables = tables_of(step, wave.points(shape), rooms, shape, types, 0)
         for made in tables:
-            made.begin(0, STEPS)
-        u = np.resize(np.random.default_rng(5).uniform(-1, 1, 1_000_003).astype(dtype), LARGE)
+            made.begin(0, wave.steps)
+        u = np.resize(np.random.default_rng(5).uniform(-1, 1, 1_000_003).astype(dtype), shape)
         self.fields = [u, u, u]
         self.lists = [a for made in tables for a in (made.places, made.weights, made.table)]
         arrays = (*self.fields, *self.lists)
@@ -154,7 +206,7 @@ class Case:
 
     def run(self, steps: int) -> float:
         """Seconds of some steps."""
-        numbers: list[Any] = [0.2]
+        numbers: list[Any] = [self.wave.c]
         if self.lists:
             numbers.append(np.arange(steps))
         checked(self.gpu.cuda.cuCtxSynchronize())
@@ -176,9 +228,9 @@ class Case:
 
     def speed(self) -> float:
         """Cells updated per second, in 1e9: the best of some runs of equal launches."""
-        steps = STEPS // self.depth * self.depth - self.depth + 2
+        steps = self.wave.steps // self.depth * self.depth - self.depth + 2
         self.run(steps)
-        return LARGE[0] * LARGE[1] * steps / min(self.run(steps) for _ in range(REPEATS)) / 1e9
+        return prod(self.wave.large) * steps / min(self.run(steps) for _ in range(REPEATS)) / 1e9
 
     def free(self) -> None:
         """Give the memory back."""
@@ -186,31 +238,26 @@ class Case:
             self.gpu.free(pointer)
 
 
-def rows_of(dtype: DType, depth: int | None, mark: str) -> list[Row]:
-    """The rows of a type and a depth."""
-    rows: list[Row] = []
-    gpu = device(0)
+def rows_of(wave: str, dtype: DType, depth: int | None, mark: str) -> Iterator[Row]:
+    """The rows of a wave, a type and a depth."""
+    made, without, gpu = WAVES[wave], 0.0, device(0)
     with gpu.current():
-        for name in MODELS:
-            case = Case(name, dtype, depth)
+        for name in made.models:
+            case = Case(made, name, dtype, depth)
             kernels = [case.program.kernels.kernel(f.name) for f in case.program.kernels.facts[0]]
             speed, state = case.speed(), case.state(case.depth + 3)
             case.free()
-            other = Case(name, dtype, 2)
+            other = Case(made, name, dtype, 2 if case.depth != 2 else 1)
             equal = other.state(case.depth + 3) == state
             other.free()
-            without = rows[0].gpts_per_s if rows else round(speed, 1)
-            rows.append(
-                Row(
-                    name, dtype, LARGE, gpu.name, case.depth,
-                    max(kernel.registers for kernel in kernels),
-                    max(kernel.spill_bytes for kernel in kernels), round(speed, 1), without,
-                    round(speed / without, 4),
-                    equal and has_equal_bits(name, dtype, min(case.depth, 6)), mark,
-                )
+            without = without or speed
+            yield Row(
+                wave, name, dtype, made.large, gpu.name, case.depth,
+                max(kernel.registers for kernel in kernels),
+                max(kernel.spill_bytes for kernel in kernels), round(speed, 1), round(without, 1),
+                round(speed / without, 4),
+                equal and has_equal_bits(made, name, dtype, min(case.depth, 6)), mark,
             )  # fmt: skip
-            print(rows[-1], flush=True)
-    return rows
 
 
 def main() -> None:
@@ -218,17 +265,24 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--commit", required=True, help="the commit, for the file")
     parser.add_argument("--workers", type=int, default=14)
-    parser.add_argument("--depths", type=int, nargs="*", default=[])
+    parser.add_argument("--depths", type=int, nargs="*", default=[], help="besides the chosen one")
+    parser.add_argument("--waves", nargs="*", choices=WAVES, default=list(WAVES))
     options = parser.parse_args()
-    dtypes: tuple[DType, ...] = ("float32",)
-    depths = (None, *options.depths)
-    cases = [(n, t, d) for d in (*depths, 2) for t in dtypes for n in MODELS]
+    dtypes: tuple[DType, ...] = ("float32", "float64")
+    wanted = list(product(options.waves, dtypes, (None, *options.depths)))
+    cases = [
+        (wave, name, dtype, depth)
+        for wave, dtype, own in wanted
+        for depth in (own, 2)
+        for name in NAMES
+    ]
     with ProcessPoolExecutor(options.workers) as pool:
-        print(list(pool.map(compiled_on_disk, cases)), flush=True)
+        print(list(pool.map(compiled_on_disk, dict.fromkeys(cases))), flush=True)
     rows: list[Row] = []
-    for dtype in dtypes:
-        for depth in depths:
-            rows += rows_of(dtype, depth, options.commit)
+    for wave, dtype, depth in wanted:
+        for row in rows_of(wave, dtype, depth, options.commit):
+            rows.append(row)
+            print(row, flush=True)
             options.out.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
 
 
