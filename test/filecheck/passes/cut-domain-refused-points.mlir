@@ -7,7 +7,7 @@ func.func private @average(%l: f64, %r: f64) -> f64 {
   %s = arith.addf %l, %r : f64
   func.return %s : f64
 }
-func.func @heat(%n: index, %rows: memref<?xi64>, %A: !stencil.field<[-1,65]xf64>, %B: !stencil.field<[-1,65]xf64>, %l: !stencil.field<[0,25]xi32>, %w: !stencil.field<[0,8]xf64>, %f: !stencil.field<[0,32]xf64>) {
+func.func @heat(%n: index, %rows: memref<?xi64>, %A: !stencil.field<[-1,65]xf64>, %B: !stencil.field<[-1,65]xf64>, %l: !stencil.field<[0,58]xi32>, %w: !stencil.field<[0,8]xf64>, %f: !stencil.field<[0,32]xf64>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
     temporal.update %b = @average(%a[-1], %a[1]) in <[0], [64]> points(%rows, %l, %w, %f)
       uses [#temporal.points<inject 0 columns 2 of <[-1], [65]>>]
