@@ -135,12 +135,3 @@ def use_entries(made: PointSet, entries: PointEntries, arrays: Sequence[Array], 
             np.add.at(field, at, weights[entries.order] * row[entries.columns])
         else:
             row[entries.order] = weights[entries.order] * field[at]
-
-
-def use_points(made: PointSet, arrays: Sequence[Array], box: StencilBoundsAttr, step: int) -> None:
-    """
-    Add values to the cells of an array, or note cells, in a box. `arrays` are the field's, the
-    list's, the weights' and the table's.
-    """
-    field, places, weights, table = arrays
-    use_entries(made, entries_in(made, places, box), (field, weights, table), step)

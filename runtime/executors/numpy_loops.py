@@ -23,7 +23,7 @@ from timetile.dialects.tile import ApplyOp
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.arithmetic.boxes import box_slices, coordinates
 from timetile.runtime.arithmetic.cells import Array, call, dtype_of
-from timetile.runtime.arithmetic.points import use_points
+from timetile.runtime.arithmetic.points import PointEntries, entries_in, use_entries
 
 CELLS_AT_ONCE = 1 << 15
 """Cells whose temporaries are made together."""
@@ -81,19 +81,22 @@ def as_computed(cells: Array, field: SSAValue) -> Array:
 
 
 def run_update(
-    update: UpdateOp, function: FuncOp, buffers: dict[SSAValue, Array], scalars: dict[SSAValue, Any]
+    update: UpdateOp,
+    function: FuncOp,
+    buffers: dict[SSAValue, Array],
+    scalars: dict[SSAValue, Any],
+    points: Sequence[PointEntries],
 ) -> None:
     """
     Apply one update to NumPy arrays, in place, some planes at a time: an update reads its targets
-    at the cell itself only.
+    at the cell itself only. `points`: the entries of the update's lists in its box.
     """
     for box in slabs(update.box):
         run_slab(update, function, box, buffers, scalars)
-    for made in update.point_sets:
+    for made, entries in zip(update.point_sets, points, strict=True):
         target = update.targets[made.target]
-        arrays = [buffers[field] for field in (target, made.places, made.weights, made.table)]
-        step = int(scalars[update.points[0]])
-        use_points(made, arrays, update.box, step)
+        arrays = [buffers[field] for field in (target, made.weights, made.table)]
+        use_entries(made, entries, arrays, int(scalars[update.points[0]]))
 
 
 def run_slab(
@@ -133,12 +136,17 @@ def run_loop(
     names = list(buffers)
     functions = {update: cell_function(update) for update in loop.updates}
     changing = [scalar for scalar in loop.scalars if is_series(scalar)]
+    # A loop never writes a list of points.
+    points = {
+        update: [entries_in(made, outside[made.places], update.box) for made in update.point_sets]
+        for update in functions
+    }
     for step in range(steps):
         known: dict[SSAValue, Any] = dict(outside)
         known.update(zip(loop.body.block.args, names))
         known.update({series: outside[series][step] for series in changing})
         for update, function in functions.items():
-            run_update(update, function, known, known)
+            run_update(update, function, known, known, points[update])
         names = [names[source] for source in loop.rotation]
         if progress is not None:
             progress(step + 1, steps)

@@ -11,29 +11,58 @@ from xdsl.ir import Operation, SSAValue
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import InjectOp, PointKind, PointOp, SampleOp
 from timetile.runtime.arithmetic.cells import Array, dtype_of
-from timetile.runtime.arithmetic.points import entries_in, use_points
+from timetile.runtime.arithmetic.points import PointEntries, entries_in, use_entries
 from timetile.runtime.host.cell_nests import FarMemory
 from timetile.runtime.host.functions import HostHandler, HostValues
 from timetile.runtime.host.memory import Memory, shape_of
 
 
 def point_handler(memory: Memory) -> dict[type[Operation], HostHandler]:
-    """The host handlers of operations at points."""
+    """
+    The host handlers of operations at points, for one run: the entries of a list that the program
+    only reads are found once.
+    """
+    known: dict[PointOp, PointEntries] = {}
+
+    def entries_of(op: PointOp, places: Any) -> PointEntries:
+        if op in known:
+            return known[op]
+        entries = entries_in(op.set, contents_of(memory, op.places, places), op.box)
+        if is_only_read(op.places):
+            known[op] = entries
+        return entries
 
     def use(op: PointOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         *buffers, step = operands
+        entries = entries_of(op, buffers[1])
         if isinstance(memory, FarMemory) and memory.is_far(buffers[0]):
-            use_far_points(memory, op, buffers, int(step))
+            use_far_points(memory, op, entries, buffers, int(step))
             return []
-        fields = (op.field, op.places, op.weights, op.table)
-        arrays = [contents_of(memory, *pair) for pair in zip(fields, buffers)]
-        use_points(op.set, arrays, op.box, int(step))
-        place = fields.index(op.written)
-        if arrays[place] is not buffers[place]:
-            memory.fill(buffers[place], arrays[place])
+        parts = ((op.field, buffers[0]), (op.weights, buffers[2]), (op.table, buffers[3]))
+        arrays = [contents_of(memory, *part) for part in parts]
+        use_entries(op.set, entries, arrays, int(step))
+        place = [field for field, _ in parts].index(op.written)
+        if arrays[place] is not parts[place][1]:
+            memory.fill(parts[place][1], arrays[place])
         return []
 
     return {InjectOp: use, SampleOp: use}
+
+
+def is_only_read(places: SSAValue) -> bool:
+    """A list is an argument of the host function that only operations at points use."""
+    root = places
+    while isinstance(root.owner, Operation) and len(root.owner.operands) == 1:
+        root = root.owner.operands[0]
+    makers = set[Operation]()
+    value = places
+    while value is not root and isinstance(value.owner, Operation):
+        makers.add(value.owner)
+        value = value.owner.operands[0]
+    users = {use.operation for each in (places, root) for use in each.uses}
+    return not isinstance(root.owner, Operation) and all(
+        (isinstance(user, PointOp) and user.places is places) or user in makers for user in users
+    )
 
 
 def contents_of(memory: Memory, field: SSAValue, buffer: Any) -> Array:
@@ -41,11 +70,12 @@ def contents_of(memory: Memory, field: SSAValue, buffer: Any) -> Array:
     return memory.contents(buffer, shape_of(field_bounds(field)), dtype_of(element_type(field)))
 
 
-def use_far_points(memory: FarMemory, op: PointOp, buffers: Sequence[Any], step: int) -> None:
+def use_far_points(
+    memory: FarMemory, op: PointOp, entries: PointEntries, buffers: Sequence[Any], step: int
+) -> None:
     """Move the cells with points, and a row of the table, and no other cells of the field."""
-    field, places, weights, table = buffers
+    field, _, weights, table = buffers
     kind = dtype_of(element_type(op.field))
-    entries = entries_in(op.set, contents_of(memory, op.places, places), op.box)
     if not len(entries.order):
         return
     shape = shape_of(field_bounds(op.field))

@@ -1,0 +1,71 @@
+// RUN: xdsl-opt %s -p 'device-tiling{tile=warp cells=4 pack=1},multi-queue-buffering{ahead=0},register-streaming,carry-halos,peel-boundaries{planes=64},lower-tile-to-gpu' | filecheck %s
+
+// Points have a loop of their own, with one step in its body; the loops around have none of their code.
+
+// CHECK-LABEL: sym_name = "plate_d2"
+// Chunks end where the list moves the cuts.
+// CHECK:       simt.load %l[%{{.*}} + 1014] : i32
+// CHECK:       simt.load %l[%{{.*}} + 1014] : i32
+// The runs of planes with points that the chunk has at most.
+// CHECK:       simt.load %l[%{{.*}} + 405] : i32
+// CHECK:       simt.load %l[%{{.*}} + 811] : i32
+// CHECK:       simt.load %l[%{{.*}} + 811] : i32
+// A turn takes a run: its first plane, its end, and the first plane of the next.
+// CHECK:       scf.for
+// CHECK:         scf.if
+// CHECK:           simt.load %l[%[[row:.*]] + 405] : i32
+// CHECK:           simt.load %l[%[[row]] + 608] : i32
+// CHECK:           simt.load %l[%{{.*}} + 405] : i32
+// CHECK:         scf.for %{{.*}} step %[[one:.*]] iter_args
+// CHECK:           arith.cmpi uge
+// CHECK-NEXT:      scf.if
+// CHECK:             %[[low:.*]] = simt.uniform
+// CHECK:             %[[high:.*]] = simt.uniform
+// 32 entries at a time, an entry in each lane; the values are added one after the other.
+// CHECK-NEXT:        scf.for %[[base:.*]] = %[[low]] to %[[high]] step
+// CHECK:               %[[product:.*]] = arith.mulf
+// CHECK:               %[[key:.*]] = arith.select
+// CHECK:               scf.for %[[lane:.*]] = %{{.*}} step %[[one]] iter_args
+// CHECK-NEXT:            %[[named:.*]] = simt.pick %[[key]] lane %[[lane]] : i32
+// CHECK-NEXT:            arith.subi %[[named]]
+// CHECK-NEXT:            %[[addend:.*]] = simt.pick %[[product]] lane %[[lane]] : f32
+// CHECK-NEXT:            arith.cmpi eq
+// CHECK-NEXT:            arith.addf %{{.*}}, %[[addend]] : f32
+// CHECK-NEXT:            arith.select
+// A lane asks for the cell of its entry, and notes it.
+// CHECK:           scf.if
+// CHECK:             scf.for
+// CHECK-COUNT-4:       simt.pick %{{.*}} lane %[[owner:.*]] : f32
+// CHECK:               simt.store %{{.*}} to %o[%{{.*}} + 0] mask
+// The second level.
+// CHECK:           simt.pick %{{.*}} : i32
+// CHECK:           simt.store %{{.*}} to %o[%{{.*}} + 0] mask
+// CHECK-NOT:       simt.mark step 1
+// CHECK:           scf.yield %{{.*}} : f32, f32
+// Guards along the stream, and the steady steps up to the next run.
+// CHECK:           simt.load %l[%{{.*}} + 405] : i32
+// CHECK-NOT:     simt.pick
+// CHECK:         scf.for
+// CHECK-NOT:       simt.pick
+// CHECK:           simt.mark step 1
+// CHECK-NOT:       simt.pick
+// CHECK:         scf.for
+// CHECK-NOT:       simt.pick
+// CHECK:           simt.mark step 1
+// CHECK-NOT:       simt.pick
+// CHECK-LABEL: sym_name = "plate_step"
+
+func.func private @three(%a: f32, %b: f32, %c: f32) -> f32 {
+  %s = arith.addf %a, %b : f32
+  %t = arith.addf %s, %c : f32
+  func.return %t : f32
+}
+
+func.func @plate(%n: index, %rows: memref<?xi64>, %A: !stencil.field<[0,202]x[0,66]xf32>, %B: !stencil.field<[0,202]x[0,66]xf32>,
+    %l: !stencil.field<[0,3068]xi32>, %w: !stencil.field<[0,8]xf32>, %f: !stencil.field<[0,128]xf32>, %o: !stencil.field<[0,128]xf32>) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] depths [2, 1] {
+    temporal.update %b = @three(%a[-1, 0], %a[0, 1], %a[1, 0]) in <[1, 1], [201, 65]> points(%rows, %l, %w, %f, %l, %w, %o)
+      uses [#temporal.points<inject 0 columns 2 of <[0, 0], [202, 66]>>, #temporal.points<sample 0 columns 8 of <[0, 0], [202, 66]>>]
+  } : !stencil.field<[0,202]x[0,66]xf32>, !stencil.field<[0,202]x[0,66]xf32>
+  func.return
+}
