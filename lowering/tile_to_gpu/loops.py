@@ -18,8 +18,8 @@ from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.code import KernelCode
 from timetile.lowering.tile_to_gpu.copies import start_prefetch
 from timetile.lowering.tile_to_gpu.point_steps import (
+    earliest_step,
     end_of_runs,
-    first_of,
     first_steps,
     has_planes_of_points,
     next_steps,
@@ -268,10 +268,10 @@ class StreamLoops:
             take_planes(guarded, runs)
             whole = chunk_end(guarded)
             end = part.binary(arith.MinSIOp, end_of_runs(guarded, runs, at), whole)
-            end = part.binary(arith.MinSIOp, end, first_of(guarded, next_steps(runs)))
+            end = part.binary(arith.MinSIOp, end, earliest_step(guarded, next_steps(runs)))
             self.variant = guarded
             self.emit(end, has_points=True)
-            begin = first_of(guarded, first_steps(runs_at(guarded, end)))
+            begin = earliest_step(guarded, first_steps(runs_at(guarded, end)))
             begin = part.binary(arith.MaxSIOp, begin, end)
             guards = whole
             if has_steady:
@@ -314,7 +314,7 @@ class StreamLoops:
             return
         whole = [emit.compare("eq", steady, 0), emit.compare("sge", tail, ends[-1])]
         if has_planes_of_points(variant.code.kernel):
-            first = first_of(variant, first_steps(runs_at(variant, self.at)))
+            first = earliest_step(variant, first_steps(runs_at(variant, self.at)))
             whole.append(emit.compare("sge", first, ends[-1]))
         fills = emit.value_of(emit.all_of([*whole, inside]))
         start = self.at

@@ -198,7 +198,7 @@ def end_of_runs(variant: VariantScope, runs: Sequence[PointRun], at: SSAValue) -
     return end
 
 
-def first_of(variant: VariantScope, steps: Sequence[SSAValue]) -> SSAValue:
+def earliest_step(variant: VariantScope, steps: Sequence[SSAValue]) -> SSAValue:
     """The first of some steps, in whole turns of the loop."""
     first = reduce(lambda a, b: variant.emit.binary(arith.MinSIOp, a, b), steps)
     return whole_turns(variant.emit, variant.code.geometry, first)

@@ -258,7 +258,7 @@ class PointEmitter:
             masks.append(emit.compare("ult", away, self.extent(axis)))
             layout = code.geometry.axes[self.number(axis)].layout
             if layout.lanes > 1:
-                away, lane = divided(emit, away, layout.cells)
+                away, lane = divided_in_warp(emit, away, layout.cells)
             place = emit.add_int(emit.mul_int(place, layout.cells), away)
             if not self.adds:
                 masks.append(self.is_stored(emit, axis, found))
@@ -335,7 +335,7 @@ def clamped(emit: Emitter, cell: SSAValue, most: int) -> SSAValue:
     return emit.binary(arith.MinSIOp, above, emit.int(most))
 
 
-def divided(emit: Emitter, number: SSAValue, count: int) -> tuple[SSAValue, SSAValue]:
+def divided_in_warp(emit: Emitter, number: SSAValue, count: int) -> tuple[SSAValue, SSAValue]:
     """
     The remainder and the quotient of the number of a cell of a warp, below 4096, by the cells of a
     thread, at most 128: a product and a shift. Any numbers for others.

@@ -74,13 +74,13 @@ def fill_rows(layout: PointLayout, found: Array, is_used: Array, is_slow: Array)
         after = np.searchsorted(ends, places, side="right")
         run_ends = np.append(ends, rows)[after]
         runs = np.searchsorted(begins, places)
-        parts = (run_ends, runs, cuts_of(is_slow, gap))
+        parts = (run_ends, runs, moved_rows(is_slow, gap))
         for part, values in enumerate(parts):
             start = layout.of_gap(number, part)
             found[start : start + rows + 1] = values
 
 
-def cuts_of(is_used: Array, gap: float) -> Array:
+def moved_rows(is_used: Array, gap: float) -> Array:
     """
     For each row, and one behind, the row of a cut that equal chunks would have there: steps with
     points take longer, and chunks with such steps have fewer rows. Steps near a row with points, by

@@ -75,6 +75,7 @@ class LoopSummary:
     - `fill`: the share of the device's resident blocks used by the launch; None without the
       assembler.
     - `advice`: possible changes by the user.
+    - `points`: the lists of points, and what they cost, in words; None without points.
     """
 
     title: str
@@ -103,6 +104,7 @@ class LoopSummary:
     advice: tuple[str, ...]
     measured: str | None = None
     scaled: str | None = None
+    points: str | None = None
 
 
 @dataclass(frozen=True)

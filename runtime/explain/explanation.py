@@ -45,6 +45,7 @@ from timetile.runtime.explain.kernel_sections import (
     work_section,
 )
 from timetile.runtime.explain.paper_models import model_section
+from timetile.runtime.explain.point_lists import points_text
 from timetile.runtime.explain.program_sections import argument_section, loop_section
 from timetile.runtime.explain.summary_facts import plural
 from timetile.runtime.explain.sweep_summaries import sweep_summaries
@@ -229,6 +230,7 @@ class LoopReport:
             ),
             measured=self.measured(),
             scaled=target.fit_text,
+            points=points_text(deepest),
         )
 
     def measured(self) -> str | None:

@@ -25,6 +25,8 @@ def summary_facts(loop: LoopSummary) -> Iterator[Fact]:
         f"{plural(loop.radius, 'cell')} away; {loop.bytes_read} bytes read, {loop.bytes_written} "
         f"written and {loop.flops} flops per cell",
     )
+    if loop.points is not None:
+        yield Fact("Points", loop.points)
     yield Fact(
         "GCells/s predicted",
         f"{loop.gcells_per_second:.0f} on {loop.target}, by launches of "
