@@ -74,7 +74,7 @@ class PickOp(IRDLOperation):
     """
     The value of a lane of the warp, the number of the lane taken modulo 32.
 
-    Example: `%p = simt.pick %v lane %l : f64`
+    Example: `%p = simt.pick %v lane %warp : f64`
     """
 
     name = "simt.pick"
