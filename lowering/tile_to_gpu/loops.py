@@ -269,6 +269,8 @@ class StreamLoops:
             whole = chunk_end(guarded)
             end = part.binary(arith.MinSIOp, end_of_runs(guarded, runs, at), whole)
             end = part.binary(arith.MinSIOp, end, earliest_step(guarded, next_steps(runs)))
+            # Whole turns of the steady loop may end behind the chunk's last step.
+            end = part.binary(arith.MaxSIOp, end, at)
             self.variant = guarded
             self.emit(end, has_points=True)
             begin = earliest_step(guarded, first_steps(runs_at(guarded, end)))
@@ -276,8 +278,9 @@ class StreamLoops:
             guards = whole
             if has_steady:
                 goes_on = part.value_of(part.all_of([inside, part.compare("slt", end, tail)]))
-                guards = part.select(goes_on, part.binary(arith.MaxSIOp, head, end), whole)
+                guards = part.select(goes_on, head, whole)
             guards = part.binary(arith.MinSIOp, guards, begin)
+            guards = part.binary(arith.MaxSIOp, guards, end)
             self.emit(guards)
             if has_steady:
                 self.variant = steady
