@@ -104,10 +104,16 @@ def table_number(emit: Emitter, places: SSAValue, part: int, at: SSAValue) -> SS
     return emit.add(simt.LoadOp(places, at, part, [i32])).cells[0]
 
 
-def uniform_number(variant: VariantScope, found: StreamedList, part: int, at: SSAValue) -> SSAValue:
-    """An integer of a part of a list, at a place equal in all lanes."""
-    places = variant.code.arguments[found.made.places]
-    return variant.emit.add(simt.UniformOp(table_number(variant.emit, places, part, at))).result
+def uniform_numbers(
+    variant: VariantScope, found: StreamedList, *wanted: tuple[int, SSAValue]
+) -> list[SSAValue]:
+    """
+    Integers of a list, each of a part at a place equal in all lanes. All reads are on their way
+    before the first is waited for.
+    """
+    emit, places = variant.emit, variant.code.arguments[found.made.places]
+    numbers = [table_number(emit, places, part, at) for part, at in wanted]
+    return [emit.add(simt.UniformOp(number)).result for number in numbers]
 
 
 def row_at(variant: VariantScope, found: StreamedList, step: SSAValue) -> SSAValue:
@@ -128,9 +134,9 @@ def runs_in_chunk(variant: VariantScope) -> SSAValue:
         low = row_at(variant, found, emit.int(0))
         high = row_at(variant, found, emit.add_int(steps, found.high_lag - found.low_lag))
         layout = found.layout
-        begin = uniform_number(variant, found, layout.following, low)
-        before, after = (
-            uniform_number(variant, found, layout.runs(found.gap), row) for row in (low, high)
+        runs = layout.runs(found.gap)
+        begin, before, after = uniform_numbers(
+            variant, found, (layout.following, low), (runs, low), (runs, high)
         )
         count = emit.add_int(emit.sub_int(after, before), 1)
         counts.append(emit.select(emit.compare("slt", begin, high), count, emit.int(0)))
@@ -159,9 +165,10 @@ def read_run(variant: VariantScope, found: StreamedList, step: SSAValue) -> list
     """The values of a run of a list, from a step on."""
     emit, layout = variant.emit, found.layout
     row = row_at(variant, found, step)
-    begin = uniform_number(variant, found, layout.following, row)
-    end = uniform_number(variant, found, layout.run_ends(found.gap), row)
-    after = uniform_number(variant, found, layout.following, end)
+    begin, end = uniform_numbers(
+        variant, found, (layout.following, row), (layout.run_ends(found.gap), row)
+    )
+    (after,) = uniform_numbers(variant, found, (layout.following, end))
     start = emit.sub_int(emit.int(found.first), chunk_start(variant))
 
     def step_of(plane: SSAValue, lag: int) -> SSAValue:

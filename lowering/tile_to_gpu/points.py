@@ -189,10 +189,10 @@ class PointEmitter:
         """The loops from an axis on. `before`: the first bucket of the buckets around."""
         begin, end = self.buckets(emit, axis)
         if axis == len(self.layout.shape) - 1:
-            low, high = (
-                emit.add(simt.UniformOp(table_number(emit, self.places, 0, place))).result
-                for place in (emit.add_int(before, begin), emit.add_int(before, end))
-            )
+            places = [emit.add_int(before, place) for place in (begin, end)]
+            # Both reads are on their way before the first is waited for.
+            found = [table_number(emit, self.places, 0, place) for place in places]
+            low, high = (emit.add(simt.UniformOp(number)).result for number in found)
             return self.loop(emit, (low, high, LANES), cells, self.batch(high))
         stride = self.layout.strides[axis]
 

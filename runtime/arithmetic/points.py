@@ -99,8 +99,9 @@ def moved_rows(is_used: Array, gap: float) -> Array:
     # Found from the middle of rows: the ends stay, and rounding errors move no cut of a list
     # without points.
     equal = np.arange(1, rows) * (passed[-1] / rows)
-    inner = np.searchsorted(passed, equal - 0.5)
-    return np.concatenate([[0], inner, [rows]])
+    moved = np.zeros(rows + 1, np.int64)
+    moved[1:rows], moved[rows] = np.searchsorted(passed, equal - 0.5), rows
+    return moved
 
 
 def entries_in(

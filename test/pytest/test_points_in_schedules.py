@@ -86,12 +86,19 @@ def places(shape: tuple[int, ...], count: int, seed: int) -> Any:
     return found
 
 
-def ended(model: timetile.Model, shape: tuple[int, ...], **options: Any) -> list[Any]:
+Given = dict[str, Points]
+
+
+def scattered(shape: tuple[int, ...]) -> Given:
+    """Sources and receivers all over a field."""
+    sources = Points(places(shape, 6, 1), noise(STEPS, 6))
+    return {"a": sources, "b": Points(places(shape, 25, 2))}
+
+
+def ended(
+    model: timetile.Model, shape: tuple[int, ...], points: Given, **options: Any
+) -> list[Any]:
     """The arrays and the samples after some steps of the program of a model."""
-    points = {
-        "a": Points(places(shape, 6, 1), noise(STEPS, 6)),
-        "b": Points(places(shape, 25, 2)),
-    }
     rooms = rooms_of(model.step, points, STEPS)
     module = model.module(shape, "float64", rooms)
     program = timetile.compile(module, halos="common", fp_contract="off", cache=False, **options)
@@ -104,10 +111,13 @@ def ended(model: timetile.Model, shape: tuple[int, ...], **options: Any) -> list
     return [*fields, tables[1].table]
 
 
-def check_schedule(model: Any, shape: Any, schedule: Schedule, executor: Executor) -> None:
+def check_schedule(
+    model: Any, shape: Any, schedule: Schedule, executor: Executor, points: Given | None = None
+) -> None:
     """A schedule leaves the bits of the unfused program."""
-    found = ended(model, shape, executor=executor, passes=schedule.passes(3))
-    judge = ended(model, shape, executor="numpy")
+    given = points or scattered(shape)
+    found = ended(model, shape, given, executor=executor, passes=schedule.passes(3))
+    judge = ended(model, shape, given, executor="numpy")
     assert all(np.array_equal(a, b) for a, b in zip(found, judge, strict=True))
 
 
@@ -121,3 +131,21 @@ def test_plates_have_equal_bits(schedule: Schedule, executor: Executor):
 @pytest.mark.parametrize("executor", ["simt", "ptx"])
 def test_volumes_have_equal_bits(schedule: Schedule, executor: Executor):
     check_schedule(volume, VOLUME, schedule, executor)
+
+
+TURNS = [
+    Schedule("turns", warp_row(), Buffering(ahead=3, period=3), planes=31),
+    Schedule("one-turn", warp_row(), Buffering(ahead=2, period=3), planes=200),
+]
+
+
+@pytest.mark.parametrize("schedule", TURNS, ids=named)
+@pytest.mark.parametrize("row, executor", [(17, "simt"), (62, "ptx")])
+def test_chunks_end_their_turns_with_whole_bits(schedule: Schedule, row: float, executor: Executor):
+    """Chunks run points at their first planes, in the middle and behind their last."""
+    shape = (131, 60)
+    points = {
+        "a": Points([[row, 30.5], [row + 29.5, 7.0]], noise(STEPS, 2)),
+        "b": Points(np.stack([np.full(9, row + 2), np.linspace(2, 57, 9)], axis=1)),
+    }
+    check_schedule(plate, shape, schedule, executor, points)
