@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.passes import ModulePass
 
 import timetile
 from support.schedules import (
@@ -21,9 +24,17 @@ from support.schedules import (
 )
 from support.steps import noise
 from timetile import Field, Points
-from timetile.dialects.tile import Addressing, Published, Storage, Sync
+from timetile.dialects.tile import (
+    Addressing,
+    KernelOp,
+    Published,
+    Storage,
+    Sync,
+    VariantAttr,
+)
 from timetile.dialects.tile.kinds import TileLevel
 from timetile.frontend.point_runs import rooms_of, tables_of
+from timetile.passes.analysis.placed import variants_of
 from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.program.compiled_program import Executor
@@ -133,7 +144,30 @@ def test_volumes_have_equal_bits(schedule: Schedule, executor: Executor):
     check_schedule(volume, VOLUME, schedule, executor)
 
 
+@dataclass(frozen=True)
+class JoinedPlanesPass(ModulePass):
+    """Chunks of some planes, and the planes between put end to end in all columns."""
+
+    name = "joined-planes"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
+            kernel.variants = ArrayAttr(
+                VariantAttr([axis.data for axis in variant.axes], 31, joined=50)
+                for variant in variants_of(kernel)
+            )
+
+
+@dataclass(frozen=True)
+class JoiningSchedule(Schedule):
+    """A schedule whose columns are joined."""
+
+    def passes(self, *depths: int) -> tuple[ModulePass, ...]:
+        return (*super().passes(*depths), JoinedPlanesPass())
+
+
 TURNS = [
+    JoiningSchedule("joined", warp_row(), Buffering(ahead=3, period=3)),
     Schedule("turns", warp_row(), Buffering(ahead=3, period=3), planes=31),
     Schedule("one-turn", warp_row(), Buffering(ahead=2, period=3), planes=200),
 ]
@@ -143,9 +177,9 @@ TURNS = [
 @pytest.mark.parametrize("row, executor", [(17, "simt"), (62, "ptx")])
 def test_chunks_end_their_turns_with_whole_bits(schedule: Schedule, row: float, executor: Executor):
     """Chunks run points at their first planes, in the middle and behind their last."""
-    shape = (131, 60)
+    shape = (131, 130)
     points = {
         "a": Points([[row, 30.5], [row + 29.5, 7.0]], noise(STEPS, 2)),
-        "b": Points(np.stack([np.full(9, row + 2), np.linspace(2, 57, 9)], axis=1)),
+        "b": Points(np.stack([np.full(9, row + 2), np.linspace(2, 127, 9)], axis=1)),
     }
     check_schedule(plate, shape, schedule, executor, points)
