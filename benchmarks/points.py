@@ -33,6 +33,7 @@ from timetile.runtime.device.gpu import device
 from timetile.runtime.machine.driver import checked
 
 REPEATS = 3
+DTYPES: tuple[DType, ...] = ("float32", "float64")
 
 
 @timetile.stencil
@@ -267,9 +268,12 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=14)
     parser.add_argument("--depths", type=int, nargs="*", default=[], help="besides the chosen one")
     parser.add_argument("--waves", nargs="*", choices=WAVES, default=list(WAVES))
+    parser.add_argument("--dtypes", nargs="*", choices=DTYPES, default=list(DTYPES))
     options = parser.parse_args()
-    dtypes: tuple[DType, ...] = ("float32", "float64")
-    wanted = list(product(options.waves, dtypes, (None, *options.depths)))
+    depths: tuple[int | None, ...] = (None, *options.depths)
+    waves = [name for name in WAVES if name in options.waves]
+    dtypes = [dtype for dtype in DTYPES if dtype in options.dtypes]
+    wanted = list(product(waves, dtypes, depths))
     cases = [
         (wave, name, dtype, depth)
         for wave, dtype, own in wanted
@@ -279,8 +283,8 @@ def main() -> None:
     with ProcessPoolExecutor(options.workers) as pool:
         print(list(pool.map(compiled_on_disk, dict.fromkeys(cases))), flush=True)
     rows: list[Row] = []
-    for wave, dtype, depth in wanted:
-        for row in rows_of(wave, dtype, depth, options.commit):
+    for made in wanted:
+        for row in rows_of(*made, options.commit):
             rows.append(row)
             print(row, flush=True)
             options.out.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
