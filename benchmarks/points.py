@@ -272,7 +272,7 @@ def main() -> None:
     options = parser.parse_args()
     depths: tuple[int | None, ...] = (None, *options.depths)
     waves = [name for name in WAVES if name in options.waves]
-    dtypes = [dtype for dtype in DTYPES if dtype in options.dtypes]
+    dtypes: list[DType] = [dtype for dtype in DTYPES if dtype in options.dtypes]
     wanted = list(product(waves, dtypes, depths))
     cases = [
         (wave, name, dtype, depth)
