@@ -11,6 +11,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from timetile.dialects.tile.launch_shape import LaunchShape
 from timetile.dialects.tile.layouts import LANES, MOST_THREADS
 from timetile.dialects.tile.roles import RoleAttr
 
@@ -70,6 +71,18 @@ class LaunchAttr(ParametrizedAttribute):
             IntAttr(cluster),
             IntAttr(blocks_per_tile),
             IntAttr(message_words),
+        )
+
+    @property
+    def shape(self) -> LaunchShape:
+        """The shape of a launch."""
+        return LaunchShape(
+            grid=self.grid.data,
+            block=self.block.data,
+            cluster=self.cluster.data,
+            shared_bytes=self.shared_bytes.data,
+            blocks_per_tile=self.blocks_per_tile.data,
+            message_words=self.message_words.data,
         )
 
     @property

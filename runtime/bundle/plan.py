@@ -18,6 +18,7 @@ from timetile.dialects.series import is_series
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import BroadcastOp, LoopOp, ScratchOp
 from timetile.dialects.tile import KernelOp
+from timetile.dialects.tile.launch_shape import LaunchShape
 from timetile.passes.analysis.launches.trip_counts import constant_steps
 from timetile.passes.diagnostics import refuse
 from timetile.passes.raising.memory import is_alias
@@ -45,18 +46,12 @@ class Argument:
 
 
 @dataclass(frozen=True)
-class KernelEntry:
-    """A kernel: its files, its launch, and the types of its parameters."""
+class KernelEntry(LaunchShape):
+    """A kernel: its files, the shape of its launches, and the types of its parameters."""
 
     name: str
     ptx: str
     cubin: str | None
-    grid: int
-    block: int
-    cluster: int
-    shared_bytes: int
-    blocks_per_tile: int
-    message_words: int
     parameters: tuple[str, ...]
 
 
@@ -239,11 +234,8 @@ class Planner:
             made = self.program.kernels.kernel(name)
             cubin = None if made.cubin is None else f"{file}.cubin"
             self.plan.kernels.append(
-                KernelEntry(
-                    name, f"{file}.ptx", cubin, made.grid, made.block, made.cluster,
-                    made.shared_bytes, made.blocks_per_tile, made.message_words, kinds[name],
-                )
-            )  # fmt: skip
+                KernelEntry(name, f"{file}.ptx", cubin, kinds[name], **made.numbers)
+            )
 
 
 def bytes_of_field(value: SSAValue) -> int:

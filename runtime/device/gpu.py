@@ -153,7 +153,7 @@ class Device(GpuMemory):
                 "captured stream allows no wait of the host; compile the program without "
                 "bound_waits"
             )
-        if kernel.blocks_per_tile > 1:
+        if kernel.has_messages:
             self.launch_tiles(kernel, arguments, stream)
             return
         report = self.report_of(kernel)
@@ -222,8 +222,7 @@ class Device(GpuMemory):
         Make a cooperative launch. Messages are numbered from 1 in every launch: their words are set
         to 0 before, also after an aborted launch.
         """
-        tiles = kernel.grid // kernel.blocks_per_tile
-        together = min(tiles, self.resident_tiles(kernel))
+        together = min(kernel.tiles, self.resident_tiles(kernel))
         size = launch_words(together, kernel.message_words) * MESSAGE_WORD_BYTES
         if (kernel, stream) not in self.message_buffers:
             self.message_buffers[kernel, stream] = self.allocate(size)

@@ -252,13 +252,13 @@ class SimtRunner(PlannedRunner):
         module = self.kernels.threads(op.kernel.string_value())
         function = module.body.block.first_op
         assert isinstance(function, gpu.FuncOp)
-        facts = launch_facts(module)
-        grid, block, blocks = facts.grid.data, facts.block.data, facts.blocks_per_tile.data
-        if not facts.has_messages:
-            SimtLaunch(function, grid, block, operands, facts.cluster.data, code=self.code).run()
+        shape = launch_facts(module).shape
+        grid, block, blocks = shape.grid, shape.block, shape.blocks_per_tile
+        if not shape.has_messages:
+            SimtLaunch(function, grid, block, operands, shape.cluster, code=self.code).run()
             return []
         together = resident_tiles(grid, blocks)
-        words = launch_words(together, facts.message_words.data)
+        words = launch_words(together, shape.message_words)
         buffers = Buffer(np.zeros(words, dtype=np.int64), unset=True)
         given = [*operands, buffers, together]
         SimtLaunch(function, together * blocks, block, given, 1, blocks, self.code).run()

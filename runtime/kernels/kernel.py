@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, cast
 
 from timetile.dialects.tile import RoleAttr, RoleKind
+from timetile.dialects.tile.launch_shape import LaunchShape
 from timetile.lowering.plan_launches import PlannedKernel
 
 Parts = Mapping[str, bytes]
@@ -15,8 +16,8 @@ Parts = Mapping[str, bytes]
 
 
 @dataclass(frozen=True)
-class Kernel:
-    """A kernel ready to be launched: machine code or PTX, and the launch configuration."""
+class Kernel(LaunchShape):
+    """A kernel ready to be launched: machine code or PTX, and the shape of a launch."""
 
     name: str
     ptx: str
@@ -24,22 +25,11 @@ class Kernel:
     """Machine code for GPUs of one architecture, if an assembler was there."""
     arch: str
     """The architecture for which the kernel was compiled."""
-    grid: int
-    block: int
-    cluster: int
-    """Blocks launched together, with access to each other's shared memory."""
-    blocks_per_tile: int
-    """Blocks of a tile waiting for each other, and so resident together; 1 without waits."""
-    message_words: int
-    """
-    64-bit words of device memory for exchanges between the blocks of one tile, 0 before a launch.
-    """
     bound_waits: bool
     """
     Whether waits in vain are reported: in the first message word, or, without message words, in a
     word of the module.
     """
-    shared_bytes: int
     registers: int
     spill_bytes: int
 
@@ -49,13 +39,10 @@ class Kernel:
         Whether the host has work before or after every launch: words to set to 0, or a report to
         read.
         """
-        return self.blocks_per_tile > 1 or self.bound_waits
+        return self.has_messages or self.bound_waits
 
 
-NUMBERS = (
-    "grid", "block", "cluster", "blocks_per_tile", "message_words", "shared_bytes", "registers",
-    "spill_bytes",
-)  # fmt: skip
+NUMBERS = (*(each.name for each in fields(LaunchShape)), "registers", "spill_bytes")
 """The fields of a kernel with whole numbers."""
 
 

@@ -151,7 +151,7 @@ class PtxRunner(PlannedRunner):
         kernel = self.kernels.kernel(op.kernel.string_value())
         program = self.program(kernel)
         grid, given, messages = kernel.grid, list(operands), None
-        if kernel.blocks_per_tile > 1:
+        if kernel.has_messages:
             together = resident_tiles(grid, kernel.blocks_per_tile)
             grid = together * kernel.blocks_per_tile
             words = launch_words(together, kernel.message_words)
