@@ -12,6 +12,8 @@ import pytest
 import timetile
 from timetile import Field, Model, Scalar, Series
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
 COUNT = 5
 
 

@@ -14,6 +14,8 @@ import pytest
 import timetile
 from timetile import Complex, ComplexValue, Field, Model, Scalar
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
 
 @timetile.stencil(boundary={"psi": "periodic"})
 def quantum(psi: Complex, v: Field, dt: Scalar):

@@ -15,6 +15,8 @@ from timetile.passes.loops.hoist_scalars import HoistScalarsPass
 from timetile.passes.time_loops import temporal_passes
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
 EXECUTORS: tuple[Executor, ...] = ("numpy", "cpu", "planes", "simt", "ptx")
 STEPS = 5
 

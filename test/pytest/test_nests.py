@@ -19,6 +19,8 @@ from timetile.runtime.cli import main
 from timetile.runtime.loading import load_text
 from timetile.runtime.program.compiled_program import Executor
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
 CONSTANTS = "\n".join(f"  %c{n} = arith.constant {n} : index" for n in range(13))
 
 SWAPPED = f"""

@@ -13,6 +13,8 @@ from timetile import Field, Model, Scalar, Series, coordinate, repeat, temporary
 from timetile.frontend.boundaries import Boundary
 from timetile.runtime.program.compiled_program import Executor
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
 
 @timetile.stencil
 def magnetic(ez: Field, hx: Field, hy: Field):

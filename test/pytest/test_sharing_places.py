@@ -11,6 +11,8 @@ import timetile
 from timetile.dialects.temporal import LoopOp
 from timetile.runtime.program.compiled_program import Executor
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
 STEPS = 3
 
 

@@ -11,6 +11,8 @@ import timetile
 from timetile.runtime.cli import main
 from timetile.runtime.program.compiled_program import Executor
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
 STEPS = 5
 
 GROWTH = """
