@@ -7,7 +7,7 @@ possible, with and without results computed again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 from xdsl.dialects.builtin import IntAttr, ModuleOp
@@ -32,20 +32,28 @@ from timetile.passes.tiling.step_parts import (
     wide_parts,
 )
 
+Shape = tuple[int, ...]
+
 PLATE_CELLS = ((1, 1), (2, 1), (1, 2), (2, 2), (1, 4))
 """Cells of a thread along the axes of a plate: wide rows share sectors, rows below share loads."""
 
-VOLUME_CELLS = ((1, 1, 1), (2, 1, 1), (4, 1, 1), (1, 1, 2), (2, 1, 2), (1, 1, 4))
-"""
-Cells of a thread along the axes of a volume: neighbours across rows share loads and results, and
-neighbours in a row share vectors.
-"""
+VOLUME_CELLS = ((1, 1, 1), (2, 1, 1), (1, 1, 2), (1, 1, 4))
+"""Cells of a thread along the axes of a volume."""
 
 PLATE_WARPS = ((8, 1),)
 """Warps of a block along the axes of a plate."""
 
-VOLUME_WARPS = ((1, 8, 1), (1, 4, 2), (2, 4, 1))
+VOLUME_WARPS = ((1, 8, 1), (1, 4, 2))
 """Warps of a block along the axes of a volume: blocks of little surface."""
+
+SHARING_CELLS = (*VOLUME_CELLS, (4, 1, 1), (2, 1, 2))
+"""
+Cells of a thread for volumes in several kernels, which no tile does as one: neighbours across rows
+share loads and results. Of a step in one kernel, tiles and single cells are known by measurement.
+"""
+
+SHARING_WARPS = (*VOLUME_WARPS, (2, 4, 1))
+"""Warps of a block for volumes in several kernels."""
 
 BLOCKS = (4, 3, 2, 1)
 """Blocks of a multiprocessor: of equal predictions, the most warps come first."""
@@ -63,17 +71,23 @@ def memory_schedules(loop: LoopOp) -> Iterator[Schedule]:
     if rank not in (2, 3):
         return
     size = max(CELL_BYTES[cell_type(buffer)] for buffer in loop.buffers)
-    shapes, warps = (PLATE_CELLS, PLATE_WARPS) if rank == 2 else (VOLUME_CELLS, VOLUME_WARPS)
-    if has_large_bodies(loop):
-        shapes = shapes[:1]
+    alone = has_large_bodies(loop)
     for cuts in dict.fromkeys((fused_parts(loop), largest_parts(loop), wide_parts(loop))):
-        for cells, beside, blocks in product(shapes, warps, BLOCKS):
+        shapes, warps = shapes_of(rank, cuts)
+        for cells, beside, blocks in product(shapes[:1] if alone else shapes, warps, BLOCKS):
             if cells[-1] * size <= VECTOR_BYTES:
                 yield Schedule(
                     tile=TileLevel.BLOCK, cells=cells, lanes=(*(1,) * (rank - 1), LANES),
                     warps=beside, pack=1, ahead=0, occupancy=blocks, resident=True,
                     reads_memory=True, cuts=cuts,
                 )  # fmt: skip
+
+
+def shapes_of(rank: int, cuts: Sequence[int]) -> tuple[Sequence[Shape], Sequence[Shape]]:
+    """The considered cells of a thread, and warps of a block, for a step with these cuts."""
+    if rank == 2:
+        return PLATE_CELLS, PLATE_WARPS
+    return (SHARING_CELLS, SHARING_WARPS) if cuts else (VOLUME_CELLS, VOLUME_WARPS)
 
 
 class PartTrials:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import dropwhile
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -24,6 +25,7 @@ from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.cost.launch import predict
 from timetile.passes.diagnostics import collected_remarks
 from timetile.passes.scheduling.assembled import (
+    WORTH_ASSEMBLING,
     AssembledCandidate,
     AssembledKernel,
     best_assembled,
@@ -220,7 +222,8 @@ class AssembledChoice:
         if alone and self.begin is not None:
             self.begin(module)
         assembler = LoopAssembler(module, number, self.options)
-        behind = [each for each in choice.others if each.worth <= first.worth]
+        tiles, memory = split_by_memory(choice.others)
+        behind = [each for each in tiles if each.worth <= first.worth]
         seen = best_assembled([first, *behind], assembler, target, choice.trials.lowers)
         if not seen[0].kernel.spilled_words:
             # The assembler holds more than the limit, and the model may count too many registers:
@@ -228,6 +231,8 @@ class AssembledChoice:
             trials, best = choice.trials.spilling(), seen[0].candidate
             deeper = searched() if best is first else self.deeper(trials, best)
             seen = best_assembled([best, *deeper], assembler, target, trials.lowers)
+        elif is_faster(memory, seen):
+            seen = in_order([*seen, *best_parts(memory, assembler.slowest_part, target)])
         if alone:
             # With other loops in the function, kernels may have other names.
             kernel = assembler.kernels[seen[0].candidate]
@@ -237,10 +242,14 @@ class AssembledChoice:
     def assembled_parts(
         self, module: ModuleOp, number: int, choice: ModelChoice
     ) -> list[AssembledSchedule]:
-        """The assembled schedules of a loop that reads memory, the best first."""
-        assembler = LoopAssembler(module, number, self.options)
-        others = [each for each in choice.others if each.schedule.reads_memory]
-        seen = best_parts([choice.chosen, *others], assembler.slowest_part, self.options.target)
+        """The assembled schedules of a loop that reads memory by the model, the best first."""
+        assembler, lowers = LoopAssembler(module, number, self.options), choice.trials.lowers
+        others, memory = split_by_memory(choice.others)
+        target = self.options.target
+        seen = best_parts([choice.chosen, *memory], assembler.slowest_part, target)
+        tiles = list(dropwhile(lambda each: not lowers(each), others))
+        if is_faster(tiles, seen):
+            seen = in_order([*seen, *best_assembled(tiles, assembler, target, lowers)])
         if len(loops_of(module)) == 1:
             kernel = assembler.kernels[seen[0].candidate]
             self.kernels[kernel.name] = kernel
@@ -263,6 +272,24 @@ class AssembledChoice:
             return []
         considered = (each for each in schedules(trials.loop, trials.target) if not each.resident)
         return trials.compared(None, considered, above=chosen.depth).found
+
+
+def split_by_memory(
+    candidates: Sequence[Candidate],
+) -> tuple[list[Candidate], list[Candidate]]:
+    """The candidates of tiles, and those that read memory."""
+    tiles = [each for each in candidates if not each.schedule.reads_memory]
+    return tiles, [each for each in candidates if each.schedule.reads_memory]
+
+
+def is_faster(candidates: Sequence[Candidate], seen: Sequence[AssembledCandidate]) -> bool:
+    """Whether the first of other candidates is worth to be assembled."""
+    return bool(candidates) and candidates[0].worth > WORTH_ASSEMBLING * seen[0].worth
+
+
+def in_order(seen: Sequence[AssembledCandidate]) -> list[AssembledCandidate]:
+    """Assembled candidates, the best first."""
+    return sorted(seen, key=lambda each: -each.worth)
 
 
 def summary_of(seen: AssembledCandidate) -> AssembledSchedule:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from timetile.passes.scheduling.candidates import Candidate
 from timetile.passes.scheduling.memory_schedules import PartTrials
 from timetile.passes.targets.target import target_named
 from timetile.passes.tiling.step_parts import cuts_of, is_wide_part, wide_parts
+from timetile.runtime.kernels.assembled_choice import LoopAssembler
 from timetile.runtime.kernels.loops import loops_of
 
 SHAPE = (24, 40, 64)
@@ -122,6 +124,22 @@ def test_spilled_words_beyond_the_first_level_cache_cost_more():
     few = spilled_parts(cost, 64, 1 << 20, 512, H100)
     many = spilled_parts(cost, 64, 1 << 20, 1 << 14, H100)
     assert none.seconds < few.seconds < many.seconds
+
+
+def test_a_tile_is_chosen_where_kernels_that_read_memory_spill(monkeypatch: pytest.MonkeyPatch):
+    """The model's choice reads memory, and the assembler is made to say that all such spill."""
+    module = carried.module((256, 256, 256), "float32")
+    options: Any = {"executor": "planes", "arch": "sm_90", "depth": 1, "cache": False}
+    (loop,) = loops_of(timetile.compile(module.clone(), **options).kernels.tiled)
+    assert loop.decisions.reads_memory
+    slowest = LoopAssembler.slowest_part
+
+    def spilling(self: LoopAssembler, candidate: Candidate) -> AssembledPart:
+        return AssembledPart(slowest(self, candidate).registers, 4000)
+
+    monkeypatch.setattr(LoopAssembler, "slowest_part", spilling)
+    (loop,) = loops_of(timetile.compile(module, **options).kernels.tiled)
+    assert not loop.decisions.reads_memory
 
 
 def test_results_that_only_later_updates_of_a_part_read_are_not_stored():
