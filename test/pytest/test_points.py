@@ -11,10 +11,8 @@ import timetile
 from support.executors import kernel_executors
 from support.steps import noise
 from timetile import Field, Points, Scalar, repeat
-from timetile.dialects.point_lists import GAPS, PointLayout
 from timetile.frontend import point_runs
 from timetile.frontend.errors import StencilError
-from timetile.runtime.arithmetic.points import packed_list
 from timetile.runtime.program.compiled_program import Executor
 
 STEPS = 11
@@ -273,29 +271,6 @@ def test_zero_points_change_nothing():
     state = on(line, "planes", 2).advance({"u": noise(64)}, 3, a=a, b=b)
     assert np.array_equal(state["u"], in_numpy(noise(64), a, b, 3)[0])
     assert state.samples["b"].shape == (3, 0)
-
-
-@pytest.mark.parametrize("used", [[], [0], [40], [3, 4, 90], [99], list(range(0, 100, 7))])
-def test_cuts_never_fall_and_keep_both_ends(used: list[int]):
-    cells = np.array([[row, 5] for row in used], int).reshape(-1, 2)
-    layout = PointLayout((100, 64), 16)
-    found, _ = packed_list(layout, cells, np.zeros(len(used), int))
-    for gap in range(len(GAPS)):
-        cuts = found[layout.cuts(gap) : layout.cuts(gap) + 101]
-        assert cuts[0] == 0 and cuts[100] == 100
-        assert (np.diff(cuts) >= 0).all()
-        assert used or np.array_equal(cuts, np.arange(101))
-
-
-def test_runs_of_planes_end_where_a_gap_begins():
-    cells = np.array([[row, 5] for row in (3, 4, 20, 60)])
-    layout = PointLayout((100, 64), 8)
-    found, _ = packed_list(layout, cells, np.zeros(4, int))
-    places = {gap: found[layout.run_ends(gap) :][[0, 3, 5, 21, 61]] for gap in range(len(GAPS))}
-    assert list(places[0]) == [5, 5, 21, 61, 100]
-    assert list(places[1]) == [21, 21, 21, 61, 100]
-    assert list(places[len(GAPS) - 1]) == [61, 61, 61, 61, 100]
-    assert list(found[layout.runs(0) :][[0, 4, 20, 21, 100]]) == [0, 1, 1, 2, 3]
 
 
 # Refusals.
