@@ -14,6 +14,9 @@ from timetile.passes.cost.shared_memory import cache_beside
 from timetile.passes.targets.hardware import VECTOR_BYTES
 from timetile.passes.targets.target import Target
 
+MANY_STORED = 3
+"""So many stored fields slow a streamed volume down."""
+
 ROOMY_SHARE = 0.8
 """The share of the first-level cache that a step's planes fill without harm."""
 
@@ -85,6 +88,20 @@ def passing_speed(
     return 1 - beyond * (1 - target.parameters.moving.crowded[4 * facts.words])
 
 
+def stores_many_fields(facts: KernelFacts) -> bool:
+    """Whether rows of tiles are stored to many fields, streamed through a volume."""
+    return len(facts.stored) >= MANY_STORED and facts.shape.streams and facts.shape.has_rows
+
+
+def speed_of_many_fields(facts: KernelFacts, geometry: Geometry, target: Target) -> float:
+    """The factor on the speed for rows of many fields, stored by tiles of volumes."""
+    if not stores_many_fields(facts):
+        return 1.0
+    moving = target.parameters.moving
+    broken = geometry.has_many_rows and not geometry.stores_whole_sectors
+    return moving.many_fields * (moving.broken_sectors if broken else 1)
+
+
 def moving_seconds(
     facts: KernelFacts,
     setting: Setting,
@@ -115,6 +132,7 @@ def moving_seconds(
     if is_in_l2(facts, setting, geometry, target):
         speed *= moving.l2
     speed *= passing_speed(facts, setting, target, ahead, shared)
+    speed *= speed_of_many_fields(facts, geometry, target)
     moved = sum(moved_bytes(facts, setting, geometry, target))
     return moved * active / (speed * memory_share(facts, setting, target))
 

@@ -14,7 +14,7 @@ If buffers take turns to hold one live version (`Rotation.turns`), the halo of e
 kernel is in registers with the level below, and no level reads memory for the halo of another
 buffer. Other loops stay unchanged. Without the promise, an odd level of a kernel over two buffers
 has the halo of the other buffer. The runtime compares the buffers before a run and makes the
-promise itself; in a pipeline the caller makes the promise.
+promise; in a pipeline the caller makes the promise.
 
 The promise is about the buffers at the call of a function. A loop gets no promise, with a remark,
 if another loop before may write cells outside its bounds, to a rotating buffer. With `everywhere`
@@ -33,7 +33,11 @@ from xdsl.passes import ModulePass
 
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.analysis.launches.liveness import loop_rotation, written_bounds
+from timetile.passes.analysis.launches.liveness import (
+    cycle_bounds,
+    cycles_in_turn,
+    loop_rotation,
+)
 from timetile.passes.diagnostics import remark
 from timetile.passes.raising.memory import memory_of
 
@@ -59,20 +63,18 @@ def fields_of(buffer: SSAValue) -> set[SSAValue] | None:
 
 
 def writes_around(other: LoopOp, loop: LoopOp) -> bool:
-    """
-    Whether a time loop may write rotating buffers of another loop outside the other loop's bounds.
-    """
-    bounds, rotation = CellBox.of(written_bounds(loop)), loop_rotation(other)
-    turns = [loop.buffers[role] for cycle in loop_rotation(loop).turns for role in cycle]
-    read = [fields_of(buffer) for buffer in turns]
-    args = other.body.block.args
-    for update in other.updates:
-        if CellBox.of(update.box) in bounds:
-            continue
-        roles = {r for target in update.targets for r in rotation.cycle_of(args.index(target))}
-        for fields in [fields_of(other.buffers[role]) for role in sorted(roles)]:
-            if any(fields is None or each is None or fields & each for each in read):
-                return True
+    """Whether `other` may write rotating buffers of `loop` beside the cells that `loop` writes."""
+    rotation, args = loop_rotation(other), other.body.block.args
+    for cycle in cycles_in_turn(loop):
+        bounds = CellBox.of(cycle_bounds(loop, cycle))
+        read = [fields_of(loop.buffers[role]) for role in cycle]
+        for update in other.updates:
+            if CellBox.of(update.box) in bounds:
+                continue
+            roles = {r for target in update.targets for r in rotation.cycle_of(args.index(target))}
+            for fields in [fields_of(other.buffers[role]) for role in sorted(roles)]:
+                if any(fields is None or each is None or fields & each for each in read):
+                    return True
     return False
 
 

@@ -23,6 +23,7 @@ from timetile.passes.cost.rim import has_copies
 from timetile.passes.cost.spills import issue_slots
 from timetile.passes.cost.step import step_cycles
 from timetile.passes.cost.terms import Cost
+from timetile.passes.cost.traffic import stores_many_fields
 from timetile.passes.cost.turn import period_of, taps_of_thread
 from timetile.passes.loops.temporal_fusion import complete_depths
 from timetile.passes.scheduling.memory_schedules import PartTrials
@@ -327,6 +328,9 @@ class Trials:
         worth = worth_of(schedule, trial.depth, cost, parameters.worth)
         if self.quotients >= parameters.worth.many_quotients:
             worth *= parameters.worth.quotients**trial.depth
+        if stores_many_fields(trial.facts):
+            beyond = max(0, trial.depth - parameters.worth.many_fields_levels)
+            worth *= parameters.worth.many_fields**beyond
         candidate = Candidate(schedule, trial.depth, cost, worth)
         if length > LONGEST:
             self.long.append(candidate)

@@ -222,6 +222,10 @@ class Moving:
     Factor on the speed, by bytes, where the planes brought by a step's loads do not fit into the
     first-level cache beside the shared memory.
     """
+    many_fields: float
+    """Factor on the speed of streamed volumes where tiles store three fields or more."""
+    broken_sectors: float
+    """A further factor where rows of four fields or more end within sectors of memory."""
     l2: float
     """Factor on the speed where all fields stay in L2 from launch to launch."""
     l2_share: float
@@ -297,6 +301,10 @@ class Worth:
     """Quotients and roots of a cell from which on tiles fall short of predictions."""
     quotients: float
     """Factor for each level of a tile with so many quotients and roots."""
+    many_fields_levels: int
+    """Levels from which on streamed volumes of many stored fields fall short of predictions."""
+    many_fields: float
+    """Factor for each level beyond these."""
     resident_device: float
     """Factor on the speed of tiles resident on the device."""
     turns: float

@@ -25,6 +25,7 @@ from timetile.passes.analysis.launches.liveness import (
     is_own_scratch,
     loop_rotation,
     overwrites,
+    updates_of_cycles,
     written_bounds,
 )
 from timetile.passes.analysis.queues.lags import assign_lags
@@ -51,6 +52,8 @@ class KernelBuilder:
         self.bounds = written_bounds(loop)
         self.rank = len(self.bounds.lb)
         self.moves = loop_rotation(loop)
+        self.of_cycles = updates_of_cycles(loop) if self.moves.common_halos else []
+        """The updates whose targets have the other cells of any version of their cycle."""
         self.beyond = loop_boundary(loop)
         """The boundary by which kernels continue fields."""
         self.goes_on = self.beyond is not None and Kind.KEEP not in self.beyond.kinds
@@ -145,14 +148,17 @@ class KernelBuilder:
                 queues.append(self.current(versions[own.index(source)]))
             else:
                 queues.append(self.coefficient(self.captures.index(source)))
-        targets = [versions[own.index(target)] for target in update.targets]
+        roles = [own.index(target) for target in update.targets]
+        targets = [versions[role] for role in roles]
         whole = overwrites(update, self.bounds)
         outside: list[SSAValue] = []
-        for target in targets:
+        for role, target in zip(roles, targets):
             if self.goes_on:
                 continue
             if whole:
                 outside.append(self.load(None, self.halo(target.origin)))
+            elif update in self.of_cycles:
+                outside.append(self.current(versions[self.live_role(role)]))
             else:
                 outside.append(self.current(target))
         apply = ApplyOp(
@@ -171,6 +177,10 @@ class KernelBuilder:
         self.block.add_op(apply)
         for target, result in zip(targets, apply.res):
             target.queue = result
+
+    def live_role(self, role: int) -> int:
+        """The first live role that takes turns with a role."""
+        return next(k for k in self.moves.cycle_of(role) if self.moves.live[k])
 
     def points(self, update: UpdateOp, step: int) -> list[SSAValue]:
         """The number of a step, and the fields of an update's lists of points."""

@@ -155,7 +155,7 @@ class PlannedRunner:
             return False
         for frame, first, other in self.compared[loop]:
             if not self.same_halos(frame, buffers[first], buffers[other]):
-                self.kernels.notice.say(loop)
+                self.kernels.notice.say(loop, first)
                 return False
         return True
 

@@ -9,7 +9,7 @@ from xdsl.dialects import math as xmath
 
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
-from timetile.passes.analysis.launches.liveness import loop_rotation
+from timetile.passes.analysis.launches.liveness import cycles_in_turn
 from timetile.passes.cost.terms import Cost
 from timetile.passes.scheduling.candidates import Candidate, candidates
 from timetile.runtime.executors.numpy_loops import cell_function
@@ -62,9 +62,9 @@ def advice(
             "--fp-division fast: quotients and roots cost less and are off by a few units in the "
             "last place"
         )
-    if options.halos == "apart" and loop_rotation(loop).turns:
+    if options.halos == "apart" and cycles_in_turn(loop):
         yield "leave out --halos apart: buffers that have equal halos get faster kernels"
-    if options.halos == "compared" and loop_rotation(loop).turns and kernel.steps.data > 1:
+    if options.halos == "compared" and cycles_in_turn(loop) and kernel.steps.data > 1:
         yield (
             "--halos common: promises equal halos of the buffers; runs then use faster kernels "
             "without a comparison"

@@ -20,7 +20,7 @@ from timetile.dialects.tile import (
 from timetile.dialects.tile.schedule import Schedule, entry_text
 from timetile.lowering.plan_launches import PlannedKernel
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
-from timetile.passes.analysis.launches.liveness import loop_rotation
+from timetile.passes.analysis.launches.liveness import cycles_in_turn
 from timetile.passes.analysis.launches.trip_counts import constant_steps
 from timetile.passes.analysis.placed import layout_of
 from timetile.passes.analysis.queues.lags import oldest_age
@@ -199,7 +199,7 @@ def launch_facts(
     text = ", ".join(f"{n} x @{name}" for name, n in counts.launches.items()) or "none"
     yield Fact(f"{steps} steps", f"{counts.launches.total()} launches: {text}")
     yield Fact("scratch buffers", f"{counts.scratch}, after {counts.copies} copies")
-    if loop_rotation(loop).turns and loop.common_halos is None:
+    if cycles_in_turn(loop) and loop.common_halos is None:
         yield Fact("halos", "each buffer's own; if they are equal, see --halos common")
 
 

@@ -9,23 +9,23 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
+from timetile.dialects.boxes import CellBox
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.analysis.launches.liveness import loop_rotation, written_bounds
+from timetile.passes.analysis.launches.liveness import loop_rotation
 from timetile.passes.diagnostics import remark
 from timetile.passes.raising.memory import memory_of
-from timetile.runtime.host.halos import compared_in_turn, halos_differ
+from timetile.runtime.host.halos import compared_in_turn, halos_differ, written_box
 
 
-def reads_around(loop: LoopOp) -> bool:
-    """Whether a step reads cells outside the box written by the loop."""
-    box = written_bounds(loop)
+def reads_around(loop: LoopOp, role: int) -> bool:
+    """Whether a step reads buffers, in turn with a role's, outside the box of their writes."""
+    box, args = written_box(loop, role), loop.body.block.args
+    turns = [args[k] for k in loop_rotation(loop).cycle_of(role)]
     return any(
-        low + offset < least or high + offset > most
+        CellBox.of(update.box).moved(tap.offset) not in box
         for update in loop.updates
         for tap in update.tap_list
-        for low, high, offset, least, most in zip(
-            update.box.lb, update.box.ub, tap.offset, box.lb, box.ub
-        )
+        if update.sources[tap.operand] in turns
     )
 
 
@@ -44,15 +44,15 @@ class HaloNotice:
         self.looked: set[LoopOp] = set()
         """The loops compared for the notice alone."""
 
-    def say(self, loop: LoopOp) -> None:
-        """Give the notice that rotating buffers of a loop differ around the written cells."""
-        if not self.wanted or not reads_around(loop):
+    def say(self, loop: LoopOp, role: int) -> None:
+        """Give the notice: buffers in turn with a role's differ around the box of their writes."""
+        if not self.wanted or not reads_around(loop, role):
             return
         self.wanted = False
-        turns = next(turn for turn in loop_rotation(loop).turns if len(turn) > 1)
-        names = " and ".join(name_of(loop.buffers[role]) for role in turns)
-        bounds = written_bounds(loop)
-        box = " x ".join(f"[{low}, {high})" for low, high in zip(bounds.lb, bounds.ub))
+        turns = loop_rotation(loop).cycle_of(role)
+        names = " and ".join(name_of(loop.buffers[each]) for each in turns)
+        bounds = written_box(loop, role)
+        box = " x ".join(f"[{low}, {high})" for low, high in zip(bounds.lower, bounds.upper))
         remark(
             loop,
             f"{names} take turns, and differ outside {box}, where successive steps read different "
@@ -65,5 +65,6 @@ class HaloNotice:
         if not self.wanted or steps < 2 or loop in self.looked:
             return
         self.looked.add(loop)
-        if any(halos_differ(f, buffers[a], buffers[b]) for f, a, b in compared_in_turn(loop)):
-            self.say(loop)
+        for frame, first, other in compared_in_turn(loop):
+            if halos_differ(frame, buffers[first], buffers[other]):
+                self.say(loop, first)

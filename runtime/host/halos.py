@@ -16,7 +16,11 @@ from timetile.dialects.boxes import CellBox
 from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.analysis.launches.liveness import loop_rotation, written_bounds
+from timetile.passes.analysis.launches.liveness import (
+    cycle_bounds,
+    cycles_in_turn,
+    loop_rotation,
+)
 
 WARPS_OF_A_BLOCK = 8
 """Warps of a block of the comparing kernel."""
@@ -25,6 +29,11 @@ WORD_BYTES = 4
 
 SEGMENT_WORDS = 2048
 """Words of a row compared by a warp: rows outside the box may be long, and few."""
+
+
+def written_box(loop: LoopOp, role: int) -> CellBox:
+    """The cells that a step of a loop writes to the buffers that take turns with a role's."""
+    return CellBox.of(cycle_bounds(loop, loop_rotation(loop).cycle_of(role)))
 
 
 @dataclass(frozen=True)
@@ -41,11 +50,14 @@ class HaloFrame:
 
     @staticmethod
     def of(loop: LoopOp, role: int) -> HaloFrame:
-        """The frame of a role's buffer around the cells written by the loop."""
-        buffer, box = loop.buffers[role], written_bounds(loop)
+        """
+        The frame of a role's buffer around the cells that the loop writes to the buffers that take
+        turns.
+        """
+        buffer, box = loop.buffers[role], written_box(loop, role)
         field = CellBox.of(field_bounds(buffer))
         # A field may be smaller than the box that the loop writes.
-        inside = CellBox.of(box) & field
+        inside = box & field
         return HaloFrame(
             tuple(b - a for a, b in zip(field.lower, field.upper)),
             tuple(b - a for a, b in zip(field.lower, inside.lower)),
@@ -88,7 +100,7 @@ def compared_in_turn(loop: LoopOp) -> list[tuple[HaloFrame, int, int]]:
     """
     return [
         (HaloFrame.of(loop, first), first, other)
-        for first, *others in loop_rotation(loop).turns
+        for first, *others in cycles_in_turn(loop)
         for other in others
     ]
 

@@ -26,7 +26,7 @@ from timetile.runtime.executors.numpy_loops import Progress
 from timetile.runtime.executors.series import step_value
 from timetile.runtime.host.functions import Host, HostValues
 from timetile.runtime.host.halo_notice import HaloNotice
-from timetile.runtime.host.halos import compared_in_turn
+from timetile.runtime.host.halos import compared_in_turn, written_box
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.planning import planned_function
 from timetile.runtime.native.loops import rotated
@@ -189,8 +189,9 @@ class PartsRunner:
             return False
         pairs = compared_in_turn(loop)
         for frame, first, other in pairs:
-            if not same_halos(self.sites, loop, frame, buffers[first], buffers[other]):
-                self.notice.say(loop)
+            box = written_box(loop, first)
+            if not same_halos(self.sites, box, frame, buffers[first], buffers[other]):
+                self.notice.say(loop, first)
                 return False
         return bool(pairs)
 

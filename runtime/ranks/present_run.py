@@ -10,7 +10,6 @@ from timetile.dialects.boxes import CellBox
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import RoleKind
 from timetile.lowering.plan_launches import PlannedKernel
-from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.runtime.host.halos import HaloFrame
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.ranks.cut_program import CutProgram, RankLoop
@@ -97,10 +96,9 @@ def part_frame(box: CellBox, cut: CutField, cell_bytes: int) -> HaloFrame:
 
 
 def same_halos(
-    sites: Sequence[Site], loop: LoopOp, frame: HaloFrame, first: PartedField, other: PartedField
+    sites: Sequence[Site], box: CellBox, frame: HaloFrame, first: PartedField, other: PartedField
 ) -> bool:
-    """Whether two fields have equal cells around the cells written by a loop."""
-    box = CellBox.of(written_bounds(loop))
+    """Whether two fields have equal cells around a box."""
     for number, site in enumerate(sites):
         around = part_frame(box, first.cuts[number], frame.cell_bytes) if first.cuts else frame
         if site.halos_differ(around, first.buffers[number], other.buffers[number]):

@@ -7,6 +7,7 @@ All sizes are static: results are plain integers. Coordinates are the program's.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from math import gcd, prod
@@ -24,7 +25,14 @@ from timetile.dialects.tile import (
     KernelOp,
     LayoutAttr,
 )
-from timetile.passes.analysis.geometry.axis_tiling import AxisTiling, ceil_div, tiles_beyond_first
+from timetile.passes.analysis.geometry.axis_tiling import (
+    LEAST_WHOLE,
+    MANY_STORED,
+    TILES_FOR_ONE,
+    AxisTiling,
+    ceil_div,
+    tiles_beyond_first,
+)
 from timetile.passes.analysis.geometry.field_shapes import FieldShape
 from timetile.passes.analysis.geometry.memory_taps import (
     slab_of,
@@ -55,13 +63,6 @@ def vector_cells(cells: int, element: Attribute) -> int:
 def is_word(stored: SSAValue) -> bool:
     """Whether a cell of a field is one 32-bit register: a select takes one instruction."""
     return CELL_BYTES[element_type(stored)] == 4
-
-
-TILES_FOR_ONE = 12
-"""
-For 8-byte cells to be stored alone, one tile of at least this many must be saved along the axis
-(measured: saving 1 of 10 tiles wins 7%, saving 1 of 67 loses 2%).
-"""
 
 
 class PlaneGeometry:
@@ -178,22 +179,38 @@ class PlaneGeometry:
         """Cells of the stored field in one sector of memory."""
         return SECTOR_BYTES // CELL_BYTES[self.outline.stored_type]
 
+    @cached_property
+    def has_many_rows(self) -> bool:
+        """Whether rows of tiles are stored to many fields, streamed through a volume."""
+        streams = self.kernel.stream_axis is not None and len(self.layouts) == 2
+        return streams and len(self.stored_fields) >= MANY_STORED
+
+    @cached_property
+    def stores_whole_sectors(self) -> bool:
+        """Whether the stored rows of tiles begin and end with sectors of memory."""
+        last = self.axes[-1]
+        return last.count == 1 or (last.useful % self.sector == 0 and self.begins_with_sector(last))
+
     def tile_axis(self, axis: int, layout: AxisLayout, pad: int) -> AxisTiling:
         """
         Place the tiles along one axis, with vectors along the last axis aligned in memory. The
         stored cells of a tile begin and end between vectors, or in the middle of a vector of two
         cells to save a tile; for 8-byte cells, 1 tile in `TILES_FOR_ONE` at least, as a cell then
-        takes an access alone. Threads read `pad` cells around a tile.
+        takes an access alone. Rows of many fields begin and end between sectors. Threads read `pad`
+        cells around a tile.
         """
         inner = axis == len(self.lower) - 1
         unit = self.vector if inner else 1
         start = self.outline.stored_shape.lower[axis]
         low, high = ceil_div(self.overlap.low[axis], unit) * unit, self.overlap.high[axis]
         useful = (layout.extent - low - high) // unit * unit
+        sectors = useful // self.sector * self.sector if inner and self.has_many_rows else 0
+        if sectors and sectors >= LEAST_WHOLE * useful:
+            useful = sectors
         first = self.lower[axis] - self.outside.low[axis]
         origin = first - (first - start) % unit
         span = self.upper[axis] + self.outside.high[axis] - origin
-        if unit == 2 and useful > 0:
+        if unit == 2 and useful > 0 and not self.has_many_rows:
             within = (layout.extent - self.overlap.low[axis] - high) // unit * unit
             fewer, many = (tiles_beyond_first(span, layout.extent, n) + 1 for n in (within, useful))
             least = 1 if is_word(self.stored_fields[0]) else ceil_div(many, TILES_FOR_ONE)
@@ -206,22 +223,38 @@ class PlaneGeometry:
                 "depth or a larger tile"
             )
         more = tiles_beyond_first(span, layout.extent, useful)
-        if more:
-            # Cells that the tiles hold in excess are split between both sides: only the outermost
-            # tiles then touch the bounds.
-            excess = more * useful + layout.extent - span
-            moved = excess // 2 // unit * unit
-            # Stored cells begin with a sector of the memory if the excess allows.
-            over = (origin - moved + low - start) % self.sector if inner else 0
-            whole = moved - (self.sector - over) % self.sector
-            if (
-                over % unit == 0
-                and whole >= 0
-                and excess - whole <= useful - pad - self.outside.high[axis]
-            ):
-                moved = whole
-            origin -= moved
-        return AxisTiling(axis, layout, origin, useful, low, more + 1, span)
+        tiling = AxisTiling(axis, layout, origin, useful, low, more + 1, span)
+        if not more:
+            return tiling
+        centred = self.centred(tiling, unit, pad)
+        if useful == sectors and not self.begins_with_sector(centred):
+            wider = self.centred(replace(tiling, count=more + 2), unit, pad)
+            centred = wider if self.begins_with_sector(wider) else centred
+        return centred
+
+    def centred(self, tiling: AxisTiling, unit: int, pad: int) -> AxisTiling:
+        """
+        The tiles with the cells that they hold in excess on both sides: only the outermost tiles
+        then touch the bounds. Stored cells begin with a sector of memory if the excess allows.
+        """
+        moved = tiling.excess // 2 // unit * unit
+        begin = (
+            tiling.origin
+            - moved
+            + tiling.overlap_low
+            - self.outline.stored_shape.lower[tiling.axis]
+        )
+        over = begin % self.sector if (tiling.axis == len(self.lower) - 1) else 0
+        whole = moved - (self.sector - over) % self.sector
+        last = tiling.useful - pad - self.outside.high[tiling.axis]
+        if over % unit == 0 and whole >= 0 and tiling.excess - whole <= last:
+            moved = whole
+        return replace(tiling, origin=tiling.origin - moved)
+
+    def begins_with_sector(self, tiling: AxisTiling) -> bool:
+        """Whether the stored cells of tiles along the rows begin with a sector of memory."""
+        begin = tiling.first_stored - self.outline.stored_shape.lower[tiling.axis]
+        return begin % self.sector == 0
 
     def access_width(self, field: SSAValue, *, inside: bool = False) -> int:
         """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -74,19 +74,85 @@ def live_roles(rotate: Sequence[int], updates: Sequence[RoleAccess]) -> tuple[bo
         live = new
 
 
-def live_arguments(loop: LoopOp) -> tuple[bool, ...]:
-    """For each argument of the loop, whether this or a later step reads the argument's data."""
-    bounds = written_bounds(loop)
+def cycle_bounds(loop: LoopOp, cycle: Sequence[int]) -> StencilBoundsAttr:
+    """
+    The smallest box holding every cell written by a step to buffers of a cycle of the rotation; the
+    loop's bounds for a cycle without writes.
+    """
+    targets = {loop.body.block.args[role] for role in cycle}
+    boxes = [update.box for update in loop.updates if not targets.isdisjoint(update.targets)]
+    if not boxes:
+        return written_bounds(loop)
+    bounds = boxes[0]
+    for box in boxes[1:]:
+        bounds = bounds | box
+    return bounds
+
+
+def rotation_of(loop: LoopOp, live: Sequence[bool], *, common: bool) -> Rotation:
+    """The rotation of a loop's buffers, with given live roles."""
+    return Rotation(loop.rotation, tuple(live), written_arguments(loop), common)
+
+
+def fills_cycles(update: UpdateOp, loop: LoopOp, rotation: Rotation) -> bool:
+    """
+    Whether an update writes every cell that any step writes to the buffers that take turns with its
+    targets.
+    """
+    roles = [loop.body.block.args.index(target) for target in update.targets]
+    return all(
+        len(cycle := rotation.cycle_of(role)) > 1 and overwrites(update, cycle_bounds(loop, cycle))
+        for role in roles
+    )
+
+
+def role_accesses(loop: LoopOp, whole: Collection[UpdateOp]) -> list[RoleAccess]:
+    """The roles read and written by the updates of a loop; `whole` lists the whole ones."""
     positions: dict[SSAValue, int] = {arg: k for k, arg in enumerate(loop.body.block.args)}
-    updates = [
+    return [
         RoleAccess(
             tuple(positions[source] for source in update.sources if source in positions),
             tuple(positions[target] for target in update.targets),
-            overwrites(update, bounds),
+            update in whole,
         )
         for update in loop.updates
     ]
-    return live_roles(loop.rotation, updates)
+
+
+def updates_of_all(loop: LoopOp) -> list[UpdateOp]:
+    """The updates that overwrite all cells of their targets inside the loop's bounds."""
+    bounds = written_bounds(loop)
+    return [update for update in loop.updates if overwrites(update, bounds)]
+
+
+def updates_of_cycles(loop: LoopOp) -> list[UpdateOp]:
+    """
+    The updates that leave cells of their targets inside the loop's bounds, all with the values of a
+    live version if halos are common: no step writes these cells of the buffers that take turns.
+    """
+    of_all, rotation = updates_of_all(loop), rotation_of(loop, written_arguments(loop), common=True)
+    found = [u for u in loop.updates if u not in of_all and fills_cycles(u, loop, rotation)]
+    live = live_roles(loop.rotation, role_accesses(loop, of_all + found))
+    args = loop.body.block.args
+    return [
+        update
+        for update in found
+        if all(
+            any(live[role] for role in rotation.cycle_of(args.index(target)))
+            for target in update.targets
+        )
+    ]
+
+
+def live_arguments(loop: LoopOp, *, common: bool | None = None) -> tuple[bool, ...]:
+    """
+    For each argument of the loop, whether this or a later step reads the argument's data. `common`:
+    with common halos or without, in place of the loop's own promise.
+    """
+    whole = updates_of_all(loop)
+    if loop.common_halos is not None if common is None else common:
+        whole += updates_of_cycles(loop)
+    return live_roles(loop.rotation, role_accesses(loop, whole))
 
 
 def written_arguments(loop: LoopOp) -> tuple[bool, ...]:
@@ -104,4 +170,9 @@ def written_cells(loop: LoopOp) -> int:
 def loop_rotation(loop: LoopOp) -> Rotation:
     """The rotation of a loop's buffers, with live and written roles."""
     common = loop.common_halos is not None
-    return Rotation(loop.rotation, live_arguments(loop), written_arguments(loop), common)
+    return rotation_of(loop, live_arguments(loop), common=common)
+
+
+def cycles_in_turn(loop: LoopOp) -> tuple[tuple[int, ...], ...]:
+    """The cycles for which kernels of several steps gain by common halos, promised or not."""
+    return rotation_of(loop, live_arguments(loop, common=True), common=True).turns

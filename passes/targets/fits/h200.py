@@ -102,6 +102,9 @@ PARAMETERS = Parameters(
         two_vectors=0.88,  # 16, 32 and 64 bytes a lane: 255, 233 and 167 GCells/s at a depth of one
         # On an H100: waves with a coefficient, six steps.
         crowded={8: 0.65, 4: 0.9},
+        # On an H100: Burgers' equation and Yee's scheme in 3D, 0.75 to 0.9.
+        many_fields=0.78,
+        broken_sectors=0.75,  # Yee's scheme in 3D: 0.65 to 1
         l2=2.5,
         l2_share=0.75,  # two fields of 1500^2 in FP64 stay
     ),
@@ -134,6 +137,9 @@ PARAMETERS = Parameters(
         wide_sums=0.96,  # five kernels of 9, 25 and 49 points reach 4 to 6% less than predicted
         many_quotients=6,
         quotients=0.8,  # shallow water on an H100: 138 of 202 predicted at two levels
+        # Yee's scheme on an H100, GPts/s at 3, 4 and 5 levels: 97, 93 and 85 of 85, 110 and 127.
+        many_fields_levels=3,
+        many_fields=0.85,
         resident_device=0.6,  # some of 21 tiles are half as fast as predicted
         turns=1.02,
         turns_taps={8: 1100, 4: 2200},  # boxes in 2D gain 2 to 5%
@@ -168,6 +174,8 @@ FIT = Fit(
         "waiting.spilled.4",
         "moving.crowded.8",
         "moving.crowded.4",
+        "moving.many_fields",
+        "moving.broken_sectors",
         "moving.l2_share",
         "reading.memory",
         "reading.l2_bytes_per_cycle",
@@ -184,6 +192,8 @@ FIT = Fit(
         "rim.halos.2",
         "worth.many_quotients",
         "worth.quotients",
+        "worth.many_fields_levels",
+        "worth.many_fields",
         "worth.turns_taps.8",
         "worth.turns_taps.4",
         "worth.least_ahead",
