@@ -143,8 +143,7 @@ def leave(variant: VariantScope) -> None:
     arrivals = code.placement.arrivals
     if arrivals is None or not code.layout.has_cluster:
         return
-    steps = chunk_steps(emit, code.geometry, code.thread.first, code.thread.last)
-    emit.add(simt.WaitOp(arrivals, emit.add_int(steps, -1)))
+    emit.add(simt.WaitOp(arrivals, emit.add_int(turns_end(variant), -1)))
 
 
 def has_steady_loop(variant: VariantScope) -> bool:
@@ -169,6 +168,12 @@ def chunk_end(variant: VariantScope) -> SSAValue:
     """
     geometry = variant.code.geometry
     return variant.emit.add_int(chunk_height(variant), geometry.fill + geometry.drain)
+
+
+def turns_end(variant: VariantScope) -> SSAValue:
+    """The steps of the chunk in whole turns of the unrolled loop."""
+    code = variant.code
+    return chunk_steps(variant.emit, code.geometry, code.thread.first, code.thread.last)
 
 
 def segments(variant: VariantScope) -> tuple[SSAValue, SSAValue]:
@@ -266,10 +271,10 @@ class StreamLoops:
         def emit_turn(part: Emitter, _: SSAValue, at: SSAValue) -> None:
             runs = runs_at(guarded, at)
             take_planes(guarded, runs)
-            whole = chunk_end(guarded)
+            # Blocks that arrive at each other's steps all take whole turns.
+            whole = turns_end(guarded)
             end = part.binary(arith.MinSIOp, end_of_runs(guarded, runs, at), whole)
             end = part.binary(arith.MinSIOp, end, earliest_step(guarded, next_steps(runs)))
-            # Whole turns of the steady loop may end behind the chunk's last step.
             end = part.binary(arith.MaxSIOp, end, at)
             self.variant = guarded
             self.emit(end, has_points=True)
