@@ -22,6 +22,7 @@ from xdsl.ir import SSAValue
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp, StepValueOp
 from timetile.lowering.plan_launches import PlannedKernel, parts_of_step
+from timetile.passes.analysis.launches.liveness import cycles_in_turn
 from timetile.runtime.executors.numpy_loops import Progress
 from timetile.runtime.executors.series import step_value
 from timetile.runtime.host.functions import Host, HostValues
@@ -186,6 +187,10 @@ class PartsRunner:
         found = self.kernels.planned(number, common=True)
         facts = [fact for planned in found if planned is not None for fact in planned[1]]
         if all(fact.steps > steps for fact in facts if fact.steps > 1):
+            return False
+        turns = set(cycles_in_turn(loop))
+        if any(planned and not turns.issuperset(cycles_in_turn(planned[0])) for planned in found):
+            # A part has one box of several: the others' cells are not compared.
             return False
         pairs = compared_in_turn(loop)
         for frame, first, other in pairs:

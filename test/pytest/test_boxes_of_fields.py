@@ -14,6 +14,7 @@ import pytest
 import timetile
 from support.executors import kernel_executors
 from support.schedules import Schedule, block_plane
+from support.simulated import on_simulated
 from timetile import CompiledProgram, Field, Model
 from timetile.dialects.tile import KernelOp, LoadOp, StoreOp
 from timetile.frontend.field_types import DType
@@ -105,6 +106,28 @@ def test_a_field_written_in_parts_keeps_its_older_version(halos: str):
     if halos == "compared":
         given[1][10, 7] += 1.0
         assert_as_judged(halves, program, given, 5)
+
+
+@timetile.stencil
+def apart(u: Field, v: Field):
+    """The first part of a cut domain has one of the boxes of `u`."""
+    v.next = v[0, 0] + 0.25 * u[0, 1]
+    u.next[1:4, 1:-1] = 0.5 * (v[0, 1] + v[0, -1])
+    u.next[15:-1, 1:-1] = 0.25 * (v[0, 1] + u[0, -1])
+
+
+@pytest.mark.parametrize("parts", [(4, 1), (2, 2)])
+def test_a_part_with_one_box_of_several_keeps_cells_of_older_versions(parts: tuple[int, int]):
+    given = arrays(2)
+    given[1][0, 7] += 1.0
+    given[1][6, 7] += 1.0
+    expected, found = ([cells.copy() for cells in given] for _ in range(2))
+    compiled_for(apart, "numpy")(*expected, steps=7)
+    program, _ = on_simulated(str(apart.module(SHAPE, "float64")), 4, 1, parts, depth=2)
+    program(*found, 7)
+    program.close()
+    for a, b in zip(expected, found, strict=True):
+        assert a.tobytes() == b.tobytes()
 
 
 def mixed(field: Field, other: Field) -> Any:
