@@ -6,7 +6,7 @@ A model of weak and strong scaling on many GPUs, from constants measured on two.
 A launch of D steps on a part of n planes computes n + (k D) r planes for each face, for k launches
 between two exchanges of ghosts of k D + 1 steps and radius r. Each exchange moves both faces, one
 after the other, and GPUs wait for each other: nothing overlaps. (Kernels that store rims to the
-memory of neighbours store them faster than NVLink takes them, and take as long as a copy.)
+memory of neighbours probably store them faster than NVLink takes them, as long as a copy takes.)
 Assumptions, beside the constants below: slabs along the first axis; launches as fast for each cell
 as on one GPU; GPUs of equal speed; faces inside a host through NVLink, and between hosts through
 one network card a GPU without a copy through the host's memory.

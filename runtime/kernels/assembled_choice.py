@@ -25,6 +25,7 @@ from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.cost.launch import predict
 from timetile.passes.diagnostics import collected_remarks
 from timetile.passes.scheduling.assembled import (
+    SQUEEZED,
     WORTH_ASSEMBLING,
     AssembledCandidate,
     AssembledKernel,
@@ -48,6 +49,9 @@ from timetile.runtime.machine.forks import begin_beside
 
 FEW_REGISTERS = 0.5
 """The share of a thread's registers below which a kernel is predicted to be safe from spills."""
+
+WORTH_SPILLING = 1.25
+"""How much faster than a step without spills tiles of more steps must be if these spill."""
 
 
 @dataclass(frozen=True)
@@ -250,6 +254,17 @@ class AssembledChoice:
         tiles = list(dropwhile(lambda each: not lowers(each), others))
         if is_faster(tiles, seen):
             seen = in_order([*seen, *best_assembled(tiles, assembler, target, lowers)])
+        # The model may count too many registers for tiles of more steps.
+        trials = choice.trials.spilling()
+        deeper = self.nearly_fitting(trials, choice.chosen)
+        if is_faster(deeper, seen):
+            found = best_assembled(deeper, assembler, target, trials.lowers)
+            clean = [
+                each
+                for each in found
+                if not each.kernel.spilled_words or each.worth > WORTH_SPILLING * seen[0].worth
+            ]
+            seen = in_order([*seen, *clean])
         if len(loops_of(module)) == 1:
             kernel = assembler.kernels[seen[0].candidate]
             self.kernels[kernel.name] = kernel
@@ -272,6 +287,16 @@ class AssembledChoice:
             return []
         considered = (each for each in schedules(trials.loop, trials.target) if not each.resident)
         return trials.compared(None, considered, above=chosen.depth).found
+
+    def nearly_fitting(self, trials: Trials, chosen: Candidate) -> list[Candidate]:
+        """The candidates of more steps that need few registers more than threads have."""
+        target = self.options.target
+        return [
+            each
+            for each in self.deeper(trials, chosen)
+            if each.cost.registers
+            <= SQUEEZED * target.isa.registers_for(warps_of(each.schedule) * LANES)
+        ]
 
 
 def split_by_memory(

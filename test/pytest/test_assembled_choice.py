@@ -163,3 +163,28 @@ def test_heat_conduction_as_everybody_writes_it_does_not_spill_in_each_step(
     (seen,) = kernels.choice.seen
     assert seen[0].spilled_words <= 3
     assert seen[0].depth >= 9
+
+
+@timetile.stencil
+def elastic(vx: Field, vy: Field, xx: Field, yy: Field, xy: Field, b: Field, k: Field, m: Field):
+    vx.next = vx[0, 0] + b[0, 0] * 0.2 * (xx[1, 0] - xx[0, 0] + xy[0, 0] - xy[0, -1])
+    vy.next = vy[0, 0] + b[0, 0] * 0.2 * (xy[0, 0] - xy[-1, 0] + yy[0, 1] - yy[0, 0])
+    ex = vx.next[0, 0] - vx.next[-1, 0]
+    ey = vy.next[0, 0] - vy.next[0, -1]
+    both = k[0, 0] + 2 * m[0, 0]
+    turned = vx.next[0, 1] - vx.next[0, 0] + vy.next[1, 0] - vy.next[0, 0]
+    xx.next[1:-1, 1:-1] = xx[0, 0] + 0.2 * (both * ex + k[0, 0] * ey)
+    yy.next[1:-1, 1:-1] = yy[0, 0] + 0.2 * (both * ey + k[0, 0] * ex)
+    xy.next[1:-1, 1:-1] = xy[0, 0] + 0.2 * m[0, 0] * turned
+
+
+@pytest.mark.skipif(assembler_version() is None, reason="no assembler")
+def test_tiles_left_out_for_few_registers_are_assembled_beside_steps_that_read_memory(kept: Cache):
+    """The model counts too many registers for two steps of elastic waves in FP64."""
+    module = elastic.module((8192, 8192), "float64")
+    program = timetile.compile(module, executor="planes", halos="common", cache=kept)
+    assert program.kernels.facts
+    (seen,) = program.kernels.choice.seen
+    tile, memory = seen[0], seen[-1]
+    assert (tile.depth, memory.depth) == (2, 1)
+    assert tile.spilled_words == 0 and "reads_memory" in memory.schedule
