@@ -1,5 +1,5 @@
-"""common-halos: the caller promises that all buffers of a rotation have equal cells outside the
-bounds.
+"""common-halos: the caller promises equal cells in rotating buffers, around the box of updates
+of each rotation.
 
 Before:
 ```

@@ -12,7 +12,7 @@ class Rotation:
     """
     The buffers of a time loop. `rotate`: how roles change. `live`: roles holding live data.
     `written`: roles written by a step. `common_halos`: buffers of a cycle have equal cells outside
-    the bounds.
+    the box of their updates.
     """
 
     rotate: tuple[int, ...]

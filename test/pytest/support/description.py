@@ -170,24 +170,33 @@ def cycles_of(rotation: tuple[int, ...]) -> list[list[int]]:
 
 
 def share_halos(program: Program, arrays: dict[str, Array]) -> None:
-    """Give all buffers of a cycle equal cells outside the written boxes."""
-    boxes = [store.box for update in program.updates for store in update.stores]
-    lower = [min(box.lower[k] for box in boxes) for k in range(program.rank)]
-    upper = [max(box.upper[k] for box in boxes) for k in range(program.rank)]
+    """Give all buffers of a cycle equal cells outside the boxes written to them."""
     for first, *others in cycles_of(program.rotation):
-        start = program.buffer(program.carried[first]).bounds.lower
-        inside = tuple(slice(a - s, b - s) for a, b, s in zip(lower, upper, start, strict=True))
-        for other in others:
-            array = arrays[program.carried[other]]
-            own = array[inside].copy()
-            array[...] = arrays[program.carried[first]]
-            array[inside] = own
+        names = [program.carried[k] for k in (first, *others)]
+        stores = [store for update in program.updates for store in update.stores]
+        boxes = [store.box for store in stores if store.buffer in names]
+        start = program.buffer(names[0]).bounds.lower
+        inside = (
+            tuple(
+                slice(
+                    max(0, min(box.lower[k] for box in boxes) - start[k]),
+                    max(0, max(box.upper[k] for box in boxes) - start[k]),
+                )
+                for k in range(program.rank)
+            )
+            if boxes
+            else (slice(0, 0),)
+        )
+        for name in names[1:]:
+            own = arrays[name][inside].copy()
+            arrays[name][...] = arrays[names[0]]
+            arrays[name][inside] = own
 
 
 def random_inputs(program: Program, seed: int, *, common_halos: bool = False) -> Inputs:
     """
     Positive numbers of one magnitude: no zero hides a mistake and no step overflows. With
-    `common_halos`, buffers of a cycle have equal numbers outside the bounds.
+    `common_halos`, buffers of a cycle have equal numbers outside the boxes written to them.
     """
     rng = np.random.default_rng(seed)
     arrays = {
