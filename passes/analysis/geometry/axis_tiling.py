@@ -12,7 +12,6 @@ For 8-byte cells to be stored alone, one tile of at least this many must be save
 (measured: saving 1 of 10 tiles wins 7%, saving 1 of 67 loses 2%).
 """
 
-
 MANY_STORED = 4
 """
 So many stored fields keep the sectors of memory whole: beside them, the second-level cache does not

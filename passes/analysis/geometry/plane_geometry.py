@@ -238,13 +238,8 @@ class PlaneGeometry:
         then touch the bounds. Stored cells begin with a sector of memory if the excess allows.
         """
         moved = tiling.excess // 2 // unit * unit
-        begin = (
-            tiling.origin
-            - moved
-            + tiling.overlap_low
-            - self.outline.stored_shape.lower[tiling.axis]
-        )
-        over = begin % self.sector if (tiling.axis == len(self.lower) - 1) else 0
+        inner = tiling.axis == len(self.lower) - 1
+        over = (self.first_in_row(tiling) - moved) % self.sector if inner else 0
         whole = moved - (self.sector - over) % self.sector
         last = tiling.useful - pad - self.outside.high[tiling.axis]
         if over % unit == 0 and whole >= 0 and tiling.excess - whole <= last:
@@ -253,8 +248,11 @@ class PlaneGeometry:
 
     def begins_with_sector(self, tiling: AxisTiling) -> bool:
         """Whether the stored cells of tiles along the rows begin with a sector of memory."""
-        begin = tiling.first_stored - self.outline.stored_shape.lower[tiling.axis]
-        return begin % self.sector == 0
+        return self.first_in_row(tiling) % self.sector == 0
+
+    def first_in_row(self, tiling: AxisTiling) -> int:
+        """The place of the first stored cell of the tiles in a row of memory."""
+        return tiling.first_stored - self.outline.stored_shape.lower[tiling.axis]
 
     def access_width(self, field: SSAValue, *, inside: bool = False) -> int:
         """
