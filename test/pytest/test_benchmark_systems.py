@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +13,8 @@ import pytest
 import timetile
 from support.benchmark_scripts import scripts
 
-with scripts("system_rows", "systems_programs", "systems") as found:
-    ROWS, PROGRAMS, SCRIPT = found
+with scripts("system_rows", "systems_programs", "systems", "system_compiling") as found:
+    ROWS, PROGRAMS, SCRIPT, COMPILING = found
 CASES = ROWS.system_cases()
 
 
@@ -59,6 +61,38 @@ def test_rows_not_measured_anew_stay(tmp_path: Path):
     kept = SCRIPT.kept_rows(path, [again])
     assert [row["gcells_per_s"] for row in kept] == [7.0, 0.0]
     assert SCRIPT.kept_rows(None, [again]) == [SCRIPT.asdict(again)]
+    last = SCRIPT.kept_rows(path, [SCRIPT.SystemRow.of(CASES[-1])])
+    assert [row["program"] for row in last] == [CASES[n].program for n in (0, 1, -1)]
+
+
+def test_a_trial_is_a_row_with_another_pipeline():
+    tried = SCRIPT.trial("an5d:j2d5pt-divided:f32:16384x16384:an5d{warps=8}:fast")
+    row = next(
+        case for case in CASES if case.key == "an5d:j2d5pt-divided:f32:16384x16384:an5d:fast"
+    )
+    assert tried == replace(row, pipeline="an5d{warps=8}", technique="trial")
+    with pytest.raises(ValueError, match="no row of the table begins as 'ssam:star2d1r"):
+        SCRIPT.trial("ssam:star2d1r:f32:64x64:ssam{warps=8}")
+
+
+def test_a_program_is_compiled_once_and_rows_come_when_compiled(tmp_path: Path):
+    """Both rows have one default; kernels are in the cache under the key of a compilation."""
+    row = replace(CASES[0], domain=(70, 600), default_depth=2)
+    rows = [replace(row, pipeline=f"ebisu{{depth={depth}}}") for depth in (2, 3)]
+    with ThreadPoolExecutor(1) as pool:
+        compiled = COMPILING.Compilations(pool, rows, "h100-sxm+copy=2.9", tmp_path)
+        assert len(compiled.begun) == 3
+        assert sorted(case.key for case in compiled.as_done()) == [case.key for case in rows]
+    made = [compiled.made(job) for case in rows for job in COMPILING.jobs_of(case)]
+    assert [each.depth for each in made] == [2, 2, 3, 2] and not any(each.error for each in made)
+    again = COMPILING.make(COMPILING.jobs_of(rows[0])[0], "h100-sxm+copy=2.9", tmp_path)
+    assert replace(again, seconds=0.0) == replace(made[0], seconds=0.0)
+
+
+def test_a_program_that_does_not_compile_has_an_error(tmp_path: Path):
+    row = replace(CASES[0], pipeline="ssam{warps=0}")
+    made = COMPILING.make(COMPILING.jobs_of(row)[0], "h100-sxm", tmp_path)
+    assert made.error.startswith("CompileError: ssam: warps") and not made.depth
 
 
 @pytest.mark.parametrize("name", ["j2d9pt-divided", "conv4x3", "j2d5pt-columns", "2d13pt"])

@@ -1,0 +1,162 @@
+"""The programs of the table of systems, each compiled once, by processes that touch no GPU."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+
+from rows import described
+from system_rows import SystemCase
+
+import timetile
+from timetile.passes.targets.target import target_named
+from timetile.runtime.cache.store import Cache
+from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.kernels.options import Options
+from timetile.runtime.machine.forks import VARIABLE
+from timetile.runtime.program.compile import kernels_for
+from timetile.runtime.program.compiled_program import CompiledProgram
+from timetile.runtime.program.option_checks import passes_of
+
+
+@dataclass(frozen=True)
+class Job:
+    """
+    A program to compile: of a case with the pipeline by name, or with the default passes. Several
+    cases share the default.
+    """
+
+    case: SystemCase
+    named: bool
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What the kernels depend on."""
+        case = self.case
+        own = case.pipeline if self.named else case.default_depth
+        return (self.named, case.program, case.dtype, case.domain, case.fp_division, own)
+
+    @property
+    def passes(self) -> str | None:
+        """The pipeline by name, or None for the default passes."""
+        return self.case.pipeline if self.named else None
+
+    @property
+    def depth(self) -> int | None:
+        """The depth asked for, of the default passes."""
+        return None if self.named else self.case.default_depth
+
+
+@dataclass(frozen=True)
+class Made:
+    """What is known of a compiled program: of its deepest kernel, or what went wrong."""
+
+    depth: int = 0
+    registers: int = 0
+    spilled_bytes: int = 0
+    shared_bytes: int = 0
+    schedule: str = ""
+    seconds: float = 0.0
+    """Seconds of compiling."""
+    error: str = ""
+
+
+def jobs_of(case: SystemCase) -> tuple[Job, Job]:
+    """The pipeline by name, and the default."""
+    return Job(case, True), Job(case, False)
+
+
+def options_of(job: Job, arch: str) -> Options:
+    """The options of a compilation for a target by name, as of `program_of`."""
+    return Options(
+        job.depth,
+        target_named(arch).isa.name,
+        passes=None if job.passes is None else passes_of(job.passes),
+        fp_division=job.case.fp_division,
+        halos="common",
+        part=arch,
+    )
+
+
+def compile_alone() -> None:
+    """Compile in this process alone: the programs of a table are enough work for all cores."""
+    os.environ[VARIABLE] = "1"
+
+
+def make(job: Job, arch: str, folder: Path) -> Made:
+    """Compile the deepest kernel of a program into the cache."""
+    began = time.perf_counter()
+    try:
+        kernels = kernels_for(
+            job.case.text(job.case.domain), options_of(job, arch), Cache(folder), None
+        )
+        deepest = max(kernels.facts[0], key=lambda fact: fact.steps)
+        kernel = kernels.kernel(deepest.name)
+        schedule = loops_of(kernels.tiled)[0].schedule
+        return Made(
+            deepest.steps,
+            kernel.registers,
+            kernel.spill_bytes,
+            kernel.shared_bytes,
+            "" if schedule is None else str(schedule.data),
+            round(time.perf_counter() - began, 2),
+        )
+    except Exception as error:
+        return Made(seconds=round(time.perf_counter() - began, 2), error=described(error))
+
+
+def program_of(job: Job, arch: str, folder: Path) -> CompiledProgram:
+    """The program of a job through the public interface, with kernels from the cache."""
+    return timetile.compile(
+        job.case.text(job.case.domain),
+        executor="gpu",
+        arch=arch,
+        depth=job.depth,
+        passes=job.passes,
+        fp_division=job.case.fp_division,
+        halos="common",
+        cache=Cache(folder),
+    )
+
+
+class Compilations:
+    """The programs of cases, compiled in a pool of processes, the longest texts first."""
+
+    def __init__(
+        self, pool: ProcessPoolExecutor, cases: Sequence[SystemCase], arch: str, folder: Path
+    ):
+        self.cases = cases
+        distinct = {job.key: job for case in cases for job in jobs_of(case)}
+        longest = sorted(distinct.values(), key=lambda job: -len(job.case.text(job.case.domain)))
+        self.begun: dict[tuple[object, ...], Future[Made]] = {
+            job.key: pool.submit(make, job, arch, folder) for job in longest
+        }
+
+    def made(self, job: Job) -> Made:
+        """What a job made, once done."""
+        return self.begun[job.key].result()
+
+    def is_done(self, case: SystemCase) -> bool:
+        """Whether both programs of a case are compiled."""
+        return all(self.begun[job.key].done() for job in jobs_of(case))
+
+    def as_done(self) -> Iterator[SystemCase]:
+        """The cases as their programs are compiled; those of the latest domain go first."""
+        left, domain = list(self.cases), None
+        while left:
+            ready = [case for case in left if self.is_done(case)]
+            if not ready:
+                wait(
+                    [each for each in self.begun.values() if not each.done()],
+                    return_when=FIRST_COMPLETED,
+                )
+                continue
+            alike = [case for case in ready if (case.domain, case.dtype) == domain]
+            case = (alike or ready)[0]
+            domain = case.domain, case.dtype
+            left.remove(case)
+            yield case
