@@ -1,15 +1,15 @@
 // RUN: xdsl-opt %s -p an5d --split-input-file | filecheck %s
 
-// AN5D's model ranks the paper's configurations, steps of a launch and threads of a block, and ours compares the best five. Own cells are in
-// registers at fixed places, and each level has two planes in shared memory.
+// AN5D's model ranks the paper's configurations, steps of a launch and cells of a block, and ours compares the best five, with two cells a thread.
+// Own cells are in registers at fixed places, and each level has two planes in shared memory.
 
-// CHECK-LABEL: tile.kernel @plate_d16
-// CHECK-SAME:    layout #tile.layout<block, [1 cells x 32 lanes x 4 warps]>
+// CHECK-LABEL: tile.kernel @plate_d14
+// CHECK-SAME:    layout #tile.layout<block, [2 cells x 32 lanes x 2 warps]>
 // CHECK:         %[[u:.*]] = tile.load %src ahead 3 home #tile.registers<depth 2, period 2>
-// CHECK-COUNT-16: what plane delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync barrier>
+// CHECK-COUNT-14: what plane delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync barrier>
 // CHECK-NOT:     tile.exchange
 // CHECK:         tile.store
-// CHECK:       temporal.loop {{.*}} schedule #tile.schedule<tile block, cells [1], warps [4], occupancy 4>
+// CHECK:       temporal.loop {{.*}} schedule #tile.schedule<tile block, cells [2], warps [2], occupancy 6>
 
 !field = !stencil.field<[-1,8193]x[-1,8193]xf64>
 !temp = !stencil.temp<?x?xf64>
@@ -42,7 +42,7 @@ func.func @plate(%a: !field, %b: !field, %steps: index) {
 // A box enters its sums plane by plane (the paper's associative stencils).
 
 // CHECK-LABEL: tile.kernel @box_d
-// CHECK-SAME:    layout #tile.layout<block, [1 cells x 16 warps, 1 cells x 32 lanes x 2 warps]>
+// CHECK-SAME:    layout #tile.layout<block, [2 cells x 8 warps, 1 cells x 32 lanes]>
 // CHECK:         tile.apply @box_cell0_rows0
 // CHECK:       form rows
 
