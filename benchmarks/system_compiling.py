@@ -88,13 +88,18 @@ def compile_alone() -> None:
 
 
 def make(job: Job, arch: str, folder: Path) -> Made:
-    """Compile the deepest kernel of a program into the cache."""
+    """
+    Compile the kernels of a program into the cache: a run of any number of steps ends with kernels
+    of fewer steps, too.
+    """
     began = time.perf_counter()
     try:
         kernels = kernels_for(
             job.case.text(job.case.domain), options_of(job, arch), Cache(folder), None
         )
         deepest = max(kernels.facts[0], key=lambda fact: fact.steps)
+        for fact in kernels.facts[0]:
+            kernels.kernel(fact.name)
         kernel = kernels.kernel(deepest.name)
         schedule = loops_of(kernels.tiled)[0].schedule
         return Made(

@@ -1,0 +1,72 @@
+"""Makes the tables of systems.md from benchmarks/results/systems.json.
+
+python docs/make_systems.py
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from make_performance import DOCS, RESULTS, TYPES, number, replace, table
+
+PAGE = DOCS / "systems.md"
+SYSTEMS = ("ebisu", "an5d", "ssam", "dtb", "semi-stencil")
+COLUMNS = ("program", "type", "domain", "depth", "by name", "default", "authors", "on", "ratio")
+CARDS = {"H100": "NVIDIA H100", "H200": "NVIDIA H200", "A100": "NVIDIA A100"}
+
+Row = dict[str, Any]
+
+
+def card(name: str) -> str:
+    """The short name of a card."""
+    return next((short for short, start in CARDS.items() if name.startswith(start)), name)
+
+
+def program(row: Row) -> str:
+    """The program of a row, with approximate quotients, or with what the pipeline leaves out."""
+    said = [row["program"]]
+    if row["fp_division"] == "fast":
+        said.append("approximate quotients")
+    if row["technique"]:
+        said.append(row["technique"])
+    elif "{" in row["pipeline"]:
+        said.append(f"`{row['pipeline']}`")
+    return ", ".join(said)
+
+
+def cells_of(row: Row) -> Iterator[str]:
+    """One row of a table."""
+    paper = row["paper_gcells_per_s"]
+    yield program(row)
+    yield TYPES[row["dtype"]]
+    yield " x ".join(map(str, row["domain"]))
+    yield str(row["depth"])
+    yield number(row["gcells_per_s"])
+    yield number(row["default_gcells_per_s"])
+    yield number(paper) if paper else ""
+    yield card(row["paper_device"])
+    yield number(row["ratio"], 2) if paper else ""
+
+
+def section(report: Row, system: str) -> str:
+    """The table of a system, with a line on the card and the commit for each measurement."""
+    rows = [row for row in report["rows"] if row["system"] == system and not row["error"]]
+    runs = sorted({(card(row["device"]), row["commit"]) for row in rows})
+    measured = ", ".join(f"{name} at {commit}" for name, commit in runs)
+    return f"GCells/s, measured on one {measured}:\n\n{table(COLUMNS, map(cells_of, rows))}\n"
+
+
+def main() -> None:
+    path: Path = RESULTS / "systems.json"
+    report: Row = json.loads(path.read_text())
+    text = PAGE.read_text()
+    for system in SYSTEMS:
+        text = replace(text, f"table {system}", section(report, system))
+    PAGE.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
