@@ -150,18 +150,15 @@ class Compilations:
         return all(self.begun[job.key].done() for job in jobs_of(case))
 
     def as_done(self) -> Iterator[SystemCase]:
-        """The cases as their programs are compiled; those of the latest domain go first."""
-        left, domain = list(self.cases), None
+        """The cases as their programs are compiled, the first in order of those ready."""
+        left = list(self.cases)
         while left:
-            ready = [case for case in left if self.is_done(case)]
-            if not ready:
+            ready = next((case for case in left if self.is_done(case)), None)
+            if ready is None:
                 wait(
                     [each for each in self.begun.values() if not each.done()],
                     return_when=FIRST_COMPLETED,
                 )
-                continue
-            alike = [case for case in ready if (case.domain, case.dtype) == domain]
-            case = (alike or ready)[0]
-            domain = case.domain, case.dtype
-            left.remove(case)
-            yield case
+            else:
+                left.remove(ready)
+                yield ready

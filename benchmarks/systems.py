@@ -109,10 +109,10 @@ class SystemRow:
 
 
 def chosen(cases: Sequence[SystemCase], only: str | None, *, everything: bool) -> list[SystemCase]:
-    """The cases that an option names, or the main ones, or all."""
+    """The cases that an option names, in the order of the names, or the main ones, or all."""
     if only is not None:
-        begins = tuple(only.split(","))
-        return [case for case in cases if case.key.startswith(begins)]
+        named = (case for name in only.split(",") for case in cases if case.key.startswith(name))
+        return list(dict.fromkeys(named))
     return [case for case in cases if everything or case.is_main]
 
 

@@ -33,7 +33,7 @@ from timetile.passes.cost.papers.an5d import (
 )
 from timetile.passes.diagnostics import refuse
 from timetile.passes.systems.programs import PaperProgram
-from timetile.passes.systems.system import BEST, Point, SystemPass
+from timetile.passes.systems.system import BEST, SUMS, Point, SystemPass
 from timetile.passes.targets.hardware import SCHEDULERS
 from timetile.passes.targets.isa import Isa
 from timetile.passes.targets.target import Target
@@ -46,14 +46,14 @@ of the shared memory's reads beside a barrier, and a barrier counts half as much
 star3d1r in FP32 is predicted at 422 GCells/s on an H100, with two at 550.
 """
 
+ALIKE = 0.95
+"""
+The share of the highest predicted speed that counts as equal. Of such points the least deep is
+taken: many levels in small blocks are predicted too fast, most of all beside quotients.
+"""
+
 AHEAD = 3
 """Planes fetched ahead. Without, star2d1r in FP32 waits for memory a third of its time."""
-
-SUMS = 1.5
-"""
-Registers that the assembler takes for sums entered row by row, over the model's count: 1.5 to 2 for
-boxes of radius 2 and more in two axes.
-"""
 
 
 def registers_left(threads: int, isa: Isa) -> int:
@@ -82,7 +82,7 @@ class An5dPass(SystemPass):
         points: list[Point] = []
         for cells in self.cells_of_a_thread(program):
             points = [self.of(program, target, chosen, cells) for chosen in best]
-            fastest = self.fastest(program, points, target)
+            fastest = self.fastest(program, points, target, alike=ALIKE, deepest=False)
             if fastest is not None:
                 return fastest
         return points[0]

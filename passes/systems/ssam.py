@@ -7,7 +7,8 @@ After, for a body that adds one column after the other:
 %s1 = tile.apply @cell_lanes1(%p1[0,-1], %u0[-1,0], %u0[0,0], %u0[1,0])  : !tile.queue<f64, lag 1>
 ```
 1. A tile is a warp; blocks of 128 threads hold four (section 6.2). Nothing is exchanged between
-   warps: tiles overlap (section 4.5).
+   warps: tiles overlap (section 4.5). A multiprocessor has as many blocks as the registers of a
+   thread allow, up to half of its threads: few warps do not keep memory busy.
 2. A lane has P = 4 cells of a row, the sliding window of section 4.2. Rows arrive one after the
    other, so that a lane keeps N rows of P cells instead of N + P - 1 cells of a column.
 3. Partial sums pass from lane to lane (section 4.4). Sums in another order than by columns stay
@@ -16,15 +17,21 @@ After, for a body that adds one column after the other:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from timetile.dialects.tile import LANES
 from timetile.dialects.tile.kinds import Form, TileLevel
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.cost.papers.ssam import OUTPUTS, WARPS_OF_A_BLOCK
 from timetile.passes.systems.programs import PaperProgram
-from timetile.passes.systems.system import Point, SystemPass
+from timetile.passes.systems.system import SUMS, Point, SystemPass
 from timetile.passes.targets.target import Target
+
+MOST_BLOCKS = 8
+"""
+Blocks of a multiprocessor. Each of its warps begins a chunk of rows, and reads the rows around: more
+blocks read more.
+"""
 
 
 @dataclass(frozen=True)
@@ -47,5 +54,17 @@ class SsamPass(SystemPass):
             pack=WARPS_OF_A_BLOCK,
             form=Form.LANES,
         )
-        depth = self.given_depth(program) or 1
-        return Point(self.bounded(program, depth), self.sized(schedule))
+        depth = self.bounded(program, self.given_depth(program) or 1)
+        return Point(depth, self.occupied(program, target, depth, self.sized(schedule)))
+
+    def occupied(
+        self, program: PaperProgram, target: Target, depth: int, schedule: Schedule
+    ) -> Schedule:
+        """The schedule with as many blocks on a multiprocessor as registers allow."""
+        if self.occupancy is not None:
+            return schedule
+        isa, threads = target.isa, schedule.pack * LANES
+        counted = self.registers(program, Point(depth, schedule), target)
+        needed = min(isa.registers_per_thread, int(SUMS * counted))
+        held = isa.registers_per_multiprocessor // (threads * needed)
+        return replace(schedule, occupancy=max(1, min(held, MOST_BLOCKS)))

@@ -55,6 +55,12 @@ from timetile.passes.time_loops import temporal_passes
 BEST = 5
 """Points compared by predicted time: AN5D runs the best five of its model (section 6.3)."""
 
+SUMS = 1.5
+"""
+Registers that the assembler takes for sums entered row by row or lane by lane, over the model's
+count: 1.5 to 2 for boxes of radius 2 and more in two axes.
+"""
+
 
 @dataclass(frozen=True)
 class Point:
@@ -253,12 +259,13 @@ class SystemPass(EnumOptionsPass, ABC):
         points: Iterable[Point],
         target: Target,
         *,
-        for_depth: float = 1.0,
+        alike: float,
+        deepest: bool,
     ) -> Point | None:
         """
-        Of the first `BEST` points that a multiprocessor holds, the point with the highest predicted
-        speed, or the deepest with at least the share `for_depth` of the speed; None if no point is
-        held. Points are in the order of a paper's formulas.
+        Of the first `BEST` points that a multiprocessor holds, the deepest or the least deep with
+        at least the share `alike` of the highest predicted speed; None if no point is held. Points
+        are in the order of a paper's formulas.
         """
         speeds: dict[Point, float] = {}
         for point in points:
@@ -269,9 +276,10 @@ class SystemPass(EnumOptionsPass, ABC):
                 break
         if not speeds:
             return None
-        least = for_depth * max(speeds.values())
+        least = alike * max(speeds.values())
         fast = (point for point, speed in speeds.items() if speed >= least)
-        return max(fast, key=lambda point: (point.depth if for_depth < 1 else 0, speeds[point]))
+        sign = 1 if deepest else -1
+        return max(fast, key=lambda point: (sign * point.depth, speeds[point]))
 
 
 def module_around(op: Operation) -> ModuleOp:
