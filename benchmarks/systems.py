@@ -210,7 +210,7 @@ def main() -> None:
     trials = [trial(text) for text in options.trial]
     cases = chosen(system_cases(), options.only, everything=options.all)
     if trials:
-        cases = [*cases, *trials] if options.only or options.all else trials
+        cases = [*trials, *cases] if options.only or options.all else trials
     if options.list:
         for case in cases:
             console.print(case.key, markup=False, highlight=False, soft_wrap=True)
