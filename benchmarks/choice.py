@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -256,10 +257,12 @@ class Measuring:
         self.began = time.perf_counter()
         self.console = Console(width=200)
         self.answers: list[Answer] = []
+        with self.gpu.current():
+            bandwidth = copy_bandwidth(self.gpu)
         self.about = {
             "commit": options.commit or commit(),
             "device": self.gpu.name,
-            "copy_tb_per_s": round(copy_bandwidth(self.gpu), 3),
+            "copy_tb_per_s": round(bandwidth, 3),
             "command": shlex.join(["python", "benchmarks/choice.py", *sys.argv[1:]]),
         }
 
@@ -290,7 +293,7 @@ class Measuring:
 
     def tune(self, answer: Answer) -> None:
         """Tune a question's program."""
-        own, limit = Cache(self.options.folder / "tuned"), self.options.tune
+        own, limit = Cache(self.options.folder.with_name("tuned")), self.options.tune
         self.do(answer, lambda: tune(answer.question, self.gpu, own, limit, answer))
 
 
@@ -311,8 +314,12 @@ def main() -> None:
             for done in as_completed(waiting):
                 for answer in done.result():
                     measuring.measure(answer)
+    if not options.tune:
+        return
+    # Records of tuning stay apart: the next run measures the default.
+    shutil.copytree(options.folder, options.folder.with_name("tuned"), dirs_exist_ok=True)
     with measuring.gpu.current():
-        for answer in measuring.answers if options.tune else ():
+        for answer in measuring.answers:
             if answer.question.depth is None:
                 measuring.tune(answer)
 
