@@ -319,7 +319,9 @@ def main() -> None:
     # Records of tuning stay apart: the next run measures the default.
     shutil.copytree(options.folder, options.folder.with_name("tuned"), dirs_exist_ok=True)
     with measuring.gpu.current():
-        for answer in measuring.answers:
+        order = {question: k for k, own in enumerate(asked.values()) for question in own}
+        chosen = [each for each in measuring.answers if each.question in order]
+        for answer in sorted(chosen, key=lambda each: order[each.question]):
             if answer.question.depth is None:
                 measuring.tune(answer)
 
