@@ -167,10 +167,8 @@
   // the loop, and a quotient by it is a product and two fused multiply-adds.
   // CHECK-LABEL: ^bb0(%n: i32
   // CHECK:         [[guess:%[a-z0-9]+]] = simt.reciprocal %x : f64
+  // CHECK-COUNT-4: math.fma
   // CHECK:         [[inverse:%[a-z0-9]+]] = math.fma
-  // CHECK-NEXT:    [[inverse:%[a-z0-9]+]] = math.fma
-  // CHECK-NEXT:    [[inverse:%[a-z0-9]+]] = math.fma
-  // CHECK-NEXT:    [[inverse:%[a-z0-9]+]] = math.fma
   // CHECK:         scf.for
   // CHECK:           arith.divsi
   // CHECK-NOT:     simt.reciprocal
