@@ -70,7 +70,7 @@ def numerators(element: str, divisor: float) -> np.ndarray:
     exponents = np.arange(facts.minexp - facts.nmant - 1, facts.maxexp + 1)
     spread = np.ldexp(1 + generator.random(len(exponents)), exponents - 1)
     special = [0.0, np.inf, np.nan, facts.max, facts.tiny, facts.smallest_subnormal, *ends(element)]
-    slow = np.concatenate([spread, special])
+    slow = np.concatenate([spread, np.array(special, np.float64)])
     everything = np.concatenate([quick, zeros, slow, -slow]).astype(kind)
     return np.resize(everything, 4 * TILE + 2 * TILE * (1 + 2 * len(slow) // (2 * TILE)))
 
