@@ -138,7 +138,7 @@ class DivisionExpansion(Sequences):
 
     def not_tiny(self, value: SSAValue, word: SSAValue, form: Format) -> SSAValue:
         """The condition that a number is zero, or its quotients by known divisors are exact."""
-        # Doubled, the word has no sign; less one, zero is the largest.
+        # Twice the word has no sign, and zero less 1 is the largest word.
         double, least = self.emit.binary(arith.AddiOp, word, word), 2 * form.least_of_known
         if value.type == f32:
             return self.emit.compare("uge", self.emit.add_int(double, -1), least - 1)
@@ -186,7 +186,7 @@ class DivisionExpansion(Sequences):
         """One by an ordinary number, correctly rounded."""
         self.require(x, Requirement.ORDINARY)
         if x.type == f64:
-            # For a fraction with only one bits, the last step may round the reciprocal down.
+            # The last step may round a reciprocal down: of fractions of 1 bits only.
             self.require(x, Requirement.SOME_ZERO)
         return self.once("reciprocal", x, lambda: (self.newton(x),))[0]
 

@@ -78,7 +78,7 @@ class ScalarDivisors:
         magnitude = emit.binary(arith.AndIOp, word, emit.int(SIGN_OFF))
         ordinary = emit.compare("ult", emit.add_int(magnitude, -form.least), form.span)
         if value.type == f64:
-            # For a fraction with only one bits, the last step may round the reciprocal down.
+            # The last step may round a reciprocal down: of fractions of 1 bits only.
             some_zero = emit.compare("ne", steps.halves(value)[0], -1)
             ordinary = emit.binary(arith.AndIOp, ordinary, some_zero)
         positive = emit.compare("sgt", word, 0)
@@ -99,7 +99,7 @@ def numerator_condition(
     form, upper = FORMATS[a.type], halves[-1]
     double = emit.binary(arith.AddiOp, upper, upper)
     if a.type == f32:
-        # Doubled, the word has no sign; less one, zero is the largest word.
+        # Twice the word has no sign, and zero less 1 is the largest word.
         large = emit.compare("uge", emit.sub_int(double, divisor.zeros), divisor.least)
         most = emit.constant(FloatAttr(2.0**form.farthest, f32), f32)
         magnitude = emit.add(xmath.AbsFOp(a)).result
