@@ -3,25 +3,32 @@ Measure the chosen schedule beside other depths: whole runs of programs as users
 
     python benchmarks/choice.py --out benchmarks/results/choice-h100.json
     python benchmarks/choice.py heat:f64 yee3:f32 --depths 1,2,3
+    python benchmarks/choice.py --near 1 --tune 3 --budget 240 --out build/choice.json
 
 A program is a step of `choice_models.py`, or a stencil of `stencils.py`. Kernels are compiled in
-parallel first; then each program runs through the public interface, on arrays in GPU memory, at the
-chosen depth and at every depth of a list. A run takes about 0.1 s; the best of three counts.
+parallel; each program runs through the public interface, on arrays in GPU memory, at the chosen
+depth and at every depth of a list, or at depths near the chosen one. A run takes about 0.1 s; the
+best of three counts. Programs are then tuned, in a limit of time each. Rows are written as they
+come.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import shlex
+import shutil
+import sys
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, fields, replace
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import fields, replace
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from choice_answers import Answer, Question, described_answer, domain_of, rows_of
 from choice_models import MODELS, start
 from measure import commit, predicted
 from reports import write_report
@@ -41,13 +48,13 @@ from timetile.runtime.cache.store import Cache
 from timetile.runtime.device.gpu import Device, device
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.kernels.machine_code import steady_loop
+from timetile.runtime.kernels.measured import schedules_text
 from timetile.runtime.kernels.options import run_passes
+from timetile.runtime.program.arguments import checked_argument
 from timetile.runtime.program.compiled_program import CompiledProgram
+from timetile.runtime.program.tuned_program import tuned
 
 DTYPES: dict[str, DType] = {"f64": "float64", "f32": "float32"}
-
-PLATE, CUBE = (8192, 8192), (512, 512, 512)
-"""The domains by the number of axes."""
 
 STENCIL_NAMES = (
     *("j2d5pt", "j2d9pt", "j2d9pt-gol", "j2d25pt", "gradient2d", "star2d3r", "box2d3r"),
@@ -66,43 +73,6 @@ USUAL = {each.name: getattr(Schedule(), each.name) for each in fields(Schedule)}
 
 SECONDS = 0.1
 """The least time of a timed run."""
-
-
-@dataclass(frozen=True)
-class Question:
-    """A program under a depth, or the chosen depth for None, with entries of the schedule."""
-
-    program: str
-    element: str
-    depth: int | None = None
-    changes: str = ""
-    """Entries of the schedule in place of the chosen: `period=3;cells=6`."""
-
-
-@dataclass
-class Answer:
-    """What was compiled: the schedule, the deepest kernel's resources and steady loop."""
-
-    question: Question
-    error: str = ""
-    depth: int = 0
-    schedule: str = ""
-    predicted: float = 0.0
-    registers: int = 0
-    spilled_bytes: int = 0
-    steady_instructions: int = 0
-    steady_spill_words: int = 0
-    seconds: float = 0.0
-    gpts_per_s: float = 0.0
-    tuned_gpts: float = 0.0
-    """Of the chosen schedule's program: the speed after tuning, where asked for."""
-
-
-def domain_of(name: str) -> tuple[int, ...]:
-    """The domain of a program."""
-    if name in MODELS:
-        return PLATE if MODELS[name].step.step.rank == 2 else CUBE
-    return CUBE if name in ("poisson", "wave4") or "3d" in name else PLATE
 
 
 @cache
@@ -126,6 +96,19 @@ def compiled(question: Question, cached: Cache) -> CompiledProgram:
     for loop in loops_of(module):
         loop.schedule = ScheduleAttr(replace(loop.decisions, **changes))
     return timetile.compile(module, executor="gpu", depth=depth, halos="common", cache=cached)
+
+
+def answered_nearby(asked: Sequence[Question], near: int, folder: Path) -> list[Answer]:
+    """Answers to the questions about a program, and about depths near the chosen one."""
+    answers = [answered(question, folder) for question in asked]
+    chosen = answers[0]
+    if chosen.error or chosen.question.depth is not None:
+        return answers
+    for away in range(1, near + 1):
+        for depth in (chosen.depth - away, chosen.depth + away):
+            if depth > 0:
+                answers.append(answered(replace(chosen.question, depth=depth), folder))
+    return answers
 
 
 def answered(question: Question, folder: Path) -> Answer:
@@ -209,14 +192,22 @@ def rate(program: CompiledProgram, question: Question, gpu: Device, depth: int) 
     return round(cells * steps / best / 1e6, 1)
 
 
-def tuned_rate(question: Question, gpu: Device, cached: Cache) -> float:
-    """The best of three runs of a program after tuning, with a cache of its own."""
+def tune(question: Question, gpu: Device, cached: Cache, limit: float, answer: Answer) -> None:
+    """
+    Tune the program of a question in a limit of time, with a cache of its own, and write the best
+    of three runs into its answer, with what tuning measured at other depths.
+    """
     program = compiled(question, cached)
-    # The first run tunes.
-    program.tunes = True
-    steps = 2 * program.kernels.facts[0][0].steps
-    program(*Arrays(program, question).values, steps=steps)
-    return rate(program, question, gpu, program.kernels.facts[0][0].steps)
+    values = Arrays(program, question).values
+    checked = [checked_argument(p, a, 0) for p, a in zip(program.parameters, values)]
+    record = tuned(program, checked, limit)
+    for row in record.rows:
+        for schedule in row.chosen:
+            if schedule is not None:
+                key = f"{schedule.depth}"
+                answer.tried[key] = max(answer.tried.get(key, 0.0), round(row.gcells_per_second, 1))
+    answer.tuned_schedule = schedules_text(record.best.chosen)
+    answer.tuned_gpts = rate(program, question, gpu, program.kernels.facts[0][0].steps)
 
 
 def depths_of(name: str) -> list[int]:
@@ -243,97 +234,96 @@ def questions(
             yield from (Question(name, each, depth, changes) for depth in wanted)
 
 
-def rows_of(answers: Sequence[Answer]) -> Iterator[dict[str, Any]]:
-    """A row for each program and type: the chosen schedule beside the best depth measured."""
-    programs: dict[tuple[str, str], list[Answer]] = {}
-    for answer in answers:
-        if answer.gpts_per_s:
-            question = answer.question
-            programs.setdefault((question.program, question.element), []).append(answer)
-    for (name, element), measured in programs.items():
-        chosen = next((each for each in measured if each.question.depth is None), None)
-        if chosen is None:
-            continue
-        best = max(measured, key=lambda each: each.gpts_per_s)
-        yield {
-            "program": name,
-            "dtype": element,
-            "domain": list(domain_of(name)),
-            "default_gpts": chosen.gpts_per_s,
-            "default_depth": chosen.depth,
-            "best_gpts": best.gpts_per_s,
-            "best_depth": best.depth,
-            "tuned_gpts": chosen.tuned_gpts or None,
-            "ratio": round(chosen.gpts_per_s / best.gpts_per_s, 3),
-            "predicted": chosen.predicted,
-            "registers": chosen.registers,
-            "spilled_bytes": chosen.spilled_bytes,
-            "compile_cpu_s": chosen.seconds,
-            "schedule": chosen.schedule,
-            "other_depths": {str(each.depth): each.gpts_per_s for each in measured},
-        }
-
-
 def arguments() -> argparse.Namespace:
     """The options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("programs", nargs="*", help="name[:element[:depth/entries...]]")
     parser.add_argument("--depths", help="depths beside the chosen one: 1,2,4")
     parser.add_argument("--changes", default="", help="entries of all schedules: period=3")
-    parser.add_argument("--tune", action="store_true", help="tune each program, too")
-    parser.add_argument("--seconds", type=float, default=420, help="no program begins later")
+    parser.add_argument("--near", type=int, help="depths so near to the chosen one, and no others")
+    parser.add_argument("--tune", type=float, default=0, help="seconds to tune each program, too")
+    parser.add_argument("--budget", type=float, default=420, help="no program begins later")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--commit", default=None)
     parser.add_argument("--folder", type=Path, default=Path("build/choice-cache"))
     return parser.parse_args()
 
 
-def main() -> None:
-    options = arguments()
-    began = time.perf_counter()
-    names = options.programs or [*MODELS, *STENCIL_NAMES]
-    depths = None
-    if options.depths is not None:
-        depths = [int(each) for each in options.depths.split(",") if each]
-    every = list(questions(names, depths, options.changes))
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        answers = list(pool.map(answered, every, [options.folder] * len(every)))
-    console = Console(width=200)
-    console.print(f"compiled in {time.perf_counter() - began:.0f} s")
-    gpu = device()
-    with gpu.current():
-        bandwidth = copy_bandwidth(gpu)
-        for answer in answers:
-            if answer.error or time.perf_counter() - began > options.seconds:
-                console.print(answer.question, answer.error or "no time left")
-                continue
+class Measuring:
+    """Measures answers as kernels come, and writes rows, until the budget is spent."""
+
+    def __init__(self, options: argparse.Namespace):
+        self.options, self.gpu = options, device()
+        self.began = time.perf_counter()
+        self.console = Console(width=200)
+        self.answers: list[Answer] = []
+        with self.gpu.current():
+            bandwidth = copy_bandwidth(self.gpu)
+        self.about = {
+            "commit": options.commit or commit(),
+            "device": self.gpu.name,
+            "copy_tb_per_s": round(bandwidth, 3),
+            "command": shlex.join(["python", "benchmarks/choice.py", *sys.argv[1:]]),
+        }
+
+    def do(self, answer: Answer, work: Callable[[], None]) -> None:
+        """Do a part of the measuring in the budget, and write the rows so far."""
+        if time.perf_counter() - self.began > self.options.budget:
+            answer.error = answer.error or "no time left"
+        if not answer.error:
             try:
-                program = compiled(answer.question, Cache(options.folder))
-                answer.gpts_per_s = rate(program, answer.question, gpu, answer.depth)
-                if options.tune and answer.question.depth is None:
-                    own = Cache(options.folder / "tuned")
-                    answer.tuned_gpts = tuned_rate(answer.question, gpu, own)
+                work()
             except Exception as error:
                 answer.error = described(error)
             import_module("cupy").get_default_memory_pool().free_all_blocks()
-            q = answer.question
-            console.print(
-                f"{q.program} {q.element} {q.depth or '-'} {q.changes} d{answer.depth} "
-                f"{answer.gpts_per_s} tuned {answer.tuned_gpts} pred {answer.predicted} "
-                f"r{answer.registers} s{answer.spilled_bytes} loop {answer.steady_instructions}/"
-                f"{answer.steady_spill_words} {answer.error}",
-                markup=False,
-                highlight=False,
-                soft_wrap=True,
-            )
-    about = {
-        "commit": options.commit or commit(),
-        "device": gpu.name,
-        "copy_tb_per_s": round(bandwidth, 3),
-        "command": "python benchmarks/choice.py",
-    }
-    if options.out is not None:
-        write_report(options.out, about, rows_of(answers))
+        line = described_answer(answer)
+        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        if self.options.out is not None:
+            write_report(self.options.out, self.about, rows_of(self.answers))
+
+    def measure(self, answer: Answer) -> None:
+        """Measure the speed of a question's program."""
+        self.answers.append(answer)
+
+        def work() -> None:
+            program = compiled(answer.question, Cache(self.options.folder))
+            answer.gpts_per_s = rate(program, answer.question, self.gpu, answer.depth)
+
+        self.do(answer, work)
+
+    def tune(self, answer: Answer) -> None:
+        """Tune a question's program."""
+        own, limit = Cache(self.options.folder.with_name("tuned")), self.options.tune
+        self.do(answer, lambda: tune(answer.question, self.gpu, own, limit, answer))
+
+
+def main() -> None:
+    options = arguments()
+    names = options.programs or [*MODELS, *STENCIL_NAMES]
+    depths: list[int] | None = None if options.near is None else []
+    if options.depths is not None:
+        depths = [int(each) for each in options.depths.split(",") if each]
+    asked: dict[tuple[str, str], list[Question]] = {}
+    for each in questions(names, depths, options.changes):
+        asked.setdefault((each.program, each.element), []).append(each)
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        work = partial(answered_nearby, near=options.near or 0, folder=options.folder)
+        waiting = [pool.submit(work, each) for each in asked.values()]
+        measuring = Measuring(options)
+        with measuring.gpu.current():
+            for done in as_completed(waiting):
+                for answer in done.result():
+                    measuring.measure(answer)
+    if not options.tune:
+        return
+    # Records of tuning stay apart: the next run measures the default.
+    shutil.copytree(options.folder, options.folder.with_name("tuned"), dirs_exist_ok=True)
+    with measuring.gpu.current():
+        order = {question: k for k, own in enumerate(asked.values()) for question in own}
+        chosen = [each for each in measuring.answers if each.question in order]
+        for answer in sorted(chosen, key=lambda each: order[each.question]):
+            if answer.question.depth is None:
+                measuring.tune(answer)
 
 
 if __name__ == "__main__":

@@ -48,6 +48,7 @@ PASSES = {
     "hoist-scalars": lazy("passes.loops.hoist_scalars", "HoistScalarsPass"),
     "expand-powers": lazy("passes.cells.expand_powers", "ExpandPowersPass"),
     "expand-cells": lazy("passes.cells.expand_cells", "ExpandCellsPass"),
+    "drop-updates": lazy("passes.loops.drop_updates", "DropUpdatesPass"),
     "group-updates": lazy("passes.loops.group_updates", "GroupUpdatesPass"),
     "share-places": lazy("passes.loops.share_places", "SharePlacesPass"),
     "simplify-cells": lazy("passes.cells.simplify_cells", "SimplifyCellsPass"),

@@ -12,6 +12,7 @@ from timetile.passes.cells.share_subexpressions import ShareSubexpressionsPass
 from timetile.passes.cells.simplify_cells import FpDivision, SimplifyCellsPass
 from timetile.passes.cells.sort_terms import FpReassoc, SortTermsPass
 from timetile.passes.loops.common_halos import CommonHalosPass
+from timetile.passes.loops.drop_updates import DropUpdatesPass
 from timetile.passes.loops.expand_boundaries import ExpandBoundariesPass
 from timetile.passes.loops.group_updates import GroupUpdatesPass
 from timetile.passes.loops.hoist_invariants import HoistInvariantsPass
@@ -84,8 +85,7 @@ def temporal_passes(
         SimplifyCellsPass(fp_division),
         # Hoisting comes before contraction: contraction may fuse invariant and variant operations.
         HoistInvariantsPass(),
-        # Sharing comes before contraction, too: contraction looks at the other readers of a value,
-        # and values of different places would differ.
+        # So does sharing: contraction looks at the other readers of a value.
         SharePlacesPass(),
         # Terms are factored and sorted before contraction: a chain of terms contracts to a chain.
         FactorSumsPass(fp_reassoc),
@@ -97,7 +97,8 @@ def temporal_passes(
         HoistScalarsPass(),
         # Splitting comes after contraction: cells at the edge have the arithmetic of other cells.
         SplitEdgesPass(),
-        # Grouping looks at final boxes and readers.
+        # Dropping and grouping look at final boxes and readers.
+        DropUpdatesPass(),
         GroupUpdatesPass(),
         *((CommonHalosPass(),) if common_halos else ()),
     )

@@ -8,15 +8,17 @@ of a loop with a schedule or with kernels stay.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 from xdsl.traits import SymbolTable
 from xdsl.transforms.canonicalization_patterns.utils import const_evaluate_operand
 
-from timetile.dialects.boxes import CellBox
 from timetile.dialects.temporal.boundary import BoundaryAttr
 from timetile.dialects.temporal.fields import GatherOp, ScratchOp
+from timetile.dialects.temporal.footprints import Footprint, is_written_again
 from timetile.dialects.temporal.loop import LoopOp
 from timetile.dialects.temporal.points import PointKind
 from timetile.dialects.temporal.sweep import SweepOp
@@ -138,18 +140,16 @@ class EraseOverwritten(RewritePattern):
     def match_and_rewrite(self, op: UpdateOp, rewriter: PatternRewriter, /) -> None:
         if loop_of(op) is None or op.outside is not None or notes_cells(op):
             return
-        if all(self.is_overwritten(op, target) for target in op.targets):
+        if is_written_again(Footprint(op), map(Footprint, later_updates(op))):
             rewriter.erase(op)
 
-    @staticmethod
-    def is_overwritten(op: UpdateOp, target: SSAValue) -> bool:
-        """A later update of the step writes all target cells of the update."""
-        later = op.next_op
-        while isinstance(later, UpdateOp) and target not in later.sources:
-            if target in later.targets and CellBox.of(op.box) in CellBox.of(later.box):
-                return True
-            later = later.next_op
-        return False
+
+def later_updates(op: UpdateOp) -> Iterator[UpdateOp]:
+    """The updates of a step after one of them, up to an operation of another kind."""
+    later = op.next_op
+    while isinstance(later, UpdateOp):
+        yield later
+        later = later.next_op
 
 
 class EraseUnread(RewritePattern):

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import f64
 from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects import simt
-from timetile.lowering.division.newton import Sequences
+from timetile.lowering.division.sequences import Sequences
 from timetile.passes.analysis.cells.constants import float_constant
 
 

@@ -25,7 +25,9 @@ row share one branch, with chains side by side. Results are correctly rounded (`
 2. Later users move behind the branch.
 3. The lanes of a warp vote on the side, and must come to the branch together, as guaranteed by
    `lower-tile-to-gpu`; the SIMT interpreter reports a violation.
-4. Approximate operations (`fastmath<afn>`) have a shorter sequence and no branch
+4. Quotients by a scalar of the kernel share a reciprocal made before all loops
+   (`scalar_divisors.py`).
+5. Approximate operations (`fastmath<afn>`) have a shorter sequence and no branch
    (`approximations.py`).
 
 The pass is a walk and no rewrite pattern: which operations share a branch depends on the order of
@@ -47,6 +49,7 @@ from timetile.dialects.verified import block_of
 from timetile.lowering.division.approximations import Approximation
 from timetile.lowering.division.guards import guards_of
 from timetile.lowering.division.newton import DivisionExpansion, is_expanded
+from timetile.lowering.division.scalar_divisors import ScalarDivisors
 from timetile.lowering.division.wide import WideDivision
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.threads.order_threads import used_values
@@ -100,19 +103,21 @@ class DivisionRun:
         if member:
             self.members.add(op)
 
-    def expand(self, before: Operation, setup: Emitter) -> None:
+    def expand(self, before: Operation, setup: Emitter, scalars: ScalarDivisors) -> None:
         """Replace the run by branches and dependent operations, ahead of an operation."""
         for number in range(max(self.generation.values(), default=-1) + 1):
             ops = [op for op, generation in self.generation.items() if generation == number]
             members = [op for op in ops if op in self.members]
-            expand_members(members, before, setup)
+            expand_members(members, before, setup, scalars)
             move_before([op for op in ops if op not in self.members], before)
             for op in reversed(members):
                 op.detach()
                 op.erase()
 
 
-def expand_members(members: Sequence[Operation], before: Operation, setup: Emitter) -> None:
+def expand_members(
+    members: Sequence[Operation], before: Operation, setup: Emitter, scalars: ScalarDivisors
+) -> None:
     """
     Make both sides of a branch for quotients and roots, ahead of an operation. The branch gives the
     results.
@@ -127,7 +132,7 @@ def expand_members(members: Sequence[Operation], before: Operation, setup: Emitt
     if not taken:
         return
     block, scratch = block_of(before), Block()
-    expansion = DivisionExpansion(setup.into(scratch))
+    expansion = DivisionExpansion(setup.into(scratch), scalars)
     quick: dict[SSAValue, SSAValue] = {}
     for op in members:
         operands = [quick.get(value, value) for value in op.operands]
@@ -167,25 +172,25 @@ def expand_approximations(block: Block, setup: Emitter) -> None:
         replace_results(op, result)
 
 
-def expand_block(block: Block, setup: Emitter) -> None:
+def expand_block(block: Block, setup: Emitter, scalars: ScalarDivisors) -> None:
     """Expand the quotients and roots of one block. `setup` takes constants."""
     expand_approximations(block, setup)
     run = DivisionRun()
     for op in list(block.ops):
         for region in op.regions:
             for inner in region.blocks:
-                expand_block(inner, setup)
+                expand_block(inner, setup, scalars)
         member, depends = is_expanded(op), run.depends(op)
         if member and run.words_with(op) > MOST_WORDS:
-            run.expand(op, setup)
+            run.expand(op, setup, scalars)
             run = DivisionRun()
         if member or (depends and is_arithmetic(op)):
             run.add(op, member=member)
         elif depends:
-            run.expand(op, setup)
+            run.expand(op, setup, scalars)
             run = DivisionRun()
     if block.last_op is not None:
-        run.expand(block.last_op, setup)
+        run.expand(block.last_op, setup, scalars)
 
 
 class ExpandDivisionPass(ModulePass):
@@ -197,4 +202,5 @@ class ExpandDivisionPass(ModulePass):
         for function in functions_of(op):
             block = function.body.block
             if any(is_expanded(inner) or is_approximate(inner) for inner in block.walk()):
-                expand_block(block, Emitter(block))
+                setup = Emitter(block)
+                expand_block(block, setup, ScalarDivisors(setup))

@@ -28,11 +28,10 @@ from math import copysign
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as xmath
-from xdsl.dialects.builtin import FloatAttr, f32, f64, i1, i32
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import f32, f64, i1, i32
+from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects import simt
-from timetile.dialects.verified import float_type
 from timetile.lowering.division.guards import LaneGuards
 from timetile.lowering.division.requirements import (
     FORMATS,
@@ -41,81 +40,20 @@ from timetile.lowering.division.requirements import (
     Format,
     Requirement,
 )
+from timetile.lowering.division.scalar_divisors import (
+    ScalarDivisor,
+    ScalarDivisors,
+    numerator_condition,
+)
+from timetile.lowering.division.sequences import Sequences
 from timetile.lowering.emitter import Emitter
 from timetile.passes.analysis.cells.bounds import Bounds
 from timetile.passes.analysis.cells.constants import float_constant
 from timetile.passes.analysis.cells.instructions import is_dividing, only_divides
 from timetile.passes.analysis.cells.known_divisors import Inverse, inverse_of
 
-
-class Sequences:
-    """Writes steps of Newton's method, and their operands."""
-
-    def __init__(self, emit: Emitter):
-        self.emit = emit
-        self.made: dict[tuple[str, SSAValue], tuple[SSAValue, ...]] = {}
-
-    def once(
-        self, name: str, value: SSAValue, make: Callable[[], tuple[SSAValue, ...]]
-    ) -> tuple[SSAValue, ...]:
-        """The values made from a value, made once."""
-        if (name, value) not in self.made:
-            self.made[name, value] = make()
-        return self.made[name, value]
-
-    def constant(self, value: float, kind: Attribute) -> SSAValue:
-        """A constant of a type."""
-        return self.emit.constant(FloatAttr(value, float_type(kind)), kind)
-
-    def fma(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
-        """A fused multiply-add."""
-        return self.emit.add(xmath.FmaOp(a, b, c)).result
-
-    def multiply(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        """A product."""
-        return self.emit.binary(arith.MulfOp, a, b)
-
-    def negative(self, a: SSAValue) -> SSAValue:
-        """The negated value, made once."""
-        return self.once("negative", a, lambda: (self.emit.add(arith.NegfOp(a)).result,))[0]
-
-    def halves(self, value: SSAValue) -> tuple[SSAValue, ...]:
-        """The lower and the upper word of an FP64 number."""
-        return self.once("halves", value, lambda: tuple(self.emit.add(simt.SplitOp(value)).results))
-
-    def is_normal(self, x: SSAValue, *, signed: bool) -> SSAValue:
-        """An FP64 number is normal, and positive unless either sign will do."""
-        word, form = self.halves(x)[1], FORMATS[f64]
-        if signed:
-            word = self.emit.binary(arith.AndIOp, word, self.emit.int(SIGN_OFF))
-        one = 1 << form.fraction
-        return self.emit.compare("ult", self.emit.add_int(word, -one), 2 * form.bias * one)
-
-    def error(self, x: SSAValue, guess: SSAValue) -> SSAValue:
-        """The relative error of a guess of a reciprocal: the missing share."""
-        return self.fma(self.negative(x), guess, self.constant(1.0, x.type))
-
-    def second_order(self, x: SSAValue, guess: SSAValue) -> SSAValue:
-        """A reciprocal with twice the bits of a guess."""
-        return self.fma(guess, self.error(x, guess), guess)
-
-    def third_order(self, x: SSAValue, guess: SSAValue) -> SSAValue:
-        """
-        The reciprocal of an FP64 number, correct to all bits but the last, from a third of the
-        bits.
-        """
-        error = self.error(x, guess)
-        return self.fma(guess, self.fma(error, error, error), guess)
-
-    def third_order_root(self, x: SSAValue, guess: SSAValue) -> SSAValue:
-        """
-        The reciprocal square root of an FP64 number, correct to all bits but the last, from a third
-        of the bits.
-        """
-        one, half = self.constant(1.0, f64), self.constant(0.5, f64)
-        error = self.fma(x, self.negative(self.multiply(guess, guess)), one)
-        weight = self.fma(error, self.constant(0.375, f64), half)
-        return self.fma(weight, self.multiply(guess, error), guess)
+Condition = tuple[SSAValue, Requirement | SSAValue]
+"""A requirement on a value, or a value with the scalar that divides it."""
 
 
 def either(one: LaneGuards | None, other: LaneGuards | None) -> LaneGuards | None:
@@ -126,11 +64,13 @@ def either(one: LaneGuards | None, other: LaneGuards | None) -> LaneGuards | Non
 class DivisionExpansion(Sequences):
     """Writes correctly rounded sequences, and collects their conditions."""
 
-    def __init__(self, emit: Emitter):
+    def __init__(self, emit: Emitter, scalars: ScalarDivisors | None = None):
         super().__init__(emit)
+        self.scalars = scalars
+        """The scalars of the kernel that divide."""
         self.bounds = Bounds()
-        self.conditions: dict[tuple[SSAValue, Requirement], SSAValue] = {}
-        self.guards: dict[tuple[SSAValue, Requirement], LaneGuards | None] = {}
+        self.conditions: dict[Condition, SSAValue] = {}
+        self.guards: dict[Condition, LaneGuards | None] = {}
         """Where each condition must hold: under some of the masks, or, for None, in every lane."""
         self.needed: LaneGuards | None = None
         """Where the result of the present operation is needed."""
@@ -159,7 +99,7 @@ class DivisionExpansion(Sequences):
 
     def all_conditions(self) -> SSAValue | None:
         """The mask of lanes in which each condition holds that must; None for no condition."""
-        groups: dict[frozenset[SSAValue] | None, list[tuple[SSAValue, Requirement]]] = {}
+        groups: dict[frozenset[SSAValue] | None, list[Condition]] = {}
         for key, guards in self.guards.items():
             groups.setdefault(None if guards is None else frozenset(guards), []).append(key)
         masks: list[SSAValue | None] = []
@@ -198,7 +138,7 @@ class DivisionExpansion(Sequences):
 
     def not_tiny(self, value: SSAValue, word: SSAValue, form: Format) -> SSAValue:
         """The condition that a number is zero, or its quotients by known divisors are exact."""
-        # Doubled, the word has no sign; less one, zero is the largest.
+        # Twice the word has no sign, and zero less 1 is the largest word.
         double, least = self.emit.binary(arith.AddiOp, word, word), 2 * form.least_of_known
         if value.type == f32:
             return self.emit.compare("uge", self.emit.add_int(double, -1), least - 1)
@@ -246,7 +186,7 @@ class DivisionExpansion(Sequences):
         """One by an ordinary number, correctly rounded."""
         self.require(x, Requirement.ORDINARY)
         if x.type == f64:
-            # For a fraction with only one bits, the last step may round the reciprocal down.
+            # The last step may round a reciprocal down: of fractions of 1 bits only.
             self.require(x, Requirement.SOME_ZERO)
         return self.once("reciprocal", x, lambda: (self.newton(x),))[0]
 
@@ -276,6 +216,9 @@ class DivisionExpansion(Sequences):
             self.require(a, Requirement.NOT_TINY)
             high, low = (self.constant(part, b.type) for part in (known.high, known.low))
             return self.fma(a, high, self.multiply(a, low))
+        scalar = None if self.scalars is None else self.scalars.of(b)
+        if scalar is not None:
+            return self.by_scalar(a, b, scalar)
         reciprocal = self.reciprocal(b)
         if float_constant(a) == 1.0:
             return reciprocal
@@ -286,6 +229,22 @@ class DivisionExpansion(Sequences):
         for _ in range(1 if a.type == f64 else 2):
             result = self.fma(reciprocal, self.fma(against, result, a), result)
         return result
+
+    def by_scalar(self, a: SSAValue, b: SSAValue, divisor: ScalarDivisor) -> SSAValue:
+        """A quotient by a scalar of the kernel, correctly rounded; the numerator may be zero."""
+        self.require_mask((b, b), lambda: divisor.ordinary)
+        words = self.halves(a) if a.type == f64 else (self.exponent_word(a),)
+        self.require_mask((a, b), lambda: numerator_condition(self.emit, a, words, divisor))
+        first = self.multiply(a, divisor.reciprocal)
+        rest = self.fma(first, b, self.negative(a))
+        return self.fma(rest, self.negative(divisor.reciprocal), first)
+
+    def require_mask(self, key: Condition, make: Callable[[], SSAValue]) -> None:
+        """Require a mask, made once."""
+        if key in self.conditions:
+            self.guards[key] = either(self.guards[key], self.needed)
+        else:
+            self.conditions[key], self.guards[key] = make(), self.needed
 
     def expand(
         self, op: Operation, operands: Sequence[SSAValue], needed: LaneGuards | None = None

@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects import simt
-from timetile.lowering.division.newton import Sequences
+from timetile.lowering.division.sequences import Sequences
 
 
 class WideDivision(Sequences):

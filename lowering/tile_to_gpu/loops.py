@@ -7,7 +7,8 @@ head and tail are one loop, run before the steady loop and again after it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from xdsl.dialects import arith, gpu, scf
 from xdsl.dialects.builtin import i32
@@ -17,6 +18,8 @@ from timetile.dialects import nvvm, simt
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.code import KernelCode
 from timetile.lowering.tile_to_gpu.copies import start_prefetch
+from timetile.lowering.tile_to_gpu.point_addends import AddendsOfLists
+from timetile.lowering.tile_to_gpu.point_levels import gathered_addends, has_more_values
 from timetile.lowering.tile_to_gpu.point_steps import (
     earliest_step,
     end_of_runs,
@@ -112,6 +115,12 @@ def emit_both_variants(code: KernelCode, emit: Emitter, inside: SSAValue) -> boo
 def is_cell_by_cell(code: KernelCode) -> bool:
     """On the rim, a thread that reads memory takes its cells one after the other."""
     return code.kernel.reads_memory and len(code.geometry.thread_positions) > 1
+
+
+def is_alone(code: KernelCode) -> bool:
+    """The warps of a tile do not wait for each other in a step."""
+    waits = code.barriers and not code.placement.one_warp
+    return not waits and code.placement.arrivals is None and code.meeting is None
 
 
 def begin_tile(variant: VariantScope) -> None:
@@ -342,31 +351,50 @@ class StreamLoops:
         step, if shared memory allows: code of points is long, and the loop runs a few steps.
         """
         code, emit = self.variant.code, self.variant.emit
-        positions, rings = code.geometry.thread_positions, code.placement.shifting_rings
         block = Block(arg_types=[i32, *(value.type for value in self.state)])
         count, *carried = block.args
-        values = iter(carried)
+        into = emit.into(block)
+        is_rolled = has_points and code.placement.has_rolled_rings and code.barrier_steps == 1
+        copies = 1 if is_rolled else code.geometry.period
+        scope = LoopScope(
+            self.variant, into, self.axis, count, RingSlots(count, {}), is_steady, filling, {},
+            copies, has_points,
+        )  # fmt: skip
+        gathered = gathered_addends(StreamStep(scope, 0)) if is_rolled and is_alone(code) else {}
+        if gathered:
+            results = self.around_addends(scope, gathered, carried)
+        else:
+            results = self.steps(scope, carried)
+        block.add_op(scf.YieldOp(*results))
+        made = emit.add(scf.ForOp(self.at, end, emit.int(copies), self.state, block))
+        self.at, self.state = end, list(made.results)
+
+    def steps(self, scope: LoopScope, carried: Sequence[SSAValue]) -> list[SSAValue]:
+        """The steps of a loop's body: the values carried out, from the values carried in."""
+        code, values = self.variant.code, iter(carried)
+        positions, rings = code.geometry.thread_positions, code.placement.shifting_rings
         planes: dict[SSAValue, list[Plane]] = {
             queue.value: [{at: next(values) for at in positions} for _ in range(queue.depth)]
             for queue in code.loop_queues
         }
-        slots = RingSlots(
-            count, {ring: [next(values) for _ in range(ring.slots)] for ring in rings}
-        )
-        into = emit.into(block)
-        is_rolled = has_points and code.placement.has_rolled_rings and code.barrier_steps == 1
-        copies = 1 if is_rolled else code.geometry.period
-        loop = LoopScope(
-            self.variant, into, self.axis, count, slots, is_steady, filling, planes, copies,
-            has_points,
-        )  # fmt: skip
-        for turn in range(copies):
+        slots = {ring: [next(values) for _ in range(ring.slots)] for ring in rings}
+        loop = replace(scope, slots=RingSlots(scope.count, slots), planes=planes, memo={})
+        for turn in range(loop.copies):
             run_step(StreamStep(loop, turn))
         results: list[SSAValue] = []
         for queue in code.loop_queues:
             for plane in planes[queue.value][: queue.depth]:
                 results += [plane[at] for at in positions]
-        results += slots.carried(rings)
-        block.add_op(scf.YieldOp(*results))
-        made = emit.add(scf.ForOp(self.at, end, emit.int(copies), self.state, block))
-        self.at, self.state = end, list(made.results)
+        return results + loop.slots.carried(rings)
+
+    def around_addends(
+        self, scope: LoopScope, gathered: AddendsOfLists, carried: Sequence[SSAValue]
+    ) -> list[SSAValue]:
+        """A step whose levels take addends, or values from lists if there are more."""
+        many = has_more_values(scope.emit, gathered)
+        blocks = [Block(), Block()]
+        for block, addends in zip(blocks, ({}, gathered)):
+            inner = replace(scope, emit=scope.emit.into(block), gathered=addends)
+            block.add_op(scf.YieldOp(*self.steps(inner, carried)))
+        kinds = [value.type for value in carried]
+        return list(scope.emit.add(scf.IfOp(many, kinds, [blocks[0]], [blocks[1]])).results)

@@ -16,28 +16,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import i32
-from xdsl.ir import Block, SSAValue
+from xdsl.dialects.builtin import UnitAttr, i32
+from xdsl.ir import Attribute, Block, SSAValue
 
 from timetile.dialects import simt
 from timetile.dialects.boxes import CellBox
+from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import PointKind, PointSet
 from timetile.dialects.tile import LANES, ApplyOp
-from timetile.lowering.emitter import Emitter
+from timetile.lowering.emitter import ROLLED, Emitter
 from timetile.lowering.tile_to_gpu.ownership import stored_span
 from timetile.lowering.tile_to_gpu.point_steps import table_number
 from timetile.lowering.tile_to_gpu.queues import Plane, Position
 from timetile.lowering.tile_to_gpu.scopes import CellSpan, StepScope, StreamStep
 
-
-def emit_points(step: StepScope, stage: ApplyOp, planes: list[Plane]) -> None:
-    """Let the cells of a stage's new planes take values, and be noted, list by list."""
-    for made in stage.point_sets:
-        PointEmitter(step, stage, made, planes[made.target]).emit()
-
-
 DIVIDING_BITS = 20
 """Bits of the shift in place of a division of small numbers."""
+
+
+MadeCells = Callable[[Emitter], list[SSAValue]]
+"""Emits code that makes cells."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +61,13 @@ class PointEmitter:
     stage: ApplyOp
     made: PointSet
     plane: Plane
+    plane_of_level: SSAValue | None = None
+    """The plane of the level, counted from the field's first; the stage's plane if None."""
+    row: SSAValue | None = None
+    """The row of the table; the row of the stage's step if None."""
 
-    def emit(self) -> None:
-        """
-        A branch around the loops over the list's entries, unless all planes may have some. Most
-        loops have no planes with points.
-        """
+    def prepare(self) -> None:
+        """Find the list's parts."""
         code = self.step.code
         self.first = CellBox.of(self.made.bounds).lower
         self.layout = self.made.layout
@@ -76,21 +75,37 @@ class PointEmitter:
         self.places = code.arguments[self.made.places]
         self.weights = code.arguments[self.made.weights]
         self.table = code.arguments[self.made.table]
+
+    def emit(self) -> None:
+        """
+        A branch around the loops over the list's entries, unless all planes may have some. Most
+        loops have no planes with points.
+        """
+        self.prepare()
         old = list(self.plane.values())
         emit = self.step.emit
         if self.has_span and isinstance(self.step, StreamStep) and not self.step.loop.has_points:
             return
         if self.has_span:
             misses = self.misses_planes()
-            kept, taken = Block([scf.YieldOp(*self.yielded(old))]), emit.into(Block())
-            new = self.loops(taken, old)
-            taken.add(scf.YieldOp(*self.yielded(new)))
-            kinds = [value.type for value in self.yielded(old)]
-            found = list(emit.add(scf.IfOp(misses, kinds, [kept], [taken.block])).results)
+            found = self.chosen(emit, misses, lambda _: old, lambda taken: self.loops(taken, old))
         else:
             found = self.loops(emit, old)
         if self.adds:
             self.plane.update(zip(self.positions, found, strict=True))
+
+    def chosen(
+        self, emit: Emitter, mask: SSAValue, yes: MadeCells, no: MadeCells
+    ) -> list[SSAValue]:
+        """The cells that one of two pieces of code makes, chosen by a mask."""
+        blocks = Block(), Block()
+        kinds: list[Attribute] = []
+        for make, block in zip((yes, no), blocks):
+            inner = emit.into(block)
+            cells = self.yielded(make(inner))
+            inner.add(scf.YieldOp(*cells))
+            kinds = [value.type for value in cells]
+        return list(emit.add(scf.IfOp(mask, kinds, [blocks[0]], [blocks[1]])).results)
 
     @property
     def adds(self) -> bool:
@@ -100,11 +115,7 @@ class PointEmitter:
     @property
     def has_span(self) -> bool:
         """Planes are tested, one after the other along axis 0."""
-        return (
-            isinstance(self.step, StreamStep)
-            and self.step.axis == 0
-            and self.layout.buckets[0] == 1
-        )
+        return has_planes(self.step, self.made)
 
     def yielded(self, cells: Sequence[SSAValue]) -> list[SSAValue]:
         """The cells that change: all, or none where cells are noted."""
@@ -147,7 +158,9 @@ class PointEmitter:
         return layout.lanes * layout.cells
 
     def stream_cell(self, emit: Emitter) -> SSAValue:
-        """The stage's plane, counted from the field's first."""
+        """The plane of the level, counted from the field's first."""
+        if self.plane_of_level is not None:
+            return self.plane_of_level
         step = self.step
         assert isinstance(step, StreamStep)
         return emit.add_int(step.arriving_plane, step.turn - self.stage.lag - self.first[step.axis])
@@ -220,6 +233,7 @@ class PointEmitter:
         inner.add(scf.YieldOp(*self.yielded(new)))
         low, high, stride = bounds
         made = emit.add(scf.ForOp(low, high, emit.int(stride), carried, block))
+        made.attributes[ROLLED] = UnitAttr()
         return list(made.results) if self.adds else list(cells)
 
     # Entries.
@@ -230,7 +244,7 @@ class PointEmitter:
         """The use of up to 32 entries before an end: the cells afterwards."""
 
         def turn(emit: Emitter, base: SSAValue, cells: Sequence[SSAValue]) -> list[SSAValue]:
-            entries = self.entries(emit, base, end, cells[0])
+            entries = self.entries(emit, base, end)
             if not self.adds:
                 self.note(emit, entries, cells)
                 return list(cells)
@@ -238,7 +252,7 @@ class PointEmitter:
 
         return turn
 
-    def entries(self, emit: Emitter, base: SSAValue, end: SSAValue, cell: SSAValue) -> WarpEntries:
+    def entries(self, emit: Emitter, base: SSAValue, end: SSAValue) -> WarpEntries:
         """An entry in each lane, from an entry on."""
         code = self.step.code
         own = emit.add_int(base, code.thread.lane)
@@ -263,7 +277,8 @@ class PointEmitter:
             if not self.adds:
                 masks.append(self.is_stored(emit, axis, found))
         valid = emit.value_of(emit.all_of(masks))
-        weight = emit.add(simt.LoadOp(self.weights, number, 0, [cell.type])).cells[0]
+        kind = element_type(self.made.weights)
+        weight = emit.add(simt.LoadOp(self.weights, number, 0, [kind])).cells[0]
         return WarpEntries(lane, place, valid, number, weight)
 
     def is_stored(self, emit: Emitter, axis: int, cell: SSAValue) -> SSAValue:
@@ -287,14 +302,7 @@ class PointEmitter:
         self, emit: Emitter, entries: WarpEntries, left: SSAValue, cells: Sequence[SSAValue]
     ) -> list[SSAValue]:
         """The cells with the values of some entries, added one after the other."""
-        column = table_number(emit, self.places, self.layout.columns, entries.number)
-        kind = [entries.weight.type]
-        value = emit.add(simt.LoadOp(self.table, self.at(emit, column), 0, kind)).cells[0]
-        product = emit.binary(arith.MulfOp, entries.weight, value)
-        count = len(self.positions)
-        key = emit.add_int(emit.mul_int(entries.lane, count), entries.cell)
-        key = emit.select(entries.valid, key, emit.int(-1))
-        own = emit.mul_int(self.step.code.thread.lane, count)
+        own, key, product = self.products(emit, entries)
 
         def turn(inner: Emitter, lane: SSAValue, cells: Sequence[SSAValue]) -> list[SSAValue]:
             named = inner.add(simt.PickOp(key, lane)).result
@@ -312,6 +320,20 @@ class PointEmitter:
         most = emit.binary(arith.MinSIOp, left, emit.int(LANES))
         return self.loop(emit, (emit.int(0), most, 1), cells, turn)
 
+    def products(self, emit: Emitter, entries: WarpEntries) -> tuple[SSAValue, SSAValue, SSAValue]:
+        """
+        The number of the thread's first cell among the warp's cells, the number of the entry's
+        cell, or a number of no cell, and the value for the cell.
+        """
+        column = table_number(emit, self.places, self.layout.columns, entries.number)
+        kind = [entries.weight.type]
+        value = emit.add(simt.LoadOp(self.table, self.at(emit, column), 0, kind)).cells[0]
+        product = emit.binary(arith.MulfOp, entries.weight, value)
+        count = len(self.step.code.geometry.thread_positions)
+        key = emit.add_int(emit.mul_int(entries.lane, count), entries.cell)
+        key = emit.select(entries.valid, key, emit.int(-1))
+        return emit.mul_int(self.step.code.thread.lane, count), key, product
+
     def note(self, emit: Emitter, entries: WarpEntries, cells: Sequence[SSAValue]) -> None:
         """Note the cells of some entries, each by the lane with the entry."""
         found = emit.add(simt.PickOp(cells[0], entries.lane)).result
@@ -324,9 +346,16 @@ class PointEmitter:
 
     def at(self, emit: Emitter, column: SSAValue) -> SSAValue:
         """The place of a column of the table in the row of the step."""
-        row = self.step.code.arguments[self.stage.points[0]]
-        short = emit.add(arith.TruncIOp(row, i32)).result
-        return emit.add_int(emit.mul_int(short, self.made.columns), column)
+        row = self.row
+        if row is None:
+            number = self.step.code.arguments[self.stage.points[0]]
+            row = emit.add(arith.TruncIOp(number, i32)).result
+        return emit.add_int(emit.mul_int(row, self.made.columns), column)
+
+
+def has_planes(step: StepScope, made: PointSet) -> bool:
+    """Planes with points are known ahead, one after the other along axis 0."""
+    return isinstance(step, StreamStep) and step.axis == 0 and made.layout.buckets[0] == 1
 
 
 def clamped(emit: Emitter, cell: SSAValue, most: int) -> SSAValue:

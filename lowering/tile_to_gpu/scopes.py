@@ -17,9 +17,12 @@ from xdsl.dialects import arith
 from xdsl.ir import Attribute, SSAValue
 
 from timetile.dialects import nvvm, simt
+from timetile.dialects.temporal import PointSet
+from timetile.dialects.tile import ApplyOp
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.code import KernelCode
 from timetile.lowering.tile_to_gpu.message_buffers import MessagesOfKernel
+from timetile.lowering.tile_to_gpu.point_addends import Addends, AddendsOfLists
 from timetile.lowering.tile_to_gpu.queues import (
     EdgeMessage,
     ExchangePlan,
@@ -78,7 +81,8 @@ class LoopScope:
     `is_steady`: no plane lies outside the bounds along the stream. `filling`: the last step of a
     loop for filling the pipeline. `planes`: all planes of queues in registers, and the step's
     newest plane of queues in shared memory. `copies`: the copies of a step in the unrolled body.
-    `has_points`: planes may have points.
+    `has_points`: planes may have points. `gathered`: values for cells of all levels, of lists
+    without code beside each level.
     """
 
     variant: VariantScope
@@ -91,6 +95,7 @@ class LoopScope:
     planes: Planes
     copies: int
     has_points: bool
+    gathered: AddendsOfLists = field(default_factory=dict[PointSet, Addends])
     memo: Memo = field(default_factory=dict[tuple[object, ...], object])
 
 
@@ -124,6 +129,8 @@ class StepScope(ABC):
         """Cells for the blocks beside, in a tile held by the device."""
         self.arriving: list[ExchangePlan] = []
         """Exchanges with messages posted and not yet taken, in a tile without a stream."""
+        self.noted_cells: dict[PointSet, dict[ApplyOp, list[SSAValue]]] = {}
+        """For each set of points, the thread's cells of stages that wait to be noted."""
 
     def planes(self, queue: QueuePlan) -> list[Plane]:
         """The planes of a queue, newest first."""

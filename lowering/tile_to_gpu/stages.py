@@ -40,7 +40,7 @@ from timetile.lowering.tile_to_gpu.halos import along_stream, guard_of, park, pa
 from timetile.lowering.tile_to_gpu.images import has_images, image_plane, seen
 from timetile.lowering.tile_to_gpu.messages import post_messages
 from timetile.lowering.tile_to_gpu.ownership import load_masks
-from timetile.lowering.tile_to_gpu.points import emit_points
+from timetile.lowering.tile_to_gpu.point_levels import emit_points
 from timetile.lowering.tile_to_gpu.publishing import publish, write_plane
 from timetile.lowering.tile_to_gpu.queues import Plane, Position, QueuePlan, cells_between
 from timetile.lowering.tile_to_gpu.reading import read

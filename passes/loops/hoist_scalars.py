@@ -1,4 +1,4 @@
-"""hoist-scalars: quotients and roots of scalars alone are computed once, by the host.
+"""hoist-scalars: quotients, roots and divisors of scalars alone are computed once, by the host.
 
 Before:
 ```
@@ -19,8 +19,9 @@ temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
 ```
 1. A value of a cell is of scalars alone if made by operations of `EXACT` of constants and scalars
    known before the outermost loop around the update; series have another number at each step.
-2. Of the values with a quotient or a root, the last ones become operations of the host function,
-   each once for all updates, and scalars of the updates.
+2. Of the values with a quotient or a root, and of divisors, the last ones become operations of the
+   host function, each once for all updates, and scalars of the updates: `u / (h * h)` divides by a
+   scalar.
 3. Scalars without another reader are removed. A cell function of several updates is changed if the
    values are known for all of them, and stays if a sweep applies it, too.
 
@@ -78,10 +79,16 @@ def is_known_before(scalar: SSAValue, update: UpdateOp) -> bool:
     return host is (owner.parent if isinstance(owner, Operation) else owner)
 
 
+def is_made_to_divide(op: Operation) -> bool:
+    """Whether an operation computes a divisor."""
+    uses = () if isinstance(op, arith.ConstantOp) else op.results[0].uses
+    return any(isinstance(use.operation, arith.DivfOp) and use.index == 1 for use in uses)
+
+
 def last_slow_values(block: Block, known: set[SSAValue]) -> list[SSAValue]:
     """
-    The values of a cell, in order, made of known arguments alone with a slow operation, and read by
-    other operations.
+    The values of a cell, in order, made of known arguments alone with a slow operation or for a
+    quotient, and read by other operations.
     """
     alone, slow = set(known), set[SSAValue]()
     for op in block.ops:
@@ -91,7 +98,7 @@ def last_slow_values(block: Block, known: set[SSAValue]) -> list[SSAValue]:
         if value.type not in FLOATS and not isinstance(op, arith.ConstantOp):
             continue
         alone.add(value)
-        if isinstance(op, SLOW) or not slow.isdisjoint(op.operands):
+        if isinstance(op, SLOW) or is_made_to_divide(op) or not slow.isdisjoint(op.operands):
             slow.add(value)
     values = [value for op in block.ops for value in op.results if value in slow]
     return [v for v in values if any(alone.isdisjoint(use.operation.results) for use in v.uses)]

@@ -98,11 +98,14 @@ class PartBuilder:
         self.block.add_op(apply)
         self.made[moved] = apply
 
+    def written(self, target: SSAValue) -> SSAValue:
+        """The queue with the last result for a written argument of the loop."""
+        return self.result(MovedUpdate(self.part.written[target], (0,) * self.rank), target)
+
     def store(self, target: SSAValue, role: int) -> None:
         """Add the store of a written argument of the loop."""
-        number = self.part.written[target]
-        queue = self.result(MovedUpdate(number, (0,) * self.rank), target)
-        box = self.part.updates[number].box
+        queue = self.written(target)
+        box = self.part.updates[self.part.written[target]].box
         own = None if CellBox.of(box) == CellBox.of(self.part.box) else box
         self.block.add_op(StoreOp(queue, self.arguments.of(RoleKind.TARGET, role, target), own))
 
@@ -112,6 +115,7 @@ class PartBuilder:
         outside = set(self.loop.updates) - set(self.part.updates)
         return (
             is_own_scratch(self.loop, role)
+            and self.written(buffer).first_use is not None
             and all(load.source is not buffer for load in self.part.loads)
             and all(buffer not in update.sources for update in outside)
         )

@@ -183,3 +183,21 @@ def test_chunks_end_their_turns_with_whole_bits(schedule: Schedule, row: float, 
         "b": Points(np.stack([np.full(9, row + 2), np.linspace(2, 127, 9)], axis=1)),
     }
     check_schedule(plate, shape, schedule, executor, points)
+
+
+@pytest.mark.parametrize(
+    "shots",
+    [
+        # A plane's values in two sets of addends, and two planes in a set each.
+        [(40, 20), (40, 20), (90.5, 20.5)],
+        # More values than addends, at one level and at several.
+        [(40, 20), (40, 20), (40, 20), (90, 9.5), (91, 9.5), (92, 9.5), (92, 9)],
+    ],
+)
+def test_values_of_one_cell_are_added_in_order_from_addends_and_from_lists(shots: Any):
+    schedule = Schedule("warp", warp_row(), Buffering(ahead=1, period=3))
+    points = {
+        "a": Points(shots, noise(STEPS, len(shots))),
+        "b": Points(np.stack([np.full(9, 41), np.linspace(2, 79, 9)], axis=1)),
+    }
+    check_schedule(plate, (131, 83), schedule, "simt", points)

@@ -79,8 +79,9 @@
   // CHECK-NOT:     math.rsqrt
   // CHECK:         "gpu.return"
   "gpu.func"() <{function_type = (memref<4096xf32, 1>, i32, f32) -> (), kernel}> ({
-  ^bb0(%field: memref<4096xf32, 1>, %i: i32, %x: f32):
+  ^bb0(%field: memref<4096xf32, 1>, %i: i32, %given: f32):
     %three = arith.constant 3.0 : f32
+    %x = arith.addf %given, %given : f32
     %q = arith.divf %three, %x : f32
     %left = simt.shuffle %q delta -1 : f32
     %r = math.rsqrt %left : f32
@@ -162,10 +163,20 @@
     "gpu.return"() : () -> ()
   }) {sym_name = "approximate"} : () -> ()
 
-  // Inside a loop its branch stays there, and integers are left alone.
+  // Inside a loop its branch stays there, and integers are left alone. The reciprocal of an argument is made once, before
+  // the loop, and a quotient by it is a product and two fused multiply-adds.
   // CHECK-LABEL: ^bb0(%n: i32
+  // CHECK:         [[guess:%[a-z0-9]+]] = simt.reciprocal %x : f64
+  // CHECK-COUNT-4: math.fma
+  // CHECK:         [[inverse:%[a-z0-9]+]] = math.fma
   // CHECK:         scf.for
   // CHECK:           arith.divsi
+  // CHECK-NOT:     simt.reciprocal
+  // CHECK:           [[first:%[a-z0-9]+]] = arith.mulf %u, [[inverse]] : f64
+  // CHECK-NEXT:      [[against:%[a-z0-9]+]] = arith.negf %u : f64
+  // CHECK-NEXT:      [[rest:%[a-z0-9]+]] = math.fma [[first]], %x, [[against]] : f64
+  // CHECK-NEXT:      [[turned:%[a-z0-9]+]] = arith.negf [[inverse]] : f64
+  // CHECK-NEXT:      math.fma [[rest]], [[turned]], [[first]] : f64
   // CHECK:           simt.all
   // CHECK-NEXT:      [[q:%[a-z0-9]+]] = scf.if
   // CHECK:           scf.yield [[q]] : f64

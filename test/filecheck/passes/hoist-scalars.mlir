@@ -123,3 +123,27 @@ func.func @host(%n: index, %one: index, %h: f64, %A: !stencil.field<[0,8]xf64>) 
   }
   func.return
 }
+
+// -----
+
+// A divisor of scalars alone is a scalar, too, and the product with another reader stays in the cell.
+
+// CHECK-LABEL: func.func private @spacing(%u: f64, %k: f64, %s: f64) -> f64 {
+// CHECK-NEXT:    %p = arith.mulf %k, %k : f64
+// CHECK-NEXT:    %v = arith.mulf %u, %p : f64
+// CHECK-NEXT:    %q = arith.divf %v, %s : f64
+// CHECK:         temporal.update %a = @spacing(%a[0]) scalars(%k, %{{.*}}) in <[0], [8]>
+func.func private @spacing(%u: f64, %k: f64, %h: f64) -> f64 {
+  %p = arith.mulf %k, %k : f64
+  %s = arith.mulf %h, %h : f64
+  %v = arith.mulf %u, %p : f64
+  %q = arith.divf %v, %s : f64
+  func.return %q : f64
+}
+
+func.func @divided(%n: index, %k: f64, %h: f64, %A: !stencil.field<[0,8]xf64>) {
+  temporal.loop %n (%a = %A) rotate [0] {
+    temporal.update %a = @spacing(%a[0]) scalars(%k, %h) in <[0], [8]>
+  } : !stencil.field<[0,8]xf64>
+  func.return
+}

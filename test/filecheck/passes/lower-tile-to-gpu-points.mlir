@@ -17,29 +17,51 @@
 // CHECK:           simt.load %l[%[[row]] + 608] : i32
 // CHECK:           simt.load %l[%{{.*}} + 405] : i32
 // CHECK:         scf.for %{{.*}} step %[[one:.*]] iter_args
-// CHECK:           arith.cmpi uge
+// Values are gathered ahead of both levels: a loop over the levels with points, and 32 entries at a time, an entry in each lane.
+// CHECK:             %[[found:.*]] = simt.uniform
+// CHECK:             %[[end:.*]] = simt.uniform
+// CHECK-NEXT:        scf.for %{{.*}} = %[[found]] to %[[end]] step
+// CHECK:               arith.mulf
+// CHECK:               scf.for %[[entry:.*]] = %{{.*}} step %[[one]] iter_args
+// CHECK-NEXT:            simt.pick %{{.*}} lane %[[entry]] : i32
+// CHECK:                 simt.all
+// More values than addends: a copy of the step with code beside each level.
+// CHECK:           arith.cmpi sgt
 // CHECK-NEXT:      scf.if
-// CHECK:             %[[low:.*]] = simt.uniform
-// CHECK:             %[[high:.*]] = simt.uniform
-// 32 entries at a time, an entry in each lane; the values are added one after the other.
-// CHECK-NEXT:        scf.for %[[base:.*]] = %[[low]] to %[[high]] step
-// CHECK:               %[[product:.*]] = arith.mulf
-// CHECK:               %[[key:.*]] = arith.select
-// CHECK:               scf.for %[[lane:.*]] = %{{.*}} step %[[one]] iter_args
-// CHECK-NEXT:            %[[named:.*]] = simt.pick %[[key]] lane %[[lane]] : i32
-// CHECK-NEXT:            arith.subi %[[named]]
-// CHECK-NEXT:            %[[addend:.*]] = simt.pick %[[product]] lane %[[lane]] : f32
-// CHECK-NEXT:            arith.cmpi eq
-// CHECK-NEXT:            arith.addf %{{.*}}, %[[addend]] : f32
-// CHECK-NEXT:            arith.select
-// A lane asks for the cell of its entry, and notes it.
-// CHECK:           scf.if
+// CHECK:             arith.cmpi uge
+// CHECK-NEXT:        scf.if
+// CHECK:               %[[low:.*]] = simt.uniform
+// CHECK:               %[[high:.*]] = simt.uniform
+// CHECK-NEXT:          scf.for %[[base:.*]] = %[[low]] to %[[high]] step
+// The values are added one after the other.
+// CHECK:                 %[[product:.*]] = arith.mulf
+// CHECK:                 %[[key:.*]] = arith.select
+// CHECK:                 scf.for %[[lane:.*]] = %{{.*}} step %[[one]] iter_args
+// CHECK-NEXT:              %[[named:.*]] = simt.pick %[[key]] lane %[[lane]] : i32
+// CHECK-NEXT:              arith.subi %[[named]]
+// CHECK-NEXT:              %[[addend:.*]] = simt.pick %[[product]] lane %[[lane]] : f32
+// CHECK-NEXT:              arith.cmpi eq
+// CHECK-NEXT:              arith.addf %{{.*}}, %[[addend]] : f32
+// CHECK-NEXT:              arith.select
+// The second level.
+// CHECK:               simt.pick %{{.*}} : i32
+// A lane asks for the cell of its entry, of one level after the other, and notes it.
 // CHECK:             scf.for
 // CHECK-COUNT-4:       simt.pick %{{.*}} lane %[[owner:.*]] : f32
 // CHECK:               simt.store %{{.*}} to %o[%{{.*}} + 0] mask
-// The second level.
-// CHECK:           simt.pick %{{.*}} : i32
-// CHECK:           simt.store %{{.*}} to %o[%{{.*}} + 0] mask
+// CHECK-NOT:         simt.store %{{.*}} to %o
+// CHECK:             scf.yield
+// The copy for values among addends: no branch at the levels, and one loop that notes cells.
+// CHECK-NOT:         scf.if
+// CHECK-NOT:         simt.pick
+// CHECK:             arith.andi %{{.*}}, %{{.*}} : i32
+// CHECK-NEXT:        %[[added:.*]] = arith.addf %[[cell:.*]], %{{.*}} : f32
+// CHECK-NEXT:        arith.cmpi ne
+// CHECK-NEXT:        arith.select %{{.*}}, %[[added]], %[[cell]]
+// CHECK:             scf.for
+// CHECK-COUNT-4:       simt.pick %{{.*}} lane %[[holder:.*]] : f32
+// CHECK:               simt.store %{{.*}} to %o[%{{.*}} + 0] mask
+// CHECK-NOT:       simt.pick
 // CHECK-NOT:       simt.mark step 1
 // CHECK:           scf.yield %{{.*}} : f32, f32
 // Guards along the stream, and the steady steps up to the next run.

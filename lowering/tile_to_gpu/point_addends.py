@@ -1,0 +1,45 @@
+"""Values for cells of a thread, gathered from a list of points ahead of the levels of a step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from timetile.dialects.temporal import PointSet
+
+SETS = 2
+"""
+Addends of values of a list in a step: weights of two cells along each axis reach two planes. Each
+set costs two instructions for each cell of each level.
+"""
+
+
+@dataclass(frozen=True)
+class Addends:
+    """
+    Addends of a thread's cells: for each set, the newest first, the plane, a bit for each cell with
+    an addend, and a value for each cell. `used`: the sets that values of the step ask for.
+    """
+
+    used: SSAValue
+    planes: tuple[SSAValue, ...]
+    bits: tuple[SSAValue, ...]
+    values: tuple[tuple[SSAValue, ...], ...]
+
+    def flat(self) -> list[SSAValue]:
+        """All numbers, one after the other."""
+        return [self.used, *self.planes, *self.bits, *(v for values in self.values for v in values)]
+
+    @classmethod
+    def of(cls, flat: Sequence[SSAValue]) -> Addends:
+        """The addends of `flat` numbers."""
+        used, rest = flat[0], flat[1 + 2 * SETS :]
+        cells = len(rest) // SETS
+        values = tuple(tuple(rest[cells * k : cells * (k + 1)]) for k in range(SETS))
+        return cls(used, tuple(flat[1 : 1 + SETS]), tuple(flat[1 + SETS : 1 + 2 * SETS]), values)
+
+
+AddendsOfLists = Mapping[PointSet, Addends]
+"""The values of a step, for each list with values for several levels."""
