@@ -181,12 +181,12 @@ def measure_all(
     compiled: Compilations, timer: Timer, options: argparse.Namespace, console: Console
 ) -> None:
     """Time the rows as they are compiled, and write each, until the given seconds are over."""
-    gpu, began = device(), options.began
-    about = {
+    gpu, began, said = device(), options.began, options.commit or commit()
+    about: dict[str, Any] = {
         "device": gpu.name,
         "driver": int(checked(gpu.cuda.cuDriverGetVersion())),
         "copy_tb_per_s": round(copy_bandwidth(gpu), 3),
-        "commit": options.commit or commit(),
+        "commit": said,
         "command": "python benchmarks/systems.py",
     }
     for case in compiled.as_done():
@@ -194,7 +194,7 @@ def measure_all(
             console.print(f"ended after {options.budget:.0f} s")
             return
         row = SystemRow.of(case)
-        row.device, row.commit = gpu.name, about["commit"]
+        row.device, row.commit = gpu.name, said
         row.paper_gcells_per_s, row.paper_device = case.paper(gpu.name)
         row.measure(case, compiled, timer)
         line = json.dumps(asdict(row))

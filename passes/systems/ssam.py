@@ -29,8 +29,8 @@ from timetile.passes.targets.target import Target
 
 MOST_BLOCKS = 8
 """
-Blocks of a multiprocessor. Each of its warps begins a chunk of rows, and reads the rows around: more
-blocks read more.
+Blocks of a multiprocessor. Each of its warps begins a chunk of rows, and reads the rows around it:
+more blocks read more.
 """
 
 
