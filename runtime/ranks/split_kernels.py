@@ -131,7 +131,8 @@ def pieces_of(
     if boxes:
         ops = kernels.kernel_module(fact.name).ops
         kernel = next(op for op in ops if isinstance(op, KernelOp))
-        if why_not(kernel) is not None or not has_many_waves(kernel, kernels):
+        whole = any(why_not(kernel, box) for box in boxes)
+        if whole or not has_many_waves(kernel, kernels):
             boxes = []
     if cache is not None:
         cache.write(key, encode_boxes(boxes))
