@@ -65,8 +65,12 @@ def run(
 @pytest.mark.covering
 @pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize(
-    "name, shape", [("heat-3d", (36, 3, 7)), ("heat-2d", (40, 11)), ("wave-2d", (40, 9))]
-)
+    "name, shape",
+    [
+        ("heat-3d", (36, 3, 7)), ("heat-2d", (40, 11)), ("wave-2d", (40, 9)),
+        ("two-boxes-2d", (40, 9)),
+    ],
+)  # fmt: skip
 def test_launches_that_store_beside_keep_all_bits(name: str, shape: tuple[int, ...], count: int):
     same, world, program = run(name, shape, count, 3, 13)
     assert same
@@ -83,7 +87,8 @@ def test_launches_that_store_beside_keep_all_bits(name: str, shape: tuple[int, .
 @pytest.mark.covering
 @pytest.mark.parametrize("execute", [run_planes, run_threads])
 @pytest.mark.parametrize(
-    "name, shape, depth", [("heat-3d", (26, 9, 35), 2), ("heat-2d", (44, 67), 3)]
+    "name, shape, depth",
+    [("heat-3d", (26, 9, 35), 2), ("heat-2d", (44, 67), 3), ("two-boxes-2d", (46, 67), 2)],
 )
 def test_kernels_store_rims_in_both_fields_and_nothing_else(
     name: str, shape: tuple[int, ...], depth: int, execute: Any
@@ -101,12 +106,14 @@ def test_kernels_store_rims_in_both_fields_and_nothing_else(
     assert made is not None
     arrays = arrays_of(tiled(made, kernel_name))
     execute(made, kernel_name, arrays)
-    target = next(k for k, role in enumerate(whole.roles) if role.role[0] is RoleKind.TARGET)
-    for cells, box in zip((arrays[target], *arrays[len(expected) :]), (own, low, high)):
-        place = tuple(slice(a, b) for a, b in zip(box.lower, box.upper))
-        assert np.array_equal(cells[place], expected[target][place])
-        cells[place] = 0
-        assert not cells.any()
+    targets = [k for k, role in enumerate(whole.roles) if role.role[0] is RoleKind.TARGET]
+    for number, target in enumerate(targets):
+        beside = arrays[len(expected) + 2 * number :]
+        for cells, box in zip((arrays[target], *beside), (own, low, high)):
+            place = tuple(slice(a, b) for a, b in zip(box.lower, box.upper))
+            assert np.array_equal(cells[place], expected[target][place])
+            cells[place] = 0
+            assert not cells.any()
 
 
 def test_missing_waits_around_stores_beside_are_found(monkeypatch: pytest.MonkeyPatch):
