@@ -282,8 +282,8 @@ class PartKernels:
 
     def in_pieces(self, number: int, name: str, *, common: bool) -> list[SplitLaunch] | None:
         """
-        The pieces of a launch of a loop's deepest kernel, by part; None unless each part has
-        pieces.
+        The pieces of a launch of a loop's deepest kernel, or of the first kernel of a step in
+        parts, by part; None unless each part has pieces.
         """
         found: list[SplitLaunch] = []
         for rank, kernels, planned in zip(
@@ -293,7 +293,7 @@ class PartKernels:
                 return None
             loop, facts = planned
             deepest = facts[0]
-            if deepest.name != name or deepest.steps < 2:
+            if deepest.name != name or loop.sweep is not None:
                 return None
             key = kernels, rank, name
             if key not in self.splits:
