@@ -24,7 +24,7 @@ from typing import Any
 from unittest.mock import patch
 
 from placed_runs import PlacedRun, prepared
-from several_gpus import Case, made_kernels
+from several_gpus import Case, depth_of, made_kernels
 
 import timetile
 from timetile.dialects.tile import LaunchOp
@@ -38,7 +38,7 @@ from timetile.runtime.ranks.parts_runner import PartsRunner
 from timetile.runtime.ranks.rims import BoxCopy
 from timetile.runtime.ranks.sites import Beside
 
-SECONDS = 0.15
+SECONDS = 0.08
 """Of a timed run."""
 
 WAYS = (
@@ -124,11 +124,13 @@ def way(name: str) -> Generator[None]:
         yield
 
 
-def timed(run: PlacedRun, label: str, steps: int = 64) -> int:
-    """Print the speed of the best of three runs, and return the steps."""
+def timed(run: PlacedRun, label: str) -> int:
+    """Print the speed of the best of three runs of whole launches, and return the steps."""
+    unit = 2 * depth_of(run)
+    steps = 8 * unit
     run.run(steps)
     seconds, _ = run.run(steps)
-    steps = max(steps, int(SECONDS / max(seconds, 1e-5) * steps))
+    steps = unit * max(8, int(SECONDS / max(seconds, 1e-5) * 8))
     run.run(steps)
     seconds, host = min(run.run(steps) for _ in range(3))
     speed = run.gpts_per_s(steps, seconds)
@@ -160,7 +162,7 @@ def profile(case: Case) -> None:
         f"{program.exchange}, schedules {program.parts.schedules}",
         flush=True,
     )
-    steps = 64
+    steps = 0
     for name in WAYS:
         several.runner.seconds = []
         with way(name):
@@ -190,10 +192,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Where the time of a run on several GPUs goes.")
     parser.add_argument("--gpus", type=int, default=2)
     parser.add_argument("--per-gpu", type=int, default=1)
+    parser.add_argument("--every", type=int, help="steps between two exchanges")
     parser.add_argument("cases", nargs="+", metavar="PROGRAM:TYPE:SIZE")
     given = parser.parse_args()
     wanted = [text.split(":") for text in given.cases]
-    cases = [Case(name, dtype, size, (given.gpus,), given.per_gpu) for name, dtype, size in wanted]
+    more = (given.gpus,), given.per_gpu, given.every
+    cases = [Case(name, dtype, size, *more) for name, dtype, size in wanted]
     with ProcessPoolExecutor(14, mp_context=get_context("spawn")) as pool:
         runs = [run for case in cases for run in (case.run(1, 1), case.run(2, case.gpus[0]))]
         made = {run: pool.submit(made_kernels, run) for run in dict.fromkeys(runs)}
