@@ -139,6 +139,7 @@ class PartKernels:
     ):
         self.module, self.decomposition = module, decomposition
         self.options, self.cache = options, cache
+        self.ranks = range(decomposition.count) if ranks is None else ranks
         self.made: dict[bool, list[ProgramKernels]] = {}
         self.schedules: dict[bool, list[LoopSchedule]] = {}
         self.splits: dict[tuple[ProgramKernels, int, str], SplitLaunch | None] = {}
@@ -160,7 +161,6 @@ class PartKernels:
         self.zone_steps = max(2, self.steps + 1 if reads_halos else self.steps)
         self.moved_steps = self.zone_steps - 1 if reads_halos else self.zone_steps
         """Exchanges make ghosts of so many steps fresh: no kernel reads the outermost as data."""
-        self.ranks = range(decomposition.count) if ranks is None else ranks
         self.modules = [self.part(rank) for rank in self.ranks]
 
     def chosen_exchange(self, found: Sequence[LoopSchedule]) -> ExchangeChoice | None:
@@ -173,11 +173,19 @@ class PartKernels:
         if domain is None or not known or deepest == 1:
             return None
         speed = known[0].gcells_per_second
-        # Whether a kernel with these stores spills registers is known only when it is made.
+        launch = DeepestLaunch(deepest, speed, self.may_store_beside)
+        return chosen_exchange(domain, self.decomposition, launch)
+
+    @property
+    def may_store_beside(self) -> bool:
+        """
+        Whether kernels can probably store the ghosts of other parts: all parts are of one process,
+        rims are whole planes, and a step is one kernel. Whether a kernel would spill registers is
+        known only when it is made.
+        """
         is_slabs = all(count == 1 for count in self.decomposition.counts[1:])
         has_parts = any(len(parts_of_step(facts)) > 1 for facts in self.probed)
-        launch = DeepestLaunch(deepest, speed, is_slabs and not has_parts)
-        return chosen_exchange(domain, self.decomposition, launch)
+        return len(self.ranks) == self.decomposition.count and is_slabs and not has_parts
 
     def part(self, rank: int) -> ModuleOp:
         """The loops of a part, at the origin."""
