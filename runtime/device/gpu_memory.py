@@ -220,6 +220,28 @@ class GpuMemory:
         what.dstDevice, what.dstPitch, what.dstHeight = target
         checked(self.cuda.cuMemcpy3DAsync(what, stream))
 
+    # Memory of other processes.
+
+    def shared(self, pointer: int) -> tuple[bytes, int]:
+        """The handle of an allocation for other processes, and a pointer's distance in it."""
+        base, _ = checked(self.cuda.cuMemGetAddressRange(pointer))
+        handle = checked(self.cuda.cuIpcGetMemHandle(base))
+        return bytes(handle.reserved), pointer - int(base)
+
+    def opened(self, handle: bytes) -> int | None:
+        """
+        A pointer to an allocation of another process by its handle; None if it cannot be reached.
+        """
+        given = self.cuda.CUipcMemHandle()
+        given.reserved = handle
+        flags = self.cuda.CUipcMem_flags.CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
+        status, pointer = self.cuda.cuIpcOpenMemHandle(given, int(flags))
+        return None if int(status) != 0 else int(pointer)
+
+    def close_opened(self, pointer: int) -> None:
+        """Close an allocation of another process."""
+        checked(self.cuda.cuIpcCloseMemHandle(pointer))
+
     def number_of(self, pointer: int) -> int | None:
         """The number of the GPU with this address in its memory; None if no GPU has."""
         what = self.cuda.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL

@@ -384,6 +384,9 @@ class PartsRunner:
         self.memory.copy(*operands)
         return []
 
+    def end_run(self) -> None:
+        """All work of a run is done."""
+
     def close(self) -> None:
         """Give back scratch fields and the fields of operations."""
         while self.scratches:
