@@ -10,6 +10,9 @@ from timetile.lowering.ptx.symbols import symbol
 from timetile.runtime.host.halos import WORD_BYTES
 from timetile.runtime.machine.driver import Unavailable, checked, driver
 
+HANDLE_BYTES = 64
+"""Bytes of the handle of an allocation for other processes."""
+
 PEER_ACCESS_ALREADY_ENABLED = 704
 """The driver's answer to a second request for access to a device."""
 
@@ -226,14 +229,14 @@ class GpuMemory:
         """The handle of an allocation for other processes, and a pointer's distance in it."""
         base, _ = checked(self.cuda.cuMemGetAddressRange(pointer))
         handle = checked(self.cuda.cuIpcGetMemHandle(base))
-        return bytes(handle.reserved), pointer - int(base)
+        return ctypes.string_at(int(handle.getPtr()), HANDLE_BYTES), pointer - int(base)
 
     def opened(self, handle: bytes) -> int | None:
         """
         A pointer to an allocation of another process by its handle; None if it cannot be reached.
         """
         given = self.cuda.CUipcMemHandle()
-        given.reserved = handle
+        ctypes.memmove(int(given.getPtr()), handle, HANDLE_BYTES)
         flags = self.cuda.CUipcMem_flags.CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
         status, pointer = self.cuda.cuIpcOpenMemHandle(given, int(flags))
         return None if int(status) != 0 else int(pointer)

@@ -16,14 +16,12 @@ from timetile.passes.diagnostics import LOGGER
 from timetile.runtime.arithmetic.cells import Array
 from timetile.runtime.device.cells import DeviceBuffer, DeviceMemory
 from timetile.runtime.device.gpu import Device, device
+from timetile.runtime.device.gpu_memory import HANDLE_BYTES as ALLOCATION_BYTES
 from timetile.runtime.device.gpu_runner import GpuRunner
 from timetile.runtime.host.halos import HaloFrame
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.ranks.rims import BoxCopy
 from timetile.runtime.ranks.sites import HANDLE_BYTES, Beside, Recorded
-
-ALLOCATION_BYTES = 64
-"""Bytes of the driver's handle of an allocation."""
 
 MARKS = 8
 """Events of a site, used in turn: a wait for an older mark becomes a wait for a newer one."""
