@@ -19,6 +19,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from threading import Thread
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from check_several_gpus import arguments_for, have_equal_bits, texts
@@ -82,7 +83,7 @@ def work(
 ) -> None:
     """Run all programs on a process."""
     if way == "host":
-        GpuSite.shared = not_shared
+        patch.object(GpuSite, "shared", not_shared).start()
     peers = PipePeers(rank, pipes)
     for name, (text, steps) in runs().items():
         try:
@@ -100,7 +101,7 @@ def work(
                 alone = one(*right).seconds
                 one(*right)
                 same = have_equal_bits(own, right)
-                cells = prod(own[0].shape) * steps / 1e9
+                cells = prod(program.parameters[0].shape) * steps / 1e9
                 said(
                     name,
                     way,

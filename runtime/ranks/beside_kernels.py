@@ -30,7 +30,7 @@ from timetile.runtime.cache.keys import key_of
 from timetile.runtime.kernels.kernel import Parts
 from timetile.runtime.kernels.of_program import ProgramKernels
 
-MOST_SPILLED = 64
+MOST_SPILLED = 16
 """Bytes of registers that a kernel may spill more for storing beside."""
 
 
