@@ -6,8 +6,9 @@ Where the time of a run on several GPUs goes: launches, pulls and waits of each 
 Each case is run in several ways, on fields placed once: each GPU alone, on the domain of one GPU,
 and all at once, each for itself; all GPUs as they run; with copies of rims; with copies and whole
 launches; without exchanges, with wrong cells, on all GPUs and on the first only. Further ways are
-`launch by launch`, without graphs, and `rims that wait` for a free multiprocessor. `host` is the time until all work is on the streams. Events around launches, pulls
-and waits, the last way, make a run a little slower.
+`launch by launch`, without graphs, and `rims that wait` for a free multiprocessor. `host` is the
+time until all work is on the streams. Events around launches, pulls and waits, the last way, make a
+run a little slower.
 """
 
 from __future__ import annotations

@@ -237,16 +237,15 @@ class Report:
 
     def __init__(self, path: Path, of: str):
         self.path, self.commit = path, of
-        self.rows: list[dict[str, Any]] = []
-        if path.exists():
-            self.rows = json.loads(path.read_text())["rows"]
+        self.known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+        self.rows: list[dict[str, Any]] = self.known.get("rows", [])
 
     def add(self, row: dict[str, Any]) -> None:
         """Write a row, in place of an older row of equal kind."""
         row = {**row, "commit": self.commit}
         self.rows = [each for each in self.rows if self.key(each) != self.key(row)] + [row]
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_text(json.dumps({"rows": self.rows}, indent=1) + "\n")
+        self.path.write_text(json.dumps(self.known | {"rows": self.rows}, indent=1) + "\n")
         print(json.dumps(row), flush=True)
 
     @staticmethod
