@@ -127,6 +127,9 @@ def print_conversion(w: Writer, op: Operation) -> None:
         print_extension(w, target, w.use(source), source.type)
         return
     if target.type in STORED_TYPES:
+        if isinstance(source.owner, RoundOp) and source.owner.stored == target.type:
+            w.names[target] = w.rounded[source]
+            return
         w.line(f"cvt.rn.{target.type}.f32 {w.define(target)}, {w.use(source)}")
         return
     to, of = REGISTERS[target.type][1], REGISTERS[source.type][1]
@@ -149,8 +152,8 @@ def print_extension(w: Writer, target: SSAValue, cell: str, kind: Attribute) -> 
 
 
 def print_rounding(w: Writer, op: RoundOp) -> None:
-    """Print a rounding to a 16-bit float, as f32."""
-    cell = w.register(op.stored)
+    """Print a rounding to a 16-bit float, as f32. A store of the number takes the 16 bits."""
+    cell = w.rounded[op.result] = w.register(op.stored)
     w.line(f"cvt.rn.{op.stored}.f32 {cell}, {w.use(op.value)}")
     print_extension(w, op.result, cell, op.stored)
 
