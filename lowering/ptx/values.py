@@ -141,14 +141,16 @@ def print_conversion(w: Writer, op: Operation) -> None:
 
 
 def print_extension(w: Writer, target: SSAValue, cell: str, kind: Attribute) -> None:
-    """Print the f32 of a 16-bit float: of a bf16 the upper half, as `cvt` needs sm_90."""
+    """
+    Print the f32 of a 16-bit float: of a bf16 the upper half, as `cvt` needs sm_90. The assembler
+    takes one instruction, for either half of a loaded word.
+    """
     if kind == f16:
         w.line(f"cvt.f32.f16 {w.define(target)}, {cell}")
         return
-    word, upper = w.register(i32), w.register(i32)
-    w.line(f"cvt.u32.u16 {word}, {cell}")
-    w.line(f"shl.b32 {upper}, {word}, 16")
-    w.line(f"mov.b32 {w.define(target)}, {upper}")
+    lower = w.register(kind)
+    w.line(f"mov.b16 {lower}, 0")
+    w.line(f"mov.b32 {w.define(target)}, {{{lower}, {cell}}}")
 
 
 def print_rounding(w: Writer, op: RoundOp) -> None:
