@@ -28,7 +28,7 @@ class KernelForm:
     copies: bool
     """Whether planes are fetched ahead: asynchronous copies serve readers."""
     words: bool
-    """Whether a thread's row has the bytes of an asynchronous copy, or of several, in each field."""
+    """Whether a thread's row has the bytes of one asynchronous copy or more, in each field."""
     crossing: tuple[bool, ...]
     """For each in-plane axis, whether tiles have several warps along the axis."""
     edges: tuple[bool, ...]

@@ -162,9 +162,7 @@ def publish_copies(kernel: KernelOp, exchange: ExchangeOp) -> None:
     beside = [
         axis
         for axis, k in axes
-        if layouts[k].tile_warps > 1
-        or kernel.steps.data == 1
-        or reach[k] * bytes >= VECTOR_BYTES
+        if layouts[k].tile_warps > 1 or kernel.steps.data == 1 or reach[k] * bytes >= VECTOR_BYTES
     ]
     exchange.what = PublishedAttr(Published.COPIES)
     for reader in dict.fromkeys(use.operation for use in queue.uses):

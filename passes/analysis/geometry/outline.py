@@ -22,7 +22,6 @@ from timetile.dialects.tile import (
     StageOp,
     StoreOp,
     queue_lag,
-    queue_type,
 )
 from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.analysis.geometry.extents import Needs
