@@ -107,7 +107,7 @@ def pipe_cycles(
         pipe += computed * on_pipe * LANES / target.isa.fma_per_cycle[size]
         issued += computed * (on_pipe + beside)
     for field, vectors in loads_of_thread(geometry, work).items():
-        # Narrow cells are converted one by one.
+        # Each narrow cell has a conversion.
         converted = vectors * width if element_type(field) in STORED_TYPES else 0
         issued += share * (vectors + converted)
         words += share * vectors * width * field_bytes(field) / CACHE_WORD

@@ -49,7 +49,7 @@ def fetches(facts: KernelFacts, setting: Setting) -> Moves:
         group = vector_cells(setting.row_cells, element)
         shuffled, vectors = neighbours(taps, setting.patch, group)
         words = shuffled * (queue_bytes(queue) // 4)
-        # Cells of narrow copies are converted one by one.
+        # Each narrow cell has a conversion.
         converted = vectors * group if element != queue_type(queue).element else 0
         shared = words + vectors * wavefronts(group, CELL_BYTES[element])
         moves = moves.and_also(Moves(words + vectors + converted, shared))
