@@ -15,10 +15,7 @@ import numpy as np
 
 from timetile.runtime.device.gpu import Device, device
 
-NumberedCalls = dict[int, "DeviceCall"]
-"""Calls by number."""
-
-CALLS: NumberedCalls = {}
+CALLS: dict[int, DeviceCall] = {}
 """The calls in functions that JAX has traced, as long as the process lives."""
 
 NUMBERS = count()
@@ -39,6 +36,13 @@ class Operand:
         return prod(self.shape) * self.dtype.itemsize
 
 
+@dataclass(frozen=True)
+class Home:
+    """The GPU of an array, by CuPy's name of its number."""
+
+    id: int
+
+
 class StreamArray:
     """
     Cells at an address of a GPU, ordered by a stream: an array for models. A copy is allocated, and
@@ -47,7 +51,7 @@ class StreamArray:
 
     def __init__(self, gpu: Device, stream: int, like: Operand, pointer: int, made: list[int]):
         self.gpu, self.stream, self.like, self.pointer, self.made = gpu, stream, like, pointer, made
-        self.shape, self.dtype = like.shape, like.dtype
+        self.shape, self.dtype, self.device = like.shape, like.dtype, Home(gpu.number)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -99,8 +103,8 @@ class DeviceCall:
                 ended = self.advance(state, **numbers, **self.fixed, stream=stream)
                 for name, pointer in zip(self.results, wanted, strict=True):
                     gpu.copy(ended[name].pointer, pointer, ended[name].like.bytes, stream)
-                gpu.synchronize(stream)
             finally:
+                gpu.synchronize(stream)
                 for pointer in made:
                     gpu.free(pointer)
 
