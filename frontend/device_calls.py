@@ -22,7 +22,7 @@ NUMBERS = count()
 
 
 @dataclass(frozen=True)
-class Operand:
+class CalledValue:
     """An array, or a number if without axes, by name."""
 
     name: str
@@ -49,7 +49,7 @@ class StreamArray:
     kept in `made`, for the call to free.
     """
 
-    def __init__(self, gpu: Device, stream: int, like: Operand, pointer: int, made: list[int]):
+    def __init__(self, gpu: Device, stream: int, like: CalledValue, pointer: int, made: list[int]):
         self.gpu, self.stream, self.like, self.pointer, self.made = gpu, stream, like, pointer, made
         self.shape, self.dtype, self.device = like.shape, like.dtype, Home(gpu.number)
 
@@ -76,7 +76,7 @@ class DeviceCall:
     """A call of `Model.advance` with operands of known shapes; results by name."""
 
     advance: Callable[..., Mapping[str, Any]]
-    operands: Sequence[Operand]
+    operands: Sequence[CalledValue]
     results: Sequence[str]
     fixed: Mapping[str, Any]
 
@@ -109,7 +109,7 @@ class DeviceCall:
                     gpu.free(pointer)
 
 
-def downloaded(gpu: Device, operand: Operand, pointer: int, stream: int) -> Any:
+def downloaded(gpu: Device, operand: CalledValue, pointer: int, stream: int) -> Any:
     """A number of a GPU's memory, as a number of Python's; an array of numbers as NumPy's."""
     array = np.zeros(operand.shape, operand.dtype)
     gpu.synchronize(stream)

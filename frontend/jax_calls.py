@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from timetile.frontend import xla_frames
-from timetile.frontend.device_calls import DeviceCall, Operand, run_numbered
+from timetile.frontend.device_calls import DeviceCall, CalledValue, run_numbered
 
 Array = np.ndarray[Any, Any]
 
@@ -108,7 +108,7 @@ class TracedCall:
         held = {name: jax.numpy.asarray(array) for name, array in self.held.items()}
         arrays = {**held, **self.state}
         operands = [
-            Operand(name, tuple(value.shape), np.dtype(value.dtype), name in self.numbers)
+            CalledValue(name, tuple(value.shape), np.dtype(value.dtype), name in self.numbers)
             for name, value in (*arrays.items(), *self.numbers.items())
         ]
         number = DeviceCall(self.advance, operands, new, self.fixed).numbered()

@@ -64,12 +64,13 @@ def torch_operator(model: Model, name: str) -> Callable[..., dict[str, Any]]:
         mutates_args=(),
         schema="(Tensor[] tensors, SymInt steps, float[] scalars) -> Tensor[]",
     )
-    operator.register_fake(
-        lambda tensors, steps, scalars: [
-            torch.empty_like(tensors[fields.index(field)], memory_format=torch.contiguous_format)
-            for field in written
-        ]
-    )
+
+    def without_cells(tensors: Sequence[Any], steps: int, scalars: Sequence[float]) -> list[Any]:
+        """Tensors of the results' shapes, for tracing."""
+        given = (tensors[fields.index(field)] for field in written)
+        return [torch.empty_like(one, memory_format=torch.contiguous_format) for one in given]
+
+    operator.register_fake(without_cells)
 
     def advance(state: Mapping[str, Any], steps: int = 1, **scalars: float) -> dict[str, Any]:
         """The state after some steps: new tensors for assigned fields, and the given ones else."""

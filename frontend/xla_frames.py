@@ -6,6 +6,7 @@ interface (`xla/ffi/api/c_api.h`, version 0), which describe a call, by ctypes.
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ METADATA, EXECUTE, INTERNAL = 1, 3, 13
 HEADER: list[tuple[str, Any]] = [("struct_size", ctypes.c_size_t), ("extension", ctypes.c_void_p)]
 
 
-class Version(ctypes.Structure):
+class ApiVersion(ctypes.Structure):
     """XLA_FFI_Api_Version."""
 
     _fields_ = [*HEADER, ("major", ctypes.c_int), ("minor", ctypes.c_int)]
@@ -32,7 +33,7 @@ class Metadata(ctypes.Structure):
 
     _fields_ = [
         ("struct_size", ctypes.c_size_t),
-        ("version", Version),
+        ("version", ApiVersion),
         ("traits", ctypes.c_uint32),
     ]
 
@@ -53,7 +54,7 @@ class Api(ctypes.Structure):
 
     _fields_ = [
         *HEADER,
-        ("version", Version),
+        ("version", ApiVersion),
         ("internal", ctypes.c_void_p),
         ("create_error", ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)),
         ("error_message", ctypes.c_void_p),
@@ -86,7 +87,7 @@ class Buffers(ctypes.Structure):
     ]
 
 
-class Number(ctypes.Structure):
+class NumberAttribute(ctypes.Structure):
     """XLA_FFI_Scalar of 64 bits."""
 
     _fields_ = [("dtype", ctypes.c_int), ("value", ctypes.POINTER(ctypes.c_int64))]
@@ -100,7 +101,7 @@ class Attributes(ctypes.Structure):
         ("count", ctypes.c_int64),
         ("kinds", ctypes.c_void_p),
         ("names", ctypes.c_void_p),
-        ("items", ctypes.POINTER(ctypes.POINTER(Number))),
+        ("items", ctypes.POINTER(ctypes.POINTER(NumberAttribute))),
     ]
 
 
@@ -142,8 +143,7 @@ def register(name: str, platform: str, function: HostFunction) -> None:
     Register a function as the target of a name on a platform of JAX, `"CUDA"` or `"cpu"`. JAX has
     been imported. The exception of a call becomes an error of XLA.
     """
-    import jax
-
+    jax: Any = sys.modules["jax"]
     has_stream = platform == "CUDA"
 
     def handle(frame: Any) -> int | None:

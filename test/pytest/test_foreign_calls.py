@@ -19,7 +19,7 @@ import timetile
 from support.driver import BookKeeper
 from timetile import Complex, Field, Scalar
 from timetile.frontend import xla_frames
-from timetile.frontend.device_calls import DeviceCall, Operand, run_numbered
+from timetile.frontend.device_calls import DeviceCall, CalledValue, run_numbered
 
 pytestmark = pytest.mark.usefixtures("chosen_among_few")
 
@@ -42,13 +42,13 @@ def call(driver: BookKeeper, **fixed: Any) -> DeviceCall:
     """A call of a model on a GPU that computes nothing."""
     driver.homes |= dict.fromkeys((1 << 16, 2 << 16, 3 << 16), 0)
     single = np.dtype("float32")
-    operands = [Operand(name, SHAPE, single, is_number=False) for name in ("p", "k")]
-    operands.append(Operand("c", (), single, is_number=True))
+    operands = [CalledValue(name, SHAPE, single, is_number=False) for name in ("p", "k")]
+    operands.append(CalledValue("c", (), single, is_number=True))
     model = wave.on(executor="gpu", cache=False)
     return DeviceCall(model.advance, operands, ("p", "p.prev"), {"steps": 3, **fixed})
 
 
-def test_a_call_stays_on_its_stream_and_gives_its_memory_back(driver: BookKeeper):
+def test_a_call_stays_on_a_stream_and_gives_back_memory(driver: BookKeeper):
     number = call(driver).numbered()
     for _ in range(2):
         run_numbered(number, (1 << 16, 2 << 16, 3 << 16), (4 << 16, 5 << 16), 9)
@@ -58,7 +58,7 @@ def test_a_call_stays_on_its_stream_and_gives_its_memory_back(driver: BookKeeper
     assert driver.left.get("memory", 0) == memory
 
 
-def test_a_refused_call_gives_its_memory_back(driver: BookKeeper):
+def test_a_refused_call_gives_back_memory(driver: BookKeeper):
     wrong = call(driver, unknown=1)
     with pytest.raises(TypeError, match="has no place for unknown"):
         wrong.run((1 << 16, 2 << 16, 3 << 16), (4 << 16, 5 << 16), 9)
