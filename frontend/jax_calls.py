@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from timetile.frontend import xla_frames
-from timetile.frontend.device_calls import DeviceCall, CalledValue, run_numbered
+from timetile.frontend.device_calls import CalledValue, DeviceCall, run_numbered
 
 Array = np.ndarray[Any, Any]
 

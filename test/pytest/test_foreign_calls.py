@@ -19,7 +19,7 @@ import timetile
 from support.driver import BookKeeper
 from timetile import Complex, Field, Scalar
 from timetile.frontend import xla_frames
-from timetile.frontend.device_calls import DeviceCall, CalledValue, run_numbered
+from timetile.frontend.device_calls import CalledValue, DeviceCall, run_numbered
 
 pytestmark = pytest.mark.usefixtures("chosen_among_few")
 
