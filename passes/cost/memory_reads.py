@@ -131,9 +131,10 @@ def registers_of(geometry: Geometry, work: PlacedWork, module: ModuleOp, target:
     if any(divides(module, stage) for stage in stages):
         own += reading.dividing * register_bytes(geometry.stored_fields[0]) // 4
     rows = work.loads
-    vectors = 0
+    vectors = 0.0
     if geometry.axes[-1].layout.cells > 1:
-        vectors = cells * sum(register_bytes(field) // 4 for field in rows)
+        # Narrow cells lie side by side in a register, until each is converted.
+        vectors = cells * sum(map(field_bytes, rows)) / 4
     fixed = reading.registers[register_bytes(geometry.stored_fields[0])]
     return round(fixed + cells * results + own + reading.vector * vectors)
 

@@ -11,7 +11,7 @@ from timetile.passes.cost.facts import KernelFacts, field_bytes
 from timetile.passes.cost.rim import has_copies
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.shared_memory import cache_beside
-from timetile.passes.targets.hardware import VECTOR_BYTES
+from timetile.passes.targets.hardware import LEAST_COPY, VECTOR_BYTES
 from timetile.passes.targets.target import Target
 
 MANY_STORED = 3
@@ -49,6 +49,11 @@ def moved_bytes(
 def bytes_in_memory(facts: KernelFacts) -> int:
     """Bytes in memory of the widest cell of the stored fields."""
     return max(map(field_bytes, facts.stored))
+
+
+def narrowness(facts: KernelFacts) -> int:
+    """How many cells of the stored fields fit into a word of 32 bits; 1 for wider cells."""
+    return max(1, LEAST_COPY // bytes_in_memory(facts))
 
 
 def memory_share(facts: KernelFacts, setting: Setting, target: Target) -> float:
@@ -156,4 +161,5 @@ def saturating_ahead(
     # Planes of tiles with two axes are large: stores keep the memory busy as well (measured for a
     # box in 3D: 162 GCells/s with 1 plane ahead, 153 with 2 planes).
     step = loaded + stored if facts.shape.has_rows else loaded
-    return max(1, ceil(on_their_way / step))
+    # Copies of a thread's row have fewer bytes in narrow fields, and more must be on their way.
+    return max(1, ceil(on_their_way / step)) * narrowness(facts)

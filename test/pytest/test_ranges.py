@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 import numpy as np
@@ -23,25 +24,18 @@ def marks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     begun: list[str] = []
 
     @contextmanager
-    def annotate(name: str, *, domain: str) -> Iterator[None]:
+    def annotate(name: str, *, domain: str) -> Generator[None]:
         assert domain == "timetile"
         begun.append(name)
         yield
 
     module = ModuleType("nvtx")
     module.__dict__["annotate"] = annotate
-    module.__spec__ = importlib_spec()
+    module.__spec__ = ModuleSpec("nvtx", None)
     monkeypatch.setitem(sys.modules, "nvtx", module)
     ranges.annotation.cache_clear()
     yield begun
     ranges.annotation.cache_clear()
-
-
-def importlib_spec() -> object:
-    """What `find_spec` finds of a loaded module."""
-    from importlib.machinery import ModuleSpec
-
-    return ModuleSpec("nvtx", None)
 
 
 def test_compiling_copies_and_launches_have_ranges(driver: BookKeeper, marks: list[str]):
