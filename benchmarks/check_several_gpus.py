@@ -4,8 +4,9 @@ Checks programs on the GPUs of a host against a single GPU, bit for bit.
     python benchmarks/check_several_gpus.py --gpus 2
 
 Every program runs with cuts along each axis, in as many parts as GPUs and in twice as many, with
-equal and with different halos; long programs run with launches in pieces, too. A line is printed
-for each run; the exit status is 1 if some differ.
+equal and with different halos; long programs run with launches in pieces, too. Blocks of `messages`
+wait for each other: their cooperative launches are in graphs. A line is printed for each run; the
+exit status is 1 if some differ.
 """
 
 from __future__ import annotations
@@ -19,9 +20,14 @@ from typing import Any
 import numpy as np
 from real_steps import PROGRAMS
 from rows import described, source
+from xdsl.passes import ModulePass
 
 import timetile
 from timetile import Field, Scalar
+from timetile.dialects.tile.kinds import TileLevel
+from timetile.lowering.pipelines import tile_passes
+from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
+from timetile.passes.tiling.device_tiling import DeviceTilingPass
 from timetile.runtime.host.arrays import is_numpy_array
 from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.ranks import cycles, split_kernels
@@ -44,8 +50,22 @@ def texts() -> dict[str, tuple[str, int]]:
         "j3d7pt": (source("j3d7pt", (37, 41, 50), "f32")[0], 3),
         "channel": (str(channel.module((61, 83))), 2),
         "long": (source("j3d7pt", (150, 41, 50), "f32")[0], 3),
+        "messages": (source("j3d7pt", (60, 141, 67), "f64")[0], 3),
         "yee3": (str(PROGRAMS["yee3"].module((30, 31, 40), "float32")), 3),
     }
+
+
+def messages() -> tuple[ModulePass, ...]:
+    """Passes for tiles of several blocks, which send each other messages."""
+    tiling = DeviceTilingPass(
+        tile=TileLevel.DEVICE, cells=(4, 2), lanes=(1, 32), warps=(8, 1), blocks=(5, 1),
+        occupancy=1,
+    )  # fmt: skip
+    return tuple(
+        tiling if isinstance(each, DeviceTilingPass) else each
+        for each in tile_passes(depth=4)
+        if not isinstance(each, ChooseSchedulePass)
+    )
 
 
 def layouts(axes: int, gpus: int) -> Iterator[tuple[list[int], tuple[int, ...]]]:
@@ -76,12 +96,14 @@ def arguments_for(program: CompiledProgram, *, same: bool) -> list[Any]:
     return made
 
 
-def checked(text: str, numbers: Sequence[int], parts: Sequence[int]) -> str:
+def checked(
+    text: str, numbers: Sequence[int], parts: Sequence[int], passes: Sequence[ModulePass] | None
+) -> str:
     """The outcome of a check: equal, different, or an error."""
     try:
         one = timetile.compile(text, executor="gpu")
         said: list[str] = []
-        with timetile.compile(text, gpus=list(numbers), parts=parts) as many:
+        with timetile.compile(text, gpus=list(numbers), parts=parts, passes=passes) as many:
             for same in (True, False):
                 right, own = arguments_for(one, same=same), arguments_for(one, same=same)
                 one(*right)
@@ -100,14 +122,16 @@ def main() -> None:
     split_kernels.LEAST_WAVES = 0.0
     # Few launches are a graph.
     cycles.LAUNCHES_OF_A_GRAPH, cycles.FEWEST_LAUNCHES = 2, 4
+    parser.add_argument("--only", nargs="*", help="programs by name")
     given, failed, start = parser.parse_args(), 0, time.monotonic()
     runs = [
         (name, text, *layout)
         for name, (text, axes) in texts().items()
+        if not given.only or name in given.only
         for layout in layouts(axes, given.gpus)
     ]
     for name, text, numbers, parts in runs:
-        outcome = checked(text, numbers, parts)
+        outcome = checked(text, numbers, parts, messages() if name == "messages" else None)
         failed += outcome != "equal equal"
         where = f"{name} parts {parts} on GPUs {numbers}"
         print(f"{where}: {outcome} ({time.monotonic() - start:.0f} s)", flush=True)

@@ -42,6 +42,10 @@ class Run:
     gpus: int
     per_gpu: int = 1
     """Parts on each GPU."""
+    first: int = 0
+    """The number of the first GPU."""
+    every: int | None = None
+    """Steps between two exchanges; chosen unless given."""
 
     @property
     def text(self) -> str:
@@ -55,17 +59,33 @@ class Run:
     @property
     def homes(self) -> list[int]:
         """The GPU of each part."""
-        return [part // self.per_gpu for part in range(self.gpus * self.per_gpu)]
+        return [self.first + part // self.per_gpu for part in range(self.gpus * self.per_gpu)]
 
-    def compiled(self) -> CompiledProgram:
-        """The program, compiled."""
-        many: dict[str, Any] = {} if self.gpus == 1 else {"gpus": self.homes}
+    @property
+    def is_parted(self) -> bool:
+        """Whether the program runs in parts; a program on the first GPU alone does not."""
+        return self.homes != [0]
+
+    def compiled(self, arch: str = "") -> CompiledProgram:
+        """The program, compiled for the GPUs here, or for a part by name without any GPU."""
+        if arch:
+            alone = timetile.compile(self.text, executor="simt", arch=arch, halos="common")
+            if not self.is_parted:
+                return alone
+            return PartedProgram(alone, len(self.homes), no_sites, exchange_every=self.every)
+        many: dict[str, Any] = {"gpus": self.homes, "exchange_every": self.every}
+        many = many if self.is_parted else {}
         return timetile.compile(self.text, executor="gpu", halos="common", **many)
 
 
-def prepared(run: Run) -> CompiledProgram:
+def no_sites() -> list[GpuSite]:
+    """The sites of a program that is compiled, and never runs."""
+    raise RuntimeError("a program compiled for a part by name does not run here")
+
+
+def prepared(run: Run, arch: str = "") -> CompiledProgram:
     """The program of a run, with all kernels, made now or from the cache."""
-    program = run.compiled()
+    program = run.compiled(arch)
     if not isinstance(program, PartedProgram):
         all_kernels = [program.kernels]
     else:

@@ -3,11 +3,12 @@ Where the time of a run on several GPUs goes: launches, pulls and waits of each 
 
     python benchmarks/profile_several_gpus.py --gpus 2 j3d7pt:f32:fill
 
-Each case is run in several ways, on fields placed once: each GPU alone, on the domain of one GPU;
-all GPUs as they run; launch by launch, without graphs; with copies of rims; with copies and whole
-launches; with copies and rims that wait for a free multiprocessor; and without exchanges, with
-wrong cells. `host` is the time until all work is on the streams. Events around launches, pulls
-and waits, the last way, make a run a little slower.
+Each case is run in several ways, on fields placed once: each GPU alone, on the domain of one GPU,
+and all at once, each for itself; all GPUs as they run; with copies of rims; with copies and whole
+launches; without exchanges, with wrong cells, on all GPUs and on the first only. Further ways are
+`launch by launch`, without graphs, and `rims that wait` for a free multiprocessor. `host` is the
+time until all work is on the streams. Events around launches, pulls and waits, the last way, make a
+run a little slower.
 """
 
 from __future__ import annotations
@@ -17,16 +18,15 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from multiprocessing import get_context
 from typing import Any
 from unittest.mock import patch
 
 from placed_runs import PlacedRun, prepared
-from several_gpus import Case, made_kernels
+from several_gpus import Case, depth_of, made_kernels
 
-import timetile
 from timetile.dialects.tile import LaunchOp
 from timetile.runtime.device.cells import DeviceBuffer
 from timetile.runtime.device.gpu import Device
@@ -38,18 +38,16 @@ from timetile.runtime.ranks.parts_runner import PartsRunner
 from timetile.runtime.ranks.rims import BoxCopy
 from timetile.runtime.ranks.sites import Beside
 
-SECONDS = 0.15
+SECONDS = 0.08
 """Of a timed run."""
 
-WAYS = (
-    "launch by launch", "copies", "whole launches", "rims that wait", "no exchange", "as it is"
-)  # fmt: skip
+WAYS = ("copies", "whole launches", "no exchange", "the first GPU only", "as it is")
 
 
 class WatchedSite(GpuSite):
     """A site that notes events around all work while `is_watching`."""
 
-    is_watching = is_even = False
+    is_watching = is_even = is_first_only = False
 
     def __init__(self, on: Device, *, is_urgent: bool = False):
         super().__init__(on, is_urgent=is_urgent and not WatchedSite.is_even)
@@ -78,6 +76,8 @@ class WatchedSite(GpuSite):
         operands: Sequence[Any],
         beside: Sequence[Beside] = (),
     ) -> None:
+        if WatchedSite.is_first_only and self.home:
+            return
         kernel = kernels.kernel(op.kernel.string_value())
         name = f"{kernel.name} ({kernel.grid} blocks of {kernel.block}, {len(beside)} beside)"
         self.watched(name, lambda: super(WatchedSite, self).launch(kernels, op, operands, beside))
@@ -112,25 +112,30 @@ def lies_of_ages(*_: Any) -> tuple[int, list[Any]]:
 def way(name: str) -> Generator[None]:
     """Run in another way inside."""
     with ExitStack() as patched:
-        if name in ("copies", "whole launches", "rims that wait", "no exchange"):
+        is_apart = name in ("no exchange", "the first GPU only")
+        if is_apart or name in ("copies", "whole launches", "rims that wait"):
             patched.enter_context(patch.object(PartsRunner, "beside_of", nothing))
         if name == "whole launches":
             patched.enter_context(patch.object(PartsRunner, "pieces_of", nothing))
         if name == "launch by launch":
             patched.enter_context(patch.object(PartsRunner, "can_record", new=False))
-        if name == "no exchange":
+        if is_apart:
             patched.enter_context(patch.object(PartsRunner, "ages_of", lies_of_ages))
         patched.enter_context(patch.object(WatchedSite, "is_even", name == "rims that wait"))
+        first = name == "the first GPU only"
+        patched.enter_context(patch.object(WatchedSite, "is_first_only", first))
         yield
 
 
-def timed(run: PlacedRun, label: str, steps: int = 64) -> int:
-    """Print the speed of the best of three runs, and return the steps."""
+def timed(run: PlacedRun, label: str) -> int:
+    """Print the speed of the best of three runs of whole launches, and return the steps."""
+    unit = 2 * depth_of(run)
+    steps = 8 * unit
     run.run(steps)
     seconds, _ = run.run(steps)
-    steps = max(steps, int(SECONDS / max(seconds, 1e-5) * steps))
+    steps = unit * max(8, int(SECONDS / max(seconds, 1e-5) * 8))
     run.run(steps)
-    seconds, host = min(run.run(steps) for _ in range(3))
+    seconds, host = min(run.run(steps) for _ in range(5))
     speed = run.gpts_per_s(steps, seconds)
     print(
         f"  {label}: {speed:.1f} GPts/s, {steps} steps in {seconds * 1e3:.3f} ms, host "
@@ -143,14 +148,15 @@ def timed(run: PlacedRun, label: str, steps: int = 64) -> int:
 def profile(case: Case) -> None:
     """Profile a case."""
     alone, every = case.run(1, 1), case.run(2, case.gpus[0])
-    one = PlacedRun(alone, prepared(alone))
-    timed(one, f"GPU 0 alone, {alone.domain}")
-    one.close()
-    for number in range(1, case.gpus[0]):
-        made = timetile.compile(alone.text, executor="gpu", halos="common", gpus=[number])
-        other = PlacedRun(alone, made, [GpuSite(each) for each in opened([number])])
-        timed(other, f"GPU {number} alone")
-        other.close()
+    lone = [case.run(1, 1, number) for number in range(case.gpus[0])]
+    runs = [PlacedRun(each, prepared(each)) for each in lone]
+    for number, run in enumerate(runs):
+        timed(run, f"GPU {number} alone, {alone.domain}")
+    with ThreadPoolExecutor(len(runs)) as pool:
+        labels = [f"GPU {number}, all at once" for number in range(len(runs))]
+        list(pool.map(timed, runs, labels))
+    for run in runs:
+        run.close()
     program = prepared(every)
     assert isinstance(program, PartedProgram)
     sites = [WatchedSite(each) for each in opened(every.homes)]
@@ -160,7 +166,7 @@ def profile(case: Case) -> None:
         f"{program.exchange}, schedules {program.parts.schedules}",
         flush=True,
     )
-    steps = 64
+    steps = 0
     for name in WAYS:
         several.runner.seconds = []
         with way(name):
@@ -190,16 +196,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Where the time of a run on several GPUs goes.")
     parser.add_argument("--gpus", type=int, default=2)
     parser.add_argument("--per-gpu", type=int, default=1)
+    parser.add_argument("--every", type=int, help="steps between two exchanges")
     parser.add_argument("cases", nargs="+", metavar="PROGRAM:TYPE:SIZE")
     given = parser.parse_args()
     wanted = [text.split(":") for text in given.cases]
-    cases = [Case(name, dtype, size, (given.gpus,), given.per_gpu) for name, dtype, size in wanted]
+    more = (given.gpus,), given.per_gpu, given.every
+    cases = [Case(name, dtype, size, *more) for name, dtype, size in wanted]
     with ProcessPoolExecutor(14, mp_context=get_context("spawn")) as pool:
-        runs = [run for case in cases for run in (case.run(1, 1), case.run(2, case.gpus[0]))]
+        runs = [run for case in cases for run in case.runs]
         made = {run: pool.submit(made_kernels, run) for run in dict.fromkeys(runs)}
         for case in cases:
             start = time.perf_counter()
-            for run in (case.run(1, 1), case.run(2, case.gpus[0])):
+            for run in case.runs:
                 made[run].result()
             print(f"{case}, {time.perf_counter() - start:.1f} s for kernels", flush=True)
             try:

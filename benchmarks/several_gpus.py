@@ -2,16 +2,20 @@
 Weak and strong scaling on the GPUs of a host.
 
     python benchmarks/several_gpus.py --gpus 2 4 --out benchmarks/results/several-gpus.json
-    python benchmarks/several_gpus.py --gpus 2 --only j3d7pt:f32 --sizes fill
+    python benchmarks/several_gpus.py --gpus 2 --only j3d7pt:f32 --sizes fill --every 6
+    python benchmarks/several_gpus.py --arch h200 --out build/compiled.json
 
 A case is a program, a type and a size. N GPUs run a domain N times as long along the first axis as
 the domain of one GPU (weak), and the domain of two GPUs (strong); rows with `ranks` 1 are one GPU
-on its own domain. Both runs of a pair make equal steps, in turn, on fields placed once; the best of
-`ROUNDS` counts, without transfers. `equal_bits`: after some launches from equal cells (on small
-domains as graphs), the planes on both sides of each cut and others have equal bits on N GPUs and
-on one; for weak scaling on more than two GPUs, on the domain of strong scaling.
+on its own domain. Both runs of a pair make equal steps, in whole launches, in turn, on fields
+placed once; the best of `ROUNDS` counts, without transfers. GPUs differ by some percent, and parts
+that meet run as the slowest: `slowest_gpts_per_s` is the slowest GPU alone on the domain of one,
+and `weak_of_slowest` the efficiency against it. `equal_bits`: after some launches from equal cells
+(on small domains as graphs), the planes on both sides of each cut and others have equal bits on N
+GPUs and on one; for weak scaling on more than two GPUs, on the domain of strong scaling.
 
-Processes compile all kernels, others prepare the cases, and one case at a time has the GPUs.
+Processes compile all kernels, others prepare the cases, and one case at a time has the GPUs. With
+`--arch` all kernels are made for a part by name, with the seconds of each run, and nothing runs.
 """
 
 from __future__ import annotations
@@ -21,9 +25,10 @@ import json
 import multiprocessing
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from math import lcm
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +41,7 @@ from timetile.runtime.device.gpu import device
 from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.ranks.part_kernels import deepest_of
 
-SECONDS, ROUNDS = 0.05, 2
+SECONDS, ROUNDS = 0.1, 3
 """The least time of a timed run, as predicted by a short one, and the number of timed runs."""
 
 SHORT_LAUNCHES = 8
@@ -59,10 +64,10 @@ GATE: dict[str, Any] = {}
 """In a process with cases, the lock of the case that has the GPUs."""
 
 
-def made_kernels(run: Run) -> str:
+def made_kernels(run: Run, arch: str = "") -> str:
     """Make the kernels of a run, in a process. Returns an error's text."""
     try:
-        prepared(run)
+        prepared(run, arch)
     except Exception as error:
         return described(error)
     return ""
@@ -82,19 +87,23 @@ class Case:
     size: str
     gpus: tuple[int, ...]
     per_gpu: int = 1
+    every: int | None = None
+    """Steps between two exchanges; chosen unless given."""
 
-    def run(self, parts: int, gpus: int) -> Run:
-        """A run on the domain of `parts` GPUs."""
-        first, *others = DOMAINS[self.program][self.size]
-        per_gpu = self.per_gpu if gpus > 1 else 1
-        return Run(self.program, self.dtype, (first * parts, *others), gpus, per_gpu)
+    def run(self, parts: int, gpus: int, first: int = 0) -> Run:
+        """A run on the domain of `parts` GPUs, from GPU number `first` on."""
+        planes, *others = DOMAINS[self.program][self.size]
+        per_gpu, every = (self.per_gpu, self.every) if gpus > 1 else (1, None)
+        domain = (planes * parts, *others)
+        return Run(self.program, self.dtype, domain, gpus, per_gpu, first, every)
 
     @property
     def runs(self) -> list[Run]:
-        """One GPU on each domain, and N GPUs on the domains of two and of N."""
-        ways = [(1, 1), (2, 1)]
+        """Each GPU alone, one on each domain, and N GPUs on the domains of two and of N."""
+        ways = [(1, 1, 0), (2, 1, 0)]
         for gpus in self.gpus:
-            ways += [(2, gpus), (gpus, gpus)]
+            ways += [(2, gpus, 0), (gpus, gpus, 0)]
+        ways += [(1, 1, number) for number in range(1, max(self.gpus))]
         return [self.run(*way) for way in dict.fromkeys(ways)]
 
     def measure(self) -> list[dict[str, Any]]:
@@ -109,6 +118,8 @@ class Case:
     def rows(self, programs: Programs) -> Iterator[dict[str, Any]]:
         """Measure strong and weak scaling."""
         alone, speeds = self.run(1, 1), list[float]()
+        others = [self.run(1, 1, number) for number in range(1, max(self.gpus))]
+        slowest = min((single(programs[other], other) for other in others), default=float("inf"))
         for gpus in self.gpus:
             one, many = self.run(2, 1), self.run(2, gpus)
             checked = CHECKED_LAUNCHES[self.size]
@@ -116,7 +127,11 @@ class Case:
             yield self.row(many, speed, base, same, strong_speedup=speed / base)
             many = self.run(gpus, gpus)
             speed, base, _ = pair(programs, alone, many)
-            yield self.row(many, speed, base, same, weak_efficiency=speed / base / gpus)
+            least = min(base, slowest)
+            yield self.row(
+                many, speed, base, same, weak_efficiency=speed / base / gpus,
+                slowest_gpts_per_s=least, weak_of_slowest=speed / least / gpus,
+            )  # fmt: skip
             speeds.append(base)
         yield self.row(alone, max(speeds), max(speeds), same=True, weak_efficiency=1.0)
 
@@ -130,6 +145,7 @@ class Case:
             "domain": list(run.domain), "ranks": run.gpus, "parts_per_gpu": run.per_gpu,
             "device": device(0).name, "gpts_per_s": round(speed, 2),
             "one_gpts_per_s": round(base, 2), **rounded, "equal_bits": same,
+            **({} if run.every is None else {"exchange_every": run.every}),
         }  # fmt: skip
 
 
@@ -140,10 +156,9 @@ def pair(programs: Programs, one: Run, many: Run, checked: int = 0) -> tuple[flo
     """
     several, judge = PlacedRun(many, programs[many]), PlacedRun(one, programs[one])
     try:
-        assert several.parted is not None
-        depth = deepest_of(several.parted.parts.schedules[False])
-        same = checked > 0 and have_equal_bits(several, judge, checked * depth + REST)
-        speed, alone = in_turn(several, judge, depth)
+        steps = checked * depth_of(several) + REST
+        same = checked > 0 and have_equal_bits(several, judge, steps)
+        speed, alone = in_turn(several, judge)
     finally:
         judge.close()
         several.close()
@@ -163,13 +178,43 @@ def have_equal_bits(several: PlacedRun, judge: PlacedRun, steps: int) -> bool:
     return all(np.array_equal(one, other) for one, other in pairs)
 
 
-def in_turn(several: PlacedRun, judge: PlacedRun, depth: int) -> tuple[float, float]:
-    """The speeds of two runs of equal numbers of steps, in turn."""
-    few, steps = SHORT_LAUNCHES * depth, 1
-    for run in (several, judge):
+def depth_of(run: PlacedRun) -> int:
+    """The steps of the deepest launch."""
+    if run.parted is None:
+        return max(fact.steps for facts in run.program.kernels.facts for fact in facts)
+    return deepest_of(run.parted.parts.schedules[False])
+
+
+def enough_steps(runs: Sequence[PlacedRun]) -> int:
+    """Steps for `SECONDS` of each run, in whole launches of all, and an even number of them."""
+    unit = 2 * lcm(*map(depth_of, runs))
+    few = -(-SHORT_LAUNCHES * max(map(depth_of, runs)) // unit) * unit
+    steps = few
+    for run in runs:
         run.run(few)
         short, _ = run.run(few)
         steps = max(steps, int(SECONDS / max(short, 1e-5) * few))
+    return -(-steps // unit) * unit
+
+
+def best_of(run: PlacedRun, steps: int) -> float:
+    """The speed of the best of some runs."""
+    run.run(steps)
+    return run.gpts_per_s(steps, min(run.run(steps)[0] for _ in range(ROUNDS)))
+
+
+def single(program: CompiledProgram, run: Run) -> float:
+    """The speed of a run on a GPU alone."""
+    placed = PlacedRun(run, program)
+    try:
+        return best_of(placed, enough_steps([placed]))
+    finally:
+        placed.close()
+
+
+def in_turn(several: PlacedRun, judge: PlacedRun) -> tuple[float, float]:
+    """The speeds of two runs of equal numbers of steps, in turn."""
+    steps = enough_steps((several, judge))
     best = dict.fromkeys((several, judge), float("inf"))
     # The first run of a number of steps plans, and loads kernels.
     for timed in range(ROUNDS + 1):
@@ -192,22 +237,21 @@ class Report:
 
     def __init__(self, path: Path, of: str):
         self.path, self.commit = path, of
-        self.rows: list[dict[str, Any]] = []
-        if path.exists():
-            self.rows = json.loads(path.read_text())["rows"]
+        self.known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+        self.rows: list[dict[str, Any]] = self.known.get("rows", [])
 
     def add(self, row: dict[str, Any]) -> None:
         """Write a row, in place of an older row of equal kind."""
         row = {**row, "commit": self.commit}
         self.rows = [each for each in self.rows if self.key(each) != self.key(row)] + [row]
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_text(json.dumps({"rows": self.rows}, indent=1) + "\n")
+        self.path.write_text(json.dumps(self.known | {"rows": self.rows}, indent=1) + "\n")
         print(json.dumps(row), flush=True)
 
     @staticmethod
     def key(row: dict[str, Any]) -> tuple[Any, ...]:
         """What a row is about."""
-        same = ("program", "dtype", "size", "ranks", "parts_per_gpu")
+        same = ("program", "dtype", "size", "ranks", "parts_per_gpu", "exchange_every")
         # A row of one GPU is the base of several rows.
         return *(str(row.get(name)) for name in same), "strong_speedup" in row
 
@@ -219,7 +263,9 @@ def options() -> argparse.Namespace:
     parser.add_argument("--only", nargs="*", default=[], metavar="PROGRAM[:TYPE]")
     parser.add_argument("--sizes", nargs="*", default=["fill", "small"])
     parser.add_argument("--per-gpu", type=int, nargs="*", default=[1], help="parts on each GPU")
-    parser.add_argument("--seconds", type=float, default=190.0, help="no case is waited for longer")
+    parser.add_argument("--every", type=int, nargs="*", default=[], help="steps between exchanges")
+    parser.add_argument("--arch", default="", help="compile for a part, and run nothing")
+    parser.add_argument("--budget", type=float, default=190.0, help="no case is waited for longer")
     parser.add_argument("--compiling", type=int, default=max(2, (os.cpu_count() or 2) * 3 // 4))
     parser.add_argument("--preparing", type=int, default=12, help="processes with cases")
     parser.add_argument("--commit", default=commit(), help="the commit of the sources")
@@ -230,19 +276,43 @@ def options() -> argparse.Namespace:
 def cases(given: argparse.Namespace) -> list[Case]:
     """The cases, cheap programs first."""
     return [
-        Case(program, dtype, size, tuple(given.gpus), per_gpu)
+        Case(program, dtype, size, tuple(given.gpus), per_gpu, every)
         for size in given.sizes
         for dtype in ("f32", "f64")
         for program in DOMAINS
         for per_gpu in (given.per_gpu if size == "fill" else [1])
+        for every in given.every or [None]
         if not given.only or program in given.only or f"{program}:{dtype}" in given.only
     ]
+
+
+def compiled_only(wanted: Sequence[Case], arch: str, processes: int) -> None:
+    """Make the kernels of all runs for a part, in processes, and print the seconds of each."""
+    spawn = multiprocessing.get_context("spawn")
+    start, runs = time.monotonic(), dict.fromkeys(run for case in wanted for run in case.runs)
+    with ProcessPoolExecutor(processes, mp_context=spawn) as pool:
+        found = {run: pool.submit(timed_kernels, run, arch) for run in runs}
+        for run, future in found.items():
+            problem, seconds = future.result()
+            print(json.dumps({**asdict(run), "seconds": seconds, "error": problem}), flush=True)
+    print(f"{len(runs)} runs compiled in {time.monotonic() - start:.0f} s", flush=True)
+
+
+def timed_kernels(run: Run, arch: str) -> tuple[str, float]:
+    """An error's text, and the seconds that all kernels of a run took."""
+    start = time.monotonic()
+    problem = made_kernels(run, arch)
+    return problem, round(time.monotonic() - start, 1)
 
 
 def main() -> None:
     """Compile in processes, and measure each case once its kernels are there."""
     given, start = options(), time.monotonic()
-    report, wanted = Report(given.out, given.commit), cases(given)
+    wanted = cases(given)
+    if given.arch:
+        compiled_only(wanted, given.arch, given.compiling)
+        return
+    report = Report(given.out, given.commit)
     spawn = multiprocessing.get_context("spawn")
     gate = spawn.Lock()
     making = ProcessPoolExecutor(given.compiling, mp_context=spawn)
@@ -250,7 +320,7 @@ def main() -> None:
     runs = list(dict.fromkeys(run for case in wanted for run in case.runs))
     made = {run: making.submit(made_kernels, run) for run in runs}
     waiting, started = list(wanted), dict[Case, Future[list[dict[str, Any]]]]()
-    while (waiting or started) and time.monotonic() - start < given.seconds:
+    while (waiting or started) and time.monotonic() - start < given.budget:
         for case in [each for each in waiting if all(made[run].done() for run in each.runs)]:
             waiting.remove(case)
             problems = [text for run in case.runs if (text := made[run].result())]
@@ -264,7 +334,7 @@ def main() -> None:
             print(asdict(case), f"{time.monotonic() - start:.0f} s", flush=True)
         time.sleep(0.05)
     for case in (*waiting, *started):
-        report.add({**asdict(case), "error": f"not measured in {given.seconds:g} s"})
+        report.add({**asdict(case), "error": f"not measured in {given.budget:g} s"})
     end(making, measuring)
 
 

@@ -1,22 +1,34 @@
 """
 A model of weak and strong scaling on many GPUs, from constants measured on two.
 
-    python benchmarks/several_gpus_model.py
+    python benchmarks/several_gpus_model.py --plot docs/pictures/several-gpus.svg
 
-A launch of D steps on a part of n planes computes n + (k D) r planes for each face, for k launches
-between two exchanges of ghosts of k D + 1 steps and radius r. Each exchange moves both faces, one
-after the other, and GPUs wait for each other: nothing overlaps. (Kernels that store rims to the
-memory of neighbours probably store them faster than NVLink takes them, as long as a copy takes.)
-Assumptions, beside the constants below: slabs along the first axis; launches as fast for each cell
-as on one GPU; GPUs of equal speed; faces inside a host through NVLink, and between hosts through
-one network card a GPU without a copy through the host's memory.
+A launch of D steps on a part of n planes that copies ghosts computes n + (k D) r planes for each
+face, for k launches between two exchanges of ghosts of k D + 1 steps and radius r. Each exchange
+moves both faces, one after the other, and GPUs wait for each other: nothing overlaps. Kernels that
+store rims to the memory of a neighbour in the same host compute n planes: GPUs wait for each other,
+and rims travel meanwhile. Between hosts faces are copied. Assumptions, beside the constants below:
+slabs along the first axis; launches as fast for each cell as on one GPU; GPUs of equal speed; faces
+inside a host through NVLink, and between hosts through one network card a GPU without a copy
+through the host's memory. The plot has measured points of `several-gpus.json`, too.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
+from pathlib import Path
+from typing import Any
+
+from matplotlib import rcParams
+from matplotlib.figure import Figure
+
+rcParams["svg.hashsalt"] = "timetile"
+
+RESULTS = Path(__file__).parent / "results" / "several-gpus.json"
 
 COPY_SECONDS, COPY_RATE = 1.9e-6, 396e9
 """A peer copy on NVLink: latency, and bytes a second (two H100s, 4 KB to 256 MB)."""
@@ -43,6 +55,8 @@ class Modelled:
     depth: int
     launches: int
     """Launches between two exchanges."""
+    stores: bool
+    """Whether kernels store rims to the memory of neighbours."""
     gpts_per_s: float
     """Measured on one H200."""
     domain: tuple[int, ...]
@@ -50,24 +64,45 @@ class Modelled:
 
 
 PROGRAMS = [
-    Modelled("j2d5pt f32", 4, 1, 12, 5, 4229.0, (8192, 16384)),
-    Modelled("j3d7pt f32", 4, 1, 6, 1, 1494.5, (512, 1024, 1024)),
+    Modelled("j2d5pt f32", 4, 1, 12, 5, False, 4083.8, (8192, 16384)),
+    Modelled("j3d7pt f32", 4, 1, 6, 1, True, 1480.0, (512, 1024, 1024)),
+    Modelled("j3d7pt f64", 8, 1, 4, 1, True, 619.7, (512, 1024, 1024)),
+    Modelled("star25 f32", 4, 4, 1, 1, True, 420.2, (512, 768, 768)),
+    Modelled("yee3 f64", 48, 1, 3, 1, True, 50.15, (384, 512, 512)),
 ]
 
 
 def launch_seconds(program: Modelled, planes: float, gpus: int) -> float:
-    """The seconds of a launch and its share of an exchange, with `planes` planes on each GPU."""
+    """
+    The seconds of a launch of the slowest GPU and its share of an exchange, with `planes` planes on
+    each GPU.
+    """
     area, zone = prod(program.domain[1:]), program.launches * program.depth + 1
     faces = 0 if gpus == 1 else 1 if gpus == 2 else 2
-    computed = planes + faces * (zone - 1) * program.radius
+    crossed = 1 if gpus > GPUS_OF_A_HOST else 0
+    copied = crossed if program.stores else faces
+    computed = planes + copied * (zone - 1) * program.radius
     seconds = computed * area * program.depth / (program.gpts_per_s * 1e9)
     size = zone * program.radius * area * program.cell_bytes
-    crossed = 1 if gpus > GPUS_OF_A_HOST else 0
-    exchange = (faces - crossed) * (COPY_SECONDS + size / COPY_RATE)
+    exchange = (copied - crossed) * (COPY_SECONDS + size / COPY_RATE)
     # A part at the end of a host has one face on the network, and all wait for it in turn.
     exchange += crossed * (NETWORK_SECONDS + size / NETWORK_RATE)
+    if program.stores:
+        exchange += max(0.0, (faces - crossed) * size / COPY_RATE - seconds)
     exchange += MEETING_SECONDS if faces else 0.0
     return seconds + exchange / program.launches
+
+
+def weak(program: Modelled, gpus: int) -> float:
+    """The efficiency of weak scaling."""
+    planes = program.domain[0]
+    return launch_seconds(program, planes, 1) / launch_seconds(program, planes, gpus)
+
+
+def strong(program: Modelled, gpus: int) -> float:
+    """The speed-up of strong scaling: of 4 domains of one GPU up to a host, of 256 beyond."""
+    whole = program.domain[0] * (4 if gpus <= GPUS_OF_A_HOST else 256)
+    return launch_seconds(program, whole, 1) / launch_seconds(program, whole / gpus, gpus)
 
 
 def rows() -> Iterator[str]:
@@ -75,18 +110,49 @@ def rows() -> Iterator[str]:
     yield "| program | GPUs | weak efficiency | strong speed-up |"
     yield "|---|---|---|---|"
     for program in PROGRAMS:
-        planes = program.domain[0]
         for gpus in (2, 4, 8, 1024):
-            weak = launch_seconds(program, planes, 1) / launch_seconds(program, planes, gpus)
-            whole = 4 * planes if gpus <= GPUS_OF_A_HOST else 1024 * planes // 4
-            alone = launch_seconds(program, whole, 1)
-            strong = alone / launch_seconds(program, whole / gpus, gpus)
-            yield f"| {program.name} | {gpus} | {weak:.3f} | {strong:.4g} |"
+            yield (
+                f"| {program.name} | {gpus} | {weak(program, gpus):.3f} | "
+                f"{strong(program, gpus):.4g} |"
+            )
+
+
+def measured() -> Iterator[tuple[str, int, float]]:
+    """Program, GPUs and weak efficiency of measured rows of programs in the model."""
+    known = {program.name for program in PROGRAMS}
+    for row in json.loads(RESULTS.read_text())["rows"]:
+        name = f"{row['program']} {row['dtype']}"
+        if name in known and row.get("size", "fill") == "fill" and "weak_efficiency" in row:
+            yield name, row["ranks"], row.get("weak_of_slowest", row["weak_efficiency"])
+
+
+def plot(path: Path) -> None:
+    """Draw the efficiency of weak scaling over the number of GPUs, with measured points."""
+    figure: Any = Figure(figsize=(7, 3.6), layout="constrained")
+    axes = figure.add_subplot()
+    counts = [2**k for k in range(11)]
+    points = list(measured())
+    for program in PROGRAMS:
+        (line,) = axes.plot(counts, [weak(program, n) for n in counts], label=program.name)
+        own = [(n, share) for name, n, share in points if name == program.name and n > 1]
+        axes.plot(*zip(*own), "o", color=line.get_color())
+    axes.axvline(GPUS_OF_A_HOST, color="grey", linewidth=0.8, linestyle=":")
+    axes.set_xscale("log", base=2)
+    axes.set_xlabel("GPUs (dotted: a host)")
+    axes.set_ylabel("weak efficiency")
+    axes.set_ylim(0.5, 1.05)
+    axes.legend(frameon=False, fontsize=8)
+    figure.savefig(path, metadata={"Date": None})
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the table, and draw the plot."""
+    parser = argparse.ArgumentParser(description="A model of scaling on many GPUs.")
+    parser.add_argument("--plot", type=Path)
+    given = parser.parse_args()
     print("\n".join(rows()))
+    if given.plot is not None:
+        plot(given.plot)
 
 
 if __name__ == "__main__":

@@ -97,6 +97,10 @@ def place_chunk(emit: Emitter, geometry: Geometry, tile: SSAValue) -> Chunk:
         planes = variant.planes.data
         column, chunk = emit.split(number, geometry.columns(variant))
         column = emit.add_int(column, before)
+        if geometry.begins_with_last_chunk:
+            last = geometry.chunks(planes) - 1
+            is_first = emit.compare("eq", chunk, 0)
+            chunk = emit.select(is_first, emit.int(last), emit.add_int(chunk, -1))
         if geometry.has_both_kinds:
             column = numbered(emit, geometry, column, inside=variant.is_interior)
         missing = geometry.missing(planes) // 2

@@ -22,8 +22,8 @@ tile.kernel @heat_d2(%src: !field, %dst: !field, %beside: !field, %beside_1: !fi
 Each store gets a store for each box, in order, to a further argument of the store's type. A launch
 passes the ghost zone of a neighbour's field, addressed as the kernel's own field: ghosts are fresh
 at the end of the launch, without a copy. The pass follows device-tiling and store-box. A kernel is
-left unchanged, with a remark, if fields go on outside the bounds, or if a store lacks cells of a
-box.
+left unchanged, with a remark, if fields go on outside the bounds, or if a store has no cell of a
+box. A store of fewer cells than a box stores these beside: no launch changes the others.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def why_not_beside(kernel: KernelOp, boxes: list[CellBox]) -> str | None:
     if kernel.beyond is not None:
         return "fields go on outside the bounds"
     stores = [stage for stage in kernel.stages if isinstance(stage, StoreOp)]
-    if any(box not in stage.cells for stage in stores for box in boxes):
-        return "a store lacks cells of a box"
+    if any((box & stage.cells).is_empty for stage in stores for box in boxes):
+        return "a store has no cell of a box"
     return None
 
 
@@ -60,7 +60,7 @@ def stores_beside(kernel: KernelOp, boxes: list[CellBox]) -> None:
             field = block.insert_arg(stage.field.type, len(block.args))
             field.name_hint = "beside"
             roles.append(RoleAttr(*role.role))
-            made = StoreOp(stage.queue, field, box.bounds())
+            made = StoreOp(stage.queue, field, (box & stage.cells).bounds())
             block.insert_op_after(made, last)
             last = made
     kernel.roles = ArrayAttr(roles)

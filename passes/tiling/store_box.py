@@ -18,12 +18,13 @@ tile.kernel @heat_d2(...) roles [...] steps 2 stream 0 bounds <[0, 0], [64, 64]>
    along the stream.
 2. Along other axes the bounds shrink to the cells from which stored cells are computed: the box,
    and the kernel's extents around the box. Cells outside the new bounds keep their old values in
-   every level; a stored cell depends on none of these.
+   every level; a stored cell depends on none of these. The box of an update shrinks to the new
+   bounds.
 
 Kernels of several boxes that share no cell, launched in any order on equal fields, store what the
 kernel before the pass stores. The pass stands between device-tiling and the passes that place
 queues and cut columns. A kernel is left unchanged, with a remark, if fields go on outside the
-bounds, or if an update or a store has a box of its own.
+bounds, or if an update has no cell in the new bounds.
 """
 
 from __future__ import annotations
@@ -40,38 +41,51 @@ from timetile.passes.analysis.geometry.extents import extents
 from timetile.passes.diagnostics import CompileError, refuse, remark
 
 
-def why_not(kernel: KernelOp) -> str | None:
-    """Why a kernel keeps its boxes; None if the kernel can store a box only."""
+def why_not(kernel: KernelOp, box: CellBox) -> str | None:
+    """Why a kernel keeps its boxes; None if the kernel can store the cells of a box only."""
     if kernel.beyond is not None:
         return "fields go on outside the bounds"
-    if any(isinstance(s, ApplyOp | StoreOp) and s.box is not None for s in kernel.stages):
-        return "an update or a store has a box of its own"
+    kept = bounds_for(kernel, box)
+    if any((CellBox.of(each.box) & kept).is_empty for each in boxed_updates(kernel) if each.box):
+        return "an update has no cell near the box"
     return None
 
 
-def needed_around(kernel: KernelOp, box: CellBox) -> CellBox:
-    """A box, and the cells around the box from which a kernel computes the box."""
+def boxed_updates(kernel: KernelOp) -> list[ApplyOp]:
+    """The updates with a box of their own."""
+    return [each for each in kernel.stages if isinstance(each, ApplyOp) and each.box is not None]
+
+
+def bounds_for(kernel: KernelOp, box: CellBox) -> CellBox:
+    """
+    The bounds of a kernel that stores a box: along the stream as before, along other axes the box
+    and the cells around the box from which the kernel computes the box.
+    """
     lower, upper = list(box.lower), list(box.upper)
     for extent in extents(kernel).values():
         lower = [min(cell, low - far) for cell, low, far in zip(lower, box.lower, extent.low)]
         upper = [max(cell, high + far) for cell, high, far in zip(upper, box.upper, extent.high)]
+    bounds = CellBox.of(kernel.bounds)
+    kept = CellBox(tuple(lower), tuple(upper)) & bounds
+    if (stream := kernel.stream_axis) is None:
+        return kept
+    lower, upper = list(kept.lower), list(kept.upper)
+    lower[stream], upper[stream] = bounds.lower[stream], bounds.upper[stream]
     return CellBox(tuple(lower), tuple(upper))
 
 
 def store_in(kernel: KernelOp, box: CellBox) -> None:
     """Let a kernel store the cells of a box only. Refuses a box without a cell of a store."""
+    kept = bounds_for(kernel, box)
     for stage in kernel.stages:
         if isinstance(stage, StoreOp):
             cells = stage.cells & box
             if cells.is_empty:
                 refuse(kernel, f"the box {box} has no cell of {stage.cells}; give another box")
             stage.box = cells.bounds()
-    bounds = CellBox.of(kernel.bounds)
-    kept = needed_around(kernel, box) & bounds
-    if (stream := kernel.stream_axis) is not None:
-        lower, upper = list(kept.lower), list(kept.upper)
-        lower[stream], upper[stream] = bounds.lower[stream], bounds.upper[stream]
-        kept = CellBox(tuple(lower), tuple(upper))
+    for update in boxed_updates(kernel):
+        assert update.box is not None
+        update.box = (CellBox.of(update.box) & kept).bounds()
     kernel.bounds = kept.bounds()
 
 
@@ -91,7 +105,8 @@ class StoreBoxPass(ModulePass):
                     f"{self.name}: lower and upper have a number for each of {kernel.rank} axes, "
                     f"got {list(self.lower)} and {list(self.upper)}"
                 )
-            if (why := why_not(kernel)) is not None:
+            box = CellBox(self.lower, self.upper)
+            if (why := why_not(kernel, box)) is not None:
                 remark(kernel, f"{why}: all cells are stored")
                 continue
-            store_in(kernel, CellBox(self.lower, self.upper))
+            store_in(kernel, box)

@@ -9,6 +9,10 @@ from typing import Any
 from timetile.lowering.ptx.symbols import symbol
 from timetile.runtime.host.halos import WORD_BYTES
 from timetile.runtime.machine.driver import Unavailable, checked, driver
+from timetile.runtime.machine.ranges import profiled
+
+HANDLE_BYTES = 64
+"""Bytes of the handle of an allocation for other processes."""
 
 PEER_ACCESS_ALREADY_ENABLED = 704
 """The driver's answer to a second request for access to a device."""
@@ -74,11 +78,13 @@ class GpuMemory:
 
     def upload(self, pointer: int, array: Any) -> None:
         """Copy a NumPy array to the device."""
-        checked(self.cuda.cuMemcpyHtoD(pointer, array.ctypes.data, array.nbytes))
+        with profiled("copy to the GPU"):
+            checked(self.cuda.cuMemcpyHtoD(pointer, array.ctypes.data, array.nbytes))
 
     def download(self, array: Any, pointer: int) -> None:
         """Copy device memory to a NumPy array."""
-        checked(self.cuda.cuMemcpyDtoH(array.ctypes.data, pointer, array.nbytes))
+        with profiled("copy from the GPU"):
+            checked(self.cuda.cuMemcpyDtoH(array.ctypes.data, pointer, array.nbytes))
 
     def synchronize(self, stream: int) -> None:
         """Wait until the stream has done its work."""
@@ -219,6 +225,28 @@ class GpuMemory:
         what.srcDevice, what.srcPitch, what.srcHeight = source
         what.dstDevice, what.dstPitch, what.dstHeight = target
         checked(self.cuda.cuMemcpy3DAsync(what, stream))
+
+    # Memory of other processes.
+
+    def shared(self, pointer: int) -> tuple[bytes, int]:
+        """The handle of an allocation for other processes, and a pointer's distance in it."""
+        base, _ = checked(self.cuda.cuMemGetAddressRange(pointer))
+        handle = checked(self.cuda.cuIpcGetMemHandle(base))
+        return ctypes.string_at(int(handle.getPtr()), HANDLE_BYTES), pointer - int(base)
+
+    def opened(self, handle: bytes) -> int | None:
+        """
+        A pointer to an allocation of another process by its handle; None if it cannot be reached.
+        """
+        given = self.cuda.CUipcMemHandle()
+        ctypes.memmove(int(given.getPtr()), handle, HANDLE_BYTES)
+        flags = self.cuda.CUipcMem_flags.CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
+        status, pointer = self.cuda.cuIpcOpenMemHandle(given, int(flags))
+        return None if int(status) != 0 else int(pointer)
+
+    def close_opened(self, pointer: int) -> None:
+        """Close an allocation of another process."""
+        checked(self.cuda.cuIpcCloseMemHandle(pointer))
 
     def number_of(self, pointer: int) -> int | None:
         """The number of the GPU with this address in its memory; None if no GPU has."""

@@ -52,6 +52,7 @@ class PlacedParts:
             with runner.sites[0].run_block():
                 call = program.run_host(runner, placed, span)
             memory.synchronize()
+            runner.end_run()
             call.seconds = time.perf_counter() - start
             for made, value in zip(placed, values):
                 if isinstance(made, PartedField) and made.is_changed:

@@ -141,8 +141,10 @@ def beside_launch(
     """The kernel of a launch on a part that stores beside; None for a launch as it is."""
     ops = kernels.kernel_module(fact.name).ops
     kernel = next(op for op in ops if isinstance(op, KernelOp))
-    found = None if why_not(kernel) else boxes_in_kernel(loop, own, part, moved_ghosts, kernel)
-    if found is None or not found[1] or why_not_beside(kernel, [found[0], *found[1]]):
+    found = boxes_in_kernel(loop, own, part, moved_ghosts, kernel)
+    if found is None or not found[1] or why_not(kernel, found[0]):
+        return None
+    if why_not_beside(kernel, [found[0], *found[1]]):
         return None
     made = with_stores_beside(kernels, *found)
     if made is None or not may_store_beside(kernels, made, fact.name):

@@ -9,6 +9,11 @@ The predicted time of a launch of the slowest part is taken for each k, with the
 the schedule. The least time wins; of times that hardly differ, the fewest launches. Flat parts and
 large planes have costly ghosts (k is 1), long parts and short planes cheap ones. A zone never
 reaches over a whole part. A wrong prediction costs time, never bits.
+
+Where kernels store the ghosts of neighbours themselves, a launch followed by an exchange computes
+no ghosts, and rims travel while it computes:
+
+    seconds(1) = own cells x D / speed + link meeting seconds + what travels longer than a launch
 """
 
 from __future__ import annotations
@@ -77,13 +82,26 @@ class ExchangeChoice:
         return f"{said}; an exchange each launch would take {100 * more:.1f}% longer"
 
 
+@dataclass(frozen=True)
+class DeepestLaunch:
+    """The launch of a loop with the most steps."""
+
+    depth: int
+    """Its steps."""
+    gcells_per_second: float
+    """The predicted speed."""
+    stores_beside: bool = False
+    """Whether the kernel can probably store the ghosts of neighbours."""
+
+
 def exchange_costs(
-    domain: Domain, decomposition: Decomposition, depth: int, gcells_per_second: float, link: Link
+    domain: Domain, decomposition: Decomposition, launch: DeepestLaunch, link: Link
 ) -> Iterator[ExchangeCost]:
     """
     The costs of 1, 2, 3, ... launches between two exchanges, as far as zones reach no farther than
     one part; those of one launch always.
     """
+    depth = launch.depth
     cost, box = StepCost(domain), domain.box
     own = max(cells_in(decomposition.part(rank)) for rank in range(decomposition.count))
     for launches in range(1, MOST_LAUNCHES + 1):
@@ -94,8 +112,14 @@ def exchange_costs(
             cells_in(decomposition.held(rank, box, ghosts)) for rank in range(decomposition.count)
         ]
         received = [count - cells_in(decomposition.part(rank)) for rank, count in enumerate(held)]
-        seconds = max(held) * depth / (gcells_per_second * 1e9)
-        exchange = link.seconds + max(received) * cost.cell_bytes / link.bytes_per_second
+        rate = launch.gcells_per_second * 1e9
+        travel = max(received) * cost.cell_bytes / link.bytes_per_second
+        if launches == 1 and launch.stores_beside:
+            seconds = own * depth / rate
+            exchange = link.meeting_seconds + max(0.0, travel - seconds)
+            yield ExchangeCost(1, seconds, 0.0, exchange)
+            continue
+        seconds, exchange = max(held) * depth / rate, link.seconds + travel
         yield ExchangeCost(launches, seconds, 1 - own / max(held), exchange)
 
 
@@ -109,17 +133,10 @@ def reaches_neighbours_only(decomposition: Decomposition, ghosts: Ghosts) -> boo
 
 
 def chosen_exchange(
-    domain: Domain,
-    decomposition: Decomposition,
-    depth: int,
-    gcells_per_second: float,
-    link: Link = NVLINK,
+    domain: Domain, decomposition: Decomposition, launch: DeepestLaunch, link: Link = NVLINK
 ) -> ExchangeChoice:
-    """
-    The number of launches of `depth` steps between two exchanges with the least predicted time, for
-    a schedule of a predicted speed.
-    """
-    costs = list(exchange_costs(domain, decomposition, depth, gcells_per_second, link))
+    """The number of launches between two exchanges with the least predicted time."""
+    costs = list(exchange_costs(domain, decomposition, launch, link))
     least = min(each.seconds for each in costs)
     chosen = next(each for each in costs if each.seconds <= HARDLY_MORE * least)
-    return ExchangeChoice(chosen, tuple(each for each in costs if each is not chosen), depth)
+    return ExchangeChoice(chosen, tuple(each for each in costs if each is not chosen), launch.depth)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from math import prod
@@ -15,11 +16,12 @@ from timetile.passes.diagnostics import LOGGER
 from timetile.runtime.arithmetic.cells import Array
 from timetile.runtime.device.cells import DeviceBuffer, DeviceMemory
 from timetile.runtime.device.gpu import Device, device
+from timetile.runtime.device.gpu_memory import HANDLE_BYTES as ALLOCATION_BYTES
 from timetile.runtime.device.gpu_runner import GpuRunner
 from timetile.runtime.host.halos import HaloFrame
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.ranks.rims import BoxCopy
-from timetile.runtime.ranks.sites import Beside, Recorded
+from timetile.runtime.ranks.sites import HANDLE_BYTES, Beside, Recorded
 
 MARKS = 8
 """Events of a site, used in turn: a wait for an older mark becomes a wait for a newer one."""
@@ -48,6 +50,8 @@ class GpuSite:
         self.runners: dict[ProgramKernels, GpuRunner] = {}
         self.marks: list[Any] = [None] * MARKS
         self.next_mark = 0
+        self.allocations: dict[bytes, list[int]] = {}
+        """Opened allocations of other processes by handle: the pointer, and opened buffers."""
         self.others: list[GpuSite] = []
         """Sites with further streams, for the buffers of this site."""
 
@@ -137,6 +141,41 @@ class GpuSite:
     def run_block(self) -> AbstractContextManager[Any]:
         """The context of a run: the caller's own device is current again behind."""
         return self.device.current()
+
+    @property
+    def host(self) -> str:
+        """The machine's name."""
+        return platform.node()
+
+    def shared(self, buffer: DeviceBuffer) -> bytes:
+        """The handle of a buffer's allocation, and the buffer's place in it."""
+        with self.device.current():
+            handle, distance = self.device.shared(buffer.pointer)
+        return handle + distance.to_bytes(HANDLE_BYTES - len(handle), "little")
+
+    def opened(self, handle: bytes) -> DeviceBuffer | None:
+        """The buffer of another process; its size is not known."""
+        allocation, distance = handle[:ALLOCATION_BYTES], handle[ALLOCATION_BYTES:]
+        if allocation not in self.allocations:
+            with self.device.current():
+                base = self.device.opened(allocation)
+            if base is None:
+                return None
+            self.allocations[allocation] = [base, 0]
+        known = self.allocations[allocation]
+        known[1] += 1
+        return DeviceBuffer(known[0] + int.from_bytes(distance, "little"), 0)
+
+    def close_opened(self, buffer: DeviceBuffer) -> None:
+        """Close a buffer, and its allocation with the last."""
+        known = self.allocations
+        below = [key for key, (base, _) in known.items() if base <= buffer.pointer]
+        key = max(below, key=lambda each: known[each][0])
+        known[key][1] -= 1
+        if known[key][1] == 0:
+            base, _ = known.pop(key)
+            with self.device.current():
+                self.device.close_opened(base)
 
     def mark(self) -> Any:
         """A mark on the stream, after all work so far."""

@@ -33,7 +33,7 @@ from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.options import Options, run_passes
 from timetile.runtime.loading.modules import make_context
 from timetile.runtime.ranks.beside_kernels import BesideLaunch, beside_launch
-from timetile.runtime.ranks.exchange_choice import ExchangeChoice, chosen_exchange
+from timetile.runtime.ranks.exchange_choice import DeepestLaunch, ExchangeChoice, chosen_exchange
 from timetile.runtime.ranks.layout import cells_in
 from timetile.runtime.ranks.split_kernels import SplitLaunch, split_launch
 
@@ -139,12 +139,13 @@ class PartKernels:
     ):
         self.module, self.decomposition = module, decomposition
         self.options, self.cache = options, cache
+        self.ranks = range(decomposition.count) if ranks is None else ranks
         self.made: dict[bool, list[ProgramKernels]] = {}
         self.schedules: dict[bool, list[LoopSchedule]] = {}
         self.splits: dict[tuple[ProgramKernels, int, str], SplitLaunch | None] = {}
         self.besides: dict[tuple[int, str, bool], list[BesideLaunch] | None] = {}
-        self.probed: list[PlannedKernel] = []
-        """The kernels of the parts that schedules were chosen for."""
+        self.probed: list[Sequence[PlannedKernel]] = []
+        """The kernels, by loop, of the parts that schedules were chosen for."""
         common = options.halos == "compared"
         self.zone_steps = (asked or GUESSED_STEPS) + 1
         found = self.chosen(options, common=common)
@@ -156,11 +157,10 @@ class PartKernels:
             found = self.chosen(replace(options, depth=asked), common=common)
         self.schedules[common] = found
         # Kernels with halo arguments need a step more.
-        reads_halos = any(fact.reads_halos for fact in self.probed)
+        reads_halos = any(fact.reads_halos for facts in self.probed for fact in facts)
         self.zone_steps = max(2, self.steps + 1 if reads_halos else self.steps)
         self.moved_steps = self.zone_steps - 1 if reads_halos else self.zone_steps
         """Exchanges make ghosts of so many steps fresh: no kernel reads the outermost as data."""
-        self.ranks = range(decomposition.count) if ranks is None else ranks
         self.modules = [self.part(rank) for rank in self.ranks]
 
     def chosen_exchange(self, found: Sequence[LoopSchedule]) -> ExchangeChoice | None:
@@ -173,7 +173,19 @@ class PartKernels:
         if domain is None or not known or deepest == 1:
             return None
         speed = known[0].gcells_per_second
-        return chosen_exchange(domain, self.decomposition, deepest, speed)
+        launch = DeepestLaunch(deepest, speed, self.may_store_beside)
+        return chosen_exchange(domain, self.decomposition, launch)
+
+    @property
+    def may_store_beside(self) -> bool:
+        """
+        Whether kernels can probably store the ghosts of other parts: all parts are of one process,
+        rims are whole planes, and a step is one kernel. Whether a kernel would spill registers is
+        known only when it is made.
+        """
+        is_slabs = all(count == 1 for count in self.decomposition.counts[1:])
+        has_parts = any(len(parts_of_step(facts)) > 1 for facts in self.probed)
+        return len(self.ranks) == self.decomposition.count and is_slabs and not has_parts
 
     def part(self, rank: int) -> ModuleOp:
         """The loops of a part, at the origin."""
@@ -217,7 +229,7 @@ class PartKernels:
             if all(number in found for number in numbers):
                 continue
             kernels = self.program(part, options, common=common)
-            self.probed += [fact for facts in kernels.facts for fact in facts]
+            self.probed += kernels.facts
             for number, schedule in zip(numbers, schedules_of(kernels), strict=True):
                 found.setdefault(number, schedule)
         return [found.get(number, LoopSchedule((), "")) for number in loops]
@@ -278,8 +290,8 @@ class PartKernels:
 
     def in_pieces(self, number: int, name: str, *, common: bool) -> list[SplitLaunch] | None:
         """
-        The pieces of a launch of a loop's deepest kernel, by part; None unless each part has
-        pieces.
+        The pieces of a launch of a loop's deepest kernel, or of the first kernel of a step in
+        parts, by part; None unless each part has pieces.
         """
         found: list[SplitLaunch] = []
         for rank, kernels, planned in zip(
@@ -289,7 +301,7 @@ class PartKernels:
                 return None
             loop, facts = planned
             deepest = facts[0]
-            if deepest.name != name or deepest.steps < 2:
+            if deepest.name != name or loop.sweep is not None:
                 return None
             key = kernels, rank, name
             if key not in self.splits:

@@ -210,8 +210,11 @@ class PartsRunner:
         read, written = self.fields_of(run, fact, operands)
         age, stale = self.ages_of(run, fact, read)
         used = self.used_steps(run, fact)
-        beside = self.beside_of(run, fact, written)
-        split = self.pieces_of(run, fact) if stale and beside is None else None
+        # Neighbours still read what a launch in place would change.
+        in_place = any(field in read for field in written)
+        beside = None if in_place else self.beside_of(run, fact, written)
+        can_split = bool(stale) and beside is None and not in_place
+        split = self.pieces_of(run, fact) if can_split else None
         if beside is not None:
             if stale:
                 self.exchange(stale)
@@ -380,6 +383,9 @@ class PartsRunner:
         self.rims.have_met = False
         self.memory.copy(*operands)
         return []
+
+    def end_run(self) -> None:
+        """All work of a run is done."""
 
     def close(self) -> None:
         """Give back scratch fields and the fields of operations."""

@@ -1,14 +1,16 @@
 """
-A part of a rank on a GPU: ghosts of other ranks travel through the memory of the host.
+A part of a rank on a GPU.
 
-Rims are copied to a contiguous buffer of the site, and down to the host; messages go as between
-processors; ghosts go up again the same way. MPI sees no pointer of a device.
+Ghosts of ranks on the same host are pulled from the buffers of the other ranks, whose handles come
+in messages. Other ghosts travel through the memory of the hosts: rims are copied to a contiguous
+buffer of the site, and down to the host; messages go as between processors; ghosts go up again the
+same way. MPI sees no pointer of a device.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 from timetile.dialects.boxes import CellBox
+from timetile.dialects.decomposition import Transfer
 from timetile.dialects.temporal import LoopOp
 from timetile.lowering.plan_launches import PlannedKernel
 from timetile.runtime.arithmetic.cells import Array
@@ -29,7 +32,8 @@ from timetile.runtime.ranks.parted import PartedField, PartsMemory
 from timetile.runtime.ranks.parts_runner import PartsRunner, PresentRun
 from timetile.runtime.ranks.peers import digest_of, words_of_all
 from timetile.runtime.ranks.rims import box_copy, extents_of
-from timetile.runtime.ranks.sites import Site
+from timetile.runtime.ranks.shared_buffers import SharedBuffers
+from timetile.runtime.ranks.sites import HANDLE_BYTES, Site
 from timetile.runtime.ranks.split_kernels import SplitLaunch
 
 YES, NO = "yes", "no"
@@ -128,6 +132,7 @@ class RankSiteRunner(PartsRunner):
         super().__init__([cut], kernels, [site], notice, progress)
         self.ghosts = exchange
         self.memory = RankMemory(site, self.cuts_of, exchange)
+        self.shared = SharedBuffers(site, exchange.peers)
         self.agreed: dict[tuple[LoopOp, bool], int | None] = {}
 
     def has_common_halos(
@@ -166,27 +171,80 @@ class RankSiteRunner(PartsRunner):
         return None
 
     def exchange(self, fields: Sequence[PartedField]) -> None:
-        """Make the ghosts of fields fresh, with a message for each pair of ranks."""
-        site, rank = self.sites[0], self.ghosts.peers.rank
+        """
+        Make the ghosts of fields fresh, with a message for each pair of ranks: of cells, or of the
+        handles of buffers in reach.
+        """
+        if not fields:
+            return
+        near = self.shared.near_ranks(fields[0].buffers[0])
         sent, places = defaultdict[int, list[Array]](list), defaultdict[int, list[Array]](list)
         waiting: list[tuple[PartedField, CellBox, Array]] = []
+        handles: list[tuple[PartedField, Transfer, Array]] = []
+        self.sites[0].synchronize()
         for field in fields:
-            for transfer in field.cuts[0].sent:
-                if transfer.target == rank:
-                    held = field.cuts[0].held
-                    boxes = (held, transfer.source_box, held, transfer.box)
-                    copy = box_copy(*boxes, field.dtype.itemsize)
-                    site.pull(field.buffers[0], field.buffers[0], copy)
-                else:
-                    sent[transfer.target].append(taken(site, field, transfer.source_box))
+            self.put_sent(field, near, sent)
             for transfer in field.cuts[0].received:
-                if transfer.source != rank:
+                if transfer.source in near:
+                    handle = np.empty(HANDLE_BYTES, np.uint8)
+                    places[transfer.source].append(handle)
+                    handles.append((field, transfer, handle))
+                elif transfer.source != self.ghosts.peers.rank:
                     cells = np.empty(extents_of(transfer.box), field.dtype)
                     places[transfer.source].append(cells)
                     waiting.append((field, transfer.box, cells))
         self.ghosts.move(sent, places)
         for field, box, cells in waiting:
-            give(site, field, box, cells)
+            give(self.sites[0], field, box, cells)
             self.rims.bytes += cells.nbytes
+        self.pull_from_near(handles, [each for each in near if each in sent])
         for field in fields:
             field.age, field.is_settled = 0, True
+
+    def put_sent(
+        self, field: PartedField, near: Container[int], sent: dict[int, list[Array]]
+    ) -> None:
+        """
+        Add messages of a field to other ranks: cells, or the handle of the buffer. Cells of the
+        rank's own ghosts are copied.
+        """
+        site, held = self.sites[0], field.cuts[0].held
+        for transfer in field.cuts[0].sent:
+            if transfer.target == self.ghosts.peers.rank:
+                boxes = (held, transfer.source_box, held, transfer.box)
+                copy = box_copy(*boxes, field.dtype.itemsize)
+                site.pull(field.buffers[0], field.buffers[0], copy)
+            elif transfer.target in near:
+                handle = np.frombuffer(site.shared(field.buffers[0]), np.uint8)
+                sent[transfer.target].append(handle)
+            else:
+                sent[transfer.target].append(taken(site, field, transfer.source_box))
+
+    def pull_from_near(
+        self, handles: Sequence[tuple[PartedField, Transfer, Array]], readers: Sequence[int]
+    ) -> None:
+        """
+        Pull ghosts from buffers of other ranks, and wait until `readers` have pulled theirs: the
+        next launch may overwrite rims.
+        """
+        if not handles and not readers:
+            return
+        site = self.sites[0]
+        for field, transfer, handle in handles:
+            cut, source = field.cuts[0], transfer.source
+            held = cut.part.decomposition.held(source, cut.whole, cut.part.zone)
+            boxes = (held, transfer.source_box, cut.held, transfer.box)
+            copy = box_copy(*boxes, field.dtype.itemsize)
+            site.pull(self.shared.open(handle.tobytes()), field.buffers[0], copy)
+            self.rims.bytes += copy.bytes
+        site.synchronize()
+        self.tell_readers({transfer.source for _, transfer, _ in handles}, readers)
+
+    def tell_readers(self, sources: Iterable[int], readers: Iterable[int]) -> None:
+        """Tell other ranks that their rims are pulled, and wait until `readers` say so."""
+        done = {rank: [np.ones(1, np.uint8)] for rank in sources}
+        self.ghosts.move(done, {rank: [np.empty(1, np.uint8)] for rank in readers})
+
+    def end_run(self) -> None:
+        """Close the buffers of other ranks."""
+        self.shared.end_run()

@@ -16,6 +16,9 @@ from timetile.runtime.host.halos import HaloFrame
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.ranks.rims import BoxCopy
 
+HANDLE_BYTES = 72
+"""Bytes of a buffer's handle: those of the allocation, and a distance in the allocation."""
+
 
 @dataclass(frozen=True)
 class Beside:
@@ -103,6 +106,26 @@ class Site(Protocol):
 
     def run_block(self) -> AbstractContextManager[Any]:
         """The context of a run on this and other sites."""
+        ...
+
+    @property
+    def host(self) -> str:
+        """The machine with the device."""
+        ...
+
+    def shared(self, buffer: Any) -> bytes:
+        """
+        The handle of a buffer for other processes of the machine, `HANDLE_BYTES` bytes; no bytes
+        where buffers are not shared.
+        """
+        ...
+
+    def opened(self, handle: bytes) -> Any | None:
+        """The buffer of another process with a handle; None if it cannot be reached."""
+        ...
+
+    def close_opened(self, buffer: Any) -> None:
+        """Close an opened buffer, after all work that reads it."""
         ...
 
     def mark(self) -> Any:

@@ -8,9 +8,10 @@ are kernels of their own, of one schedule, made by `store-box`:
     |ghosts| rim ...                     inside                     ... rim |ghosts|
 
 A rim is as wide as the ghosts and the reach of a launch. Each rim fills the pipeline once more, for
-as many planes as a launch reaches. A launch stays whole if that takes longer than an exchange, and
-where pieces are not possible: all blocks run at once anyway, blocks wait for each other, the domain
-is cut along several axes, or rims would be half of the part.
+as many planes as a launch reaches; kernels that read every tap from memory have no pipeline. A
+launch stays whole if that takes longer than an exchange, and where pieces are not possible: all
+blocks run at once anyway, blocks wait for each other, the domain is cut along several axes, or rims
+would be half of the part.
 """
 
 from __future__ import annotations
@@ -65,10 +66,10 @@ def has_many_waves(kernel: KernelOp, kernels: ProgramKernels) -> bool:
     return blocks >= LEAST_WAVES * held
 
 
-def boxes_of(loop: LoopOp, part: PartAttr, steps: int, most: float) -> list[CellBox]:
+def boxes_of(loop: LoopOp, part: PartAttr, steps: int) -> list[CellBox]:
     """
     The cells of a launch of some steps on a part: inside, and the rims beside other parts. None
-    where pieces are not possible, or a launch in pieces is longer by more than a share `most`.
+    where pieces are not possible.
     """
     box = CellBox.of(written_bounds(loop))
     counts = part.decomposition.counts
@@ -86,8 +87,6 @@ def boxes_of(loop: LoopOp, part: PartAttr, steps: int, most: float) -> list[Cell
     first, last = low if ends[0] else first, high if ends[1] else last
     if last - first < LARGEST_SHARE * (high - low) or (first, last) == (low, high):
         return []
-    if sum(reach) * (2 - sum(ends)) > most * (high - low):
-        return []
     spans = [(first, last), *((a, b) for a, b in ((low, first), (last, high)) if a < b)]
     return [
         CellBox(
@@ -96,6 +95,19 @@ def boxes_of(loop: LoopOp, part: PartAttr, steps: int, most: float) -> list[Cell
         )
         for a, b in spans
     ]
+
+
+def filled_share(kernel: KernelOp, boxes: Sequence[CellBox]) -> float:
+    """
+    Planes of rims' pipelines, over the planes of a launch; 0 for a kernel without a stream. A
+    pipeline fills for as many planes as the launch reaches on both sides.
+    """
+    stream, bounds = kernel.stream_axis, CellBox.of(kernel.bounds)
+    if stream is None:
+        return 0.0
+    geometry = Geometry(kernel)
+    filled = (geometry.fill + geometry.drain) * (len(boxes) - 1)
+    return filled / (bounds.upper[stream] - bounds.lower[stream])
 
 
 def with_store_box(kernels: ProgramKernels, box: CellBox) -> ProgramKernels | None:
@@ -127,11 +139,12 @@ def pieces_of(
     kept = None if cache is None else cache.decoded(key, decode_boxes)
     if kept is not None:
         return kept
-    boxes = boxes_of(loop, part, fact.steps, most)
+    boxes = boxes_of(loop, part, fact.steps)
     if boxes:
         ops = kernels.kernel_module(fact.name).ops
         kernel = next(op for op in ops if isinstance(op, KernelOp))
-        if why_not(kernel) is not None or not has_many_waves(kernel, kernels):
+        whole = any(why_not(kernel, box) for box in boxes)
+        if whole or filled_share(kernel, boxes) > most or not has_many_waves(kernel, kernels):
             boxes = []
     if cache is not None:
         cache.write(key, encode_boxes(boxes))

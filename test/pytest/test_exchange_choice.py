@@ -9,20 +9,27 @@ from support.catalogue import entry
 from support.programs import program_text
 from timetile.passes.loops.cut_domain import Domain
 from timetile.passes.targets.links import Link
-from timetile.runtime.ranks.exchange_choice import ExchangeChoice, chosen_exchange
+from timetile.runtime.ranks.exchange_choice import DeepestLaunch, ExchangeChoice, chosen_exchange
 from timetile.runtime.ranks.layout import slab_layout
 
-LINK = Link(seconds=40e-6, bytes_per_second=300e9)
+LINK = Link(seconds=40e-6, bytes_per_second=300e9, meeting_seconds=20e-6)
 
 
 def chosen(
-    name: str, shape: tuple[int, ...], depth: int, count: int = 2, link: Link = LINK
+    name: str,
+    shape: tuple[int, ...],
+    depth: int,
+    count: int = 2,
+    link: Link = LINK,
+    *,
+    stores_beside: bool = False,
 ) -> ExchangeChoice:
     """The choice for a program on some GPUs, with 1000 GCells/s predicted."""
     program = timetile.compile(program_text(entry(name).make(shape)), executor="numpy", cache=False)
     domain = Domain.of(program.module)
     assert domain is not None
-    return chosen_exchange(domain, slab_layout(domain, count), depth, 1000.0, link)
+    launch = DeepestLaunch(depth, 1000.0, stores_beside)
+    return chosen_exchange(domain, slab_layout(domain, count), launch, link)
 
 
 def test_short_planes_share_an_exchange_and_large_planes_do_not():
@@ -35,14 +42,14 @@ def test_short_planes_share_an_exchange_and_large_planes_do_not():
 
 def test_costlier_exchanges_are_shared_by_more_launches():
     near = chosen("heat-2d", (16384, 8192), 12)
-    far = chosen("heat-2d", (16384, 8192), 12, link=Link(400e-6, 300e9))
-    free = chosen("heat-2d", (16384, 8192), 12, link=Link(0.0, 1e15))
+    far = chosen("heat-2d", (16384, 8192), 12, link=Link(400e-6, 300e9, 20e-6))
+    free = chosen("heat-2d", (16384, 8192), 12, link=Link(0.0, 1e15, 0.0))
     assert free.chosen.launches == 1 < near.chosen.launches < far.chosen.launches
 
 
 @pytest.mark.parametrize("count", [2, 4])
 def test_zones_reach_over_no_whole_part(count: int):
-    choice = chosen("heat-2d", (64, 8192), 4, count, Link(1.0, 300e9))
+    choice = chosen("heat-2d", (64, 8192), 4, count, Link(1.0, 300e9, 1.0))
     assert 2 * (choice.steps + 1) <= 64 // count < 2 * (choice.steps + 4 + 1)
 
 
@@ -52,3 +59,13 @@ def test_the_choice_says_what_exchanges_cost():
         "an exchange of 51 us every 4 launches of 12 steps; a launch takes 810 us, 0.6% of them "
         "for ghosts; an exchange each launch would take 3.2% longer"
     )
+
+
+def test_rims_stored_by_kernels_cost_a_meeting():
+    """Copies would be shared by several launches; stores travel while a launch computes."""
+    copied = chosen("heat-3d", (800, 512, 512), 4)
+    stored = chosen("heat-3d", (800, 512, 512), 4, stores_beside=True)
+    assert copied.chosen.launches > 1 == stored.chosen.launches
+    assert stored.chosen.exchange_seconds == 20e-6 and stored.chosen.ghost_share == 0
+    slow = chosen("heat-3d", (800, 512, 512), 4, link=Link(40e-6, 1e9, 20e-6), stores_beside=True)
+    assert slow.chosen.exchange_seconds > 1e-3, "what travels longer than a launch is waited for"

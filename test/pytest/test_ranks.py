@@ -31,7 +31,10 @@ from timetile.runtime.ranks.threads import ThreadPeers, on_threads
 
 
 @given(
-    program=programs(), count=st.integers(1, 6), every=st.integers(1, 4), steps=st.integers(0, 9)
+    program=programs(),
+    count=st.sampled_from((1, 2, 3, 4, 6, 8)),
+    every=st.integers(1, 4),
+    steps=st.integers(0, 9),
 )
 def test_drawn_programs_keep_their_bits_on_ranks(
     program: Program, count: int, every: int, steps: int

@@ -117,7 +117,7 @@ def test_sweeps_and_hosts_keep_their_bits_on_several_gpus(seed: int, host: bool)
 def test_launches_sharing_an_exchange_keep_all_bits():
     text, arguments = model_case(MODELS["plate"], (24, 7), 11)
     often = run_on(text, arguments, (2, 1), 1, depth=2, every=2)
-    seldom = run_on(text, arguments, (2, 1), 1, depth=2)
+    seldom = run_on(text, arguments, (2, 1), 1, depth=2, every=4)
     assert 0 < len(seldom.pulled) < len(often.pulled)
 
 
@@ -252,6 +252,25 @@ def run_on_ranks(text: str, arguments: list[Any], count: int, depth: int | None 
 def test_ranks_with_a_gpu_each_keep_their_bits(name: str):
     text, arguments = model_case(MODELS[name], (9, 11), 3)
     run_on_ranks(text, arguments, 3, 2)
+    assert not SimulatedSite.opened_now, "opened buffers are closed"
+
+
+def on_two_hosts(site: SimulatedSite) -> str:
+    """The first rank is alone on its host."""
+    return "first" if site.world.seed == 0 else "others"
+
+
+@pytest.mark.parametrize("hosts", ["apart", "two"])
+def test_ranks_of_several_hosts_keep_their_bits(hosts: str, monkeypatch: pytest.MonkeyPatch):
+    """Ranks 1 and 2 open each other's buffers, or no rank does."""
+    text, arguments = model_case(MODELS["plate"], (13, 11), 7)
+    SimulatedSite.opened_ever.clear()
+    if hosts == "two":
+        monkeypatch.setattr(SimulatedSite, "host", property(on_two_hosts))
+    else:
+        monkeypatch.setattr(SimulatedSite, "shares", False)
+    run_on_ranks(text, arguments, 3, 2)
+    assert bool(SimulatedSite.opened_ever) == (hosts == "two")
 
 
 @pytest.mark.parametrize("seed", seeds(8))

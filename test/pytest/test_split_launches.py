@@ -15,6 +15,7 @@ from support.few_schedules import few_schedules
 from support.programs import program_text
 from support.ranks import copies
 from support.simulated import SimulatedSite, World, on_simulated
+from test_parts_of_a_step import BlockShape, passes_of
 from timetile.runtime.executors.homes import PlaneError
 from timetile.runtime.program.parted_program import PartedProgram
 from timetile.runtime.ranks import split_kernels
@@ -43,12 +44,13 @@ def arguments_of(text: str, steps: int) -> list[Any]:
     return [shared.copy() if p.is_field else steps for p in program.parameters]
 
 
-def run(text: str, count: int, seed: int, steps: int) -> tuple[bool, World]:
+def run(text: str, count: int, seed: int, steps: int, **options: Any) -> tuple[bool, World]:
     """Whether a run in pieces ends with the bits of one device, and the streams."""
     arguments = arguments_of(text, steps)
     expected, own = copies(arguments), copies(arguments)
     timetile.compile(text, executor="numpy", fp_contract="off", cache=False)(*expected)
-    program, world = on_simulated(text, count, seed, None, 2, depth=2, halos="common")
+    options = options or {"depth": 2}
+    program, world = on_simulated(text, count, seed, None, 2, halos="common", **options)
     try:
         program(*own)
     except PlaneError:
@@ -68,6 +70,21 @@ def test_launches_in_pieces_keep_all_bits(name: str, shape: tuple[int, ...], cou
     assert same
     streams = {stream for stream, kernel in world.launched if kernel.endswith("d2")}
     assert streams == set(range(2 * count)), "rims run on streams of their own"
+
+
+@pytest.mark.covering
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize(
+    "name, cuts", [("heat-2d", None), ("two-boxes-2d", (1,)), ("accumulated-2d", None)]
+)
+def test_the_first_kernel_of_a_step_that_reads_memory_runs_in_pieces(
+    name: str, cuts: tuple[int, ...] | None, count: int
+):
+    passes = passes_of(BlockShape((2, 1), (1, 2)), cuts)
+    same, world = run(program_text(entry(name).make((48, 9))), count, 3, 7, passes=passes)
+    assert same
+    pieces = {kernel for stream, kernel in world.launched if stream >= count}
+    assert pieces in ({"loop0_step"}, {"loop0_step_0"})
 
 
 def test_seeded_missing_waits_of_pieces_are_found(monkeypatch: pytest.MonkeyPatch):

@@ -71,7 +71,8 @@ def run_threads(kernels: ProgramKernels, name: str, arrays: Sequence[Any]) -> No
 @pytest.mark.covering
 @pytest.mark.parametrize("run", [run_planes, run_threads])
 @pytest.mark.parametrize(
-    "name, shape, depth", [("heat-3d", (26, 9, 35), 2), ("heat-2d", (44, 67), 3)]
+    "name, shape, depth",
+    [("heat-3d", (26, 9, 35), 2), ("heat-2d", (44, 67), 3), ("two-boxes-2d", (46, 67), 2)],
 )
 def test_boxes_together_store_what_a_whole_launch_stores(
     name: str, shape: tuple[int, ...], depth: int, run: Any

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,10 @@ from test_split_launches import arguments_of
 from test_store_box import arrays_of, kernels_of, run_planes, run_threads, tiled
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.tile import RoleKind
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.tiling.peel_boundaries import PeelBoundariesPass
 from timetile.runtime.executors.homes import PlaneError
+from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.program.parted_program import PartedProgram
 from timetile.runtime.ranks import beside_kernels
 from timetile.runtime.ranks.beside_kernels import with_stores_beside
@@ -65,8 +69,12 @@ def run(
 @pytest.mark.covering
 @pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize(
-    "name, shape", [("heat-3d", (36, 3, 7)), ("heat-2d", (40, 11)), ("wave-2d", (40, 9))]
-)
+    "name, shape",
+    [
+        ("heat-3d", (36, 3, 7)), ("heat-2d", (40, 11)), ("wave-2d", (40, 9)),
+        ("two-boxes-2d", (40, 9)),
+    ],
+)  # fmt: skip
 def test_launches_that_store_beside_keep_all_bits(name: str, shape: tuple[int, ...], count: int):
     same, world, program = run(name, shape, count, 3, 13)
     assert same
@@ -83,7 +91,8 @@ def test_launches_that_store_beside_keep_all_bits(name: str, shape: tuple[int, .
 @pytest.mark.covering
 @pytest.mark.parametrize("execute", [run_planes, run_threads])
 @pytest.mark.parametrize(
-    "name, shape, depth", [("heat-3d", (26, 9, 35), 2), ("heat-2d", (44, 67), 3)]
+    "name, shape, depth",
+    [("heat-3d", (26, 9, 35), 2), ("heat-2d", (44, 67), 3), ("two-boxes-2d", (46, 67), 2)],
 )
 def test_kernels_store_rims_in_both_fields_and_nothing_else(
     name: str, shape: tuple[int, ...], depth: int, execute: Any
@@ -101,12 +110,44 @@ def test_kernels_store_rims_in_both_fields_and_nothing_else(
     assert made is not None
     arrays = arrays_of(tiled(made, kernel_name))
     execute(made, kernel_name, arrays)
-    target = next(k for k, role in enumerate(whole.roles) if role.role[0] is RoleKind.TARGET)
-    for cells, box in zip((arrays[target], *arrays[len(expected) :]), (own, low, high)):
-        place = tuple(slice(a, b) for a, b in zip(box.lower, box.upper))
-        assert np.array_equal(cells[place], expected[target][place])
-        cells[place] = 0
-        assert not cells.any()
+    targets = [k for k, role in enumerate(whole.roles) if role.role[0] is RoleKind.TARGET]
+    for number, target in enumerate(targets):
+        beside = arrays[len(expected) + 2 * number :]
+        for cells, box in zip((arrays[target], *beside), (own, low, high)):
+            place = tuple(slice(a, b) for a, b in zip(box.lower, box.upper))
+            assert np.array_equal(cells[place], expected[target][place])
+            cells[place] = 0
+            assert not cells.any()
+
+
+def in_chunks(kernels: ProgramKernels, planes: int) -> ProgramKernels:
+    """Kernels with chunks of some planes."""
+    passes = [
+        replace(each, planes=planes) if isinstance(each, PeelBoundariesPass) else each
+        for each in kernels.options.passes or ()
+    ]
+    options = replace(kernels.options, passes=tuple(passes))
+    return ProgramKernels(kernels.source, options, None)
+
+
+@pytest.mark.covering
+def test_chunks_with_the_last_planes_start_first_and_store_all_cells():
+    kernels, name = kernels_of("heat-2d", (60, 40), 2)
+    kernels = in_chunks(kernels, 4)
+    expected = arrays_of(tiled(kernels, name))
+    run_threads(kernels, name, expected)
+    own = CellBox((3, 1), (27, 41))
+    for rim, at_end in ((CellBox((3, 1), (5, 41)), False), (CellBox((22, 1), (27, 41)), True)):
+        made = with_stores_beside(kernels, own, [rim])
+        assert made is not None
+        geometry = Geometry(tiled(made, name))
+        assert geometry.chunks(4) == 6 and not geometry.joins_columns
+        assert geometry.begins_with_last_chunk == at_end
+        arrays = arrays_of(tiled(made, name))
+        run_threads(made, name, arrays)
+        for cells, box in ((arrays[1], own), (arrays[-1], rim)):
+            place = tuple(slice(a, b) for a, b in zip(box.lower, box.upper))
+            assert np.array_equal(cells[place], expected[1][place])
 
 
 def test_missing_waits_around_stores_beside_are_found(monkeypatch: pytest.MonkeyPatch):

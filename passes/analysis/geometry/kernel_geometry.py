@@ -13,6 +13,7 @@ from xdsl.ir import SSAValue
 
 from timetile.dialects.tile import (
     ApplyOp,
+    StoreOp,
     VariantAttr,
     queue_lag,
 )
@@ -119,6 +120,23 @@ class Geometry(PlaneGeometry):
         chunks = self.chunks(planes, joined)
         shares = chunks > 1 and (joined > 0 or self.layout.pack.data > 1)
         return joined + chunks * planes - self.planes if shares else 0
+
+    @cached_property
+    def begins_with_last_chunk(self) -> bool:
+        """
+        The last planes are stored a second time, to other devices. The chunks with these planes
+        then start first, and their stores travel while later chunks compute.
+        """
+        stream = self.kernel.stream_axis
+        if stream is None:
+            return False
+        stores = [stage for stage in self.kernel.stages if isinstance(stage, StoreOp)]
+        known: set[SSAValue] = set()
+        for store in stores:
+            if store.queue in known and store.cells.upper[stream] == self.cut_planes.stop:
+                return True
+            known.add(store.queue)
+        return False
 
     @property
     def restart(self) -> int:

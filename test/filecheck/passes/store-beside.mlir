@@ -1,6 +1,6 @@
 // RUN: xdsl-opt %s -p 'store-beside{lower=4,0,52,0 upper=12,64,60,64}' --split-input-file | filecheck %s
 // RUN: xdsl-opt %s -p 'store-beside{lower=4 upper=12}' --split-input-file --verify-diagnostics | filecheck %s --check-prefix=BOXES
-// RUN: xdsl-opt %s -p 'store-beside{lower=2,0 upper=12,64}' 2>&1 >/dev/null | filecheck %s --check-prefix=REMARK
+// RUN: xdsl-opt %s -p 'store-beside{lower=0,0 upper=4,64}' 2>&1 >/dev/null | filecheck %s --check-prefix=REMARK
 
 // Each store gets a store for each box, in order, to a further argument of the store's type.
 
@@ -22,4 +22,4 @@ tile.kernel @plane(%src: !field, %dst: !field)
 }
 
 // A store without a cell of a box: nothing is stored beside.
-// REMARK: a store lacks cells of a box: no cell is stored beside
+// REMARK: a store has no cell of a box: no cell is stored beside

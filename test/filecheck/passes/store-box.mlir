@@ -22,12 +22,24 @@ tile.kernel @plane(%src: !field, %dst: !field, %a: !field, %b: !field)
   tile.store %u2 to %dst : !tile.queue<f64, lag 2>, !field
 }
 
-// A store that has a box keeps it.
-// REMARK: an update or a store has a box of its own: all cells are stored
+// The box of an update shrinks to the new bounds, and the box of a store to the cells of both.
+// REMARK: an update has no cell near the box: all cells are stored
 // CHECK-LABEL: tile.kernel @boxed
-// CHECK:         tile.store %{{.*}} to %{{.*}} in <[0, 0], [4, 64]> :
+// CHECK-SAME:    bounds <[0, 7], [64, 17]>
+// CHECK:         else %{{.*}} in <[2, 7], [60, 12]>
+// CHECK:         tile.store %{{.*}} to %{{.*}} in <[0, 8], [4, 16]> :
 tile.kernel @boxed(%src: !field, %dst: !field)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [64, 64]> {
   %u0 = tile.load %src : !tile.queue<f64, lag 0>
-  tile.store %u0 to %dst in <[0, 0], [4, 64]> : !tile.queue<f64, lag 0>, !field
+  %u1 = tile.apply @cell(%u0[-1, 0], %u0[0, -1], %u0[0, 1], %u0[1, 0]) else %u0 in <[2, 2], [60, 12]> : !tile.queue<f64, lag 1>
+  tile.store %u1 to %dst in <[0, 0], [4, 64]> : !tile.queue<f64, lag 1>, !field
+}
+
+// CHECK-LABEL: tile.kernel @far
+// CHECK-SAME:    bounds <[0, 0], [64, 64]>
+tile.kernel @far(%src: !field, %dst: !field)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [64, 64]> {
+  %u0 = tile.load %src : !tile.queue<f64, lag 0>
+  %u1 = tile.apply @cell(%u0[-1, 0], %u0[0, -1], %u0[0, 1], %u0[1, 0]) else %u0 in <[2, 40], [60, 60]> : !tile.queue<f64, lag 1>
+  tile.store %u1 to %dst : !tile.queue<f64, lag 1>, !field
 }

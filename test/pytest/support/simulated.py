@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from timetile.runtime.program.parted_program import PartedProgram
 from timetile.runtime.program.ranked_gpu_program import RankedGpuProgram
 from timetile.runtime.ranks.peers import Peers
 from timetile.runtime.ranks.rims import BoxCopy, Pitches
-from timetile.runtime.ranks.sites import Beside, Recorded
+from timetile.runtime.ranks.sites import HANDLE_BYTES, Beside, Recorded
 
 
 class Mark:
@@ -55,7 +55,7 @@ class World:
         """The steps recorded so far, while a graph is made."""
         self.graphs = 0
         """The number of graphs not given back."""
-        self.random = np.random.default_rng(seed)
+        self.seed, self.random = seed, np.random.default_rng(seed)
         self.streams: list[deque[Callable[[], None] | Mark]] = []
         self.waits: dict[int, Mark] = {}
         self.launched: list[tuple[int, str]] = []
@@ -108,6 +108,10 @@ def boxes(cells: NDArray[Any], copy: BoxCopy, at: Pitches) -> list[NDArray[Any]]
         for row in range(copy.rows)
     ]
     return [flat[begin : begin + width] for begin in begins]
+
+
+SHARED: dict[int, MarkedCells] = {}
+"""Buffers with a handle, kept for good."""
 
 
 class SimulatedSite:
@@ -247,6 +251,29 @@ class SimulatedSite:
     def run_block(self) -> AbstractContextManager[Any]:
         """Nothing around a run."""
         return nullcontext()
+
+    host = "simulated"
+    shares = True
+    """Whether buffers are opened by other sites."""
+    opened_now: ClassVar[list[bytes]] = []
+    opened_ever: ClassVar[list[bytes]] = []
+
+    def shared(self, buffer: MarkedCells) -> bytes:
+        """A handle of a buffer."""
+        if not self.shares:
+            return b""
+        SHARED[id(buffer)] = buffer
+        return id(buffer).to_bytes(HANDLE_BYTES, "little")
+
+    def opened(self, handle: bytes) -> MarkedCells | None:
+        """The buffer of a handle."""
+        self.opened_now.append(handle)
+        self.opened_ever.append(handle)
+        return SHARED[int.from_bytes(handle, "little")]
+
+    def close_opened(self, buffer: MarkedCells) -> None:
+        """Close a buffer."""
+        self.opened_now.remove(id(buffer).to_bytes(HANDLE_BYTES, "little"))
 
     def mark(self) -> Mark:
         """A mark on the stream."""

@@ -1,0 +1,145 @@
+"""
+Processes with a GPU each: bits and speed with buffers opened by other processes, and without.
+
+    python benchmarks/gpu_ranks.py --gpus 2
+
+Processes talk through pipes, in place of MPI. Each program runs on all processes; the arrays of all
+are compared with one GPU's. Ghosts are pulled from the other GPU's memory, or go through the host's
+(`host`). The seconds leave out the transfers of whole fields.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from math import prod
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from threading import Thread
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from check_several_gpus import arguments_for, have_equal_bits, texts
+from rows import described, source
+
+import timetile
+from timetile.runtime.program.ranked_gpu_program import RankedGpuProgram
+from timetile.runtime.program.ranked_program import on_ranks
+from timetile.runtime.ranks.gpu_sites import GpuSite
+from timetile.runtime.ranks.peers import Bytes, failed, missing
+
+TIMEOUT = 30.0
+"""Seconds for a process to wait for another."""
+
+
+class PipePeers:
+    """The processes of a run, with a pipe between each two; see `Peers`."""
+
+    def __init__(self, rank: int, pipes: Mapping[int, Connection]):
+        self.rank, self.count, self.pipes = rank, len(pipes) + 1, pipes
+
+    def exchange(self, sent: Mapping[int, Bytes], received: Mapping[int, Bytes]) -> None:
+        """Send, and receive, messages."""
+        # A pipe holds little, and both ends send first.
+        senders = [
+            Thread(target=self.pipes[rank].send, args=(message.tobytes(),))
+            for rank, message in sent.items()
+        ]
+        for sender in senders:
+            sender.start()
+        for rank, into in received.items():
+            if not self.pipes[rank].poll(TIMEOUT):
+                raise missing([rank], self.count, TIMEOUT)
+            message = self.pipes[rank].recv()
+            if isinstance(message, str):
+                raise failed(rank, self.count, message)
+            into[:] = np.frombuffer(message, np.uint8)
+        for sender in senders:
+            sender.join()
+
+    def tell(self, cause: str) -> None:
+        """Tell the other processes of a failure."""
+        for pipe in self.pipes.values():
+            pipe.send(cause)
+
+
+def not_shared(*_: Any) -> bytes:
+    """No handle."""
+    return b""
+
+
+def runs() -> dict[str, tuple[str, int]]:
+    """Programs and steps: those that are checked, and one that is timed."""
+    checked = {name: (text, 101) for name, (text, _) in texts().items()}
+    large = source("j3d7pt", (512, 512, 512), "f32")[0]
+    return {**checked, "large": (large, 240)}
+
+
+def work(
+    rank: int, gpus: int, pipes: Mapping[int, Connection], way: str, said: Callable[..., None]
+) -> None:
+    """Run all programs on a process."""
+    if way == "host":
+        patch.object(GpuSite, "shared", not_shared).start()
+    peers = PipePeers(rank, pipes)
+    for name, (text, steps) in runs().items():
+        try:
+            compiled = partial(timetile.compile, text, executor="gpu", gpu=rank % gpus)
+            program = on_ranks(peers, compiled, make=RankedGpuProgram)
+            own = arguments_for(program, same=True)
+            own = [steps if isinstance(each, int) else each for each in own]
+            result = program(*own)
+            again = program(*own)
+            seconds = min(result.seconds or 0.0, again.seconds or 0.0)
+            if rank == 0:
+                one = timetile.compile(text, executor="gpu")
+                right = arguments_for(one, same=True)
+                right = [steps if isinstance(each, int) else each for each in right]
+                alone = one(*right).seconds
+                one(*right)
+                same = have_equal_bits(own, right)
+                cells = prod(program.parameters[0].shape) * steps / 1e9
+                said(
+                    name,
+                    way,
+                    "equal" if same else "different",
+                    round(cells / max(seconds, 1e-9), 1),
+                    alone,
+                )
+            program.close()
+        except Exception as error:
+            said(name, way, rank, described(error))
+            raise
+
+
+def main() -> None:
+    """Run with buffers in reach, and through the host."""
+    parser = argparse.ArgumentParser(description="Processes with a GPU each.")
+    parser.add_argument("--gpus", type=int, default=2)
+    parser.add_argument("--processes", type=int, default=2)
+    given, spawn = parser.parse_args(), get_context("spawn")
+    for way in ("opened", "host"):
+        pipes: list[dict[int, Connection]] = [{} for _ in range(given.processes)]
+        for one in range(given.processes):
+            for other in range(one):
+                pipes[one][other], pipes[other][one] = spawn.Pipe()
+        start = time.monotonic()
+        made = [
+            spawn.Process(target=work, args=(rank, given.gpus, pipes[rank], way, print))
+            for rank in range(given.processes)
+        ]
+        for process in made:
+            process.start()
+        for process in made:
+            process.join(60)
+            if process.is_alive():
+                process.kill()
+        codes = [process.exitcode for process in made]
+        print(way, "exit codes", codes, f"{time.monotonic() - start:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
