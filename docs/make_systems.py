@@ -32,7 +32,7 @@ def program(row: Row) -> str:
         said.append("approximate quotients")
     if row["technique"]:
         said.append(row["technique"])
-    elif "{" in row["pipeline"]:
+    if row["pipeline"].startswith(row["system"] + "{") and row["paper_gcells_per_s"]:
         said.append(f"`{row['pipeline']}`")
     return ", ".join(said)
 
