@@ -18,9 +18,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from timetile.dialects.syntax import encode_integers
 from timetile.dialects.temporal import LoopOp
-from timetile.dialects.tile import ApplyOp, KernelOp
+from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile.schedule import ScheduleAttr
-from timetile.passes.analysis.cells.instructions import divides
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.cost.launch import predict
 from timetile.passes.diagnostics import collected_remarks

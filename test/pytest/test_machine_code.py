@@ -69,7 +69,7 @@ def mean(u: Field):
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 def test_the_exact_sides_of_quotients_are_not_counted(arch: str):
-    """Four sums and a quotient of two operations for each cell, and a vote for each level and step."""
+    """Four sums and a quotient of two operations for a cell, and a vote for a level of a step."""
     model = mean.on(executor="planes", depth=4, arch=arch, cache=False)
     kernels = model.program((2048, 2048), "float32").kernels
     loop = steady(kernels.kernel(kernels.facts[0][0].name))
