@@ -88,12 +88,11 @@ def domain_of(program: str) -> tuple[int, ...]:
 
 
 def compiled(
-    row: TypeRow, domain: tuple[int, ...], executor: Executor, folder: Path | None
+    row: TypeRow, domain: tuple[int, ...], executor: Executor, folder: Path
 ) -> CompiledProgram:
     """A row's program for a domain."""
     module = STEPS[row.program].module(domain, STORAGE[row.storage])
-    cache = Cache(folder) if folder is not None else False
-    return timetile.compile(module, executor=executor, halos="common", cache=cache)
+    return timetile.compile(module, executor=executor, halos="common", cache=Cache(folder))
 
 
 def started(program: CompiledProgram, row: TypeRow, domain: tuple[int, ...]) -> list[Any]:
@@ -104,21 +103,24 @@ def started(program: CompiledProgram, row: TypeRow, domain: tuple[int, ...]) -> 
     return [cells[name].astype(stored) for name in names[:-1]]
 
 
-def left(row: TypeRow, domain: tuple[int, ...], executor: Executor, steps: int) -> list[Any]:
+def left(
+    row: TypeRow, domain: tuple[int, ...], executor: Executor, steps: int, folder: Path
+) -> list[Any]:
     """The arrays after some steps of a small domain."""
-    program = compiled(row, domain, executor, None)
+    program = compiled(row, domain, executor, folder)
     arrays = started(program, row, domain)
     program(*arrays, steps=steps)
     return arrays
 
 
-def checked(row: TypeRow, executor: Executor) -> TypeRow:
+def checked(row: TypeRow, executor: Executor, folder: Path) -> TypeRow:
     """Compare bits with the NumPy executor, and numbers with storage in FP32."""
     rank = STEPS[row.program].step.rank
-    ends = [left(row, SMALL[rank], each, CHECKED_STEPS) for each in (executor, "numpy")]
+    ends = [left(row, SMALL[rank], each, CHECKED_STEPS, folder) for each in (executor, "numpy")]
     equal = all(a.tobytes() == b.tobytes() for a, b in zip(*ends, strict=True))
-    found = left(row, MIDDLE[rank], executor, ERROR_STEPS)
-    wanted = left(replace(row, storage="f32"), MIDDLE[rank], executor, ERROR_STEPS)
+    found = left(row, MIDDLE[rank], executor, ERROR_STEPS, folder)
+    single = replace(row, storage="f32")
+    wanted = left(single, MIDDLE[rank], executor, ERROR_STEPS, folder)
     error = 0.0
     for a, b in zip(found, wanted, strict=True):
         far = np.abs(a.astype(np.float64) - b).max() / np.abs(b).max()
@@ -142,10 +144,12 @@ def measured(row: TypeRow, executor: Executor, folder: Path) -> TypeRow:
 
 def prepare(row: TypeRow, folder: Path) -> None:
     """Compile a row's kernels into the cache."""
-    program = compiled(row, row.domain, "planes", folder)
-    for facts in program.kernels.facts:
-        for fact in facts:
-            program.kernels.kernel(fact.name)
+    rank = STEPS[row.program].step.rank
+    for domain in (row.domain, SMALL[rank], MIDDLE[rank]):
+        program = compiled(row, domain, "planes", folder)
+        for facts in program.kernels.facts:
+            for fact in facts:
+                program.kernels.kernel(fact.name)
 
 
 def arguments() -> argparse.Namespace:
@@ -183,7 +187,8 @@ def main() -> None:
         if time.perf_counter() - began > options.seconds:
             break
         try:
-            made = measured(checked(row, executor), executor, options.folder)
+            made = checked(row, executor, options.folder)
+            made = measured(made, executor, options.folder)
             plain = (
                 made
                 if row.storage == "f32"

@@ -1,6 +1,7 @@
 """
-Calls inside `jax.jit`, `jax.vmap` and loops of `jax.lax`: the host advances a traced state, by
-`jax.pure_callback`, when the traced function runs.
+Calls inside `jax.jit`, `jax.vmap` and loops of `jax.lax`. On a GPU the state is advanced there, by
+`jax.ffi.ffi_call`; elsewhere the host advances the state when the traced function runs, by
+`jax.pure_callback`.
 
 JAX is looked up among the loaded modules, and never imported: arrays are traced only where the
 caller has imported JAX.
@@ -11,10 +12,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 from typing import Any
 
 import numpy as np
+
+from timetile.frontend import xla_frames
+from timetile.frontend.device_calls import CalledValue, DeviceCall, run_numbered
 
 Array = np.ndarray[Any, Any]
 
@@ -50,6 +55,8 @@ class TracedCall:
     numbers: Mapping[str, Any]
     held: Mapping[str, Any]
     fixed: Mapping[str, Any]
+    is_plain: bool
+    """Whether programs take all arrays as they are: no batch, no points, no complex fields."""
 
     @staticmethod
     def of(
@@ -57,6 +64,8 @@ class TracedCall:
         written: Sequence[str],
         state: Mapping[str, Any],
         given: Mapping[str, Any],
+        *,
+        is_plain: bool,
     ) -> TracedCall:
         """The call of these arguments. Arrays with new cells are traced, whatever was given."""
         asarray = sys.modules["jax"].numpy.asarray
@@ -68,7 +77,7 @@ class TracedCall:
         held = {name: array for name, array in state.items() if name not in own}
         numbers = {name: value for name, value in given.items() if is_traced(value)}
         fixed = {name: value for name, value in given.items() if name not in numbers}
-        return TracedCall(advance, written, own, numbers, held, fixed)
+        return TracedCall(advance, written, own, numbers, held, fixed, is_plain)
 
     def traced(self) -> dict[str, Any]:
         """The state after the call: new tracers for new cells, and the given arrays else."""
@@ -77,10 +86,39 @@ class TracedCall:
         before = [self.state[name] for name in new]
         kinds = [jax.ShapeDtypeStruct(array.shape, array.dtype) for array in before]
         call = self.host_call(new)
-        made = jax.pure_callback(
-            call, kinds, dict(self.state), dict(self.numbers), vmap_method="expand_dims"
-        )
+
+        def on_host(state: Mapping[str, Any], numbers: Mapping[str, Any]) -> Any:
+            return jax.pure_callback(call, kinds, state, numbers, vmap_method="expand_dims")
+
+        given = dict(self.state), dict(self.numbers)
+        # NumPy has no name for bf16, which NVIDIA's array interface could carry.
+        named = all(np.dtype(array.dtype).kind != "V" for array in self.state.values())
+        on_gpu = jax.default_backend() == "gpu" and self.is_plain and named
+        if on_gpu and has_foreign_calls():
+            made = jax.lax.platform_dependent(
+                *given, cuda=self.foreign_call(new, kinds), default=on_host
+            )
+        else:
+            made = on_host(*given)
         return {**self.held, **self.state, **dict(zip(new, made, strict=True))}
+
+    def foreign_call(self, new: Sequence[str], kinds: Sequence[Any]) -> Callable[..., Any]:
+        """What a GPU does when the traced function runs there, with results of some kinds."""
+        jax = sys.modules["jax"]
+        held = {name: jax.numpy.asarray(array) for name, array in self.held.items()}
+        arrays = {**held, **self.state}
+        operands = [
+            CalledValue(name, tuple(value.shape), np.dtype(value.dtype), name in self.numbers)
+            for name, value in (*arrays.items(), *self.numbers.items())
+        ]
+        number = DeviceCall(self.advance, operands, new, self.fixed).numbered()
+
+        def on_card(state: Mapping[str, Any], numbers: Mapping[str, Any]) -> Any:
+            call = jax.ffi.ffi_call(TARGET, kinds, vmap_method="sequential")
+            values = {**held, **state, **numbers}
+            return call(*(values[each.name] for each in operands), number=np.int64(number))
+
+        return on_card
 
     def host_call(self, new: Sequence[str]) -> Callable[..., list[Array]]:
         """What the host does when the traced function runs."""
@@ -116,6 +154,20 @@ class TracedCall:
             return [each.reshape(*batch, *each.shape[1:]) for each in found]
 
         return call
+
+
+TARGET = "timetile_advance"
+"""The name by which XLA calls `run_numbered`."""
+
+
+@cache
+def has_foreign_calls() -> bool:
+    """Whether JAX calls functions of others; then the function of models has been registered."""
+    jax = sys.modules["jax"]
+    if not hasattr(getattr(jax, "ffi", None), "ffi_call"):
+        return False
+    xla_frames.register(TARGET, "CUDA", run_numbered)
+    return True
 
 
 def own_number(value: Array) -> Any:

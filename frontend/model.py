@@ -344,7 +344,8 @@ class Model:
             self.program(*shape_and_types(self.step, stand_ins(state)))
         given = {**scalars, "steps": steps, "first_step": first_step, "batch": batch}
         written = user_names(self.step, self.step.written)
-        return TracedCall.of(self.advance, written, state, given).traced()
+        plain = not (self.step.pairs or self.step.points or checked_batch(batch))
+        return TracedCall.of(self.advance, written, state, given, is_plain=plain).traced()
 
     def _in_batch(self, batching: Batching) -> Model:
         """The model of a batch, kept with its programs."""

@@ -14,13 +14,13 @@ from timetile.dialects.temporal import SweepOp
 from timetile.dialects.tile import LANES
 from timetile.lowering.arguments import fields_of, scalars_of
 from timetile.lowering.sweep_staging import (
-    LEAST_COPY,
     MOST_SHARED,
     LineStaging,
     bytes_of,
     vector_of,
 )
 from timetile.passes.analysis.geometry.field_shapes import FieldShape
+from timetile.passes.targets.hardware import LEAST_COPY
 
 BLOCKS = (256, 128, 64, 32)
 """Threads of a block: the most of which a launch has `FEW_BLOCKS` blocks."""

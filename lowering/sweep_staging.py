@@ -25,7 +25,7 @@ from timetile.dialects.syntax import element_type
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import SweepOp
 from timetile.passes.analysis.geometry.field_shapes import FieldShape
-from timetile.passes.targets.hardware import VECTOR_BYTES
+from timetile.passes.targets.hardware import LEAST_COPY, VECTOR_BYTES
 
 GROUPS = (32, 16, 8, 4, 2, 1)
 """Lines of a group: the most of which a launch has `FEW_GROUPS` groups."""
@@ -38,9 +38,6 @@ FEW_GROUPS = MULTIPROCESSORS
 
 SEGMENT_BYTES = 4096
 """Bytes of the segments of a group's lines in one slot, of the widest field."""
-
-LEAST_COPY = 4
-"""Bytes of the smallest asynchronous copy."""
 
 MOST_SHARED = 100 * 1024
 """Bytes of shared memory of a group: a block of any target has more."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from xdsl.dialects.builtin import (
     IntAttr,
 )
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -21,6 +21,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.directives import Number, Value
+from timetile.dialects.syntax import element_type
 from timetile.dialects.tile.homes import ExchangeBufferAttr
 from timetile.dialects.tile.integers import ints
 from timetile.dialects.tile.kinds import Published, PublishedAttr, Sync
@@ -86,6 +87,14 @@ class ExchangeOp(IRDLOperation):
     def publishes_copies(self) -> bool:
         """The asynchronous copies of a load serve the readers."""
         return self.what.data is Published.COPIES
+
+    @property
+    def element(self) -> Attribute:
+        """The type of published cells in memory: copies bring the bytes of a field."""
+        load = self.queue.owner
+        if self.publishes_copies and isinstance(load, LoadOp):
+            return element_type(load.field)
+        return queue_type(self.result).element
 
     @property
     def hold(self) -> int:

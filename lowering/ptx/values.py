@@ -127,6 +127,9 @@ def print_conversion(w: Writer, op: Operation) -> None:
         print_extension(w, target, w.use(source), source.type)
         return
     if target.type in STORED_TYPES:
+        if isinstance(source.owner, RoundOp) and source.owner.stored == target.type:
+            w.names[target] = w.rounded[source]
+            return
         w.line(f"cvt.rn.{target.type}.f32 {w.define(target)}, {w.use(source)}")
         return
     to, of = REGISTERS[target.type][1], REGISTERS[source.type][1]
@@ -138,19 +141,21 @@ def print_conversion(w: Writer, op: Operation) -> None:
 
 
 def print_extension(w: Writer, target: SSAValue, cell: str, kind: Attribute) -> None:
-    """Print the f32 of a 16-bit float: of a bf16 the upper half, as `cvt` needs sm_90."""
+    """
+    Print the f32 of a 16-bit float: of a bf16 the upper half, as `cvt` needs sm_90. The assembler
+    takes one instruction, for either half of a loaded word.
+    """
     if kind == f16:
         w.line(f"cvt.f32.f16 {w.define(target)}, {cell}")
         return
-    word, upper = w.register(i32), w.register(i32)
-    w.line(f"cvt.u32.u16 {word}, {cell}")
-    w.line(f"shl.b32 {upper}, {word}, 16")
-    w.line(f"mov.b32 {w.define(target)}, {upper}")
+    lower = w.register(kind)
+    w.line(f"mov.b16 {lower}, 0")
+    w.line(f"mov.b32 {w.define(target)}, {{{lower}, {cell}}}")
 
 
 def print_rounding(w: Writer, op: RoundOp) -> None:
-    """Print a rounding to a 16-bit float, as f32."""
-    cell = w.register(op.stored)
+    """Print a rounding to a 16-bit float, as f32. A store of the number takes the 16 bits."""
+    cell = w.rounded[op.result] = w.register(op.stored)
     w.line(f"cvt.rn.{op.stored}.f32 {cell}, {w.use(op.value)}")
     print_extension(w, op.result, cell, op.stored)
 

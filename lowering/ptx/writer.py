@@ -24,6 +24,8 @@ class Writer:
         self.loads_to_set: set[Operation] = set()
         """Loads under a mask whose registers are set before the load."""
         self.names: dict[SSAValue, str] = {}
+        self.rounded: dict[SSAValue, str] = {}
+        """The 16-bit registers of numbers that were rounded to a 16-bit float."""
         self.scalars: dict[SSAValue, tuple[str, str]] = {}
         """The kinds and names of scalar parameters, for kernels with too many for registers."""
         self.offsets: dict[SSAValue, tuple[str, int]] = {}

@@ -138,8 +138,9 @@ def from_ring(
         width = vector_cells(step.code.cells, shared.element)
         row, first = at[:-1], at[-1] // width * width
         offset = slot.offset + shared.offset((*row, first))
-        load = simt.LoadOp(shared.ring.buffer, index, offset, [shared.element] * width)
-        for k, value in enumerate(step.emit.add(load).cells):
+        types = [shared.element] * width
+        values = load_cells(step.emit, shared.ring.buffer, index, offset, types)
+        for k, value in enumerate(values):
             step.fetched[queue.value, age, (*row, first + k)] = value
     return step.fetched[key]
 

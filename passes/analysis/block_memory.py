@@ -213,7 +213,7 @@ class Allocator:
     def plane_of(self, exchange: ExchangeOp) -> PaddedPlane:
         """A plane of an exchange."""
         reach = exchange_reach(self.kernel, exchange)
-        return PaddedPlane.of(queue_type(exchange.result).element, self.axes, reach)
+        return PaddedPlane.of(exchange.element, self.axes, reach)
 
     def ring_of_home(self, results: Sequence[SSAValue], number: int, home: SharedAttr) -> PlaneRing:
         """

@@ -226,8 +226,13 @@ def queue_bytes(queue: SSAValue) -> int:
 
 
 def field_bytes(field: SSAValue) -> int:
-    """Bytes of a field's cells."""
+    """Bytes of a field's cells in memory."""
     return CELL_BYTES[element_type(field)]
+
+
+def is_widened(load: LoadOp) -> bool:
+    """Whether cells of a load's field are converted: registers hold wider numbers."""
+    return element_type(load.field) != queue_type(load.result).element
 
 
 def most_alive(kernel: KernelOp) -> int:
@@ -277,7 +282,7 @@ def exchange_facts(kernel: KernelOp, exchange: ExchangeOp) -> ExchangeFacts:
     """The facts of an exchange."""
     return ExchangeFacts(
         exchange,
-        queue_type(exchange.result).element,
+        exchange.element,
         exchange.edges,
         exchange_reach(kernel, exchange),
         exchange.publishes_copies,

@@ -16,8 +16,9 @@ from math import prod
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from timetile.dialects.cell_types import CELL_BYTES
+from timetile.dialects.cell_types import CELL_BYTES, STORED_TYPES
 from timetile.dialects.series import number_type
+from timetile.dialects.syntax import element_type
 from timetile.dialects.tile import ApplyOp, KernelOp, StoreOp, queue_type
 from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.cells.instructions import divides, operations
@@ -106,7 +107,9 @@ def pipe_cycles(
         pipe += computed * on_pipe * LANES / target.isa.fma_per_cycle[size]
         issued += computed * (on_pipe + beside)
     for field, vectors in loads_of_thread(geometry, work).items():
-        issued += share * vectors
+        # Each narrow cell has a conversion.
+        converted = vectors * width if element_type(field) in STORED_TYPES else 0
+        issued += share * (vectors + converted)
         words += share * vectors * width * field_bytes(field) / CACHE_WORD
     return StepCycles(pipe, issued / SCHEDULERS, words, 0.0)
 
@@ -128,9 +131,10 @@ def registers_of(geometry: Geometry, work: PlacedWork, module: ModuleOp, target:
     if any(divides(module, stage) for stage in stages):
         own += reading.dividing * register_bytes(geometry.stored_fields[0]) // 4
     rows = work.loads
-    vectors = 0
+    vectors = 0.0
     if geometry.axes[-1].layout.cells > 1:
-        vectors = cells * sum(register_bytes(field) // 4 for field in rows)
+        # Narrow cells lie side by side in a register, until each is converted.
+        vectors = cells * sum(map(field_bytes, rows)) / 4
     fixed = reading.registers[register_bytes(geometry.stored_fields[0])]
     return round(fixed + cells * results + own + reading.vector * vectors)
 

@@ -12,7 +12,7 @@ from timetile.passes.analysis.geometry.shared_layout import (
     slice_bytes,
 )
 from timetile.passes.analysis.queues.storage import copies_slots, exchanged_slots, fixed_slots
-from timetile.passes.cost.facts import ExchangeFacts, KernelFacts, queue_bytes
+from timetile.passes.cost.facts import ExchangeFacts, KernelFacts, field_bytes
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.turn import period_of
 from timetile.passes.targets.hardware import SHARED_BYTES, SLICE_ALIGNMENT
@@ -65,7 +65,7 @@ def shared_bytes(facts: KernelFacts, setting: Setting, geometry: Geometry, ahead
     if ahead and facts.shape.streams:
         for load, oldest in facts.own_rings:
             ring = PrefetchLayout.of(setting.layout, ahead, oldest).cells
-            total += slice_bytes(ring, queue_bytes(load.result))
+            total += slice_bytes(ring, field_bytes(load.field))
     for exchange in facts.exchanges:
         if exchange.copies:
             cells = padded_plane_cells(exchange, setting)

@@ -4,11 +4,17 @@ multiprocessor.
 
 from __future__ import annotations
 
-from timetile.dialects.tile import Guards, LoadOp, queue_type
+from functools import partial
+
+from xdsl.ir import Attribute, SSAValue
+
+from timetile.dialects.cell_types import CELL_BYTES, STORED_TYPES
+from timetile.dialects.syntax import element_type
+from timetile.dialects.tile import ExchangeOp, Guards, LoadOp, queue_type
 from timetile.passes.analysis.geometry.plane_geometry import vector_cells
 from timetile.passes.analysis.geometry.residency import Residency
 from timetile.passes.analysis.queues.shared_coefficients import lives_in_copies
-from timetile.passes.cost.facts import KernelFacts, field_bytes, queue_bytes
+from timetile.passes.cost.facts import KernelFacts, field_bytes, is_widened, queue_bytes
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.stage_facts import StageFacts
 from timetile.passes.cost.taps import neighbours, wavefronts
@@ -39,12 +45,21 @@ def fetches(facts: KernelFacts, setting: Setting) -> Moves:
     """Shuffled words, and aligned vectors from shared memory, for all queues tapped by a thread."""
     moves = Moves(0.0, 0.0)
     for queue, taps in facts.tapped:
-        size = queue_bytes(queue)
-        group = vector_cells(setting.row_cells, queue_type(queue).element)
+        element = element_in_shared(queue)
+        group = vector_cells(setting.row_cells, element)
         shuffled, vectors = neighbours(taps, setting.patch, group)
-        words = shuffled * (size // 4)
-        moves = moves.and_also(Moves(words + vectors, words + vectors * wavefronts(group, size)))
+        words = shuffled * (queue_bytes(queue) // 4)
+        # Each narrow cell has a conversion.
+        converted = vectors * group if element != queue_type(queue).element else 0
+        shared = words + vectors * wavefronts(group, CELL_BYTES[element])
+        moves = moves.and_also(Moves(words + vectors + converted, shared))
     return moves
+
+
+def element_in_shared(queue: SSAValue) -> Attribute:
+    """The type of a queue's cells where other warps find them."""
+    stage = queue.owner
+    return stage.element if isinstance(stage, ExchangeOp) else queue_type(queue).element
 
 
 def older_reads(facts: KernelFacts, load: LoadOp) -> int:
@@ -59,11 +74,13 @@ def loads_and_edges(facts: KernelFacts, setting: Setting) -> Moves:
     """Copies arriving in shared memory and read again, and published edges."""
     moves, cells = Moves(0.0, 0.0), setting.thread_cells
     for load in facts.loads:
-        size = queue_bytes(load.result)
-        moves = moves.and_also(Moves(2 * cells * size / VECTOR_BYTES, 2 * wavefronts(cells, size)))
+        size = field_bytes(load.field)
+        vectors = cells / vector_cells(setting.row_cells, element_type(load.field))
+        converted = cells if is_widened(load) else 0
+        moves = moves.and_also(Moves(2 * vectors + converted, 2 * wavefronts(cells, size)))
         # Each level finds the slot of its plane, and reads own cells.
         more = older_reads(facts, load)
-        each = ADDRESS_OF_A_SLOT + cells * size / VECTOR_BYTES
+        each = ADDRESS_OF_A_SLOT + vectors + converted
         moves = moves.and_also(Moves(more * each, more * wavefronts(cells, size)))
     if not facts.shape.has_rows:
         return moves
@@ -89,6 +106,13 @@ def moved_cells(facts: KernelFacts, setting: Setting) -> Moves:
     return known
 
 
+def store_instructions(setting: Setting, field: SSAValue) -> float:
+    """Instructions that store a thread's cells; two cells of 16 bits are packed in one."""
+    element, cells = element_type(field), setting.thread_cells
+    packed = cells * CELL_BYTES[element] / 4 if element in STORED_TYPES else 0.0
+    return cells / vector_cells(setting.row_cells, element) + packed
+
+
 def moves_of_step(facts: KernelFacts, setting: Setting, target: Target) -> Moves:
     """
     All instructions of a step beside the computing of cells, and the cycles of the shared-memory
@@ -96,7 +120,7 @@ def moves_of_step(facts: KernelFacts, setting: Setting, target: Target) -> Moves
     """
     computing, cells = target.parameters.computing, setting.thread_cells
     moves = Moves(float(computing.fixed_instructions), 0.0).and_also(moved_cells(facts, setting))
-    more = sum(cells * field_bytes(field) / VECTOR_BYTES for field in facts.stored)
+    more = sum(map(partial(store_instructions, setting), facts.stored))
     if facts.long_constants > computing.constants_at_hand and not facts.shape.has_rows:
         more += 2 * facts.long_constants
     period = period_of(facts, setting)

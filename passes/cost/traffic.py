@@ -7,11 +7,11 @@ from math import ceil, log2, prod
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.residency import Residency
 from timetile.passes.analysis.geometry.tile_shape import TileShape
-from timetile.passes.cost.facts import KernelFacts, field_bytes, queue_bytes
+from timetile.passes.cost.facts import KernelFacts, field_bytes
 from timetile.passes.cost.rim import has_copies
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.shared_memory import cache_beside
-from timetile.passes.targets.hardware import VECTOR_BYTES
+from timetile.passes.targets.hardware import LEAST_COPY, VECTOR_BYTES
 from timetile.passes.targets.target import Target
 
 MANY_STORED = 3
@@ -41,9 +41,19 @@ def moved_bytes(
     loaded = 0.0
     for load in facts.loads:
         cells = around if load.result in facts.published else held
-        loaded += (cells - found * (cells - useful)) * queue_bytes(load.result)
+        loaded += (cells - found * (cells - useful)) * field_bytes(load.field)
     stored = sum(useful * field_bytes(field) for field in facts.stored)
     return loaded * tiles, float(stored * tiles)
+
+
+def bytes_in_memory(facts: KernelFacts) -> int:
+    """Bytes in memory of the widest cell of the stored fields."""
+    return max(map(field_bytes, facts.stored))
+
+
+def narrowness(facts: KernelFacts) -> int:
+    """How many cells of the stored fields fit into a word of 32 bits; 1 for wider cells."""
+    return max(1, LEAST_COPY // bytes_in_memory(facts))
 
 
 def memory_share(facts: KernelFacts, setting: Setting, target: Target) -> float:
@@ -52,7 +62,7 @@ def memory_share(facts: KernelFacts, setting: Setting, target: Target) -> float:
     of a tile.
     """
     moving = target.parameters.moving
-    row, speed = setting.axes[-1].extent * 4 * facts.words, 1.0
+    row, speed = setting.axes[-1].extent * bytes_in_memory(facts), 1.0
     while row < moving.short_row_bytes:
         row, speed = 2 * row, moving.short_row * speed
     return speed * target.part.copy_tb_per_s * 1e12 / target.multiprocessors
@@ -63,7 +73,7 @@ def is_in_l2(facts: KernelFacts, setting: Setting, geometry: Geometry, target: T
     Whether a launch's fields stay in L2 from the launch before. (False for blocks exchanging
     messages: their costs were fitted without.)
     """
-    sizes = [queue_bytes(load.result) for load in facts.loads]
+    sizes = [field_bytes(load.field) for load in facts.loads]
     sizes += [field_bytes(field) for field in facts.stored]
     fields = sum(sizes) * prod(high - low for low, high in zip(geometry.lower, geometry.upper))
     room = target.parameters.moving.l2_share * target.part.l2_bytes
@@ -82,7 +92,7 @@ def passing_speed(
     if not (ahead and shape.streams and shape.has_rows):
         return 1.0
     cells = setting.occupancy * prod(axis.block_extent for axis in setting.axes)
-    planes = cells * sum(queue_bytes(load.result) for load in facts.loads)
+    planes = cells * sum(field_bytes(load.field) for load in facts.loads)
     filled = planes / cache_beside(shared, setting.occupancy, target)
     beyond = min(1.0, max(0.0, filled - ROOMY_SHARE) / (1 - ROOMY_SHARE))
     return 1 - beyond * (1 - target.parameters.moving.crowded[4 * facts.words])
@@ -125,7 +135,7 @@ def moving_seconds(
     )
     speed = moving.dealt if slow else 1.0
     if facts.shape is TileShape.LINE:
-        vectors = setting.row_cells * 4 * facts.words / VECTOR_BYTES
+        vectors = setting.row_cells * bytes_in_memory(facts) / VECTOR_BYTES
         speed *= moving.two_vectors ** log2(vectors)
     if is_pencil and ahead == 1:
         speed *= moving.one_ahead
@@ -151,4 +161,5 @@ def saturating_ahead(
     # Planes of tiles with two axes are large: stores keep the memory busy as well (measured for a
     # box in 3D: 162 GCells/s with 1 plane ahead, 153 with 2 planes).
     step = loaded + stored if facts.shape.has_rows else loaded
-    return max(1, ceil(on_their_way / step))
+    # Copies of a thread's row have fewer bytes in narrow fields, and more must be on their way.
+    return max(1, ceil(on_their_way / step)) * narrowness(facts)

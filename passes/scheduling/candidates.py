@@ -152,7 +152,7 @@ def slots_of_step(trial: Trial) -> float:
     """The issue slots of a stream step, with those lost in a loop beyond the instruction cache."""
     cycles = step_cycles(trial.facts, trial.setting, trial.target)
     count, steps = cycles.issue * SCHEDULERS, period_of(trial.facts, trial.setting)
-    if trial.facts.exchanges:
+    if any(not exchange.copies for exchange in trial.facts.exchanges):
         # A block exchanges planes in two slots by turns.
         steps = lcm(steps, 2)
     return issue_slots(count, steps * count, cycles, warps_of(trial.schedule), trial.target)

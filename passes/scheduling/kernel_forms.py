@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from timetile.dialects.tile.kinds import Form
 from timetile.dialects.tile.schedule import Schedule
+from timetile.passes.targets.hardware import LEAST_COPY
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +27,8 @@ class KernelForm:
     delay: int
     copies: bool
     """Whether planes are fetched ahead: asynchronous copies serve readers."""
+    words: bool
+    """Whether a thread's row has the bytes of one asynchronous copy or more, in each field."""
     crossing: tuple[bool, ...]
     """For each in-plane axis, whether tiles have several warps along the axis."""
     edges: tuple[bool, ...]
@@ -37,8 +40,10 @@ class KernelForm:
     """A thread has several rows."""
 
     @staticmethod
-    def of(schedule: Schedule, depth: int, far: tuple[int, ...]) -> KernelForm:
-        """The form of a schedule's kernel of a depth."""
+    def of(schedule: Schedule, depth: int, far: tuple[int, ...], narrowest: int) -> KernelForm:
+        """
+        The form of a schedule's kernel of a depth, with fields of `narrowest` bytes a cell or more.
+        """
         axes = schedule.layout().axis_layouts
         beside = far[-len(axes) :]
         return KernelForm(
@@ -49,6 +54,7 @@ class KernelForm:
             every=schedule.steps_between_barriers,
             delay=schedule.delay,
             copies=schedule.ahead > 0,
+            words=axes[-1].cells * narrowest % LEAST_COPY == 0,
             crossing=tuple(axis.tile_warps > 1 for axis in axes),
             edges=tuple(reach <= axis.cells * axis.lanes for reach, axis in zip(beside, axes)),
             tall=any(axis.cells > 1 for axis in axes[:-1]),

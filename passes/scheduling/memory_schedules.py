@@ -13,7 +13,7 @@ from itertools import product
 from xdsl.dialects.builtin import IntAttr, ModuleOp
 
 from timetile.dialects.cell_types import CELL_BYTES
-from timetile.dialects.syntax import cell_type
+from timetile.dialects.syntax import cell_type, element_type
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import LANES, KernelOp
 from timetile.dialects.tile.kinds import TileLevel
@@ -22,7 +22,7 @@ from timetile.passes.analysis.edges import loop_boundary
 from timetile.passes.analysis.launches.liveness import written_bounds, written_cells
 from timetile.passes.cost.memory_reads import memory_cost
 from timetile.passes.cost.terms import Cost
-from timetile.passes.targets.hardware import VECTOR_BYTES
+from timetile.passes.targets.hardware import LEAST_COPY, VECTOR_BYTES
 from timetile.passes.targets.target import Target
 from timetile.passes.tiling.part_kernels import part_kernels
 from timetile.passes.tiling.step_parts import (
@@ -52,6 +52,12 @@ Cells of a thread for volumes in several kernels, which no tile does as one: nei
 share loads and results. Of a step in one kernel, tiles and single cells are known by measurement.
 """
 
+NARROW_CELLS = (*SHARING_CELLS, (2, 1, 4))
+"""
+Cells of a thread for volumes of narrow fields in several kernels: as many bytes as those of FP32.
+Elastic waves of f16 take 152 instructions a cell with eight cells of a thread, and 216 with four.
+"""
+
 SHARING_WARPS = (*VOLUME_WARPS, (2, 4, 1))
 """Warps of a block for volumes in several kernels."""
 
@@ -72,8 +78,9 @@ def memory_schedules(loop: LoopOp) -> Iterator[Schedule]:
         return
     size = max(CELL_BYTES[cell_type(buffer)] for buffer in loop.buffers)
     alone = has_large_bodies(loop)
+    narrow = min(CELL_BYTES[element_type(buffer)] for buffer in loop.buffers) < LEAST_COPY
     for cuts in dict.fromkeys((fused_parts(loop), largest_parts(loop), wide_parts(loop))):
-        shapes, warps = shapes_of(rank, cuts)
+        shapes, warps = shapes_of(rank, cuts, narrow=narrow)
         for cells, beside, blocks in product(shapes[:1] if alone else shapes, warps, BLOCKS):
             if cells[-1] * size <= VECTOR_BYTES:
                 yield Schedule(
@@ -83,11 +90,18 @@ def memory_schedules(loop: LoopOp) -> Iterator[Schedule]:
                 )  # fmt: skip
 
 
-def shapes_of(rank: int, cuts: Sequence[int]) -> tuple[Sequence[Shape], Sequence[Shape]]:
-    """The considered cells of a thread, and warps of a block, for a step with these cuts."""
+def shapes_of(
+    rank: int, cuts: Sequence[int], *, narrow: bool
+) -> tuple[Sequence[Shape], Sequence[Shape]]:
+    """
+    The considered cells of a thread, and warps of a block, for a step with these cuts; `narrow`: of
+    fields with cells of less than a word.
+    """
     if rank == 2:
         return PLATE_CELLS, PLATE_WARPS
-    return (SHARING_CELLS, SHARING_WARPS) if cuts else (VOLUME_CELLS, VOLUME_WARPS)
+    if not cuts:
+        return VOLUME_CELLS, VOLUME_WARPS
+    return (NARROW_CELLS if narrow else SHARING_CELLS), SHARING_WARPS
 
 
 class PartTrials:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 
 from timetile.dialects.cell_types import CELL_BYTES
-from timetile.dialects.syntax import cell_type
+from timetile.dialects.syntax import cell_type, element_type
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import LANES
 from timetile.dialects.tile.kinds import Form, Sync, TileLevel
@@ -15,7 +15,7 @@ from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.analysis.launches.liveness import written_bounds, written_cells
 from timetile.passes.scheduling.memory_schedules import memory_schedules
-from timetile.passes.targets.hardware import VECTOR_BYTES
+from timetile.passes.targets.hardware import LEAST_COPY, VECTOR_BYTES
 from timetile.passes.targets.target import Target
 
 DEEPEST = {
@@ -184,12 +184,14 @@ def volume_schedules(loop: LoopOp, size: int, target: Target) -> Iterator[Schedu
     # A split barrier costs one plane of registers at every level of a box, and one slot of the
     # copies that rows are read from.
     costly = len(forms) > 1 or radii_of_step(loop)[-1] * size >= VECTOR_BYTES
+    # Planes of narrow fields have as many copies in half the bytes.
+    ahead = 2 * max(1, LEAST_COPY // min(CELL_BYTES[element_type(b)] for b in loop.buffers))
     for form, rows, cells, warps in product(forms, (2, 3, 4, 5, 6, 8, 10), widths, (8, 12)):
         if form is Form.ROWS and rows not in SUM_ROWS:
             continue
         block = Schedule(
             tile=TileLevel.BLOCK, cells=(rows, cells), lanes=(1, LANES), warps=(warps, 1),
-            pack=1, form=form, occupancy=1, ahead=2, sync=sync,
+            pack=1, form=form, occupancy=1, ahead=ahead, sync=sync,
         )  # fmt: skip
         yield block
         if sync is not Sync.BARRIER and costly:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp
 
+from timetile.dialects.cell_types import CELL_BYTES
+from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import Form, LayoutAttr
 from timetile.dialects.tile.schedule import Schedule
@@ -33,6 +35,8 @@ class TrialKernels:
         self.rank = len(written_bounds(loop).lb)
         self.far = radii_of_step(loop)
         """Largest distance, in cells, of a read of one step along each axis."""
+        self.narrowest = min(CELL_BYTES[element_type(buffer)] for buffer in loop.buffers)
+        """Bytes of the narrowest cells of the loop's buffers."""
         self.several_planes = shuffles_several_planes(loop)
         self.known: dict[KernelForm, KernelFacts | None] = {}
         self.cells = KnownCells()
@@ -52,7 +56,7 @@ class TrialKernels:
         The facts of a kernel for layouts of the schedule's form. None if no step reads cells of an
         earlier step, or if the sums cannot be split in this form.
         """
-        form = KernelForm.of(schedule, depth, self.far)
+        form = KernelForm.of(schedule, depth, self.far, self.narrowest)
         if form not in self.known:
             self.known[form] = self.build(form, schedule.layout())
         return self.known[form]

@@ -10,6 +10,7 @@ from timetile.dialects.tile import LANES
 __all__ = [
     "CACHED_INSTRUCTIONS",
     "LANES",
+    "LEAST_COPY",
     "SCHEDULERS",
     "SECTOR_BYTES",
     "SHARED_BYTES",
@@ -29,6 +30,9 @@ more are slower (measured on an H100: 1333 instructions run at full speed, and 2
 
 VECTOR_BYTES = 16
 """Bytes of the widest access of a thread."""
+
+LEAST_COPY = 4
+"""Bytes of the smallest asynchronous copy."""
 
 SECTOR_BYTES = 32
 """

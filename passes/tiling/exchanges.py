@@ -12,11 +12,12 @@ After:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import gcd
 
 from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
-from timetile.dialects.cell_types import CELL_BYTES, STORED_TYPES
+from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.syntax import element_type
 from timetile.dialects.taps import Tap
 from timetile.dialects.tile import (
@@ -25,14 +26,17 @@ from timetile.dialects.tile import (
     KernelOp,
     LoadOp,
     QueueType,
+    StoreOp,
     queue_type,
     taps_of,
 )
 from timetile.dialects.tile.kinds import Published, PublishedAttr
 from timetile.dialects.verified import maker_of
+from timetile.passes.analysis.geometry.field_shapes import FieldShape
+from timetile.passes.analysis.geometry.outline import widest_access
 from timetile.passes.analysis.placed import layout_of
 from timetile.passes.rewriting import replace_apply
-from timetile.passes.targets.hardware import VECTOR_BYTES
+from timetile.passes.targets.hardware import LEAST_COPY, VECTOR_BYTES
 
 
 def add_exchanges(kernel: KernelOp) -> None:
@@ -129,9 +133,19 @@ def copies_suffice(kernel: KernelOp, exchange: ExchangeOp, ahead: int) -> bool:
     load = exchange.queue.owner
     if not isinstance(load, LoadOp) or load.data is None:
         return False
-    # Copies bring the bytes of memory, and readers of an exchange take numbers of cells.
-    is_stored = element_type(load.field) in STORED_TYPES
-    return not is_stored and ahead > 0 and kernel.stream_axis is not None
+    if not ahead or kernel.stream_axis is None:
+        return False
+    return copied_cells(kernel, load) * CELL_BYTES[element_type(load.field)] >= LEAST_COPY
+
+
+def copied_cells(kernel: KernelOp, load: LoadOp) -> int:
+    """Cells of one copy of a field with the rows of the first stored field, in any tile."""
+    stored = next(stage.field for stage in kernel.stages if isinstance(stage, StoreOp))
+    rows, own = FieldShape.of(stored), FieldShape.loaded(load, kernel.rank)
+    if kernel.plane_axes[-1] != kernel.rank - 1:
+        return 1
+    cells = gcd(layout_of(kernel).axis_layouts[-1].cells, widest_access(element_type(load.field)))
+    return gcd(cells, rows.sizes[-1], own.sizes[-1], own.lower[-1] - rows.lower[-1])
 
 
 def publish_copies(kernel: KernelOp, exchange: ExchangeOp) -> None:
@@ -141,15 +155,14 @@ def publish_copies(kernel: KernelOp, exchange: ExchangeOp) -> None:
     """
     load = maker_of(exchange.queue, LoadOp)
     queue, element = load.result, queue_type(load.result).element
+    bytes = CELL_BYTES[element_type(load.field)]
     axes = [(axis, k) for k, axis in enumerate(kernel.plane_axes)]
     reach = crossing_width(queue, axes, len(axes))
     layouts = layout_of(kernel).axis_layouts
     beside = [
         axis
         for axis, k in axes
-        if layouts[k].tile_warps > 1
-        or kernel.steps.data == 1
-        or reach[k] * CELL_BYTES[element] >= VECTOR_BYTES
+        if layouts[k].tile_warps > 1 or kernel.steps.data == 1 or reach[k] * bytes >= VECTOR_BYTES
     ]
     exchange.what = PublishedAttr(Published.COPIES)
     for reader in dict.fromkeys(use.operation for use in queue.uses):

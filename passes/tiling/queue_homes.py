@@ -37,6 +37,7 @@ from timetile.passes.analysis.queues.storage import (
     power_of_two,
 )
 from timetile.passes.diagnostics import refuse
+from timetile.passes.targets.hardware import LEAST_COPY
 from timetile.passes.tiling.exchanges import publish
 
 
@@ -109,10 +110,6 @@ def fetched_ahead(kernel: KernelOp, load: LoadOp, schedule: Schedule) -> int:
     publish(trial, None, schedule.ahead)
     width = PlaneGeometry(trial).access_width(copied.field)
     return schedule.ahead if width * bytes >= LEAST_COPY else 0
-
-
-LEAST_COPY = 4
-"""Bytes of the smallest asynchronous copy."""
 
 
 def place_in_registers(kernel: KernelOp, schedule: Schedule) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from timetile.lowering.ptx.symbols import symbol
 from timetile.runtime.host.halos import WORD_BYTES
 from timetile.runtime.machine.driver import Unavailable, checked, driver
+from timetile.runtime.machine.ranges import profiled
 
 HANDLE_BYTES = 64
 """Bytes of the handle of an allocation for other processes."""
@@ -77,11 +78,13 @@ class GpuMemory:
 
     def upload(self, pointer: int, array: Any) -> None:
         """Copy a NumPy array to the device."""
-        checked(self.cuda.cuMemcpyHtoD(pointer, array.ctypes.data, array.nbytes))
+        with profiled("copy to the GPU"):
+            checked(self.cuda.cuMemcpyHtoD(pointer, array.ctypes.data, array.nbytes))
 
     def download(self, array: Any, pointer: int) -> None:
         """Copy device memory to a NumPy array."""
-        checked(self.cuda.cuMemcpyDtoH(array.ctypes.data, pointer, array.nbytes))
+        with profiled("copy from the GPU"):
+            checked(self.cuda.cuMemcpyDtoH(array.ctypes.data, pointer, array.nbytes))
 
     def synchronize(self, stream: int) -> None:
         """Wait until the stream has done its work."""

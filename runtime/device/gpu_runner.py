@@ -32,6 +32,7 @@ from timetile.runtime.host.halos import HaloFrame
 from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.machine.driver import checked
+from timetile.runtime.machine.ranges import profiled
 
 MOST_GRAPHS = 8
 """Most graphs of loops, and of runs, kept for repetitions."""
@@ -192,7 +193,7 @@ class GpuRunner(PlannedRunner):
         Make a run. A run made again on equal fields repeats its actions, except during a capture.
         """
         key = (loop, steps, *map(identity, (*buffers, *around)))
-        with self.one_run:
+        with self.one_run, profiled(f"launch {steps} steps"):
             self.captured = self.device.is_capturing(self.stream)
             if self.captured:
                 return self.run_first(loop, steps, buffers, around)

@@ -13,6 +13,7 @@ from timetile.runtime.kernels.assembler import assemble, assembles
 from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.kernels.lowered import launch_facts, lowered_kernel
 from timetile.runtime.kernels.options import Options, run_passes
+from timetile.runtime.machine.ranges import profiled
 
 
 def kernel_module(tiled: ModuleOp, name: str, target: Target) -> ModuleOp:
@@ -33,11 +34,13 @@ def kernel_module(tiled: ModuleOp, name: str, target: Target) -> ModuleOp:
 def made_kernel(tiled: ModuleOp, name: str, options: Options) -> Kernel:
     """A kernel of a module at tile level: lowered, printed, and assembled with an assembler."""
     target, bound = options.target, options.bound_waits
-    module = kernel_module(tiled, name, target)
-    run_passes((*options.thread_passes(), *options.hardware_passes()), module, verify=False)
-    facts = launch_facts(lowered_kernel(module))
-    ptx = print_module(kernels_of(module), target.isa.ptx_version, target.name, bound_waits=bound)
-    assembled = assemble(ptx, target.name, name) if assembles(target.name) else None
+    with profiled(f"compile @{name}"):
+        module = kernel_module(tiled, name, target)
+        run_passes((*options.thread_passes(), *options.hardware_passes()), module, verify=False)
+        facts = launch_facts(lowered_kernel(module))
+        version = target.isa.ptx_version
+        ptx = print_module(kernels_of(module), version, target.name, bound_waits=bound)
+        assembled = assemble(ptx, target.name, name) if assembles(target.name) else None
     return Kernel(
         name,
         ptx,

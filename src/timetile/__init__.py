@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from timetile.frontend.symbols import Scalar as Scalar
     from timetile.frontend.symbols import Series as Series
     from timetile.frontend.temporaries import temporary as temporary
+    from timetile.frontend.torch_calls import torch_operator as torch_operator
     from timetile.frontend.values import Value as Value
     from timetile.lowering.pipelines import pipeline as pipeline
     from timetile.passes.diagnostics import CompileError as CompileError
@@ -82,6 +83,7 @@ __all__ = [
     "step",
     "sweep",
     "temporary",
+    "torch_operator",
     "total",
     "value",
     "where",
@@ -116,6 +118,7 @@ _HOME = {
     "sweep": "timetile.frontend.sweeps",
     "temporary": "timetile.frontend.temporaries",
     "total": "timetile.frontend.stopping",
+    "torch_operator": "timetile.frontend.torch_calls",
     "value": "timetile.frontend.boundaries",
     "where": "timetile.frontend.functions",
 }

@@ -22,7 +22,6 @@ from timetile.dialects.tile import (
     StageOp,
     StoreOp,
     queue_lag,
-    queue_type,
 )
 from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.analysis.geometry.extents import Needs
@@ -40,8 +39,8 @@ def widest_access(element: Attribute) -> int:
 
 
 def padded(element: Attribute, reach: int) -> int:
-    """Cells beside a row, in whole vectors, around the nearest `reach` cells."""
-    vector = widest_access(element)
+    """Cells beside a row, in whole vectors of 16 bytes, around the nearest `reach` cells."""
+    vector = VECTOR_BYTES // CELL_BYTES[element]
     return ceil_div(reach, vector) * vector
 
 
@@ -80,8 +79,7 @@ class Outline:
         widest = [0] * len(self.plane_axes)
         for exchange in self.copies:
             widest = [max(a, b) for a, b in zip(widest, exchange.edges)]
-            element = queue_type(exchange.result).element
-            widest[-1] = max(widest[-1], padded(element, exchange.edges[-1]))
+            widest[-1] = max(widest[-1], padded(exchange.element, exchange.edges[-1]))
         return tuple(widest)
 
     @cached_property

@@ -102,7 +102,7 @@ def computes(context: Context, instruction: Instruction, rule: InstructionRule) 
     if isinstance(target, tuple):
         return splits(context, target, operands[0], text)
     if isinstance(operands[0], tuple):
-        return joins(context, target, operands[0], text)
+        return joins(context, target, operands[0], instruction)
     if len(operands) != len(rule.operands):
         raise SimtError(text, f"takes {len(rule.operands)} operands")
     result = register(context, target, rule.result, text)
@@ -153,13 +153,17 @@ def splits(context: Context, targets: tuple[str, ...], operand: Operand, text: s
     return step
 
 
-def joins(context: Context, target: Operand, parts: tuple[str, ...], text: str) -> LaneAction:
-    """Two 32-bit registers as one of 64 bits."""
-    result = register(context, target, "b64", text)
-    (low, names), (high, more) = (source(context, part, "b32", text) for part in parts)
+def joins(
+    context: Context, target: Operand, parts: tuple[str, ...], instruction: Instruction
+) -> LaneAction:
+    """Two registers as one of twice the bits, 64 or 32; the lower one first."""
+    text, whole = instruction.text, instruction.name.removeprefix("mov.")
+    half, dtype, bits = ("b16", np.uint32, 16) if whole == "b32" else ("b32", np.uint64, 32)
+    result = register(context, target, whole, text)
+    (low, names), (high, more) = (source(context, part, half, text) for part in parts)
 
     def step(s: Strand, mask: Mask | None) -> None:
-        value = low(s).astype(np.uint64) | high(s).astype(np.uint64) << np.uint64(32)
+        value = low(s).astype(dtype) | high(s).astype(dtype) << dtype(bits)
         s.write(result, value, mask, s.any_unset(names + more))
 
     return step

@@ -12,15 +12,14 @@ llvm.func @half(%p: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.maxntid = array<
   // CHECK:      cvt.rn.f16.f32 [[R:%h[0-9]+]], [[X]]
   // CHECK-NEXT: cvt.f32.f16 [[Y:%f[0-9]+]], [[R]]
   %y = temporal.round %x as f16 : f32
-  // CHECK-NEXT: cvt.rn.f16.f32 [[C:%h[0-9]+]], [[Y]]
   %c = arith.truncf %y : f32 to f16
-  // CHECK-NEXT: st.global.b16 {{\[}}[[P]]], [[C]]
+  // A rounded number is in a 16-bit register already.
+  // CHECK-NEXT: st.global.b16 {{\[}}[[P]]], [[R]]
   simt.store %c to %p[0]
   // CHECK-NEXT: ld.global.b16 [[D:%h[0-9]+]], {{\[}}[[P]]+6]
   %d = simt.load %p[3] : bf16
-  // CHECK-NEXT: cvt.u32.u16 [[W:%r[0-9]+]], [[D]]
-  // CHECK-NEXT: shl.b32 [[U:%r[0-9]+]], [[W]], 16
-  // CHECK-NEXT: mov.b32 [[E:%f[0-9]+]], [[U]]
+  // CHECK-NEXT: mov.b16 [[Z:%h[0-9]+]], 0
+  // CHECK-NEXT: mov.b32 [[E:%f[0-9]+]], {[[Z]], [[D]]}
   %e = arith.extf %d : bf16 to f32
   // CHECK-NEXT: cvt.rn.bf16.f32 [[F:%h[0-9]+]], [[E]]
   %f = arith.truncf %e : f32 to bf16
