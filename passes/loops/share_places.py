@@ -20,10 +20,10 @@ temporal.loop %n (%u = %U, %v = %V, %s = %S) rotate [1, 0, 2] {
 ```
 1. Values of the loop's updates that differ in place alone, and read equal versions of the buffers,
    form a group.
-2. The group that saves most operations becomes cells of a scratch field over the box around the
+2. The group that saves most instructions becomes cells of a scratch field over the box around the
    places, made by an update of each step. The next group follows, up to MOST_FIELDS.
-3. A group counts if the values have LEAST_PLACES or more, and save a LEAST_PART of all operations
-   and LEAST_SAVED or more: a field costs a store and several reads.
+3. A group counts if the values have LEAST_PLACES or more, and save a LEAST_PART of all instructions
+   and LEAST_SAVED or more: a field costs a store and several reads. A quotient is a dozen.
 
 The cost is a walk over the cells of a loop for each field and for each of the TRIED likeliest
 groups.
@@ -43,6 +43,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from timetile.dialects.temporal import LoopOp, ScratchOp
 from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.cells.cell_operations import FLOATS
+from timetile.passes.analysis.cells.instructions import instructions
 from timetile.passes.analysis.cells.places import Place, Shapes
 from timetile.passes.loops.placed_values import (
     PlacedValue,
@@ -55,27 +56,26 @@ from timetile.passes.rewriting import carry_scratch
 MOST_FIELDS = 4
 """Most scratch fields of a loop."""
 
-LEAST_PLACES, LEAST_SAVED, LEAST_PART = 3, 64, 0.1
-"""Least places of a value, least saved operations, and their least part of all operations."""
+LEAST_PLACES, LEAST_SAVED, LEAST_PART = 3, 32, 0.1
+"""Least places of a value, least saved instructions, and their least part of all instructions."""
 
 TRIED = 12
 """Groups whose savings are counted exactly."""
 
 
-Counted = set[tuple[int, Place | None]]
-"""Operations of a cell by number and place, equal ones once."""
-
-
-def counted(values: Iterable[SSAValue], stop: frozenset[SSAValue], shapes: Shapes) -> Counted:
-    """The operations from which values are computed, without those behind `stop`."""
-    found: Counted = set()
+def work(values: Iterable[SSAValue], stop: frozenset[SSAValue], shapes: Shapes) -> int:
+    """
+    The instructions from which values are computed, without those behind `stop`: equal ones of
+    equal places once.
+    """
+    found: dict[tuple[int, Place | None], int] = {}
     waiting = [value for value in values if value not in stop]
     while waiting:
         value = waiting.pop()
         if isinstance(value.owner, Operation) and shapes.known[value] not in found:
-            found.add(shapes.known[value])
+            found[shapes.known[value]] = sum(instructions(value.owner))
             waiting += [operand for operand in value.owner.operands if operand not in stop]
-    return found
+    return sum(found.values())
 
 
 class Sharing:
@@ -102,20 +102,20 @@ class Sharing:
             for op in function.body.block.ops:
                 for value in op.results:
                     number, place = shapes.known[value]
-                    sizes[value] = 1 + sum(sizes.get(operand, 0) for operand in op.operands)
+                    sizes[value] = sum(instructions(op)) + sum(sizes.get(v, 0) for v in op.operands)
                     if place is not None and value.type in FLOATS:
                         member = PlacedValue(update, function, value, place)
                         groups.setdefault(number, []).append(member)
         many = [g for g in groups.values() if len({m.place for m in g}) >= LEAST_PLACES]
         return sorted(many, key=lambda g: -sizes[g[0].value] * (len(g) - 1))
 
-    def operations(self, stop: frozenset[SSAValue], shapes: Shapes) -> int:
-        """The operations of a step's cells, without those behind `stop`."""
+    def work(self, stop: frozenset[SSAValue], shapes: Shapes) -> int:
+        """The instructions of a step's cells, without those behind `stop`."""
         found = 0
         for update in self.loop.updates:
             last = cell_function(self.module, update).body.block.last_op
             assert last is not None
-            found += len(counted(last.operands, stop, shapes))
+            found += work(last.operands, stop, shapes)
         return found
 
     def best_group(self) -> list[PlacedValue] | None:
@@ -123,12 +123,12 @@ class Sharing:
         shapes = Shapes()
         groups = self.groups(shapes)
         nothing: frozenset[SSAValue] = frozenset()
-        total = self.operations(nothing, shapes) if groups else 0
+        total = self.work(nothing, shapes) if groups else 0
         best, most = None, max(LEAST_SAVED, LEAST_PART * total)
         for members in groups[:TRIED] if total > most else ():
             values = frozenset(member.value for member in members)
-            made = len(counted([members[0].value], nothing, shapes))
-            saved = total - self.operations(values, shapes) - made
+            made = work([members[0].value], nothing, shapes)
+            saved = total - self.work(values, shapes) - made
             if saved >= most:
                 best, most = members, saved
         return best

@@ -164,3 +164,28 @@ func.func @stays(%n: index, %U: !stencil.field<[-1,10]xf64>, %V: !stencil.field<
   } : !stencil.field<[-1,10]xf64>, !stencil.field<[-1,10]xf64>
   func.return
 }
+
+// -----
+
+// A quotient is a dozen instructions: four places of it are worth a field.
+
+func.func private @speeds(%a: f64, %b: f64, %c: f64, %d: f64, %p: f64, %q: f64, %r: f64, %s: f64) -> f64 {
+  %pa = arith.divf %p, %a : f64
+  %qb = arith.divf %q, %b : f64
+  %rc = arith.divf %r, %c : f64
+  %sd = arith.divf %s, %d : f64
+  %low = arith.addf %pa, %qb : f64
+  %high = arith.addf %rc, %sd : f64
+  %sum = arith.addf %low, %high : f64
+  func.return %sum : f64
+}
+
+// CHECK-LABEL: func.func @quotients
+// CHECK:         temporal.update %[[s:.*]] = @speeds_once(%h[-1], %p[-1]) in <[0], [11]>
+// CHECK-NEXT:    temporal.update %v = @speeds(%[[s]][0], %[[s]][1], %[[s]][2], %[[s]][3]) in <[0], [8]>
+func.func @quotients(%n: index, %H: !stencil.field<[-1,10]xf64>, %P: !stencil.field<[-1,10]xf64>, %V: !stencil.field<[-1,10]xf64>) {
+  temporal.loop %n (%h = %H, %p = %P, %v = %V) rotate [0, 1, 2] {
+    temporal.update %v = @speeds(%h[-1], %h[0], %h[1], %h[2], %p[-1], %p[0], %p[1], %p[2]) in <[0], [8]>
+  } : !stencil.field<[-1,10]xf64>, !stencil.field<[-1,10]xf64>, !stencil.field<[-1,10]xf64>
+  func.return
+}
