@@ -220,7 +220,7 @@ class AddendEmitter(LevelEmitter):
         return turn
 
     def batch(
-        self, end: SSAValue
+        self, end: SSAValue, count: int = 1
     ) -> Callable[[Emitter, SSAValue, Sequence[SSAValue]], list[SSAValue]]:
         """The addends after up to 32 entries before an end."""
 

@@ -30,6 +30,9 @@ from timetile.lowering.tile_to_gpu.point_steps import table_number
 from timetile.lowering.tile_to_gpu.queues import Plane, Position
 from timetile.lowering.tile_to_gpu.scopes import CellSpan, StepScope, StreamStep
 
+BATCHES = 4
+"""Batches of 32 entries read before the first is used: entries come from memory."""
+
 DIVIDING_BITS = 20
 """Bits of the shift in place of a division of small numbers."""
 
@@ -206,7 +209,7 @@ class PointEmitter:
             # Both reads are on their way before the first is waited for.
             found = [table_number(emit, self.places, 0, place) for place in places]
             low, high = (emit.add(simt.UniformOp(number)).result for number in found)
-            return self.loop(emit, (low, high, LANES), cells, self.batch(high))
+            return self.batches(emit, low, high, cells)
         stride = self.layout.strides[axis]
 
         def turn(inner: Emitter, place: SSAValue, cells: Sequence[SSAValue]) -> list[SSAValue]:
@@ -238,17 +241,31 @@ class PointEmitter:
 
     # Entries.
 
+    def batches(
+        self, emit: Emitter, low: SSAValue, high: SSAValue, cells: Sequence[SSAValue]
+    ) -> list[SSAValue]:
+        """The use of a row's entries. Of many that are noted, several batches are read at once."""
+        if self.adds:
+            return self.loop(emit, (low, high, LANES), cells, self.batch(high))
+        many = BATCHES * LANES
+        count = emit.binary(arith.AndIOp, emit.sub_int(high, low), emit.int(-many))
+        rest = emit.add_int(low, count)
+        self.loop(emit, (low, rest, many), cells, self.batch(high, BATCHES))
+        return self.loop(emit, (rest, high, LANES), cells, self.batch(high))
+
     def batch(
-        self, end: SSAValue
+        self, end: SSAValue, count: int = 1
     ) -> Callable[[Emitter, SSAValue, Sequence[SSAValue]], list[SSAValue]]:
-        """The use of up to 32 entries before an end: the cells afterwards."""
+        """The use of `count` batches of up to 32 entries before an end: the cells afterwards."""
 
         def turn(emit: Emitter, base: SSAValue, cells: Sequence[SSAValue]) -> list[SSAValue]:
-            entries = self.entries(emit, base, end)
-            if not self.adds:
+            starts = [emit.add_int(base, LANES * number) for number in range(count)]
+            found = [self.entries(emit, start, end) for start in starts]
+            if self.adds:
+                return self.added(emit, found[0], emit.sub_int(end, base), cells)
+            for entries in found:
                 self.note(emit, entries, cells)
-                return list(cells)
-            return self.added(emit, entries, emit.sub_int(end, base), cells)
+            return list(cells)
 
         return turn
 

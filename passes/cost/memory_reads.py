@@ -102,7 +102,7 @@ def pipe_cycles(
     issued = float(sum(isinstance(stage, StoreOp) for stage in geometry.kernel.stages))
     for stage, places in work.results.values():
         computed = share * len(places_of_thread(places, positions))
-        on_pipe, beside = operations(cell_function(module, stage), len(stage.tap_list))
+        on_pipe, beside = operations(cell_function(module, stage))
         size = CELL_BYTES[queue_type(stage.res[0]).element]
         pipe += computed * on_pipe * LANES / target.isa.fma_per_cycle[size]
         issued += computed * (on_pipe + beside)

@@ -1,6 +1,4 @@
-"""
-What the assembler's count in the steady loop adds to a cost: spilled words, instructions, and
-votes.
+"""What the assembler's count in the steady loop adds to a cost: spilled words, and instructions.
 
 The model of registers (`registers.py`) decides about considered schedules. An assembled kernel has
 a known number of words moved between registers and local memory in a stream step; each takes the
@@ -28,13 +26,6 @@ How many more instructions than the model counts are believed: weighted sums hav
 the model's (60 kernels of steps as users write them).
 """
 
-VOTE_CYCLES = 55
-"""
-Cycles that a vote of the lanes, and the branch behind it, add to a stream step: the code of a level
-ends there, and warps that exchange rows vote at about one time. Means of nine cells of 5 to 7
-levels take 47 to 60 cycles for each vote, and heat conduction by a scalar spacing 15 to 90 (H100
-and H200, benchmarks/results/choice-h100.json).
-"""
 
 WORD_BYTES = 4
 
@@ -128,9 +119,3 @@ def issued_cost(cost: Cost, instructions: float) -> Cost:
     issued = replace(cycles, issue=instructions / SCHEDULERS)
     slower = issued.total / cycles.total
     return replace(cost, cycles=issued, compute_seconds=slower * cost.compute_seconds)
-
-
-def voted_cost(cost: Cost, votes: float, target: Target) -> Cost:
-    """The cost of a launch with a number of votes of each warp in a stream step."""
-    seconds = votes * VOTE_CYCLES / (target.part.clock_ghz * 1e9)
-    return replace(cost, compute_seconds=cost.compute_seconds + seconds)

@@ -43,9 +43,9 @@ class CellFacts:
     """Whether the cell has quotients or roots with permission to be approximate."""
 
     @staticmethod
-    def of(function: FuncOp, taps: int) -> CellFacts:
-        """The facts of a cell function with a number of taps."""
-        pipe, beside = operations(function, taps)
+    def of(function: FuncOp) -> CellFacts:
+        """The facts of a cell function."""
+        pipe, beside = operations(function)
         ops = function.body.block.ops
         return CellFacts(
             pipe,
@@ -69,7 +69,7 @@ class KnownCells:
     def of(self, stage: ApplyOp, module: ModuleOp) -> CellFacts:
         """The facts of a stage's cell function."""
         if stage.cell not in self.facts:
-            self.facts[stage.cell] = CellFacts.of(cell_function(module, stage), len(stage.tap_list))
+            self.facts[stage.cell] = CellFacts.of(cell_function(module, stage))
         return self.facts[stage.cell]
 
     def shared(self, stage: ApplyOp, kernel: KernelOp, module: ModuleOp) -> SharedCells | None:

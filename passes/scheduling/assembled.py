@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import prod
 
 from timetile.dialects.tile.schedule import Schedule
-from timetile.passes.cost.spills import issue_slots, issued_cost, spilled_cost, voted_cost
+from timetile.passes.cost.spills import issue_slots, issued_cost, spilled_cost
 from timetile.passes.cost.terms import Cost
 from timetile.passes.scheduling.candidates import Candidate, warps_of
 from timetile.passes.targets.hardware import LANES
@@ -53,13 +53,11 @@ class AssembledKernel:
     """
     instructions: float = 0.0
     """
-    Instructions of a warp in a stream step of the steady loop, without spills and the exact sides
-    of quotients; 0 where unknown.
+    Instructions of a warp in a stream step of the steady loop, without spills; 0 where unknown, as
+    for code with branches for quotients.
     """
     period: int = 1
     """Stream steps of a turn of the loop."""
-    votes: float = 0.0
-    """Votes of a warp in a stream step, for the side of quotients."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ def with_kernel(
     """A candidate with its assembled kernel."""
     loop, warps = kernel.instructions * kernel.period, warps_of(candidate.schedule)
     slots = issue_slots(kernel.instructions, loop, candidate.cost.cycles, warps, target)
-    cost = voted_cost(issued_cost(candidate.cost, slots), kernel.votes, target)
+    cost = issued_cost(candidate.cost, slots)
     period, blocks = kernel.period, candidate.schedule.occupancy
     spilled = spilled_cost(cost, kernel.spilled_words, warps, target, period=period, blocks=blocks)
     return AssembledCandidate(candidate, kernel, spilled)
@@ -125,8 +123,7 @@ def expected(
     more = known.kernel.instructions / known.candidate.cost.cycles.issue
     issued = more * cost.cycles.issue
     period = candidate.schedule.period or known.kernel.period
-    votes = known.kernel.votes * cells / kept_cells(known.candidate)
-    kernel = AssembledKernel(cost.registers, missing, issued, period, votes)
+    kernel = AssembledKernel(cost.registers, missing, issued, period)
     return with_kernel(candidate, kernel, target)
 
 

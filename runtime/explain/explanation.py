@@ -13,7 +13,7 @@ from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.launches.liveness import written_bounds, written_cells
 from timetile.passes.cost.launch import predict
 from timetile.passes.cost.memory_reads import memory_cost
-from timetile.passes.cost.spills import spilled_cost, voted_cost
+from timetile.passes.cost.spills import spilled_cost
 from timetile.passes.cost.terms import Cost, Limit
 from timetile.passes.scheduling.assembled import warps_of
 from timetile.passes.scheduling.candidates import Candidate, Comparison, compare
@@ -114,10 +114,10 @@ class LoopReport:
             cells = written_cells(self.tiled)
             return costs | {deepest: memory_cost(self.kernels, kernels.tiled, target, cells)}
         warps = warps_of(self.tiled.decisions)
-        step = steady_step(self.kernel(deepest), deepest)
-        words, blocks = step.spilled_words, self.tiled.decisions.occupancy
-        cost = spilled_cost(costs[deepest], words, warps, target, period=step.period, blocks=blocks)
-        return costs | {deepest: voted_cost(cost, step.votes, target)}
+        words, _, period = steady_step(self.kernel(deepest), deepest)
+        blocks = self.tiled.decisions.occupancy
+        cost = spilled_cost(costs[deepest], words, warps, target, period=period, blocks=blocks)
+        return costs | {deepest: cost}
 
     @cached_property
     def comparison(self) -> Comparison:

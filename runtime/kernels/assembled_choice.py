@@ -18,8 +18,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from timetile.dialects.syntax import encode_integers
 from timetile.dialects.temporal import LoopOp
-from timetile.dialects.tile import KernelOp
+from timetile.dialects.tile import ApplyOp, KernelOp
 from timetile.dialects.tile.schedule import ScheduleAttr
+from timetile.passes.analysis.cells.instructions import divides
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.cost.launch import predict
 from timetile.passes.diagnostics import collected_remarks
@@ -69,19 +70,17 @@ class AssembledSchedule:
     """The prediction with these spills."""
 
 
-def steady_step(kernel: Kernel, placed: KernelOp) -> AssembledKernel:
+def steady_step(kernel: Kernel, placed: KernelOp) -> tuple[float, float, int]:
     """
-    What the machine code does in a stream step of the steady loop. `placed` is the kernel at tile
-    level. Zeros without machine code.
+    Of a stream step in the steady loop: words of a thread moved between registers and local memory,
+    and all other instructions; and the steps of a turn. `placed` is the kernel at tile level. Zeros
+    without machine code.
     """
     steady = None if kernel.cubin is None else steady_loop(kernel.cubin, kernel.arch)
     period = Geometry(placed).period
     if steady is None:
-        return AssembledKernel(kernel.registers, 0.0, period=period)
-    words, useful, votes = (
-        each / period for each in (steady.spill_words, steady.useful, steady.votes)
-    )
-    return AssembledKernel(kernel.registers, words, useful, period, votes)
+        return 0.0, 0.0, period
+    return steady.spill_words / period, steady.useful / period, period
 
 
 def encode_choice(choice: Sequence[Sequence[AssembledSchedule]]) -> Parts:
@@ -134,7 +133,12 @@ class LoopAssembler:
         placed = next(
             op for op in module.ops if isinstance(op, KernelOp) and op.sym_name.data == name
         )
-        return steady_step(kernel, placed)
+        words, instructions, period = steady_step(kernel, placed)
+        # The code holds both sides of a branch for quotients; a single side runs.
+        applies = (stage for stage in placed.stages if isinstance(stage, ApplyOp))
+        divided = any(divides(module, stage) for stage in applies)
+        counted = 0.0 if divided else instructions
+        return AssembledKernel(kernel.registers, words, counted, period)
 
     def placed(self, candidate: Candidate) -> ModuleOp:
         """The module with the placed kernels of a candidate."""

@@ -17,10 +17,9 @@ from timetile.passes.targets.isa import version_of
 OPCODE, KIND = 0xFFF, 0x1FF
 """Bits with the opcode of an instruction, and with the opcode whatever the operands' kinds are."""
 
-BRANCH, EXIT, VOTE, LOCAL_LOAD, LOCAL_STORE = 0x947, 0x94D, 0x806, 0x983, 0x387
+BRANCH, EXIT, LOCAL_LOAD, LOCAL_STORE = 0x947, 0x94D, 0x983, 0x387
 """
-Opcodes of a branch, of a thread's end, of a vote of a warp's lanes, and of accesses of local memory
-with spilled registers.
+Opcodes of a branch, of a thread's end, and of accesses of local memory with spilled registers.
 """
 
 ALWAYS = 7
@@ -38,10 +37,7 @@ MOST_ARITHMETIC = 0.9
 
 @dataclass(frozen=True)
 class CodeLoop:
-    """
-    An innermost loop of a kernel: instructions and accesses of spilled registers of a turn, without
-    the rare sides of quotients and roots.
-    """
+    """An innermost loop of a kernel: instructions and accesses of spilled registers of a turn."""
 
     instructions: int
     arithmetic: int
@@ -50,8 +46,6 @@ class CodeLoop:
     """Loads from, and stores to, local memory."""
     spill_words: int
     """32-bit words of a thread in these loads and stores."""
-    votes: int
-    """Votes of a warp's lanes: for the side of quotients and roots."""
 
     @property
     def useful(self) -> int:
@@ -104,47 +98,24 @@ def width_of(high: int) -> int:
     return {5: 2, 6: 4}.get(high >> 9 & 7, 1)
 
 
-def usual_places(words: Sequence[int], first: int, last: int, *, split: bool) -> list[int]:
-    """
-    The instructions from one to another, without those that the branch behind a vote skips: a warp
-    whose lanes agree to be quick leaves out the exact side of its quotients and roots.
-    """
-    places: list[int] = []
-    place, voted = first, False
-    while place <= last:
-        places.append(place)
-        low, high = words[2 * place], words[2 * place + 1]
-        voted = voted or low & OPCODE == VOTE
-        place += 1
-        if low & OPCODE == BRANCH:
-            target = branch_target(place - 1, low, high, split=split)
-            if voted and place <= target <= last:
-                place = target
-            voted = False
-    return places
-
-
-def loop_of(words: Sequence[int], first: int, last: int, *, split: bool) -> CodeLoop:
+def loop_of(words: Sequence[int], first: int, last: int) -> CodeLoop:
     """The loop from an instruction to another."""
-    places = usual_places(words, first, last, split=split)
-    low = [words[2 * place] for place in places]
-    high = [words[2 * place + 1] for place in places]
+    low = words[2 * first : 2 * last + 2 : 2]
+    high = words[2 * first + 1 : 2 * last + 2 : 2]
     local = [k for k, word in enumerate(low) if word & OPCODE in (LOCAL_LOAD, LOCAL_STORE)]
     return CodeLoop(
-        len(places),
+        last - first + 1,
         sum(word & KIND in ARITHMETIC for word in low),
         len(local),
         sum(width_of(high[k]) for k in local),
-        sum(word & OPCODE == VOTE for word in low),
     )
 
 
 def loops_of_code(code: bytes, arch: str) -> list[CodeLoop]:
     """The loops of a kernel that hold no other loop with arithmetic, in the order of the code."""
     words = unpack_from(f"<{len(code) // 8}Q", code)
-    split = version_of(arch) >= SPLIT_OFFSETS
-    spans = list(backward_branches(words, split=split))
-    loops = {span: loop_of(words, *span, split=split) for span in spans}
+    spans = list(backward_branches(words, split=version_of(arch) >= SPLIT_OFFSETS))
+    loops = {span: loop_of(words, *span) for span in spans}
     busy = [span for span in spans if loops[span].arithmetic]
 
     def is_innermost(span: tuple[int, int]) -> bool:

@@ -1,7 +1,7 @@
 """The choice among assembled schedules, with made-up assemblers and with the real one."""
 
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 
 import pytest
 
@@ -95,19 +95,6 @@ def test_of_spilling_kernels_the_fastest_is_taken():
     seen = best_assembled(found(), assemble, TARGET)
     assert seen[0].worth == max(each.worth for each in seen)
     assert seen[0].cost.gcells_per_second < seen[0].candidate.cost.gcells_per_second
-
-
-def test_votes_of_quotients_take_time_in_each_level():
-    """Of kernels that vote in each level, one of fewer levels is taken than without votes."""
-
-    def assemble(candidate: Candidate, votes: float) -> AssembledKernel:
-        return AssembledKernel(candidate.cost.registers, 0, votes=votes * candidate.depth)
-
-    depths = [
-        best_assembled(found(), partial(assemble, votes=votes), TARGET)[0].candidate.depth
-        for votes in (0.0, 20.0)
-    ]
-    assert depths[1] < depths[0] == found()[0].depth
 
 
 def test_words_cost_more_the_more_there_are():

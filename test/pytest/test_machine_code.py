@@ -62,21 +62,6 @@ def test_the_steady_loop_has_the_arithmetic_of_a_turn(arch: str):
     assert loop.useful == loop.instructions
 
 
-@timetile.stencil
-def mean(u: Field):
-    u.next = (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] + u[0, 0]) / 5
-
-
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
-def test_the_exact_sides_of_quotients_are_not_counted(arch: str):
-    """Four sums and a quotient of two operations for a cell, and a vote for a level of a step."""
-    model = mean.on(executor="planes", depth=4, arch=arch, cache=False)
-    kernels = model.program((2048, 2048), "float32").kernels
-    loop = steady(kernels.kernel(kernels.facts[0][0].name))
-    assert loop.arithmetic == 6 * 4 * 4 * 3
-    assert loop.votes == 4 * 3
-
-
 def test_spills_of_few_registers_are_seen_in_the_loop():
     """With 128 registers a thread, planes of 8 levels do not fit."""
     kernel = kernel_of("sm_90", 8)

@@ -198,6 +198,6 @@ def test_values_of_one_cell_are_added_in_order_from_addends_and_from_lists(shots
     schedule = Schedule("warp", warp_row(), Buffering(ahead=1, period=3))
     points = {
         "a": Points(shots, noise(STEPS, len(shots))),
-        "b": Points(np.stack([np.full(9, 41), np.linspace(2, 79, 9)], axis=1)),
+        "b": Points(np.stack([np.full(150, 41), np.linspace(2, 79, 150)], axis=1)),
     }
     check_schedule(plate, (131, 83), schedule, "simt", points)

@@ -10,7 +10,7 @@ from xdsl.dialects import math as xmath
 from xdsl.dialects.builtin import FloatAttr, ModuleOp, f64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.utils import FastMathFlag
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects.cell_types import CELL_BYTES, value_bytes
 from timetile.dialects.temporal import UpdateOp
@@ -31,9 +31,6 @@ pipe.
 
 KNOWN_DIVISOR: dict[int, tuple[int, int]] = {8: (2, 4), 4: (2, 2)}
 """Instructions of a quotient by a known number, by bytes of the element."""
-
-SCALAR_DIVISOR: dict[int, tuple[int, int]] = {8: (3, 5), 4: (3, 3)}
-"""Instructions of a quotient by a scalar of the kernel, by bytes of the element."""
 
 KNOWN_RECIPROCAL: dict[int, tuple[int, int]] = {8: (-3, -2), 4: (1, -3)}
 """
@@ -85,15 +82,10 @@ def is_known_reciprocal(divisor: SSAValue) -> bool:
     return isinstance(divisor.owner, xmath.SqrtOp) and only_divides(divisor)
 
 
-def is_scalar(value: SSAValue, taps: int | None) -> bool:
-    """Whether a value is an argument of a cell function behind so many taps; None: unknown."""
-    return isinstance(value, BlockArgument) and taps is not None and value.index >= taps
-
-
-def instructions(op: Operation, taps: int | None = None) -> tuple[int, int]:
+def instructions(op: Operation) -> tuple[int, int]:
     """
-    Instructions of an operation of a cell function with a number of taps: on the floating-point
-    pipe, and beside the pipe.
+    Instructions of an operation of a cell function: on the floating-point pipe, and beside the
+    pipe.
     """
     if isinstance(op, ReturnOp | arith.ConstantOp):
         return 0, 0
@@ -110,17 +102,12 @@ def instructions(op: Operation, taps: int | None = None) -> tuple[int, int]:
             pipe, beside = pipe + more[0], beside + more[1]
         elif not approximate and is_considered(float_constant(op.rhs), op.result.type):
             pipe, beside = KNOWN_DIVISOR[size]
-        elif not approximate and size in SCALAR_DIVISOR and is_scalar(op.rhs, taps):
-            pipe, beside = SCALAR_DIVISOR[size]
     return pipe, beside
 
 
-def operations(function: FuncOp, taps: int) -> tuple[int, int]:
-    """
-    Instructions of a cell function with a number of taps: on the floating-point pipe, and beside
-    the pipe.
-    """
-    counts = [instructions(op, taps) for op in function.body.block.ops]
+def operations(function: FuncOp) -> tuple[int, int]:
+    """Instructions of a cell function: on the floating-point pipe, and beside the pipe."""
+    counts = [instructions(op) for op in function.body.block.ops]
     return sum(pipe for pipe, _ in counts), sum(beside for _, beside in counts)
 
 

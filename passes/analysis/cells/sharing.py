@@ -150,8 +150,8 @@ operation makes, the number is negative.
 """
 
 
-def cell_operation_facts(function: FuncOp, taps: int) -> list[CellOperationFacts]:
-    """The facts of the operations of a cell function with a number of taps, in order."""
+def cell_operation_facts(function: FuncOp) -> list[CellOperationFacts]:
+    """The facts of the operations of a cell function, in order."""
     block = function.body.block
     heads: dict[Hashable, int] = {}
     places: dict[SSAValue, int] = {value: k for k, value in enumerate(block.args)}
@@ -168,7 +168,7 @@ def cell_operation_facts(function: FuncOp, taps: int) -> list[CellOperationFacts
                 tuple(places[result] for result in op.results),
                 0 if known is None else known.commutes,
                 isinstance(op, arith.SubfOp) and is_magnitude(op.result),
-                (0, 0) if isinstance(op, ReturnOp) else instructions(op, taps),
+                (0, 0) if isinstance(op, ReturnOp) else instructions(op),
                 0 if isinstance(op, arith.ConstantOp) else sum(map(value_words, op.results)),
             )
         )
@@ -186,7 +186,7 @@ class SharedCells:
     def __init__(self, function: FuncOp, taps: Sequence[tuple[Hashable, tuple[int, ...]]]) -> None:
         self.arguments = function.body.block.args
         self.taps = taps
-        self.operations = cell_operation_facts(function, len(taps))
+        self.operations = cell_operation_facts(function)
         self.known_work: dict[tuple[int, ...], Work] = {}
         self.known_words: dict[tuple[int, ...], int] = {}
 

@@ -45,10 +45,13 @@
 // CHECK-NEXT:              arith.select
 // The second level.
 // CHECK:               simt.pick %{{.*}} : i32
-// A lane asks for the cell of its entry, of one level after the other, and notes it.
+// A lane asks for the cell of its entry, of one level after the other, and notes it: many entries four batches at a time.
 // CHECK:             scf.for
-// CHECK-COUNT-4:       simt.pick %{{.*}} lane %[[owner:.*]] : f32
-// CHECK:               simt.store %{{.*}} to %o[%{{.*}} + 0] mask
+// CHECK:               scf.for
+// CHECK-COUNT-4:         simt.store %{{.*}} to %o[%{{.*}} + 0] mask
+// CHECK:               scf.for
+// CHECK-COUNT-4:         simt.pick %{{.*}} lane %[[owner:.*]] : f32
+// CHECK:                 simt.store %{{.*}} to %o[%{{.*}} + 0] mask
 // CHECK-NOT:         simt.store %{{.*}} to %o
 // CHECK:             scf.yield
 // The copy for values among addends: no branch at the levels, and one loop that notes cells.
@@ -59,8 +62,11 @@
 // CHECK-NEXT:        arith.cmpi ne
 // CHECK-NEXT:        arith.select %{{.*}}, %[[added]], %[[cell]]
 // CHECK:             scf.for
-// CHECK-COUNT-4:       simt.pick %{{.*}} lane %[[holder:.*]] : f32
-// CHECK:               simt.store %{{.*}} to %o[%{{.*}} + 0] mask
+// CHECK:               scf.for
+// CHECK-COUNT-4:         simt.store %{{.*}} to %o[%{{.*}} + 0] mask
+// CHECK:               scf.for
+// CHECK-COUNT-4:         simt.pick %{{.*}} lane %[[holder:.*]] : f32
+// CHECK:                 simt.store %{{.*}} to %o[%{{.*}} + 0] mask
 // CHECK-NOT:       simt.pick
 // CHECK-NOT:       simt.mark step 1
 // CHECK:           scf.yield %{{.*}} : f32, f32
