@@ -13,7 +13,11 @@ from timetile.dialects.tile import LANES
 from timetile.dialects.tile.kinds import Form, Sync, TileLevel
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.geometry.tile_shape import TileShape
-from timetile.passes.analysis.launches.liveness import written_bounds, written_cells
+from timetile.passes.analysis.launches.liveness import (
+    loop_rotation,
+    written_bounds,
+    written_cells,
+)
 from timetile.passes.scheduling.memory_schedules import memory_schedules
 from timetile.passes.targets.hardware import LEAST_COPY, VECTOR_BYTES
 from timetile.passes.targets.target import Target
@@ -83,6 +87,13 @@ Resident tiles held by the device at once: more tiles overlap more, and leave fe
 LANE_BYTES = (16, 32, 64)
 """
 Bytes of a lane's cells in one dimension. More bytes overlap less; fewer bytes move in fewer pieces.
+"""
+
+MANY_FIELDS, FEWEST_CELLS = 3, 2
+"""
+Fields stored by a step from which strips have few cells a lane, too: each field keeps planes of its
+own, and a step more takes their registers once more. (Shallow water in FP64: two steps with two
+cells a lane run 1.8 times faster than one step with four.)
 """
 
 SUM_ROWS = (2, 3, 4, 5, 6, 8)
@@ -166,11 +177,17 @@ def plate_schedules(loop: LoopOp, size: int, target: Target) -> Iterator[Schedul
     yield from device_schedules(DEVICE_PLATES, target)
 
 
+def stored_fields(loop: LoopOp) -> int:
+    """The number of fields that a step leaves for the next."""
+    return sum(loop_rotation(loop).live)
+
+
 def strips(loop: LoopOp, size: int) -> Iterator[tuple[Form, int]]:
     """The form of sums, and the cells of a lane, of streamed strips of a plate."""
     far = radii_of_step(loop)
     widths = strip_widths(far, size)
-    yield from ((Form.NONE, cells) for cells in star_widths(far, size))
+    narrow = (FEWEST_CELLS,) if stored_fields(loop) >= MANY_FIELDS else ()
+    yield from ((Form.NONE, cells) for cells in (*narrow, *star_widths(far, size)))
     if shuffles_several_planes(loop):
         yield from ((Form.ROWS, cells) for cells in sorted({*SUM_CELLS[size], *widths}))
         yield from ((Form.LANES, cells) for cells in widths)

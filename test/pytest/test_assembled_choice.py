@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from timetile import Field, Scalar
 from timetile.frontend.field_types import DType
 from timetile.frontend.model import Model
 from timetile.passes.cost.spills import issued_cost, spilled_cost
+from timetile.passes.scheduling import schedule_space
 from timetile.passes.scheduling.assembled import AssembledKernel, best_assembled
 from timetile.passes.scheduling.candidates import Candidate, candidates
 from timetile.passes.targets.target import target_named
@@ -179,10 +181,24 @@ def elastic(vx: Field, vy: Field, xx: Field, yy: Field, xy: Field, b: Field, k: 
 
 
 @pytest.mark.skipif(assembler_version() is None, reason="no assembler")
-def test_tiles_left_out_for_few_registers_are_assembled_beside_steps_that_read_memory(kept: Cache):
-    """The model counts too many registers for two steps of elastic waves in FP64."""
+def test_strips_of_few_cells_hold_many_steps_of_many_fields(kept: Cache):
+    """Five fields keep planes: two cells a lane hold some steps in FP64, four cells hardly two."""
     module = elastic.module((8192, 8192), "float64")
     program = timetile.compile(module, executor="planes", halos="common", cache=kept)
+    assert program.kernels.facts
+    (seen,) = program.kernels.choice.seen
+    assert seen[0].depth >= 4 and "cells [2]" in seen[0].schedule
+    assert seen[0].spilled_words <= 16
+
+
+@pytest.mark.skipif(assembler_version() is None, reason="no assembler")
+def test_tiles_left_out_for_few_registers_are_assembled_beside_steps_that_read_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Of four cells a lane, the model counts too many registers for two steps of elastic waves."""
+    monkeypatch.setattr(schedule_space, "MANY_FIELDS", 9)
+    module = elastic.module((8192, 8192), "float64")
+    program = timetile.compile(module, executor="planes", halos="common", cache=Cache(tmp_path))
     assert program.kernels.facts
     (seen,) = program.kernels.choice.seen
     tile, memory = seen[0], seen[-1]
