@@ -165,10 +165,13 @@ class Arrays:
             if not is_field(argument.type):
                 self.values.append(numbers.get(hint, 1))
                 continue
-            base = hint.removesuffix("_next").removesuffix("_prev")
             shape = field_type(argument).get_shape()
             dtype = DTYPES[str(element_type(argument))]
-            if base not in made or question.program not in MODELS:
+            # Buffers that take turns begin with equal halos: those of one name, or of one shape.
+            base = hint.removesuffix("_next").removesuffix("_prev")
+            if question.program not in MODELS:
+                base = f"cells of {shape}"
+            if base not in made:
                 made[base] = self.cupy.asarray(start(base, shape, dtype))
             self.values.append(made[base].copy())
 
