@@ -45,11 +45,11 @@ def raw(step: StepScope, queue: QueuePlan, age: int, at: Position) -> SSAValue:
     if queue.shared is not None:
         own = own_cell(step, step.planes(queue)[:1], age, at)
         return from_ring(step, queue, queue.shared, age, at) if own is None else own
-    older = age > 0 and copies_of(step, queue) is not None
-    if not older and at[:-1] not in step.code.rows:
+    plane = own_plane(step, queue, age)
+    if not any(cell[:-1] == at[:-1] for cell in plane):
         # The row lies beyond the tile, where the neighbouring tile stores the cells.
         return step.emit.add(simt.UnsetOp(queue.element)).result
-    return of_lane(step, own_plane(step, queue, age), at)
+    return of_lane(step, plane, at)
 
 
 def own_plane(step: StepScope, queue: QueuePlan, age: int) -> Plane:

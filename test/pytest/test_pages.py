@@ -42,6 +42,8 @@ SHOWN = (
     "python benchmarks/",
     "python docs/",
     "timetile doctor",
+    "nsys ",
+    "ncu ",
 )
 """Commands of `console` blocks: such commands install, need a GPU, or depend on the machine."""
 
