@@ -1,4 +1,4 @@
-"""Rows beyond a tile: a reader there is no cell of the tile, and the neighbouring tile stores it."""
+"""Rows beyond a tile: a reader there is no cell of the tile; the neighbouring tile stores it."""
 
 import numpy as np
 import pytest

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import prod
 
 from xdsl.dialects.stencil import StencilBoundsAttr
@@ -17,11 +18,12 @@ from timetile.passes.analysis.launches.rotation import Rotation
 
 def written_bounds(loop: LoopOp) -> StencilBoundsAttr:
     """The smallest box holding every cell written by a step."""
-    updates = loop.updates
-    bounds = updates[0].box
-    for update in updates[1:]:
-        bounds = bounds | update.box
-    return bounds
+    return box_around(loop.updates)
+
+
+def box_around(updates: Iterable[UpdateOp]) -> StencilBoundsAttr:
+    """The smallest box holding every cell written by some updates, at least one."""
+    return reduce(CellBox.__or__, (CellBox.of(update.box) for update in updates)).bounds()
 
 
 def is_own_scratch(loop: LoopOp, role: int) -> bool:
@@ -80,13 +82,8 @@ def cycle_bounds(loop: LoopOp, cycle: Sequence[int]) -> StencilBoundsAttr:
     loop's bounds for a cycle without writes.
     """
     targets = {loop.body.block.args[role] for role in cycle}
-    boxes = [update.box for update in loop.updates if not targets.isdisjoint(update.targets)]
-    if not boxes:
-        return written_bounds(loop)
-    bounds = boxes[0]
-    for box in boxes[1:]:
-        bounds = bounds | box
-    return bounds
+    writers = [update for update in loop.updates if not targets.isdisjoint(update.targets)]
+    return box_around(writers or loop.updates)
 
 
 def rotation_of(loop: LoopOp, live: Sequence[bool], *, common: bool) -> Rotation:
@@ -94,21 +91,21 @@ def rotation_of(loop: LoopOp, live: Sequence[bool], *, common: bool) -> Rotation
     return Rotation(loop.rotation, tuple(live), written_arguments(loop), common)
 
 
-def fills_cycles(update: UpdateOp, loop: LoopOp, rotation: Rotation) -> bool:
-    """
-    Whether an update writes every cell that any step writes to the buffers that take turns with its
-    targets.
-    """
-    roles = [loop.body.block.args.index(target) for target in update.targets]
-    return all(
-        len(cycle := rotation.cycle_of(role)) > 1 and overwrites(update, cycle_bounds(loop, cycle))
-        for role in roles
-    )
+def bounds_of_cycles(loop: LoopOp, rotation: Rotation) -> dict[SSAValue, StencilBoundsAttr]:
+    """For each buffer that takes turns with others, the box of what a step writes to them."""
+    found: dict[SSAValue, StencilBoundsAttr] = {}
+    for role, buffer in enumerate(loop.body.block.args):
+        cycle = rotation.cycle_of(role)
+        if len(cycle) > 1 and buffer not in found:
+            bounds = cycle_bounds(loop, cycle)
+            found.update((loop.body.block.args[each], bounds) for each in cycle)
+    return found
 
 
 def role_accesses(loop: LoopOp, whole: Collection[UpdateOp]) -> list[RoleAccess]:
     """The roles read and written by the updates of a loop; `whole` lists the whole ones."""
     positions: dict[SSAValue, int] = {arg: k for k, arg in enumerate(loop.body.block.args)}
+    whole = set(whole)
     return [
         RoleAccess(
             tuple(positions[source] for source in update.sources if source in positions),
@@ -131,7 +128,15 @@ def updates_of_cycles(loop: LoopOp) -> list[UpdateOp]:
     live version if halos are common: no step writes these cells of the buffers that take turns.
     """
     of_all, rotation = updates_of_all(loop), rotation_of(loop, written_arguments(loop), common=True)
-    found = [u for u in loop.updates if u not in of_all and fills_cycles(u, loop, rotation)]
+    bounds, known = bounds_of_cycles(loop, rotation), set(of_all)
+    found = [
+        update
+        for update in loop.updates
+        if update not in known
+        and all(
+            target in bounds and overwrites(update, bounds[target]) for target in update.targets
+        )
+    ]
     live = live_roles(loop.rotation, role_accesses(loop, of_all + found))
     args = loop.body.block.args
     return [
