@@ -167,7 +167,7 @@ class Arrays:
                 continue
             shape = field_type(argument).get_shape()
             dtype = DTYPES[str(element_type(argument))]
-            # Buffers that take turns begin with equal halos: those of one name, or of one shape.
+            # Buffers that take turns begin with equal halos: buffers of one name, or of one shape.
             base = hint.removesuffix("_next").removesuffix("_prev")
             if question.program not in MODELS:
                 base = f"cells of {shape}"
