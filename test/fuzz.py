@@ -204,7 +204,8 @@ def judged(pair: Pair, executor: Executor, seconds: int) -> Outcome:
     """The end of a pair, within a time limit in seconds."""
     text = text_of(pair)
     signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
+    # A first alarm may be lost: Python ignores what is raised while an object is deleted.
+    signal.setitimer(signal.ITIMER_REAL, seconds, 5)
     try:
         with schedules_of(pair):
             found = run(pair, executor, text)
@@ -223,7 +224,7 @@ def judged(pair: Pair, executor: Executor, seconds: int) -> Outcome:
         where = f"{type(error).__name__} in {Path(place.filename).name}:{place.name}"
         return Outcome("traceback", str(error), where, text)
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
     return Outcome("wrong", "; ".join(wrong), text=text) if wrong else Outcome("equal")
 
 
