@@ -10,17 +10,13 @@ block, the blocks of a multiprocessor, and the cuts of the step, if any. The lin
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import time
-from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
 from math import prod
 from pathlib import Path
 from typing import Any
 
 from measure import predicted
+from printed_rows import print_rows
 from real_programs import (
     DTYPES,
     SECONDS,
@@ -32,13 +28,13 @@ from real_programs import (
 )
 from real_steps import first_cells
 from rows import described
-from timing import copy_bandwidth, events
+from timing import events
 
 import timetile
 from timetile.lowering.pipelines import tile_passes
 from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
 from timetile.runtime.cache.store import Cache
-from timetile.runtime.device.gpu import Device, device
+from timetile.runtime.device.gpu import Device
 from timetile.runtime.program.compiled_program import CompiledProgram
 
 
@@ -105,26 +101,5 @@ def measured(text: str, gpu: Device, copy: float) -> dict[str, float]:
     return {"gpts_per_s": round(speed, 1), "share": round(share, 3)}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
-    parser.add_argument("rows", nargs="+", help="program element cells warps blocks [cuts]")
-    parser.add_argument("--seconds", type=float, default=100, help="no row begins later")
-    options, began = parser.parse_args(), time.perf_counter()
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        rows = list(pool.map(prepared, options.rows))
-    gpu = device()
-    with gpu.current():
-        copy = copy_bandwidth(gpu)
-        print(json.dumps({"device": gpu.name, "copy_tb_per_s": round(copy, 3)}), flush=True)
-        for row in rows:
-            if "error" not in row and time.perf_counter() - began < options.seconds:
-                try:
-                    row |= measured(row["row"], gpu, copy)
-                except Exception as error:
-                    row["error"] = described(error)
-                import_module("cupy").get_default_memory_pool().free_all_blocks()
-            print(json.dumps(row), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    print_rows(__doc__ or "", "program element cells warps blocks [cuts]", prepared, measured)

@@ -13,11 +13,6 @@ steps: rows of one program and storage have equal sums.
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import time
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import fields
 from importlib import import_module
 from math import prod
@@ -25,18 +20,19 @@ from pathlib import Path
 from typing import Any
 
 from measure import predicted
+from printed_rows import print_rows
 from real_programs import PinnedSchedule, bytes_of_step, name_of
 from real_steps import first_cells
 from rows import described
 from storage_types import STEPS, STORAGE, domain_of
-from timing import copy_bandwidth, events
+from timing import events
 
 import timetile
 from timetile.dialects.tile.schedule import Schedule
 from timetile.lowering.pipelines import tile_passes
 from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
 from timetile.runtime.cache.store import Cache
-from timetile.runtime.device.gpu import Device, device
+from timetile.runtime.device.gpu import Device
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 
 SECONDS = 0.1
@@ -107,25 +103,5 @@ def measured(text: str, gpu: Device, copy: float) -> dict[str, float]:
     return {"gpts_per_s": round(speed, 1), "share": round(share, 3), "bits": bits}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
-    parser.add_argument("rows", nargs="+", help="program storage [depth cells warps parts]")
-    parser.add_argument("--seconds", type=float, default=100, help="no row begins later")
-    options, began = parser.parse_args(), time.perf_counter()
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        rows = list(pool.map(prepared, options.rows))
-    gpu = device()
-    with gpu.current():
-        copy = copy_bandwidth(gpu)
-        print(json.dumps({"device": gpu.name, "copy_tb_per_s": round(copy, 3)}), flush=True)
-        for row in rows:
-            if "error" not in row and time.perf_counter() - began < options.seconds:
-                try:
-                    row |= measured(row["row"], gpu, copy)
-                except Exception as error:
-                    row["error"] = described(error)
-            print(json.dumps(row), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    print_rows(__doc__ or "", "program storage [depth cells warps parts]", prepared, measured)

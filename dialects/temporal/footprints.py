@@ -12,6 +12,9 @@ from timetile.dialects.boxes import CellBox
 from timetile.dialects.syntax import field_bounds
 from timetile.dialects.temporal.update import UpdateOp
 
+MOST_UPDATES = 256
+"""Most updates of a step whose pairs are compared."""
+
 Cells = dict[SSAValue, CellBox]
 """Cells of buffers: a box for each."""
 

@@ -37,9 +37,7 @@ from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWal
 
 from timetile.dialects.temporal import LoopOp, ScratchOp
 from timetile.dialects.temporal.canonicalize import DropIdleBuffers, EraseOverwritten, EraseUnread
-
-MOST_UPDATES = 256
-"""Most updates of a step whose pairs are compared."""
+from timetile.dialects.temporal.footprints import MOST_UPDATES
 
 
 @dataclass(frozen=True)

@@ -41,14 +41,11 @@ from xdsl.passes import ModulePass
 
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.temporal import LoopOp, UpdateOp
-from timetile.dialects.temporal.footprints import Footprint
+from timetile.dialects.temporal.footprints import MOST_UPDATES, Footprint
 from timetile.passes.analysis.launches.liveness import written_bounds
 
 LAYER = 0.5
 """The share of a step's cells below which the box of an update is a layer."""
-
-MOST_UPDATES = 256
-"""Most updates of a step whose pairs are compared."""
 
 
 def grouped(every: Sequence[Footprint]) -> list[Footprint]:
