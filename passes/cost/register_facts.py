@@ -16,6 +16,12 @@ from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.shared_memory import slots_of_copies
 from timetile.passes.cost.taps import cells_beside
 
+WORDS_COUNTED = 512
+"""
+Words of cells' values beyond which the count ends, twice the registers of a thread: no kernel with
+more of them is taken, and cells of many stages take a minute to count.
+"""
+
 
 @dataclass(frozen=True)
 class StageTaps:
@@ -60,7 +66,10 @@ class RegisterFacts:
     live_words: int
     """Words of a cell's own values alive at once."""
     body_words: int
-    """Words of the values of all cells of a thread alive at once, `live_words` at least."""
+    """
+    Words of the values of all cells of a thread alive at once, `live_words` at least, counted up to
+    about `WORDS_COUNTED`.
+    """
     scalar_words: int
     """Words of scalars read by cells."""
     fixed_words: int
@@ -141,7 +150,7 @@ def body_words(facts: KernelFacts, setting: Setting) -> int:
     """
     Words of the cells' own values alive at once: of one cell, or, where cells share values, of all
     cells of a thread. Values shared by cells of several planes are kept from one stream step to
-    another, for every level.
+    another, for every level. The count ends beyond `WORDS_COUNTED`.
     """
     most = kept = 0
     for cells in [stage.sharing for stage in facts.stages if stage.sharing is not None]:
@@ -149,4 +158,6 @@ def body_words(facts: KernelFacts, setting: Setting) -> int:
         most = max(most, plane)
         if facts.shape.streams:
             kept += cells.words((1 + facts.natural_period, *setting.patch)) - plane
+        if most + kept > WORDS_COUNTED:
+            break
     return max(facts.live_words, most + kept)

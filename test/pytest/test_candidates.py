@@ -16,7 +16,7 @@ from timetile.dialects.tile import KernelOp
 from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.cells.simplify_cells import FpDivision
 from timetile.passes.cost.launch import launch_cost, predict
-from timetile.passes.cost.register_facts import register_facts
+from timetile.passes.cost.register_facts import WORDS_COUNTED, body_words, register_facts
 from timetile.passes.cost.registers import registers
 from timetile.passes.cost.setting import Setting
 from timetile.passes.scheduling.candidates import Candidate, Trials, candidates, compare
@@ -155,6 +155,19 @@ def test_quotients_of_fast_division_are_approximate(division: FpDivision, approx
     (loop,) = loops_of(module)
     facts = TrialKernels(loop, module).facts(2, next(schedules(loop, target_named("sm_90"))))
     assert facts is not None and facts.approximates == approximates
+
+
+def test_values_of_cells_are_counted_up_to_the_registers_of_two_threads():
+    """Each of hundreds of stages shares values between cells; the count ends with the first."""
+    module = raise_program(load(program_text(entry("slopes-2d").make((8192, 8192)))), Options())
+    (loop,) = loops_of(module)
+    schedule = next(schedules(loop, target_named("sm_90")))
+    facts, setting = TrialKernels(loop, module).facts(1, schedule), Setting.of(schedule)
+    assert facts is not None
+    single = body_words(facts, setting)
+    assert facts.live_words < single < WORDS_COUNTED
+    many = body_words(replace(facts, stages=facts.stages * WORDS_COUNTED), setting)
+    assert WORDS_COUNTED < many <= WORDS_COUNTED + single
 
 
 def star_text(radius: int) -> str:
