@@ -31,7 +31,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -235,7 +235,11 @@ def reason(said: str) -> str:
 
 
 def quiet() -> None:
-    """A process of the fuzzer prints no remarks: remarks are no outcome."""
+    """
+    A process of the fuzzer prints no remarks, as remarks are no outcome, and leaves interruptions
+    to the first process.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.getLogger("timetile").setLevel(logging.ERROR)
 
 
@@ -326,6 +330,13 @@ def timetile_device() -> str:
     return device(0).name
 
 
+def end(pool: ProcessPoolExecutor) -> None:
+    """End the processes of a pool, with their batches."""
+    for process in active_children():
+        process.terminate()
+    pool.shutdown(cancel_futures=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=SUMMARY)
     parser.add_argument("--pairs", type=int, default=2000)
@@ -366,7 +377,7 @@ def main() -> int:
     except KeyboardInterrupt:
         # Pairs judged before an interruption count.
         print(" stopped", file=sys.stderr)
-    pool.shutdown(cancel_futures=True)
+    end(pool)
     result = write_counts(options, counts, time.perf_counter() - start)
     print()
     print(json.dumps(result, indent=1))

@@ -5,6 +5,10 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -113,3 +117,13 @@ def test_counts_are_written(
     result = json.loads(json.dumps(fuzz.described(options, counts, 1.5)))
     assert result["found"] == {"wrong, roles:  N of N cells of a differ": 1}
     assert {"command", "commit", "machine", "device", "versions", "seconds"} <= result.keys()
+
+
+def test_an_interrupted_run_does_not_wait_for_its_batches(fuzz: ModuleType):
+    pool = ProcessPoolExecutor(1, get_context("spawn"))
+    job = pool.submit(time.sleep, 600)
+    while not job.running():
+        time.sleep(0.01)
+    fuzz.end(pool)
+    with pytest.raises(BrokenProcessPool):
+        job.result()
