@@ -16,9 +16,12 @@ from typing import Any
 import numpy as np
 from real_steps import PROGRAMS
 from rows import source
+from stencils import STENCILS
 from storage_types import STEPS
 
 import timetile
+from timetile import Field
+from timetile.frontend.model import Model
 from timetile.runtime.device.gpu import Device
 from timetile.runtime.device.gpu import device as device_of
 from timetile.runtime.host.parameters import Parameter
@@ -30,6 +33,20 @@ from timetile.runtime.ranks.parted import PartedField
 
 PLANES = 7
 """Planes with drawn cells, repeated along the first axis."""
+
+
+def ring_of(name: str) -> Model:
+    """The step of a stencil, periodic along the first axis: each part has two neighbours."""
+    stencil = STENCILS[name].scaled()
+    (first, factor), *others = stencil.terms
+
+    def step(u: Field):
+        total = u[first] * factor
+        for offset, coefficient in others:
+            total = total + u[offset] * coefficient
+        u.next = total
+
+    return timetile.stencil(step, boundary=("periodic", *["keep"] * (stencil.rank - 1)))
 
 
 @dataclass(frozen=True)
@@ -46,13 +63,16 @@ class Run:
     """The number of the first GPU."""
     every: int | None = None
     """Steps between two exchanges; chosen unless given."""
+    ring: bool = False
+    """Whether a stencil is periodic along the first axis."""
 
     @property
     def text(self) -> str:
         """The program."""
-        if self.program.startswith("j"):
+        if self.program.startswith("j") and not self.ring:
             return source(self.program, self.domain, self.dtype)[0]
-        model = STEPS[self.program] if self.program in STEPS else PROGRAMS[self.program]
+        known = {**PROGRAMS, **STEPS}
+        model = ring_of(self.program) if self.ring else known[self.program]
         kind: Any = {"f32": "float32", "f64": "float64"}[self.dtype]
         return str(model.module(self.domain, kind))
 

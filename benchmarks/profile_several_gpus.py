@@ -197,10 +197,11 @@ def main() -> None:
     parser.add_argument("--gpus", type=int, default=2)
     parser.add_argument("--per-gpu", type=int, default=1)
     parser.add_argument("--every", type=int, help="steps between two exchanges")
+    parser.add_argument("--ring", action="store_true", help="let each part have two neighbours")
     parser.add_argument("cases", nargs="+", metavar="PROGRAM:TYPE:SIZE")
     given = parser.parse_args()
     wanted = [text.split(":") for text in given.cases]
-    more = (given.gpus,), given.per_gpu, given.every
+    more = (given.gpus,), given.per_gpu, given.every, given.ring
     cases = [Case(name, dtype, size, *more) for name, dtype, size in wanted]
     with ProcessPoolExecutor(14, mp_context=get_context("spawn")) as pool:
         runs = [run for case in cases for run in case.runs]

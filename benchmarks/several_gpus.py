@@ -89,13 +89,16 @@ class Case:
     per_gpu: int = 1
     every: int | None = None
     """Steps between two exchanges; chosen unless given."""
+    ring: bool = False
+    """Whether the domain of several GPUs is periodic: each part has two neighbours."""
 
     def run(self, parts: int, gpus: int, first: int = 0) -> Run:
         """A run on the domain of `parts` GPUs, from GPU number `first` on."""
         planes, *others = DOMAINS[self.program][self.size]
         per_gpu, every = (self.per_gpu, self.every) if gpus > 1 else (1, None)
         domain = (planes * parts, *others)
-        return Run(self.program, self.dtype, domain, gpus, per_gpu, first, every)
+        ring = self.ring and gpus > 1
+        return Run(self.program, self.dtype, domain, gpus, per_gpu, first, every, ring)
 
     @property
     def runs(self) -> list[Run]:

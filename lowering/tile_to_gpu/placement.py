@@ -170,9 +170,11 @@ class QueuePlacer:
             case ExchangeOp() if stage.what.data is Published.EDGES:
                 self.placement.edge_buffers[stage.result] = self.edge_buffer(stage)
             case StoreOp() if (part := self.memory.staged.get(stage.field)) is not None:
-                buffer = self.buffers.buffer(part)
-                staging = row_staging(self.emit, self.geometry, self.thread, buffer, stage.field)
-                self.placement.staging[stage.field] = staging
+                buffer, known = self.buffers.buffer(part), self.placement.staging
+                shared = next((each for each in known.values() if each.buffer is buffer), None)
+                known[stage.field] = shared or row_staging(
+                    self.emit, self.geometry, self.thread, buffer, stage.field
+                )
             case _:
                 pass
 

@@ -31,6 +31,7 @@ from timetile.lowering.tile_to_gpu.queues import (
     QueuePlan,
 )
 from timetile.lowering.tile_to_gpu.rings import Address, Ring, RingSlots, fixed_slot
+from timetile.passes.analysis.geometry.plane_geometry import Row
 
 FULL_WARP = -1
 
@@ -40,6 +41,9 @@ Memo = dict[tuple[object, ...], object]
 Planes = dict[SSAValue, list[Plane]]
 """The planes of each queue, newest first."""
 
+
+RowVectors = dict[Row, dict[int, list[SSAValue]]]
+"""The vectors of each row, by their first cells."""
 
 CellSpan = tuple[SSAValue, SSAValue]
 """The first cell along an axis, and the end or the number of cells."""
@@ -123,6 +127,8 @@ class StepScope(ABC):
         """Cells of an older level that wait in partial sums for the plane of a queue."""
         self.patched: dict[SSAValue, Plane] = {}
         """Newest planes, patched ahead of the step's end."""
+        self.dealt: dict[tuple[SSAValue, SSAValue], RowVectors] = {}
+        """Rows in the storing lanes, by queue and buffer of shared memory."""
         self.outgoing: dict[int, list[EdgeMessage]] = {}
         """Cells for the blocks before (-1) and after (1) of the cluster."""
         self.messages: MessagesOfKernel = {}

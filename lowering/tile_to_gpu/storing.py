@@ -1,20 +1,23 @@
 """Writing finished planes to memory, in vectors.
 
 If a bound, or the end of a tile's stored cells, lies within a vector, a lane stores the vector's
-cells on the inner side alone.
+cells on the inner side alone. A store of few of the planes stands in a branch: of other planes, a
+warp tests only whether the plane is stored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from xdsl.dialects import arith
-from xdsl.ir import SSAValue
+from xdsl.dialects import arith, scf
+from xdsl.ir import Block, SSAValue
 
 from timetile.dialects import simt
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.syntax import element_type
 from timetile.dialects.tile import StoreOp
+from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.fields import (
     in_field,
     inside_in_plane,
@@ -27,6 +30,7 @@ from timetile.lowering.tile_to_gpu.ownership import owned, stored_along
 from timetile.lowering.tile_to_gpu.prefetch import Staging
 from timetile.lowering.tile_to_gpu.queues import Position, cells_between
 from timetile.lowering.tile_to_gpu.scopes import (
+    RowVectors,
     StepScope,
     StreamStep,
     VariantScope,
@@ -36,6 +40,22 @@ from timetile.lowering.tile_to_gpu.scopes import (
 from timetile.lowering.tile_to_gpu.stored_cells import store_cells
 from timetile.lowering.tile_to_gpu.thread import Thread
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape, Row, is_word
+
+FEW_PLANES = 0.25
+"""A store of at most this share of a kernel's planes stands in a branch."""
+
+FEWEST_IN_BRANCH = 12
+"""Fewest accesses in a branch: fewer are as quick with the test of the plane in their masks."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """Consecutive cells of a plane, written where the masks are on."""
+
+    cells: Sequence[SSAValue]
+    index: SSAValue | None
+    offset: int
+    masks: tuple[SSAValue | None, ...]
 
 
 def store(step: StepScope, number: int, stage: StoreOp) -> None:
@@ -48,37 +68,99 @@ def store(step: StepScope, number: int, stage: StoreOp) -> None:
     if (staging := code.placement.staging.get(stage.field)) is not None:
         deal_rows(step, number, stage, staging, rows)
         return
+    waiting: list[Access] = []
     for line, (row, own) in enumerate(rows.items()):
         step.mark(number, line, private=True)
         cells = {start: own[start : start + width] for start in range(0, code.cells, width)}
-        store_row(step, stage, row, cells, code.thread)
+        store_row(step, stage, accesses(step, stage, row, cells, code.thread), waiting)
+    store_in_branch(step, stage, waiting)
+
+
+def has_few_planes(step: StepScope, stage: StoreOp) -> bool:
+    """Whether a store leaves out most planes of the kernel."""
+    axis = step.code.kernel.stream_axis
+    if stage.box is None or axis is None:
+        return False
+    bounds, box = CellBox.of(step.code.kernel.bounds), CellBox.of(stage.box)
+    planes = bounds.upper[axis] - bounds.lower[axis]
+    return box.upper[axis] - box.lower[axis] <= FEW_PLANES * planes
 
 
 def store_row(
-    step: StepScope, stage: StoreOp, row: Row, cells: dict[int, list[SSAValue]], view: Thread
+    step: StepScope, stage: StoreOp, found: Iterator[Access], waiting: list[Access]
 ) -> None:
-    """Write vectors of a row, by their first cells in the thread's view."""
+    """Write the accesses of a row, or let the accesses of a store of few planes wait."""
+    if has_few_planes(step, stage):
+        waiting += found
+        return
+    for access in found:
+        add_access(step, step.emit, stage, access, planes_of_store(step, stage))
+
+
+def store_in_branch(step: StepScope, stage: StoreOp, waiting: Sequence[Access]) -> None:
+    """Write accesses where the store has the plane."""
+    masks, block = planes_of_store(step, stage) if waiting else [], Block()
+    planes = step.emit.all_of(masks) if len(waiting) >= FEWEST_IN_BRANCH else None
+    if planes is None:
+        for access in waiting:
+            add_access(step, step.emit, stage, access, masks)
+        return
+    inside = step.emit.into(block)
+    for access in waiting:
+        add_access(step, inside, stage, access)
+    block.add_op(scf.YieldOp())
+    step.emit.add(scf.IfOp(planes, [], [block]))
+
+
+def planes_of_store(step: StepScope, stage: StoreOp) -> list[SSAValue | None]:
+    """Masks, equal in all lanes: the chunk has the plane, and so have the field and the box."""
+    lag, masks = step.code.queues[stage.queue].lag, list[SSAValue | None]()
+    if isinstance(step, StreamStep):
+        shape = FieldShape.of(stage.field)
+        masks += [chunk_mask(step, lag), stored_plane(step, shape, lag)]
+    if stage.box is not None:
+        masks.append(plane_in_box(step, stage.box, lag))
+    return masks
+
+
+def add_access(
+    step: StepScope,
+    emit: Emitter,
+    stage: StoreOp,
+    access: Access,
+    planes: Sequence[SSAValue | None] = (),
+) -> None:
+    """Write the cells of an access."""
+    mask, buffer = emit.all_of([*access.masks, *planes]), step.code.arguments[stage.field]
+    element = element_type(stage.field)
+    store_cells(emit, access.cells, element, buffer, access.index, access.offset, mask)
+
+
+def accesses(
+    step: StepScope, stage: StoreOp, row: Row, cells: dict[int, list[SSAValue]], view: Thread
+) -> Iterator[Access]:
+    """The accesses that write vectors of a row, by their first cells in the thread's view."""
     variant, geometry = step.variant, step.code.geometry
     guarded = variant.guarded or geometry.always_guarded(len(geometry.axes) - 1)
     for start, vector in cells.items():
         at, width = (*row, start), len(vector)
         stride = step.code.cells if view is step.code.thread else width
         whole = is_stored(step, stage, at, view, width)
-        write(step, stage, at, vector, view, whole)
+        yield access_of(step, stage, at, vector, view, whole)
         cut = geometry.cut_cells(start, width, stride, guarded=guarded)
         narrows = narrows_planes(step, stage)
         if narrows:
             cut = sorted({*cut, *geometry.cells_cut_by(stage.cells, start, width)})
         # Both cells are cut if a start and an end of a row fall on one place of a lane's vectors.
         elif geometry.cuts_pairs and len(cut) == 2 and is_word(stage.field):
-            write_either(step, stage, at, vector, view)
+            yield either_of(step, stage, at, vector, view)
             continue
         for k in cut:
             cell = (*row, start + k)
             own = is_stored(step, stage, cell, view, 1)
             # Masks of a box are of a step.
             mask = one_of(step, own, whole) if narrows else alone(variant, own, whole)
-            write(step, stage, cell, [vector[k]], view, mask)
+            yield access_of(step, stage, cell, [vector[k]], view, mask)
 
 
 def is_stored(
@@ -106,18 +188,18 @@ def narrows_planes(step: StepScope, stage: StoreOp) -> bool:
     )
 
 
-def write_either(
+def either_of(
     step: StepScope, stage: StoreOp, at: Position, cells: Sequence[SSAValue], view: Thread
-) -> None:
+) -> Access:
     """
-    Write one cell of a vector of two, in lanes with a single stored cell: one access for all lanes.
+    One cell of a vector of two, in lanes with a single stored cell: one access for all lanes.
     """
     *row, start = at
     variant = step.variant
     second = second_of_two(variant, view, start)
     mask = alone(variant, owned(variant, at, view, 1), owned(variant, (*row, start + 1), view, 1))
     cell = step.emit.select(second, cells[1], cells[0])
-    write(step, stage, at, [cell], view, mask, second)
+    return access_of(step, stage, at, [cell], view, mask, second)
 
 
 @once
@@ -148,7 +230,7 @@ def alone(variant: VariantScope, own: SSAValue | None, other: SSAValue | None) -
     return exactly_one(variant, emit.value_of(own), emit.value_of(other))
 
 
-def write(
+def access_of(
     step: StepScope,
     stage: StoreOp,
     at: Position,
@@ -156,23 +238,17 @@ def write(
     view: Thread,
     mask: SSAValue | None,
     is_next: SSAValue | None = None,
-) -> None:
+) -> Access:
     """
-    Write consecutive cells of a row, where the mask is on, the chunk has the plane and the field
-    has the cells; a cell further in the lanes where `is_next` is on.
+    The access that writes consecutive cells of a row, where the mask is on and the field has the
+    cells; a cell further in the lanes where `is_next` is on.
     """
     queue, shape = step.code.queues[stage.queue], FieldShape.of(stage.field)
-    masks = [mask, in_field(step.variant, shape, at, view, stores=True)]
-    if isinstance(step, StreamStep):
-        masks += [chunk_mask(step, queue.lag), stored_plane(step, shape, queue.lag)]
-    if stage.box is not None:
-        masks.append(plane_in_box(step, stage.box, queue.lag))
+    masks = mask, in_field(step.variant, shape, at, view, stores=True)
     index, distance = own_plane_at(step, shape, queue.lag, view)
     if is_next is not None:
         index = next_cell(step, index, is_next)
-    offset, mask = distance + cells_between(step.code.geometry, shape, at), step.emit.all_of(masks)
-    buffer = step.code.arguments[stage.field]
-    store_cells(step.emit, cells, element_type(stage.field), buffer, index, offset, mask)
+    return Access(cells, index, distance + cells_between(step.code.geometry, shape, at), masks)
 
 
 def deal_rows(
@@ -180,7 +256,21 @@ def deal_rows(
 ) -> None:
     """
     Hand rows over, through shared memory, to the storing lanes: a vector for each lane in turn.
+    Further stores of a plane find the rows in the lanes.
     """
+    key = stage.queue, staging.buffer
+    if key not in step.dealt:
+        step.dealt[key] = dealt_rows(step, number, staging, rows)
+    waiting: list[Access] = []
+    for row, cells in step.dealt[key].items():
+        store_row(step, stage, accesses(step, stage, row, cells, staging.view), waiting)
+    store_in_branch(step, stage, waiting)
+
+
+def dealt_rows(
+    step: StepScope, number: int, staging: Staging, rows: dict[Row, list[SSAValue]]
+) -> RowVectors:
+    """The vectors of each row in the storing lanes, by their first cells."""
     order = step.code.rows
     if not step.code.synchronises:
         # Rows of the step before must be read before the lanes overwrite the rows.
@@ -193,11 +283,10 @@ def deal_rows(
         step.emit.add(simt.StoreOp(cells, staging.buffer, staging.written_from, vector.place))
     step.mark(number, len(order), private=True)
     step.synchronise_warp()
-    dealt: dict[Row, dict[int, list[SSAValue]]] = {}
+    dealt: RowVectors = {}
     for vector in staging.reads:
         row, start = vector.at[:-1], vector.at[-1]
         types = [staging.element] * vector.width
         op = simt.LoadOp(staging.buffer, staging.read_from, vector.place, types)
         dealt.setdefault(row, {})[start] = list(step.emit.add(op).cells)
-    for row, cells in dealt.items():
-        store_row(step, stage, row, cells, staging.view)
+    return dealt

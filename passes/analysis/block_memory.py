@@ -112,7 +112,10 @@ class BlockMemory:
     early: dict[SSAValue, EarlyPlanes] = field(default_factory=dict[SSAValue, EarlyPlanes])
     """By queue: of loads with early fetches, unless the copies serve an exchange."""
     staged: dict[SSAValue, Slice] = field(default_factory=dict[SSAValue, Slice])
-    """By field: where rows of a warp change hands before they are stored."""
+    """
+    By field: where rows of a warp change hands before they are stored. Fields of a type with the
+    cells of one queue share a slice: rows change hands once.
+    """
     arrivals: Slice | None = None
     """Words for arrivals of warps; None unless warps synchronise in two halves."""
 
@@ -140,6 +143,9 @@ class Allocator:
         self.axes = geometry.layout.axis_layouts
         self.memory = BlockMemory()
         self.exchanged = ExchangedSlices(self.kernel, self.memory)
+        stores = [stage for stage in self.kernel.stages if isinstance(stage, StoreOp)]
+        self.stored = {store.field: store.queue for store in stores}
+        """The queue stored to each field."""
         self.multi_queues: dict[Attribute, PlaneRing] = {}
         """The ring of all computed queues, by element."""
 
@@ -188,10 +194,17 @@ class Allocator:
                     ring = EdgeRing(part, edges, home.slots.data, home.addressing.data)
                     memory.edges[stage.result] = ring
             case StoreOp() if self.geometry.deals_rows(stage.field):
-                cells = StagedRows.of(self.layout).cells
-                memory.staged[stage.field] = memory.allocate(cell_type(stage.field), cells)
+                memory.staged[stage.field] = self.rows_of(stage)
             case _:
                 pass
+
+    def rows_of(self, store: StoreOp) -> Slice:
+        """The slice for the rows of a store, of its own or of an earlier store of equal cells."""
+        for known, part in self.memory.staged.items():
+            if self.stored[known] is store.queue and known.type == store.field.type:
+                return part
+        cells = StagedRows.of(self.layout).cells
+        return self.memory.allocate(cell_type(store.field), cells)
 
     def add_early(self, load: LoadOp) -> None:
         """Add the ring of a load with early fetches, which an exchange's readers may share."""

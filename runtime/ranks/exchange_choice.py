@@ -46,6 +46,8 @@ class ExchangeCost:
     """The share of these seconds spent on ghosts."""
     exchange_seconds: float
     """Seconds of an exchange."""
+    stores_beside: bool = False
+    """Whether kernels store the ghosts of neighbours, and nothing is copied."""
 
     @property
     def seconds(self) -> float:
@@ -66,6 +68,11 @@ class ExchangeChoice:
     def steps(self) -> int:
         """The steps between two exchanges."""
         return self.chosen.launches * self.depth
+
+    @property
+    def stores_beside(self) -> bool:
+        """Whether kernels store the ghosts of neighbours, and nothing is copied."""
+        return self.chosen.stores_beside
 
     def __str__(self) -> str:
         chosen = self.chosen
@@ -117,7 +124,7 @@ def exchange_costs(
         if launches == 1 and launch.stores_beside:
             seconds = own * depth / rate
             exchange = link.meeting_seconds + max(0.0, travel - seconds)
-            yield ExchangeCost(1, seconds, 0.0, exchange)
+            yield ExchangeCost(1, seconds, 0.0, exchange, stores_beside=True)
             continue
         seconds, exchange = max(held) * depth / rate, link.seconds + travel
         yield ExchangeCost(launches, seconds, 1 - own / max(held), exchange)

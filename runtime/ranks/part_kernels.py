@@ -150,31 +150,60 @@ class PartKernels:
         self.zone_steps = (asked or GUESSED_STEPS) + 1
         found = self.chosen(options, common=common)
         deepest = deepest_of(found)
-        self.exchange = None if asked else self.chosen_exchange(found)
+        self.exchange = None if asked else self.chosen_exchange(found, self.may_store_beside)
         """Why there are so many steps between two exchanges; None if asked for, or unknown."""
         self.steps = asked or (deepest if self.exchange is None else self.exchange.steps)
         if deepest > self.steps:
             found = self.chosen(replace(options, depth=asked), common=common)
         self.schedules[common] = found
+        self.cut_parts()
+        if self.exchange is not None and self.exchange.stores_beside and not self.stores_beside:
+            self.exchange = self.chosen_exchange(found, may_store_beside=False)
+            assert self.exchange is not None
+            self.steps = self.exchange.steps
+            self.cut_parts()
+
+    def cut_parts(self) -> None:
+        """Cut the program into parts, with ghosts for the steps between two exchanges."""
         # Kernels with halo arguments need a step more.
         reads_halos = any(fact.reads_halos for facts in self.probed for fact in facts)
         self.zone_steps = max(2, self.steps + 1 if reads_halos else self.steps)
         self.moved_steps = self.zone_steps - 1 if reads_halos else self.zone_steps
         """Exchanges make ghosts of so many steps fresh: no kernel reads the outermost as data."""
         self.modules = [self.part(rank) for rank in self.ranks]
+        self.made.clear()
+        self.besides.clear()
 
-    def chosen_exchange(self, found: Sequence[LoopSchedule]) -> ExchangeChoice | None:
+    def chosen_exchange(
+        self, found: Sequence[LoopSchedule], may_store_beside: bool
+    ) -> ExchangeChoice | None:
         """
         The launches between two exchanges for the loop with the deepest launch. None if its speed
-        is not predicted, or if no launch advances several steps.
+        is not predicted.
         """
         domain, deepest = Domain.of(self.module), deepest_of(found)
         known = [each for each in found if deepest in each.depths and each.gcells_per_second]
-        if domain is None or not known or deepest == 1:
+        if domain is None or not known:
             return None
         speed = known[0].gcells_per_second
-        launch = DeepestLaunch(deepest, speed, self.may_store_beside)
+        launch = DeepestLaunch(deepest, speed, may_store_beside)
         return chosen_exchange(domain, self.decomposition, launch)
+
+    @property
+    def stores_beside(self) -> bool:
+        """
+        Whether the deepest kernel of each loop that is followed by an exchange stores the ghosts of
+        other parts.
+        """
+        common = self.options.halos == "compared"
+        deepest = deepest_of(self.schedules[common])
+        for number, chosen in enumerate(self.schedules[common]):
+            planned = next(filter(None, self.planned(number, common=common)), None)
+            if planned is None or deepest not in chosen.depths:
+                continue
+            if self.stored_beside(number, planned[1][0].name, common=common) is None:
+                return False
+        return True
 
     @property
     def may_store_beside(self) -> bool:
