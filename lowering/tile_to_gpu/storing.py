@@ -94,7 +94,7 @@ def store_row(
         waiting += found
         return
     for access in found:
-        add_access(step, step.emit, stage, access, planes_of_store(step, stage))
+        add_access(step, step.emit, stage, access)
 
 
 def store_in_branch(step: StepScope, stage: StoreOp, waiting: Sequence[Access]) -> None:
@@ -241,14 +241,19 @@ def access_of(
 ) -> Access:
     """
     The access that writes consecutive cells of a row, where the mask is on and the field has the
-    cells; a cell further in the lanes where `is_next` is on.
+    cells; a cell further in the lanes where `is_next` is on. A store of few planes tests elsewhere
+    whether the store has the plane.
     """
     queue, shape = step.code.queues[stage.queue], FieldShape.of(stage.field)
-    masks = mask, in_field(step.variant, shape, at, view, stores=True)
+    masks = [mask, in_field(step.variant, shape, at, view, stores=True)]
+    if not has_few_planes(step, stage):
+        masks += planes_of_store(step, stage)
     index, distance = own_plane_at(step, shape, queue.lag, view)
     if is_next is not None:
         index = next_cell(step, index, is_next)
-    return Access(cells, index, distance + cells_between(step.code.geometry, shape, at), masks)
+    return Access(
+        cells, index, distance + cells_between(step.code.geometry, shape, at), tuple(masks)
+    )
 
 
 def deal_rows(

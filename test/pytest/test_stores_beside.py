@@ -89,14 +89,22 @@ def test_launches_that_store_beside_keep_all_bits(name: str, shape: tuple[int, .
 
 
 @pytest.mark.covering
-@pytest.mark.parametrize("execute", [run_planes, run_threads])
+@pytest.mark.parametrize(
+    "execute, fewest", [(run_planes, 1), (run_threads, 1), (run_threads, 1000)]
+)
 @pytest.mark.parametrize(
     "name, shape, depth",
     [("heat-3d", (26, 9, 35), 2), ("heat-2d", (44, 67), 3), ("two-boxes-2d", (46, 67), 2)],
 )
 def test_kernels_store_rims_in_both_fields_and_nothing_else(
-    name: str, shape: tuple[int, ...], depth: int, execute: Any
+    name: str,
+    shape: tuple[int, ...],
+    depth: int,
+    execute: Any,
+    fewest: int,
+    monkeypatch: pytest.MonkeyPatch,
 ):
+    monkeypatch.setattr("timetile.lowering.tile_to_gpu.storing.FEWEST_IN_BRANCH", fewest)
     kernels, kernel_name = kernels_of(name, shape, depth)
     whole = tiled(kernels, kernel_name)
     expected, bounds = arrays_of(whole), CellBox.of(whole.bounds)
