@@ -23,7 +23,7 @@ from timetile.runtime.ranks.cut_program import CutProgram
 from timetile.runtime.ranks.exchange import Exchange
 from timetile.runtime.ranks.gpu_sites import GpuSite
 from timetile.runtime.ranks.layout import slab_layout
-from timetile.runtime.ranks.mpi import peers_of, rank_beside
+from timetile.runtime.ranks.mpi import peers_of
 from timetile.runtime.ranks.part_kernels import PartKernels
 from timetile.runtime.ranks.peers import Peers, digest_of, waiting_limit
 from timetile.runtime.ranks.rank_sites import RankSiteRunner
@@ -114,7 +114,7 @@ def compiled_for_ranks(
         return compiled_on_ranks(
             peers, lambda: alone(executor=executor), RankedProgram, parts, exchange_every, threads
         )
-    gpu = rank_beside(comm) % int(checked(device(0).cuda.cuDeviceGetCount()))
+    gpu = peers.ranks_beside.index(peers.rank) % int(checked(device(0).cuda.cuDeviceGetCount()))
     arch = text_of_first(peers, lambda: target_of(gpu))
     return compiled_on_ranks(
         peers, lambda: alone(executor="gpu", gpu=gpu, arch=arch), RankedGpuProgram, parts,

@@ -25,7 +25,7 @@ from timetile.runtime.program.results import RunResult
 from timetile.runtime.ranks.cut_program import CutProgram, check_cut_operations
 from timetile.runtime.ranks.exchange import CutField, Exchange
 from timetile.runtime.ranks.layout import layout
-from timetile.runtime.ranks.mpi import MpiPeers, ranks_beside
+from timetile.runtime.ranks.mpi import MpiPeers
 from timetile.runtime.ranks.peers import Peers, RankError, digest_of, words_of_all
 from timetile.runtime.ranks.runner import PartRunner
 
@@ -280,7 +280,7 @@ def compiled_on_ranks(
     """
     made = on_ranks(peers, alone, parts, exchange_every, make)
     if threads is None:
-        made.threads = max(1, made.threads // ranks_beside(peers.communicator))
+        made.threads = max(1, made.threads // len(peers.ranks_beside))
     return made
 
 

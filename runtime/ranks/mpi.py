@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import atexit
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from timetile.runtime.ranks.near_processes import NearProcesses, keep_alive, place_of_process
 from timetile.runtime.ranks.peers import (
+    TIMEOUT_VARIABLE,
     WORD_BYTES,
     Bytes,
+    RankError,
     as_word,
+    died,
     failed,
     missing,
     text_of_word,
+    words_of_all,
 )
 
 if TYPE_CHECKING:
@@ -36,14 +41,38 @@ class MpiPeers:
     """
     The ranks of a communicator, as seen by a rank. Messages travel on a copy of the
     communicator. After a failure, the end of the process ends all processes of the communicator.
+    Raises RankError if another rank does not come in time.
     """
 
     def __init__(self, communicator: MPI.Comm, timeout: float):
-        self.communicator = communicator.Dup()
         self.rank, self.count = communicator.Get_rank(), communicator.Get_size()
         self.timeout, self.is_broken = timeout, False
         self.told: list[MPI.Request] = []
         """Messages on the way about a failure of the rank."""
+        keep_alive()
+        self.near: NearProcesses | None = None
+        self.communicator = self.copied(communicator)
+        self.near = NearProcesses(words_of_all(self, place_of_process()), self.rank)
+
+    def copied(self, communicator: MPI.Comm) -> MPI.Comm:
+        """A copy of a communicator, once all ranks ask for it."""
+        made, request = communicator.Idup()
+        end = time.monotonic() + self.timeout
+        while not request.Test():
+            if time.monotonic() > end:
+                raise RankError(
+                    f"rank {self.rank} of {self.count} waited {self.timeout:g} s for the others to "
+                    f"begin: a process died, hangs, or compiles longer; {TIMEOUT_VARIABLE} sets "
+                    "the seconds to wait"
+                )
+            time.sleep(NAP_SECONDS)
+        return made
+
+    @property
+    def ranks_beside(self) -> list[int]:
+        """The ranks on the machine, the own rank among them, in order."""
+        assert self.near is not None
+        return self.near.ranks
 
     def exchange(self, sent: Mapping[int, Bytes], received: Mapping[int, Bytes]) -> None:
         """Send and receive messages; see `Peers`."""
@@ -60,11 +89,21 @@ class MpiPeers:
                     del requests[rank]
             polls += 1
             if polls > IMPATIENT_POLLS:
+                self.raise_death()
                 self.raise_failure()
                 if time.monotonic() > end:
                     self.break_off()
                     raise missing({*waiting, *sending}, self.count, self.timeout)
                 time.sleep(NAP_SECONDS)
+
+    def raise_death(self) -> None:
+        """Raise RankError if the process of another rank has ended, and tell the other ranks."""
+        dead = [] if self.near is None else self.near.dead()
+        if self.near is None or not dead:
+            return
+        error = died(dead[0], self.count, self.near.said(dead[0]))
+        self.tell(f"{error}", without=dead)
+        raise error
 
     def raise_failure(self) -> None:
         """Raise RankError if another rank told of a failure."""
@@ -79,12 +118,12 @@ class MpiPeers:
         self.break_off()
         raise failed(rank, self.count, text_of_word(word))
 
-    def tell(self, cause: str) -> None:
-        """Tell all other ranks of a failure here."""
+    def tell(self, cause: str, without: Sequence[int] = ()) -> None:
+        """Tell all other ranks of a failure here, `without` some."""
         if self.is_broken:
             return
         self.break_off()
-        others = [rank for rank in range(self.count) if rank != self.rank]
+        others = [rank for rank in range(self.count) if rank not in (self.rank, *without)]
         word = as_word(cause)
         self.told = [self.communicator.Isend(word, rank, FAILURE) for rank in others]
 
@@ -123,28 +162,3 @@ def peers_of(communicator: object, timeout: float) -> MpiPeers:
         MPI.Init()
         atexit.register(MPI.Finalize)
     return MpiPeers(communicator, timeout)
-
-
-def rank_beside(communicator: object) -> int:
-    """
-    The number of the process among the ranks of a communicator on the machine, from 0 on. Raises
-    TypeError for another object.
-    """
-    from mpi4py import MPI
-
-    if not isinstance(communicator, MPI.Intracomm):
-        raise TypeError(f"comm is a communicator of mpi4py, got {communicator!r}")
-    shared = communicator.Split_type(MPI.COMM_TYPE_SHARED)
-    rank = shared.Get_rank()
-    shared.Free()
-    return rank
-
-
-def ranks_beside(communicator: MPI.Comm) -> int:
-    """The number of ranks of a communicator on the machine."""
-    from mpi4py import MPI
-
-    shared = communicator.Split_type(MPI.COMM_TYPE_SHARED)
-    count = shared.Get_size()
-    shared.Free()
-    return count

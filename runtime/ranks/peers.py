@@ -75,6 +75,11 @@ def failed(rank: int, count: int, cause: str) -> RankError:
     return RankError(f"rank {rank} of {count} failed: {cause}")
 
 
+def died(rank: int, count: int, process: str) -> RankError:
+    """The error of a run in which the process of a rank ended."""
+    return RankError(f"rank {rank} of {count} died: {process} has ended")
+
+
 def missing(ranks: Iterable[int], count: int, seconds: float) -> RankError:
     """The error of a run in which ranks sent nothing in time."""
     names = ", ".join(map(str, sorted(ranks)))

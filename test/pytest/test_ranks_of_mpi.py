@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -142,6 +144,7 @@ except Exception as error:
 
 
 KILLED = """
+from pathlib import Path
 program = plate.on(comm=comm, executor="numpy", exchange_every=1).program((17, 13))
 def progress(done, total):
     if done == 3 and comm.rank == 1:
@@ -149,14 +152,26 @@ def progress(done, total):
 try:
     program(start["u"].copy(), start["u"].copy(), 0.1, 9, progress=progress)
 except Exception as error:
-    sys.stderr.write(f"[{comm.rank}] {error}\\n")
+    Path(os.environ["SAID"], str(comm.rank)).write_text(f"{error}")
     raise SystemExit(3)
 """
 
 
-def test_a_process_that_dies_ends_all():
-    done = script(2, KILLED, TIMETILE_RANKS_TIMEOUT="60")
-    assert done.returncode != 0
+def test_a_process_that_dies_is_named_by_all(tmp_path: Path):
+    """
+    `mpiexec` kills all processes after a death. MPICH's leaves the others alone if told to: they
+    find the death themselves.
+    """
+    assert MPIEXEC is not None
+    version = subprocess.run([MPIEXEC, "--version"], capture_output=True, text=True, check=True)
+    is_mpich = "HYDRA" in version.stdout
+    alone = ("-disable-auto-cleanup",) if is_mpich else ()
+    start = time.monotonic()
+    done = script(4, KILLED, options=alone, SAID=str(tmp_path), TIMETILE_RANKS_TIMEOUT="60")
+    assert done.returncode != 0 and time.monotonic() - start < 50, "nobody waits for the dead"
+    for rank in (0, 2, 3) if is_mpich and hasattr(os, "pidfd_open") else ():
+        said = (tmp_path / str(rank)).read_text()
+        assert re.search(r"rank 1 of 4 died: process \d+ on \S+ has ended$", said)
 
 
 def test_processes_name_a_process_that_sends_nothing():
