@@ -10,7 +10,7 @@ WHEEL := build/wheel-check
 install = $(BIN)/uv pip install --quiet --python $(1)/bin/python $(3) $(2) || \
 	$(1)/bin/pip install --quiet $(2)
 
-.PHONY: run check test filecheck generated pytest nightly lint format docs site links wheel-check clean
+.PHONY: run check test filecheck generated pytest ranks nightly lint format docs site links wheel-check clean
 
 # Install timetile, run heat conduction in a plate, on a GPU where one answers, else on the CPU, and
 # draw the plate. Then run the compiled kernels thread by thread, and compare the arrays with those
@@ -45,6 +45,12 @@ generated: .venv/dev
 
 pytest: .venv/dev
 	$(BIN)/pytest -n auto
+
+# Drawn programs on 1, 2, 3, 4, 6 and 8 processes of MPI end with the bits of one evaluation. SEED
+# may be given.
+ranks: .venv/dev
+	TIMETILE_NUM_THREADS=1 $(BIN)/mpiexec -n 8 $(BIN)/python test/ranks_of_mpi.py --programs 6 \
+		--seed $(SEED)
 
 # Programs and schedules drawn at random: 20,000 pairs, counted by how they end, and all tests with
 # all their generated cases, many and others every time. For a machine with many cores. PAIRS, SEED
