@@ -46,7 +46,8 @@ def ring_of(name: str) -> Model:
             total = total + u[offset] * coefficient
         u.next = total
 
-    return timetile.stencil(step, boundary=("periodic", *["keep"] * (stencil.rank - 1)))
+    boundary: Any = ("periodic", *["keep"] * (stencil.rank - 1))
+    return timetile.stencil(step, boundary=boundary)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import Literal
+from typing import Literal, cast
 
 from mpi4py import MPI
 
@@ -115,7 +115,7 @@ def main() -> None:
     cases = drawn(given.seed, given.programs)
     for sizes in GROUPS:
         color = next(k for k in range(len(sizes)) if world.rank < sum(sizes[: k + 1]))
-        group = world.Split(color)
+        group = cast(MPI.Intracomm, world.Split(color))
         for number, case in enumerate(cases):
             try:
                 check(case, number, group)

@@ -49,7 +49,7 @@ FEWEST_IN_BRANCH = 12
 
 
 @dataclass(frozen=True)
-class Access:
+class RowStore:
     """Consecutive cells of a plane, written where the masks are on."""
 
     cells: Sequence[SSAValue]
@@ -68,11 +68,11 @@ def store(step: StepScope, number: int, stage: StoreOp) -> None:
     if (staging := code.placement.staging.get(stage.field)) is not None:
         deal_rows(step, number, stage, staging, rows)
         return
-    waiting: list[Access] = []
+    waiting: list[RowStore] = []
     for line, (row, own) in enumerate(rows.items()):
         step.mark(number, line, private=True)
         cells = {start: own[start : start + width] for start in range(0, code.cells, width)}
-        store_row(step, stage, accesses(step, stage, row, cells, code.thread), waiting)
+        store_row(step, stage, row_stores(step, stage, row, cells, code.thread), waiting)
     store_in_branch(step, stage, waiting)
 
 
@@ -87,27 +87,27 @@ def has_few_planes(step: StepScope, stage: StoreOp) -> bool:
 
 
 def store_row(
-    step: StepScope, stage: StoreOp, found: Iterator[Access], waiting: list[Access]
+    step: StepScope, stage: StoreOp, found: Iterator[RowStore], waiting: list[RowStore]
 ) -> None:
     """Write the accesses of a row, or let the accesses of a store of few planes wait."""
     if has_few_planes(step, stage):
         waiting += found
         return
     for access in found:
-        add_access(step, step.emit, stage, access)
+        add_row_store(step, step.emit, stage, access)
 
 
-def store_in_branch(step: StepScope, stage: StoreOp, waiting: Sequence[Access]) -> None:
+def store_in_branch(step: StepScope, stage: StoreOp, waiting: Sequence[RowStore]) -> None:
     """Write accesses where the store has the plane."""
     masks, block = planes_of_store(step, stage) if waiting else [], Block()
     planes = step.emit.all_of(masks) if len(waiting) >= FEWEST_IN_BRANCH else None
     if planes is None:
         for access in waiting:
-            add_access(step, step.emit, stage, access, masks)
+            add_row_store(step, step.emit, stage, access, masks)
         return
     inside = step.emit.into(block)
     for access in waiting:
-        add_access(step, inside, stage, access)
+        add_row_store(step, inside, stage, access)
     block.add_op(scf.YieldOp())
     step.emit.add(scf.IfOp(planes, [], [block]))
 
@@ -123,11 +123,11 @@ def planes_of_store(step: StepScope, stage: StoreOp) -> list[SSAValue | None]:
     return masks
 
 
-def add_access(
+def add_row_store(
     step: StepScope,
     emit: Emitter,
     stage: StoreOp,
-    access: Access,
+    access: RowStore,
     planes: Sequence[SSAValue | None] = (),
 ) -> None:
     """Write the cells of an access."""
@@ -136,9 +136,9 @@ def add_access(
     store_cells(emit, access.cells, element, buffer, access.index, access.offset, mask)
 
 
-def accesses(
+def row_stores(
     step: StepScope, stage: StoreOp, row: Row, cells: dict[int, list[SSAValue]], view: Thread
-) -> Iterator[Access]:
+) -> Iterator[RowStore]:
     """The accesses that write vectors of a row, by their first cells in the thread's view."""
     variant, geometry = step.variant, step.code.geometry
     guarded = variant.guarded or geometry.always_guarded(len(geometry.axes) - 1)
@@ -146,7 +146,7 @@ def accesses(
         at, width = (*row, start), len(vector)
         stride = step.code.cells if view is step.code.thread else width
         whole = is_stored(step, stage, at, view, width)
-        yield access_of(step, stage, at, vector, view, whole)
+        yield row_store(step, stage, at, vector, view, whole)
         cut = geometry.cut_cells(start, width, stride, guarded=guarded)
         narrows = narrows_planes(step, stage)
         if narrows:
@@ -160,7 +160,7 @@ def accesses(
             own = is_stored(step, stage, cell, view, 1)
             # Masks of a box are of a step.
             mask = one_of(step, own, whole) if narrows else alone(variant, own, whole)
-            yield access_of(step, stage, cell, [vector[k]], view, mask)
+            yield row_store(step, stage, cell, [vector[k]], view, mask)
 
 
 def is_stored(
@@ -190,7 +190,7 @@ def narrows_planes(step: StepScope, stage: StoreOp) -> bool:
 
 def either_of(
     step: StepScope, stage: StoreOp, at: Position, cells: Sequence[SSAValue], view: Thread
-) -> Access:
+) -> RowStore:
     """
     One cell of a vector of two, in lanes with a single stored cell: one access for all lanes.
     """
@@ -199,7 +199,7 @@ def either_of(
     second = second_of_two(variant, view, start)
     mask = alone(variant, owned(variant, at, view, 1), owned(variant, (*row, start + 1), view, 1))
     cell = step.emit.select(second, cells[1], cells[0])
-    return access_of(step, stage, at, [cell], view, mask, second)
+    return row_store(step, stage, at, [cell], view, mask, second)
 
 
 @once
@@ -230,7 +230,7 @@ def alone(variant: VariantScope, own: SSAValue | None, other: SSAValue | None) -
     return exactly_one(variant, emit.value_of(own), emit.value_of(other))
 
 
-def access_of(
+def row_store(
     step: StepScope,
     stage: StoreOp,
     at: Position,
@@ -238,7 +238,7 @@ def access_of(
     view: Thread,
     mask: SSAValue | None,
     is_next: SSAValue | None = None,
-) -> Access:
+) -> RowStore:
     """
     The access that writes consecutive cells of a row, where the mask is on and the field has the
     cells; a cell further in the lanes where `is_next` is on. A store of few planes tests elsewhere
@@ -251,7 +251,7 @@ def access_of(
     index, distance = own_plane_at(step, shape, queue.lag, view)
     if is_next is not None:
         index = next_cell(step, index, is_next)
-    return Access(
+    return RowStore(
         cells, index, distance + cells_between(step.code.geometry, shape, at), tuple(masks)
     )
 
@@ -266,9 +266,9 @@ def deal_rows(
     key = stage.queue, staging.buffer
     if key not in step.dealt:
         step.dealt[key] = dealt_rows(step, number, staging, rows)
-    waiting: list[Access] = []
+    waiting: list[RowStore] = []
     for row, cells in step.dealt[key].items():
-        store_row(step, stage, accesses(step, stage, row, cells, staging.view), waiting)
+        store_row(step, stage, row_stores(step, stage, row, cells, staging.view), waiting)
     store_in_branch(step, stage, waiting)
 
 

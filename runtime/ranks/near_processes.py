@@ -62,8 +62,9 @@ class NearProcesses:
         others = [(rank, self.number(rank)) for rank in self.ranks if rank != own]
         self.known = dict(opened_processes(dict(others)))
         """Ranks by descriptor."""
-        self.poll = select.poll() if hasattr(select, "poll") else None
-        for descriptor in self.known if self.poll is not None else ():
+        self.poll = select.poll() if self.known else None
+        for descriptor in self.known:
+            assert self.poll is not None
             self.poll.register(descriptor, select.POLLIN)
         weakref.finalize(self, close_all, list(self.known))
 
@@ -73,7 +74,7 @@ class NearProcesses:
 
     def dead(self) -> list[int]:
         """The ranks in reach with a process that has ended."""
-        if self.poll is None or not self.known:
+        if self.poll is None:
             return []
         return sorted(self.known[descriptor] for descriptor, _ in self.poll.poll(0))
 

@@ -34,7 +34,7 @@ FUNCTIONS = """
     main maximum meaning_of minimum moved name_of number_of numbers opened overwrites parse_value
     parts parts_of place_of places_of publish reads_of reciprocal_root register registers
     replaced run said same_bits select shape_of shift_left shifted source span_of spans splits
-    strides_of synchronise taps_of title_of type_of variants_of warn where with_operands write
+    strides_of synchronise taps_of title_of type_of variants_of warn where with_operands
     written_arguments
 """
 

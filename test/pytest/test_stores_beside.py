@@ -35,6 +35,11 @@ def never_more(*_: object) -> bool:
     return False
 
 
+def always_more(*_: object) -> bool:
+    """Each kernel spills more."""
+    return True
+
+
 def nothing_waits(*_: object) -> None:
     """Parts do not wait for each other."""
 
@@ -156,6 +161,16 @@ def test_chunks_with_the_last_planes_start_first_and_store_all_cells():
         for cells, box in ((arrays[1], own), (arrays[-1], rim)):
             place = tuple(slice(a, b) for a, b in zip(box.lower, box.upper))
             assert np.array_equal(cells[place], expected[1][place])
+
+
+def test_exchanges_are_chosen_again_where_kernels_would_spill(monkeypatch: pytest.MonkeyPatch):
+    text = program_text(entry("heat-3d").make((800, 512, 512)))
+    stored = on_simulated(text, 2, 0, None, None, halos="common")[0]
+    assert stored.exchange is not None and stored.exchange.stores_beside
+    monkeypatch.setattr(beside_kernels, "spills_more", always_more)
+    copied = on_simulated(text, 2, 0, None, None, halos="common")[0]
+    assert copied.exchange is not None and not copied.exchange.stores_beside
+    assert copied.exchange_every > stored.exchange_every, "copies are shared by launches"
 
 
 def test_missing_waits_around_stores_beside_are_found(monkeypatch: pytest.MonkeyPatch):
