@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import (
     FlatSymbolRefAttr,
     FlatSymbolRefAttrConstr,
     SymbolRefAttr,
+    UnitAttr,
     f32,
     f64,
     i64,
@@ -105,6 +106,8 @@ class UpdateOp(IRDLOperation):
 
     A tap stays inside its field. With `beyond`, a boundary for each source, a tap outside the cells
     of the field reads the field as continued by the boundary; a corner takes the last axis first.
+    With `ghosts` the cells outside the box are ghosts, along axes that go on: fields are continued
+    beyond the box, and no ghost is read.
 
     A scalar that is a memref of one axis is a series: step t of the loop takes entry t.
 
@@ -135,6 +138,7 @@ class UpdateOp(IRDLOperation):
     box = prop_def(StencilBoundsAttr)
     outside = opt_prop_def(BoundaryAttr)
     beyond = opt_prop_def(ArrayAttr[BoundaryAttr])
+    ghosts = opt_prop_def(UnitAttr)
     uses = opt_prop_def(ArrayAttr[PointsAttr])
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
@@ -145,7 +149,7 @@ class UpdateOp(IRDLOperation):
         "custom<Values>($targets, type($targets)) `=` $cell "
         "custom<Taps>($sources, type($sources), $taps) "
         "(`scalars` `(` custom<Values>($scalars, type($scalars))^ `)`)? (`indices` $indices^)? "
-        "`in` $box (`outside` qualified($outside)^)? (`beyond` $beyond^)? "
+        "`in` $box (`outside` qualified($outside)^)? (`beyond` $beyond^)? (`ghosts` $ghosts^)? "
         "(`points` `(` custom<Values>($points, type($points))^ `)` `uses` $uses)? "
         "attr-dict-with-keyword"
     )
@@ -163,6 +167,8 @@ class UpdateOp(IRDLOperation):
         beyond: Sequence[BoundaryAttr] = (),
         points: Sequence[SSAValue] = (),
         uses: Sequence[PointsAttr] = (),
+        *,
+        ghosts: bool = False,
     ):
         super().__init__(
             operands=[targets, sources, scalars, points],
@@ -173,6 +179,7 @@ class UpdateOp(IRDLOperation):
                 "box": box,
                 "outside": outside,
                 "beyond": ArrayAttr(beyond) if beyond else None,
+                "ghosts": UnitAttr() if beyond and ghosts else None,
                 "uses": ArrayAttr(uses) if uses else None,
             },
         )
@@ -198,6 +205,16 @@ class UpdateOp(IRDLOperation):
         if self.beyond is None:
             return (BoundaryAttr(Kind.KEEP),) * len(self.sources)
         return self.beyond.data
+
+    def known_cells(self, number: int) -> CellBox:
+        """The cells of a source that taps read; beyond these the source goes on."""
+        field = CellBox.of(field_bounds(self.sources[number]))
+        if self.ghosts is None:
+            return field
+        sides = map(self.continued[number].of_axis, range(self.rank))
+        kept = [Kind.KEEP in pair for pair in sides]
+        ends = zip(kept, zip(field.lower, field.upper), zip(self.box.lb, self.box.ub), strict=True)
+        return CellBox(*zip(*(whole if keeps else inner for keeps, whole, inner in ends)))
 
     @property
     def point_uses(self) -> tuple[PointsAttr, ...]:
@@ -267,19 +284,21 @@ class UpdateOp(IRDLOperation):
         field has two cells.
         """
         if self.beyond is None:
+            if self.ghosts is not None:
+                raise VerifyException("ghosts lie where fields go on, and no field goes on")
             return
         if len(self.beyond.data) != len(self.sources):
             raise VerifyException(
                 f"{len(self.beyond.data)} boundaries for {len(self.sources)} sources"
             )
-        for source, boundary in zip(self.sources, self.beyond.data):
+        for number, boundary in enumerate(self.beyond.data):
             if len(boundary.kinds) not in (1, 2 * self.rank):
                 raise VerifyException(
                     f"a boundary of {len(boundary.kinds)} sides for a field of rank {self.rank}"
                 )
-            verify_numbers(boundary, source)
-            bounds = field_bounds(source)
-            for axis, (low, high) in enumerate(zip(bounds.lb, bounds.ub)):
+            verify_numbers(boundary, self.sources[number])
+            cells = self.known_cells(number)
+            for axis, (low, high) in enumerate(zip(cells.lower, cells.upper)):
                 if high - low < 2 and Kind.REFLECT in boundary.of_axis(axis):
                     raise VerifyException(
                         f"{Kind.REFLECT} needs two cells along axis {axis}, and the field has one"

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from timetile.dialects.boxes import CellBox
-from timetile.dialects.syntax import field_bounds
 from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.temporal.boundary import MIRRORS, BoundaryAttr, Kind, Side
 
@@ -60,7 +59,7 @@ def covers_bounds(update: UpdateOp, box: CellBox, boundary: BoundaryAttr) -> boo
     if CellBox.of(update.box) != box or update.outside is not None:
         return False
     for tap in update.tap_list:
-        field = CellBox.of(field_bounds(update.sources[tap.operand]))
+        field = update.known_cells(tap.operand)
         for axis in (axis for axis, d in enumerate(tap.offset) if d):
             ends = field.lower[axis], field.upper[axis]
             continues = Kind.KEEP not in boundary.of_axis(axis)

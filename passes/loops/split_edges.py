@@ -42,7 +42,6 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from timetile.dialects.boxes import CellBox
-from timetile.dialects.syntax import field_bounds
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.temporal.boundary import image
@@ -77,9 +76,9 @@ class EdgeSplit:
         low, high = tuple(update.box.lb)[axis], tuple(update.box.ub)[axis]
         inner_low, inner_high = low, high
         for tap in update.tap_list:
-            bounds = field_bounds(update.sources[tap.operand])
-            inner_low = max(inner_low, tuple(bounds.lb)[axis] - tap.offset[axis])
-            inner_high = min(inner_high, tuple(bounds.ub)[axis] - tap.offset[axis])
+            known = update.known_cells(tap.operand)
+            inner_low = max(inner_low, known.lower[axis] - tap.offset[axis])
+            inner_high = min(inner_high, known.upper[axis] - tap.offset[axis])
         inner_low = min(inner_low, high)
         inner_high = max(inner_high, inner_low)
         yield from ((place, place + 1) for place in range(low, inner_low))
@@ -92,10 +91,10 @@ class EdgeSplit:
         update, continued = self.update, self.update.continued
         reads: list[Tap | float] = []
         for tap in update.tap_list:
-            bounds = field_bounds(update.sources[tap.operand])
+            known = update.known_cells(tap.operand)
             moved: list[int] = []
             constant: float | None = None
-            for axis, (low, high) in enumerate(zip(bounds.lb, bounds.ub)):
+            for axis, (low, high) in enumerate(zip(known.lower, known.upper)):
                 place = box.lower[axis] + tap.offset[axis]
                 whole = box.upper[axis] - box.lower[axis] > 1
                 sides = continued[tap.operand].of_axis(axis)

@@ -60,11 +60,13 @@ def tapped(
         return array[box_slices(bounds, box, tap.offset)]
     places: list[list[int]] = []
     constants: list[tuple[int, list[float | None]]] = []
-    for axis, (low, high, first, last) in enumerate(zip(box.lb, box.ub, bounds.lb, bounds.ub)):
+    known = update.known_cells(tap.operand)
+    spans = zip(box.lb, box.ub, known.lower, known.upper, bounds.lb, strict=True)
+    for axis, (low, high, first, last, origin) in enumerate(spans):
         sides = update.beyond.data[tap.operand].of_axis(axis)
         shift = tap.offset[axis]
         seen = [image(place + shift, first, last, sides) for place in range(low, high)]
-        places.append([0 if isinstance(place, float) else place - first for place in seen])
+        places.append([0 if isinstance(place, float) else place - origin for place in seen])
         constants.append((axis, [place if isinstance(place, float) else None for place in seen]))
     cells = array[np.ix_(*places)]
     # The last axis outside the field decides about a corner.

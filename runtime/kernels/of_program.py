@@ -32,6 +32,7 @@ from timetile.runtime.kernels.ahead import KernelsAhead, MadeKernel
 from timetile.runtime.kernels.assembled_choice import AssembledChoice
 from timetile.runtime.kernels.assembler import assembler_version
 from timetile.runtime.kernels.foreseen import ForeseenKernels, loop_schedules
+from timetile.runtime.kernels.ghosts import GhostKernels
 from timetile.runtime.kernels.kernel import (
     Kernel,
     decode_facts,
@@ -93,6 +94,7 @@ class ProgramKernels:
         self.ahead = KernelsAhead(self.make_alone)
         self.foreseen = ForeseenKernels(options, self.ahead, self.cached)
         self.lowered: dict[str, gpu.ModuleOp] = {}
+        self.ghosts = GhostKernels(self)
         self.one_compilation = RLock()
         """
         Held during a compilation: threads asking for one kernel wait for the thread that makes it.
@@ -241,9 +243,7 @@ class ProgramKernels:
         return asked and steps > 1 and self.options.depth != 1
 
     def common_loop(self, loop: LoopOp) -> LoopOp:
-        """
-        The time loop among the kernels for common halos, for a time loop of the source module.
-        """
+        """The loop among the kernels for common halos, for a time loop of the source module."""
         return self.common.loops[self.loops.index(loop)]
 
     @property

@@ -258,11 +258,13 @@ class PlaneGeometry:
         """
         Cells of one access to a field, at positions that are multiples of `vector`. If every row
         begins with a vector, a field of one row need not end with a whole vector for tiles `inside`
-        the field.
+        the field. No vector has cells on both sides of a bound where the field goes on.
         """
         shape, last = FieldShape.of(field), self.axes[-1]
         width = min(self.vector, widest_access(element_type(field)))
         width = gcd(width, last.origin - shape.lower[-1])
+        if last.axis in self.kernel.continued_axes:
+            width = gcd(width, last.origin - self.lower[last.axis], last.origin - self.upper[last.axis])
         cells = self.interior_cells(len(self.axes) - 1)
         ends_beyond = len(shape.sizes) == 1 and cells.stop <= shape.upper[-1]
         return width if inside and ends_beyond else gcd(width, shape.sizes[-1])

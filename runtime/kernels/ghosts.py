@@ -1,0 +1,102 @@
+"""The kernels of loops whose updates copy ghosts: kernels of several steps continue the fields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import SSAValue
+
+from timetile.dialects.temporal import LoopOp
+from timetile.passes.analysis.ghost_updates import GhostSteps
+from timetile.passes.diagnostics import collected_remarks
+from timetile.passes.loops.continue_ghosts import continued_ghosts
+from timetile.passes.loops.fill_ghosts import fill_ghosts
+from timetile.runtime.kernels.loops import loops_of
+
+if TYPE_CHECKING:
+    from timetile.runtime.kernels.of_program import ProgramKernels
+
+Outside = dict[SSAValue, Any]
+"""What lies outside a loop, by value: captured fields and, after them, scalars."""
+
+FEWEST_STEPS = 8
+"""Steps of the shortest run worth kernels of its own."""
+
+
+@dataclass(frozen=True)
+class LoopVariants:
+    """The kernels of a variant of a program, and the values of the variant by the program's own."""
+
+    kernels: ProgramKernels
+    values: dict[SSAValue, SSAValue]
+
+    def outside(self, number: int, outside: Outside) -> tuple[LoopOp, Outside]:
+        """A loop of the variant, by number, and what lies outside of that loop."""
+        loop = self.kernels.loops[number]
+        known = {self.values[value]: given for value, given in outside.items()}
+        return loop, {value: known[value] for value in (*loop.captures, *loop.scalars)}
+
+
+class GhostKernels:
+    """
+    The kernels that continue the fields of a program's loops with ghosts, and the kernels that
+    write ghosts. Loops have the numbers of the program's loops.
+    """
+
+    def __init__(self, kernels: ProgramKernels):
+        self.kernels, self.one = kernels, RLock()
+
+    @cached_property
+    def found(self) -> tuple[dict[int, GhostSteps], LoopVariants]:
+        """The loops with ghosts, by number, and the kernels that continue their fields."""
+        own, values = self.kernels, dict[SSAValue, SSAValue]()
+        source = own.source.clone(values)
+        with collected_remarks() as remarks:
+            steps = {k: continued_ghosts(loop) for k, loop in enumerate(loops_of(source))}
+        own.remarks.update(dict.fromkeys(map(str, remarks)))
+        known = {number: each for number, each in steps.items() if each is not None}
+        return known, LoopVariants(own.same_but(source), values)
+
+    @property
+    def steps(self) -> dict[int, GhostSteps]:
+        """The steps of runs of loops with ghosts, by number; none under given passes."""
+        if self.kernels.options.passes is not None:
+            return {}
+        with self.one:
+            return self.found[0]
+
+    @property
+    def continued(self) -> LoopVariants:
+        """The kernels that continue fields with ghosts."""
+        with self.one:
+            return self.found[1]
+
+    @property
+    def filling(self) -> LoopVariants:
+        """The kernels that write ghosts."""
+        with self.one:
+            return self.filling_once
+
+    @cached_property
+    def filling_once(self) -> LoopVariants:
+        """The kernels that write ghosts, made by one thread."""
+        values = dict[SSAValue, SSAValue]()
+        source = self.kernels.source.clone(values)
+        loops = loops_of(source)
+        for number, each in self.steps.items():
+            fill_ghosts(loops[number], each)
+        made = self.kernels.same_but(source)
+        # No kernel of several steps is asked for.
+        made.options = replace(made.options, depth=1)
+        return LoopVariants(made, values)
+
+    def of(self, loop: LoopOp, steps: int) -> tuple[int, GhostSteps] | None:
+        """The number of a loop with ghosts, and the steps of a run that pays; otherwise None."""
+        number = self.kernels.loops.index(loop)
+        found = self.steps.get(number)
+        if found is None or steps < max(found.fewest, FEWEST_STEPS):
+            return None
+        return number, found
