@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from timetile.dialects.series import is_series
 from timetile.dialects.temporal import LoopOp
 from timetile.passes.analysis.ghost_updates import GhostSteps
+from timetile.passes.diagnostics import muted_remarks
 from timetile.runtime.kernels.ghosts import Outside
 
 if TYPE_CHECKING:
@@ -45,15 +46,21 @@ class GhostRunners:
         names = self.as_written(loop, ghosts.first, buffers, outside)
         there, known = variants[0].outside(number, later(outside, ghosts.first))
         names = self.others[0].run_as_written(there, between, names, known)
-        there, known = variants[1].outside(number, outside)
-        names = self.others[1].run_as_written(there, 1, names, known)
+        if ghosts.fills:
+            there, known = variants[1].outside(number, outside)
+            with muted_remarks():
+                names = self.others[1].run_as_written(there, 1, names, known)
         return self.as_written(loop, ghosts.last, names, later(outside, steps - ghosts.last))
 
     def as_written(
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: Outside
     ) -> Sequence[Any]:
         """Run steps as written, if any."""
-        return self.own.run_as_written(loop, steps, buffers, outside) if steps else buffers
+        if not steps:
+            return buffers
+        # A few steps may be slow.
+        with muted_remarks():
+            return self.own.run_as_written(loop, steps, buffers, outside)
 
 
 def later(outside: Outside, steps: int) -> Outside:
