@@ -1,6 +1,6 @@
 """
 Measure what simulations need beside the benchmarks: boundaries, each beside `keep` on equal cells,
-and a series beside a scalar.
+given as an attribute or by copies of ghosts, and a series beside a scalar.
 
     python benchmarks/simulations.py --out benchmarks/results/simulations.json
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from itertools import product
@@ -30,6 +30,7 @@ from timetile import Field, Model, Scalar, Series, value
 from timetile.frontend.boundaries import Boundary
 from timetile.frontend.field_types import DType
 from timetile.runtime.device.gpu import device
+from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.machine.driver import checked
 
 FEATURES: dict[str, Boundary] = {
@@ -37,6 +38,8 @@ FEATURES: dict[str, Boundary] = {
     "periodic": "periodic",
     "mirror": "mirror",
     "value": value(0.0),
+    "periodic copies": "keep",
+    "mirror copies": "keep",
     "constant": "keep",
     "series": "keep",
 }
@@ -46,7 +49,21 @@ BESIDE = {"series": "constant"}
 Domain = tuple[int, ...]
 
 
-def j2d5pt(feature: str) -> Model:
+def copy_ghosts(u: Field, feature: str, domain: Domain, width: int) -> None:
+    """Assign the cells up to `width` cells from the ends of an array, by copies of others."""
+    if not feature.endswith(" copies"):
+        return
+    for axis, size in enumerate(domain):
+        for cell, below in product(range(width), (True, False)):
+            place = width - 1 - cell if below else size - width + cell
+            image = size - 2 * width if feature.startswith("periodic") else 2 * cell + 1
+            offset, region = [0] * len(domain), [slice(None)] * len(domain)
+            offset[axis] = image if below else -image
+            region[axis] = slice(place, place + 1)
+            u.next[tuple(region)] = u.next[tuple(offset)]
+
+
+def j2d5pt(feature: str, domain: Domain) -> Model:
     """Five points of a plate."""
     boundary = FEATURES[feature]
     if feature == "series":
@@ -70,11 +87,12 @@ def j2d5pt(feature: str) -> Model:
     def step(u: Field):
         around = 0.11 * u[-1, 0] + 0.12 * u[0, -1] + 0.14 * u[0, 1] + 0.13 * u[1, 0]
         u.next = 0.5 * u[0, 0] + around
+        copy_ghosts(u, feature, domain, 1)
 
     return step
 
 
-def j3d7pt(feature: str) -> Model:
+def j3d7pt(feature: str, domain: Domain) -> Model:
     """Seven points of a volume."""
     boundary = FEATURES[feature]
 
@@ -82,11 +100,12 @@ def j3d7pt(feature: str) -> Model:
     def step(u: Field):
         along = 0.11 * u[-1, 0, 0] + 0.12 * u[1, 0, 0] + 0.13 * u[0, -1, 0] + 0.09 * u[0, 1, 0]
         u.next = 0.3 * u[0, 0, 0] + along + 0.14 * u[0, 0, -1] + 0.11 * u[0, 0, 1]
+        copy_ghosts(u, feature, domain, 1)
 
     return step
 
 
-def wave_so4(feature: str) -> Model:
+def wave_so4(feature: str, domain: Domain) -> Model:
     """The wave equation of a volume, of fourth order in space."""
     boundary = FEATURES[feature]
     places = [(axis, side) for axis in range(3) for side in (-1, 1)]
@@ -99,11 +118,12 @@ def wave_so4(feature: str) -> Model:
             offset[axis] = side * far
             lap = lap + factor * u[tuple(offset)]
         u.next = 2 * u[0, 0, 0] - u.prev[0, 0, 0] + c[0, 0, 0] * lap
+        copy_ghosts(u, feature, domain, 2)
 
     return step
 
 
-PROGRAMS: dict[str, tuple[Callable[[str], Model], Domain]] = {
+PROGRAMS: dict[str, tuple[Callable[[str, Domain], Model], Domain]] = {
     "j2d5pt": (j2d5pt, (517, 1031)),
     "j3d7pt": (j3d7pt, (61, 77, 133)),
     "wave-so4-3d": (wave_so4, (41, 45, 133)),
@@ -136,10 +156,21 @@ class Row:
     commit: str
 
 
-def features_of(program: str) -> list[str]:
-    """The measured features of a program."""
+def features_of(program: str, chosen: Sequence[str]) -> list[str]:
+    """The measured features of a program, among the chosen ones."""
     timed = () if program == "j2d5pt" else ("constant", "series")
-    return [feature for feature in FEATURES if feature not in timed]
+    return [feature for feature in chosen if feature not in timed]
+
+
+def taken_kernels(program: timetile.CompiledProgram) -> ProgramKernels:
+    """The kernels of most steps of a program: those that continue fields with ghosts, if any."""
+    ghosts = program.kernels.ghosts
+    return ghosts.continued.kernels if ghosts.steps else program.kernels
+
+
+def depth_of(program: timetile.CompiledProgram) -> int:
+    """The steps of a program's deepest kernel."""
+    return max(fact.steps for fact in taken_kernels(program).facts[0])
 
 
 def numbers_of(feature: str, dtype: DType, steps: int) -> list[Any]:
@@ -165,9 +196,9 @@ def arrays_of(program: str, domain: Domain, dtype: DType) -> list[np.ndarray[Any
 def bits(program: str, feature: str, dtype: DType) -> bool:
     """The GPU has the bits of the NumPy executor on a small domain, for two numbers of steps."""
     make, domain = PROGRAMS[program]
-    model = make(feature)
+    model = make(feature, domain)
     compiled = {name: model.on(executor=name).program(domain, dtype) for name in ("gpu", "numpy")}
-    steps = 2 * max(fact.steps for fact in compiled["gpu"].kernels.facts[0]) + 3
+    steps = 2 * depth_of(compiled["gpu"]) + 3
     start = arrays_of(program, domain, dtype)
     found = {name: [array.copy() for array in start] for name in compiled}
     for name, one in compiled.items():
@@ -180,9 +211,10 @@ def compiled_on_disk(
 ) -> tuple[tuple[str, str, str], bool | None]:
     """Compile a program, and the program of two steps, into the cache; compare bits once."""
     program, domain, feature, dtype = case
-    model = PROGRAMS[program][0](feature)
+    model = PROGRAMS[program][0](feature, domain)
     for depth in (None, 2):
-        kernels = model.on(executor="gpu", depth=depth).program(domain, dtype).kernels
+        made = model.on(executor="gpu", depth=depth).program(domain, dtype)
+        kernels = taken_kernels(made)
         for fact in kernels.facts[0]:
             kernels.kernel(fact.name)
     first = next(size for name, size in DOMAINS if name == program)
@@ -245,7 +277,7 @@ def speed(
     program: timetile.CompiledProgram, fields: GpuFields, cells: int, feature: str, dtype: DType
 ) -> float:
     """Cells updated per second, in 1e9: the best of some runs of equal launches."""
-    gpu, depth = fields.gpu, max(fact.steps for fact in program.kernels.facts[0])
+    gpu, depth = fields.gpu, depth_of(program)
     shown = fields.shown()
 
     def seconds(steps: int) -> float:
@@ -266,7 +298,12 @@ def speed(
 
 
 def rows_of(
-    program: str, domain: Domain, dtype: DType, equal: dict[tuple[str, str, str], bool], mark: str
+    program: str,
+    domain: Domain,
+    dtype: DType,
+    equal: dict[tuple[str, str, str], bool],
+    mark: str,
+    features: Sequence[str],
 ) -> Iterator[Row]:
     """The rows of a program of one domain and type."""
     cells, arrays = prod(domain), arrays_of(program, domain, dtype)
@@ -274,15 +311,15 @@ def rows_of(
     with gpu.current():
         fields = GpuFields(arrays)
         speeds: dict[str, float] = {}
-        for feature in features_of(program):
-            model = PROGRAMS[program][0](feature).on(executor="gpu")
+        for feature in features_of(program, features):
+            model = PROGRAMS[program][0](feature, domain).on(executor="gpu")
             compiled = model.program(domain, dtype)
-            depth = max(fact.steps for fact in compiled.kernels.facts[0])
+            depth = depth_of(compiled)
             found: list[bytes] = []
             for one in (compiled, model.on(executor="gpu", depth=2).program(domain, dtype)):
                 fields.fill()
-                numbers = numbers_of(feature, dtype, depth + 3)
-                one(*fields.shown(), *numbers, depth + 3)
+                numbers = numbers_of(feature, dtype, depth + 8)
+                one(*fields.shown(), *numbers, depth + 8)
                 found.append(fields.read())
             same = found[0] == found[1]
             speeds[feature] = speed(compiled, fields, cells, feature, dtype)
@@ -301,12 +338,13 @@ def main() -> None:
     parser.add_argument("--commit", required=True, help="the commit, for the file")
     parser.add_argument("--workers", type=int, default=14)
     parser.add_argument("--programs", nargs="+", default=list(PROGRAMS), choices=list(PROGRAMS))
+    parser.add_argument("--features", nargs="+", default=list(FEATURES), choices=list(FEATURES))
     options = parser.parse_args()
     domains = [each for each in DOMAINS if each[0] in options.programs]
     cases = [
         (program, domain, feature, dtype)
         for (program, domain), dtype in product(domains, DTYPES)
-        for feature in features_of(program)
+        for feature in features_of(program, options.features)
     ]
     # Long compilations first.
     cases.sort(key=lambda case: -len(case[1]))
@@ -315,7 +353,7 @@ def main() -> None:
     equal = {key: answer for key, answer in answers if answer is not None}
     rows: list[Row] = []
     for (program, domain), dtype in product(domains, DTYPES):
-        for row in rows_of(program, domain, dtype, equal, options.commit):
+        for row in rows_of(program, domain, dtype, equal, options.commit, options.features):
             print(row, flush=True)
             rows.append(row)
             options.out.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")

@@ -36,8 +36,6 @@ the number of a result and a place, or a constant's text.
 """
 
 
-
-
 def number_symbol(number: float) -> CellSymbol:
     """The symbol of cells with one number."""
     return ("number", number, repr(number))
@@ -92,8 +90,9 @@ class PlaceClasses:
         found: list[tuple[int, ...]] = []
         ends = zip(self.around.lower, self.box.lower, self.box.upper, self.around.upper)
         for first, low, high, last in ends:
-            below, above = range(first, min(low + self.near + 1, high)), range(
-                max(high - self.near, low), last
+            below, above = (
+                range(first, min(low + self.near + 1, high)),
+                range(max(high - self.near, low), last),
             )
             found.append(tuple(sorted({*below, *above})))
         return tuple(found)

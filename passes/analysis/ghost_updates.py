@@ -195,8 +195,7 @@ class GhostLoop:
     def ghosts(self) -> dict[int, list[Place]]:
         """For each role, the written classes outside the box with an image elsewhere."""
         return {
-            role: [p for p in places if self.image(p) != p]
-            for role, places in self.around.items()
+            role: [p for p in places if self.image(p) != p] for role, places in self.around.items()
         }
 
     # Steps.
@@ -226,7 +225,9 @@ class GhostLoop:
         if agrees:
             self.check_left(written, continued)
         after = {role for role in range(len(self.args)) if self.is_filled(written, role)}
-        return Look(frozenset(k for k, old in enumerate(self.loop.rotation) if old in after), agrees)
+        return Look(
+            frozenset(k for k, old in enumerate(self.loop.rotation) if old in after), agrees
+        )
 
     def reads_equal(self, update: UpdateOp, written: StepCells, continued: StepCells) -> bool:
         """Whether an update reads equal cells in a step as written and in a continued step."""

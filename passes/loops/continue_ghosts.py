@@ -48,7 +48,9 @@ def continue_ghosts(loop: LoopOp, steps: GhostSteps) -> None:
     args, keep = list(loop.body.block.args), BoundaryAttr(Kind.KEEP)
     for number, update in enumerate(list(loop.updates)):
         if number in steps.updates:
-            own = [source in args and args.index(source) in steps.ghosted for source in update.sources]
+            own = [
+                source in args and args.index(source) in steps.ghosted for source in update.sources
+            ]
             new = UpdateOp(
                 update.targets, update.cell, update.sources, update.tap_list, update.box,
                 update.scalars, update.index_axes,
@@ -83,7 +85,7 @@ def continued_ghosts(loop: LoopOp) -> GhostSteps | None:
     if not continues_in_kernels(trial):
         remark(
             loop,
-            f"cells beside the box are copied step by step: kernels do not continue these fields by "
+            "cells beside the box are copied step by step: kernels do not continue these fields by "
             f"{steps.boundary}; read fields alike on both sides of a cell, and give all fields one "
             "boundary",
         )

@@ -264,7 +264,9 @@ class PlaneGeometry:
         width = min(self.vector, widest_access(element_type(field)))
         width = gcd(width, last.origin - shape.lower[-1])
         if last.axis in self.kernel.continued_axes:
-            width = gcd(width, last.origin - self.lower[last.axis], last.origin - self.upper[last.axis])
+            width = gcd(
+                width, last.origin - self.lower[last.axis], last.origin - self.upper[last.axis]
+            )
         cells = self.interior_cells(len(self.axes) - 1)
         ends_beyond = len(shape.sizes) == 1 and cells.stop <= shape.upper[-1]
         return width if inside and ends_beyond else gcd(width, shape.sizes[-1])
