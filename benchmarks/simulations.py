@@ -1,6 +1,6 @@
 """
 Measure what simulations need beside the benchmarks: boundaries, each beside `keep` on equal cells,
-given as an attribute or by copies of ghosts, and a series beside a scalar.
+given as an attribute or by copies of edge cells, and a series beside a scalar.
 
     python benchmarks/simulations.py --out benchmarks/results/simulations.json
 
@@ -49,7 +49,7 @@ BESIDE = {"series": "constant"}
 Domain = tuple[int, ...]
 
 
-def copy_ghosts(u: Field, feature: str, domain: Domain, width: int) -> None:
+def copy_edges(u: Field, feature: str, domain: Domain, width: int) -> None:
     """Assign the cells up to `width` cells from the ends of an array, by copies of others."""
     if not feature.endswith(" copies"):
         return
@@ -87,7 +87,7 @@ def j2d5pt(feature: str, domain: Domain) -> Model:
     def step(u: Field):
         around = 0.11 * u[-1, 0] + 0.12 * u[0, -1] + 0.14 * u[0, 1] + 0.13 * u[1, 0]
         u.next = 0.5 * u[0, 0] + around
-        copy_ghosts(u, feature, domain, 1)
+        copy_edges(u, feature, domain, 1)
 
     return step
 
@@ -100,7 +100,7 @@ def j3d7pt(feature: str, domain: Domain) -> Model:
     def step(u: Field):
         along = 0.11 * u[-1, 0, 0] + 0.12 * u[1, 0, 0] + 0.13 * u[0, -1, 0] + 0.09 * u[0, 1, 0]
         u.next = 0.3 * u[0, 0, 0] + along + 0.14 * u[0, 0, -1] + 0.11 * u[0, 0, 1]
-        copy_ghosts(u, feature, domain, 1)
+        copy_edges(u, feature, domain, 1)
 
     return step
 
@@ -118,7 +118,7 @@ def wave_so4(feature: str, domain: Domain) -> Model:
             offset[axis] = side * far
             lap = lap + factor * u[tuple(offset)]
         u.next = 2 * u[0, 0, 0] - u.prev[0, 0, 0] + c[0, 0, 0] * lap
-        copy_ghosts(u, feature, domain, 2)
+        copy_edges(u, feature, domain, 2)
 
     return step
 
@@ -163,9 +163,9 @@ def features_of(program: str, chosen: Sequence[str]) -> list[str]:
 
 
 def taken_kernels(program: timetile.CompiledProgram) -> ProgramKernels:
-    """The kernels of most steps of a program: those that continue fields with ghosts, if any."""
-    ghosts = program.kernels.ghosts
-    return ghosts.continued.kernels if ghosts.steps else program.kernels
+    """The kernels of most steps of a program: those without edge copies, if any."""
+    edges = program.kernels.edges
+    return edges.continued.kernels if edges.steps else program.kernels
 
 
 def depth_of(program: timetile.CompiledProgram) -> int:

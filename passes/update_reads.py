@@ -36,7 +36,7 @@ def replace_update(
         beyond if continued is None else continued,
         list(old.points),
         old.point_uses,
-        ghosts=old.ghosts is not None,
+        inner=old.inner is not None,
     )
     new.attributes.update(old.attributes)
     new.location = old.location

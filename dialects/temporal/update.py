@@ -106,8 +106,8 @@ class UpdateOp(IRDLOperation):
 
     A tap stays inside its field. With `beyond`, a boundary for each source, a tap outside the cells
     of the field reads the field as continued by the boundary; a corner takes the last axis first.
-    With `ghosts` the cells outside the box are ghosts, along axes that go on: fields are continued
-    beyond the box, and no ghost is read.
+    With `inner` fields end with the box along axes that go on: fields are continued beyond the box,
+    and no cell outside the box is read there.
 
     A scalar that is a memref of one axis is a series: step t of the loop takes entry t.
 
@@ -138,7 +138,7 @@ class UpdateOp(IRDLOperation):
     box = prop_def(StencilBoundsAttr)
     outside = opt_prop_def(BoundaryAttr)
     beyond = opt_prop_def(ArrayAttr[BoundaryAttr])
-    ghosts = opt_prop_def(UnitAttr)
+    inner = opt_prop_def(UnitAttr)
     uses = opt_prop_def(ArrayAttr[PointsAttr])
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
@@ -149,7 +149,7 @@ class UpdateOp(IRDLOperation):
         "custom<Values>($targets, type($targets)) `=` $cell "
         "custom<Taps>($sources, type($sources), $taps) "
         "(`scalars` `(` custom<Values>($scalars, type($scalars))^ `)`)? (`indices` $indices^)? "
-        "`in` $box (`outside` qualified($outside)^)? (`beyond` $beyond^)? (`ghosts` $ghosts^)? "
+        "`in` $box (`outside` qualified($outside)^)? (`beyond` $beyond^)? (`inner` $inner^)? "
         "(`points` `(` custom<Values>($points, type($points))^ `)` `uses` $uses)? "
         "attr-dict-with-keyword"
     )
@@ -168,7 +168,7 @@ class UpdateOp(IRDLOperation):
         points: Sequence[SSAValue] = (),
         uses: Sequence[PointsAttr] = (),
         *,
-        ghosts: bool = False,
+        inner: bool = False,
     ):
         super().__init__(
             operands=[targets, sources, scalars, points],
@@ -179,7 +179,7 @@ class UpdateOp(IRDLOperation):
                 "box": box,
                 "outside": outside,
                 "beyond": ArrayAttr(beyond) if beyond else None,
-                "ghosts": UnitAttr() if beyond and ghosts else None,
+                "inner": UnitAttr() if beyond and inner else None,
                 "uses": ArrayAttr(uses) if uses else None,
             },
         )
@@ -209,7 +209,7 @@ class UpdateOp(IRDLOperation):
     def known_cells(self, number: int) -> CellBox:
         """The cells of a source that taps read; beyond these the source goes on."""
         field = CellBox.of(field_bounds(self.sources[number]))
-        if self.ghosts is None:
+        if self.inner is None:
             return field
         sides = map(self.continued[number].of_axis, range(self.rank))
         kept = [Kind.KEEP in pair for pair in sides]
@@ -284,8 +284,10 @@ class UpdateOp(IRDLOperation):
         field has two cells.
         """
         if self.beyond is None:
-            if self.ghosts is not None:
-                raise VerifyException("ghosts lie where fields go on, and no field goes on")
+            if self.inner is not None:
+                raise VerifyException(
+                    "inner fields end with the box where they go on, and no field goes on"
+                )
             return
         if len(self.beyond.data) != len(self.sources):
             raise VerifyException(

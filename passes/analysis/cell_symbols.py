@@ -9,7 +9,7 @@ one, and all places far from both ends together. A class is named by its first p
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
@@ -140,11 +140,11 @@ class StepCells:
     """The symbols of all cells of a step's fields, as update after update runs."""
 
     classes: PlaceClasses
-    before: Mapping[tuple[SSAValue, Place], CellSymbol] = field(default_factory=dict)
+    before: Mapping[tuple[SSAValue, Place], CellSymbol] | None = None
     """The cells that differ from their own names before the step."""
 
     def __post_init__(self) -> None:
-        self.known: dict[tuple[SSAValue, Place], CellSymbol] = dict(self.before)
+        self.known: dict[tuple[SSAValue, Place], CellSymbol] = dict(self.before or {})
         self.written: set[tuple[SSAValue, Place]] = set()
         self.unknown = 0
 

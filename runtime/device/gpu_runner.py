@@ -274,7 +274,7 @@ class GpuRunner(PlannedRunner):
 
     def give_back(self) -> None:
         """The work of `close`, with the device current."""
-        others = (self.common, self.uncounted, *self.ghosts.taken())
+        others = (self.common, self.uncounted, *self.edges.taken())
         self.common = self.uncounted = None
         for other in others:
             if isinstance(other, GpuRunner):

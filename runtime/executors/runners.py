@@ -19,7 +19,7 @@ from timetile.lowering.plan_launches import parts_of_step
 from timetile.lowering.tile_to_gpu.message_buffers import launch_words
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.executors.checked_memory import BufferMemory, CellsMemory
-from timetile.runtime.executors.ghosts import GhostRunners
+from timetile.runtime.executors.edge_runs import EdgeRunners
 from timetile.runtime.executors.homes import MarkedCells
 from timetile.runtime.executors.numpy_loops import Progress, run_loop
 from timetile.runtime.executors.planes import PlanesLaunch
@@ -126,16 +126,16 @@ class PlannedRunner:
         """The runner of kernels for common halos."""
         self.uncounted: PlannedRunner | None = None
         """For runs of more steps than the program states."""
-        self.ghosts = GhostRunners(self)
-        """The runners of kernels that continue fields with ghosts."""
+        self.edges = EdgeRunners(self)
+        """The runners of kernels that continue fields with edge cells."""
         self.done, self.total = 0, 0
 
     def __call__(
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
     ) -> Sequence[Any]:
-        found = self.kernels.ghosts.of(loop, steps)
+        found = self.kernels.edges.of(loop, steps)
         if found is not None:
-            return self.ghosts.run(loop, found, steps, buffers, outside)
+            return self.edges.run(loop, found, steps, buffers, outside)
         return self.run_as_written(loop, steps, buffers, outside)
 
     def run_as_written(

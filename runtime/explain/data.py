@@ -76,6 +76,8 @@ class LoopSummary:
       assembler.
     - `advice`: possible changes by the user.
     - `points`: the lists of points, and what they cost, in words; None without points.
+    - `edges`: how fields go on beyond their edges, and what the edges cost, in words; None for kept
+      edges.
     """
 
     title: str
@@ -105,6 +107,7 @@ class LoopSummary:
     measured: str | None = None
     scaled: str | None = None
     points: str | None = None
+    edges: str | None = None
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from timetile.runtime.explain.costs import (
     rejection_section,
 )
 from timetile.runtime.explain.data import Alternative, Explanation, LoopSummary, Resources, Section
+from timetile.runtime.explain.edges import edges_text
 from timetile.runtime.explain.figures import (
     bytes_of_cells,
     copy_bound,
@@ -231,6 +232,7 @@ class LoopReport:
             measured=self.measured(),
             scaled=target.fit_text,
             points=points_text(deepest),
+            edges=edges_text(self.loop),
         )
 
     def measured(self) -> str | None:
@@ -303,16 +305,28 @@ def kernel_names(program: CompiledProgram) -> list[str]:
     return [kernel.name for kernels in program.kernels.facts for kernel in kernels]
 
 
+def with_taken_kernels(program: CompiledProgram) -> CompiledProgram:
+    """The program with the kernels of most steps: kernels that continue fields with edge cells."""
+    edges = program.kernels.edges
+    if not edges.steps:
+        return program
+    kernels = edges.continued.kernels
+    return CompiledProgram(
+        kernels.source, kernels, program.executor, program.gpu, program.threads, program.unused
+    )
+
+
 def explanation_of(program: CompiledProgram, steps: int | None = None) -> Explanation:
     """
     The explanation of a program. `steps` is the number of steps of a run with counted launches.
     Missing kernels are compiled.
     """
-    reports = reports_of(program)
+    reports = reports_of(with_taken_kernels(program))
     summaries = tuple(report.summary() for report in reports)
     sections = [argument_section(program)]
     for report in reports:
         sections += report.sections(steps)
-    remarks = tuple(program.kernels.remarks)
+    shown = (*program.kernels.remarks, *reports[0].program.kernels.remarks) if reports else ()
+    remarks = tuple(dict.fromkeys((*program.kernels.remarks, *shown)))
     name, sweeps = program.function.sym_name.data, tuple(sweep_summaries(program))
     return Explanation(name, summaries, tuple(sections), remarks, sweeps)

@@ -27,6 +27,8 @@ def summary_facts(loop: LoopSummary) -> Iterator[Fact]:
     )
     if loop.points is not None:
         yield Fact("Points", loop.points)
+    if loop.edges is not None:
+        yield Fact("Edges", loop.edges)
     yield Fact(
         "GCells/s predicted",
         f"{loop.gcells_per_second:.0f} on {loop.target}, by launches of "

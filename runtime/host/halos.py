@@ -16,6 +16,8 @@ from timetile.dialects.boxes import CellBox
 from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import LoopOp
+from timetile.dialects.temporal.boundary import Kind
+from timetile.passes.analysis.edges import loop_boundary
 from timetile.passes.analysis.launches.liveness import (
     cycle_bounds,
     cycles_in_turn,
@@ -34,6 +36,14 @@ SEGMENT_WORDS = 2048
 def written_box(loop: LoopOp, role: int) -> CellBox:
     """The cells that a step of a loop writes to the buffers that take turns with a role's."""
     return CellBox.of(cycle_bounds(loop, loop_rotation(loop).cycle_of(role)))
+
+
+def continued_axes(loop: LoopOp, rank: int) -> frozenset[int]:
+    """The axes along which kernels of a loop continue the fields."""
+    boundary = loop_boundary(loop)
+    if boundary is None:
+        return frozenset()
+    return frozenset(a for a in range(rank) if Kind.KEEP not in boundary.of_axis(a))
 
 
 @dataclass(frozen=True)
@@ -56,8 +66,11 @@ class HaloFrame:
         """
         buffer, box = loop.buffers[role], written_box(loop, role)
         field = CellBox.of(field_bounds(buffer))
-        # A field may be smaller than the box that the loop writes.
+        # A field may be smaller than the box that the loop writes. No edge cell is a halo.
+        axes = continued_axes(loop, len(box.lower))
         inside = box & field
+        ends = enumerate(zip(inside.lower, inside.upper, field.lower, field.upper, strict=True))
+        inside = CellBox(*zip(*(end[2:] if axis in axes else end[:2] for axis, end in ends)))
         return HaloFrame(
             tuple(b - a for a, b in zip(field.lower, field.upper)),
             tuple(b - a for a, b in zip(field.lower, inside.lower)),

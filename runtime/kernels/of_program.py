@@ -31,8 +31,8 @@ from timetile.runtime.host.memory import HOST_OPERATIONS
 from timetile.runtime.kernels.ahead import KernelsAhead, MadeKernel
 from timetile.runtime.kernels.assembled_choice import AssembledChoice
 from timetile.runtime.kernels.assembler import assembler_version
+from timetile.runtime.kernels.edge_kernels import EdgeKernels
 from timetile.runtime.kernels.foreseen import ForeseenKernels, loop_schedules
-from timetile.runtime.kernels.ghosts import GhostKernels
 from timetile.runtime.kernels.kernel import (
     Kernel,
     decode_facts,
@@ -94,7 +94,7 @@ class ProgramKernels:
         self.ahead = KernelsAhead(self.make_alone)
         self.foreseen = ForeseenKernels(options, self.ahead, self.cached)
         self.lowered: dict[str, gpu.ModuleOp] = {}
-        self.ghosts = GhostKernels(self)
+        self.edges = EdgeKernels(self)
         self.one_compilation = RLock()
         """
         Held during a compilation: threads asking for one kernel wait for the thread that makes it.

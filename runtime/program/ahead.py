@@ -57,12 +57,42 @@ def kernels_of_run(
         count = steps if steps is not None and loop.sweep is None else scalar_of(loop.steps, known)
         if count is None:
             continue
-        count = max(int(count), 0)
-        kernels, own = program.kernels.for_steps(loop, count)
-        if kernels is program.kernels and has_common_halos(kernels, loop, count, known):
-            kernels, own = kernels.common, kernels.common_loop(loop)
-        kernels.expect(own, count)
-        plan = planned_function(own, kernels.facts_of(own), count)
-        launches = (op for op in plan.walk() if isinstance(op, LaunchOp))
-        found.update(dict.fromkeys((kernels, each.kernel.string_value()) for each in launches))
+        for run in runs_of(program.kernels, loop, max(int(count), 0), known):
+            found.update(dict.fromkeys(kernels_of_loop(*run)))
     return list(found)
+
+
+LoopStart = tuple[ProgramKernels, LoopOp, int, Mapping[SSAValue, Any]]
+"""A run of a loop: the kernels, the loop among them, the number of steps, and known values."""
+
+
+def runs_of(
+    kernels: ProgramKernels, loop: LoopOp, steps: int, known: Mapping[SSAValue, Any]
+) -> list[LoopStart]:
+    """A run of a loop, or, for a loop with edge cells, the runs in place of the run."""
+    found = kernels.edges.of(loop, steps)
+    if found is None:
+        return [(kernels, loop, steps, known)]
+    number, edges = found
+    variants = [(kernels.edges.continued, steps - edges.first - edges.last)]
+    if edges.fills:
+        variants.append((kernels.edges.filling, 1))
+    own = [(kernels, loop, count, known) for count in (edges.first, edges.last) if count]
+    others: list[LoopStart] = []
+    for each, count in variants:
+        given = {each.values[name]: value for name, value in known.items()}
+        others.append((each.kernels, each.kernels.loops[number], count, given))
+    return own + others
+
+
+def kernels_of_loop(
+    kernels: ProgramKernels, loop: LoopOp, steps: int, known: Mapping[SSAValue, Any]
+) -> list[tuple[ProgramKernels, str]]:
+    """The kernels launched by a run of a loop as it is, each with its program."""
+    taken, own = kernels.for_steps(loop, steps)
+    if taken is kernels and has_common_halos(kernels, loop, steps, known):
+        taken, own = kernels.common, kernels.common_loop(loop)
+    taken.expect(own, steps)
+    plan = planned_function(own, taken.facts_of(own), steps)
+    launches = (op for op in plan.walk() if isinstance(op, LaunchOp))
+    return [(taken, each.kernel.string_value()) for each in launches]

@@ -209,6 +209,9 @@ def tuned(
         raise CompileError("given passes leave no schedule to choose; tune without passes")
     with GpuBench(program, values).open() as bench:
         kernels = own.common if bench.has_common_halos() else own
+        if own.edges.steps:
+            # Most steps run in kernels that continue the fields.
+            kernels = own.edges.continued.kernels
         search = ProgramKernels(kernels.source, kernels.options, kernels.cache)
         cells = updates_of_step(kernels)
         rows = Tuning(search, bench, cells, limit, made_in_processes, tell=tell).run()
@@ -223,6 +226,8 @@ def is_tuned(program: CompiledProgram) -> bool:
     """Whether the program has a record, for halos of its own or common halos."""
     kernels = program.kernels
     variants = [kernels, *([kernels.common] if kernels.options.halos == "compared" else [])]
+    if kernels.edges.steps:
+        variants = [kernels.edges.continued.kernels]
     return any(each.record is not None for each in variants)
 
 

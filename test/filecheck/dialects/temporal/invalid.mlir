@@ -308,6 +308,16 @@ func.func @more_cells_outside_than_inside(%n: index, %A: !stencil.field<[-2,9]xf
 
 // -----
 
+func.func @inner_without_boundary(%n: index, %A: !stencil.field<[0,8]xf64>, %B: !stencil.field<[0,8]xf64>) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    // CHECK: inner fields end with the box where they go on, and no field goes on
+    temporal.update %b = @average(%a[-1], %a[1]) in <[1], [7]> inner
+  } : !stencil.field<[0,8]xf64>, !stencil.field<[0,8]xf64>
+  func.return
+}
+
+// -----
+
 func.func @a_kept_side_is_read(%n: index, %A: !stencil.field<[0,8]xf64>, %B: !stencil.field<[0,8]xf64>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
     // CHECK: box and offset [1] reach [1, 9) along axis 0, outside the field's [0, 8)

@@ -59,6 +59,16 @@ func.func @continued(%n: index, %A: !stencil.field<[0,64]xf64>, %B: !stencil.fie
   func.return
 }
 
+// Fields end with the box along axes that go on: the cells outside are not read.
+// CHECK-LABEL: func.func @ends_with_the_box
+// CHECK:         temporal.update %b = @average(%a[-1], %a[1]) in <[1], [63]> beyond [#temporal.boundary<periodic>] inner
+func.func @ends_with_the_box(%n: index, %A: !stencil.field<[0,64]xf64>, %B: !stencil.field<[0,64]xf64>) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
+    temporal.update %b = @average(%a[-1], %a[1]) in <[1], [63]> beyond [#temporal.boundary<periodic>] inner
+  } : !stencil.field<[0,64]xf64>, !stencil.field<[0,64]xf64>
+  func.return
+}
+
 // A kind of a boundary is an attribute, too.
 // CHECK-LABEL: func.func private @kinds
 // CHECK-SAME:    kinds = [#temporal<boundary_kind keep>, #temporal<boundary_kind periodic>, #temporal<boundary_kind mirror>, #temporal<boundary_kind reflect>]

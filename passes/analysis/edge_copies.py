@@ -1,12 +1,12 @@
 """
-Ghosts: cells outside the box of a step, written by updates that copy cells of the box. Where ghosts
-hold at every read what a boundary says (`dialects/temporal/boundary.py`), kernels of several steps
-continue the fields themselves, and no step writes a ghost.
+Edge cells: cells outside the box of a step, written by updates that copy cells of the box. Where
+edge cells hold at every read what a boundary says (`dialects/temporal/boundary.py`), kernels of
+several steps continue the fields themselves, and no step writes an edge cell.
 
 A step runs twice on names of cells (`cell_symbols.py`): as written, and without copies, with fields
-continued by the boundary. The loop has ghosts of the boundary if every update reads equal cells in
-both, and leaves equal cells in the box. Buffers with ghosts equal to their images are *filled*.
-Updates may copy before the box is updated or afterwards, in any order.
+continued by the boundary. Both must read equal cells in every update, and leave equal cells in the
+box. Buffers with edge cells equal to their images are *filled*. Updates may copy before the box is
+updated or afterwards, in any order.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ Roles = frozenset[int]
 """Arguments of a loop's body, by number."""
 
 
-class NoGhostsError(Exception):
-    """The cells that updates copy are no ghosts of a boundary; the text is the reason."""
+class NoImagesError(Exception):
+    """The cells that updates copy are no edge cells of a boundary; the text is the reason."""
 
 
 @dataclass(frozen=True)
-class GhostSteps:
+class EdgeSteps:
     """
-    The steps of a run of a loop with ghosts: `first` steps as written until all ghosts that are
-    read are images, any number of steps of `updates` with fields continued by `boundary`, and
-    `last` steps as written, `fewest` steps or more together. Before the last steps the ghosts of
-    the roles in `fills` are written, by copies stated for a role of equal type. Updates are numbers
-    in the step, and `ghosted` are the roles with ghosts.
+    The steps of a run of a loop with edge cells: `first` steps as written until all edge cells that
+    are read are images, any number of steps of `updates` with fields continued by `boundary`, and
+    `last` steps as written, `fewest` steps or more together. Before the last steps the edge cells
+    of the roles in `fills` are written, by copies stated for a role of equal type. Updates are
+    numbers in the step, and `continued` are the roles with edge cells.
     """
 
     boundary: BoundaryAttr
     updates: tuple[int, ...]
-    ghosted: Roles
+    continued: Roles
     first: int
     last: int
     fewest: int
@@ -67,8 +67,8 @@ class Look:
     agrees: bool
 
 
-class GhostLoop:
-    """The ghosts of one loop. Methods raise NoGhostsError if its copies make none."""
+class EdgeCopies:
+    """The edge cells of one loop. Methods raise NoImagesError if its copies make none."""
 
     def __init__(self, loop: LoopOp, copies: Sequence[CopyUpdate]):
         self.loop, self.args = loop, list(loop.body.block.args)
@@ -88,13 +88,13 @@ class GhostLoop:
     def check_boxes(self) -> None:
         """All updates that compute have one box, and all boxes consist of whole classes."""
         if any(CellBox.of(main.box) != self.box for main in self.mains):
-            raise NoGhostsError("the updates that compute cells have several boxes")
+            raise NoImagesError("the updates that compute cells have several boxes")
         boxes = [CellBox.of(update.box) for update in self.loop.updates]
         if not self.classes.few or not all(map(self.classes.divides, boxes)):
-            raise NoGhostsError("a box ends far inside the box of another update")
+            raise NoImagesError("a box ends far inside the box of another update")
         for cycle in self.rotation.cycles:
             if len({self.args[role].type for role in cycle}) > 1:
-                raise NoGhostsError("buffers that take turns have different types")
+                raise NoImagesError("buffers that take turns have different types")
 
     def is_inside(self, place: Place) -> bool:
         """Whether a place lies in the box."""
@@ -127,10 +127,10 @@ class GhostLoop:
         for axis in range(len(self.box.lower)):
             sides += (self.side(cells, axis, above=False), self.side(cells, axis, above=True))
         if all(side is Kind.KEEP for side in sides):
-            raise NoGhostsError("only corners beside the box are copies")
+            raise NoImagesError("only corners beside the box are copies")
         for axis, (below, above) in enumerate(zip(sides[::2], sides[1::2])):
             if (below is Kind.PERIODIC) != (above is Kind.PERIODIC):
-                raise NoGhostsError(f"axis {axis} is periodic on one side only")
+                raise NoImagesError(f"axis {axis} is periodic on one side only")
         return BoundaryAttr(*sides)
 
     def side(self, cells: StepCells, axis: int, *, above: bool) -> Side:
@@ -159,17 +159,17 @@ class GhostLoop:
                 alike = [Kind.KEEP]
             if not alike:
                 where = "above" if above else "below"
-                raise NoGhostsError(
+                raise NoImagesError(
                     f"the cells {where} the box along axis {axis} are copies of no image: another "
                     "level, or another distance"
                 )
             found[repr(alike[0])] = alike[0]
         if len(found) > 1:
-            raise NoGhostsError(f"buffers go on in different ways along axis {axis}")
+            raise NoImagesError(f"buffers go on in different ways along axis {axis}")
         return next(iter(found.values()), Kind.KEEP)
 
-    def image(self, place: Place) -> CellSymbol | Place:
-        """The place of the image of a cell, or the symbol of the number there."""
+    def image(self, place: Place) -> Place | float:
+        """The place of the image of a cell, or the number there."""
         seen = list(place)
         for axis in reversed(range(len(place))):
             ends = self.box.lower[axis], self.box.upper[axis]
@@ -178,21 +178,21 @@ class GhostLoop:
                 continue
             found = image(place[axis], *ends, sides)
             if isinstance(found, float):
-                return number_symbol(found)
+                return found
             seen[axis] = found
         return tuple(seen)
 
     def behind(self, cells: StepCells, field: SSAValue, place: Place) -> CellSymbol:
         """The symbol of the image of a cell of a field that goes on by the boundary."""
         seen = self.image(place)
-        return seen if is_number(seen) else cells.at(field, seen)
+        return cells.at(field, seen) if isinstance(seen, tuple) else number_symbol(seen)
 
     def goes_on(self, field: SSAValue) -> bool:
-        """Whether a field has ghosts."""
-        return field in self.args and bool(self.ghosts[self.args.index(field)])
+        """Whether a field has edge cells."""
+        return any(arg is field and self.edges[role] for role, arg in enumerate(self.args))
 
     @cached_property
-    def ghosts(self) -> dict[int, list[Place]]:
+    def edges(self) -> dict[int, list[Place]]:
         """For each role, the written classes outside the box with an image elsewhere."""
         return {
             role: [p for p in places if self.image(p) != p] for role, places in self.around.items()
@@ -209,12 +209,13 @@ class GhostLoop:
 
     def look(self, filled: Roles) -> Look:
         """A step from filled roles, as written and continued."""
-        before: dict[tuple[SSAValue, Place], CellSymbol] = {}
-        for role in filled:
-            field = self.args[role]
-            for place in self.ghosts[role]:
-                seen = self.image(place)
-                before[field, place] = seen if is_number(seen) else (field, seen)
+        known = StepCells(self.classes)
+        before: dict[tuple[SSAValue, Place], CellSymbol] = {
+            (field, place): self.behind(known, field, place)
+            for role, field in enumerate(self.args)
+            if role in filled
+            for place in self.edges[role]
+        }
         written, continued = StepCells(self.classes, before), StepCells(self.classes)
         agrees = True
         for update in self.loop.updates:
@@ -242,29 +243,28 @@ class GhostLoop:
         return True
 
     def check_left(self, written: StepCells, continued: StepCells) -> None:
-        """A continued step leaves the cells of a step as written, but for ghosts."""
+        """A continued step leaves the cells of a step as written, but for edge cells."""
         common = self.loop.common_halos is not None
         for role, field in enumerate(self.args):
             if field in self.scratch:
                 continue
             for place in self.classes.within(self.box):
                 if written.at(field, place) != continued.at(field, place):
-                    raise NoGhostsError("copies write cells of the box, too")
+                    raise NoImagesError("copies write cells of the box, too")
             alike = self.rotation.cycle_of(role) if common else (role,)
             names = [(self.args[other],) for other in alike]
-            for place in set(self.around[role]) - set(self.ghosts[role]):
+            for place in set(self.around[role]) - set(self.edges[role]):
                 if written.at(field, place) not in [(*name, place) for name in names]:
-                    raise NoGhostsError("copies change cells beside a kept side")
+                    raise NoImagesError("copies change cells beside a kept side")
 
     def is_filled(self, cells: StepCells, role: int) -> bool:
-        """Whether all ghosts of a role are images."""
+        """Whether all edge cells of a role are images."""
         field = self.args[role]
         return field not in self.scratch and all(
-            cells.at(field, place) == self.behind(cells, field, place)
-            for place in self.ghosts[role]
+            cells.at(field, place) == self.behind(cells, field, place) for place in self.edges[role]
         )
 
-    def steps(self) -> GhostSteps:
+    def steps(self) -> EdgeSteps:
         """The steps of a run."""
         self.check_boxes()
         seen: list[Look] = []
@@ -273,24 +273,24 @@ class GhostLoop:
             if seen:
                 filled = seen[-1].filled
             if len(seen) > 2 * self.rotation.order + 2:
-                raise NoGhostsError("ghosts change from step to step")
+                raise NoImagesError("edge cells change from step to step")
             seen.append(self.look(filled))
         if not seen[-1].agrees:
-            raise NoGhostsError("cells outside the box are read that are no images")
+            raise NoImagesError("cells outside the box are read that are no images")
         first = max((k + 1 for k, each in enumerate(seen) if not each.agrees), default=0)
-        fills = {role: self.fill(role) for role in sorted(filled) if self.ghosts[role]}
+        fills = {role: self.fill(role) for role in sorted(filled) if self.edges[role]}
         last = self.steps_behind(filled)
-        ghosted = frozenset(role for role in range(len(self.args)) if self.ghosts[role])
+        continued = frozenset(role for role in range(len(self.args)) if self.edges[role])
         fewest = max(first + 1, len(seen)) + last
         mains = self.numbers(self.mains)
-        return GhostSteps(self.boundary, mains, ghosted, first, last, fewest, fills)
+        return EdgeSteps(self.boundary, mains, continued, first, last, fewest, fills)
 
     def numbers(self, chosen: Sequence[UpdateOp]) -> tuple[int, ...]:
         """The numbers of some updates in the step."""
         return tuple(k for k, update in enumerate(self.loop.updates) if update in chosen)
 
     def fill(self, role: int) -> tuple[int, tuple[int, ...]]:
-        """The copies that fill the ghosts of a role of the cycle, and nothing else."""
+        """The copies that fill the edge cells of a role of the cycle, and nothing else."""
         for other in self.rotation.cycle_of(role):
             own = {self.args[other], *self.scratch}
             chosen = [u for u in self.copies if own.issuperset((*u.sources, *u.targets))]
@@ -298,19 +298,19 @@ class GhostLoop:
             for update in chosen:
                 cells.copy(self.copies[update])
             field = self.args[other]
-            beside = {p for f, p in cells.written if f == field} - set(self.ghosts[other])
+            beside = {p for f, p in cells.written if f == field} - set(self.edges[other])
             if self.is_filled(cells, other) and all(
                 cells.at(field, place) == (field, place) for place in beside
             ):
                 return other, self.numbers(chosen)
-        raise NoGhostsError("ghosts are copied through other buffers")
+        raise NoImagesError("edge cells are copied through other buffers")
 
     def steps_behind(self, filled: Roles) -> int:
-        """The steps as written after which all buffers have the ghosts of steps as written."""
+        """The steps as written after which all buffers have the edge cells of steps as written."""
         right = {
             role
             for role, field in enumerate(self.args)
-            if role in filled or not self.ghosts[role] or field in self.scratch
+            if role in filled or not self.edges[role] or field in self.scratch
         }
         cells = StepCells(self.classes)
         for update in self.loop.updates:
@@ -318,33 +318,32 @@ class GhostLoop:
         renewed = {
             role
             for role, field in enumerate(self.args)
-            if all((field, place) in cells.written for place in self.ghosts[role])
+            if all((field, place) in cells.written for place in self.edges[role])
         }
         for steps in range(2 * self.rotation.order + 2):
             if len(right) == len(self.args):
                 return steps
             after = right | renewed
             right = {k for k, old in enumerate(self.loop.rotation) if old in after}
-        raise NoGhostsError("ghosts of a buffer are written in no step")
+        raise NoImagesError("edge cells of a buffer are written in no step")
 
 
-def is_number(seen: CellSymbol | Place) -> bool:
-    """Whether an image is a number."""
-    return bool(seen) and seen[0] == "number"
-
-
-def ghost_steps(loop: LoopOp) -> GhostSteps | None:
+def edge_steps(loop: LoopOp) -> EdgeSteps | None:
     """
-    The steps of runs of a loop whose copies write ghosts; None for a loop without copies beside the
-    box. Raises NoGhostsError if the copies are no ghosts of a boundary.
+    The steps of runs of a loop whose copies write edge cells; None for a loop without copies beside
+    the box. Raises NoImagesError if no boundary has these edge cells.
     """
     found = [copy_of(update) for update in loop.updates]
     copies = [copy for copy in found if copy is not None]
     plain = all(isinstance(op, UpdateOp) for op in loop.body.block.ops) and not loop.has_points
-    known = plain and all(u.outside is None and u.beyond is None for u in loop.updates)
+    known = (
+        plain
+        and loop.part is None
+        and all(u.outside is None and u.beyond is None for u in loop.updates)
+    )
     if not known or not copies or len(copies) == len(found):
         return None
-    ghosts = GhostLoop(loop, copies)
-    if not any(ghosts.around.values()):
+    copied = EdgeCopies(loop, copies)
+    if not any(copied.around.values()):
         return None
-    return ghosts.steps()
+    return copied.steps()

@@ -1,4 +1,4 @@
-"""The kernels of loops whose updates copy ghosts: kernels of several steps continue the fields."""
+"""The kernels of loops whose updates copy edge cells: most kernels continue the fields."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import SSAValue
 
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.analysis.ghost_updates import GhostSteps
-from timetile.passes.diagnostics import collected_remarks
-from timetile.passes.loops.continue_ghosts import continued_ghosts
-from timetile.passes.loops.fill_ghosts import fill_ghosts
+from timetile.passes.analysis.edge_copies import EdgeSteps
+from timetile.passes.diagnostics import Remark, place_of
+from timetile.passes.loops.copy_edges import copy_edges
+from timetile.passes.loops.drop_edge_copies import without_edge_copies
 from timetile.runtime.kernels.loops import loops_of
 
 if TYPE_CHECKING:
@@ -40,29 +40,33 @@ class LoopVariants:
         return loop, {value: known[value] for value in (*loop.captures, *loop.scalars)}
 
 
-class GhostKernels:
+class EdgeKernels:
     """
-    The kernels that continue the fields of a program's loops with ghosts, and the kernels that
-    write ghosts. Loops have the numbers of the program's loops.
+    The kernels that continue the fields of a program's loops with edge cells, and the kernels that
+    write edge cells. Loops have the numbers of the program's loops.
     """
 
     def __init__(self, kernels: ProgramKernels):
         self.kernels, self.one = kernels, RLock()
 
     @cached_property
-    def found(self) -> tuple[dict[int, GhostSteps], LoopVariants]:
-        """The loops with ghosts, by number, and the kernels that continue their fields."""
+    def found(self) -> tuple[dict[int, EdgeSteps], LoopVariants]:
+        """The loops with edge cells, by number, and the kernels that continue their fields."""
         own, values = self.kernels, dict[SSAValue, SSAValue]()
         source = own.source.clone(values)
-        with collected_remarks() as remarks:
-            steps = {k: continued_ghosts(loop) for k, loop in enumerate(loops_of(source))}
-        own.remarks.update(dict.fromkeys(map(str, remarks)))
-        known = {number: each for number, each in steps.items() if each is not None}
+        known: dict[int, EdgeSteps] = {}
+        for number, loop in enumerate(loops_of(source)):
+            found = without_edge_copies(loop)
+            if isinstance(found, EdgeSteps):
+                known[number] = found
+            elif found is not None:
+                # A remark for explanations: the loop is no slower than stated.
+                own.remarks[str(Remark(place_of(loop), found))] = None
         return known, LoopVariants(own.same_but(source), values)
 
     @property
-    def steps(self) -> dict[int, GhostSteps]:
-        """The steps of runs of loops with ghosts, by number; none under given passes."""
+    def steps(self) -> dict[int, EdgeSteps]:
+        """The steps of runs of loops with edge cells, by number; none under given passes."""
         if self.kernels.options.passes is not None:
             return {}
         with self.one:
@@ -70,31 +74,31 @@ class GhostKernels:
 
     @property
     def continued(self) -> LoopVariants:
-        """The kernels that continue fields with ghosts."""
+        """The kernels that continue fields with edge cells."""
         with self.one:
             return self.found[1]
 
     @property
     def filling(self) -> LoopVariants:
-        """The kernels that write ghosts."""
+        """The kernels that write edge cells."""
         with self.one:
             return self.filling_once
 
     @cached_property
     def filling_once(self) -> LoopVariants:
-        """The kernels that write ghosts, made by one thread."""
+        """The kernels that write edge cells, made by one thread."""
         values = dict[SSAValue, SSAValue]()
         source = self.kernels.source.clone(values)
         loops = loops_of(source)
         for number, each in self.steps.items():
-            fill_ghosts(loops[number], each)
+            copy_edges(loops[number], each)
         made = self.kernels.same_but(source)
         # No kernel of several steps is asked for.
         made.options = replace(made.options, depth=1)
         return LoopVariants(made, values)
 
-    def of(self, loop: LoopOp, steps: int) -> tuple[int, GhostSteps] | None:
-        """The number of a loop with ghosts, and the steps of a run that pays; otherwise None."""
+    def of(self, loop: LoopOp, steps: int) -> tuple[int, EdgeSteps] | None:
+        """The number of a loop with edge cells, and a run's steps; None for runs as written."""
         number = self.kernels.loops.index(loop)
         found = self.steps.get(number)
         if found is None or steps < max(found.fewest, FEWEST_STEPS):

@@ -1,5 +1,5 @@
 """
-fill-ghosts: a step of copies writes the ghosts of all buffers.
+copy-edges: a step of copies writes the edge cells of all buffers.
 
 Before, after any number of steps with continued fields:
 ```
@@ -18,11 +18,11 @@ temporal.loop %n (%a = %A, %b = %B, %s = %S) rotate [0, 1, 2] {
   temporal.update %b = @copy(%s[0]) in <[0], [1]>
 }
 ```
-1. Copies of ghosts are repeated for each buffer whose ghosts are images after a step, as written by
-   this or an earlier step (`passes/analysis/ghost_updates.py`).
+1. Copies of edge cells are repeated for each buffer whose edge cells are images after a step, as
+   written by this or an earlier step (`passes/analysis/edge_copies.py`).
 2. Other updates are left out, and no buffer changes places.
 
-The step belongs to the loop that `continue-ghosts` makes of the loop. Loops without ghosts stay.
+The step follows the loop that `drop-edge-copies` makes of the loop. Other loops stay as they are.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from xdsl.rewriter import Rewriter
 
 from timetile.dialects.syntax import encode_integers
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.analysis.ghost_updates import GhostSteps, NoGhostsError, ghost_steps
+from timetile.passes.analysis.edge_copies import EdgeSteps, NoImagesError, edge_steps
 
 
-def fill_ghosts(loop: LoopOp, steps: GhostSteps) -> None:
-    """Leave the copies of ghosts in a loop, for each buffer."""
+def copy_edges(loop: LoopOp, steps: EdgeSteps) -> None:
+    """Leave the copies of edge cells in a loop, for each buffer."""
     args, updates = list(loop.body.block.args), list(loop.updates)
     for role, (other, numbers) in steps.fills.items():
         mapping: dict[SSAValue, SSAValue] = {args[other]: args[role]}
@@ -50,16 +50,16 @@ def fill_ghosts(loop: LoopOp, steps: GhostSteps) -> None:
     loop.rotate = encode_integers(range(len(args)))
 
 
-class FillGhostsPass(ModulePass):
-    """Write ghosts; see the module's documentation."""
+class CopyEdgesPass(ModulePass):
+    """Write edge cells; see the module's documentation."""
 
-    name = "fill-ghosts"
+    name = "copy-edges"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
             try:
-                steps = ghost_steps(loop) if loop.schedule is None else None
-            except NoGhostsError:
+                steps = edge_steps(loop) if loop.schedule is None else None
+            except NoImagesError:
                 continue
             if steps is not None:
-                fill_ghosts(loop, steps)
+                copy_edges(loop, steps)

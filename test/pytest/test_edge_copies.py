@@ -1,0 +1,124 @@
+"""
+Updates that copy cells beside the box of a step: kernels of several steps continue the fields, and
+every buffer, the cells beside the box included, ends with the bits of the updates as written.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+
+import timetile
+from support.edge_copies import CopiedEdges
+from timetile import Field, Series
+from timetile.dialects.temporal.boundary import Kind
+from timetile.frontend.model import Model
+from timetile.runtime.program.compiled_program import CompiledProgram, Executor
+
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
+P, M, R, K = Kind.PERIODIC, Kind.MIRROR, Kind.REFLECT, Kind.KEEP
+
+CASES = {
+    "periodic": CopiedEdges((6, 40), [(P, P), (P, P)], corners=True),
+    "periodic-before": CopiedEdges((7, 33), [(P, P), (P, P)], before=True),
+    "wave": CopiedEdges((40,), [(R, M)], reach=2, wave=True),
+    "wave-before": CopiedEdges((5, 36), [(P, P), (M, M)], wave=True, before=True),
+    "beside-kept": CopiedEdges((9, 34), [(K, K), (P, P)]),
+    "values": CopiedEdges((9, 34), [(0.5, M), (-1.0, -1.0)]),
+    "volume": CopiedEdges((5, 6, 36), [(P, P), (M, R), (P, P)]),
+}
+
+
+def ran(program: CompiledProgram, shape: tuple[int, ...], steps: int) -> list[bytes]:
+    """All buffers after a run from different cells, beside the box, too."""
+    random = np.random.default_rng(3)
+    count = sum(parameter.is_field for parameter in program.parameters)
+    arrays = [random.random(shape) for _ in range(count)]
+    program(*arrays, steps=steps)
+    return [array.tobytes() for array in arrays]
+
+
+@pytest.mark.covering
+@pytest.mark.parametrize("executor", ("planes", "simt"))
+@pytest.mark.parametrize("name", CASES)
+def test_copies_have_the_bits_of_copies(name: str, executor: Executor):
+    case = CASES[name]
+    text = CopiedEdges(
+        case.sizes, case.sides, case.reach, case.before, case.wave, case.corners
+    ).text()
+    found = timetile.compile(text, executor=executor, cache=False)
+    assert found.kernels.edges.steps, "the copies are images"
+    assert max(fact.steps for fact in found.kernels.edges.continued.kernels.facts[0]) > 1
+    judge = timetile.compile(text, executor="numpy", cache=False)
+    for steps in (8, 11):
+        assert ran(found, case.shape, steps) == ran(judge, case.shape, steps)
+
+
+@timetile.stencil
+def driven(u: Field, force: Series):
+    u.next = 0.5 * u[0] + 0.25 * (u[-1] + u[1]) + force[0]
+    u.next[0:1] = u.next[38]
+    u.next[-1:] = u.next[-38]
+
+
+def test_a_series_goes_on_behind_the_first_steps():
+    start, force = {"u": np.random.default_rng(1).random(40)}, np.arange(13.0)
+    found, judge = (
+        driven.on(executor=name).advance(start, steps=13, force=force)["u"]
+        for name in ("planes", "numpy")
+    )
+    assert np.array_equal(found, judge)
+
+
+@timetile.stencil
+def late(u: Field):
+    u.next = 0.5 * u[0] + 0.25 * (u[-1] + u[1])
+    u.next[0:1] = u[1]
+
+
+@timetile.stencil
+def one_sided(u: Field):
+    u.next = 0.5 * u[0] + 0.25 * u[-1]
+    u.next[0:1] = u.next[2]
+
+
+@timetile.stencil
+def half_periodic(u: Field):
+    u.next = 0.5 * u[0] + 0.25 * (u[-1] + u[1])
+    u.next[0:1] = u.next[38]
+
+
+REASONS = {
+    late: "the cells below the box along axis 0 are copies of no image: another level, or another "
+    "distance; copy cells of the newest level at the distance of the image, or give the field a "
+    "boundary",
+    one_sided: "kernels do not continue these fields by #temporal.boundary<reflect, keep>; read "
+    "fields alike on both sides of a cell, and give all fields one boundary",
+    half_periodic: "axis 0 is periodic on one side only; copy cells of the newest level at the "
+    "distance of the image, or give the field a boundary",
+}
+
+
+@pytest.mark.parametrize("step", REASONS, ids=lambda step: step.name)
+def test_other_copies_stay_copies_with_a_remark(step: Model, caplog: pytest.LogCaptureFixture):
+    with caplog.at_level(logging.WARNING):
+        program = step.on(executor="planes", depth=2).program((40,))
+        assert not program.kernels.edges.steps
+    assert not caplog.records, "a run says nothing"
+    (remark,) = program.kernels.remarks
+    assert remark.partition(": cells beside the box are copied step by step: ")[2] == REASONS[step]
+
+
+def test_explain_names_the_edges_as_a_cause():
+    case = CASES["beside-kept"]
+    text = CopiedEdges(case.sizes, case.sides).text()
+    (loop,) = timetile.compile(text, executor="planes", depth=2, cache=False).explain().loops
+    assert loop.edges == (
+        "axis 0 keep, axis 1 periodic; copies of cells beside the box state this, and run at the "
+        "start and the end only; tiles at the edges load the cells of the other end, and compute "
+        "them as others"
+    )
+    assert loop.depth == 2
