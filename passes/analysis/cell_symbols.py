@@ -26,7 +26,7 @@ from timetile.dialects.temporal import UpdateOp
 MOST_PLACES = 40
 """Most classes along an axis."""
 
-Place = tuple[int, ...]
+CellPlace = tuple[int, ...]
 """A cell, by its coordinates."""
 
 CellSymbol = tuple[object, ...]
@@ -108,7 +108,7 @@ class PlaceClasses:
         number = places.index(first) + 1
         return places[number] if number < len(places) else self.around.upper[axis]
 
-    def within(self, box: CellBox) -> Iterator[Place]:
+    def within(self, box: CellBox) -> Iterator[CellPlace]:
         """The classes of a box."""
         spans = zip(self.firsts, box.lower, box.upper, strict=True)
         yield from product(*([p for p in places if low <= p < high] for places, low, high in spans))
@@ -120,7 +120,7 @@ class PlaceClasses:
             low in places and (high in places or high == last) for places, low, high, last in ends
         )
 
-    def moved(self, place: Place, offset: Sequence[int]) -> Place | None:
+    def moved(self, place: CellPlace, offset: Sequence[int]) -> CellPlace | None:
         """The class at an offset from a class; None if the moved cells are no whole class."""
         there: list[int] = []
         for axis, (first, distance) in enumerate(zip(place, offset, strict=True)):
@@ -140,19 +140,19 @@ class StepCells:
     """The symbols of all cells of a step's fields, as update after update runs."""
 
     classes: PlaceClasses
-    before: Mapping[tuple[SSAValue, Place], CellSymbol] | None = None
+    before: Mapping[tuple[SSAValue, CellPlace], CellSymbol] | None = None
     """The cells that differ from their own names before the step."""
 
     def __post_init__(self) -> None:
-        self.known: dict[tuple[SSAValue, Place], CellSymbol] = dict(self.before or {})
-        self.written: set[tuple[SSAValue, Place]] = set()
+        self.known: dict[tuple[SSAValue, CellPlace], CellSymbol] = dict(self.before or {})
+        self.written: set[tuple[SSAValue, CellPlace]] = set()
         self.unknown = 0
 
-    def at(self, source: SSAValue, place: Place) -> CellSymbol:
+    def at(self, source: SSAValue, place: CellPlace) -> CellSymbol:
         """The symbol of a cell."""
         return self.known.get((source, place), (source, place))
 
-    def read(self, source: SSAValue, place: Place, offset: Sequence[int]) -> CellSymbol:
+    def read(self, source: SSAValue, place: CellPlace, offset: Sequence[int]) -> CellSymbol:
         """The symbol of the cells at an offset; a new one where the cells have several."""
         there = self.classes.moved(place, offset)
         if there is not None:
@@ -160,7 +160,7 @@ class StepCells:
         self.unknown += 1
         return ("unknown", self.unknown)
 
-    def write(self, made: Iterable[tuple[tuple[SSAValue, Place], CellSymbol]]) -> None:
+    def write(self, made: Iterable[tuple[tuple[SSAValue, CellPlace], CellSymbol]]) -> None:
         """Write cells, all after the last read."""
         for cell, symbol in list(made):
             self.known[cell] = symbol

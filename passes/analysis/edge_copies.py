@@ -22,9 +22,9 @@ from timetile.dialects.syntax import field_bounds
 from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.temporal.boundary import BoundaryAttr, Kind, Side, image
 from timetile.passes.analysis.cell_symbols import (
+    CellPlace,
     CellSymbol,
     CopyUpdate,
-    Place,
     PlaceClasses,
     StepCells,
     copy_of,
@@ -96,18 +96,18 @@ class EdgeCopies:
             if len({self.args[role].type for role in cycle}) > 1:
                 raise NoImagesError("buffers that take turns have different types")
 
-    def is_inside(self, place: Place) -> bool:
+    def is_inside(self, place: CellPlace) -> bool:
         """Whether a place lies in the box."""
         spans = zip(self.box.lower, place, self.box.upper, strict=True)
         return all(low <= at < high for low, at, high in spans)
 
     @cached_property
-    def around(self) -> dict[int, list[Place]]:
+    def around(self) -> dict[int, list[CellPlace]]:
         """For each role, the classes outside the box that copies write to buffers of its cycle."""
-        found: dict[int, list[Place]] = {}
+        found: dict[int, list[CellPlace]] = {}
         for cycle in self.rotation.cycles:
             targets = {self.args[role] for role in cycle} - self.scratch
-            places: dict[Place, None] = {}
+            places: dict[CellPlace, None] = {}
             for update in self.copies:
                 if not targets.isdisjoint(update.targets):
                     written = self.classes.within(CellBox.of(update.box))
@@ -138,7 +138,7 @@ class EdgeCopies:
         middle = [places[len(places) // 2] for places in self.classes.firsts]
         low, high = self.box.lower[axis], self.box.upper[axis]
 
-        def beside(coordinate: int) -> Place:
+        def beside(coordinate: int) -> CellPlace:
             return (*middle[:axis], coordinate, *middle[axis + 1 :])
 
         there, found = beside(high if above else low - 1), dict[str, Side]()
@@ -168,7 +168,7 @@ class EdgeCopies:
             raise NoImagesError(f"buffers go on in different ways along axis {axis}")
         return next(iter(found.values()), Kind.KEEP)
 
-    def image(self, place: Place) -> Place | float:
+    def image(self, place: CellPlace) -> CellPlace | float:
         """The place of the image of a cell, or the number there."""
         seen = list(place)
         for axis in reversed(range(len(place))):
@@ -182,7 +182,7 @@ class EdgeCopies:
             seen[axis] = found
         return tuple(seen)
 
-    def behind(self, cells: StepCells, field: SSAValue, place: Place) -> CellSymbol:
+    def behind(self, cells: StepCells, field: SSAValue, place: CellPlace) -> CellSymbol:
         """The symbol of the image of a cell of a field that goes on by the boundary."""
         seen = self.image(place)
         return cells.at(field, seen) if isinstance(seen, tuple) else number_symbol(seen)
@@ -192,7 +192,7 @@ class EdgeCopies:
         return any(arg is field and self.edges[role] for role, arg in enumerate(self.args))
 
     @cached_property
-    def edges(self) -> dict[int, list[Place]]:
+    def edges(self) -> dict[int, list[CellPlace]]:
         """For each role, the written classes outside the box with an image elsewhere."""
         return {
             role: [p for p in places if self.image(p) != p] for role, places in self.around.items()
@@ -210,7 +210,7 @@ class EdgeCopies:
     def look(self, filled: Roles) -> Look:
         """A step from filled roles, as written and continued."""
         known = StepCells(self.classes)
-        before: dict[tuple[SSAValue, Place], CellSymbol] = {
+        before: dict[tuple[SSAValue, CellPlace], CellSymbol] = {
             (field, place): self.behind(known, field, place)
             for role, field in enumerate(self.args)
             if role in filled

@@ -15,18 +15,17 @@ After:
 ```
 temporal.loop %n (%a = %A, %b = %B, %s = %S) rotate [1, 0, 2] {
   temporal.update %b = @cell(%a[-1], %a[1]) in <[1], [65]>
-      beyond [#temporal.boundary<periodic>] edge cells
+      beyond [#temporal.boundary<periodic>] inner
 }
 ```
-1. `passes/analysis/edge_copies.py` finds the boundary that copies state, whether rows are copied
-   before or after the update of the box, and proves that each cell is read as continued.
+1. `passes/analysis/edge_copies.py` finds the boundary stated by copies before or after the update
+   of the box, and proves each read equal to a read of the continued field.
 2. Copies are left out, and taps beyond the box read the fields as continued. Fields without copies
    are kept.
 
 The pass is a promise of the caller, as `common-halos`: edge cells of the first step are images, and
-edge cells are written after the loop (`copy-edges`). A run makes some steps as written before, and
-after (`EdgeSteps`). A loop whose copies are no edge cells of a boundary, or whose kernels cannot
-continue the fields, stays as it is, with a remark.
+edge cells are written after the loop (`copy-edges`). A run makes some steps as written before and
+after (`EdgeSteps`). Other loops stay unchanged, with a remark if updates copy cells there.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from timetile.passes.analysis.edges import continues_in_kernels
 from timetile.passes.diagnostics import remark
 
 COPIED = "cells beside the box are copied step by step"
-"""The beginning of reasons for a loop that stays as it is."""
+"""The beginning of reasons for an unchanged loop."""
 
 
 def drop_edge_copies(loop: LoopOp, steps: EdgeSteps) -> None:
@@ -69,8 +68,8 @@ def drop_edge_copies(loop: LoopOp, steps: EdgeSteps) -> None:
 
 def without_edge_copies(loop: LoopOp) -> EdgeSteps | str | None:
     """
-    Continue the fields of a loop with edge cells, and return the steps of its runs. A loop that
-    stays as it is gives the reason, if updates copy cells beside the box; otherwise None.
+    Continue the fields of a loop with edge cells, and return the steps of runs. An unchanged loop
+    gives the reason, if updates copy cells beside the box; otherwise None.
     """
     try:
         steps = edge_steps(loop)

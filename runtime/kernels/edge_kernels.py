@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from timetile.runtime.kernels.of_program import ProgramKernels
 
 Outside = dict[SSAValue, Any]
-"""What lies outside a loop, by value: captured fields and, after them, scalars."""
+"""Captured fields of a loop and, behind the fields, scalars, by value."""
 
 FEWEST_STEPS = 8
-"""Steps of the shortest run worth kernels of its own."""
+"""Steps of the shortest run worth more kernels."""
 
 
 @dataclass(frozen=True)
 class LoopVariants:
-    """The kernels of a variant of a program, and the values of the variant by the program's own."""
+    """The kernels of a variant of a program, and the values of the variant by the program's."""
 
     kernels: ProgramKernels
     values: dict[SSAValue, SSAValue]
 
     def outside(self, number: int, outside: Outside) -> tuple[LoopOp, Outside]:
-        """A loop of the variant, by number, and what lies outside of that loop."""
+        """A loop of the variant, by number, with captured fields and scalars."""
         loop = self.kernels.loops[number]
         known = {self.values[value]: given for value, given in outside.items()}
         return loop, {value: known[value] for value in (*loop.captures, *loop.scalars)}
@@ -42,8 +42,8 @@ class LoopVariants:
 
 class EdgeKernels:
     """
-    The kernels that continue the fields of a program's loops with edge cells, and the kernels that
-    write edge cells. Loops have the numbers of the program's loops.
+    Kernels for a program's loops with edge cells: kernels of continued fields, and kernels for the
+    edge cells. Loops have the numbers of the program's loops.
     """
 
     def __init__(self, kernels: ProgramKernels):
@@ -51,7 +51,7 @@ class EdgeKernels:
 
     @cached_property
     def found(self) -> tuple[dict[int, EdgeSteps], LoopVariants]:
-        """The loops with edge cells, by number, and the kernels that continue their fields."""
+        """The loops with edge cells, by number, and the kernels of continued fields."""
         own, values = self.kernels, dict[SSAValue, SSAValue]()
         source = own.source.clone(values)
         known: dict[int, EdgeSteps] = {}
@@ -74,19 +74,19 @@ class EdgeKernels:
 
     @property
     def continued(self) -> LoopVariants:
-        """The kernels that continue fields with edge cells."""
+        """The kernels of continued fields."""
         with self.one:
             return self.found[1]
 
     @property
     def filling(self) -> LoopVariants:
-        """The kernels that write edge cells."""
+        """The kernels for edge cells."""
         with self.one:
             return self.filling_once
 
     @cached_property
     def filling_once(self) -> LoopVariants:
-        """The kernels that write edge cells, made by one thread."""
+        """The kernels for edge cells, made by one thread."""
         values = dict[SSAValue, SSAValue]()
         source = self.kernels.source.clone(values)
         loops = loops_of(source)

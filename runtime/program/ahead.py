@@ -63,7 +63,7 @@ def kernels_of_run(
 
 
 LoopStart = tuple[ProgramKernels, LoopOp, int, Mapping[SSAValue, Any]]
-"""A run of a loop: the kernels, the loop among them, the number of steps, and known values."""
+"""A run of a loop: kernels, the loop, the number of steps, and known values."""
 
 
 def runs_of(
@@ -88,7 +88,7 @@ def runs_of(
 def kernels_of_loop(
     kernels: ProgramKernels, loop: LoopOp, steps: int, known: Mapping[SSAValue, Any]
 ) -> list[tuple[ProgramKernels, str]]:
-    """The kernels launched by a run of a loop as it is, each with its program."""
+    """The kernels launched by a run of a loop, each with the program of the kernel."""
     taken, own = kernels.for_steps(loop, steps)
     if taken is kernels and has_common_halos(kernels, loop, steps, known):
         taken, own = kernels.common, kernels.common_loop(loop)

@@ -102,7 +102,7 @@ REASONS = {
 }
 
 
-@pytest.mark.parametrize("step", REASONS, ids=lambda step: step.name)
+@pytest.mark.parametrize("step", REASONS, ids=["late", "one-sided", "half-periodic"])
 def test_other_copies_stay_copies_with_a_remark(step: Model, caplog: pytest.LogCaptureFixture):
     with caplog.at_level(logging.WARNING):
         program = step.on(executor="planes", depth=2).program((40,))

@@ -9,7 +9,6 @@ from itertools import product
 from timetile.dialects.temporal.boundary import MIRRORS, Kind, Side
 
 
-
 @dataclass
 class CopiedEdges:
     """
@@ -23,9 +22,9 @@ class CopiedEdges:
     before: bool = False
     wave: bool = False
     corners: bool = False
-    functions: list[str] = field(default_factory=list)
-    updates: list[str] = field(default_factory=list)
-    scratch: list[str] = field(default_factory=list)
+    functions: list[str] = field(default_factory=list[str])
+    updates: list[str] = field(default_factory=list[str])
+    scratch: list[str] = field(default_factory=list[str])
 
     @property
     def rank(self) -> int:
@@ -44,8 +43,10 @@ class CopiedEdges:
 
     def taps(self) -> list[tuple[int, ...]]:
         """The offsets of the cells summed."""
-        alone = [(0,) * axis + (d,) + (0,) * (self.rank - axis - 1)
-                 for axis in range(self.rank) for d in range(-self.reach, self.reach + 1) if d]  # fmt: skip
+        alone: list[tuple[int, ...]] = []
+        for axis, distance in product(range(self.rank), range(-self.reach, self.reach + 1)):
+            if distance:
+                alone.append((0,) * axis + (distance,) + (0,) * (self.rank - axis - 1))
         return [*alone, *(product((-1, 1), repeat=self.rank) if self.corners else ())]
 
     def cell(self) -> None:
