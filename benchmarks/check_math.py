@@ -24,6 +24,8 @@ from numpy.typing import NDArray
 
 import timetile
 from timetile.passes.analysis.cells.cell_operations import FUNCTIONS
+from timetile.passes.analysis.cells.library import PREFIX
+from timetile.runtime.machine.llvm import functions_on_vectors
 from timetile.runtime.program.compiled_program import Executor
 
 Array = NDArray[Any]
@@ -58,6 +60,9 @@ Documented maximum errors in ulps: of CUDA and of the GNU C library in FP64, of 
 C++ programming guide, mathematical functions, standard functions; the GNU C library manual, errors
 in math functions, x86_64.)
 """
+
+LIBMVEC = 4
+"""Documented maximum error of the GNU C library's functions on vectors, in ulps."""
 
 RANGES: dict[str, tuple[float, float]] = {
     "acos": (-1, 1),
@@ -164,6 +169,17 @@ def samples(name: str, operands: int, element: str, cells: int) -> list[list[Arr
     return [ordinary, wide, [np.ascontiguousarray(axis.ravel()) for axis in grid]]
 
 
+def of_gnu(name: str, element: str) -> int:
+    """The maximum error of a function of one number of the GNU C library."""
+    return ERRORS[name][1 if element == "f64" else 3]
+
+
+def of_processor(name: str, element: str) -> int:
+    """The maximum error of a function on the processor at hand."""
+    symbol = PREFIX + name + ("" if element == "f64" else "f")
+    return LIBMVEC if symbol in functions_on_vectors() else of_gnu(name, element)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--cells", type=int, default=1_000_000, help="arguments of each range")
@@ -178,8 +194,8 @@ def main() -> int:
         if given.names and known.library not in given.names:
             continue
         for element in DTYPES:
-            errors = ERRORS[known.library]
-            bound = sum(errors[:2] if element == "f64" else errors[2:])
+            of_cuda = ERRORS[known.library][0 if element == "f64" else 2]
+            bound = of_cuda + of_processor(known.library, element)
             found = Worst(0, ())
             for arguments in samples(known.library, len(known.operands), element, given.cells):
                 mine = results(operation.name, arguments, element, given.executor)

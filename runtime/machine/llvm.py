@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -23,6 +23,7 @@ from timetile.dialects.cell_types import CELL_TYPES
 from timetile.passes.analysis.cells.library import BARRIER
 from timetile.runtime.machine.libm import bound_symbols
 from timetile.runtime.machine.teams import barrier_function
+from timetile.runtime.machine.vector_functions import VectorFunction, vector_functions
 
 LLVM_LOCK = Lock()
 """LLVM compiles and loads for one thread at a time."""
@@ -60,7 +61,8 @@ class Processor:
     def key(self) -> str:
         """The processor and the compiler as text."""
         versions = f"llvmlite {version('llvmlite')}, xdsl {version('xdsl')}"
-        return f"{self.triple};{self.name};{self.features};{versions};{SPEED}"
+        called = ",".join(each.of_vectors for each in functions_on_vectors().values())
+        return f"{self.triple};{self.name};{self.features};{versions};{SPEED};{called}"
 
 
 @cache
@@ -69,6 +71,15 @@ def processor() -> Processor:
     llvm = binding()
     features: str = llvm.get_host_cpu_features().flatten()
     return Processor(llvm.get_process_triple(), llvm.get_host_cpu_name(), features)
+
+
+@cache
+def functions_on_vectors() -> dict[str, VectorFunction]:
+    """Mathematical functions on vectors for the processor, bound for code to be loaded."""
+    found = vector_functions(processor().features.split(","))
+    for each in found.values():
+        binding().add_symbol(each.symbol, each.address)
+    return found
 
 
 def target_machine() -> Any:
@@ -88,10 +99,19 @@ def llvm_text(module: ModuleOp, machine: Any) -> str:
     return str(made)
 
 
-def optimised(module: ModuleOp, machine: Any) -> Any:
-    """A module of llvm functions as an LLVM module, optimised for the processor."""
+def optimised(
+    module: ModuleOp, machine: Any, on_vectors: Mapping[str, VectorFunction] | None = None
+) -> Any:
+    """
+    A module of llvm functions as an LLVM module, optimised for a processor; loops call the
+    functions `on_vectors` in place of functions of one number, by name.
+    """
     llvm = binding()
     parsed = llvm.parse_assembly(llvm_text(module, machine))
+    head = f'target triple = "{machine.triple}"\ntarget datalayout = "{machine.target_data}"\n'
+    for name in [each.name for each in parsed.functions if each.is_declaration]:
+        if on_vectors is not None and name in on_vectors:
+            parsed.link_in(llvm.parse_assembly(head + on_vectors[name].definition))
     options = llvm.PipelineTuningOptions(speed_level=SPEED)
     options.loop_vectorization = options.loop_interleaving = options.slp_vectorization = True
     builder = llvm.create_pass_builder(machine, options)
@@ -103,7 +123,7 @@ def object_code(module: ModuleOp) -> bytes:
     """The machine code of a module of llvm functions, for the processor."""
     with LLVM_LOCK:
         machine = target_machine()
-        return machine.emit_object(optimised(module, machine))
+        return machine.emit_object(optimised(module, machine, functions_on_vectors()))
 
 
 class Code:
@@ -111,7 +131,7 @@ class Code:
 
     def __init__(self, data: bytes):
         self.functions: dict[str, Any] = {}
-        llvm = binding()
+        llvm, _ = binding(), functions_on_vectors()
         with LLVM_LOCK:
             machine = target_machine()
             empty = llvm.parse_assembly(f'target triple = "{machine.triple}"')

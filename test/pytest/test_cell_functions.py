@@ -1,4 +1,4 @@
-"""Functions of the mathematical library in cells: the C library's on CPUs, CUDA's in PTX."""
+"""Functions of the mathematical library in cells: C's on CPUs, CUDA's in PTX."""
 
 from __future__ import annotations
 
@@ -61,11 +61,32 @@ def of_the_library(case: Case) -> NDArray[np.floating]:
     return np.array(numbers, DTYPES[str(case.result)])
 
 
+def module_of(path: Path) -> Any:
+    """A script as a module."""
+    spec = spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    found = module_from_spec(spec)
+    sys.modules[path.stem] = found
+    spec.loader.exec_module(found)
+    return found
+
+
+CHECK_MATH = module_of(ROOT / "benchmarks" / "check_math.py")
+
+
 @pytest.mark.covering
 @pytest.mark.parametrize("executor", ["numpy", "cpu", "planes", "simt"])
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_executors_call_the_c_library(case: Case, executor: Executor):
-    np.testing.assert_array_equal(run(case, executor), of_the_library(case), strict=True)
+def test_functions_are_near_the_c_library_and_equal_on_executors(case: Case, executor: Executor):
+    found, expected = run(case, executor), of_the_library(case)
+    assert found.dtype == expected.dtype
+    name, element = FUNCTIONS[case.operation].library, str(case.result)
+    distance = CHECK_MATH.worst(found, expected, given(case)).distance
+    assert distance <= CHECK_MATH.of_processor(name, element) + CHECK_MATH.of_gnu(name, element)
+    other: Executor = "cpu" if executor == "numpy" else "numpy"
+    np.testing.assert_array_equal(found, run(case, other), strict=True)
+    signed = ~np.isnan(found)
+    assert np.array_equal(np.signbit(found[signed]), np.signbit(expected[signed]))
 
 
 @pytest.mark.covering
@@ -113,19 +134,6 @@ def test_a_refusal_of_nvrtc_is_reported():
 def test_a_function_takes_more_work_than_a_product(operation: type[Operation]):
     work = FUNCTIONS[operation].work
     assert sum(work[8]) > 20 and sum(work[4]) > 5
-
-
-def module_of(path: Path) -> Any:
-    """A script as a module."""
-    spec = spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
-    found = module_from_spec(spec)
-    sys.modules[path.stem] = found
-    spec.loader.exec_module(found)
-    return found
-
-
-CHECK_MATH = module_of(ROOT / "benchmarks" / "check_math.py")
 
 
 def test_the_page_has_the_bound_of_every_function():

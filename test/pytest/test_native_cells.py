@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.func import ReturnOp
+from xdsl.dialects.math import ExpOp
 from xdsl.ir import Attribute, Block, SSAValue
 
 from support.cell_operations import Case, arguments, cases
@@ -127,19 +128,30 @@ def test_native_cells_are_right_for_random_numbers(case: Case):
 
 @pytest.mark.parametrize("kind", [f64, f32], ids=str)
 @pytest.mark.parametrize("name", sorted({known.library for known in FUNCTIONS.values()}))
-def test_functions_are_those_of_the_c_library(name: str, kind: Attribute):
-    """LLVM and NumPy compute minima and maxima in one way."""
+def test_a_function_has_equal_bits_on_vectors_and_on_one_number(name: str, kind: Attribute):
+    """Rows of any length end with the bits of vectors."""
     case = next(
         c for c in CASES if CELL_OPERATIONS[c.operation].library == name and c.result == kind
     )
-    real = ctypes.c_double if kind == f64 else ctypes.c_float
-    symbol = name if kind == f64 else f"{name}f"
-    function = ctypes.CFUNCTYPE(real, *(real for _ in case.operands))(address_of(symbol))
-    given = [np.linspace(0.1, 3.0, 64).astype(dtype_of(kind)) for _ in case.operands]
+    given = [np.linspace(0.1, 3.0, 67).astype(dtype_of(kind)) for _ in case.operands]
     found = computed(case, given)
-    for place, row in enumerate(zip(*(array.tolist() for array in given), strict=True)):
-        expected = function(*row)
-        assert expected == found[place] or expected != expected
+    for place in range(67):
+        alone = computed(case, [array[place : place + 1] for array in given])
+        assert alone.tobytes() == found[place : place + 1].tobytes()
+
+
+@pytest.mark.parametrize("kind", [f64, f32], ids=str)
+def test_without_functions_on_vectors_the_c_library_is_called(
+    kind: Attribute, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("timetile.runtime.machine.llvm.functions_on_vectors", dict)
+    case = next(c for c in CASES if c.operation is ExpOp and c.result == kind)
+    real, symbol = (ctypes.c_double, "exp") if kind == f64 else (ctypes.c_float, "expf")
+    function = ctypes.CFUNCTYPE(real, real)(address_of(symbol))
+    given, found = np.linspace(0.1, 3.0, 64).astype(dtype_of(kind)), np.empty(64, dtype_of(kind))
+    loaded = Code(object_code(ModuleOp(one_by_one(case, 0))))
+    loaded.function("case0", argument_kinds(1))(given.ctypes.data, found.ctypes.data, found.size)
+    assert found.tolist() == [function(number) for number in given.tolist()]
 
 
 Number = IntegerAttr[IntegerType | IndexType] | FloatAttr
