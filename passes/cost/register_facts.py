@@ -6,7 +6,7 @@ parameters of registers are refitted without the compiler.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from timetile.passes.analysis.geometry.tile_shape import TileShape
@@ -107,6 +107,17 @@ class RegisterFacts:
 
 def register_facts(facts: KernelFacts, setting: Setting) -> RegisterFacts:
     """The numbers of a kernel under a setting."""
+    return with_bodies(least_register_facts(facts, setting), facts, setting)
+
+
+def with_bodies(least: RegisterFacts, facts: KernelFacts, setting: Setting) -> RegisterFacts:
+    """The numbers of a kernel with the values of several cells alive at once."""
+    words = body_words(facts, setting)
+    return least if words == least.body_words else replace(least, body_words=words)
+
+
+def least_register_facts(facts: KernelFacts, setting: Setting) -> RegisterFacts:
+    """The numbers of a kernel under a setting, without values of several cells alive at once."""
     rings = [slots_of_copies(e, setting, 1) for e in facts.exchanges if e.copies]
     edges = [exchange.edges[0] for exchange in facts.exchanges]
     return RegisterFacts(
@@ -122,7 +133,7 @@ def register_facts(facts: KernelFacts, setting: Setting) -> RegisterFacts:
         loads=len(facts.loads),
         row_reach=facts.row_reach,
         live_words=facts.live_words,
-        body_words=body_words(facts, setting),
+        body_words=facts.live_words,
         scalar_words=facts.scalar_words,
         fixed_words=sum(cells.registers(setting.patch) for cells in facts.fixed),
         boxed=facts.boxed,

@@ -90,6 +90,8 @@ def waits_within_a_step(trial: Trial) -> Reason | None:
 def spills(trial: Trial) -> Reason | None:
     """Leaves out planes that need, with guards, more registers than a thread has."""
     room = trial.room(trial.spare)
+    if trial.least_registers > room:
+        return Reason(NO_REGISTERS, trial.least_registers, room)
     return Reason(NO_REGISTERS, trial.registers, room) if trial.registers > room else None
 
 

@@ -10,7 +10,11 @@ from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.cost.facts import KernelFacts
-from timetile.passes.cost.register_facts import RegisterFacts, register_facts
+from timetile.passes.cost.register_facts import (
+    RegisterFacts,
+    least_register_facts,
+    with_bodies,
+)
 from timetile.passes.cost.registers import registers, spare_registers
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.shared_memory import shared_bytes
@@ -44,9 +48,19 @@ class Trial:
         return Setting.of(self.schedule)
 
     @cached_property
+    def least(self) -> RegisterFacts:
+        """The numbers that decide the registers of a thread, but for values shared by cells."""
+        return least_register_facts(self.facts, self.setting)
+
+    @cached_property
     def counted(self) -> RegisterFacts:
         """The numbers that decide the registers of a thread."""
-        return register_facts(self.facts, self.setting)
+        return with_bodies(self.least, self.facts, self.setting)
+
+    @cached_property
+    def least_registers(self) -> int:
+        """Registers of a thread without values shared by cells, which take long to count."""
+        return registers(self.least, self.target.parameters.registers)
 
     @cached_property
     def registers(self) -> int:
@@ -55,12 +69,12 @@ class Trial:
 
     def room(self, spare: int = 0) -> int:
         """Registers of a thread, less `spare` registers."""
-        return self.target.isa.registers_for(self.counted.threads) - spare
+        return self.target.isa.registers_for(self.least.threads) - spare
 
     @cached_property
     def spare(self) -> int:
         """Registers to spare for copies with guards."""
-        return spare_registers(self.counted, self.target.parameters)
+        return spare_registers(self.least, self.target.parameters)
 
     @cached_property
     def is_scarce(self) -> bool:

@@ -10,12 +10,14 @@ by which chunks of one height exceed the column.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
+from math import inf
 
 from timetile.passes.analysis.geometry.axis_tiling import ceil_div
+from timetile.passes.analysis.geometry.chunk_bounds import MAKESPAN_ERROR, ChunkBounds
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry, whole_blocks
 from timetile.passes.analysis.geometry.makespan import makespan
 from timetile.passes.analysis.geometry.plane_geometry import is_word
@@ -52,6 +54,15 @@ def end_planes(geometry: Geometry, residency: Residency, *, sums: bool) -> tuple
     return 3 * geometry.fill, geometry.fill // 2
 
 
+def edge_heights(
+    geometry: Geometry, planes: int, weight: float | None, corner: int
+) -> Iterable[int]:
+    """The planes of chunks on the rim considered beside chunks of `planes` planes inside."""
+    if weight is None:
+        return (planes,)
+    return {edge_height(geometry, planes, weight, corner), planes}
+
+
 @dataclass(frozen=True)
 class Columns:
     """
@@ -86,10 +97,6 @@ class Columns:
             less = geometry.missing(self.planes, self.joined) // 2
             return steps + self.weight * max(0, self.ends - less)
         return steps + (corner_steps(geometry, residency) if self.on_rim else 0)
-
-
-MAKESPAN_ERROR = 1e-6
-"""A bound of the relative rounding error of a computed makespan."""
 
 
 @dataclass(frozen=True)
@@ -278,12 +285,19 @@ def chunk_counts(geometry: Geometry, residency: Residency) -> list[int]:
 
 
 class Shortest:
-    """Keeps the shortest offered launch; of equally long launches, the first."""
+    """Keeps the shortest offered launch; of equally long launches, the first in place."""
 
-    def __init__(self, geometry: Geometry, residency: Residency, first: Chunks):
+    def __init__(self, geometry: Geometry, residency: Residency):
         self.residency = residency
         self.doubles = not is_word(geometry.stored_fields[0])
-        self.best, self.rank = first, self.rank_of(first)
+        self.rank: tuple[float, int, float, int] = (inf, 0, 0.0, 0)
+        self.found: Chunks | None = None
+
+    @property
+    def best(self) -> Chunks:
+        """The shortest launch."""
+        assert self.found is not None
+        return self.found
 
     def duration(self, chunks: Chunks, steps: float) -> float:
         """Duration of a launch in interior steps, with crowding and the cost of joined planes."""
@@ -291,23 +305,22 @@ class Shortest:
         least = JOINING_SPEED if joined and self.doubles else 1.0
         return steps * self.residency.crowding(chunks.tiles) * least
 
-    def rank_of(self, chunks: Chunks) -> tuple[float, int, float]:
-        """Duration of a launch, its tiles, and the steps of its longest chunks: less is better."""
+    def offer(self, chunks: Chunks, place: int) -> None:
+        """
+        Compare a launch with the best one: by duration, tiles, the steps of the longest chunks, and
+        the place among the launches; less is better. Most launches are too long by their work.
+        """
+        if self.rules_out(self.duration(chunks, chunks.least_steps)):
+            return
         # The cost of a step on the rim is an estimate: of launches with equal ends, the launch with
         # time to spare is safer.
-        return self.duration(chunks, chunks.steps), chunks.tiles, chunks.longest
-
-    def offer(self, chunks: Chunks) -> None:
-        """Compare a launch with the best one. Most launches are too long by their work alone."""
-        if self.duration(chunks, chunks.least_steps) > self.rank[0]:
-            return
-        rank = self.rank_of(chunks)
+        rank = self.duration(chunks, chunks.steps), chunks.tiles, chunks.longest, place
         if rank < self.rank:
-            self.best, self.rank = chunks, rank
+            self.found, self.rank = chunks, rank
 
-    def rules_out(self, steps: float, tiles: int) -> bool:
-        """Whether every launch of at least so many steps and tiles is longer than the best."""
-        return steps * (1 - MAKESPAN_ERROR) * self.residency.crowding(tiles) > self.rank[0]
+    def rules_out(self, duration: float) -> bool:
+        """Whether every launch of at least this duration is longer than the best."""
+        return duration > self.rank[0]
 
 
 def choose_chunks(
@@ -329,35 +342,31 @@ def choose_chunks(
     rim = 0 if weight is None else geometry.edge_columns
     inner = geometry.plane_tiles - rim
     on_rim, inside = end_planes(geometry, residency, sums=sums)
-    corner, restart = corner_steps(geometry, residency), geometry.fill + geometry.drain
+    corner = corner_steps(geometry, residency)
     counts = chunk_counts(geometry, residency)
     heights = list(dict.fromkeys(ceil_div(geometry.planes, count) for count in counts))
 
-    def launches(planes: int) -> list[Chunks]:
+    pairs = [
+        (edge, planes)
+        for planes in heights
+        for edge in edge_heights(geometry, planes, weight, corner)
+    ]
+
+    def made(edge: int, planes: int) -> Chunks:
         others = Columns(inner, planes, ends=inside)
         if weight is None:
-            return [launch(geometry, residency, others)]
-        edges = [
-            Columns(rim, height, weight, on_rim=True, ends=on_rim)
-            for height in {edge_height(geometry, planes, weight, corner), planes}
-        ]
-        return [launch(geometry, residency, edge, others) for edge in edges]
+            return launch(geometry, residency, others)
+        on_edge = Columns(rim, edge, weight, on_rim=True, ends=on_rim)
+        return launch(geometry, residency, on_edge, others)
 
-    first, *more = launches(heights[0])
-    shortest = Shortest(geometry, residency, first)
-    for chunks in more:
-        shortest.offer(chunks)
-    for planes in heights[1:]:
-        tiles = inner * geometry.chunks(planes)
-        work = (inner + rim * (weight or 1.0)) * geometry.planes + tiles * restart
-        # The lower the chunks, the more of them fill the pipeline: all lower ones take longer, too.
-        if restart >= 0 and shortest.rules_out(work / residency.tiles, tiles):
+    shortest = Shortest(geometry, residency)
+    for bound, place in ChunkBounds(geometry, residency, rim, weight or 1.0).ordered(pairs):
+        if shortest.rules_out(bound):
             break
-        for chunks in launches(planes):
-            shortest.offer(chunks)
+        shortest.offer(made(*pairs[place]), place)
     edges = [] if weight is None else [Columns(rim, n, weight, on_rim=True) for n in heights]
     for chunks in whole_columns(geometry, residency, edges):
-        shortest.offer(chunks)
+        shortest.offer(chunks, len(pairs))
     for chunks in one_round(geometry, residency, weight, sums=sums, joins=joins):
-        shortest.offer(chunks)
+        shortest.offer(chunks, len(pairs))
     return shortest.best

@@ -64,12 +64,14 @@ def assign_lags(kernel: KernelOp) -> None:
     """Recompute the lag of every queue of the kernel, and write the lags to the types."""
     stream = kernel.stream_axis
     lags: dict[SSAValue, int] = {}
+    known: dict[ApplyOp, list[tuple[SSAValue, int]]] = {}
     for stage in kernel.stages:
         match stage:
             case LoadOp():
                 lags[stage.result] = 0
             case ApplyOp():
-                lag = max((lags[q] + offset for q, offset in reads(stage, stream)), default=0)
+                known[stage] = list(reads(stage, stream))
+                lag = max((lags[q] + offset for q, offset in known[stage]), default=0)
                 lags.update(dict.fromkeys(stage.res, lag))
             case ExchangeOp():
                 lags[stage.result] = lags[stage.queue] + stage.delay.data
@@ -86,7 +88,7 @@ def assign_lags(kernel: KernelOp) -> None:
                 at = lags[stage.result] - stage.delay.data
                 latest[stage.queue] = min(latest.get(stage.queue, at), at)
             case ApplyOp():
-                for queue, offset in reads(stage, stream):
+                for queue, offset in known[stage]:
                     at = lags[stage.res[0]] - offset
                     latest[queue] = min(latest.get(queue, at), at)
             case StoreOp():
