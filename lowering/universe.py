@@ -58,6 +58,7 @@ PASSES = {
     "share-subexpressions": lazy("passes.cells.share_subexpressions", "ShareSubexpressionsPass"),
     "common-halos": lazy("passes.loops.common_halos", "CommonHalosPass"),
     "choose-schedule": lazy("passes.scheduling.choose_schedule", "ChooseSchedulePass"),
+    "continue-accesses": lazy("passes.stencil.continue_accesses", "ContinueAccessesPass"),
     "drop-edge-copies": lazy("passes.loops.drop_edge_copies", "DropEdgeCopiesPass"),
     "copy-edges": lazy("passes.loops.copy_edges", "CopyEdgesPass"),
     "cut-domain": lazy("passes.loops.cut_domain", "CutDomainPass"),

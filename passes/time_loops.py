@@ -21,6 +21,7 @@ from timetile.passes.loops.share_places import SharePlacesPass
 from timetile.passes.loops.split_edges import SplitEdgesPass
 from timetile.passes.raising.raise_time_loop import RaiseTimeLoopPass
 from timetile.passes.stencil.bound_accesses import BoundAccessesPass
+from timetile.passes.stencil.continue_accesses import ContinueAccessesPass
 from timetile.passes.stencil.drop_swaps import DropSwapsPass
 from timetile.passes.stencil.drop_timers import DropTimersPass
 from timetile.passes.stencil.gather_cells import GatherCellsPass
@@ -64,6 +65,8 @@ def temporal_passes(
         # Several spellings become a single form: values, one cell an apply, no branches.
         LoadFieldsPass(),
         IndexFieldsPass(),
+        # Reads at wrapped places are continued before branches are split or gone.
+        ContinueAccessesPass(),
         # Guards are split before branches are gone: branches tell which accesses a cell skips.
         SplitGuardsPass(),
         SelectBranchesPass(),
