@@ -17,7 +17,7 @@ from timetile.lowering.tile_to_gpu.fields import (
     fetched_plane,
     index_of,
 )
-from timetile.lowering.tile_to_gpu.images import image_view, seen
+from timetile.lowering.tile_to_gpu.images import image_view, image_width, seen
 from timetile.lowering.tile_to_gpu.ownership import load_masks
 from timetile.lowering.tile_to_gpu.prefetch import PadCopy, PrefetchRing
 from timetile.lowering.tile_to_gpu.queues import Plane, cells_between
@@ -83,12 +83,13 @@ def copy_cells(
     variant, shape = step.variant, ring.shape
     code = variant.code
     buffer, lag = ring.ring.buffer, step.turn - shift
-    size = ring.copies[0].width * CELL_BYTES[ring.element]
+    width = copied_width(variant, ring)
+    size = width * CELL_BYTES[ring.element]
     target = add_offsets(emit, ring.copied_from, slot.index)
     places: dict[Thread, tuple[SSAValue, int]] = {}
     first, _ = seen(variant, ring.view, (0,) * len(code.geometry.axes))
     places[first] = copied_plane_at(step, shape, lag, first)
-    for vector in ring.copies:
+    for vector in (part for whole in ring.copies for part in whole.parts(width)):
         masks = load_masks(variant, ring.load, vector.at, ring.view)
         mask = emit.all_of([*masks, fetched_plane(step, emit, shape, lag)])
         to = slot.offset + vector.place
@@ -125,6 +126,13 @@ def with_ordinary_cells(
     return emit.select(mask, index, near), None
 
 
+def copied_width(variant: VariantScope, ring: PrefetchRing) -> int:
+    """Cells of one copy to a ring: fewer in the rim, where a field may go on inside a vector."""
+    if not variant.guarded:
+        return ring.copies[0].width
+    return image_width(variant.code.geometry, ring.load.field)
+
+
 def copy_pads(
     step: CopyingStep,
     emit: Emitter,
@@ -135,7 +143,8 @@ def copy_pads(
 ) -> None:
     """Start copying the thread's share of the cells around the tile, of the plane `lag` back."""
     variant, shape = step.variant, ring.shape
-    buffer, size = ring.ring.buffer, ring.copies[0].width * CELL_BYTES[ring.element]
+    width, buffer = copied_width(variant, ring), ring.ring.buffer
+    size = width * CELL_BYTES[ring.element]
     images = variant.guarded and variant.code.geometry.continues_in_plane
     if not ring.pads:
         return
@@ -144,16 +153,18 @@ def copy_pads(
         # A thread with nothing to copy must not fill cells that another thread copies.
         part = emit if pad.valid is None else emit.into(Block())
         target = add_offsets(part, pad.slot_offset, slot.index)
-        if images:
-            view = image_view(variant, pad_view(variant, pad), (0,) * len(pad.coordinates))
-            moved, plane = copied_plane_at(step, shape, lag, view)
-        else:
-            moved = part.add_int(index, pad.distance)
         lies_in = pad_mask(variant, ring, number, pad)
         mask = part.all_of([lies_in, fetched_plane(step, part, shape, lag)])
-        moved, mask = with_ordinary_cells(part, variant.code, ring, source, moved, plane, mask)
-        copy = simt.CopyAsyncOp(buffer, target, slot.offset, source, moved, plane, size, mask)
-        part.add(copy)
+        for cell in range(0, ring.copies[0].width, width):
+            if images:
+                at = (*(0,) * (len(pad.coordinates) - 1), cell)
+                view = image_view(variant, pad_view(variant, pad), at)
+                moved, plane = copied_plane_at(step, shape, lag, view)
+            else:
+                moved = part.add_int(index, pad.distance)
+            moved, known = with_ordinary_cells(part, variant.code, ring, source, moved, plane, mask)
+            to = slot.offset + cell
+            part.add(simt.CopyAsyncOp(buffer, target, to, source, moved, plane, size, known))
         if pad.valid is not None:
             part.add(scf.YieldOp())
             emit.add(scf.IfOp(pad.valid, [], [part.block]))

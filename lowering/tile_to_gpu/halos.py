@@ -26,7 +26,7 @@ from timetile.lowering.tile_to_gpu.fields import (
     within,
 )
 from timetile.lowering.tile_to_gpu.halo_plans import Guard, OlderLevel, Reach, Sides
-from timetile.lowering.tile_to_gpu.images import seen
+from timetile.lowering.tile_to_gpu.images import image_width, seen
 from timetile.lowering.tile_to_gpu.queues import (
     CopiedPlane,
     EdgeBuffer,
@@ -308,7 +308,7 @@ def along_stream(step: StepScope, number: int, queue: QueuePlan, plane: Plane) -
     beyond = step.emit.any_of(
         [plane_between(step, queue.lag, span.start, span.stop) for span in spans]
     )
-    width = geometry.access_width(guard.field)
+    width = image_width(geometry, guard.field)
     view, _ = seen(step.variant, step.code.thread, (0,) * len(geometry.axes))
     plane_at(step, shape, queue.lag, view)
     replacing: Plane = {}

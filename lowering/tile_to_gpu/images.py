@@ -9,6 +9,7 @@ with the distances of the own cells. Otherwise each cell has an image of its own
 from __future__ import annotations
 
 from dataclasses import replace
+from math import gcd
 
 from xdsl.ir import SSAValue
 
@@ -19,6 +20,7 @@ from timetile.lowering.tile_to_gpu.scopes import CopyingStep, StreamStep, Varian
 from timetile.lowering.tile_to_gpu.thread import Thread
 from timetile.passes.analysis.edges import SidePair
 from timetile.passes.analysis.geometry.field_access import has_plane_images
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 
 
@@ -79,6 +81,18 @@ def in_plane_image(
     moved = variant.emit.add_int(place, shift)
     sides = geometry.kernel.sides(tiling.axis)
     return image_place(variant.emit, moved, span, sides, reached, folds=folds)
+
+
+def image_width(geometry: Geometry, field: SSAValue) -> int:
+    """
+    Cells of one access in the rim's code: no access has cells on both sides of a bound where the
+    field goes on.
+    """
+    width, last = geometry.access_width(field), geometry.axes[-1]
+    if last.axis not in geometry.kernel.continued_axes:
+        return width
+    ends = geometry.lower[last.axis], geometry.upper[last.axis]
+    return gcd(width, *(last.origin - end for end in ends))
 
 
 @once

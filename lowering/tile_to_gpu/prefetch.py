@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
@@ -41,6 +41,11 @@ class Vector:
     at: Position
     place: int
     width: int
+
+    def parts(self, width: int) -> Iterator[Vector]:
+        """The cells in vectors of a width that divides the own width."""
+        for k in range(0, self.width, width):
+            yield Vector((*self.at[:-1], self.at[-1] + k), self.place + k, width)
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,7 +37,7 @@ from timetile.lowering.tile_to_gpu.fields import (
 )
 from timetile.lowering.tile_to_gpu.halo_plans import Reach, reach_of_tap
 from timetile.lowering.tile_to_gpu.halos import along_stream, guard_of, park, patch_at_birth
-from timetile.lowering.tile_to_gpu.images import has_images, image_plane, seen
+from timetile.lowering.tile_to_gpu.images import has_images, image_plane, image_width, seen
 from timetile.lowering.tile_to_gpu.messages import post_messages
 from timetile.lowering.tile_to_gpu.ownership import load_masks
 from timetile.lowering.tile_to_gpu.point_levels import emit_points
@@ -130,7 +130,9 @@ def load(step: StepScope, number: int, stage: LoadOp) -> Plane:
     if prefetch is not None and isinstance(step, StreamStep):
         return take_prefetched(step, number, prefetch)
     shape, field = FieldShape.of(stage.field), code.arguments[stage.field]
-    width = code.geometry.access_width(stage.field, inside=not step.variant.guarded)
+    guarded = step.variant.guarded
+    width = code.geometry.access_width(stage.field, inside=not guarded)
+    width = image_width(code.geometry, stage.field) if guarded else width
     element = element_type(stage.field)
     view, _ = seen(step.variant, code.thread, (0,) * len(code.geometry.axes))
     plane_at(step, shape, stage.lag, view)

@@ -12,14 +12,33 @@ import pytest
 
 import timetile
 from support.edge_copies import CopiedEdges
+from support.schedules import Schedule, block_row, warp_row
 from timetile import Field, Series
 from timetile.dialects.temporal.boundary import Kind
+from timetile.dialects.tile import Form, Published
 from timetile.frontend.model import Model
+from timetile.passes.tiling.device_tiling import DeviceTilingPass
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 
 pytestmark = pytest.mark.usefixtures("chosen_among_few")
 
 P, M, R, K = Kind.PERIODIC, Kind.MIRROR, Kind.REFLECT, Kind.KEEP
+
+UPRIGHT, LYING, MIXED = (
+    "keep, keep, periodic, periodic",
+    "periodic, periodic, keep, keep",
+    "mirror, value 0.5, mirror, reflect",
+)
+
+ROWS = [
+    (Schedule("fetched-ahead", warp_row(2), Buffering(ahead=3)), MIXED),
+    (Schedule("columns", DeviceTilingPass(stream_axis=1, cells=(2,), warps=(1,), pack=2)), UPRIGHT),
+    (Schedule("lanes", warp_row(4), form=Form.LANES), UPRIGHT),
+    (Schedule("exchanged-plane", block_row(), streaming=Streaming(what=Published.PLANE)), LYING),
+    (Schedule("memory", DeviceTilingPass(reads="memory"), planes=None), LYING),
+]
 
 CASES = {
     "periodic": CopiedEdges((6, 40), [(P, P), (P, P)], corners=True),
@@ -55,6 +74,42 @@ def test_copies_have_the_bits_of_copies(name: str, executor: Executor):
     judge = timetile.compile(text, executor="numpy", cache=False)
     for steps in (8, 11):
         assert ran(found, case.shape, steps) == ran(judge, case.shape, steps)
+
+
+INNER = """
+func.func private @cell(%l: f64, %r: f64, %u: f64, %d: f64) -> f64 {
+  %s = arith.addf %l, %r : f64
+  %t = arith.addf %u, %d : f64
+  %o = arith.subf %s, %t : f64
+  func.return %o : f64
+}
+!f = !stencil.field<[0,13]x[0,72]xf64>
+func.func @f(%A: !f, %B: !f, %n: index) {
+  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] common_halos {
+    temporal.update %b = @cell(%a[-1, 0], %a[1, 0], %a[0, -1], %a[0, 1]) in <[1, 1], [12, 71]>
+      beyond [#temporal.boundary<BOUNDARY>] inner
+  } : !f, !f
+  func.return
+}
+"""
+"""A loop on fields with a row or a column on each side of the box, which nothing reads."""
+
+
+@pytest.mark.parametrize(("schedule", "boundary"), ROWS, ids=lambda each: getattr(each, "name", ""))
+def test_cells_beside_the_box_are_not_read(schedule: Schedule, boundary: str):
+    """The GPU's threads see the bits of NumPy, with NaN in the cells beside the box."""
+    start = np.full((13, 72), np.nan)
+    kept = (side.strip() == "keep" for side in boundary.split(",")[::2])
+    read = tuple(slice(None) if each else slice(1, -1) for each in kept)
+    start[read] = np.random.default_rng(2).random((13, 72))[read]
+    text, found = INNER.replace("BOUNDARY", boundary), list[bytes]()
+    judge = timetile.compile(text, executor="numpy", cache=False)
+    threads = timetile.compile(text, executor="simt", passes=schedule.passes(2), cache=False)
+    for program in (judge, threads):
+        arrays = start.copy(), start.copy()
+        program(*arrays, steps=3)
+        found.append(b"".join(array.tobytes() for array in arrays))
+    assert found[0] == found[1]
 
 
 @timetile.stencil

@@ -29,7 +29,10 @@ from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 def halo_spans(geometry: Geometry, shape: FieldShape, axis: int) -> tuple[range, range]:
     """
     The cells of a field outside the bounds along an axis, below and above; either may be empty.
+    Along an axis that goes on no cell outside is read.
     """
+    if axis in geometry.kernel.continued_axes:
+        return range(0), range(0)
     low, high = geometry.lower[axis], geometry.upper[axis]
     below = range(shape.lower[axis], min(low, shape.upper[axis]))
     return below, range(max(high, shape.lower[axis]), shape.upper[axis])

@@ -41,7 +41,7 @@ from timetile.passes.analysis.geometry.memory_taps import (
 )
 from timetile.passes.analysis.geometry.outline import Outline, widest_access
 from timetile.passes.analysis.placed import layout_of
-from timetile.passes.targets.hardware import SECTOR_BYTES
+from timetile.passes.targets.hardware import LEAST_COPY, SECTOR_BYTES
 
 Row = tuple[int, ...]
 """
@@ -258,15 +258,15 @@ class PlaneGeometry:
         """
         Cells of one access to a field, at positions that are multiples of `vector`. If every row
         begins with a vector, a field of one row need not end with a whole vector for tiles `inside`
-        the field. No vector has cells on both sides of a bound where the field goes on.
+        the field. Accesses of a word or more are divided where a field goes on inside a vector
+        (`lowering/tile_to_gpu/images.py`); narrower accesses never have cells on both sides.
         """
         shape, last = FieldShape.of(field), self.axes[-1]
         width = min(self.vector, widest_access(element_type(field)))
         width = gcd(width, last.origin - shape.lower[-1])
-        if last.axis in self.kernel.continued_axes:
-            width = gcd(
-                width, last.origin - self.lower[last.axis], last.origin - self.upper[last.axis]
-            )
+        if last.axis in self.kernel.continued_axes and CELL_BYTES[element_type(field)] < LEAST_COPY:
+            ends = self.lower[last.axis], self.upper[last.axis]
+            width = gcd(width, *(last.origin - end for end in ends))
         cells = self.interior_cells(len(self.axes) - 1)
         ends_beyond = len(shape.sizes) == 1 and cells.stop <= shape.upper[-1]
         return width if inside and ends_beyond else gcd(width, shape.sizes[-1])
