@@ -62,21 +62,19 @@ def temporal_passes(
         WidenBooleansPass(),
         # Loops are unrolled before branches are selected: a branch may hold a loop.
         UnrollLoopsPass(),
-        # Several spellings become a single form: values, one cell an apply, no branches.
+        # Several spellings become a single form: values, continued reads, no branches.
         LoadFieldsPass(),
         IndexFieldsPass(),
-        # Reads at wrapped places are continued before branches are split or gone.
         ContinueAccessesPass(),
-        # Guards are split before branches are gone: branches tell which accesses a cell skips.
+        # Guards are split before branches are gone, which tell the accesses skipped by a cell.
         SplitGuardsPass(),
         SelectBranchesPass(),
         # Bounding accesses comes after selecting: the place of an access may be a select.
         BoundAccessesPass(),
         # Rolling compares cells by accesses: accesses must have final form.
         RollReturnsPass(),
-        # A value read only at the cell that computes the value needs no field.
+        # A value read only at its own cell needs no field; other computed places become gathers.
         InlineValuesPass(),
-        # Accesses at computed places that remain become gathers.
         GatherCellsPass(),
         RaiseTimeLoopPass(),
         # Later passes see only boxes whose outside is kept.

@@ -52,7 +52,7 @@ def leaves_of(value: SSAValue) -> Iterator[SSAValue]:
     yield from leaves_of(branches[2])
 
 
-def read_of(value: SSAValue) -> stencil.AccessOp | stencil.DynAccessOp | None:
+def access_behind(value: SSAValue) -> stencil.AccessOp | stencil.DynAccessOp | None:
     """The access of all axes behind a value; None for other values."""
     op = value.owner
     if isinstance(op, stencil.DynAccessOp):
@@ -83,7 +83,7 @@ class PlacesOver(Conditions):
             return None if truth is None else self.chosen_read(branches[1 if truth else 2])
         if (number := number_of(value)) is not None:
             return number
-        access = read_of(value)
+        access = access_behind(value)
         if isinstance(access, stencil.AccessOp):
             return tuple(access.offset)
         if access is None:
@@ -157,7 +157,7 @@ class PlacesOver(Conditions):
         return None
 
 
-def pieces_of(value: SSAValue, box: StencilBoundsAttr, axes: set[int]) -> list[ReadPiece] | None:
+def read_pieces(value: SSAValue, box: StencilBoundsAttr, axes: set[int]) -> list[ReadPiece] | None:
     """
     The reads of a value over a box, with halves along `axes` where several; None if some read stays
     unknown.

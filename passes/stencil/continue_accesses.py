@@ -53,12 +53,12 @@ from timetile.passes.raising.known_cells import spans_of
 from timetile.passes.raising.read_places import (
     PlacedRead,
     ReadPiece,
+    access_behind,
     branches_of,
     coordinates_of,
     leaves_of,
     number_of,
-    pieces_of,
-    read_of,
+    read_pieces,
 )
 from timetile.passes.rewriting import erase_unused
 from timetile.passes.stencil.gather_cells import joined
@@ -76,7 +76,7 @@ class ContinuedRead:
     pieces: list[ReadPiece]
 
 
-def outside(piece: ReadPiece, offset: Sequence[int], field: CellBox) -> list[tuple[int, bool]]:
+def sides_left(piece: ReadPiece, offset: Sequence[int], field: CellBox) -> list[tuple[int, bool]]:
     """The axes, and whether above, along which a piece moved by an offset leaves a field."""
     found: list[tuple[int, bool]] = []
     moved = CellBox.of(piece.box).moved(offset)
@@ -154,7 +154,7 @@ class LoadReads:
         """The reads beyond the field; none if some access cannot be one, or leaves the field."""
         applies, found = self.applies(), list[ContinuedRead]()
         for apply, name, box in applies or ():
-            made = [self.read(value, box) for value in roots_of(apply.region.block, name)]
+            made = [self.read(value, box) for value in chosen_reads(apply.region.block, name)]
             own = [each for each in made if each is not None]
             taken = {leaf.owner for each in own for leaf in leaves_of(each.value)}
             others = [op for op in apply.region.block.walk() if op not in taken]
@@ -173,7 +173,7 @@ class LoadReads:
 
     def read(self, value: SSAValue, box: StencilBoundsAttr) -> ContinuedRead | None:
         """The reads of a value over a box; None unless most cells have one offset."""
-        pieces = pieces_of(value, box, coordinates_of(value))
+        pieces = read_pieces(value, box, coordinates_of(value))
         if pieces is None:
             return None
         most = max(
@@ -188,7 +188,7 @@ class LoadReads:
         sides: dict[tuple[int, bool], list[Side]] = {}
         for read in reads:
             for piece in read.pieces:
-                beyond = outside(piece, read.offset, self.field)
+                beyond = sides_left(piece, read.offset, self.field)
                 if len(beyond) == 1:
                     known = sides.setdefault(beyond[0], [piece.read] if isinstance(
                         piece.read, float) else list(KINDS))  # fmt: skip
@@ -227,7 +227,7 @@ class LoadReads:
         for piece in read.pieces:
             if any(
                 boundary.of_axis(axis)[above] is Kind.KEEP
-                for axis, above in outside(piece, read.offset, self.field)
+                for axis, above in sides_left(piece, read.offset, self.field)
             ):
                 return False
             if repr(read_by(piece, read.offset, self.field, boundary)) != repr(piece.read):
@@ -238,7 +238,7 @@ class LoadReads:
         """One access in place of a read."""
         old = read.value.owner
         assert isinstance(old, Operation)
-        source = next(op for leaf in leaves_of(read.value) if (op := read_of(leaf)))
+        source = next(op for leaf in leaves_of(read.value) if (op := access_behind(leaf)))
         block = old.parent
         assert block is not None
         made = stencil.AccessOp(source.temp, read.offset)
@@ -251,7 +251,7 @@ class LoadReads:
             erase_unused(block)
 
 
-def roots_of(block: Block, name: SSAValue) -> list[SSAValue]:
+def chosen_reads(block: Block, name: SSAValue) -> list[SSAValue]:
     """
     The values of an apply that read one operand by choices or at computed places, and are no part
     of such a value.
@@ -262,8 +262,8 @@ def roots_of(block: Block, name: SSAValue) -> list[SSAValue]:
             continue
         for value in op.results:
             leaves = list(leaves_of(value))
-            reads = [access for leaf in leaves if (access := read_of(leaf)) is not None]
-            others = [leaf for leaf in leaves if read_of(leaf) is None]
+            reads = [access for leaf in leaves if (access := access_behind(leaf)) is not None]
+            others = [leaf for leaf in leaves if access_behind(leaf) is None]
             whole = all(number_of(leaf) is not None for leaf in others)
             if reads and whole and all(access.temp is name for access in reads):
                 found.append(value)

@@ -1,9 +1,9 @@
 // RUN: xdsl-opt %s -p continue-accesses --split-input-file | filecheck %s
 
+// A remainder, and a choice of a place: the field is periodic.
+
 !f = !stencil.field<[0,32]xf64>
 !t = !stencil.temp<?xf64>
-
-// A remainder, and a choice of a place: the field is periodic.
 
 // CHECK-LABEL: func.func @periodic
 // CHECK:         stencil.load %a attributes {boundary = #temporal.boundary<periodic, periodic>}
