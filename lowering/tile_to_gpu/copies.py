@@ -153,8 +153,6 @@ def copy_pads(
         # A thread with nothing to copy must not fill cells that another thread copies.
         part = emit if pad.valid is None else emit.into(Block())
         target = add_offsets(part, pad.slot_offset, slot.index)
-        lies_in = pad_mask(variant, ring, number, pad)
-        mask = part.all_of([lies_in, fetched_plane(step, part, shape, lag)])
         for cell in range(0, ring.copies[0].width, width):
             if images:
                 at = (*(0,) * (len(pad.coordinates) - 1), cell)
@@ -162,9 +160,11 @@ def copy_pads(
                 moved, plane = copied_plane_at(step, shape, lag, view)
             else:
                 moved = part.add_int(index, pad.distance)
-            moved, known = with_ordinary_cells(part, variant.code, ring, source, moved, plane, mask)
+            lies_in = pad_mask(variant, ring, number, pad)
+            mask = part.all_of([lies_in, fetched_plane(step, part, shape, lag)])
+            moved, mask = with_ordinary_cells(part, variant.code, ring, source, moved, plane, mask)
             to = slot.offset + cell
-            part.add(simt.CopyAsyncOp(buffer, target, to, source, moved, plane, size, known))
+            part.add(simt.CopyAsyncOp(buffer, target, to, source, moved, plane, size, mask))
         if pad.valid is not None:
             part.add(scf.YieldOp())
             emit.add(scf.IfOp(pad.valid, [], [part.block]))
