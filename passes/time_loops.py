@@ -45,10 +45,12 @@ def temporal_passes(
     fp_reassoc: FpReassoc = "flags",
     *,
     common_halos: bool = False,
+    points: bool = False,
 ) -> tuple[ModulePass, ...]:
     """
     Passes from the stencil dialect to time loops with contracted cells, the start of every
-    executor. `common_halos`: the caller makes the promise of the pass `common-halos`.
+    executor. `common_halos`: the caller makes the promise of the pass `common-halos`; `points`: the
+    caller runs the functions of the host's work at points.
     """
     return (
         DropTimersPass(),
@@ -76,7 +78,7 @@ def temporal_passes(
         # A value read only at its own cell needs no field; other computed places become gathers.
         InlineValuesPass(),
         GatherCellsPass(),
-        RaiseTimeLoopPass(),
+        RaiseTimeLoopPass(points),
         # Later passes see only boxes whose outside is kept.
         ExpandBoundariesPass(),
         # Powers become products, and contraction may fuse the products.
@@ -84,9 +86,8 @@ def temporal_passes(
         # Rare cases of integers and NaNs are expanded before folding.
         ExpandCellsPass(),
         SimplifyCellsPass(fp_division),
-        # Hoisting comes before contraction: contraction may fuse invariant and variant operations.
+        # Contraction may fuse invariant and variant operations, and looks at readers of a value.
         HoistInvariantsPass(),
-        # So does sharing: contraction looks at the other readers of a value.
         SharePlacesPass(),
         # Terms are factored and sorted before contraction: a chain of terms contracts to a chain.
         FactorSumsPass(fp_reassoc),

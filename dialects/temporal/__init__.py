@@ -13,6 +13,7 @@ from timetile.dialects.temporal.boundary import BoundaryAttr, BoundaryKindAttr
 from timetile.dialects.temporal.fields import BroadcastOp, GatherOp, ScratchOp
 from timetile.dialects.temporal.loop import MOST_DEPTH, LoopOp
 from timetile.dialects.temporal.part import PartAttr
+from timetile.dialects.temporal.point_run import PointListAttr, PointRunOp
 from timetile.dialects.temporal.points import (
     InjectOp,
     PointKind,
@@ -31,11 +32,11 @@ Temporal = Dialect(
     "temporal",
     [
         LoopOp, UpdateOp, ScratchOp, BroadcastOp, GatherOp, ReduceOp, RoundOp, SweepOp, InjectOp,
-        SampleOp,
+        SampleOp, PointRunOp,
     ],
     [
-        BoundaryAttr, BoundaryKindAttr, DirectionAttr, PartAttr, PointKindAttr, PointsAttr,
-        ReductionAttr,
+        BoundaryAttr, BoundaryKindAttr, DirectionAttr, PartAttr, PointKindAttr, PointListAttr,
+        PointsAttr, ReductionAttr,
     ],
 )  # fmt: skip
 
@@ -49,7 +50,9 @@ __all__ = [
     "LoopOp",
     "PartAttr",
     "PointKind",
+    "PointListAttr",
     "PointOp",
+    "PointRunOp",
     "PointSet",
     "PointsAttr",
     "ReduceOp",

@@ -36,7 +36,7 @@ The pass is a walk and no rewrite pattern: the order of all stores of a block sa
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from xdsl.context import Context
 from xdsl.dialects import scf, stencil
@@ -51,13 +51,15 @@ from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.diagnostics import place_of, refuse, remark, remark_at
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.loops import raise_loop
+from timetile.passes.raising.point_runs import raise_points
+from timetile.passes.raising.point_work import has_work_at_points
 from timetile.passes.raising.sweeps import erase_unused_loads, raise_sweeps, stores_fields
 
 TIME_LOOP = "timetile.time_loop"
 """The attribute of a loop of the host whose iterations are the program's time steps."""
 
 
-def raise_time_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
+def raise_time_loop(loop: scf.ForOp, module: ModuleOp, prefix: str, points: bool) -> None:
     """Replace a time loop, or else the stores in the loop, with a remark on the reason."""
     stride = integer_constant(loop.step)
     if stride is not None and stride < 1:
@@ -70,28 +72,36 @@ def raise_time_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
         if isinstance(error.op, GatherOp):
             # Name the operation of the user's program that gather-cells replaced.
             place = replace(place, operation=stencil.DynAccessOp.name)
+    takes_points = False
+    if points and has_work_at_points(loop):
+        try:
+            raise_points(loop, module, prefix)
+            takes_points = True
+        except CannotRaiseError as error:
+            place, reason = place_of(error.op), error.reason
     loop.attributes[TIME_LOOP] = UnitAttr()
     try:
         raise_sweeps(loop.body.block, module, prefix, loop)
     except CannotRaiseError as error:
         remark(error.op, f"the time loop is left unchanged: {error.reason}")
         return
-    remark_at(place, f"the time loop runs a step at a time: {reason}")
+    if not takes_points:
+        remark_at(place, f"the time loop runs a step at a time: {reason}")
 
 
-def raise_block(block: Block, module: ModuleOp, prefix: str, root: Operation) -> None:
+def raise_block(block: Block, module: ModuleOp, prefix: str, root: Operation, points: bool) -> None:
     """Raise a block of `root`: first blocks inside, then the block's own stores."""
     for op in list(block.ops):
         if isinstance(op, stencil.ApplyOp | LoopOp):
             continue
         for region in op.regions:
             for inner in region.blocks:
-                raise_block(inner, module, prefix, op)
+                raise_block(inner, module, prefix, op, points)
     if not stores_fields(block):
         erase_unused_loads(block)
         return
     if isinstance(root, scf.ForOp):
-        raise_time_loop(root, module, prefix)
+        raise_time_loop(root, module, prefix, points)
         return
     try:
         raise_sweeps(block, module, prefix, root)
@@ -110,13 +120,19 @@ def hoist_scratch(function: FuncOp) -> None:
             Rewriter.insert_op(op, InsertPoint.before(around))
 
 
+@dataclass(frozen=True)
 class RaiseTimeLoopPass(ModulePass):
-    """Recognise time loops over rotated fields, and sweeps; see the module's documentation."""
+    """
+    Recognise time loops over rotated fields, and sweeps; see the module's documentation. `points`:
+    work of the host at points becomes functions beside the loop, for a runtime that calls them.
+    """
 
     name = "raise-time-loop"
+
+    points: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in [f for f in op.ops if isinstance(f, FuncOp)]:
             for block in function.body.blocks:
-                raise_block(block, op, function.sym_name.data, function)
+                raise_block(block, op, function.sym_name.data, function, self.points)
             hoist_scratch(function)

@@ -17,7 +17,7 @@ from xdsl.utils.hints import isa
 
 from timetile.dialects.series import is_series
 from timetile.dialects.syntax import element_type, field_type
-from timetile.dialects.temporal import LoopOp, UpdateOp
+from timetile.dialects.temporal import LoopOp, PointRunOp, UpdateOp
 from timetile.passes.raising.memory import is_alias, number_behind
 from timetile.passes.raising.raise_time_loop import TIME_LOOP
 from timetile.runtime.loading.names import argument_names
@@ -87,7 +87,8 @@ def readers_of(value: SSAValue) -> list[Operation]:
         use.operation
         for name in names_of(value)
         for use in name.uses
-        if not is_alias(use.operation) and not isinstance(use.operation, llvm.InsertValueOp)
+        if not is_alias(use.operation)
+        and not isinstance(use.operation, llvm.InsertValueOp | PointRunOp)
     ]
 
 

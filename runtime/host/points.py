@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects.syntax import element_type, field_bounds
-from timetile.dialects.temporal import InjectOp, PointKind, PointOp, SampleOp
+from timetile.dialects.temporal import InjectOp, PointKind, PointOp, PointRunOp, SampleOp
 from timetile.runtime.arithmetic.cells import Array, dtype_of
 from timetile.runtime.arithmetic.points import PointEntries, entries_in, use_entries
 from timetile.runtime.host.cell_nests import FarMemory
@@ -46,7 +46,11 @@ def point_handler(memory: Memory) -> dict[type[Operation], HostHandler]:
             memory.fill(parts[place][1], arrays[place])
         return []
 
-    return {InjectOp: use, SampleOp: use}
+    def named(op: PointRunOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
+        """The loop behind has the effects."""
+        return []
+
+    return {InjectOp: use, SampleOp: use, PointRunOp: named}
 
 
 def is_only_read(places: SSAValue) -> bool:

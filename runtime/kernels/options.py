@@ -52,6 +52,8 @@ class Options:
     multiprocessors: int | None = None
     """Multiprocessors of the GPU, unless equal to the part's number."""
     fp_reassoc: FpReassoc = "flags"
+    points: bool = False
+    """Whether the host's work at points becomes lists of kernels."""
 
     @property
     def target(self) -> Target:
@@ -69,8 +71,9 @@ class Options:
         if self.given.temporal:
             return (*self.given.temporal, *((CommonHalosPass(),) if common else ()))
         return temporal_passes(
-            self.fp_contract, self.fp_division, self.fp_reassoc, common_halos=common
-        )
+            self.fp_contract, self.fp_division, self.fp_reassoc, common_halos=common,
+            points=self.points,
+        )  # fmt: skip
 
     def tile_passes(self) -> tuple[ModulePass, ...]:
         """Passes from time loops to placed kernels."""

@@ -50,6 +50,9 @@ from timetile.runtime.program.targets import (
 )
 from timetile.runtime.program.unused_options import UnusedOptions
 
+WITH_LISTS = ("gpu", "planes", "simt", "ptx")
+"""Executors whose kernels take lists of points: the others run the host's work between steps."""
+
 TUNE = "TIMETILE_TUNE"
 """The variable of the environment that tunes programs if it is 1."""
 
@@ -267,7 +270,7 @@ def compile(
     target = target_of_gpu(arch, gpu, chosen) if executor == "gpu" else target_without_gpu(arch)
     options = Options(
         depth, target.arch, fp_contract, chosen_passes, function, fp_division, bound_waits, halos,
-        part=target.part, multiprocessors=target.multiprocessors, fp_reassoc=fp_reassoc,
+        target.part, target.multiprocessors, fp_reassoc, executor in WITH_LISTS and gpus is None,
     )  # fmt: skip
     check_levels(options)
     measures = executor == "gpu" and gpus is None

@@ -37,11 +37,13 @@ from timetile.runtime.host.arrays import (
 from timetile.runtime.host.functions import Host, HostLoops, HostValues
 from timetile.runtime.host.loop_facts import KnownLoops
 from timetile.runtime.host.parameters import bound, parameters_of
+from timetile.runtime.host.point_loops import PointLoops, has_point_runs
 from timetile.runtime.host.run_record import RunRecord
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.loading.selection import host_function
 from timetile.runtime.machine.floating_point import in_standard_modes
 from timetile.runtime.machine.teams import thread_count
+from timetile.runtime.native.point_nests import PointNests
 from timetile.runtime.native.program import NativeProgram, NativeRunner
 from timetile.runtime.program.arguments import check_memory, checked_argument, stream_handle
 from timetile.runtime.program.finite import is_finite, warn_of_blow_up
@@ -296,6 +298,9 @@ class CompiledProgram:
         record, block = RunRecord(), self.function.body.block
         handlers = handlers_of(runner, span.steps, record, self.loops, span.first)
         made: HostValues = dict(zip(block.args, values))
+        if has_point_runs(self.function):
+            inner = handlers_of(runner, None, record, self.loops)
+            loops = PointLoops(loops or self.point_nests, inner, runner.memory, record)
         start = time.perf_counter()
         host = Host(handlers, span.steps, record, span.first, runner.memory.nest, loops)
         try:
@@ -303,6 +308,11 @@ class CompiledProgram:
         except CompileError as error:
             raise record.with_what_ran(error) from error
         return HostCall(values, record, made, returned, time.perf_counter() - start)
+
+    @cached_property
+    def point_nests(self) -> HostLoops:
+        """The work of the host at points, as machine code."""
+        return PointNests(self.module, self.kernels.cache)
 
     def run_checked(
         self,

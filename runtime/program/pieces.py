@@ -15,7 +15,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
 from xdsl.irdl import IRDLOperation
 
-from timetile.dialects.temporal import BroadcastOp, LoopOp, ScratchOp
+from timetile.dialects.temporal import BroadcastOp, LoopOp, PointRunOp, ScratchOp
 from timetile.passes.diagnostics import refuse
 from timetile.passes.raising.memory import ALIASES, is_memory
 from timetile.passes.raising.raise_time_loop import TIME_LOOP
@@ -64,7 +64,7 @@ class Span:
 
 REPEATABLE: tuple[type[IRDLOperation], ...] = (
     *ALIASES, *IGNORED, ReturnOp, stencil.ExternalStoreOp, llvm.UndefOp, llvm.InsertValueOp,
-    BroadcastOp, ScratchOp,
+    BroadcastOp, ScratchOp, PointRunOp,
 )  # fmt: skip
 """
 Operations around a time loop with equal results in every call, and without a change of the caller's

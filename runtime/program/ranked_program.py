@@ -13,6 +13,7 @@ import timetile
 from timetile.dialects.decomposition import Decomposition
 from timetile.passes.diagnostics import CompileError
 from timetile.passes.loops.cut_domain import Domain
+from timetile.passes.raising.point_runs import drop_point_runs
 from timetile.runtime.cache.keys import sources_key
 from timetile.runtime.executors.numpy_loops import Progress
 from timetile.runtime.executors.runners import LoopRunner, NumpyRunner
@@ -124,6 +125,7 @@ class RankedProgram(CompiledProgram):
                 f"the executor {alone.executor} runs on one process; with comm run on the "
                 f"executor gpu, {' or '.join(RANK_EXECUTORS)}"
             )
+        drop_point_runs(alone.module)
         super().__init__(
             alone.module, alone.kernels, alone.executor, threads=alone.threads, unused=alone.unused
         )

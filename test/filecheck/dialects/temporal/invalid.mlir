@@ -637,3 +637,11 @@ func.func @rows_of_points(%n: index, %rows: memref<?xf64>, %A: !stencil.field<[-
   } : !stencil.field<[-1,65]xf64>, !stencil.field<[-1,65]xf64>
   func.return
 }
+
+// -----
+
+func.func @functions_of_a_run(%n: index) {
+  // CHECK: functions lists, places, values, steps, after, got 1
+  temporal.point_run [@a] [] rotate [] (%n) : index
+  func.return
+}

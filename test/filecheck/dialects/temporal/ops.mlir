@@ -199,6 +199,22 @@ func.func @swept(%dt: f64, %a: !stencil.field<[0,8]x[0,8]xf64>, %b: !stencil.fie
   func.return
 }
 
+// A time loop of the host may run as kernels with lists of points.
+// CHECK-LABEL: func.func private @lists_of_a_loop
+// CHECK-SAME:    lists = [#temporal.point_list<inject 1 later 0 in <[0], [64]> of <[-1], [65]>>]
+func.func private @lists_of_a_loop() attributes {lists = [#temporal.point_list<inject 1 later 0 in <[0], [64]> of <[-1], [65]>>]}
+
+// CHECK-LABEL: func.func @point_run
+// CHECK:         temporal.point_run [@uses_of_points, @uses_of_points, @uses_of_points, @uses_of_points, @uses_of_points]
+// CHECK-SAME:      [#temporal.point_list<sample 0 later 2 in <[0], [64]> of <[-1], [65]>>] rotate [1, 0](%n, %m) : index, memref<3xf64>
+// CHECK-NEXT:    temporal.point_run [@a, @a, @a, @a, @a] [] rotate []() :
+func.func @point_run(%n: index, %m: memref<3xf64>) {
+  temporal.point_run [@uses_of_points, @uses_of_points, @uses_of_points, @uses_of_points, @uses_of_points]
+    [#temporal.point_list<sample 0 later 2 in <[0], [64]> of <[-1], [65]>>] rotate [1, 0] (%n, %m) : index, memref<3xf64>
+  temporal.point_run [@a, @a, @a, @a, @a] [] rotate [] () :
+  func.return
+}
+
 // Values are added at points, and cells noted, by the host and by updates.
 // CHECK-LABEL: func.func private @uses_of_points
 // CHECK-SAME:    kinds = [#temporal<point_kind inject>, #temporal<point_kind sample>]

@@ -1,0 +1,288 @@
+"""
+Time loops of the host that run as kernels with lists of points (`passes/raising/point_runs.py`).
+
+A run evaluates the places of all points once, and makes lists. Pieces of the run then take three
+functions each: the values of the steps go to tables, kernels advance and note cells, and the work
+on the noted cells follows. A run whose points do not fit the lists is left to the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects import scf
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.traits import SymbolTable
+
+from timetile.dialects.point_lists import PointLayout
+from timetile.dialects.temporal import LoopOp, PointKind, PointListAttr, PointRunOp
+from timetile.dialects.verified import memref_type
+from timetile.passes.raising.raise_time_loop import TIME_LOOP
+from timetile.runtime.arithmetic.cells import dtype_of
+from timetile.runtime.arithmetic.points import packed_list
+from timetile.runtime.host.cell_nests import FarMemory
+from timetile.runtime.host.functions import Host, HostHandler, HostLoops, HostValues, NestRun
+from timetile.runtime.host.memory import Memory, shape_of
+from timetile.runtime.host.run_record import RunRecord
+
+Array = NDArray[Any]
+
+FEWEST_STEPS = 2
+"""Least steps of a run with lists."""
+
+ABSENT = -1
+"""The place of an entry without a cell."""
+
+
+def point_run_before(op: Operation) -> PointRunOp | None:
+    """The functions of a time loop with points, if any: named before the loop, in its block."""
+    before = op.prev_op
+    while before is not None and not isinstance(before, PointRunOp | scf.ForOp | LoopOp):
+        before = before.prev_op
+    return before if isinstance(before, PointRunOp) else None
+
+
+def has_point_runs(function: FuncOp) -> bool:
+    """Whether some time loop of a function may run with lists of points."""
+    return any(isinstance(op, PointRunOp) for op in function.walk())
+
+
+def function_of(run: PointRunOp, part: str) -> FuncOp:
+    """One of the functions of a time loop with points."""
+    found = SymbolTable.lookup_symbol(run, run.function(part))
+    assert isinstance(found, FuncOp)
+    return found
+
+
+def array_for(argument: SSAValue) -> Array:
+    """An array for an argument of a function, a memref."""
+    kind = memref_type(argument)
+    return np.zeros(kind.get_shape(), dtype_of(kind.element_type))
+
+
+@dataclass
+class ListOfRun:
+    """
+    One list of a run: the places of all entries in the field, in row-major order, the entries with
+    a cell in the box of the updates, and the number in the list of each of these.
+    """
+
+    use: PointListAttr
+    places: Array
+
+    def __post_init__(self) -> None:
+        self.kind = self.use.kind.data
+        self.later = self.use.later.data
+        self.shape = shape_of(self.use.cells)
+        self.size = prod(self.shape)
+        found = self.places
+        self.known = np.flatnonzero((found >= 0) & (found < self.size))
+        cells = np.stack(np.unravel_index(found[self.known], self.shape), axis=1)
+        low = np.array(list(self.use.box.lb)) - list(self.use.cells.lb)
+        high = np.array(list(self.use.box.ub)) - list(self.use.cells.lb)
+        inside = ((cells >= low) & (cells < high)).all(axis=1)
+        self.entries = self.known[inside]
+        self.cells = cells[inside].astype(np.int64)
+        self.beside = self.known[~inside]
+        """The entries whose cells no update writes."""
+        self.order: Array = np.arange(0)
+
+    @property
+    def fits(self) -> bool:
+        """Whether a kernel can take the list."""
+        lost = (self.places != ABSENT) & ((self.places < 0) | (self.places >= self.size))
+        return not lost.any() and (self.kind is PointKind.SAMPLE or not len(self.beside))
+
+    def packed(self, beside: Array) -> Array:
+        """The integers of the list."""
+        layout = PointLayout(self.shape, len(self.places))
+        found, order = packed_list(layout, self.cells, self.entries, beside)
+        self.order = order
+        return found
+
+
+class PointLoops:
+    """
+    Runs time loops with points as kernels, and other loops of the host as `others`. The
+    functions run with `handlers`.
+    """
+
+    def __init__(
+        self,
+        others: HostLoops,
+        handlers: dict[type[Operation], HostHandler],
+        memory: Memory,
+        record: RunRecord,
+    ):
+        self.others, self.memory, self.record = others, memory, record
+        self.host = Host(handlers, None, record, 0, memory.nest, others)
+
+    def run(
+        self, op: Operation, counts: Sequence[range], carried: Sequence[Any], values: HostValues
+    ) -> NestRun | None:
+        """Run a loop; None for a loop left to the interpreter."""
+        run = point_run_before(op) if TIME_LOOP in op.attributes else None
+        if run is not None and isinstance(op, scf.ForOp) and len(counts[0]) >= FEWEST_STEPS:
+            made = self.run_with_points(run, counts[0], carried, values)
+            if made is not None:
+                return made
+        return self.others.run(op, counts, carried, values)
+
+    def run_with_points(
+        self,
+        run: PointRunOp,
+        steps: range,
+        carried: Sequence[Any],
+        values: HostValues,
+    ) -> NestRun | None:
+        """Run a time loop as kernels; None if its points do not fit lists."""
+        given = [values[value] for value in run.given]
+        lists = self.lists(run, given)
+        if lists is None:
+            return None
+        return RunWithLists(self, run, given, lists).make(steps, list(carried))
+
+    def lists(self, run: PointRunOp, given: Sequence[Any]) -> list[ListOfRun] | None:
+        """The lists of a run; None if kernels cannot take some list."""
+        function = function_of(run, "places")
+        arguments = function.body.block.args[: len(run.uses)]
+        places = [array_for(argument) for argument in arguments]
+        for array in places:
+            array[:] = ABSENT
+        self.host.run(function, [*places, *given])
+        lists = [ListOfRun(use, array) for use, array in zip(run.uses, places)]
+        return lists if all(each.fits for each in lists) else None
+
+
+class RunWithLists:
+    """One run of a time loop with lists of points."""
+
+    def __init__(
+        self,
+        loops: PointLoops,
+        run: PointRunOp,
+        given: Sequence[Any],
+        lists: Sequence[ListOfRun],
+    ):
+        self.loops, self.run, self.given, self.lists = loops, run, given, lists
+        self.rotation = run.rotation
+        self.memory, self.host = loops.memory, loops.host
+        self.injects = [each for each in lists if each.kind is PointKind.INJECT]
+        self.samples = [each for each in lists if each.kind is PointKind.SAMPLE]
+        self.functions = {
+            part: function_of(run, part) for part in ("lists", "values", "steps", "after")
+        }
+        inner = self.functions["values"].body.block.args[3 : 3 + len(self.injects)]
+        self.tables = [array_for(argument) for argument in inner]
+        inner = self.functions["after"].body.block.args[3 : 3 + len(self.samples)]
+        self.notes = [array_for(argument) for argument in inner]
+        rows = [len(table) // len(each.places) for table, each in zip(self.tables, self.injects)]
+        rows += [
+            len(notes) // len(each.places) - each.later
+            for notes, each in zip(self.notes, self.samples)
+        ]
+        self.rows = min(rows)
+        self.parts = self.list_parts()
+
+    def list_parts(self) -> list[Any]:
+        """The fields of all lists, with the lists and the weights."""
+        parts = self.host.run(self.functions["lists"], [])
+        beside = np.concatenate([each.cells for each in self.lists])
+        for number, each in enumerate(self.lists):
+            places, weights = parts[3 * number : 3 * number + 2]
+            self.memory.fill(places, each.packed(beside))
+            kind = self.dtype(each)
+            self.memory.fill(weights, np.ones(len(each.places), kind))
+        return parts
+
+    def dtype(self, each: ListOfRun) -> np.dtype[Any]:
+        """The type of the cells of a list."""
+        of_kind = self.injects if each.kind is PointKind.INJECT else self.samples
+        arrays = self.tables if each.kind is PointKind.INJECT else self.notes
+        return arrays[[other is each for other in of_kind].index(True)].dtype
+
+    def make(self, steps: range, carried: list[Any]) -> NestRun:
+        """Run all steps, in pieces."""
+        for begin in range(0, len(steps), self.rows):
+            carried = self.piece(steps[begin : begin + self.rows], carried)
+        around = self.loops.record.outer[-1]
+        return NestRun(carried, around.cells, around.written)
+
+    def piece(self, steps: range, carried: list[Any]) -> list[Any]:
+        """Run some steps."""
+        count = len(steps)
+        numbers = [steps.start, steps.step, count]
+        if self.injects:
+            self.host.run(self.functions["values"], [*numbers, *self.tables, *self.given])
+        tables = iter(self.tables)
+        for number, each in enumerate(self.lists):
+            if each.kind is PointKind.INJECT:
+                self.memory.fill(self.parts[3 * number + 2], next(tables))
+        for notes, each in zip(self.notes, self.samples):
+            self.note_begin(each, notes, carried, count)
+        rows = np.arange(count, dtype=np.int64)
+        results = self.host.run(
+            self.functions["steps"], [count, rows, *carried, *self.parts, *self.given]
+        )
+        notes = iter(self.notes)
+        for number, each in enumerate(self.lists):
+            if each.kind is PointKind.SAMPLE:
+                self.take_notes(each, self.parts[3 * number + 2], next(notes), count)
+        self.host.run(self.functions["after"], [*numbers, *self.notes, *self.given])
+        return results
+
+    def take_notes(self, each: ListOfRun, table: Any, notes: Array, count: int) -> None:
+        """The noted cells of a list, a row for each step."""
+        width = len(each.places)
+        found = self.memory.contents(table, (len(notes) // width - each.later, width), notes.dtype)
+        found = found.reshape(-1, width)[:count]
+        rows = notes.reshape(-1, width)[each.later : each.later + count]
+        rows[:, each.entries[each.order]] = found[:, : len(each.order)]
+
+    def note_begin(self, each: ListOfRun, notes: Array, carried: Sequence[Any], count: int) -> None:
+        """
+        The cells of the first steps of a piece that earlier steps wrote, and of all steps for
+        entries outside of the updates: such cells stay in their buffers.
+        """
+        rows = notes.reshape(-1, len(each.places))
+        role = each.use.field.data
+        if role >= len(carried):
+            if len(each.beside):
+                rows[:, each.beside] = self.cells(
+                    self.given[role - len(carried)], each, each.beside
+                )
+            return
+        turns = self.turns_of(role)
+        period = len(turns)
+        # A name whose buffer is written `later` steps before the read has in row r the buffer of
+        # the written name in step r - later.
+        for turn in range(period):
+            buffer = carried[turns[turn]]
+            if len(each.beside):
+                first = (turn + each.later) % period
+                rows[first::period, each.beside] = self.cells(buffer, each, each.beside)
+        for row in range(each.later):
+            buffer = carried[turns[(row - each.later) % period]]
+            rows[row, each.entries] = self.cells(buffer, each, each.entries)
+
+    def turns_of(self, role: int) -> list[int]:
+        """The names, at the start, of the buffers that a name has in steps 0, 1, and so on."""
+        found = [role]
+        while (source := self.rotation[found[-1]]) != role:
+            found.append(source)
+        return found
+
+    def cells(self, buffer: Any, each: ListOfRun, entries: Array) -> Array:
+        """Cells of a field in memory."""
+        places = each.places[entries]
+        dtype = self.dtype(each)
+        if isinstance(self.memory, FarMemory) and self.memory.is_far(buffer):
+            used, number = np.unique(places, return_inverse=True)
+            return self.memory.fetch(buffer, used, dtype)[number]
+        return self.memory.contents(buffer, each.shape, dtype).reshape(-1)[places]
