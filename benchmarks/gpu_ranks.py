@@ -4,13 +4,17 @@ Processes with a GPU each: bits and speed with buffers opened by other processes
     python benchmarks/gpu_ranks.py --gpus 2
 
 Processes talk through pipes, in place of MPI. Each program runs on all processes; the arrays of all
-are compared with one GPU's. Ghosts are pulled from the other GPU's memory, or go through the host's
-(`host`). The seconds leave out the transfers of whole fields.
+are compared with one GPU's. Ghosts are pulled from the other GPU's memory, go through NCCL as
+between hosts (`nccl`), or through the host's memory (`host`). The seconds leave out the transfers
+of whole fields. In the last way, `death`, a process ends within a run through NCCL: the others have
+to say so after `SHORT_TIMEOUT` seconds.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -29,10 +33,13 @@ import timetile
 from timetile.runtime.program.ranked_gpu_program import RankedGpuProgram
 from timetile.runtime.program.ranked_program import on_ranks
 from timetile.runtime.ranks.gpu_sites import GpuSite
-from timetile.runtime.ranks.peers import Bytes, failed, missing
+from timetile.runtime.ranks.peers import TIMEOUT_VARIABLE, Bytes, failed, missing
 
 TIMEOUT = 30.0
 """Seconds for a process to wait for another."""
+
+SHORT_TIMEOUT = 3.0
+"""Seconds for a process to wait for rims of a dead process."""
 
 
 class PipePeers:
@@ -60,6 +67,9 @@ class PipePeers:
         for sender in senders:
             sender.join()
 
+    def look(self) -> None:
+        """Nothing is known of the others but by messages."""
+
     def tell(self, cause: str) -> None:
         """Tell the other processes of a failure."""
         for pipe in self.pipes.values():
@@ -69,6 +79,17 @@ class PipePeers:
 def not_shared(*_: Any) -> bytes:
     """No handle."""
     return b""
+
+
+def no_link(*_: Any) -> str:
+    """Why there is no link."""
+    return "the memory of the host is measured"
+
+
+def ends_now(done: int, total: int) -> None:
+    """End the process within a run."""
+    if 2 * done > total:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def runs() -> dict[str, tuple[str, int]]:
@@ -83,8 +104,12 @@ def work(
     rank: int, gpus: int, pipes: Mapping[int, Connection], way: str, said: Callable[..., None]
 ) -> None:
     """Run all programs on a process."""
-    if way == "host":
+    if way != "opened":
         patch.object(GpuSite, "shared", not_shared).start()
+    if way == "host":
+        patch.object(GpuSite, "why_no_link", no_link).start()
+    if way == "death":
+        os.environ[TIMEOUT_VARIABLE] = f"{SHORT_TIMEOUT}"
     peers = PipePeers(rank, pipes)
     for name, (text, steps) in runs().items():
         try:
@@ -92,6 +117,12 @@ def work(
             program = on_ranks(peers, compiled, make=RankedGpuProgram)
             own = arguments_for(program, same=True)
             own = [steps if isinstance(each, int) else each for each in own]
+            if way == "death":
+                start = time.monotonic()
+                try:
+                    program(*own, progress=ends_now if rank == 1 else None)
+                finally:
+                    said(name, way, rank, f"ended after {time.monotonic() - start:.1f} s")
             result = program(*own)
             again = program(*own)
             seconds = min(result.seconds or 0.0, again.seconds or 0.0)
@@ -117,12 +148,12 @@ def work(
 
 
 def main() -> None:
-    """Run with buffers in reach, and through the host."""
+    """Run in all ways."""
     parser = argparse.ArgumentParser(description="Processes with a GPU each.")
     parser.add_argument("--gpus", type=int, default=2)
     parser.add_argument("--processes", type=int, default=2)
     given, spawn = parser.parse_args(), get_context("spawn")
-    for way in ("opened", "host"):
+    for way in ("opened", "nccl", "host", "death"):
         pipes: list[dict[int, Connection]] = [{} for _ in range(given.processes)]
         for one in range(given.processes):
             for other in range(one):

@@ -47,7 +47,7 @@ def ring_of(name: str) -> Model:
         u.next = total
 
     boundary: Any = ("periodic", *["keep"] * (stencil.rank - 1))
-    return timetile.stencil(step, boundary=boundary)
+    return timetile.stencil(boundary=boundary)(step)
 
 
 @dataclass(frozen=True)

@@ -138,6 +138,14 @@ class GpuMemory:
         checked(self.cuda.cuEventRecord(event, stream))
         return event
 
+    def has_passed(self, event: Any) -> bool:
+        """Whether all work before a marked event is done."""
+        result = self.cuda.cuEventQuery(event)
+        if result[0] == self.cuda.CUresult.CUDA_ERROR_NOT_READY:
+            return False
+        checked(result)
+        return True
+
     def wait_for_mark(self, event: Any) -> None:
         """Wait for a marked event, even of a destroyed stream, and destroy the event."""
         checked(self.cuda.cuEventSynchronize(event))

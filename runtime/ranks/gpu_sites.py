@@ -20,8 +20,10 @@ from timetile.runtime.device.gpu_memory import HANDLE_BYTES as ALLOCATION_BYTES
 from timetile.runtime.device.gpu_runner import GpuRunner
 from timetile.runtime.host.halos import HaloFrame
 from timetile.runtime.kernels.of_program import ProgramKernels
+from timetile.runtime.ranks.nccl_link import NcclLink, new_name, why_no_nccl
+from timetile.runtime.ranks.peers import Peers
 from timetile.runtime.ranks.rims import BoxCopy
-from timetile.runtime.ranks.sites import HANDLE_BYTES, Beside, Recorded
+from timetile.runtime.ranks.sites import HANDLE_BYTES, Beside, Recorded, RimLink
 
 MARKS = 8
 """Events of a site, used in turn: a wait for an older mark becomes a wait for a newer one."""
@@ -176,6 +178,18 @@ class GpuSite:
             base, _ = known.pop(key)
             with self.device.current():
                 self.device.close_opened(base)
+
+    def why_no_link(self) -> str:
+        """Why the process has no NCCL; empty where it has."""
+        return why_no_nccl()
+
+    def link_name(self) -> str:
+        """A name for NCCL's ranks."""
+        return new_name()
+
+    def link(self, peers: Peers, name: str) -> RimLink:
+        """Rims through NCCL."""
+        return NcclLink(self, peers, name)
 
     def mark(self) -> Any:
         """A mark on the stream, after all work so far."""

@@ -89,12 +89,16 @@ class MpiPeers:
                     del requests[rank]
             polls += 1
             if polls > IMPATIENT_POLLS:
-                self.raise_death()
-                self.raise_failure()
+                self.look()
                 if time.monotonic() > end:
                     self.break_off()
                     raise missing({*waiting, *sending}, self.count, self.timeout)
                 time.sleep(NAP_SECONDS)
+
+    def look(self) -> None:
+        """Raise RankError if another rank died or told of a failure."""
+        self.raise_death()
+        self.raise_failure()
 
     def raise_death(self) -> None:
         """Raise RankError if the process of another rank has ended, and tell the other ranks."""

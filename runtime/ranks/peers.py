@@ -43,6 +43,10 @@ class Peers(Protocol):
         """
         ...
 
+    def look(self) -> None:
+        """Raise RankError if another rank is known to have failed."""
+        ...
+
     def tell(self, cause: str) -> None:
         """Tell all other ranks of a failure here; exchanges of the others raise RankError."""
         ...

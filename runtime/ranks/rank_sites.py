@@ -2,9 +2,10 @@
 A part of a rank on a GPU.
 
 Ghosts of ranks on the same host are pulled from the buffers of the other ranks, whose handles come
-in messages. Other ghosts travel through the memory of the hosts: rims are copied to a contiguous
-buffer of the site, and down to the host; messages go as between processors; ghosts go up again the
-same way. MPI sees no pointer of a device.
+in messages. A link takes ghosts of other hosts from device to device. Without a link, these travel
+through the memory of the hosts: rims are copied to a contiguous buffer of the site, and down to the
+host; messages go as between processors; ghosts go up again the same way. MPI sees no pointer of a
+device.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from timetile.dialects.boxes import CellBox
 from timetile.dialects.decomposition import Transfer
 from timetile.dialects.temporal import LoopOp
 from timetile.lowering.plan_launches import PlannedKernel
+from timetile.passes.diagnostics import LOGGER
 from timetile.runtime.arithmetic.cells import Array
 from timetile.runtime.executors.numpy_loops import Progress
 from timetile.runtime.host.halo_notice import HaloNotice
@@ -30,10 +32,10 @@ from timetile.runtime.ranks.exchange import CutField, Exchange, array_part
 from timetile.runtime.ranks.part_kernels import PartKernels, PlannedLoop
 from timetile.runtime.ranks.parted import PartedField, PartsMemory
 from timetile.runtime.ranks.parts_runner import PartsRunner, PresentRun
-from timetile.runtime.ranks.peers import digest_of, words_of_all
+from timetile.runtime.ranks.peers import Peers, digest_of, words_of_all
 from timetile.runtime.ranks.rims import box_copy, extents_of
 from timetile.runtime.ranks.shared_buffers import SharedBuffers
-from timetile.runtime.ranks.sites import HANDLE_BYTES, Site
+from timetile.runtime.ranks.sites import HANDLE_BYTES, RimLink, RimMessage, Site
 from timetile.runtime.ranks.split_kernels import SplitLaunch
 
 YES, NO = "yes", "no"
@@ -133,6 +135,9 @@ class RankSiteRunner(PartsRunner):
         self.ghosts = exchange
         self.memory = RankMemory(site, self.cuts_of, exchange)
         self.shared = SharedBuffers(site, exchange.peers)
+        self.link: RimLink | None = None
+        """The link to ranks out of reach, if any."""
+        self.has_tried = False
         self.agreed: dict[tuple[LoopOp, bool], int | None] = {}
 
     def has_common_halos(
@@ -173,11 +178,12 @@ class RankSiteRunner(PartsRunner):
     def exchange(self, fields: Sequence[PartedField]) -> None:
         """
         Make the ghosts of fields fresh, with a message for each pair of ranks: of cells, or of the
-        handles of buffers in reach.
+        handles of buffers in reach. A link takes rims to and from ranks out of reach.
         """
         if not fields:
             return
         near = self.shared.near_ranks(fields[0].buffers[0])
+        link = self.link_for(near)
         sent, places = defaultdict[int, list[Array]](list), defaultdict[int, list[Array]](list)
         waiting: list[tuple[PartedField, CellBox, Array]] = []
         handles: list[tuple[PartedField, Transfer, Array]] = []
@@ -189,7 +195,7 @@ class RankSiteRunner(PartsRunner):
                     handle = np.empty(HANDLE_BYTES, np.uint8)
                     places[transfer.source].append(handle)
                     handles.append((field, transfer, handle))
-                elif transfer.source != self.ghosts.peers.rank:
+                elif transfer.source != self.ghosts.peers.rank and link is None:
                     cells = np.empty(extents_of(transfer.box), field.dtype)
                     places[transfer.source].append(cells)
                     waiting.append((field, transfer.box, cells))
@@ -198,15 +204,46 @@ class RankSiteRunner(PartsRunner):
             give(self.sites[0], field, box, cells)
             self.rims.bytes += cells.nbytes
         self.pull_from_near(handles, [each for each in near if each in sent])
+        if link is not None:
+            link.exchange(*self.far_rims(fields, near))
         for field in fields:
             field.age, field.is_settled = 0, True
+
+    def link_for(self, near: Container[int]) -> RimLink | None:
+        """The link to ranks out of reach, made by all ranks the first time; None without."""
+        if not self.has_tried:
+            others = range(self.ghosts.peers.count)
+            is_far = any(rank not in near and rank != self.ghosts.peers.rank for rank in others)
+            self.link, self.has_tried = new_link(self.sites[0], self.ghosts.peers, is_far), True
+        return self.link
+
+    def far_rims(
+        self, fields: Sequence[PartedField], near: Container[int]
+    ) -> tuple[list[RimMessage], list[RimMessage]]:
+        """The rims sent to and received from ranks out of reach."""
+        sent: list[RimMessage] = []
+        received: list[RimMessage] = []
+        for field in fields:
+            cut, size, buffer = field.cuts[0], field.dtype.itemsize, field.buffers[0]
+            for transfer in cut.sent:
+                if transfer.target not in near and transfer.target != self.ghosts.peers.rank:
+                    box = transfer.source_box
+                    copy = box_copy(cut.held, box, box, box, size)
+                    sent.append(RimMessage(transfer.target, buffer, copy))
+            for transfer in cut.received:
+                if transfer.source not in near and transfer.source != self.ghosts.peers.rank:
+                    box = transfer.box
+                    copy = box_copy(box, box, cut.held, box, size)
+                    received.append(RimMessage(transfer.source, buffer, copy))
+                    self.rims.bytes += copy.bytes
+        return sent, received
 
     def put_sent(
         self, field: PartedField, near: Container[int], sent: dict[int, list[Array]]
     ) -> None:
         """
-        Add messages of a field to other ranks: cells, or the handle of the buffer. Cells of the
-        rank's own ghosts are copied.
+        Add messages of a field to other ranks: the handle of the buffer, or cells where no link
+        takes them. Cells of the rank's own ghosts are copied.
         """
         site, held = self.sites[0], field.cuts[0].held
         for transfer in field.cuts[0].sent:
@@ -217,7 +254,7 @@ class RankSiteRunner(PartsRunner):
             elif transfer.target in near:
                 handle = np.frombuffer(site.shared(field.buffers[0]), np.uint8)
                 sent[transfer.target].append(handle)
-            else:
+            elif self.link is None:
                 sent[transfer.target].append(taken(site, field, transfer.source_box))
 
     def pull_from_near(
@@ -248,3 +285,31 @@ class RankSiteRunner(PartsRunner):
     def end_run(self) -> None:
         """Close the buffers of other ranks."""
         self.shared.end_run()
+
+    def close(self) -> None:
+        """Give back the link, too."""
+        if self.link is not None:
+            self.link.close()
+            self.link = None
+        super().close()
+
+
+def new_link(site: Site, peers: Peers, is_far: bool) -> RimLink | None:
+    """
+    A link between all ranks if a rank is out of another's reach; None if no rank is, or if a rank
+    has no way around the memory of the host. All ranks call.
+    """
+    said = words_of_all(peers, f"{YES if is_far else NO} {site.why_no_link()}")
+    answers = [word.partition(" ") for word in said]
+    if all(far == NO for far, _, _ in answers):
+        return None
+    without = [(rank, problem) for rank, (_, _, problem) in enumerate(answers) if problem]
+    if not without:
+        return site.link(peers, words_of_all(peers, "" if peers.rank else site.link_name())[0])
+    if peers.rank == 0:
+        LOGGER.warning(
+            "rank %d has no NCCL (%s): ghosts between hosts go through the memory of the hosts, "
+            "and are slow; install timetile[nccl] on all ranks",
+            *without[0],
+        )
+    return None

@@ -14,6 +14,7 @@ from timetile.dialects.tile import LaunchOp
 from timetile.runtime.arithmetic.cells import Array
 from timetile.runtime.host.halos import HaloFrame
 from timetile.runtime.kernels.of_program import ProgramKernels
+from timetile.runtime.ranks.peers import Peers
 from timetile.runtime.ranks.rims import BoxCopy
 
 HANDLE_BYTES = 72
@@ -29,6 +30,33 @@ class Beside:
 
     buffer: Any
     copy: BoxCopy
+
+
+@dataclass(frozen=True)
+class RimMessage:
+    """
+    A rim of a buffer, sent to or received from a rank. `copy`: from the buffer to contiguous bytes
+    for a sent rim, from contiguous bytes to the buffer for a received one.
+    """
+
+    rank: int
+    buffer: Any
+    copy: BoxCopy
+
+
+class RimLink(Protocol):
+    """A way for rims from device memory to device memory of other hosts."""
+
+    def exchange(self, sent: Sequence[RimMessage], received: Sequence[RimMessage]) -> None:
+        """
+        Send and receive rims, those of two ranks in one order on both, behind all work of the
+        stream. Raises RankError if another rank failed, or sends nothing in time.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give back all of the link, after all work."""
+        ...
 
 
 @dataclass
@@ -126,6 +154,18 @@ class Site(Protocol):
 
     def close_opened(self, buffer: Any) -> None:
         """Close an opened buffer, after all work that reads it."""
+        ...
+
+    def why_no_link(self) -> str:
+        """Why rims reach other hosts through the memory of the host; empty for a way around."""
+        ...
+
+    def link_name(self) -> str:
+        """A name by which all ranks find the link that they make together."""
+        ...
+
+    def link(self, peers: Peers, name: str) -> RimLink:
+        """The link of all ranks. Raises RankError if another rank does not come in time."""
         ...
 
     def mark(self) -> Any:

@@ -52,6 +52,11 @@ class ThreadPeers:
                     raise missing(waiting, self.count, post.timeout)
                 post.changed.wait(POLL_SECONDS)
 
+    def look(self) -> None:
+        """Raise the failure of another rank."""
+        if self.post.failure is not None:
+            raise self.post.failure
+
     def tell(self, cause: str) -> None:
         """Tell all other ranks of a failure here."""
         with self.post.changed:

@@ -25,7 +25,14 @@ from support.generate import programs
 from support.gpu_programs import SHAPE, TEXT
 from support.programs import program_text
 from support.ranks import copies, model_case
-from support.simulated import SimulatedSite, World, boxes, on_simulated, simulated_rank
+from support.simulated import (
+    SimulatedLink,
+    SimulatedSite,
+    World,
+    boxes,
+    on_simulated,
+    simulated_rank,
+)
 from support.sizes import is_nightly, seeds, spread
 from test_narrow_fields import FADE, WRITTEN
 from test_ranks import MODELS
@@ -260,9 +267,15 @@ def on_two_hosts(site: SimulatedSite) -> str:
     return "first" if site.world.seed == 0 else "others"
 
 
-@pytest.mark.parametrize("hosts", ["apart", "two"])
-def test_ranks_of_several_hosts_keep_their_bits(hosts: str, monkeypatch: pytest.MonkeyPatch):
-    """Ranks 1 and 2 open each other's buffers, or no rank does."""
+@pytest.mark.parametrize(
+    "hosts, problem", [("apart", ""), ("apart", "no NCCL"), ("two", ""), ("two", "no NCCL")]
+)
+def test_ranks_of_several_hosts_keep_their_bits(
+    hosts: str, problem: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    """Ranks 1 and 2 open each other's buffers, or no rank does; a link reaches others, or none."""
+    monkeypatch.setattr(SimulatedSite, "problem", problem)
+    SimulatedLink.used.clear()
     text, arguments = model_case(MODELS["plate"], (13, 11), 7)
     SimulatedSite.opened_ever.clear()
     if hosts == "two":
@@ -271,6 +284,9 @@ def test_ranks_of_several_hosts_keep_their_bits(hosts: str, monkeypatch: pytest.
         monkeypatch.setattr(SimulatedSite, "shares", False)
     run_on_ranks(text, arguments, 3, 2)
     assert bool(SimulatedSite.opened_ever) == (hosts == "two")
+    assert set(SimulatedLink.used) == (set() if problem else {0, 1, 2})
+    said = "rank 0 has no NCCL (no NCCL): ghosts between hosts go through the memory of the hosts"
+    assert (said in caplog.text) == bool(problem)
 
 
 @pytest.mark.parametrize("seed", seeds(8))
