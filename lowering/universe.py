@@ -27,6 +27,7 @@ DIALECTS = {
 PASSES = {
     "drop-timers": lazy("passes.stencil.drop_timers", "DropTimersPass"),
     "drop-swaps": lazy("passes.stencil.drop_swaps", "DropSwapsPass"),
+    "join-parts": lazy("passes.stencil.join_parts", "JoinPartsPass"),
     "lower-affine-nests": lazy("passes.stencil.lower_affine_nests", "LowerAffineNestsPass"),
     "split-levels": lazy("passes.stencil.split_levels", "SplitLevelsPass"),
     "raise-nests": lazy("passes.stencil.raise_nests", "RaiseNestsPass"),

@@ -28,6 +28,7 @@ from timetile.passes.stencil.gather_cells import GatherCellsPass
 from timetile.passes.stencil.index_fields import IndexFieldsPass
 from timetile.passes.stencil.inline_calls import InlineCallsPass
 from timetile.passes.stencil.inline_values import InlineValuesPass
+from timetile.passes.stencil.join_parts import JoinPartsPass
 from timetile.passes.stencil.load_fields import LoadFieldsPass
 from timetile.passes.stencil.lower_affine_nests import LowerAffineNestsPass
 from timetile.passes.stencil.raise_nests import RaiseNestsPass
@@ -57,6 +58,8 @@ def temporal_passes(
         # Inlining comes first: later passes see the operations of a call.
         InlineCallsPass(),
         DropSwapsPass(),
+        # The parts of ranks are joined first: later passes see one domain.
+        JoinPartsPass(),
         # Programs of loops over memrefs, and of truth values, get the form of all others.
         LowerAffineNestsPass(),
         SplitLevelsPass(),

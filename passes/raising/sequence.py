@@ -125,8 +125,7 @@ def check_values(ops: Sequence[Operation]) -> None:
             if isinstance(owner, dmp.SwapOp):
                 raise CannotRaiseError(
                     op,
-                    "the operation reads halos of other processes (dmp.swap); give the program "
-                    "before distribute-stencil",
+                    "the operation reads halos of other processes (dmp.swap); run join-parts first",
                 )
             if not isinstance(owner, stencil.ApplyOp | stencil.CombineOp):
                 raise CannotRaiseError(

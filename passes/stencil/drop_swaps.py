@@ -10,7 +10,7 @@ After:
 ```
 %u = stencil.load %a : !f -> !t
 ```
-A swap of several ranks stays unchanged; running it is refused.
+A swap of several ranks stays unchanged: `join-parts` makes one domain of the ranks' parts.
 """
 
 from __future__ import annotations

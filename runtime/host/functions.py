@@ -15,7 +15,6 @@ from typing import Any, Protocol
 import numpy as np
 from xdsl.dialects import arith, llvm, memref, scf, stencil
 from xdsl.dialects.builtin import MemRefType
-from xdsl.dialects.experimental import dmp
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import SymbolTable
@@ -274,10 +273,6 @@ WHY_NOT_RUN = (
 )
 
 WHY_NOT_RUN_OF: dict[type[Operation], str] = {
-    dmp.SwapOp: (
-        "it exchanges halos with other processes, and a program runs in one; give the program "
-        "before distribute-stencil"
-    ),
     memref.SubviewOp: (
         "it makes a view of a part of a memref, and fields are whole memrefs; make the part an "
         "argument, or the levels an axis of a field"

@@ -19,8 +19,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from xdsl.context import Context
+from xdsl.transforms.experimental.dmp.stencil_global_to_local import DistributeStencilPass
+
 from support.sizes import is_nightly
 from timetile.runtime.cli import main
+from timetile.runtime.loading import load
 
 ROOT = Path(__file__).parents[2]
 BESIDE = Path(sys.executable).parent / "mpiexec"
@@ -107,13 +111,16 @@ except Exception as error:
         assert f"[{rank}] nothing has run, as ranks 0 and 1 of 3 differ in u" in done.stderr
 
 
-def test_the_command_line_runs_on_processes(tmp_path: Path):
-    program, files = (
-        str(ROOT / "examples" / "heat2d.mlir"),
-        [tmp_path / "1.npz", tmp_path / "2.npz"],
-    )
-    line = ["run", program, "--steps", "5", "--random", "1", "--executor", "cpu", "--out"]
-    done = started(2, str(BESIDE.parent / "timetile"), *line, str(files[1]), "--parts", "2x1")
+def test_the_command_line_runs_a_program_of_parts_on_processes(tmp_path: Path):
+    """Two processes take a program that xDSL has cut for four."""
+    program, part = ROOT / "examples" / "heat2d.mlir", tmp_path / "part.mlir"
+    files = [tmp_path / "1.npz", tmp_path / "2.npz"]
+    module = load(program)
+    DistributeStencilPass(slices=(2, 2), strategy="2d-grid").apply(Context(), module)
+    part.write_text(str(module))
+    line = ["run", str(program), "--steps", "5", "--random", "1", "--executor", "cpu", "--out"]
+    cut = ["run", str(part), *line[2:], str(files[1]), "--parts", "2x1"]
+    done = started(2, str(BESIDE.parent / "timetile"), *cut)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("wrote") == 1
     assert main([*line, str(files[0])]) == 0

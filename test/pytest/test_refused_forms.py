@@ -152,6 +152,10 @@ func.func @f(%A: !field, %B: !field, %n: index) {
 }
 """
 
+STORE = "    stencil.store %v to %b(<[1], [16]>) : !temp to !field\n"
+
+SEVERAL_BOXES = SWAPPED.replace(STORE, STORE + STORE.replace("16", "15"))
+
 REFUSED = {
     "a loop that carries a value": (
         CARRIED,
@@ -164,10 +168,11 @@ REFUSED = {
         "affine.for in @f (<program>:7): the loop is left unchanged: a bound is the least or the "
         "greatest of several numbers; give the loop one number for each bound",
     ),
-    "halos of other processes in a time loop": (
-        SWAPPED,
-        "dmp.swap in @f (<program>:9): it exchanges halos with other processes, and a program runs "
-        "in one; give the program before distribute-stencil",
+    "parts of ranks with several boxes": (
+        SEVERAL_BOXES,
+        "stencil.store in @f (<program>:17): a rank stores the cells [1, 15) here, and [1, 16) "
+        "elsewhere, and the domain of all ranks is unknown; give the program before "
+        "distribute-stencil",
     ),
     "a number taken for a pointer": (
         POINTER,

@@ -385,7 +385,7 @@ func.func @outside(%A: !field, %u: !temp) {
 !field = !stencil.field<[-1,9]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:      stencil.apply in @distributed: the operation is left unchanged: the operation reads halos of other processes (dmp.swap); give the program before distribute-stencil
+// CHECK:      stencil.apply in @distributed: the operation is left unchanged: the operation reads halos of other processes (dmp.swap); run join-parts first
 // CHECK:      dmp.swap
 func.func @distributed(%A: !field, %B: !field) {
   %u = stencil.load %A : !field -> !temp
