@@ -121,7 +121,7 @@ def main() -> None:
     # The few blocks of small domains are split, too.
     split_kernels.LEAST_WAVES = 0.0
     # Few launches are a graph.
-    cycles.LAUNCHES_OF_A_GRAPH, cycles.FEWEST_LAUNCHES = 2, 4
+    cycles.LAUNCHES_OF_A_GRAPH, cycles.LAUNCHES_AHEAD, cycles.FEWEST_LAUNCHES = 2, 0, 4
     parser.add_argument("--only", nargs="*", help="programs by name")
     given, failed, start = parser.parse_args(), 0, time.monotonic()
     runs = [

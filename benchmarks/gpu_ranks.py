@@ -2,12 +2,14 @@
 Processes with a GPU each: bits and speed with buffers opened by other processes, and without.
 
     python benchmarks/gpu_ranks.py --gpus 2
+    python benchmarks/gpu_ranks.py --processes 1
 
-Processes talk through pipes, in place of MPI. Each program runs on all processes; the arrays of all
-are compared with one GPU's. Ghosts are pulled from the other GPU's memory, go through NCCL as
-between hosts (`nccl`), or through the host's memory (`host`). The seconds leave out the transfers
-of whole fields. In the last way, `death`, a process ends within a run through NCCL: the others have
-to say so after `SHORT_TIMEOUT` seconds.
+A single process sends rims of whole rows, and of columns, to itself through NCCL. Processes talk
+through pipes, in place of MPI. Each program runs on all processes; the arrays of all are compared
+with one GPU's. Ghosts are pulled from the other GPU's memory, go through NCCL as between hosts
+(`nccl`), or through the host's memory (`host`). The seconds leave out the transfers of whole
+fields. In the last way, `death`, a process ends within a run through NCCL: the others have to say
+so after `SHORT_TIMEOUT` seconds.
 """
 
 from __future__ import annotations
@@ -30,10 +32,14 @@ from check_several_gpus import arguments_for, have_equal_bits, texts
 from rows import described, source
 
 import timetile
+from timetile.dialects.boxes import CellBox
+from timetile.runtime.device.gpu import device
 from timetile.runtime.program.ranked_gpu_program import RankedGpuProgram
 from timetile.runtime.program.ranked_program import on_ranks
 from timetile.runtime.ranks.gpu_sites import GpuSite
 from timetile.runtime.ranks.peers import TIMEOUT_VARIABLE, Bytes, failed, missing
+from timetile.runtime.ranks.rims import box_copy
+from timetile.runtime.ranks.sites import RimMessage
 
 TIMEOUT = 30.0
 """Seconds for a process to wait for another."""
@@ -74,6 +80,37 @@ class PipePeers:
         """Tell the other processes of a failure."""
         for pipe in self.pipes.values():
             pipe.send(cause)
+
+
+def check_link() -> bool:
+    """Whether a process that sends rims to itself through NCCL gets them."""
+    site, peers = GpuSite(device(0)), PipePeers(0, {})
+    print("why no NCCL:", site.why_no_link() or "there is NCCL", flush=True)
+    start = time.monotonic()
+    link = site.link(peers, site.link_name())
+    print(f"NCCL begins in {time.monotonic() - start:.1f} s", flush=True)
+    field, kind = CellBox((0, 0), (600, 500)), np.dtype(np.float64)
+    cells = np.random.default_rng(0).random((600, 500))
+    source, target = site.new(cells.shape, kind), site.new(cells.shape, kind)
+    site.upload(source, cells)
+    site.upload(target, np.zeros_like(cells))
+    rims = [CellBox((7, 0), (19, 500)), CellBox((30, 5), (600, 11))]
+    for number in range(100):
+        start = time.monotonic()
+        link.exchange(
+            [RimMessage(0, source, box_copy(field, rim, rim, rim, 8)) for rim in rims],
+            [RimMessage(0, target, box_copy(rim, rim, field, rim, 8)) for rim in rims],
+        )
+        if number in (0, 99):
+            print(f"exchange {number}: {(time.monotonic() - start) * 1e6:.0f} us", flush=True)
+    found, right = np.empty_like(cells), np.zeros_like(cells)
+    site.download(found, target, 0)
+    for rim in rims:
+        place = tuple(slice(a, b) for a, b in zip(rim.lower, rim.upper))
+        right[place] = cells[place]
+    link.close()
+    site.close()
+    return found.tobytes() == right.tobytes()
 
 
 def not_shared(*_: Any) -> bytes:
@@ -153,6 +190,9 @@ def main() -> None:
     parser.add_argument("--gpus", type=int, default=2)
     parser.add_argument("--processes", type=int, default=2)
     given, spawn = parser.parse_args(), get_context("spawn")
+    if given.processes == 1:
+        print("equal" if check_link() else "different")
+        return
     for way in ("opened", "nccl", "host", "death"):
         pipes: list[dict[int, Connection]] = [{} for _ in range(given.processes)]
         for one in range(given.processes):

@@ -46,7 +46,7 @@ SECONDS, ROUNDS = 0.1, 3
 
 SHORT_LAUNCHES = 8
 
-CHECKED_LAUNCHES, REST = {"fill": 8, "small": 70}, 5
+CHECKED_LAUNCHES, REST = {"fill": 8, "small": 100}, 5
 """A comparison of bits runs so many launches, and some steps more."""
 
 DOMAINS: dict[str, dict[str, tuple[int, ...]]] = {

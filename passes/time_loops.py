@@ -55,10 +55,9 @@ def temporal_passes(
     """
     return (
         DropTimersPass(),
-        # Inlining comes first: later passes see the operations of a call.
+        # Later passes see the operations of a call, and one domain.
         InlineCallsPass(),
         DropSwapsPass(),
-        # The parts of ranks are joined first: later passes see one domain.
         JoinPartsPass(),
         # Programs of loops over memrefs, and of truth values, get the form of all others.
         LowerAffineNestsPass(),

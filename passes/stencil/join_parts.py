@@ -44,6 +44,7 @@ from xdsl.dialects.stencil import FieldType, StencilBoundsAttr, TempType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
+from xdsl.utils.hints import isa
 
 from timetile.dialects.boxes import CellBox
 from timetile.passes.diagnostics import refuse
@@ -82,7 +83,7 @@ def said(counts: Sequence[int]) -> str:
     return " x ".join(map(str, counts))
 
 
-def part_of(function: FuncOp) -> CellBox | None:
+def stored_part(function: FuncOp) -> CellBox | None:
     """The cells stored by a rank; None without a store. CompileError for several boxes."""
     found: CellBox | None = None
     for op in function.walk():
@@ -92,7 +93,7 @@ def part_of(function: FuncOp) -> CellBox | None:
                 "the operation counts from the first cell of a rank's part (the function swaps "
                 "halos); give the program before distribute-stencil",
             )
-        bounds = bounds_of(op)
+        bounds = stored_bounds(op)
         if bounds is None:
             continue
         if found is not None and CellBox.of(bounds) != found:
@@ -105,7 +106,7 @@ def part_of(function: FuncOp) -> CellBox | None:
     return found
 
 
-def bounds_of(op: Operation) -> StencilBoundsAttr | None:
+def stored_bounds(op: Operation) -> StencilBoundsAttr | None:
     """The cells that an operation writes to a field."""
     return op.bounds if isinstance(op, stencil.StoreOp | stencil.ApplyOp) else None
 
@@ -120,9 +121,9 @@ def joined(part: CellBox, counts: Sequence[int]) -> CellBox:
 
 def type_of_domain(kind: Attribute, part: CellBox, domain: CellBox) -> Attribute:
     """The type of a field or a value in the program of the domain."""
-    if isinstance(kind, TempType):
+    if isa(kind, TempType[Attribute]):
         return TempType(len(kind.get_shape()), kind.element_type)
-    if not isinstance(kind, FieldType) or not isinstance(kind.bounds, StencilBoundsAttr):
+    if not isa(kind, FieldType[Attribute]) or not isinstance(kind.bounds, StencilBoundsAttr):
         return kind
     held = CellBox.of(kind.bounds)
     if len(held.lower) != len(part.lower) or domain in held:
@@ -131,7 +132,7 @@ def type_of_domain(kind: Attribute, part: CellBox, domain: CellBox) -> Attribute
     return FieldType(CellBox(held.lower, tuple(upper)).bounds(), kind.element_type)
 
 
-def values_of(function: FuncOp) -> list[SSAValue]:
+def all_values(function: FuncOp) -> list[SSAValue]:
     """All values of a function."""
     found: list[SSAValue] = []
     for op in function.walk():
@@ -140,12 +141,12 @@ def values_of(function: FuncOp) -> list[SSAValue]:
     return found
 
 
-def join(function: FuncOp) -> None:
+def join_parts_of(function: FuncOp) -> None:
     """Make the function of a part the function of the domain."""
     swaps = swaps_of(function)
     if not swaps:
         return
-    counts, part = topology_of(swaps), part_of(function)
+    counts, part = topology_of(swaps), stored_part(function)
     if part is not None:
         if any(count > 1 for count in counts[len(part.lower) :]):
             refuse(
@@ -154,7 +155,7 @@ def join(function: FuncOp) -> None:
                 "before distribute-stencil",
             )
         domain = joined(part, counts)
-        for value in values_of(function):
+        for value in all_values(function):
             kind = type_of_domain(value.type, part, domain)
             if kind == value.type:
                 continue
@@ -182,4 +183,4 @@ class JoinPartsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in [inner for inner in op.walk() if isinstance(inner, FuncOp)]:
-            join(function)
+            join_parts_of(function)

@@ -9,18 +9,22 @@ from dataclasses import dataclass
 class Link:
     """
     What an exchange of ghosts takes: `seconds` for marks, waits and the start of a copy, and
-    `bytes_per_second` of a copy from a neighbour's memory. `meeting_seconds`: neighbours wait for
-    each other, and nothing is copied.
+    `bytes_per_second` of a copy from a neighbour's memory. Where kernels store rims to a
+    neighbour's memory, nothing is copied, neighbours wait for each other (`meeting_seconds`), and
+    a launch takes `stalled_share` of the rims' copies longer: all blocks of a wave store rims at
+    one time.
     """
 
     seconds: float
     bytes_per_second: float
     meeting_seconds: float
+    stalled_share: float = 0.0
 
 
-NVLINK = Link(seconds=40e-6, bytes_per_second=310e9, meeting_seconds=20e-6)
+NVLINK = Link(seconds=27e-6, bytes_per_second=310e9, meeting_seconds=30e-6, stalled_share=2 / 3)
 """
-Fitted to two H200s of a host: launches of j2d5pt FP32 with an exchange of 0.85 MB each lost 49 us
-against launches of one GPU, ghosts included; copies of 29.5 MB ran at 310 GB/s beside kernels. In a
-graph, an exchange of 1 MB takes 24 us.
+Fitted to two H200s of a host, against launches without exchanges. Copies between whole launches
+took 27 us for 0.8 and 2.6 MB (j2d5pt), 50 us for 9.4 MB (star25), 106 us for 25 MB and 115 us for
+19 MB of six fields. Rims stored by kernels took 32 and 48 us for 2.6 and 0.8 MB, 16 us for 9.4 MB,
+66 us for 25 MB, 125 us for 19 MB and 167 us for 34 MB.
 """

@@ -287,6 +287,13 @@ def make_parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--steps", type=natural, metavar="N", help="count the launches of N steps, shown by --all"
     )
+    sub.add_argument(
+        "--gpus", type=positive, metavar="N", dest="of_gpus",
+        help="show what exchanges between N GPUs cost; none is needed",
+    )  # fmt: skip
+    sub.add_argument(
+        "--parts", metavar="MxN", help="of several GPUs, the number of parts along each axis"
+    )
 
     add_tune_options(
         add("tune", tune.tune, "measure the best few schedules on the GPU, and keep the fastest")

@@ -4,10 +4,26 @@ from __future__ import annotations
 
 from timetile.runtime.cli.compiled import compile_kernels, compiled
 from timetile.runtime.cli.options import Options
+from timetile.runtime.cli.ranks import parts_of
 from timetile.runtime.cli.terminal import Log, answer_console, say
 from timetile.runtime.cli.usage import UsageError
+from timetile.runtime.explain.data import Section
+from timetile.runtime.explain.exchange_section import exchange_section
 from timetile.runtime.explain.explanation import explanation_of, kernel_names
-from timetile.runtime.explain.text import print_explanation
+from timetile.runtime.explain.text import print_explanation, print_section
+from timetile.runtime.program.compiled_program import CompiledProgram
+
+
+def section_of_gpus(options: Options, program: CompiledProgram) -> Section | None:
+    """What exchanges cost on several GPUs, if asked for. Raises UsageError for impossible parts."""
+    if options.of_gpus is None:
+        if options.parts is not None:
+            raise UsageError("--parts has no effect without --gpus; give --gpus, too")
+        return None
+    try:
+        return exchange_section(program, options.of_gpus, parts_of(options.parts))
+    except ValueError as error:
+        raise UsageError(str(error)) from error
 
 
 def explain(options: Options, log: Log) -> int:
@@ -19,6 +35,7 @@ def explain(options: Options, log: Log) -> int:
         program = compiled(options, None)
         compile_kernels([(program.kernels, name) for name in kernel_names(program)])
         found = explanation_of(program, options.steps)
+        several = section_of_gpus(options, program)
     except Exception:
         # The remarks often tell why nothing can be explained.
         if log.remarks:
@@ -27,6 +44,8 @@ def explain(options: Options, log: Log) -> int:
             say(f"  {remark}")
         raise
     print_explanation(answer_console(), found, full=options.all)
+    if several is not None:
+        print_section(answer_console(), several)
     for text in log.remarks:
         if text not in found.remarks:
             log.show("warning", text)

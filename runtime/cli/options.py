@@ -63,6 +63,7 @@ class Options(argparse.Namespace):
     parts: str | None
     exchange_every: int | None
     gpus: int | None
+    of_gpus: int | None
     out: Path | None
     check: bool
     plot: Path | None

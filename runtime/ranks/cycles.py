@@ -5,7 +5,8 @@ The host takes some 10 us for each launch on each part, longer than a launch on 
 a plan makes equal launches turn by turn, and the ages of ghosts repeat after some turns: a cycle.
 The work of a few cycles, on all streams, becomes a graph, which is launched again and again:
 
-1. Turns run one by one until the state before a turn is known from an earlier turn.
+1. Turns run one by one until the state before a turn is known from an earlier turn, and some more:
+   devices have work while the host records.
 2. The first site waits for all streams, and all streams wait for the first: work from here on is
    recorded, not done. At the end the first site waits for all streams.
 3. The first site launches the graph as often as the graph fits into the remaining turns.
@@ -22,7 +23,12 @@ from timetile.runtime.ranks.sites import Site
 LAUNCHES_OF_A_GRAPH = 32
 """Least number of launches in a graph, on each part: streams meet at the ends of a graph."""
 
-FEWEST_LAUNCHES = 2 * LAUNCHES_OF_A_GRAPH
+LAUNCHES_AHEAD = 16
+"""
+Launches made one by one before a graph is recorded: recording takes some milliseconds of the host.
+"""
+
+FEWEST_LAUNCHES = 2 * LAUNCHES_OF_A_GRAPH + LAUNCHES_AHEAD
 """Least number of launches of a loop for a graph."""
 
 FEWEST_GRAPHS = 2
@@ -65,7 +71,7 @@ def repeat_in_cycles(
     done = 0
     while done < turns:
         found = known.get(state())
-        if found is not None:
+        if found is not None and done * launches >= LAUNCHES_AHEAD:
             cycle = done - found
             count = cycle * -(-LAUNCHES_OF_A_GRAPH // (cycle * launches))
             times = (turns - done) // count

@@ -11,9 +11,9 @@ large planes have costly ghosts (k is 1), long parts and short planes cheap ones
 reaches over a whole part. A wrong prediction costs time, never bits.
 
 Where kernels store the ghosts of neighbours themselves, a launch followed by an exchange computes
-no ghosts, and rims travel while it computes:
+no ghosts, and rims travel while it computes, part of their time unseen:
 
-    seconds(1) = own cells x D / speed + link meeting seconds + what travels longer than a launch
+    seconds(1) = own cells x D / speed + link meeting seconds + a share of the rims' copy
 """
 
 from __future__ import annotations
@@ -123,7 +123,8 @@ def exchange_costs(
         travel = max(received) * cost.cell_bytes / link.bytes_per_second
         if launches == 1 and launch.stores_beside:
             seconds = own * depth / rate
-            exchange = link.meeting_seconds + max(0.0, travel - seconds)
+            seen = max(link.stalled_share * travel, travel - seconds)
+            exchange = link.meeting_seconds + seen
             yield ExchangeCost(1, seconds, 0.0, exchange, stores_beside=True)
             continue
         seconds, exchange = max(held) * depth / rate, link.seconds + travel

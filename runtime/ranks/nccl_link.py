@@ -50,7 +50,7 @@ def new_name() -> str:
     return bytes(nccl().get_unique_id()).hex()
 
 
-class Span:
+class NcclBytes:
     """Some bytes of GPU memory, as NCCL takes an array."""
 
     def __init__(self, pointer: int, size: int):
@@ -100,21 +100,21 @@ class NcclLink:
             mark = self.site.mark()
             self.wait(lambda: self.has_come(mark), ranks)
 
-    def packed(self, number: int, message: RimMessage) -> Span:
+    def packed(self, number: int, message: RimMessage) -> NcclBytes:
         """The bytes of a sent rim: in its field if the rim is one row, else copied to a room."""
         copy = message.copy
         if copy.is_contiguous:
-            return Span(message.buffer.pointer + copy.source.first, copy.bytes)
+            return NcclBytes(message.buffer.pointer + copy.source.first, copy.bytes)
         room = self.room("sent", number, copy.bytes)
         self.site.pull(message.buffer, room, copy)
-        return Span(room.pointer, copy.bytes)
+        return NcclBytes(room.pointer, copy.bytes)
 
-    def room_for(self, number: int, message: RimMessage) -> Span:
+    def room_for(self, number: int, message: RimMessage) -> NcclBytes:
         """Where a received rim comes: to its field if the rim is one row, else to a room."""
         copy = message.copy
         if copy.is_contiguous:
-            return Span(message.buffer.pointer + copy.target.first, copy.bytes)
-        return Span(self.room("received", number, copy.bytes).pointer, copy.bytes)
+            return NcclBytes(message.buffer.pointer + copy.target.first, copy.bytes)
+        return NcclBytes(self.room("received", number, copy.bytes).pointer, copy.bytes)
 
     def room(self, way: str, number: int, size: int) -> Any:
         """A buffer of at least some bytes, kept for the next exchange."""

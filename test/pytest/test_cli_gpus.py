@@ -8,7 +8,7 @@ import pytest
 
 from support.command_line import error_of
 from support.driver import BookKeeper
-from timetile.runtime.cli import compiled
+from timetile.runtime.cli import compiled, main
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -38,4 +38,24 @@ def test_more_gpus_than_the_driver_knows_are_refused(
 def test_one_gpu_and_several_are_refused(heat: Path, capsys: pytest.CaptureFixture[str]):
     assert error_of(f"run {heat} --gpus 2 --device 1", capsys) == (
         "--device names one GPU, and --gpus several; leave out one of both"
+    )
+
+
+def test_explain_tells_what_exchanges_cost(heat: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["explain", str(heat), "--gpus", "2", "--parts", "1x2"]) == 0
+    said = capsys.readouterr().out
+    assert "On 2 GPUs of a host, predicted\n  parts         1 x 2\n" in said
+    rows = said[said.index("launches   steps") :].splitlines()[2:]
+    costs = [row.split() for row in rows if row[:1].isdigit()]
+    chosen, *others = costs
+    assert all(float(chosen[-2]) <= 1.01 * float(other[-2]) for other in others)
+    assert {row[2] for row in costs} == {"copied"}, "kernels store whole planes beside only"
+
+
+def test_parts_without_gpus_are_refused(heat: Path, capsys: pytest.CaptureFixture[str]):
+    assert error_of(f"explain {heat} --parts 1x2", capsys) == (
+        "--parts has no effect without --gpus; give --gpus, too"
+    )
+    assert error_of(f"explain {heat} --gpus 2 --parts 2x2", capsys) == (
+        "parts are 2 numbers of 1 or more with the product 2, one part for each rank, got (2, 2)"
     )

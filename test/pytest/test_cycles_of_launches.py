@@ -26,6 +26,7 @@ from timetile.runtime.ranks.cycles import repeat_in_cycles
 def few_launches_are_a_graph(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Graphs have few launches."""
     monkeypatch.setattr(cycles, "LAUNCHES_OF_A_GRAPH", 2)
+    monkeypatch.setattr(cycles, "LAUNCHES_AHEAD", 0)
     monkeypatch.setattr(cycles, "FEWEST_LAUNCHES", 4)
     with few_schedules():
         yield
@@ -85,9 +86,13 @@ def test_streams_that_do_not_meet_around_graphs_are_found(
 
 
 @pytest.mark.parametrize(
-    "turns, cycle, in_graphs", [(100, 5, 95), (7, 3, 0), (64, 1, 62), (40, 50, 0)]
+    "turns, cycle, ahead, in_graphs",
+    [(100, 5, 0, 95), (7, 3, 0, 0), (64, 1, 0, 62), (40, 50, 0, 0), (100, 5, 7, 90)],
 )
-def test_runs_are_a_cycle_and_graphs_and_a_rest(turns: int, cycle: int, in_graphs: int):
+def test_runs_are_turns_ahead_and_graphs_and_a_rest(
+    turns: int, cycle: int, ahead: int, in_graphs: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(cycles, "LAUNCHES_AHEAD", ahead)
     done, made = 0, 0
 
     def turn() -> None:
@@ -96,7 +101,7 @@ def test_runs_are_a_cycle_and_graphs_and_a_rest(turns: int, cycle: int, in_graph
 
     def repeat(count: int, times: int) -> None:
         nonlocal done, made
-        assert count % cycle == 0
+        assert count % cycle == 0 and done >= ahead
         done += count * times
         made += count * times
 

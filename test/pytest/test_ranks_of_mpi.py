@@ -18,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from xdsl.context import Context
 from xdsl.transforms.experimental.dmp.stencil_global_to_local import DistributeStencilPass
 

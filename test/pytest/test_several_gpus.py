@@ -26,13 +26,13 @@ from support.gpu_programs import SHAPE, TEXT
 from support.programs import program_text
 from support.ranks import copies, model_case
 from support.simulated import (
-    SimulatedLink,
     SimulatedSite,
     World,
     boxes,
     on_simulated,
     simulated_rank,
 )
+from support.simulated_link import SimulatedLink
 from support.sizes import is_nightly, seeds, spread
 from test_narrow_fields import FADE, WRITTEN
 from test_ranks import MODELS

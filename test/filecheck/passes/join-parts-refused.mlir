@@ -1,5 +1,7 @@
 // RUN: xdsl-opt %s -p join-parts --split-input-file --verify-diagnostics | filecheck %s
 
+// A part that does not tell the domain is refused.
+
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>
 
@@ -50,5 +52,19 @@ func.func @memory(%m: memref<8xf64>) {
   "dmp.swap"(%A) {strategy = #dmp.grid_slice_2d<#dmp.topo<2x1>, false>, swaps = []} : (!field) -> ()
   %u = stencil.load %A : !field -> !temp
   stencil.store %u to %A(<[0], [8]>) : !temp to !field
+  func.return
+}
+
+// -----
+
+!field = !stencil.field<[0,8]xf64>
+!temp = !stencil.temp<?xf64>
+
+// CHECK: stencil.store in @boxes: a rank stores the cells [0, 7) here, and [0, 8) elsewhere, and the domain of all ranks is unknown; give the program before distribute-stencil
+func.func @boxes(%A: !field, %B: !field) {
+  "dmp.swap"(%A) {strategy = #dmp.grid_slice_2d<#dmp.topo<2x1>, false>, swaps = []} : (!field) -> ()
+  %u = stencil.load %A : !field -> !temp
+  stencil.store %u to %A(<[0], [8]>) : !temp to !field
+  stencil.store %u to %B(<[0], [7]>) : !temp to !field
   func.return
 }

@@ -1,5 +1,7 @@
 // RUN: xdsl-opt %s -p join-parts | filecheck %s
 
+// The fields of a part and its stores become those of the domain; swaps are erased.
+
 !part = !stencil.field<[-1,33]x[-2,9]xf64>
 !whole = !stencil.field<[-1,97]x[-2,9]xf64>
 !temp = !stencil.temp<?x?xf64>

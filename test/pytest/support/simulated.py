@@ -5,16 +5,16 @@ NumPy. A run that waits too little ends with other bits at some seed.
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 import timetile
+from support.simulated_link import SimulatedLink
 from timetile.dialects.decomposition import Decomposition
 from timetile.dialects.syntax import field_bounds
 from timetile.dialects.tile import KernelOp, LaunchOp
@@ -26,10 +26,9 @@ from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.program.parted_program import PartedProgram
 from timetile.runtime.program.ranked_gpu_program import RankedGpuProgram
-from timetile.runtime.ranks.exchange import as_message, unpack
 from timetile.runtime.ranks.peers import Peers
 from timetile.runtime.ranks.rims import BoxCopy, Pitches
-from timetile.runtime.ranks.sites import HANDLE_BYTES, Beside, Recorded, RimMessage
+from timetile.runtime.ranks.sites import HANDLE_BYTES, Beside, Recorded
 
 
 class Mark:
@@ -338,58 +337,6 @@ class SimulatedSite:
         """The site is not used again."""
         assert not self.sizes, "buffers are not given back"
         self.is_closed = True
-
-
-class SimulatedLink:
-    """Rims between simulated devices of ranks, in messages of the ranks; see `RimLink`."""
-
-    used: ClassVar[list[int]] = []
-    """The ranks that received rims."""
-
-    def __init__(self, site: SimulatedSite, peers: Peers):
-        self.site, self.peers = site, peers
-
-    def exchange(self, sent: Sequence[RimMessage], received: Sequence[RimMessage]) -> None:
-        """Send and receive rims, joined to a message for each rank."""
-        outgoing, incoming = defaultdict[int, list[Any]](list), defaultdict[int, list[Any]](list)
-        for message in sent:
-            room = self.site.new((message.copy.bytes // size_of(message),), type_of(message))
-            self.site.pull(message.buffer, room, message.copy)
-            outgoing[message.rank].append(room)
-        for message in received:
-            room = self.site.new((message.copy.bytes // size_of(message),), type_of(message))
-            incoming[message.rank].append((message, room))
-        self.site.synchronize()
-        taken = {
-            rank: as_message([room.data for room in rooms]) for rank, rooms in outgoing.items()
-        }
-        given = {
-            rank: np.empty(sum(message.copy.bytes for message, _ in rooms), np.uint8)
-            for rank, rooms in incoming.items()
-        }
-        self.peers.exchange(taken, given)
-        for rank, rooms in incoming.items():
-            unpack(given[rank], [room.data for _, room in rooms])
-            for message, room in rooms:
-                room.known[...] = True
-                self.site.pull(room, message.buffer, message.copy)
-        self.site.synchronize()
-        for room in (*chain(*outgoing.values()), *(room for _, room in chain(*incoming.values()))):
-            self.site.free(room)
-        self.used.append(self.peers.rank)
-
-    def close(self) -> None:
-        """Nothing is left."""
-
-
-def type_of(message: RimMessage) -> np.dtype[Any]:
-    """The type of a rim's cells."""
-    return message.buffer.data.dtype
-
-
-def size_of(message: RimMessage) -> int:
-    """The bytes of a cell of a rim."""
-    return type_of(message).itemsize
 
 
 def on_simulated(

@@ -1,0 +1,68 @@
+"""A section about several GPUs: what exchanges of ghosts cost, by launches between two of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import prod
+
+from timetile.passes.diagnostics import refuse
+from timetile.passes.loops.cut_domain import Domain
+from timetile.runtime.explain.data import Fact, Section
+from timetile.runtime.program.compiled_program import CompiledProgram
+from timetile.runtime.ranks.exchange_choice import ExchangeChoice, ExchangeCost
+from timetile.runtime.ranks.layout import slab_layout
+from timetile.runtime.ranks.part_kernels import PartKernels
+
+COLUMNS = (
+    "launches", "steps", "rims", "a launch (us)", "of these, ghosts", "an exchange (us)",
+    "together (us)", "GCells/s",
+)  # fmt: skip
+
+
+def exchange_section(
+    program: CompiledProgram, count: int, parts: Sequence[int] | None = None
+) -> Section:
+    """
+    The costs of exchanges on a number of GPUs, the chosen number of launches first. Raises
+    CompileError for a program without time loops or of fewer cells than GPUs, ValueError for
+    impossible parts.
+    """
+    domain = Domain.of(program.module)
+    if domain is None:
+        refuse(program.function, "there is no time loop to run on several GPUs; leave out --gpus")
+    layout, kernels = slab_layout(domain, count, parts), program.kernels
+    choice = PartKernels(program.module, layout, kernels.options, kernels.cache).exchange
+    cells = prod(high - low for low, high in zip(domain.box.lower, domain.box.upper))
+    largest = [max(b - a for a, b in pairwise(faces)) for faces in layout.faces]
+    facts = (
+        Fact("parts", " x ".join(map(str, layout.counts))),
+        Fact("largest part", " x ".join(map(str, largest)) + " cells"),
+    )
+    title = f"On {count} GPUs of a host, predicted"
+    if choice is None:
+        return Section(title, (*facts, Fact("exchanges", "no prediction of the schedule's speed")))
+    rows = tuple(row(cost, choice, cells) for cost in (choice.chosen, *choice.others))
+    return Section(title, facts, COLUMNS, rows, notes())
+
+
+def row(cost: ExchangeCost, choice: ExchangeChoice, cells: int) -> tuple[str, ...]:
+    """The cost of a number of launches between two exchanges; `cells` of all GPUs."""
+    return (
+        f"{cost.launches}",
+        f"{cost.launches * choice.depth}",
+        "stored by kernels" if cost.stores_beside else "copied",
+        f"{cost.launch_seconds * 1e6:.0f}",
+        f"{100 * cost.ghost_share:.1f}%",
+        f"{cost.exchange_seconds * 1e6:.0f}",
+        f"{cost.seconds * 1e6:.0f}",
+        f"{cells * choice.depth / cost.seconds / 1e9:.0f}",
+    )
+
+
+def notes() -> tuple[Fact, ...]:
+    """What the columns mean."""
+    return (
+        Fact("launches", "launches that share an exchange, the chosen number first"),
+        Fact("together", "a launch with its share of an exchange"),
+    )
