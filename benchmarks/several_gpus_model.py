@@ -7,7 +7,8 @@ A launch of D steps on a part of n planes that copies ghosts computes n + (k D) 
 face, for k launches between two exchanges of ghosts of k D + 1 steps and radius r. Each exchange
 moves both faces, one after the other, and GPUs wait for each other: nothing overlaps. Kernels that
 store rims to the memory of a neighbour in the same host compute n planes: GPUs wait for each other,
-and rims travel meanwhile. Between hosts faces are copied. Assumptions, beside the constants below:
+and rims travel meanwhile, in part seen. Constants inside a host are those of
+`passes/targets/links.py`. Between hosts faces are copied. Assumptions, beside the constants below:
 slabs along the first axis; launches as fast for each cell as on one GPU; GPUs of equal speed; faces
 inside a host through NVLink, and between hosts through one network card a GPU without a copy
 through the host's memory. The plot has measured points of `several-gpus.json`, too.
@@ -26,18 +27,11 @@ from typing import Any
 from matplotlib import rcParams
 from matplotlib.figure import Figure
 
+from timetile.passes.targets.links import NVLINK
+
 rcParams["svg.hashsalt"] = "timetile"
 
 RESULTS = Path(__file__).parent / "results" / "several-gpus.json"
-
-COPY_SECONDS, COPY_RATE = 1.9e-6, 396e9
-"""A peer copy on NVLink: latency, and bytes a second (two H100s, 4 KB to 256 MB)."""
-
-MEETING_SECONDS = 20e-6
-"""
-GPUs wait for each other, in a graph: an exchange of 1 MB took 24 us of 16 launches of j2d5pt on
-2048 x 2048 cells of two H200s.
-"""
 
 NETWORK_SECONDS, NETWORK_RATE = 10e-6, 45e9
 """A message between hosts through a card of 400 Gbit/s: assumed."""
@@ -64,7 +58,7 @@ class Modelled:
 
 
 PROGRAMS = [
-    Modelled("j2d5pt f32", 4, 1, 12, 5, False, 4083.8, (8192, 16384)),
+    Modelled("j2d5pt f32", 4, 1, 12, 4, False, 4083.8, (8192, 16384)),
     Modelled("j3d7pt f32", 4, 1, 6, 1, True, 1480.0, (512, 1024, 1024)),
     Modelled("j3d7pt f64", 8, 1, 4, 1, True, 619.7, (512, 1024, 1024)),
     Modelled("star25 f32", 4, 4, 1, 1, True, 420.2, (512, 768, 768)),
@@ -84,12 +78,14 @@ def launch_seconds(program: Modelled, planes: float, gpus: int) -> float:
     computed = planes + copied * (zone - 1) * program.radius
     seconds = computed * area * program.depth / (program.gpts_per_s * 1e9)
     size = zone * program.radius * area * program.cell_bytes
-    exchange = (copied - crossed) * (COPY_SECONDS + size / COPY_RATE)
+    inside, rate = copied - crossed, NVLINK.bytes_per_second
+    exchange = NVLINK.seconds * (copied > 0) + inside * size / rate
     # A part at the end of a host has one face on the network, and all wait for it in turn.
     exchange += crossed * (NETWORK_SECONDS + size / NETWORK_RATE)
-    if program.stores:
-        exchange += max(0.0, (faces - crossed) * size / COPY_RATE - seconds)
-    exchange += MEETING_SECONDS if faces else 0.0
+    if program.stores and faces > crossed:
+        travel = (faces - crossed) * size * (zone - 1) / zone / rate
+        seen = max(NVLINK.stalled_share * travel, travel - seconds)
+        exchange += NVLINK.meeting_seconds + seen
     return seconds + exchange / program.launches
 
 

@@ -51,11 +51,11 @@ def temporal_passes(
     """
     Passes from the stencil dialect to time loops with contracted cells, the start of every
     executor. `common_halos`: the caller makes the promise of the pass `common-halos`; `points`: the
-    caller runs the functions of the host's work at points.
+    caller runs the functions of the host's work at points. Calls are inlined and parts joined
+    first: later passes see the operations of a call, and one domain.
     """
     return (
         DropTimersPass(),
-        # Later passes see the operations of a call, and one domain.
         InlineCallsPass(),
         DropSwapsPass(),
         JoinPartsPass(),

@@ -42,11 +42,11 @@ def exchange_section(
     title = f"On {count} GPUs of a host, predicted"
     if choice is None:
         return Section(title, (*facts, Fact("exchanges", "no prediction of the schedule's speed")))
-    rows = tuple(row(cost, choice, cells) for cost in (choice.chosen, *choice.others))
+    rows = tuple(cost_row(cost, choice, cells) for cost in (choice.chosen, *choice.others))
     return Section(title, facts, COLUMNS, rows, notes())
 
 
-def row(cost: ExchangeCost, choice: ExchangeChoice, cells: int) -> tuple[str, ...]:
+def cost_row(cost: ExchangeCost, choice: ExchangeChoice, cells: int) -> tuple[str, ...]:
     """The cost of a number of launches between two exchanges; `cells` of all GPUs."""
     return (
         f"{cost.launches}",

@@ -109,26 +109,34 @@ def exchange_costs(
     one part; those of one launch always.
     """
     depth = launch.depth
-    cost, box = StepCost(domain), domain.box
+    cost, unrolled = StepCost(domain), decomposition.periodic
     own = max(cells_in(decomposition.part(rank)) for rank in range(decomposition.count))
     for launches in range(1, MOST_LAUNCHES + 1):
-        ghosts = cost.ghosts(decomposition.periodic, launches * depth + 1)
+        ghosts = cost.ghosts(unrolled, launches * depth + 1)
         if launches > 1 and not reaches_neighbours_only(decomposition, ghosts):
             return
-        held = [
-            cells_in(decomposition.held(rank, box, ghosts)) for rank in range(decomposition.count)
-        ]
-        received = [count - cells_in(decomposition.part(rank)) for rank, count in enumerate(held)]
+        held, travel = held_and_sent(cost, decomposition, ghosts)
+        travel /= link.bytes_per_second
         rate = launch.gcells_per_second * 1e9
-        travel = max(received) * cost.cell_bytes / link.bytes_per_second
         if launches == 1 and launch.stores_beside:
-            seconds = own * depth / rate
-            seen = max(link.stalled_share * travel, travel - seconds)
-            exchange = link.meeting_seconds + seen
-            yield ExchangeCost(1, seconds, 0.0, exchange, stores_beside=True)
+            # Kernels store what the next launch reads.
+            _, stored = held_and_sent(cost, decomposition, cost.ghosts(unrolled, depth))
+            seconds, copied = own * depth / rate, stored / link.bytes_per_second
+            seen = max(link.stalled_share * copied, copied - seconds)
+            yield ExchangeCost(1, seconds, 0.0, link.meeting_seconds + seen, stores_beside=True)
             continue
-        seconds, exchange = max(held) * depth / rate, link.seconds + travel
-        yield ExchangeCost(launches, seconds, 1 - own / max(held), exchange)
+        seconds, exchange = held * depth / rate, link.seconds + travel
+        yield ExchangeCost(launches, seconds, 1 - own / held, exchange)
+
+
+def held_and_sent(
+    cost: StepCost, decomposition: Decomposition, ghosts: Ghosts
+) -> tuple[int, float]:
+    """The most cells held by a part with ghosts, and the most bytes of ghosts."""
+    ranks = range(decomposition.count)
+    held = [cells_in(decomposition.held(rank, cost.domain.box, ghosts)) for rank in ranks]
+    ghost_cells = [most - cells_in(decomposition.part(rank)) for rank, most in enumerate(held)]
+    return max(held), max(ghost_cells) * cost.cell_bytes
 
 
 def reaches_neighbours_only(decomposition: Decomposition, ghosts: Ghosts) -> bool:
