@@ -15,9 +15,10 @@ from dataclasses import asdict, dataclass
 from itertools import dropwhile
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.rewriter import Rewriter
 
 from timetile.dialects.syntax import encode_integers
-from timetile.dialects.temporal import LoopOp
+from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.tile import ApplyOp, KernelOp
 from timetile.dialects.tile.schedule import ScheduleAttr
 from timetile.passes.analysis.cells.instructions import divides
@@ -109,11 +110,30 @@ def with_one_loop(module: ModuleOp, number: int) -> tuple[ModuleOp, LoopOp]:
     return copy, loop
 
 
+def without_points(loop: LoopOp) -> None:
+    """
+    Leave out a loop's lists of points. The steady loop of a kernel has no code of points, and
+    spills around such code say little about its time.
+    """
+    for update in loop.updates:
+        if update.points:
+            plain = UpdateOp(
+                update.targets, update.cell, update.sources, update.tap_list, update.box,
+                update.scalars, update.index_axes, update.outside,
+            )  # fmt: skip
+            Rewriter.replace_op(update, plain)
+
+
 class LoopAssembler:
-    """Assembles the deepest kernels of one loop's candidates."""
+    """
+    Assembles the deepest kernels of one loop's candidates, without lists of points. `kernels` are
+    kept for loops without lists.
+    """
 
     def __init__(self, module: ModuleOp, number: int, options: Options):
-        self.module, _ = with_one_loop(module, number)
+        self.module, loop = with_one_loop(module, number)
+        self.is_whole = not loop.has_points
+        without_points(loop)
         self.options = options
         self.kernels: dict[Candidate, Kernel] = {}
         self.known: dict[Candidate, AssembledKernel] = {}
@@ -222,10 +242,10 @@ class AssembledChoice:
             return []
         # The search beyond the count of registers is asked for if the first choice does not spill.
         searched = self.begin_search(choice.trials.spilling(), first)
-        alone = len(loops_of(module)) == 1
+        assembler = LoopAssembler(module, number, self.options)
+        alone = len(loops_of(module)) == 1 and assembler.is_whole
         if alone and self.begin is not None:
             self.begin(module)
-        assembler = LoopAssembler(module, number, self.options)
         tiles, memory = split_by_memory(choice.others)
         behind = [each for each in tiles if each.worth <= first.worth]
         seen = best_assembled([first, *behind], assembler, target, choice.trials.lowers)
@@ -265,7 +285,7 @@ class AssembledChoice:
                 if not each.kernel.spilled_words or each.worth > WORTH_SPILLING * seen[0].worth
             ]
             seen = in_order([*seen, *clean])
-        if len(loops_of(module)) == 1:
+        if len(loops_of(module)) == 1 and assembler.is_whole:
             kernel = assembler.kernels[seen[0].candidate]
             self.kernels[kernel.name] = kernel
         return [summary_of(each) for each in seen]

@@ -4,18 +4,21 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import timetile
-from timetile import Field, Scalar
+from timetile import Field, Points, Scalar
 from timetile.frontend.field_types import DType
 from timetile.frontend.model import Model
+from timetile.frontend.point_runs import rooms_of
 from timetile.passes.cost.spills import issued_cost, spilled_cost
 from timetile.passes.scheduling import schedule_space
 from timetile.passes.scheduling.assembled import AssembledKernel, best_assembled
 from timetile.passes.scheduling.candidates import Candidate, candidates
 from timetile.passes.targets.target import target_named
 from timetile.runtime.cache.store import Cache
+from timetile.runtime.kernels.assembled_choice import LoopAssembler
 from timetile.runtime.kernels.assembler import assembler_version
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.kernels.making import made_kernel
@@ -153,6 +156,23 @@ def test_the_choice_is_kept_and_its_kernel_is_not_made_twice(kept: Cache):
     # Made from the module with all depths, the kernel is the one made for the choice.
     fresh = replace(again.options, passes=None)
     assert made_kernel(again.tiled, name, fresh).ptx == first.kernel(name).ptx
+
+
+@timetile.stencil
+def shot(u: Field, source: Points):
+    u.next = 0.5 * u[0, 0] + 0.25 * (u[-1, 0] + u[0, 1])
+    source.add(u)
+
+
+def test_candidates_are_assembled_without_lists_of_points():
+    given = {"source": Points([[4.5, 5]], np.ones(3))}
+    rooms = rooms_of(shot.step, given, 3)
+    source = shot.on(executor="numpy").program((12, 12), "float64", rooms).kernels.source
+    assembler = LoopAssembler(source, 0, Options(halos="common"))
+    assert loops_of(source)[0].has_points and not assembler.is_whole
+    assembler.module.verify()
+    assert not loops_of(assembler.module)[0].has_points
+    assert LoopAssembler(assembler.module, 0, Options(halos="common")).is_whole
 
 
 @pytest.mark.skipif(assembler_version() is None, reason="no assembler")
