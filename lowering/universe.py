@@ -30,6 +30,7 @@ PASSES = {
     "join-parts": lazy("passes.stencil.join_parts", "JoinPartsPass"),
     "lower-affine-nests": lazy("passes.stencil.lower_affine_nests", "LowerAffineNestsPass"),
     "split-levels": lazy("passes.stencil.split_levels", "SplitLevelsPass"),
+    "split-nests": lazy("passes.stencil.split_nests", "SplitNestsPass"),
     "raise-nests": lazy("passes.stencil.raise_nests", "RaiseNestsPass"),
     "widen-booleans": lazy("passes.stencil.widen_booleans", "WidenBooleansPass"),
     "unroll-loops": lazy("passes.stencil.unroll_loops", "UnrollLoopsPass"),

@@ -36,6 +36,7 @@ from timetile.passes.stencil.roll_returns import RollReturnsPass
 from timetile.passes.stencil.select_branches import SelectBranchesPass
 from timetile.passes.stencil.split_guards import SplitGuardsPass
 from timetile.passes.stencil.split_levels import SplitLevelsPass
+from timetile.passes.stencil.split_nests import SplitNestsPass
 from timetile.passes.stencil.unroll_loops import UnrollLoopsPass
 from timetile.passes.stencil.widen_booleans import WidenBooleansPass
 
@@ -62,6 +63,7 @@ def temporal_passes(
         # Programs of loops over memrefs, and of truth values, get the form of all others.
         LowerAffineNestsPass(),
         SplitLevelsPass(),
+        SplitNestsPass(),
         RaiseNestsPass(),
         WidenBooleansPass(),
         # Loops are unrolled before branches are selected: a branch may hold a loop.

@@ -177,3 +177,50 @@ def test_explain_names_the_edges_as_a_cause():
         "them as others"
     )
     assert loop.depth == 2
+
+
+FROM_C = """
+!m = memref<10x42xf64>
+func.func @from_c(%U: !m, %V: !m, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %c9 = arith.constant 9 : index
+  %c41 = arith.constant 41 : index
+  %half = arith.constant 0.5 : f64
+  scf.for %t = %c0 to %n step %c1 iter_args(%a = %U, %b = %V) -> (!m, !m) {
+    scf.for %j = %c1 to %c41 step %c1 {
+      %x = memref.load %a[%c8, %j] : !m
+      memref.store %x, %a[%c0, %j] : !m
+      %y = memref.load %a[%c1, %j] : !m
+      memref.store %y, %a[%c9, %j] : !m
+    }
+    scf.for %i = %c1 to %c9 step %c1 {
+      scf.for %j = %c1 to %c41 step %c1 {
+        %up = arith.subi %i, %c1 : index
+        %down = arith.addi %i, %c1 : index
+        %l = memref.load %a[%up, %j] : !m
+        %r = memref.load %a[%down, %j] : !m
+        %s = arith.addf %l, %r : f64
+        %o = arith.mulf %s, %half : f64
+        memref.store %o, %b[%i, %j] : !m
+      }
+    }
+    scf.yield %b, %a : !m, !m
+  }
+  func.return
+}
+"""
+
+
+def test_loops_of_c_that_copy_rows_first_are_periodic():
+    program = timetile.compile(FROM_C, executor="planes", cache=False)
+    (steps,) = program.kernels.edges.steps.values()
+    assert str(steps.boundary) == "#temporal.boundary<periodic, periodic, keep, keep>"
+    u, v = np.random.default_rng(6).random((2, 10, 42))
+    program(a := u.copy(), b := v.copy(), steps=9)
+    for _ in range(9):
+        u[0, 1:-1], u[9, 1:-1] = u[8, 1:-1].copy(), u[1, 1:-1].copy()
+        v[1:-1, 1:-1] = (u[:-2, 1:-1] + u[2:, 1:-1]) * 0.5
+        u, v = v, u
+    assert np.array_equal(b, u) and np.array_equal(a, v)
