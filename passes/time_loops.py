@@ -101,9 +101,8 @@ def temporal_passes(
         ShareSubexpressionsPass(),
         # Scalars are hoisted after contraction: operations fused in a cell stay fused.
         HoistScalarsPass(),
-        # Splitting comes after contraction: cells at the edge have the arithmetic of other cells.
+        # Splitting comes after contraction; dropping and grouping look at final boxes and readers.
         SplitEdgesPass(),
-        # Dropping and grouping look at final boxes and readers.
         DropUpdatesPass(),
         GroupUpdatesPass(),
         *((CommonHalosPass(),) if common_halos else ()),

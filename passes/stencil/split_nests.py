@@ -53,7 +53,7 @@ TouchedCells = tuple[SSAValue, CellBox | None]
 """A memory, and the cells touched; None for unknown cells."""
 
 
-def box_of_places(places: Sequence[NestPlace], nest: LoopNest) -> CellBox:
+def cells_over_turns(places: Sequence[NestPlace], nest: LoopNest) -> CellBox:
     """The cells of an access, over all turns of the loops."""
     spans = [
         (place.shift, place.shift + 1)
@@ -64,16 +64,16 @@ def box_of_places(places: Sequence[NestPlace], nest: LoopNest) -> CellBox:
     return CellBox(*zip(*spans))
 
 
-def cells_read(store: Written, nest: LoopNest) -> Iterator[TouchedCells]:
+def cells_behind(store: Written, nest: LoopNest) -> Iterator[TouchedCells]:
     """The cells of the loads behind the value of a store."""
     for op in operations_behind([store.op.value], nest, Order()):
         if isinstance(op, memref.LoadOp):
             places = places_of(op.indices, nest.numbers)
-            box = None if places is None else box_of_places(places, nest)
+            box = None if places is None else cells_over_turns(places, nest)
             yield memory_of(op.memref), box
 
 
-def meet(one: TouchedCells, other: TouchedCells) -> bool:
+def may_touch(one: TouchedCells, other: TouchedCells) -> bool:
     """Whether two accesses may touch a cell in common."""
     if one[0] is not other[0]:
         return may_be_one(one[0], other[0])
@@ -83,9 +83,9 @@ def meet(one: TouchedCells, other: TouchedCells) -> bool:
 def are_apart(nest: LoopNest) -> bool:
     """Whether no store writes a cell that another store reads or writes."""
     for store, other in permutations(nest.stores, 2):
-        written = store.memory, box_of_places(store.places, nest)
-        touched = *cells_read(other, nest), (other.memory, box_of_places(other.places, nest))
-        if any(meet(written, cells) for cells in touched):
+        written = store.memory, cells_over_turns(store.places, nest)
+        touched = *cells_behind(other, nest), (other.memory, cells_over_turns(other.places, nest))
+        if any(may_touch(written, cells) for cells in touched):
             return False
     return True
 
