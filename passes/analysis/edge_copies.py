@@ -343,7 +343,9 @@ def edge_steps(loop: LoopOp) -> EdgeSteps | None:
     )
     if not known or not copies or len(copies) == len(found):
         return None
-    copied = EdgeCopies(loop, copies)
+    box = next(u.box for u, copy in zip(loop.updates, found) if copy is None)
+    # Copies of the whole box hand on new cells, as from a scratch field to the field.
+    copied = EdgeCopies(loop, [copy for copy in copies if copy.update.box != box])
     if not any(copied.around.values()):
         return None
     return copied.steps()

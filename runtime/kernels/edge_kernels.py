@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import SSAValue
 
 from timetile.dialects.temporal import LoopOp
+from timetile.dialects.temporal.boundary import Kind
 from timetile.passes.analysis.edge_copies import EdgeSteps
 from timetile.passes.diagnostics import Remark, place_of
 from timetile.passes.loops.copy_edges import copy_edges
@@ -23,7 +24,10 @@ Outside = dict[SSAValue, Any]
 """Captured fields of a loop and, behind the fields, scalars, by value."""
 
 FEWEST_STEPS = 8
-"""Steps of the shortest run worth more kernels."""
+"""Steps of the shortest run worth more kernels, with copies from one end to the other."""
+
+FEWEST_NEAR = 40
+"""Steps of such a run with copies from nearby, as kernels of several steps make these, too."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,9 @@ class EdgeKernels:
         """The number of a loop with edge cells, and a run's steps; None for runs as written."""
         number = self.kernels.loops.index(loop)
         found = self.steps.get(number)
-        if found is None or steps < max(found.fewest, FEWEST_STEPS):
+        if found is None:
+            return None
+        least = FEWEST_STEPS if Kind.PERIODIC in found.boundary.kinds else FEWEST_NEAR
+        if steps < max(found.fewest, least):
             return None
         return number, found

@@ -12,30 +12,30 @@ import pytest
 
 import timetile
 from support.edge_copies import CopiedEdges
-from support.schedules import Schedule, block_row, warp_row
-from timetile import Field, Series
+from support.schedules import Schedule, block_row
+from timetile import Field, Series, repeat
 from timetile.dialects.temporal.boundary import Kind
-from timetile.dialects.tile import Form, Published
+from timetile.dialects.tile import Published
 from timetile.frontend.model import Model
 from timetile.passes.tiling.device_tiling import DeviceTilingPass
-from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
+from timetile.runtime.kernels import edge_kernels
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
+
+
+@pytest.fixture(autouse=True)
+def short_runs_have_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edge_kernels, "FEWEST_NEAR", 8)
+
 
 pytestmark = pytest.mark.usefixtures("chosen_among_few")
 
 P, M, R, K = Kind.PERIODIC, Kind.MIRROR, Kind.REFLECT, Kind.KEEP
 
-UPRIGHT, LYING, MIXED = (
-    "keep, keep, periodic, periodic",
-    "periodic, periodic, keep, keep",
-    "mirror, value 0.5, mirror, reflect",
-)
+UPRIGHT, LYING = "keep, keep, periodic, periodic", "mirror, reflect, keep, keep"
 
 ROWS = [
-    (Schedule("fetched-ahead", warp_row(2), Buffering(ahead=3)), MIXED),
     (Schedule("columns", DeviceTilingPass(stream_axis=1, cells=(2,), warps=(1,), pack=2)), UPRIGHT),
-    (Schedule("lanes", warp_row(4), form=Form.LANES), UPRIGHT),
     (Schedule("exchanged-plane", block_row(), streaming=Streaming(what=Published.PLANE)), LYING),
     (Schedule("memory", DeviceTilingPass(reads="memory"), planes=None), LYING),
 ]
@@ -126,6 +126,33 @@ def test_a_series_goes_on_behind_the_first_steps():
         for name in ("planes", "numpy")
     )
     assert np.array_equal(found, judge)
+
+
+@timetile.stencil
+def relaxed(p: Field, f: Field):
+    for _ in repeat(9):
+        p.next = 0.5 * (p.next[-1] + p.next[1] - f[0])
+        p.next[0:1] = p.next[1]
+        p.next[-1:] = p.next[-1]
+
+
+def test_inner_sweeps_with_insulated_ends_continue_the_field():
+    random = np.random.default_rng(7)
+    start = {"p": random.random(50), "f": random.random(50)}
+    assert relaxed.on(executor="planes").program((50,)).kernels.edges.steps
+    found, judge = (
+        relaxed.on(executor=name).advance(start, steps=2)["p"] for name in ("planes", "numpy")
+    )
+    assert np.array_equal(found, judge)
+
+
+def test_short_runs_with_near_copies_take_the_kernels_of_the_step(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.undo()
+    case = CASES["values"]
+    program = timetile.compile(CopiedEdges(case.sizes, case.sides).text(), cache=False)
+    (loop,) = program.kernels.loops
+    assert program.kernels.edges.of(loop, edge_kernels.FEWEST_NEAR - 1) is None
+    assert program.kernels.edges.of(loop, edge_kernels.FEWEST_NEAR) is not None
 
 
 @timetile.stencil
