@@ -152,9 +152,19 @@ class LoadReads:
 
     def reads(self) -> list[ContinuedRead]:
         """The reads beyond the field; none if some access cannot be one, or leaves the field."""
+        chosen = {
+            use.operation: chosen_reads(
+                use.operation.region.block, use.operation.region.block.args[use.index]
+            )
+            for use in self.load.res.uses
+            if isinstance(use.operation, stencil.ApplyOp)
+        }
+        if not any(chosen.values()):
+            # Most programs have no such read: what each apply needs is found where one has.
+            return []
         applies, found = self.applies(), list[ContinuedRead]()
         for apply, name, box in applies or ():
-            made = [self.read(value, box) for value in chosen_reads(apply.region.block, name)]
+            made = [self.read(value, box) for value in chosen[apply]]
             own = [each for each in made if each is not None]
             taken = {leaf.owner for each in own for leaf in leaves_of(each.value)}
             others = [op for op in apply.region.block.walk() if op not in taken]
