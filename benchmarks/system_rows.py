@@ -256,7 +256,7 @@ def cases_by_hand(cases: list[SystemCase]) -> list[SystemCase]:
     square = next(case for case in cases if case.system == "dtb" and case.domain == PLATE)
     found += [
         replace(square, pipeline="dtb{cells=6,4}", technique=BY_HAND),
-        replace(square, pipeline="dtb{sync=flags}", technique="messages of edges"),
+        replace(square, pipeline="dtb{sync=grid}", technique="the barrier of the grid"),
     ]
     return found
 

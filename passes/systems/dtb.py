@@ -4,10 +4,11 @@ Before: `temporal.loop %n (...) rotate [1, 0] {...}`, or a program of the stenci
 After, without a streaming axis:
 ```
 %u1 = tile.apply @cell(...) else %h1 home #tile.registers<depth 0, period 1>
-%e1 = tile.exchange %u1 what edges delay 0 home #tile.exchange_buffer<slots 1, ..., sync grid>
+%e1 = tile.exchange %u1 what edges delay 0 home #tile.exchange_buffer<slots 1, ..., sync flags>
 ```
 1. Blocks of 512 threads hold the cells of a tile in registers for all steps (section 3.3).
-2. The blocks of a tile meet at a barrier of the grid after each step (section 3.2).
+2. Neighbouring blocks send each other their edges after each step. The paper's blocks meet at a
+   barrier of the grid (section 3.2): `dtb{sync=grid}`, half as fast.
 3. Tiles have as many blocks as need the fewest turns of the device for the whole domain.
 4. The depth gives the most valid cells a second, by the equations of the authors' later model for
    tiles that stay (EBISU, equations 2, 8 and 11).
@@ -52,7 +53,7 @@ class DtbPass(SystemPass):
                 cells=CELLS.get(program.cell_bytes, CELLS[8]),
                 lanes=(1, LANES),
                 warps=(WARPS, 1),
-                sync=Sync.GRID,
+                sync=Sync.FLAGS,
                 occupancy=1,
                 resident=True,
             )

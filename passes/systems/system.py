@@ -235,7 +235,14 @@ class SystemPass(EnumOptionsPass, ABC):
     def registers(self, program: PaperProgram, point: Point, target: Target) -> int:
         """Registers of a thread of a point's deepest kernel, as predicted; 1 without a kernel."""
         kernel = self.deepest(program, point, target)
-        return 1 if kernel is None else predict(kernel, module_around(kernel), target).registers
+        if kernel is None:
+            return 1
+        counted = predict(kernel, module_around(kernel), target).registers
+        return self.trusted(program, point, counted)
+
+    def trusted(self, program: PaperProgram, point: Point, counted: int) -> int:
+        """Registers of a thread of a point that our model counts as `counted`."""
+        return counted
 
     def cost_if_held(self, program: PaperProgram, point: Point, target: Target) -> Cost | None:
         """
@@ -250,7 +257,7 @@ class SystemPass(EnumOptionsPass, ABC):
         taken = BlockMemory.of(Geometry(kernel)).bytes
         threads = point.schedule.layout().threads * occupancy
         cost = predict(kernel, module_around(kernel), target)
-        holds = cost.registers <= isa.registers_for(threads)
+        holds = self.trusted(program, point, cost.registers) <= isa.registers_for(threads)
         return cost if holds and taken <= min(room, isa.shared_per_block) else None
 
     def fastest(

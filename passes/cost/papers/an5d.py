@@ -117,8 +117,13 @@ def registers(depth: int, radius: int, cell_bytes: int) -> int:
     """
     Registers of a thread of one cell (section 6.3): the planes of every level, and a fixed number.
     """
+    return registers_of_cells(depth, radius, cell_bytes, 1)
+
+
+def registers_of_cells(depth: int, radius: int, cell_bytes: int, cells: int) -> int:
+    """Registers of a thread of some cells, counted as the paper counts for one."""
     words = cell_bytes // 4
-    return words * depth * (2 * radius + 1) + depth + 10 * (words + 1)
+    return words * depth * (2 * radius + 1) * cells + depth + 10 * (words + 1)
 
 
 def fits(depth: int, radius: int, cell_bytes: int, threads: int, target: Target) -> bool:
