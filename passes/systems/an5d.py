@@ -47,10 +47,16 @@ of the shared memory's reads beside a barrier, and a barrier counts half as much
 star3d1r in FP32 is predicted at 422 GCells/s on an H100, with two at 550.
 """
 
-ALIKE = 0.94
+ALIKE = 0.95
 """
 The share of the highest predicted speed that counts as equal. Of such points the least deep is
-taken: many levels in small blocks are predicted too fast, most of all beside quotients.
+taken: many levels in small blocks are predicted too fast.
+"""
+
+ALIKE_DIVIDING = 0.9
+"""
+As `ALIKE`, for exact quotients and roots: 13 steps in blocks of 64 threads are predicted at 1.05
+times the speed of six in blocks of 256, and run at 0.72 of the authors' code.
 """
 
 TAKEN = 1.25
@@ -95,7 +101,8 @@ class An5dPass(SystemPass):
         points: list[Point] = []
         for cells in self.cells_of_a_thread(program):
             points = [self.of(program, target, chosen, cells) for chosen in best]
-            fastest = self.fastest(program, points, target, alike=ALIKE, deepest=False)
+            alike = ALIKE_DIVIDING if program.divides else ALIKE
+            fastest = self.fastest(program, points, target, alike=alike, deepest=False)
             if fastest is not None:
                 return fastest
         return points[0]
@@ -142,6 +149,11 @@ class An5dPass(SystemPass):
         most = THREADS_OF_A_MULTIPROCESSOR // threads
         held = (n for n in range(most, 1, -1) if registers_left(n * threads, target.isa) >= needed)
         return replace(schedule, occupancy=next(held, 1))
+
+    def trusted(self, program: PaperProgram, point: Point, counted: int) -> int:
+        cells, cell_bytes = prod(point.schedule.cells), program.cell_bytes
+        paper = registers_of_cells(point.depth, program.radius, cell_bytes, cells)
+        return counted if counted <= FAR * paper else int(TAKEN * paper)
 
     def ranked(self, program: PaperProgram, target: Target) -> list[Configuration]:
         """
