@@ -36,6 +36,7 @@ from timetile.dialects import nvvm, simt
 from timetile.dialects.syntax import cell_type, element_type
 from timetile.dialects.taps import Tap
 from timetile.lowering.emitter import Emitter
+from timetile.lowering.parted_sweeps import PartedThread
 from timetile.lowering.ring_sweeps import RingThread
 from timetile.lowering.sweep_frames import SweepFrame
 from timetile.lowering.sweep_kernels import SweepThread, ordinary_number
@@ -48,6 +49,7 @@ from timetile.lowering.tile_to_gpu.stored_cells import (
     shortened,
     store_cells,
 )
+from timetile.passes.analysis.cells.recurrences import recurrence_of_sweep
 
 
 class StagedThread(SegmentThread):
@@ -237,6 +239,9 @@ class StagedThread(SegmentThread):
 
 def sweep_kernel(frame: SweepFrame, function: FuncOp) -> ModuleOp:
     """A module with the kernel of a sweep by its cell function, at the level of threads."""
+    if frame.is_parted:
+        recurrence = recurrence_of_sweep(frame.op, function)
+        return ModuleOp([PartedThread(frame, function, recurrence).make()])
     if frame.staging is not None:
         return ModuleOp([StagedThread(frame, function, frame.staging).make()])
     if frame.ring:

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from xdsl.dialects.builtin import f64
 from xdsl.ir import Operation, SSAValue
 
-from timetile.dialects.syntax import field_bounds
+from timetile.dialects.cell_types import CELL_BYTES
+from timetile.dialects.syntax import cell_type, field_bounds
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import SweepOp
+from timetile.dialects.temporal.sweep import PART_PLACES
 from timetile.dialects.tile import LANES
 from timetile.lowering.arguments import fields_of, scalars_of
 from timetile.lowering.sweep_staging import (
@@ -57,6 +60,13 @@ RINGS = (4, 8, 16, 32)
 
 RING_BYTES = 40 * 1024
 """Bytes on their way to a multiprocessor that hide the time of memory."""
+
+
+PARTS_OF_BLOCK = 256
+"""Parts of a block of a sweep in parts, one a thread."""
+
+PITCH = PART_PLACES + 1
+"""Cells between parts in shared memory: all banks serve a warp."""
 
 
 def sweeps_of(root: Operation) -> list[SweepOp]:
@@ -107,6 +117,8 @@ class SweepFrame:
         a thread each fill the first-level cache: places ahead along the last axis would push out
         cells not read so far (8192 x 8192, H100: 0.7 of the speed).
         """
+        if op.parts is not None:
+            return SweepFrame(op, 0)
         is_last = op.axis.data == op.rank - 1
         if is_last and (staging := LineStaging.of(op)) is not None:
             return SweepFrame(op, 0, staging)
@@ -122,6 +134,35 @@ class SweepFrame:
         if not made:
             return SweepFrame(op, PLACES_AHEAD)
         return next((frame for frame in made if frame.under_way >= RING_BYTES), made[-1])
+
+    @property
+    def is_parted(self) -> bool:
+        """Whether the line goes on in parts, by all threads."""
+        return self.op.parts is not None
+
+    @property
+    def message_words(self) -> int:
+        """Words of the change of a block: two numbers at most."""
+        return 2 * bytes_of(self.op.targets[0]) // 4
+
+    @property
+    def levels(self) -> list[int]:
+        """The first words of the changes of blocks, of groups of 16 blocks, and so on."""
+        found, base, count = list[int](), 0, self.grid
+        while count > 1:
+            found.append(base)
+            base, count = base + count * self.message_words, -(-count // PART_PLACES)
+        return found
+
+    @property
+    def words(self) -> int:
+        """Words of 64 bits for messages between blocks, 0 before a launch; none without parts."""
+        if not self.is_parted:
+            return 0
+        room, count = 1, self.grid
+        while count > 1:
+            room, count = room + count * self.message_words, -(-count // PART_PLACES)
+        return room
 
     @property
     def has_ring(self) -> bool:
@@ -179,6 +220,8 @@ class SweepFrame:
     @property
     def threads(self) -> int:
         """Threads of a block."""
+        if self.is_parted:
+            return PARTS_OF_BLOCK
         if self.staging is not None:
             return LANES
         return next((n for n in BLOCKS if self.seats >= n * FEW_BLOCKS), BLOCKS[-1])
@@ -186,6 +229,8 @@ class SweepFrame:
     @property
     def grid(self) -> int:
         """Blocks of the launch."""
+        if self.is_parted:
+            return -(-len(self.op.places) // (PARTS_OF_BLOCK * PART_PLACES))
         if self.staging is not None:
             return -(-self.lines // self.staging.lines)
         return -(-self.seats // self.threads)
@@ -197,7 +242,12 @@ class SweepFrame:
 
     @property
     def shared_bytes(self) -> int:
-        """Bytes of shared memory of a block."""
+        """Bytes of shared memory of a block; of a sweep in parts at most."""
+        if self.is_parted:
+            fields = [self.op.sources[tap.operand] for tap in self.loads]
+            kinds = dict.fromkeys(cell_type(field) for field in (*fields, *self.op.targets))
+            cells = PARTS_OF_BLOCK * PITCH * sum(CELL_BYTES[kind] for kind in kinds)
+            return cells + 2 * CELL_BYTES[f64] * (PARTS_OF_BLOCK + PART_PLACES + LANES + 4)
         if self.staging is not None:
             return self.staging.shared_bytes
         cells = self.ring * self.places_of_turn * self.threads

@@ -11,6 +11,7 @@ from timetile.passes.cells.factor_sums import FactorSumsPass
 from timetile.passes.cells.share_subexpressions import ShareSubexpressionsPass
 from timetile.passes.cells.simplify_cells import FpDivision, SimplifyCellsPass
 from timetile.passes.cells.sort_terms import FpReassoc, SortTermsPass
+from timetile.passes.loops.cut_sweeps import CutSweepsPass
 from timetile.passes.loops.common_halos import CommonHalosPass
 from timetile.passes.loops.drop_updates import DropUpdatesPass
 from timetile.passes.loops.expand_boundaries import ExpandBoundariesPass
@@ -98,6 +99,8 @@ def temporal_passes(
         SortTermsPass(fp_reassoc),
         # Contraction comes before schedules: all schedules then compute equal bits.
         ContractCellsPass(fp_contract),
+        # Cutting looks at contracted cells: the change of a cell has the cell's arithmetic.
+        CutSweepsPass(fp_reassoc),
         ShareSubexpressionsPass(),
         # Scalars are hoisted after contraction: operations fused in a cell stay fused.
         HoistScalarsPass(),

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import (
     FlatSymbolRefAttrConstr,
     IntAttr,
     SymbolRefAttr,
+    UnitAttr,
 )
 from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
 from xdsl.dialects.utils import EnumAttribute
@@ -36,6 +37,10 @@ from timetile.dialects.syntax import (
 )
 from timetile.dialects.taps import Tap, decode_taps, encode_taps, verify_taps
 from timetile.dialects.temporal.cells import verify_cell
+
+
+PART_PLACES = 16
+"""Places of a part, parts of a group, and groups of a larger group, of a sweep in parts."""
 
 
 class Direction(StrEnum):
@@ -81,6 +86,10 @@ class SweepOp(IRDLOperation):
     The cell function is a private `func.func` on scalars, as for `temporal.update`: the taps in
     order, then the scalars, then an `index` per axis in `indices`.
 
+    A line in `parts` goes on side by side: parts of 16 places begin with a value made from the
+    sums of the places before, summed by parts, by groups of 16 parts, and so on. The order of these
+    sums is fixed (`passes/analysis/cells/recurrences.py`), another than place after place.
+
     Example:
     ```
     temporal.sweep %c, %d = @thomas(%c[-1, 0], %d[-1, 0], %u[0, 0]) scalars(%r)
@@ -99,6 +108,7 @@ class SweepOp(IRDLOperation):
     axis = prop_def(IntAttr)
     direction = prop_def(DirectionAttr)
     box = prop_def(StencilBoundsAttr)
+    parts = opt_prop_def(UnitAttr)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(SweepEffects())
@@ -108,7 +118,7 @@ class SweepOp(IRDLOperation):
         "custom<Values>($targets, type($targets)) `=` $cell "
         "custom<Taps>($sources, type($sources), $taps) "
         "(`scalars` `(` custom<Values>($scalars, type($scalars))^ `)`)? (`indices` $indices^)? "
-        "`along` custom<Number>($axis) $direction `in` $box attr-dict-with-keyword"
+        "`along` custom<Number>($axis) $direction (`parts` $parts^)? `in` $box attr-dict-with-keyword"
     )
 
     def __init__(
@@ -178,6 +188,7 @@ class SweepOp(IRDLOperation):
 
     def verify_(self) -> None:
         verify_taps(self.taps, self.rank, len(self.sources))
+        self.verify_parts()
         if not 0 <= self.axis.data < self.rank:
             raise VerifyException(f"axis {self.axis.data} of a sweep of rank {self.rank}")
         for value in (*self.sources, *self.targets):
@@ -197,6 +208,25 @@ class SweepOp(IRDLOperation):
             self.verify_place(target, (0,) * self.rank)
         tapped = [self.sources[tap.operand] for tap in self.tap_list]
         verify_cell(self, self.cell, tapped, self.scalars, self.index_axes, self.targets)
+
+    def verify_parts(self) -> None:
+        """
+        VerifyException unless a sweep in parts has one line and one target, and reads of the target
+        the place before, and the own cell at most.
+        """
+        if self.parts is None:
+            return
+        if self.rank != 1 or len(self.targets) != 1:
+            raise VerifyException(
+                f"a sweep in parts has one axis and one target, got {self.rank} axes and "
+                f"{len(self.targets)} targets"
+            )
+        own = [tap for tap in self.tap_list if self.sources[tap.operand] in self.targets]
+        if [self.age(tap) for tap in own if self.age(tap)] != [1]:
+            raise VerifyException(
+                "a sweep in parts reads its result of the place before once, and no other place of "
+                "its target"
+            )
 
     def verify_place(self, field: SSAValue, offset: tuple[int, ...]) -> None:
         """

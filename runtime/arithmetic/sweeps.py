@@ -17,6 +17,7 @@ from timetile.dialects.verified import ancestor_of
 from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.runtime.arithmetic.boxes import box_slices, coordinates
 from timetile.runtime.arithmetic.cells import Array, call, dtype_of
+from timetile.runtime.arithmetic.parted_sweeps import run_parts
 
 BoxSlices = tuple[slice, ...]
 
@@ -50,6 +51,14 @@ def run_sweep(
 ) -> None:
     """Run a sweep on NumPy arrays, in place. `numbers` are the scalars."""
     function, zero = function_of_sweep(op), (0,) * op.rank
+    if op.parts is not None:
+        for tap in op.tap_list:
+            source = op.sources[tap.operand]
+            cells = op.box if not op.is_result(tap) else next(boxes_in_order(op))
+            before_read(source, box_slices(field_bounds(source), cells, tap.offset))
+        before_write(op.targets[0], box_slices(field_bounds(op.targets[0]), op.box, zero))
+        run_parts(op, function, fields, numbers)
+        return
     for box in boxes_in_order(op):
         shape = tuple(high - low for low, high in zip(box.lb, box.ub))
         arguments: list[Any] = []

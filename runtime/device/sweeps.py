@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import f32, i64
 from xdsl.ir import Attribute, SSAValue
 
-from timetile.dialects.cell_types import CELL_TYPES
+from timetile.dialects.cell_types import CELL_BYTES, CELL_TYPES
 from timetile.dialects.series import number_type
 from timetile.lowering.sweep_frames import SweepFrame
 from timetile.runtime.device.arguments import LaunchArguments
@@ -41,12 +41,23 @@ class DeviceSweep:
             on.allow_shared(self.function, frame.name, frame.shared_bytes)
         self.types = [ctypes.c_void_p for _ in self.frame.fields]
         self.types += [c_type(number_type(scalar)) for scalar in self.frame.scalars]
+        self.words = on.allocate(self.word_bytes) if frame.words else 0
+        """Words for messages between blocks, cleared before each launch."""
+        if frame.words:
+            self.types.append(ctypes.c_void_p)
         self.known: dict[tuple[Any, ...], LaunchArguments] = {}
         """The arguments of the latest launches, by pointers and the bits of numbers."""
 
+    @property
+    def word_bytes(self) -> int:
+        """Bytes of the words for messages."""
+        return self.frame.words * CELL_BYTES[i64]
+
     def close(self) -> None:
-        """Give back the kernel, after all launches are done."""
+        """Give back the kernel and its words, after all launches are done."""
         cuda = self.device.cuda
+        if self.words:
+            self.device.free(self.words)
         checked(cuda.cuModuleUnload(checked(cuda.cuFuncGetModule(self.function))))
 
     def launch(
@@ -61,9 +72,14 @@ class DeviceSweep:
             if len(self.known) == MOST_KNOWN:
                 self.known.clear()
             values = [*places, *(number.item() for number in scalars)]
+            if self.words:
+                values.append(self.words)
             arguments = self.known[key] = LaunchArguments(values, self.types)
+        cuda = self.device.cuda
+        if self.words:
+            checked(cuda.cuMemsetD8Async(self.words, 0, self.word_bytes, stream))
         checked(
-            self.device.cuda.cuLaunchKernel(
+            cuda.cuLaunchKernel(
                 self.function, self.frame.grid, 1, 1, self.frame.threads, 1, 1,
                 self.frame.shared_bytes, stream, arguments.address, 0,
             )

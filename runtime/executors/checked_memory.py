@@ -117,4 +117,6 @@ class BufferMemory(ArrayMemory):
         if op not in self.sweeps:
             self.sweeps[op] = sweep_code(frame, OLDEST_ARCH)
         given = [*(fields[f] for f in frame.fields), *(numbers[s] for s in frame.scalars)]
+        if frame.words:
+            given.append(Buffer(np.zeros(frame.words, np.int64)))
         SimtLaunch(self.sweeps[op], frame.grid, frame.threads, given).run()

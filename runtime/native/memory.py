@@ -33,6 +33,9 @@ class NativeMemory(ViewMemory):
     def sweep(
         self, op: SweepOp, fields: Mapping[SSAValue, Any], numbers: Mapping[SSAValue, Any]
     ) -> None:
+        if op.parts is not None:
+            super().sweep(op, fields, numbers)
+            return
         self.sweeps[op].run(fields, numbers, self.threads)
 
     def reduce(self, op: ReduceOp, buffer: Any) -> Any:

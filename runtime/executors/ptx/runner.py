@@ -118,6 +118,8 @@ class FieldMemory(FarMemory):
             self.sweeps[op] = Program(entry)
         program = self.sweeps[op]
         given = [*(fields[f] for f in frame.fields), *(numbers[s] for s in frame.scalars)]
+        if frame.words:
+            given.append(FieldOfPtx(np.zeros(frame.words, np.int64)))
         arguments = arguments_of(program, given)
         PtxLaunch(program, frame.grid, frame.threads, frame.shared_bytes, arguments).run()
 

@@ -1,0 +1,326 @@
+"""Kernels of sweeps in parts: one long line, read and written once by all multiprocessors.
+
+A block has 256 parts of 16 places (`passes/analysis/cells/recurrences.py`):
+```
+%u0 = simt.load %u[%i] ...                       neighbouring threads load neighbouring cells,
+simt.store %u0 to %cells[%to] ...                which reach their parts through shared memory
+%t = arith.addf ...                              the change of a part
+simt.store %t to %parts[%thread]                 changes of parts, then of groups of 16 parts
+simt.post %block to %words[%b] number 1          the change of the block, for blocks behind
+%others = simt.take %words[%a] number 1 : f64    changes of blocks and groups of blocks before
+```
+1. Cells are loaded once, and kept in registers while the block waits.
+2. A block takes the changes of the blocks before it in its group of 16 blocks, of the groups before
+   in the larger group, and so on: fewer than 16 words of each level, and no chain of blocks.
+3. The last block of a group posts the group's change.
+4. Blocks wait for blocks of smaller numbers only, which start first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith, gpu, scf
+from xdsl.dialects.builtin import i32, i64
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.gpu import BlockIdOp, DimensionAttr, DimensionEnum, ThreadIdOp
+from xdsl.ir import Attribute, Block, SSAValue
+
+from timetile.dialects import simt
+from timetile.dialects.cell_types import CELL_BYTES
+from timetile.dialects.simt.buffers import GLOBAL_SPACE, SHARED_SPACE, buffer_type
+from timetile.dialects.syntax import cell_type
+from timetile.dialects.taps import Tap
+from timetile.dialects.temporal.sweep import PART_PLACES
+from timetile.dialects.tile import LANES
+from timetile.lowering.emitter import Emitter
+from timetile.lowering.sweep_frames import PARTS_OF_BLOCK, PITCH, SweepFrame
+from timetile.lowering.sweep_kernels import SweepThread
+from timetile.lowering.tile_to_gpu.cells import CellFunction
+from timetile.lowering.tile_to_gpu.scopes import synchronise_warp
+from timetile.passes.analysis.cells.recurrences import Recurrence
+
+Change = list[SSAValue]
+
+WHOLE_SLICE = 4
+"""Cells of the least part of shared memory: parts begin at a multiple of 16 bytes."""
+
+
+class PartedThread(SweepThread):
+    """Emits the code of a thread of a sweep in parts: a part of 16 places."""
+
+    def __init__(self, frame: SweepFrame, function: FuncOp, recurrence: Recurrence):
+        super().__init__(frame, function)
+        self.part = CellFunction(recurrence.part)
+        self.joining = CellFunction(recurrence.join)
+        self.after = CellFunction(recurrence.after)
+        self.kinds = list(recurrence.join.function_type.outputs)
+        words = buffer_type(i64, frame.words, GLOBAL_SPACE)
+        self.words = self.entry.insert_arg(words, len(self.entry.args))
+        emit, along = self.emit, DimensionAttr(DimensionEnum.X)
+        self.thread = emit.add(arith.IndexCastOp(emit.add(ThreadIdOp(along)).result, i32)).result
+        self.block = emit.add(arith.IndexCastOp(emit.add(BlockIdOp(along)).result, i32)).result
+        self.place_in_group, self.group = emit.split(self.thread, PART_PLACES)
+        self.bytes = 0
+        self.rings: dict[Attribute, SSAValue] = {}
+        """The cells of a block in shared memory, by type."""
+
+    def make(self) -> gpu.ModuleOp:
+        emit, frame = self.emit, self.frame
+        first = emit.mul_int(self.block, PARTS_OF_BLOCK * PART_PLACES)
+        number = emit.add_int(first, emit.mul_int(self.thread, PART_PLACES))
+        cells = {tap: self.gather(tap, emit.add_int(first, self.thread)) for tap in frame.loads}
+        arguments = [self.arguments(cells, number, place) for place in range(PART_PLACES)]
+        own = self.total([self.part.inline(emit, [a for a in given if a is not None]) for given in arguments])
+        carried = self.value_before(own)
+        results: list[SSAValue] = []
+        for given in arguments:
+            (carried,) = self.cell.inline(emit, [carried if a is None else a for a in given])
+            results.append(carried)
+        self.scatter(results, emit.add_int(first, self.thread))
+        emit.add(gpu.ReturnOp([]))
+        return self.module()
+
+    # Shared memory.
+
+    def shared(self, kind: Attribute, cells: int) -> SSAValue:
+        """A new part of shared memory."""
+        at, self.bytes = self.bytes, self.bytes + cells * CELL_BYTES[kind]
+        return self.emit.add(simt.SharedOp(at, buffer_type(kind, cells, SHARED_SPACE))).result
+
+    def synchronise(self) -> None:
+        """The threads of the block wait for each other."""
+        self.emit.add(gpu.BarrierOp())
+
+    # Cells.
+
+    def staged(self, kind: Attribute) -> SSAValue:
+        """The cells of a block in shared memory, after all reads of others there."""
+        if kind in self.rings:
+            self.synchronise()
+        else:
+            self.rings[kind] = self.shared(kind, PARTS_OF_BLOCK * PITCH)
+        return self.rings[kind]
+
+    def spread_index(self) -> SSAValue:
+        """Where a thread's cell of the first row of a block lies in shared memory."""
+        return self.emit.add_int(self.thread, self.group)
+
+    def rows(self, number: SSAValue) -> list[tuple[int, int, SSAValue | None]]:
+        """
+        The rows of a block's cells, as many as threads: the first place, the place in shared memory,
+        and the mask of threads with a cell.
+        """
+        threads, count = PARTS_OF_BLOCK, len(self.op.places)
+        found: list[tuple[int, int, SSAValue | None]] = []
+        for row in range(PART_PLACES):
+            mask = None
+            if count % (threads * PART_PLACES):
+                mask = self.emit.compare("slt", self.emit.add_int(number, row * threads), count)
+            found.append((row * threads, row * (threads // PART_PLACES) * PITCH, mask))
+        return found
+
+    def gather(self, tap: Tap, number: SSAValue) -> list[SSAValue]:
+        """The cells of a tap in a thread's part."""
+        emit, field = self.emit, self.op.sources[tap.operand]
+        index, rows, loaded = self.indices(emit, number)[field], self.rows(number), []
+        for place, _, self.mask in rows:
+            loaded += self.load(emit, field, index, place, tap.offset)
+        buffer, to = self.staged(cell_type(field)), self.spread_index()
+        for cell, (_, at, _) in zip(loaded, rows):
+            emit.add(simt.StoreOp([cell], buffer, to, at, None))
+        self.synchronise()
+        own = emit.mul_int(self.thread, PITCH)
+        kinds = [cell_type(field)]
+        return [
+            emit.add(simt.LoadOp(buffer, own, k, kinds, None)).cells[0] for k in range(PART_PLACES)
+        ]
+
+    def scatter(self, results: Sequence[SSAValue], number: SSAValue) -> None:
+        """Store the results of a thread's part."""
+        emit, (target,) = self.emit, self.op.targets
+        buffer, own = self.staged(cell_type(target)), emit.mul_int(self.thread, PITCH)
+        for place, result in enumerate(results):
+            emit.add(simt.StoreOp([result], buffer, own, place, None))
+        self.synchronise()
+        index, spread = self.indices(emit, number)[target], self.spread_index()
+        for place, at, mask in self.rows(number):
+            (cell,) = emit.add(simt.LoadOp(buffer, spread, at, [cell_type(target)], None)).cells
+            where = self.offset(target, place, (0,))
+            emit.add(simt.StoreOp([cell], self.buffers[target], index, where, mask))
+
+    def arguments(
+        self, cells: dict[Tap, list[SSAValue]], number: SSAValue, place: int
+    ) -> list[SSAValue | None]:
+        """The arguments of the cell function at a place of the part; None for the value before."""
+        op = self.op
+        found: list[SSAValue | None] = [
+            None if op.is_result(tap) else cells[tap][place] for tap in op.tap_list
+        ]
+        found += [self.scalars[scalar] for scalar in op.scalars]
+        found += [self.coordinate(self.emit, axis, number, place, 0) for axis in op.index_axes]
+        return found
+
+    # Changes.
+
+    def join(self, emit: Emitter, first: Change, then: Change) -> Change:
+        """The change of two, one behind the other."""
+        return self.joining.inline(emit, [*first, *then])
+
+    def total(self, changes: Sequence[Change]) -> Change:
+        """The change of all, from the first on."""
+        found, *others = changes
+        for change in others:
+            found = self.join(self.emit, found, change)
+        return found
+
+    def select(self, emit: Emitter, mask: SSAValue, yes: Change, no: Change) -> Change:
+        """One of two changes."""
+        return [emit.select(mask, a, b) for a, b in zip(yes, no)]
+
+    def put(
+        self, emit: Emitter, buffers: Change, at: SSAValue, change: Change, mask: SSAValue | None
+    ) -> None:
+        """Write a change to shared memory."""
+        for buffer, number in zip(buffers, change):
+            emit.add(simt.StoreOp([number], buffer, at, 0, mask))
+
+    def get(self, emit: Emitter, buffers: Change, at: SSAValue, place: int) -> Change:
+        """A change in shared memory."""
+        return [
+            emit.add(simt.LoadOp(buffer, at, place, [kind], None)).cells[0]
+            for buffer, kind in zip(buffers, self.kinds)
+        ]
+
+    def sum_before(self, emit: Emitter, buffers: Change, at: SSAValue, count: SSAValue) -> Change:
+        """The change of the first `count` changes from `at` on, of fewer than 16 and at least 1."""
+        found = self.get(emit, buffers, at, 0)
+        for place in range(1, PART_PLACES - 1):
+            more = self.join(emit, found, self.get(emit, buffers, at, place))
+            found = self.select(emit, emit.compare("sgt", count, place), more, found)
+        return found
+
+    def behind(
+        self, emit: Emitter, larger: Change, has_larger: SSAValue, own: Change, count: SSAValue
+    ) -> Change:
+        """
+        The change of all before: of the larger groups, if any, then of the `count` before in the
+        own group, if any.
+        """
+        both = self.select(emit, has_larger, self.join(emit, larger, own), own)
+        return self.select(emit, emit.compare("eq", count, 0), larger, both)
+
+    def value_before(self, own: Change) -> SSAValue:
+        """The value before a thread's part, by the change of the part."""
+        emit, (target,) = self.emit, self.op.targets
+        parts = [self.shared(kind, PARTS_OF_BLOCK) for kind in self.kinds]
+        groups = [self.shared(kind, PART_PLACES) for kind in self.kinds]
+        self.put(emit, parts, self.thread, own, None)
+        self.synchronise()
+        start = emit.sub_int(self.thread, self.place_in_group)
+        in_group = self.sum_before(emit, parts, start, self.place_in_group)
+        is_last = emit.compare("eq", self.place_in_group, PART_PLACES - 1)
+        self.put(emit, groups, self.group, self.join(emit, in_group, own), is_last)
+        self.synchronise()
+        in_block = self.sum_before(emit, groups, emit.int(0), self.group)
+        found, has_block = self.of_blocks_before(groups)
+        found = self.behind(emit, found, has_block, in_block, self.group)
+        has_group = emit.any_of([has_block, emit.compare("sgt", self.group, 0)])
+        found = self.behind(emit, found, has_group, in_group, self.place_in_group)
+        has_any = emit.any_of([has_group, emit.compare("sgt", self.place_in_group, 0)])
+        self.mask = None
+        (first,) = self.load(emit, target, self.start(target), -1)
+        (made,) = self.after.inline(emit, [*found, first])
+        return emit.select(has_any, made, first)
+
+    # Blocks.
+
+    def of_blocks_before(self, groups: Change) -> tuple[Change, SSAValue]:
+        """The change of all blocks before, and whether there are any."""
+        emit = self.emit
+        has_any = emit.compare("sgt", self.block, 0)
+        if self.frame.grid == 1:
+            return self.get(emit, groups, emit.int(0), 0), has_any
+        others = [self.shared(kind, LANES) for kind in self.kinds]
+        given = [self.shared(kind, WHOLE_SLICE) for kind in self.kinds]
+        body = Block()
+        inner = emit.into(body)
+        found = self.exchanged(inner, groups, others)
+        lane = inner.compare("eq", self.thread, 0)
+        self.put(inner, given, inner.int(0), found, lane)
+        inner.add(scf.YieldOp())
+        emit.add(scf.IfOp(emit.compare("slt", self.thread, LANES), [], [body]))
+        self.synchronise()
+        return self.get(emit, given, emit.int(0), 0), has_any
+
+    def exchanged(self, emit: Emitter, groups: Change, others: Change) -> Change:
+        """Post the block's change, and take those of blocks and groups before, in the first warp."""
+        own = self.get(emit, groups, emit.int(0), 0)
+        for place in range(1, PART_PLACES):
+            own = self.join(emit, own, self.get(emit, groups, emit.int(0), place))
+        levels: list[tuple[SSAValue, SSAValue, Change]] = []
+        number, is_last = self.block, emit.compare("sge", self.block, 0)
+        for base in self.frame.levels:
+            self.post(emit, base, number, own, is_last)
+            place, larger = emit.split(number, PART_PLACES)
+            before = self.taken(emit, others, base, number, place, own)
+            levels.append((number, place, before))
+            is_end = emit.compare("eq", place, PART_PLACES - 1)
+            is_last = emit.binary(arith.AndIOp, is_last, is_end)
+            own, number = self.join(emit, before, own), larger
+        found = levels[-1][2]
+        for (_, place, before), (above, _, _) in zip(levels[-2::-1], levels[:0:-1]):
+            has_larger = emit.compare("sgt", above, 0)
+            found = self.behind(emit, found, has_larger, before, place)
+        return found
+
+    def post(
+        self, emit: Emitter, base: int, number: SSAValue, change: Change, mask: SSAValue
+    ) -> None:
+        """Post the change of a block or a group, if the block is the group's last."""
+        body = Block()
+        inner = emit.into(body)
+        index, places = self.word(inner, number), self.word_places(base)
+        inner.add(simt.PostOp(change, self.words, index, places, inner.int(1)))
+        inner.add(scf.YieldOp())
+        first = emit.compare("eq", self.thread, 0)
+        emit.add(scf.IfOp(emit.binary(arith.AndIOp, first, mask), [], [body]))
+
+    def word(self, emit: Emitter, number: SSAValue) -> SSAValue:
+        """The first word of a message, without the base of its level."""
+        return emit.mul_int(number, self.frame.message_words)
+
+    def word_places(self, base: int) -> list[int]:
+        """The words of the numbers of a change."""
+        each = CELL_BYTES[self.kinds[0]] // 4
+        return [base + k * each for k in range(len(self.kinds))]
+
+    def taken(
+        self,
+        emit: Emitter,
+        others: Change,
+        base: int,
+        number: SSAValue,
+        place: SSAValue,
+        none: Change,
+    ) -> Change:
+        """
+        The change of those before in the group, taken by a lane each; `none`, which is not used, of
+        the first in a group.
+        """
+        body, otherwise = Block(), Block()
+        inner = emit.into(body)
+        last = inner.add_int(place, -1)
+        lane = inner.select(inner.compare("slt", self.thread, last), self.thread, last)
+        at = inner.add_int(inner.sub_int(number, place), lane)
+        index, places = self.word(inner, at), self.word_places(base)
+        found = inner.add(simt.TakeOp(self.words, index, places, inner.int(1), self.kinds)).cells
+        self.put(inner, others, self.thread, list(found), None)
+        synchronise_warp(inner)
+        change = self.sum_before(inner, others, inner.int(0), place)
+        synchronise_warp(inner)
+        inner.add(scf.YieldOp(*change))
+        emit.into(otherwise).add(scf.YieldOp(*none))
+        several = emit.compare("sgt", place, 0)
+        made = emit.add(scf.IfOp(several, self.kinds, [body], [otherwise]))
+        return list(made.results)
