@@ -10,8 +10,9 @@ time. `--ahead 0 32 64` also measures kernels whose threads read lines of their 
 cells so many places ahead, `--beside 2 4` threads of several lines beside each other, and
 `--slots 2 4` kernels with so many segments of each line in shared memory, `--group 32 16` warps of
 so many lines, `--ring 8 16` rings of so many turns.
-`--domains 512x512x512 --axes -1` measures some rows. `equal_bits`: on small domains of odd extents
-the GPU leaves the bits of the NumPy executor.
+`--domains 512x512x512 --axes -1` measures some rows. A domain of one axis is one line, which goes on
+in parts, and the row has the time of a copy of as many bytes over the row's time, too.
+`equal_bits`: on small domains of odd extents the GPU leaves the bits of the NumPy executor.
 """
 
 from __future__ import annotations
@@ -50,10 +51,14 @@ DOMAINS: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
     ((512, 512, 512), (0, 1, 2)),
     ((8192, 8192), (0, 1)),
     ((64, 1024, 1024), (0,)),
+    ((1 << 20,), (0,)),
+    ((1 << 22,), (0,)),
+    ((1 << 24,), (0,)),
+    ((1 << 26,), (0,)),
 )
 """Domains, and the axes of the sweeps."""
 
-SMALL = (((67, 133), (0, 1)), ((19, 37, 41), (0, 1, 2)), ((6, 512, 512), (0,)))
+SMALL = (((67, 133), (0, 1)), ((19, 37, 41), (0, 1, 2)), ((6, 512, 512), (0,)), ((300_007,), (0,)))
 """Domains for comparing bits, odd or with very many lines, and the axes of the sweeps."""
 
 REPEATS = 10
@@ -107,6 +112,9 @@ def model(name: str, rank: int, axis: int) -> Model:
 
 NAMES = ("thomas", "tridiagonal", "filter", "sums")
 
+FOLDED = ("filter", "sums")
+"""Programs whose single line goes on in parts."""
+
 NUMBERS = {"thomas": {"r": 0.3}, "filter": {"k": 0.25}}
 
 
@@ -123,7 +131,8 @@ class Program:
     def sweeps(self) -> list[SweepOp]:
         """The sweeps of a step."""
         made = model(self.name, len(self.shape), self.axis).module(self.shape, self.kind)
-        program = timetile.compile(made, executor="gpu", cache=False)
+        reassoc = "on" if len(self.shape) == 1 else "flags"
+        program = timetile.compile(made, executor="gpu", cache=False, fp_reassoc=reassoc)
         return [op for op in program.module.walk() if isinstance(op, SweepOp)]
 
     def state(self) -> dict[str, np.ndarray[Any, Any]]:
@@ -228,7 +237,14 @@ def measured(
         for kernel, pointers, numbers in launches:
             kernel.launch(pointers, numbers, 0)
 
+    def copy() -> None:
+        size = moved_bytes(sweeps) // 2
+        checked(gpu.cuda.cuMemcpyDtoDAsync(fields.pointer(1), fields.pointer(0), size, 0))
+
     milliseconds = float(np.median(events(gpu, run, REPEATS, queued=True)))
+    same_copy = None
+    if len(program.shape) == 1:
+        same_copy = float(np.median(events(gpu, copy, REPEATS, queued=True))) / milliseconds
     rate = moved_bytes(sweeps) / (milliseconds * 1e-3) / 1e12
     return {
         "program": program.name,
@@ -245,6 +261,7 @@ def measured(
         "gcells_per_s": round(prod(program.shape) / (milliseconds * 1e-3) / 1e9, 2),
         "tb_per_s": round(rate, 3),
         "of_copy": round(rate / copied, 3),
+        "of_a_copy_of_these_bytes": None if same_copy is None else round(same_copy, 3),
     }
 
 
@@ -253,7 +270,9 @@ def equal_bits(name: str, kind: DType, shape: tuple[int, ...], axis: int) -> boo
     program = Program(name, kind, shape, axis)
     made = model(name, len(shape), axis)
     found = [
-        made.on(executor=executor, cache=False).advance(program.state(), 3, **NUMBERS.get(name, {}))
+        made.on(
+            executor=executor, cache=False, fp_reassoc="on" if len(shape) == 1 else "flags"
+        ).advance(program.state(), 3, **NUMBERS.get(name, {}))
         for executor in ("gpu", "numpy")
     ]
     return all(found[0][field].tobytes() == found[1][field].tobytes() for field in found[0])
@@ -279,6 +298,8 @@ def rows(
         for axis, name in product(axes, names):
             program = Program(name, kind, shape, axis)
             if given.axes and not {axis, axis - len(shape)} & set(given.axes):
+                continue
+            if len(shape) == 1 and name not in FOLDED:
                 continue
             sweeps = program.sweeps
             for variant in variants:
@@ -312,6 +333,7 @@ def main() -> None:
         for kind in TYPES
         for shape, axes in SMALL
         for axis in axes
+        if len(shape) > 1 or name in FOLDED
         if not given.axes or {axis, axis - len(shape)} & set(given.axes)
     }
     print("equal bits:", all(bits.values()), [name for name, same in bits.items() if not same])

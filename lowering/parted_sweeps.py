@@ -9,7 +9,7 @@ simt.store %t to %parts[%thread]                 changes of parts, then of group
 simt.post %block to %words[%b] number 1          the change of the block, for blocks behind
 %others = simt.take %words[%a] number 1 : f64    changes of blocks and groups of blocks before
 ```
-1. Cells are loaded once, and kept in registers while the block waits.
+1. Cells are loaded once, and kept in shared memory while the block waits.
 2. A block takes the changes of the blocks before it in its group of 16 blocks, of the groups before
    in the larger group, and so on: fewer than 16 words of each level, and no chain of blocks.
 3. The last block of a group posts the group's change.
@@ -17,8 +17,6 @@ simt.post %block to %words[%b] number 1          the change of the block, for bl
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from xdsl.dialects import arith, gpu, scf
 from xdsl.dialects.builtin import i32, i64
@@ -62,22 +60,28 @@ class PartedThread(SweepThread):
         self.block = emit.add(arith.IndexCastOp(emit.add(BlockIdOp(along)).result, i32)).result
         self.place_in_group, self.group = emit.split(self.thread, PART_PLACES)
         self.bytes = 0
-        self.rings: dict[Attribute, SSAValue] = {}
-        """The cells of a block in shared memory, by type."""
+        self.cells: dict[Tap, SSAValue] = {}
+        """The cells of a block in shared memory."""
 
     def make(self) -> gpu.ModuleOp:
-        emit, frame = self.emit, self.frame
+        emit = self.emit
         first = emit.mul_int(self.block, PARTS_OF_BLOCK * PART_PLACES)
         number = emit.add_int(first, emit.mul_int(self.thread, PART_PLACES))
-        cells = {tap: self.gather(tap, emit.add_int(first, self.thread)) for tap in frame.loads}
-        arguments = [self.arguments(cells, number, place) for place in range(PART_PLACES)]
-        own = self.total([self.part.inline(emit, [a for a in given if a is not None]) for given in arguments])
-        carried = self.value_before(own)
-        results: list[SSAValue] = []
-        for given in arguments:
+        column = emit.add_int(first, self.thread)
+        for tap in self.frame.loads:
+            self.cells[tap] = self.gather(tap, column)
+        self.synchronise()
+        carried = self.value_before(self.total(number))
+        kind = cell_type(self.op.targets[0])
+        alike = (c for tap, c in self.cells.items() if self.kind_of(tap) == kind)
+        buffer = next(alike, None) or self.shared(kind, PARTS_OF_BLOCK * PITCH)
+        own = emit.mul_int(self.thread, PITCH)
+        for place in range(PART_PLACES):
+            given = self.arguments(number, place)
             (carried,) = self.cell.inline(emit, [carried if a is None else a for a in given])
-            results.append(carried)
-        self.scatter(results, emit.add_int(first, self.thread))
+            emit.add(simt.StoreOp([carried], buffer, own, place, None))
+        self.synchronise()
+        self.scatter(buffer, column)
         emit.add(gpu.ReturnOp([]))
         return self.module()
 
@@ -94,13 +98,9 @@ class PartedThread(SweepThread):
 
     # Cells.
 
-    def staged(self, kind: Attribute) -> SSAValue:
-        """The cells of a block in shared memory, after all reads of others there."""
-        if kind in self.rings:
-            self.synchronise()
-        else:
-            self.rings[kind] = self.shared(kind, PARTS_OF_BLOCK * PITCH)
-        return self.rings[kind]
+    def kind_of(self, tap: Tap) -> Attribute:
+        """The type of a tap's cells."""
+        return cell_type(self.op.sources[tap.operand])
 
     def spread_index(self) -> SSAValue:
         """Where a thread's cell of the first row of a block lies in shared memory."""
@@ -120,45 +120,39 @@ class PartedThread(SweepThread):
             found.append((row * threads, row * (threads // PART_PLACES) * PITCH, mask))
         return found
 
-    def gather(self, tap: Tap, number: SSAValue) -> list[SSAValue]:
-        """The cells of a tap in a thread's part."""
+    def gather(self, tap: Tap, number: SSAValue) -> SSAValue:
+        """Copy the cells of a tap to shared memory, a row after the other."""
         emit, field = self.emit, self.op.sources[tap.operand]
         index, rows, loaded = self.indices(emit, number)[field], self.rows(number), []
         for place, _, self.mask in rows:
             loaded += self.load(emit, field, index, place, tap.offset)
-        buffer, to = self.staged(cell_type(field)), self.spread_index()
+        buffer = self.shared(self.kind_of(tap), PARTS_OF_BLOCK * PITCH)
+        to = self.spread_index()
         for cell, (_, at, _) in zip(loaded, rows):
             emit.add(simt.StoreOp([cell], buffer, to, at, None))
-        self.synchronise()
-        own = emit.mul_int(self.thread, PITCH)
-        kinds = [cell_type(field)]
-        return [
-            emit.add(simt.LoadOp(buffer, own, k, kinds, None)).cells[0] for k in range(PART_PLACES)
-        ]
+        return buffer
 
-    def scatter(self, results: Sequence[SSAValue], number: SSAValue) -> None:
-        """Store the results of a thread's part."""
+    def scatter(self, buffer: SSAValue, number: SSAValue) -> None:
+        """Store the results of a block, a row after the other."""
         emit, (target,) = self.emit, self.op.targets
-        buffer, own = self.staged(cell_type(target)), emit.mul_int(self.thread, PITCH)
-        for place, result in enumerate(results):
-            emit.add(simt.StoreOp([result], buffer, own, place, None))
-        self.synchronise()
         index, spread = self.indices(emit, number)[target], self.spread_index()
         for place, at, mask in self.rows(number):
             (cell,) = emit.add(simt.LoadOp(buffer, spread, at, [cell_type(target)], None)).cells
             where = self.offset(target, place, (0,))
             emit.add(simt.StoreOp([cell], self.buffers[target], index, where, mask))
 
-    def arguments(
-        self, cells: dict[Tap, list[SSAValue]], number: SSAValue, place: int
-    ) -> list[SSAValue | None]:
+    def arguments(self, number: SSAValue, place: int) -> list[SSAValue | None]:
         """The arguments of the cell function at a place of the part; None for the value before."""
-        op = self.op
-        found: list[SSAValue | None] = [
-            None if op.is_result(tap) else cells[tap][place] for tap in op.tap_list
-        ]
+        emit, op, own = self.emit, self.op, self.emit.mul_int(self.thread, PITCH)
+        found: list[SSAValue | None] = []
+        for tap in op.tap_list:
+            if op.is_result(tap):
+                found.append(None)
+                continue
+            load = simt.LoadOp(self.cells[tap], own, place, [self.kind_of(tap)], None)
+            found.append(emit.add(load).cells[0])
         found += [self.scalars[scalar] for scalar in op.scalars]
-        found += [self.coordinate(self.emit, axis, number, place, 0) for axis in op.index_axes]
+        found += [self.coordinate(emit, axis, number, place, 0) for axis in op.index_axes]
         return found
 
     # Changes.
@@ -167,11 +161,13 @@ class PartedThread(SweepThread):
         """The change of two, one behind the other."""
         return self.joining.inline(emit, [*first, *then])
 
-    def total(self, changes: Sequence[Change]) -> Change:
-        """The change of all, from the first on."""
-        found, *others = changes
-        for change in others:
-            found = self.join(self.emit, found, change)
+    def total(self, number: SSAValue) -> Change:
+        """The change of a thread's part, from its first place on."""
+        found: Change = []
+        for place in range(PART_PLACES):
+            given = [a for a in self.arguments(number, place) if a is not None]
+            change = self.part.inline(self.emit, given)
+            found = self.join(self.emit, found, change) if place else change
         return found
 
     def select(self, emit: Emitter, mask: SSAValue, yes: Change, no: Change) -> Change:

@@ -244,8 +244,9 @@ class SweepFrame:
     def shared_bytes(self) -> int:
         """Bytes of shared memory of a block; of a sweep in parts at most."""
         if self.is_parted:
-            fields = [self.op.sources[tap.operand] for tap in self.loads]
-            kinds = dict.fromkeys(cell_type(field) for field in (*fields, *self.op.targets))
+            kinds = [cell_type(self.op.sources[tap.operand]) for tap in self.loads]
+            if cell_type(self.op.targets[0]) not in kinds:
+                kinds.append(cell_type(self.op.targets[0]))
             cells = PARTS_OF_BLOCK * PITCH * sum(CELL_BYTES[kind] for kind in kinds)
             return cells + 2 * CELL_BYTES[f64] * (PARTS_OF_BLOCK + PART_PLACES + LANES + 4)
         if self.staging is not None:

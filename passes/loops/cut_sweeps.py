@@ -25,8 +25,8 @@ from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from timetile.dialects.cell_types import STORED_TYPES
-from timetile.dialects.syntax import element_type
+from timetile.dialects.cell_types import CELL_BYTES, STORED_TYPES
+from timetile.dialects.syntax import cell_type, element_type
 from timetile.dialects.temporal import SweepOp
 from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.cells.recurrences import recurrence_of
@@ -38,6 +38,9 @@ LEAST, MOST = 4096, 2**30
 Places of the shortest line that is cut, the line of one block of a GPU, and of the longest, whose
 indices have 32 bits.
 """
+
+MOST_BYTES = 20
+"""Bytes of the cells read at a place: a block keeps those of 4096 places in shared memory."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,9 @@ def is_one_long_line(op: SweepOp) -> bool:
     if op.rank != 1 or len(op.targets) != 1 or not LEAST <= len(op.places) <= MOST:
         return False
     if element_type(op.targets[0]) in STORED_TYPES:
+        return False
+    loads = [tap for tap in dict.fromkeys(op.tap_list) if not op.is_result(tap)]
+    if sum(CELL_BYTES[cell_type(op.sources[tap.operand])] for tap in loads) > MOST_BYTES:
         return False
     own = [op.age(tap) for tap in op.tap_list if op.sources[tap.operand] in op.targets]
     return [age for age in own if age] == [1]
