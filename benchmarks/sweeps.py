@@ -10,8 +10,8 @@ time. `--ahead 0 32 64` also measures kernels whose threads read lines of their 
 cells so many places ahead, `--beside 2 4` threads of several lines beside each other, and
 `--slots 2 4` kernels with so many segments of each line in shared memory, `--group 32 16` warps of
 so many lines, `--ring 8 16` rings of so many turns.
-`--domains 512x512x512 --axes -1` measures some rows. A domain of one axis is one line, which goes on
-in parts, and the row has the time of a copy of as many bytes over the row's time, too.
+`--domains 512x512x512 --axes -1` measures some rows. A domain of one axis is one line, which goes
+on in parts, and the row has the time of a copy of as many bytes over the row's time, too.
 `equal_bits`: on small domains of odd extents the GPU leaves the bits of the NumPy executor.
 """
 

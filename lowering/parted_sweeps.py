@@ -108,8 +108,8 @@ class PartedThread(SweepThread):
 
     def rows(self, number: SSAValue) -> list[tuple[int, int, SSAValue | None]]:
         """
-        The rows of a block's cells, as many as threads: the first place, the place in shared memory,
-        and the mask of threads with a cell.
+        The rows of a block's cells, as many as threads: the first place, the place in shared
+        memory, and the mask of threads with a cell.
         """
         threads, count = PARTS_OF_BLOCK, len(self.op.places)
         found: list[tuple[int, int, SSAValue | None]] = []
@@ -123,7 +123,8 @@ class PartedThread(SweepThread):
     def gather(self, tap: Tap, number: SSAValue) -> SSAValue:
         """Copy the cells of a tap to shared memory, a row after the other."""
         emit, field = self.emit, self.op.sources[tap.operand]
-        index, rows, loaded = self.indices(emit, number)[field], self.rows(number), []
+        index, rows = self.indices(emit, number)[field], self.rows(number)
+        loaded: list[SSAValue] = []
         for place, _, self.mask in rows:
             loaded += self.load(emit, field, index, place, tap.offset)
         buffer = self.shared(self.kind_of(tap), PARTS_OF_BLOCK * PITCH)
@@ -250,7 +251,7 @@ class PartedThread(SweepThread):
         return self.get(emit, given, emit.int(0), 0), has_any
 
     def exchanged(self, emit: Emitter, groups: Change, others: Change) -> Change:
-        """Post the block's change, and take those of blocks and groups before, in the first warp."""
+        """Post the block's change, and take those of blocks before, in the first warp."""
         own = self.get(emit, groups, emit.int(0), 0)
         for place in range(1, PART_PLACES):
             own = self.join(emit, own, self.get(emit, groups, emit.int(0), place))

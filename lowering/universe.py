@@ -25,7 +25,7 @@ DIALECTS = {
 }
 
 PASSES = {
-    "cut-sweeps": lazy("passes.loops.cut_sweeps", "CutSweepsPass"),
+    "cut-sweeps": lazy("passes.cells.cut_sweeps", "CutSweepsPass"),
     "drop-timers": lazy("passes.stencil.drop_timers", "DropTimersPass"),
     "drop-swaps": lazy("passes.stencil.drop_swaps", "DropSwapsPass"),
     "join-parts": lazy("passes.stencil.join_parts", "JoinPartsPass"),

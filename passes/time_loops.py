@@ -5,13 +5,13 @@ from __future__ import annotations
 from xdsl.passes import ModulePass
 
 from timetile.passes.cells.contract_cells import ContractCellsPass, FpContract
+from timetile.passes.cells.cut_sweeps import CutSweepsPass
 from timetile.passes.cells.expand_cells import ExpandCellsPass
 from timetile.passes.cells.expand_powers import ExpandPowersPass
 from timetile.passes.cells.factor_sums import FactorSumsPass
 from timetile.passes.cells.share_subexpressions import ShareSubexpressionsPass
 from timetile.passes.cells.simplify_cells import FpDivision, SimplifyCellsPass
 from timetile.passes.cells.sort_terms import FpReassoc, SortTermsPass
-from timetile.passes.loops.cut_sweeps import CutSweepsPass
 from timetile.passes.loops.common_halos import CommonHalosPass
 from timetile.passes.loops.drop_updates import DropUpdatesPass
 from timetile.passes.loops.expand_boundaries import ExpandBoundariesPass

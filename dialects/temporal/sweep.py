@@ -38,7 +38,6 @@ from timetile.dialects.syntax import (
 from timetile.dialects.taps import Tap, decode_taps, encode_taps, verify_taps
 from timetile.dialects.temporal.cells import verify_cell
 
-
 PART_PLACES = 16
 """Places of a part, parts of a group, and groups of a larger group, of a sweep in parts."""
 
@@ -118,7 +117,8 @@ class SweepOp(IRDLOperation):
         "custom<Values>($targets, type($targets)) `=` $cell "
         "custom<Taps>($sources, type($sources), $taps) "
         "(`scalars` `(` custom<Values>($scalars, type($scalars))^ `)`)? (`indices` $indices^)? "
-        "`along` custom<Number>($axis) $direction (`parts` $parts^)? `in` $box attr-dict-with-keyword"
+        "`along` custom<Number>($axis) $direction (`parts` $parts^)? `in` $box "
+        "attr-dict-with-keyword"
     )
 
     def __init__(

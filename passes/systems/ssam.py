@@ -9,8 +9,9 @@ After, for a body that adds one column after the other:
 1. A tile is a warp; blocks of 128 threads hold four (section 6.2). Nothing is exchanged between
    warps: tiles overlap (section 4.5). A multiprocessor has as many blocks as the registers of a
    thread allow, up to half of its threads: few warps do not keep memory busy.
-2. A lane has P = 4 cells of a row, the sliding window of section 4.2. Rows arrive one after the
-   other, so that a lane keeps N rows of P cells instead of N + P - 1 cells of a column.
+2. A lane has P = 4 cells of a row, the sliding window of section 4.2; of small filters in FP32
+   eight. Rows arrive one after the other, so that a lane keeps N rows of P cells instead of
+   N + P - 1 cells of a column.
 3. Partial sums pass from lane to lane (section 4.4). Sums in another order than by columns stay
    whole, with a remark: neighbours' cells are then shuffled.
 """
@@ -34,6 +35,13 @@ more blocks read more.
 """
 
 
+NARROW_BYTES = 4
+"""Bytes of cells of which a lane may have eight: 32 bytes, as four cells of FP64."""
+
+WIDE_BLOCKS = 4
+"""Blocks of a multiprocessor from which on a lane of narrow cells has twice the cells."""
+
+
 @dataclass(frozen=True)
 class SsamPass(SystemPass):
     """SSAM; see the module's documentation."""
@@ -55,7 +63,12 @@ class SsamPass(SystemPass):
             form=Form.LANES,
         )
         depth = self.bounded(program, self.given_depth(program) or 1)
-        return Point(depth, self.occupied(program, target, depth, self.sized(schedule)))
+        narrow = self.occupied(program, target, depth, self.sized(schedule))
+        if self.cells is not None or program.cell_bytes > NARROW_BYTES:
+            return Point(depth, narrow)
+        wide = self.sized(replace(schedule, cells=(2 * OUTPUTS,)))
+        wide = self.occupied(program, target, depth, wide)
+        return Point(depth, wide if wide.occupancy >= WIDE_BLOCKS else narrow)
 
     def occupied(
         self, program: PaperProgram, target: Target, depth: int, schedule: Schedule

@@ -30,7 +30,7 @@ def run_parts(
     given = arguments_of(op, fields, numbers)
     (target,) = op.targets
     own = box_slices(field_bounds(target), op.box, (0,))
-    edge = op.places[0] - tuple(field_bounds(target).lb)[0] + (-1 if op.is_ascending else 1)
+    edge = op.places[0] - next(iter(field_bounds(target).lb)) + (-1 if op.is_ascending else 1)
     first = fields[target][edge : edge + 1]
     carried = values_before(recurrence, [a for a in given if a is not None], parts, first)
     results = np.empty(places, first.dtype)

@@ -13,7 +13,7 @@ In a part the cell function goes place after place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
@@ -25,15 +25,15 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from timetile.dialects.temporal import SweepOp
 from timetile.dialects.verified import terminator_of
 from timetile.passes.diagnostics import refuse
-from timetile.passes.rewriting import erase_unused
 
-Binary = type[Operation]
-
-FLOAT_FOLDS: tuple[Binary, ...] = (arith.AddfOp, arith.MulfOp, arith.MinimumfOp, arith.MaximumfOp)
+FLOAT_FOLDS = (arith.AddfOp, arith.MulfOp, arith.MinimumfOp, arith.MaximumfOp)
 """Operations on numbers whose order of terms may be changed with permission."""
 
-INTEGER_FOLDS: tuple[Binary, ...] = (arith.AddiOp, arith.MuliOp, arith.MinSIOp, arith.MaxSIOp)
+INTEGER_FOLDS = (arith.AddiOp, arith.MuliOp, arith.MinSIOp, arith.MaxSIOp)
 """Operations on integers that have one result in any order."""
+
+Factors = tuple[SSAValue, ...]
+"""A number of a change: a value of the cell function, or the product of two."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Recurrence:
     The change that a cell makes of the value before, as functions. `part` takes the arguments of
     the cell function without the value before, and returns a change, of one number or two; `join`
     takes two changes, the earlier first; `after` takes a change and a value, and returns the value
-    behind. `carrier` is the operation of the cell function that takes the value before.
+    behind. `carrier` is the operation of the cell function that takes the value before last.
     """
 
     part: FuncOp
@@ -50,10 +50,17 @@ class Recurrence:
     after: FuncOp
     carrier: Operation
 
-    @property
-    def width(self) -> int:
-        """The numbers of a change."""
-        return len(self.part.function_type.outputs)
+
+@dataclass(frozen=True)
+class Found:
+    """
+    What a cell function makes of the value before: `fold` of the value and one number, or for None
+    `number * value + number`. `root` makes the result.
+    """
+
+    root: Operation
+    fold: type[Operation] | None
+    numbers: tuple[Factors, ...]
 
 
 def recurrence_of_sweep(op: SweepOp, function: FuncOp) -> Recurrence:
@@ -63,8 +70,8 @@ def recurrence_of_sweep(op: SweepOp, function: FuncOp) -> Recurrence:
     if found is None:
         refuse(
             op,
-            "a sweep in parts has a cell that is a sum, product, minimum, maximum or a * before + b "
-            "of the value before; leave out parts",
+            "a sweep in parts has a cell that is a sum, product, minimum, maximum or "
+            "a * before + b of the value before; leave out parts",
         )
     return found
 
@@ -74,155 +81,125 @@ def recurrence_of(function: FuncOp, before: int) -> Recurrence | None:
     The change made by a cell function of one result, whose argument number `before` is the value
     before; None if the function makes no known change.
     """
+    found = found_in(function, before)
+    if found is None:
+        return None
+    number, part = function.function_type.outputs.data[0], part_of(function, before, found.numbers)
+    if found.fold is not None:
+        join, after = Body([number] * 2), Body([number] * 2)
+        a, b = join.arguments
+        first, value = after.arguments
+        joined, behind = [join.folded(found.fold, a, b)], after.folded(found.fold, value, first)
+        return Recurrence(part, join.closed(joined), after.closed([behind]), found.root)
+    is_fused = isinstance(found.root, xmath.FmaOp)
+    join, after = Body([number] * 4, is_fused), Body([number] * 3, is_fused)
+    a, b, c, d = join.arguments
+    joined = [join.product(c, a), join.product_and_sum(c, b, d)]
+    a, b, value = after.arguments
+    behind = after.product_and_sum(a, value, b)
+    return Recurrence(part, join.closed(joined), after.closed([behind]), found.root)
+
+
+def found_in(function: FuncOp, before: int) -> Found | None:
+    """What a cell function makes of the value before."""
     (result,) = terminator_of(function.body.block, ReturnOp).operands
-    given = function.body.block.args[before]
+    given, root = function.body.block.args[before], result.owner
     if not given.has_one_use() or not result.has_one_use():
         return None
-    root = result.owner
-    if isinstance(root, (*FLOAT_FOLDS, *INTEGER_FOLDS)) and given in root.operands:
-        other = next(operand for operand in root.operands if operand is not given)
-        return folded(function, before, type(root), lambda values, add: [values[other]], root)
-    if isinstance(root, xmath.FmaOp):
-        return of_fused(function, before, root, given)
-    if isinstance(root, arith.AddfOp):
-        return of_sum(function, before, root, given)
-    return None
-
-
-def of_fused(
-    function: FuncOp, before: int, root: xmath.FmaOp, given: SSAValue
-) -> Recurrence | None:
-    """The change of `a * before + b`, `a * b + before` or `x * y + a * before`, each fused."""
-    if root.c is given:
-        a, b = root.a, root.b
-        return folded(
-            function,
-            before,
-            arith.AddfOp,
-            lambda values, add: [add(arith.MulfOp(values[a], values[b]))],
-            root,
-        )
-    if given in (root.a, root.b):
-        factor = root.b if root.a is given else root.a
-        last = root.c
-        return linear(function, before, lambda values, add: [values[factor], values[last]], root)
-    factor = factor_of(root.c, given)
-    if factor is None:
-        return None
-    a, b = root.a, root.b
-
-    def change(values: Values, add: Add) -> list[SSAValue]:
-        return [values[factor], add(arith.MulfOp(values[a], values[b]))]
-
-    return linear(function, before, change, root)
-
-
-def of_sum(function: FuncOp, before: int, root: arith.AddfOp, given: SSAValue) -> Recurrence | None:
-    """The change of a sum with `a * before` as a term."""
-    for product, other in ((root.lhs, root.rhs), (root.rhs, root.lhs)):
-        if (factor := factor_of(product, given)) is not None:
-            found = factor
-
-            def change(values: Values, add: Add, found: SSAValue = found, other: SSAValue = other):
-                return [values[found], values[other]]
-
-            return linear(function, before, change, root)
-    return None
+    match root:
+        case xmath.FmaOp(a=a, b=b, c=c) if c is given:
+            return Found(root, arith.AddfOp, ((a, b),))
+        case xmath.FmaOp(a=a, b=b, c=c) if given in (a, b):
+            return Found(root, None, ((b if a is given else a,), (c,)))
+        case xmath.FmaOp(a=a, b=b, c=c) if (factor := factor_of(c, given)) is not None:
+            return Found(root, None, ((factor,), (a, b)))
+        case arith.AddfOp(lhs=a, rhs=b) if (factor := factor_of(a, given)) is not None:
+            return Found(root, None, ((factor,), (b,)))
+        case arith.AddfOp(lhs=a, rhs=b) if (factor := factor_of(b, given)) is not None:
+            return Found(root, None, ((factor,), (a,)))
+        case Operation() if isinstance(root, (*FLOAT_FOLDS, *INTEGER_FOLDS)):
+            others = [operand for operand in root.operands if operand is not given]
+            return Found(root, type(root), ((others[0],),)) if len(others) == 1 else None
+        case _:
+            return None
 
 
 def factor_of(value: SSAValue, given: SSAValue) -> SSAValue | None:
     """The factor of a product with a value, used once; None if there is no such product."""
     product = value.owner
-    if not isinstance(product, arith.MulfOp) or given not in product.operands:
+    if not isinstance(product, arith.MulfOp) or not value.has_one_use():
         return None
-    if not value.has_one_use():
-        return None
-    return product.rhs if product.lhs is given else product.lhs
+    others = [operand for operand in product.operands if operand is not given]
+    return others[0] if len(others) == 1 else None
 
 
-Values = dict[SSAValue, SSAValue]
-Add = Callable[[Operation], SSAValue]
-Change = Callable[[Values, Add], list[SSAValue]]
+class Body:
+    """The body of a function of a few operations, with fused products and sums or without."""
 
+    def __init__(self, inputs: Sequence[Attribute], is_fused: bool = False):
+        self.block, self.is_fused = Block(arg_types=inputs), is_fused
 
-def folded(
-    function: FuncOp, before: int, kind: Binary, change: Change, root: Operation
-) -> Recurrence:
-    """A recurrence whose change is one number, folded by an operation."""
-    part = part_of(function, before, change)
-    number = function.function_type.outputs.data[0]
-    join = function_of([number] * 2, lambda add, a, b: [add(folding(kind, a, b))])
-    after = function_of([number] * 2, lambda add, a, b: [add(folding(kind, b, a))])
-    return Recurrence(part, join, after, root)
+    @property
+    def arguments(self) -> tuple[SSAValue, ...]:
+        """The arguments of the function."""
+        return self.block.args
 
-
-def folding(kind: Binary, a: SSAValue, b: SSAValue) -> Operation:
-    """An operation of two numbers, without permissions."""
-    properties: dict[str, Attribute] = {}
-    if kind in FLOAT_FOLDS:
-        properties = {"fastmath": arith.FastMathFlagsAttr("none")}
-    elif kind in (arith.AddiOp, arith.MuliOp):
-        properties = {"overflowFlags": arith.IntegerOverflowAttr("none")}
-    return kind.create(operands=[a, b], result_types=[a.type], properties=properties)
-
-
-def linear(function: FuncOp, before: int, change: Change, root: Operation) -> Recurrence:
-    """A recurrence `a * before + b`, whose change is a and b."""
-    part = part_of(function, before, change)
-    number = function.function_type.outputs.data[0]
-    is_fused = isinstance(root, xmath.FmaOp)
-
-    def fused(add: Add, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
-        if is_fused:
-            return add(xmath.FmaOp(a, b, c))
-        return add(arith.AddfOp(add(arith.MulfOp(a, b)), c))
-
-    join = function_of(
-        [number] * 4,
-        lambda add, a, b, c, d: [add(arith.MulfOp(a, c)), fused(add, c, b, d)],
-    )
-    after = function_of([number] * 3, lambda add, a, b, c: [fused(add, a, c, b)])
-    return Recurrence(part, join, after, root)
-
-
-def function_of(inputs: Sequence[Attribute], make: Callable[..., list[SSAValue]]) -> FuncOp:
-    """A function of a few operations."""
-    block = Block(arg_types=inputs)
-
-    def add(op: Operation) -> SSAValue:
-        block.add_op(op)
+    def add(self, op: Operation) -> SSAValue:
+        """Append an operation of one result."""
+        self.block.add_op(op)
         return op.results[0]
 
-    return closed("change", block, make(add, *block.args))
+    def folded(self, kind: type[Operation], a: SSAValue, b: SSAValue) -> SSAValue:
+        """An operation of two numbers, without permissions."""
+        properties: dict[str, Attribute] = {}
+        if kind in FLOAT_FOLDS:
+            properties = {"fastmath": arith.FastMathFlagsAttr("none")}
+        elif kind in (arith.AddiOp, arith.MuliOp):
+            properties = {"overflowFlags": arith.IntegerOverflowAttr("none")}
+        return self.add(kind.create(operands=[a, b], result_types=[a.type], properties=properties))
+
+    def product(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """a * b."""
+        return self.add(arith.MulfOp(a, b))
+
+    def product_and_sum(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
+        """a * b + c."""
+        if self.is_fused:
+            return self.add(xmath.FmaOp(a, b, c))
+        return self.add(arith.AddfOp(self.product(a, b), c))
+
+    def closed(self, results: Sequence[SSAValue]) -> FuncOp:
+        """The function with some results."""
+        self.block.add_op(ReturnOp(*results))
+        kinds = [argument.type for argument in self.block.args]
+        return FuncOp("change", (kinds, [v.type for v in results]), Region(self.block))
 
 
-def part_of(function: FuncOp, before: int, change: Change) -> FuncOp:
+def drop(op: Operation) -> None:
+    """Take an operation without a used result out of its block."""
+    op.detach()
+    op.erase()
+
+
+def part_of(function: FuncOp, before: int, numbers: Sequence[Factors]) -> FuncOp:
     """The function of the change of a cell: the cell function without the value before."""
     copy = function.clone()
-    block = copy.body.block
-    pairs = zip(function.body.block.args, block.args)
-    values: Values = dict(pairs)
-    for old, new in zip(function.body.block.ops, block.ops):
-        values |= dict(zip(old.results, new.results))
-    last = terminator_of(block, ReturnOp)
-    last.detach()
-
-    def add(op: Operation) -> SSAValue:
-        block.add_op(op)
-        return op.results[0]
-
-    made = change(values, add)
-    last.erase()
+    block, old = copy.body.block, function.body.block
+    values: dict[SSAValue, SSAValue] = dict(zip(old.args, block.args))
+    for theirs, own in zip(old.ops, block.ops):
+        values |= dict(zip(theirs.results, own.results))
+    drop(terminator_of(block, ReturnOp))
+    made: list[SSAValue] = []
+    for first, *others in numbers:
+        made.append(values[first])
+        if others:
+            block.add_op(product := arith.MulfOp(values[first], values[others[0]]))
+            made[-1] = product.result
     block.add_op(ReturnOp(*made))
-    erase_unused(block)
+    for op in reversed(list(block.ops)[:-1]):
+        if all(result.first_use is None for result in op.results):
+            drop(op)
     block.erase_arg(block.args[before])
     kinds = [argument.type for argument in block.args]
     copy.function_type = FunctionType.from_lists(kinds, [value.type for value in made])
     return copy
-
-
-def closed(name: str, block: Block, results: Sequence[SSAValue]) -> FuncOp:
-    """A function of a block, ended by a return."""
-    block.add_op(ReturnOp(*results))
-    kinds = [argument.type for argument in block.args]
-    return FuncOp(name, (kinds, [value.type for value in results]), Region(block))

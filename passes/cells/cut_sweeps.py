@@ -6,9 +6,9 @@ After:  `temporal.sweep %s = @sum(%s[-1], %u[0]) along 0 ascending parts in <[1]
 1. A domain of one axis has a single line, which is work for a single thread. A sweep of `LEAST`
    places or more whose cells make changes that join (`passes/analysis/cells/recurrences.py`), as
    sums, products and `a * before + b`, is cut into parts.
-2. Sums of numbers then have another order of terms: the operation with the value before must allow
-   it, by `fastmath<reassoc>` or by the option, as in `factor-sums`. Sums of integers have one result
-   in any order.
+2. Sums of numbers then have another order of terms: the operation with the value before must
+   allow another order, by `fastmath<reassoc>` or by the option, as in `factor-sums`. Sums of
+   integers have one result in any order.
 3. The order of a sweep in parts is fixed, and is decided here once: all executors have equal bits.
 
 Cost: none; with parts, the line is read and written once by all multiprocessors.
