@@ -470,6 +470,22 @@ func.func @swept_outside(%u: !stencil.field<[0,8]x[0,4]xf64>) {
 
 // -----
 
+func.func @sweep_in_parts_of_lines(%u: !stencil.field<[0,8]x[0,4]xf64>) {
+  // CHECK: a sweep in parts has one axis and one target, got 2 axes and 1 targets
+  temporal.sweep %u = @cell(%u[-1, 0]) along 0 ascending parts in <[1, 0], [8, 4]>
+  func.return
+}
+
+// -----
+
+func.func @sweep_in_parts_two_places_before(%u: !stencil.field<[0,8]xf64>) {
+  // CHECK: a sweep in parts reads its result of the place before once, and no other place of its target
+  temporal.sweep %u = @cell(%u[-2]) along 0 ascending parts in <[2], [8]>
+  func.return
+}
+
+// -----
+
 func.func @swept_along_none(%u: !stencil.field<[0,8]x[0,4]xf64>) {
   // CHECK: axis 2 of a sweep of rank 2
   temporal.sweep %u = @cell(%u[-1, 0]) along 2 ascending in <[1, 0], [8, 4]>
