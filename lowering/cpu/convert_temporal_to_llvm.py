@@ -24,7 +24,7 @@ llvm.func @loop0.steps(%A: !llvm.ptr, %B: !llvm.ptr, %k: f64, %n: i64, %depth: i
 
 4. Loops of the host on numbers and cells become functions, too: `host_nests.py` has their steps.
 5. Each kind of reduction becomes a function for blocks of rows: `reductions.py`.
-6. Each sweep along an axis becomes a function for some lines: `sweeps.py`.
+6. Each sweep along an axis but those in parts becomes a function for some lines: `sweeps.py`.
 
 `expand-cells` runs before: a quotient with a divisor that may be 0 is refused.
 

@@ -85,9 +85,14 @@ class SweepFunction(CellCode):
         return self.build.int(low), self.build.int(high)
 
 
+def ordered_sweeps(module: ModuleOp) -> list[SweepOp]:
+    """The sweeps whose lines have an order of their own; the host goes through those in parts."""
+    return [op for op in sweeps_of(module) if op.parts is None]
+
+
 def sweep_functions(module: ModuleOp) -> list[SweepFunction]:
-    """The functions of the sweeps of a module, made."""
-    found = [SweepFunction(op, module, number) for number, op in enumerate(sweeps_of(module))]
+    """The functions of the sweeps of a module with an order of their own, made."""
+    found = [SweepFunction(op, module, number) for number, op in enumerate(ordered_sweeps(module))]
     for each in found:
         each.make()
     return found

@@ -122,6 +122,8 @@ class SweepSummary:
     - `places_of_turn`: places loaded at once; `ahead`: the distance of cells asked for, in places.
     - `beside`: the lines of a thread, beside each other; `ring`: the turns of places in a ring in
       shared memory, 0 for none.
+    - `parts`: the parts of a line that go on side by side, a thread each; 0 where a line has an
+      order of its own.
     - `group`, `slots`: the lines of a warp, and the segments of each line in shared memory; 0 where
       threads read lines of their own.
     - `registers`, `spill_bytes`: of a thread; None without the assembler.
@@ -147,6 +149,7 @@ class SweepSummary:
     ahead: int
     beside: int
     ring: int
+    parts: int
     group: int
     slots: int
     registers: int | None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from timetile.dialects.temporal.sweep import PART_PLACES
 from timetile.runtime.explain.data import Explanation, Fact, LoopSummary, Resources, SweepSummary
 
 
@@ -112,14 +113,7 @@ def sweep_facts(sweep: SweepSummary) -> Iterator[Fact]:
         f"at most {sweep.bound:.0f} GCells/s on {sweep.target}, as each field goes through memory "
         "once in a sweep",
     )
-    lines = f"{sweep.beside} " if sweep.beside > 1 else ""
-    asked = f", and asks for places {sweep.ahead} ahead" if sweep.ahead else ""
-    yield Fact(
-        "A launch",
-        f"of @{sweep.kernel} has {plural(sweep.blocks, 'block')} of {sweep.threads} threads, a "
-        f"thread for each {lines}of {plural(sweep.lines, 'line')}; a thread loads "
-        f"{plural(sweep.places_of_turn, 'place')} at once{asked}",
-    )
+    yield launch_fact(sweep)
     if sweep.slots:
         yield Fact(
             "Shared memory",
@@ -137,3 +131,21 @@ def sweep_facts(sweep: SweepSummary) -> Iterator[Fact]:
         yield Fact("A thread", f"takes {sweep.registers} registers ({spills})")
     for advice in sweep.advice:
         yield Fact("To change", advice)
+
+
+def launch_fact(sweep: SweepSummary) -> Fact:
+    """The launch of a sweep: blocks, threads, and what a thread has."""
+    launch = f"of @{sweep.kernel} has {plural(sweep.blocks, 'block')} of {sweep.threads} threads"
+    if sweep.parts:
+        return Fact(
+            "A launch",
+            f"{launch}, a thread for each of {plural(sweep.parts, 'part')} of {PART_PLACES} "
+            "places; a block takes the sums of blocks before",
+        )
+    lines = f"{sweep.beside} " if sweep.beside > 1 else ""
+    asked = f", and asks for places {sweep.ahead} ahead" if sweep.ahead else ""
+    return Fact(
+        "A launch",
+        f"{launch}, a thread for each {lines}of {plural(sweep.lines, 'line')}; a thread loads "
+        f"{plural(sweep.places_of_turn, 'place')} at once{asked}",
+    )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import SweepOp
+from timetile.dialects.temporal.sweep import PART_PLACES
 from timetile.lowering.sweep_frames import MANY_LINES, SweepFrame, sweeps_of
 from timetile.passes.targets.target import Target
 from timetile.runtime.arithmetic.sweeps import function_of_sweep
@@ -53,6 +54,7 @@ def sweep_summary(op: SweepOp, number: int, target: Target) -> SweepSummary:
         ahead=frame.ahead,
         beside=frame.beside,
         ring=frame.ring,
+        parts=-(-len(op.places) // PART_PLACES) if frame.is_parted else 0,
         group=0 if frame.staging is None else frame.staging.lines,
         slots=frame.slots,
         registers=None if made is None else made.registers,
@@ -69,7 +71,7 @@ def advice_on_lines(frame: SweepFrame) -> Iterator[str]:
             "the order of the axes: a sweep along the last axis reads a row a thread, and lines of "
             "memory are read by parts; put the axis of the sweep first"
         )
-    if frame.lines < MANY_LINES:
+    if frame.lines < MANY_LINES and not frame.is_parted:
         yield (
             f"more lines: {frame.lines} are too few threads to hide the time of memory; a batch of "
             "domains, or a domain wider across the axis, takes hardly longer"

@@ -13,8 +13,7 @@ from timetile.dialects.temporal import LoopOp
 from timetile.lowering.cpu.convert_temporal_to_llvm import functions_of
 from timetile.lowering.cpu.host_nests import nest_functions
 from timetile.lowering.cpu.reductions import reduction_functions
-from timetile.lowering.cpu.sweeps import sweep_functions
-from timetile.lowering.sweep_frames import sweeps_of
+from timetile.lowering.cpu.sweeps import ordered_sweeps, sweep_functions
 from timetile.runtime.cache.keys import key_of, sources_key
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.executors.numpy_loops import Progress
@@ -62,7 +61,7 @@ class NativeProgram:
         self.nests: dict[Operation, NestCode] = {nest.nest: NestCode(nest, code) for nest in nests}
         self.code = code
         self.sweeps = {
-            op: SweepCode(op, number, code) for number, op in enumerate(sweeps_of(module))
+            op: SweepCode(op, number, code) for number, op in enumerate(ordered_sweeps(module))
         }
 
 

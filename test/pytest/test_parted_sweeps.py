@@ -172,6 +172,12 @@ def test_a_long_line_of_one_thread_has_a_remark(
     assert said in caplog.text and "the line is work for a single thread" in caplog.text
 
 
+def test_explain_tells_of_parts():
+    (sweep,) = sums(SHORT, "numpy").explain().sweeps
+    assert (sweep.parts, sweep.blocks, sweep.threads) == (517, 3, 256) and not sweep.advice
+    assert "a thread for each of 517 parts of 16 places" in str(sums(SHORT, "numpy").explain())
+
+
 def test_parts_of_another_cell_are_refused():
     text = running("f64", "[0,5000]", "arith.subf %b, %a", box="[1], [5000]")
     text = text.replace("ascending in", "ascending parts in")
