@@ -94,13 +94,12 @@ def temporal_passes(
         # Contraction may fuse invariant and variant operations, and looks at readers of a value.
         HoistInvariantsPass(),
         SharePlacesPass(),
-        # Terms are factored and sorted before contraction: a chain of terms contracts to a chain.
+        # Terms are factored and sorted first: a chain of terms contracts to a chain.
         FactorSumsPass(fp_reassoc),
         SortTermsPass(fp_reassoc),
         # Contraction comes before schedules: all schedules then compute equal bits.
         ContractCellsPass(fp_contract),
-        # Cutting looks at contracted cells: the change of a cell has the cell's arithmetic.
-        CutSweepsPass(fp_reassoc),
+        CutSweepsPass(fp_reassoc),  # of contracted cells: changes have the arithmetic of cells
         ShareSubexpressionsPass(),
         # Scalars are hoisted after contraction: operations fused in a cell stay fused.
         HoistScalarsPass(),

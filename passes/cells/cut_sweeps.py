@@ -29,7 +29,7 @@ from timetile.dialects.cell_types import CELL_BYTES, STORED_TYPES
 from timetile.dialects.syntax import cell_type, element_type
 from timetile.dialects.temporal import SweepOp
 from timetile.passes.analysis.cells.cell_functions import cell_function
-from timetile.passes.analysis.cells.recurrences import recurrence_of
+from timetile.passes.analysis.cells.recurrences import recurrence_of, recurrence_of_sweep
 from timetile.passes.cells.sort_terms import FpReassoc
 from timetile.passes.diagnostics import remark
 
@@ -53,7 +53,9 @@ class CutSweepsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for sweep in [inner for inner in op.walk() if isinstance(inner, SweepOp)]:
-            if is_one_long_line(sweep) and sweep.parts is None:
+            if sweep.parts is not None:
+                recurrence_of_sweep(sweep, cell_function(op, sweep))
+            elif is_one_long_line(sweep):
                 self.cut(sweep, op)
 
     def cut(self, sweep: SweepOp, module: ModuleOp) -> None:

@@ -38,7 +38,7 @@ def run_parts(
         at = slice(place, None, PART_PLACES)
         carried = carried[: len(results[at])]
         arguments = [carried if a is None else a[at] for a in given]
-        carried = results[at] = shaped(call(function, arguments), len(carried))[0]
+        carried = results[at] = spread_out(call(function, arguments), len(carried))[0]
     fields[target][own] = results if op.is_ascending else results[::-1]
 
 
@@ -61,7 +61,7 @@ def arguments_of(
     return found
 
 
-def shaped(values: Sequence[Any], count: int) -> Changes:
+def spread_out(values: Sequence[Any], count: int) -> Changes:
     """The results of a function as arrays of cells."""
     return [np.array(np.broadcast_to(value, (count,))) for value in values]
 
@@ -74,10 +74,10 @@ def values_before(
     whole = (parts - 1) * PART_PLACES
     before = np.broadcast_to(first, (parts,)).copy()
     if parts > 1:
-        changes = shaped(call(recurrence.part, [a[:whole] for a in given]), min(whole, places))
+        changes = spread_out(call(recurrence.part, [a[:whole] for a in given]), min(whole, places))
         totals = folded(recurrence.join, changes, parts - 1)
         found = [change[1:] for change in changes_before(recurrence.join, totals, parts)]
-        before[1:] = shaped(call(recurrence.after, [*found, before[1:]]), parts - 1)[0]
+        before[1:] = spread_out(call(recurrence.after, [*found, before[1:]]), parts - 1)[0]
     return before
 
 
@@ -86,7 +86,7 @@ def folded(join: FuncOp, changes: Changes, groups: int) -> Changes:
     rows = [change.reshape(groups, PART_PLACES) for change in changes]
     found = [row[:, 0] for row in rows]
     for place in range(1, PART_PLACES):
-        found = shaped(call(join, [*found, *(row[:, place] for row in rows)]), groups)
+        found = spread_out(call(join, [*found, *(row[:, place] for row in rows)]), groups)
     return found
 
 
@@ -104,13 +104,13 @@ def changes_before(join: FuncOp, changes: Changes, count: int) -> Changes:
     for place in range(1, PART_PLACES):
         for own, number in zip(found, total):
             own[:, place] = number
-        total = shaped(call(join, [*total, *(row[:, place] for row in rows)]), groups)
+        total = spread_out(call(join, [*total, *(row[:, place] for row in rows)]), groups)
     if groups > 1:
         larger = changes_before(join, total, groups)
         for place in range(1, PART_PLACES):
             own = [number[1:, place] for number in found]
             made = call(join, [*(change[1:] for change in larger), *own])
-            for number, more in zip(found, shaped(made, groups - 1)):
+            for number, more in zip(found, spread_out(made, groups - 1)):
                 number[1:, place] = more
         for number, more in zip(found, larger):
             number[1:, 0] = more[1:]

@@ -193,12 +193,14 @@ def test_ssam_shuffles_sums_and_no_cells(side: int):
     assert row.a_step(gpu.BarrierOp) == {0} and not row.exchanges
 
 
-def test_dtb_has_a_barrier_of_the_grid_a_level_and_no_stream():
+def test_dtb_has_a_barrier_of_the_grid_a_level_if_asked_and_no_stream():
     depth = 3
-    row = kernel(in_order(star(2, 1)), f"dtb{{depth={depth} blocks=4,1}}")
+    row = kernel(in_order(star(2, 1)), f"dtb{{depth={depth} blocks=4,1 sync=grid}}")
     assert row.placed.stream_axis is None
     barriers = sum(isinstance(op, simt.TileBarrierOp) for op in row.threads.walk())
     assert barriers == depth * VARIANTS
+    alone = kernel(in_order(star(2, 1)), f"dtb{{depth={depth} blocks=4,1}}")
+    assert not any(isinstance(op, simt.TileBarrierOp) for op in alone.threads.walk())
 
 
 def test_a_semi_stencil_has_a_barrier_a_step_and_two_stages_a_level():

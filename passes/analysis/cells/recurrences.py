@@ -1,12 +1,12 @@
 """
 Recurrences that go on in parts: `next = part op before`, or `next = a * before + b`.
 
-The cells between two places make a change of the value before. Changes join: first one, then the
-other, is a change again. A line is cut into parts of 16 places, 16 parts are a group, 16 groups a
-larger group, and so on. The change of a part is that of its places, joined from the first on; the
-change of a group is joined from its parts in the same way. The value before part n is made from the
-first value of the line by one change: the change of all larger groups before, joined with that of
-the groups before in the same larger group, and so on to the parts before in the same group.
+Cells make a change of the value before. Two changes join to the change of both places. A line is
+cut into parts of 16 places, 16 parts are a group, 16 groups a larger group, and on. The change of a
+part is joined from the changes of places, the change of a group from the changes of parts, from the
+first on. The value before part n is made from the first value of the line by a single change: the
+change of all larger groups before, joined with the change of the groups before in the larger group,
+and on to the parts before in the group.
 
 In a part the cell function goes place after place.
 """
@@ -30,19 +30,19 @@ FLOAT_FOLDS = (arith.AddfOp, arith.MulfOp, arith.MinimumfOp, arith.MaximumfOp)
 """Operations on numbers whose order of terms may be changed with permission."""
 
 INTEGER_FOLDS = (arith.AddiOp, arith.MuliOp, arith.MinSIOp, arith.MaxSIOp)
-"""Operations on integers that have one result in any order."""
+"""Operations on integers with equal results in any order."""
 
 Factors = tuple[SSAValue, ...]
-"""A number of a change: a value of the cell function, or the product of two."""
+"""A number of a change: a value of the cell function, or the product of two values."""
 
 
 @dataclass(frozen=True)
 class Recurrence:
     """
-    The change that a cell makes of the value before, as functions. `part` takes the arguments of
-    the cell function without the value before, and returns a change, of one number or two; `join`
-    takes two changes, the earlier first; `after` takes a change and a value, and returns the value
-    behind. `carrier` is the operation of the cell function that takes the value before last.
+    The change made by a cell, as functions. `part` takes the arguments of the cell function without
+    the value before, and returns a change of 1 or 2 numbers; `join` takes two changes, the earlier
+    first; `after` takes a change and a value, and returns the value behind. `carrier` is the
+    operation of the cell function with the result.
     """
 
     part: FuncOp
@@ -54,7 +54,7 @@ class Recurrence:
 @dataclass(frozen=True)
 class Found:
     """
-    What a cell function makes of the value before: `fold` of the value and one number, or for None
+    A cell function by its result: `fold` of the value before and a number, or for None
     `number * value + number`. `root` makes the result.
     """
 
@@ -64,7 +64,7 @@ class Found:
 
 
 def recurrence_of_sweep(op: SweepOp, function: FuncOp) -> Recurrence:
-    """The change that a cell of a sweep in parts makes. CompileError if there is none."""
+    """The change made by a cell of a sweep in parts. CompileError for other cells."""
     before = next(k for k, tap in enumerate(op.tap_list) if op.is_result(tap))
     found = recurrence_of(function, before)
     if found is None:
@@ -78,13 +78,16 @@ def recurrence_of_sweep(op: SweepOp, function: FuncOp) -> Recurrence:
 
 def recurrence_of(function: FuncOp, before: int) -> Recurrence | None:
     """
-    The change made by a cell function of one result, whose argument number `before` is the value
-    before; None if the function makes no known change.
+    The change made by a cell function of a single result, with the value before as argument number
+    `before`; None if the function makes no known change.
     """
     found = found_in(function, before)
     if found is None:
         return None
-    number, part = function.function_type.outputs.data[0], part_of(function, before, found.numbers)
+    number, part = (
+        function.function_type.outputs.data[0],
+        change_of_cell(function, before, found.numbers),
+    )
     if found.fold is not None:
         join, after = Body([number] * 2), Body([number] * 2)
         a, b = join.arguments
@@ -101,7 +104,7 @@ def recurrence_of(function: FuncOp, before: int) -> Recurrence | None:
 
 
 def found_in(function: FuncOp, before: int) -> Found | None:
-    """What a cell function makes of the value before."""
+    """A cell function by its result; None for other results."""
     (result,) = terminator_of(function.body.block, ReturnOp).operands
     given, root = function.body.block.args[before], result.owner
     if not given.has_one_use() or not result.has_one_use():
@@ -125,7 +128,7 @@ def found_in(function: FuncOp, before: int) -> Found | None:
 
 
 def factor_of(value: SSAValue, given: SSAValue) -> SSAValue | None:
-    """The factor of a product with a value, used once; None if there is no such product."""
+    """The factor of a product with a value, used once; None for other values."""
     product = value.owner
     if not isinstance(product, arith.MulfOp) or not value.has_one_use():
         return None
@@ -145,7 +148,7 @@ class Body:
         return self.block.args
 
     def add(self, op: Operation) -> SSAValue:
-        """Append an operation of one result."""
+        """Append an operation of a single result."""
         self.block.add_op(op)
         return op.results[0]
 
@@ -181,7 +184,7 @@ def drop(op: Operation) -> None:
     op.erase()
 
 
-def part_of(function: FuncOp, before: int, numbers: Sequence[Factors]) -> FuncOp:
+def change_of_cell(function: FuncOp, before: int, numbers: Sequence[Factors]) -> FuncOp:
     """The function of the change of a cell: the cell function without the value before."""
     copy = function.clone()
     block, old = copy.body.block, function.body.block

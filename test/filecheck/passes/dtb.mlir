@@ -1,14 +1,14 @@
 // RUN: xdsl-opt %s -p 'dtb{arch=h100-sxm}' | filecheck %s
 
-// Deep temporal blocking: blocks that hold a tile for all steps, with a barrier of the grid a step and without a streaming axis; as many
+// Deep temporal blocking: blocks that hold a tile for all steps, with messages of edges a step and without a streaming axis; as many
 // blocks a tile as need the fewest turns of the device.
 
 // CHECK-LABEL: tile.kernel @heat_d
 // CHECK-SAME:    steps {{[0-9]+}} bounds
 // CHECK-SAME:    layout #tile.layout<device, [4 cells x 16 warps x {{[0-9]+}} blocks, 4 cells x 32 lanes]>
 // CHECK:         tile.load %src ahead 0 home #tile.registers<depth 0, period 1>
-// CHECK-NEXT:    what edges delay 0 home #tile.exchange_buffer<slots 1, fixed, every 1, space global, sync grid>
-// CHECK:       sync grid, occupancy 1, resident>
+// CHECK-NEXT:    what edges delay 0 home #tile.exchange_buffer<slots 1, fixed, every 1, space global, sync flags>
+// CHECK:       sync flags, occupancy 1, resident>
 
 !field = !stencil.field<[-1,8193]x[-1,8193]xf64>
 !temp = !stencil.temp<?x?xf64>

@@ -212,6 +212,9 @@ func.func @point_run(%n: index, %m: memref<3xf64>) {
   temporal.point_run [@uses_of_points, @uses_of_points, @uses_of_points, @uses_of_points, @uses_of_points]
     [#temporal.point_list<sample 0 later 2 in <[0], [64]> of <[-1], [65]>>] rotate [1, 0] (%n, %m) : index, memref<3xf64>
   temporal.point_run [@a, @a, @a, @a, @a] [] rotate [] () :
+  func.return
+}
+
 // A long line goes on in parts.
 // CHECK-LABEL: func.func @in_parts
 // CHECK-NEXT:    temporal.sweep %a = @average(%a[1], %b[0]) along 0 descending parts in <[0], [7]>
