@@ -101,7 +101,7 @@ def temporal_passes(
         ContractCellsPass(fp_contract),
         CutSweepsPass(fp_reassoc),  # of contracted cells: changes have the arithmetic of cells
         ShareSubexpressionsPass(),
-        # Scalars are hoisted after contraction: operations fused in a cell stay fused.
+        # After contraction, fused operations stay fused, and cells at the edge are as others.
         HoistScalarsPass(),
         # Splitting comes after contraction; dropping and grouping look at final boxes and readers.
         SplitEdgesPass(),
