@@ -86,8 +86,7 @@ def temporal_passes(
         RaiseTimeLoopPass(points),
         # Later passes see only boxes whose outside is kept.
         ExpandBoundariesPass(),
-        # Powers become products, and contraction may fuse the products.
-        ExpandPowersPass(),
+        ExpandPowersPass(),  # to products, which contraction may fuse
         # Rare cases of integers and NaNs are expanded before folding.
         ExpandCellsPass(),
         SimplifyCellsPass(fp_division),
