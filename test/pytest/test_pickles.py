@@ -156,6 +156,16 @@ def test_a_model_runs_under_joblib():
         assert state["u"].tobytes() == wanted["u"].tobytes()
 
 
+@pytest.mark.parametrize("scheduler", ["threads", "processes"])
+def test_a_model_runs_under_dask(scheduler: str):
+    dask: Any = pytest.importorskip("dask")
+    expected = [heat.advance({"u": u}, steps=7, c=0.2) for u in plates(2)]
+    tasks = [dask.delayed(heat.advance)({"u": u}, steps=7, c=0.2) for u in plates(2)]
+    found = dask.compute(*tasks, scheduler=scheduler, num_workers=2)
+    for state, wanted in zip(found, expected, strict=True):
+        assert state["u"].tobytes() == wanted["u"].tobytes()
+
+
 @AGAIN
 def test_errors_come_whole_from_other_processes(again: Again):
     def wrong(u: Field):
