@@ -10,6 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 
+import numpy as np
+
 from timetile.passes.diagnostics import CompileError
 
 OWN = Path(__file__).parent
@@ -110,6 +112,12 @@ def is_own_file(name: str) -> bool:
     return Path(name).parent == OWN
 
 
+@lru_cache
+def is_numpy_file(name: str) -> bool:
+    """Whether a file of code belongs to NumPy, whose functions steps call."""
+    return Path(np.__file__).parent in Path(name).parents
+
+
 def is_own(frame: FrameType) -> bool:
     """Whether the frame belongs to timetile's frontend."""
     return is_own_file(frame.f_code.co_filename)
@@ -146,14 +154,18 @@ def error(reason: str) -> StencilError:
 
 def place_of_traceback(traceback: TracebackType | None) -> SourcePlace | None:
     """
-    The expression of the user's code behind an exception; None for an exception in other code.
+    The expression of the user's code behind an exception, of the caller for an exception in NumPy;
+    None for an exception in other code.
     """
+    found: TracebackType | None = None
     last = traceback
-    while last is not None and last.tb_next is not None:
+    while last is not None:
+        if not is_numpy_file(last.tb_frame.f_code.co_filename):
+            found = last
         last = last.tb_next
-    if last is None or is_own(last.tb_frame):
+    if found is None or is_own(found.tb_frame):
         return None
-    return place_in(last.tb_frame.f_code, last.tb_lasti)
+    return place_in(found.tb_frame.f_code, found.tb_lasti)
 
 
 def place_of_function(code: CodeType) -> SourcePlace:

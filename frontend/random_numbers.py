@@ -18,9 +18,13 @@ MAKERS = {"default_rng", "RandomState"}
 
 
 def generators(function: Callable[..., object]) -> dict[str, Any]:
-    """NumPy's generators among the names that a function takes from around itself."""
+    """
+    NumPy's generators among the names that a function takes from around itself, and among the
+    attributes of the object of a method.
+    """
     around = inspect.getclosurevars(function)
-    found = {**around.globals, **around.nonlocals}
+    own = getattr(getattr(function, "__self__", None), "__dict__", {})
+    found = {**own, **around.globals, **around.nonlocals}
     kinds = (np.random.Generator, np.random.RandomState)
     return {name: value for name, value in found.items() if isinstance(value, kinds)}
 

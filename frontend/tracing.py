@@ -122,6 +122,13 @@ def arguments_of(
             symbols[name] = Series(name)
         elif kind is Points:
             symbols[name] = PointsArgument(recorder, name)
+        elif name == "self" and kind is inspect.Parameter.empty:
+            raise StencilError(
+                "self has no type: a step of an object is made from its method, as "
+                "self.step = timetile.stencil(self.update) in __init__, and a step of a class is "
+                "a function without self",
+                place,
+            )
         else:
             raise StencilError(
                 f"{name} has no type; write {name}: timetile.Field or {name}: timetile.Scalar",
@@ -170,6 +177,8 @@ def advice_on(problem: Exception) -> str:
         f"{n!r}" in text for n in ("shape", "size", "ndim")
     ):
         return "timetile.extent(axis) is the size of the arrays along an axis"
+    if isinstance(problem, AttributeError) and text.startswith("module "):
+        return "a step uses functions of single numbers, as np.exp, np.sqrt and timetile.where"
     if isinstance(problem, AttributeError):
         return "a field has u[...], u.prev[...] and u.next, and a value of a cell has operators"
     if any(name in text for name in ("Field", "Level", "Next")):
@@ -179,7 +188,7 @@ def advice_on(problem: Exception) -> str:
 
 def traced(function: Callable[..., object], reach: int | None, boundary: Boundary = "keep") -> Step:
     """The step described by a function. Raises StencilError if the function is no step."""
-    if not inspect.isfunction(function):
+    if not inspect.isfunction(function) and not inspect.ismethod(function):
         raise error(f"stencil takes a function of one time step, got {function!r}")
     place = place_of_function(function.__code__)
     recorder = Recorder(reach=reach)

@@ -131,6 +131,41 @@ def of_a_new_generator(u: Field):
     u.next = u[0] * np.random.default_rng(3).random()
 
 
+class Plate:
+    """A plate with numbers of its own."""
+
+    def __init__(self, k: float):
+        self.k, self.drawn = k, np.random.default_rng(5)
+        self.step = timetile.stencil(self.update)
+
+    def update(self, u: Field):
+        u.next = u[0] + self.k * (u[-1] + u[1] - 2 * u[0])
+
+    def noisy(self, u: Field):
+        u.next = u[0] + self.drawn.normal()
+
+
+def test_methods_of_objects_are_steps():
+    plates, u = [Plate(k) for k in (0.1, 0.25)], np.arange(6.0) ** 2
+    for plate in plates:
+        found = plate.step.on(executor="numpy").advance({"u": u})["u"]
+        wanted = u[1:-1] + plate.k * (u[:-2] + u[2:] - 2 * u[1:-1])
+        np.testing.assert_allclose(found[1:-1], wanted, rtol=1e-15)
+    with pytest.raises(timetile.StencilError, match="a random number drawn in the step"):
+        timetile.stencil(plates[0].noisy)
+
+
+def test_a_wrong_name_of_numpy_points_at_the_line_of_the_step():
+    numpy: Any = np
+
+    def wrong(u: Field):
+        u.next = numpy.sine(u[0])
+
+    with pytest.raises(timetile.StencilError, match="has no attribute 'sine'; a step") as caught:
+        timetile.stencil(wrong)
+    assert caught.value.file == __file__
+
+
 @pytest.mark.parametrize(
     ("step", "place"),
     [

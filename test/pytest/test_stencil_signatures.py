@@ -21,6 +21,12 @@ WRONG_FUNCTIONS: list[tuple[str, str]] = [
         "def step(u: Unknown): u.next = u[0]",
         "u has no type; write u: timetile.Field or u: timetile.Scalar",
     ),
+    (
+        "def step(self, u: Field): u.next = u[0]",
+        "self has no type: a step of an object is made from its method, as self.step = "
+        "timetile.stencil(self.update) in __init__, and a step of a class is a function without "
+        "self",
+    ),
     ("def step(*u: Field): pass", "u is no plain argument; name each field and scalar"),
     (
         "def step(u: Field, k: Scalar = 1): u.next = u[0]",
