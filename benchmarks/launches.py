@@ -88,8 +88,8 @@ class Ways:
 
     def through_core(self) -> tuple[Call, int]:
         launch, on, config, function = self.core.launch, self.on, self.config, self.function
-        packed = self.arguments.packed
-        return lambda: launch(on, config, function, *packed), 1
+        pointers = self.arguments.values
+        return lambda: launch(on, config, function, *pointers), 1
 
     def own_graph(self) -> tuple[Call, int]:
         graph = self.gpu.graph([(self.kernel, self.arguments)] * OF_A_GRAPH)
@@ -98,7 +98,7 @@ class Ways:
     def graph_of_core(self) -> tuple[Call, int]:
         builder = self.card.create_graph_builder().begin_building()
         for _ in range(OF_A_GRAPH):
-            self.core.launch(builder, self.config, self.function, *self.arguments.packed)
+            self.core.launch(builder, self.config, self.function, *self.arguments.values)
         graph = builder.end_building().complete()
         return lambda: graph.launch(self.on), OF_A_GRAPH
 
