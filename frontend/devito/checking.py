@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from timetile.frontend.devito.cells import check_operations
@@ -21,6 +22,7 @@ from timetile.frontend.devito.equations import (
 from timetile.frontend.devito.grid_sums import GridSum, grid_sums_of
 from timetile.frontend.devito.kinds import stored_kind
 from timetile.frontend.devito.library import NotCovered
+from timetile.frontend.devito.subdomain_sets import bounds_of, check_sets, on_each_subdomain
 
 
 def equations_of(lowered: Sequence[Any]) -> Equations:
@@ -28,8 +30,12 @@ def equations_of(lowered: Sequence[Any]) -> Equations:
     All lowered equations of an operator. Raises NotCovered, naming an equation without a
     translation.
     """
-    items = [equation_of(number, each) for number, each in enumerate(lowered)]
-    found = Equations(items, {})
+    bounds = bounds_of(lowered)
+    made = [on_each_subdomain(equation_of(k, each), each, bounds) for k, each in enumerate(lowered)]
+    check_sets(lowered, made)
+    together = [equation for each in made for equation in each]
+    items = [replace(equation, number=number) for number, equation in enumerate(together)]
+    found = Equations(items, {}, sets=bounds)
     sums = grid_sums_of(items)
     for equation in items:
         parts = [*equation.reads, equation.target]

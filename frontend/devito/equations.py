@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
 
+import numpy as np
+
 from timetile.frontend.devito.library import NotCovered, module
 
 
@@ -83,6 +85,8 @@ class Equations:
     axes: tuple[Any, ...] = ()
     levels: dict[str, int] = field(default_factory=dict[str, int])
     """The number of buffers of each function with rotating buffers."""
+    sets: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict[str, Any])
+    """The bounds of the subdomains of each set, by name."""
 
     @property
     def written(self) -> frozenset[str]:

@@ -69,6 +69,9 @@ def call_of(parameters: Sequence[Any], given: Sequence[Any]) -> Call:
             call.arrays[parameter.name] = np.asarray(value._obj.underlying_array)
         elif isinstance(value, int | float | np.generic):
             call.numbers[parameter.name] = value
+        elif getattr(value, "is_Integer", False):
+            # Bounds of functions on a subdomain are integers of SymPy.
+            call.numbers[parameter.name] = int(value)
     return call
 
 
@@ -187,6 +190,9 @@ class OperatorPlan:
         The compiled programs of a call, in order, with arguments. Raises NotCovered or CompileError
         if a segment has no program.
         """
+        for name, bounds in self.equations.sets.items():
+            if not np.array_equal(call.arrays[name], bounds):
+                raise NotCovered(f"the bounds of the subdomains {name} have changed")
         groups: dict[tuple[Any, ...], list[StepSegment]] = {}
         segments = self.segments(call)
         for segment in segments:

@@ -64,6 +64,18 @@ def sum_to_one_row(u: Any) -> list[Any]:
     return [dv.Eq(u.forward, u + 1), dv.Inc(total[0, y], u.forward)]
 
 
+class Pools(dv.SubDomainSet):
+    """Two boxes."""
+
+    name = "pools"
+
+
+def one_set(u: Any) -> list[Any]:
+    pools = Pools(N=2, bounds=(1, 1, np.array([1, 4]), np.array([4, 1])), grid=u.grid)
+    c = dv.Function(name="c", grid=u.grid)
+    return [dv.Eq(u.forward, u + 1, subdomain=pools), dv.Eq(c, u.forward, subdomain=pools)]
+
+
 Equations = Callable[[Any], list[Any]]
 """Equations of a function of Devito."""
 
@@ -77,6 +89,9 @@ LEFT: dict[Equations, str] = {
     long_without_sign: "equation 1 (u[t + 1, x + 1, y + 1] = mask[x + 1, y + 1] + u[t, x + 1, "
     "y + 1]): mask has cells of uint32; use float32, float64, or integers from int8 to "
     "int64, uint8 or uint16",
+    one_set: "equation 2 (c[ix + 1, iy + 1] = u[t + 1, ix + 1, iy + 1]) uses a function of "
+    "equation 1 (u[t + 1, ix + 1, iy + 1] = u[t, ix + 1, iy + 1] + 1) on the same set of "
+    "subdomains; make the set several subdomains",
     between: "equations without time stand between equations with time; move them",
     one_moment: "kept is read or written at times that may be the same",
     sum_to_one_row: "equation 2 (total[1, y + 1] += u[t + 1, x + 1, y + 1]): it sums over a "

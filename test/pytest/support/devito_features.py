@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from support.devito_case import Case, Make, drawn, dv, grid_of, noted_in, sympy
 
 FEATURES: dict[str, Make] = {}
@@ -45,6 +47,27 @@ def subdomains() -> Case:
         dv.Eq(u.forward, u.forward + 1, subdomain=grid.subdomains["last"]),
     ]
     return Case(parts, [u], {"time_M": 6})
+
+
+class Pools(dv.SubDomainSet):
+    """Two boxes of columns between others."""
+
+    name = "pools"
+
+
+@case
+def a_set_of_subdomains_and_a_function_on_whole_rows() -> Case:
+    grid = grid_of(14, 15)
+    bounds = (np.array([1, 8]), np.array([9, 2]), 2, np.array([4, 1]))
+    pools, last = Pools(N=2, bounds=bounds, grid=grid), Last(grid=grid)
+    u = drawn(dv.TimeFunction(name="u", grid=grid, space_order=2))
+    c = drawn(dv.Function(name="c", grid=last))
+    parts = [
+        dv.Eq(u.forward, u + 5 * u.laplace, subdomain=grid.interior),
+        dv.Eq(u.forward, 0.5 * u.forward + 0.1, subdomain=pools),
+        dv.Eq(c, 0.5 * c + 1, subdomain=last),
+    ]
+    return Case(parts, [u, c], {"time_M": 4})
 
 
 @case
