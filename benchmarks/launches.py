@@ -34,6 +34,7 @@ from timetile.runtime.cache.store import Cache
 from timetile.runtime.device.arguments import LaunchArguments
 from timetile.runtime.device.gpu import Device, device, image_of
 from timetile.runtime.kernels.kernel import Kernel
+from timetile.runtime.machine.driver import checked
 from timetile.runtime.program.compiled_program import Executor
 
 LAUNCHES, OF_A_GRAPH, RUNS = 10_000, 100, 5
@@ -79,6 +80,10 @@ class Ways:
         self.on = self.core.Stream.from_handle(stream)
         self.code = self.core.ObjectCode.from_cubin(image_of(kernel, gpu.arch))
         self.function = self.code.get_kernel(symbol(kernel.name))
+        attribute = gpu.cuda.CUfunction_attribute
+        most = attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        handle = gpu.cuda.CUkernel(int(self.function.handle))
+        checked(gpu.cuda.cuKernelSetAttribute(most, kernel.shared_bytes, handle, gpu.handle))
         self.config = self.core.LaunchConfig(
             grid=kernel.grid, block=kernel.block, shmem_size=kernel.shared_bytes
         )

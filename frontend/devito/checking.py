@@ -22,7 +22,7 @@ from timetile.frontend.devito.equations import (
 from timetile.frontend.devito.grid_sums import GridSum, grid_sums_of
 from timetile.frontend.devito.kinds import stored_kind
 from timetile.frontend.devito.library import NotCovered
-from timetile.frontend.devito.subdomain_sets import bounds_of, check_sets, on_each_subdomain
+from timetile.frontend.devito.subdomain_sets import bounds_of_sets, check_sets, on_each_subdomain
 
 
 def equations_of(lowered: Sequence[Any]) -> Equations:
@@ -30,7 +30,7 @@ def equations_of(lowered: Sequence[Any]) -> Equations:
     All lowered equations of an operator. Raises NotCovered, naming an equation without a
     translation.
     """
-    bounds = bounds_of(lowered)
+    bounds = bounds_of_sets(lowered)
     made = [on_each_subdomain(equation_of(k, each), each, bounds) for k, each in enumerate(lowered)]
     check_sets(lowered, made)
     together = [equation for each in made for equation in each]

@@ -11,23 +11,23 @@ import numpy as np
 from timetile.frontend.devito.equations import Equation, Loop
 from timetile.frontend.devito.library import NotCovered
 
-Bounds = Mapping[str, "np.ndarray[Any, Any]"]
-"""The cells that each subdomain of a set leaves out on each side, by the name of the set."""
+SetBounds = Mapping[str, "np.ndarray[Any, Any]"]
+"""Cells left out on each side by each subdomain of a set, by the name of the set."""
 
 
 def set_dimensions(lowered: Any) -> list[Any]:
-    """The dimensions of a lowered equation that belong to a set of subdomains."""
+    """The dimensions of a set of subdomains in a lowered equation."""
     dimensions = [interval.dim for interval in lowered.ispace.intervals]
     return [each for each in dimensions if getattr(each, "is_MultiSub", False)]
 
 
-def bounds_of(lowered: Sequence[Any]) -> dict[str, np.ndarray[Any, Any]]:
+def bounds_of_sets(lowered: Sequence[Any]) -> dict[str, np.ndarray[Any, Any]]:
     """The bounds of all sets of subdomains in lowered equations."""
     functions = [each.functions for equation in lowered for each in set_dimensions(equation)]
     return {function.name: np.array(function.data) for function in functions}
 
 
-def on_each_subdomain(equation: Equation, lowered: Any, bounds: Bounds) -> list[Equation]:
+def on_each_subdomain(equation: Equation, lowered: Any, bounds: SetBounds) -> list[Equation]:
     """An equation for each subdomain of a set, in order; the equation alone outside of sets."""
     dimensions = set_dimensions(lowered)
     if not dimensions:
@@ -37,7 +37,7 @@ def on_each_subdomain(equation: Equation, lowered: Any, bounds: Bounds) -> list[
 
 
 def one_subdomain(equation: Equation, dimensions: Sequence[Any], row: Any) -> Equation:
-    """The equation on one subdomain, with numbers in place of what its sides leave out."""
+    """The equation on one subdomain, with numbers for the cells left out on each side."""
     known = {
         side: int(row[index])
         for each in dimensions
@@ -52,8 +52,8 @@ def one_subdomain(equation: Equation, dimensions: Sequence[Any], row: Any) -> Eq
 
 def check_sets(lowered: Sequence[Any], made: Sequence[Sequence[Equation]]) -> None:
     """
-    NotCovered for equations on one set that follow each other and share a written function: Devito
-    computes all equations on a subdomain before the next subdomain.
+    NotCovered for consecutive equations on one set with a common written function: Devito computes
+    all equations on a subdomain before the next subdomain.
     """
     for place in range(1, len(lowered)):
         names = {each.functions.name for each in set_dimensions(lowered[place])}
@@ -69,7 +69,7 @@ def check_sets(lowered: Sequence[Any], made: Sequence[Sequence[Equation]]) -> No
 
 
 def share_written(first: Equation, second: Equation) -> bool:
-    """Whether an equation writes a function that the other reads or writes."""
+    """Whether an equation writes a function read or written by the other equation."""
     written = [{each.target.function.name} for each in (first, second)]
     used = [
         {read.function.name for read in each.reads} | own

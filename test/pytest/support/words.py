@@ -6,6 +6,7 @@ import ast
 import inspect
 import re
 import tokenize
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
@@ -120,6 +121,41 @@ def pointers_of(words: list[str]) -> int:
     """
     stands_for_a_noun = sum(pair[1] == "one" and pair[0] in BEFORE_ONE for pair in pairwise(words))
     return sum(word in POINTERS for word in words) + stands_for_a_noun
+
+
+SHORT_WORD = 3
+"""Words of at most as many letters are no nouns to repeat."""
+
+SMALL = (
+    "from into that this which when where have each than then only same other others must "
+    "both between before after over under without within with every does more less most least "
+    "also such while until their they them what some none two three four"
+)
+
+SMALL_WORDS = frozenset(SMALL.split(" "))
+"""Words that a sentence may have twice."""
+
+DIRECTIVE = re.compile(r"//\s*([A-Z][A-Z0-9_-]*:|-----|[%@!#])")
+"""Comments for tools, in a program in MLIR."""
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a docstring, and its parts between colons."""
+    return [part for part in re.split(r"[.;:!?]\s+|\n\n", text) if words_of(part)]
+
+
+def repeats_a_word(sentence: str) -> bool:
+    """Whether a sentence has a word twice, an "s" at the end aside."""
+    long = [word for word in words_of(sentence) if len(word) > SHORT_WORD]
+    counts = Counter(word.rstrip("s") for word in long if word not in SMALL_WORDS)
+    return max(counts.values(), default=0) > 1
+
+
+def comments_of_mlir(path: Path) -> str:
+    """The comments of a program in MLIR, without directives."""
+    lines = [line.strip() for line in path.read_text().splitlines()]
+    found = [line for line in lines if line.startswith("//") and not DIRECTIVE.match(line)]
+    return " ".join(line.lstrip("/ ") for line in found)
 
 
 SPEAKERS = re.compile(r"refuse\w*|remark\w*|error|\w*(Error|Exception|Warning)")
