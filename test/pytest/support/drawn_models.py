@@ -28,7 +28,7 @@ from support.drawn_values import (
     taps_of,
     without,
 )
-from timetile import Field, Model, Scalar, Series
+from timetile import Field, Model, Points, Scalar, Series
 from timetile.dialects.temporal.boundary import Kind
 from timetile.frontend.boundaries import Boundary
 from timetile.passes.diagnostics import CompileError
@@ -180,8 +180,10 @@ class DrawnModel:
         """Random arrays."""
         return self.fields.arrays(self.used, seed)
 
-    def model(self) -> Model:
-        """The step, for timetile."""
+    def model(
+        self, points: Sequence[str] = (), after: Callable[[dict[str, Any]], None] | None = None
+    ) -> Model:
+        """The step, for timetile, with arguments `points`, and with what comes `after`."""
 
         def assign(made: Assignment, given: dict[str, Any]) -> None:
             value = evaluated(made.value, Symbols(given))
@@ -203,10 +205,12 @@ class DrawnModel:
                 else:
                     for _ in timetile.repeat(made.turns):
                         assign(made, given)
+            if after is not None:
+                after(given)
 
         series = [SERIES] if self.has_series else []
         boundary = self.fields.boundary(self.used)
-        return model_with(step, self.used, list(SCALARS), boundary, series)
+        return model_with(step, self.used, list(SCALARS), boundary, series, points)
 
     def text(self) -> str:
         """The step as text."""
@@ -318,13 +322,17 @@ def on(model: Model, how: How) -> Model:
 
 
 def signature_of(
-    fields: Sequence[str], scalars: Sequence[str] = (), series: Sequence[str] = ()
+    fields: Sequence[str],
+    scalars: Sequence[str] = (),
+    series: Sequence[str] = (),
+    points: Sequence[str] = (),
 ) -> inspect.Signature:
-    """The signature of a function of fields, scalars and series by name."""
+    """The signature of a function of fields, scalars, series and points by name."""
     plain = inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters = [inspect.Parameter(name, plain, annotation=Field) for name in fields]
     parameters += [inspect.Parameter(name, plain, annotation=Scalar) for name in scalars]
     parameters += [inspect.Parameter(name, plain, annotation=Series) for name in series]
+    parameters += [inspect.Parameter(name, plain, annotation=Points) for name in points]
     return inspect.Signature(parameters)
 
 
@@ -334,7 +342,8 @@ def model_with(
     scalars: Sequence[str] = (),
     boundary: Boundary = "keep",
     series: Sequence[str] = (),
+    points: Sequence[str] = (),
 ) -> Model:
-    """A model of a function that takes any fields, scalars and series by name."""
-    step.__dict__["__signature__"] = signature_of(fields, scalars, series)
+    """A model of a function that takes any fields, scalars, series and points by name."""
+    step.__dict__["__signature__"] = signature_of(fields, scalars, series, points)
     return timetile.stencil(boundary=boundary)(step)

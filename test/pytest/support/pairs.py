@@ -18,6 +18,7 @@ from support.description import Program
 from support.drawn_batches import drawn_batch
 from support.drawn_cells import anything, program_of, sums
 from support.drawn_models import Drawn
+from support.drawn_points import drawn_points
 from support.drawn_sequences import drawn_sequence
 from support.drawn_steps import STORED, drawn_model, repeating_model
 from support.drawn_stops import drawn_stop
@@ -35,7 +36,7 @@ FORMS = tuple(Form)
 
 Family = Literal[
     "programs", "bounds", "roles", "travelling", "cells", "models", "stored", "sweeps", "stops",
-    "batches", "sequences", "places", "sums",
+    "batches", "sequences", "places", "sums", "points",
 ]  # fmt: skip
 """The common property of a batch's programs."""
 
@@ -51,6 +52,7 @@ IN_PYTHON: dict[Family, Callable[[Random], Drawn]] = {
     "sequences": drawn_sequence,
     "places": repeating_model,
     "sums": drawn_sums,
+    "points": drawn_points,
 }
 """The families of steps in Python."""
 
