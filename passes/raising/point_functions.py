@@ -18,7 +18,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from timetile.dialects.verified import operation_at, terminator_of
 from timetile.passes.raising.errors import CannotRaiseError
-from timetile.passes.raising.memory import is_pure, memory_of
+from timetile.passes.raising.memory import is_pure, may_be_one, memory_of
 from timetile.passes.raising.point_accesses import LOOPS, HostAccessOp, LoopAxis, PointAccess
 
 ON_WRITTEN_MEMORY = (
@@ -319,5 +319,5 @@ def check_known_reads(
     """
     for op in read_memory(function):
         memory = memory_of(op.memref)
-        if memory not in own and memory in written:
+        if memory not in own and any(may_be_one(memory, other) for other in written):
             raise CannotRaiseError(op, ON_WRITTEN_MEMORY)

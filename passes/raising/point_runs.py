@@ -66,7 +66,7 @@ from timetile.dialects.temporal.point_run import FUNCTIONS
 from timetile.dialects.verified import terminator_of
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.loops import carried_rotation, raise_loop
-from timetile.passes.raising.memory import memory_of
+from timetile.passes.raising.memory import may_be_one, memory_of
 from timetile.passes.raising.point_accesses import (
     is_of_field,
     is_unit,
@@ -194,7 +194,9 @@ class Companion:
 
     def is_known_read(self, op: Operation) -> bool:
         """Whether an operation reads memory that no step writes."""
-        return isinstance(op, memref.LoadOp) and memory_of(op.memref) not in self.points.written
+        if not isinstance(op, memref.LoadOp):
+            return False
+        return not any(may_be_one(memory_of(op.memref), other) for other in self.points.written)
 
     def places(self) -> FuncOp:
         """The function that notes the cell of each entry."""

@@ -92,6 +92,7 @@ class ListOfRun:
         self.beside = self.known[~inside]
         """The entries whose cells no update writes."""
         self.order: Array = np.arange(0)
+        self.place_of_entry: Array = np.arange(0)
 
     @property
     def fits(self) -> bool:
@@ -103,7 +104,7 @@ class ListOfRun:
         """The integers of the list."""
         layout = PointLayout(self.shape, len(self.places))
         found, order = packed_list(layout, self.cells, self.entries, beside)
-        self.order = order
+        self.order, self.place_of_entry = order, np.argsort(order)
         return found
 
 
@@ -208,68 +209,91 @@ class RunWithLists:
         return arrays[[other is each for other in of_kind].index(True)].dtype
 
     def make(self, steps: range, carried: list[Any]) -> NestRun:
-        """Run all steps, in pieces."""
+        """
+        Run all steps, in pieces. The host works on the cells noted in a piece, and on the values of
+        the next, while kernels run.
+        """
+        before: range | None = None
         for begin in range(0, len(steps), self.rows):
-            carried = self.piece(steps[begin : begin + self.rows], carried)
+            piece = steps[begin : begin + self.rows]
+            self.compute_values(piece)
+            if before is not None:
+                self.take_notes(len(before))
+            first = self.first_cells(carried)
+            carried = self.piece(piece, carried)
+            if before is not None:
+                self.work_after(before)
+            for rows, entries, cells in first:
+                rows[:, entries] = cells
+            before = piece
+        if before is not None:
+            self.take_notes(len(before))
+            self.work_after(before)
         around = self.loops.record.outer[-1]
         return NestRun(carried, around.cells, around.written)
 
-    def piece(self, steps: range, carried: list[Any]) -> list[Any]:
-        """Run some steps."""
-        count = len(steps)
-        numbers = [steps.start, steps.step, count]
+    def compute_values(self, steps: range) -> None:
+        """The values of some steps, in the host's tables."""
         if self.injects:
+            numbers = [steps.start, steps.step, len(steps)]
             self.host.run(self.functions["values"], [*numbers, *self.tables, *self.given])
+
+    def work_after(self, steps: range) -> None:
+        """The work of some steps on noted cells."""
+        numbers = [steps.start, steps.step, len(steps)]
+        self.host.run(self.functions["after"], [*numbers, *self.notes, *self.given])
+
+    def piece(self, steps: range, carried: list[Any]) -> list[Any]:
+        """Begin some steps, with the values in the host's tables."""
         tables = iter(self.tables)
         for number, each in enumerate(self.lists):
             if each.kind is PointKind.INJECT:
                 self.memory.fill(self.parts[3 * number + 2], next(tables))
-        for notes, each in zip(self.notes, self.samples):
-            self.note_begin(each, notes, carried, count)
-        rows = np.arange(count, dtype=np.int64)
-        results = self.host.run(
-            self.functions["steps"], [count, rows, *carried, *self.parts, *self.given]
+        rows = np.arange(len(steps), dtype=np.int64)
+        given = [len(steps), rows, *carried, *self.parts, *self.given]
+        return self.host.run(self.functions["steps"], given)
+
+    def take_notes(self, count: int) -> None:
+        """The cells noted by all lists, a row for each of some steps."""
+        parts = (
+            self.parts[3 * number + 2]
+            for number, each in enumerate(self.lists)
+            if each.kind is PointKind.SAMPLE
         )
-        notes = iter(self.notes)
-        for number, each in enumerate(self.lists):
-            if each.kind is PointKind.SAMPLE:
-                self.take_notes(each, self.parts[3 * number + 2], next(notes), count)
-        self.host.run(self.functions["after"], [*numbers, *self.notes, *self.given])
-        return results
+        for each, notes, table in zip(self.samples, self.notes, parts, strict=True):
+            width = len(each.places)
+            shape = len(notes) // width - each.later, width
+            found = self.memory.contents(table, shape, notes.dtype).reshape(shape)[:count]
+            rows = notes.reshape(-1, width)[each.later : each.later + count]
+            if len(each.entries) == width:
+                np.take(found, each.place_of_entry, axis=1, out=rows, mode="clip")
+            else:
+                rows[:, each.entries[each.order]] = found[:, : len(each.order)]
 
-    def take_notes(self, each: ListOfRun, table: Any, notes: Array, count: int) -> None:
-        """The noted cells of a list, a row for each step."""
-        width = len(each.places)
-        found = self.memory.contents(table, (len(notes) // width - each.later, width), notes.dtype)
-        found = found.reshape(-1, width)[:count]
-        rows = notes.reshape(-1, width)[each.later : each.later + count]
-        rows[:, each.entries[each.order]] = found[:, : len(each.order)]
-
-    def note_begin(self, each: ListOfRun, notes: Array, carried: Sequence[Any], count: int) -> None:
+    def first_cells(self, carried: Sequence[Any]) -> list[tuple[Array, Array, Array]]:
         """
-        The cells of the first steps of a piece that earlier steps wrote, and of all steps for
-        entries outside of the updates: such cells stay in their buffers.
+        For each list of noted cells, rows with entries and cells: the first steps of a piece have
+        cells that earlier steps wrote, and cells without an update stay in their buffers.
         """
-        rows = notes.reshape(-1, len(each.places))
-        role = each.use.field.data
-        if role >= len(carried):
-            if len(each.beside):
-                rows[:, each.beside] = self.cells(
-                    self.given[role - len(carried)], each, each.beside
-                )
-            return
-        turns = self.turns_of(role)
-        period = len(turns)
-        # A name whose buffer is written `later` steps before the read has in row r the buffer of
-        # the written name in step r - later.
-        for turn in range(period):
-            buffer = carried[turns[turn]]
-            if len(each.beside):
-                first = (turn + each.later) % period
-                rows[first::period, each.beside] = self.cells(buffer, each, each.beside)
-        for row in range(each.later):
-            buffer = carried[turns[(row - each.later) % period]]
-            rows[row, each.entries] = self.cells(buffer, each, each.entries)
+        found: list[tuple[Array, Array, Array]] = []
+        for each, notes in zip(self.samples, self.notes, strict=True):
+            rows, role = notes.reshape(-1, len(each.places)), each.use.field.data
+            if role >= len(carried):
+                buffer = self.given[role - len(carried)]
+                if len(each.beside):
+                    found.append((rows, each.beside, self.cells(buffer, each, each.beside)))
+                continue
+            turns = self.turns_of(role)
+            period = len(turns)
+            # Row r has the cells of the written name `later` steps before step r.
+            for turn in range(period if len(each.beside) else 0):
+                cells = self.cells(carried[turns[turn]], each, each.beside)
+                found.append((rows[(turn + each.later) % period :: period], each.beside, cells))
+            for row in range(each.later):
+                buffer = carried[turns[(row - each.later) % period]]
+                cells = self.cells(buffer, each, each.entries)
+                found.append((rows[row : row + 1], each.entries, cells))
+        return found
 
     def turns_of(self, role: int) -> list[int]:
         """The names, at the start, of the buffers that a name has in steps 0, 1, and so on."""
