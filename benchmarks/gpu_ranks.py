@@ -18,7 +18,7 @@ import argparse
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import prod
 from multiprocessing import get_context
@@ -138,7 +138,12 @@ def runs() -> dict[str, tuple[str, int]]:
 
 
 def work(
-    rank: int, gpus: int, pipes: Mapping[int, Connection], way: str, said: Callable[..., None]
+    rank: int,
+    gpus: int,
+    pipes: Mapping[int, Connection],
+    way: str,
+    only: Sequence[str] | None,
+    said: Callable[..., None],
 ) -> None:
     """Run all programs on a process."""
     if way != "opened":
@@ -149,6 +154,8 @@ def work(
         os.environ[TIMEOUT_VARIABLE] = f"{SHORT_TIMEOUT}"
     peers = PipePeers(rank, pipes)
     for name, (text, steps) in runs().items():
+        if only and name not in only:
+            continue
         try:
             compiled = partial(timetile.compile, text, executor="gpu", gpu=rank % gpus)
             program = on_ranks(peers, compiled, make=RankedGpuProgram)
@@ -189,18 +196,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Processes with a GPU each.")
     parser.add_argument("--gpus", type=int, default=2)
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--ways", nargs="*", default=["opened", "nccl", "host", "death"])
+    parser.add_argument("--only", nargs="*", help="programs by name")
     given, spawn = parser.parse_args(), get_context("spawn")
     if given.processes == 1:
         print("equal" if check_link() else "different")
         return
-    for way in ("opened", "nccl", "host", "death"):
+    for way in given.ways:
         pipes: list[dict[int, Connection]] = [{} for _ in range(given.processes)]
         for one in range(given.processes):
             for other in range(one):
                 pipes[one][other], pipes[other][one] = spawn.Pipe()
         start = time.monotonic()
         made = [
-            spawn.Process(target=work, args=(rank, given.gpus, pipes[rank], way, print))
+            spawn.Process(target=work, args=(rank, given.gpus, pipes[rank], way, given.only, print))
             for rank in range(given.processes)
         ]
         for process in made:

@@ -41,7 +41,7 @@ from timetile.runtime.device.gpu import device
 from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.ranks.part_kernels import deepest_of
 
-SECONDS, ROUNDS = 0.1, 3
+SECONDS, ROUNDS = 0.3, 3
 """The least time of a timed run, as predicted by a short one, and the number of timed runs."""
 
 SHORT_LAUNCHES = 8

@@ -10,7 +10,7 @@ from typing import Any, Self, cast
 
 from timetile.frontend.arrays import in_memory
 from timetile.frontend.runs import State, StateRun
-from timetile.runtime.host.kept_fields import KeptFields
+from timetile.runtime.program.kept_parts import file_of_snapshots
 
 Taken = Callable[[State[Any]], object]
 """Takes a state with arrays of its own."""
@@ -58,7 +58,7 @@ class FileKeeper(Keeper):
 
     def __init__(self, run: StateRun, given: Mapping[str, Any], path: Path):
         super().__init__(run, given, self.write)
-        self.file = KeptFields(path, again=run.first > 0)
+        self.file = file_of_snapshots(run.program, path, again=run.first > 0)
 
     def write(self, state: State[Any]) -> None:
         """Append a state."""

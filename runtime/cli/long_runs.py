@@ -18,10 +18,10 @@ from timetile.runtime.cli.snapshots import going_on, snapshot_path, write_snapsh
 from timetile.runtime.cli.terminal import Advance, progress
 from timetile.runtime.device.gpu import device
 from timetile.runtime.host.arrays import is_numpy_array
-from timetile.runtime.host.kept_fields import KeptFields
 from timetile.runtime.program.ahead import kernels_of_run
 from timetile.runtime.program.compiled_program import CompiledProgram, RunResult
 from timetile.runtime.program.finite import blow_up, is_finite
+from timetile.runtime.program.kept_parts import FileOfSnapshots, file_of_snapshots
 from timetile.runtime.program.pieces import check_pieces, in_pieces
 
 WAY_OUT = "take smaller coefficients (--random-range, --set), or a smaller time step"
@@ -136,7 +136,7 @@ class SnapshotRun:
         self.program, self.values, self.options = program, values, options
         self.every, self.steps, self.out = snapshots.every, snapshots.steps, snapshots.out
         self.keep = snapshots.keep
-        self.kept: KeptFields | None = None
+        self.kept: FileOfSnapshots | None = None
         self.first = options.first_step or 0
         self.outcome, self.watch = Outcome(state=list(values)), FiniteWatch(program, values)
         self.done = self.first
@@ -152,8 +152,8 @@ class SnapshotRun:
         if self.program.executor == "gpu":
             prepare(self.program, self.values, min(every, self.steps))
         text = f"running on {self.program.executor}"
-        if self.keep is not None and writes:
-            self.kept = KeptFields(self.keep, again=self.first > 0)
+        if self.keep is not None:
+            self.kept = file_of_snapshots(self.program, self.keep, again=self.first > 0)
         ended = False
         try:
             with progress(text, self.steps, shows=shows) as advance:
@@ -163,8 +163,7 @@ class SnapshotRun:
                     return self.outcome.state
 
                 for step, _ in in_pieces(piece, self.outcome.state, self.steps, every, self.first):
-                    if writes:
-                        self.save(step, tell)
+                    self.save(step, tell, writes=writes)
             ended = True
         except KeyboardInterrupt as stop:
             raise Stopped(self.where_it_stopped(), stop) from stop
@@ -185,13 +184,14 @@ class SnapshotRun:
         advance(before + count, self.steps)
         self.watch.look(f"between steps {done} and {done + count}")
 
-    def save(self, step: int, tell: Callable[[str], None]) -> None:
-        """Write the snapshot of a step."""
+    def save(self, step: int, tell: Callable[[str], None], *, writes: bool) -> None:
+        """Write the snapshot of a step; a rank that writes nothing keeps its share."""
         if self.kept is not None:
             self.kept.add(step, self.last_level())
             self.done = step
-            tell(f"wrote step {step} to {self.keep}")
-        if self.out is not None:
+            if writes:
+                tell(f"wrote step {step} to {self.keep}")
+        if self.out is not None and writes:
             path = snapshot_path(self.out, step, self.first + self.steps)
             write_snapshot(path, self.program, self.outcome.state, step)
             self.done, self.written = step, path

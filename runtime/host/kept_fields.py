@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from importlib import import_module
+from math import prod
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,6 +18,12 @@ HDF5 = (".h5", ".hdf5")
 """Names of HDF5 files end so; other paths are of Zarr groups."""
 
 STEP_OF_SNAPSHOT = "step"
+
+MOST_CHUNK_BYTES = 1 << 30
+"""Chunks written by several ranks have at most so many bytes; HDF5 takes less than 4 GiB."""
+
+EARLY = 1
+"""HDF5's number for room that is made before cells are written (`H5D_ALLOC_TIME_EARLY`)."""
 
 
 class GrowingArrays(Protocol):
@@ -70,14 +77,46 @@ class Hdf5Arrays:
             self.file.create_dataset(
                 name, (0, *shape), cells.dtype, maxshape=(None, *shape), chunks=(1, *shape)
             )
+        self.check_shape(name, shape)
+        array = self.file[name]
+        array.resize(len(array) + 1, axis=0)
+        array[-1] = cells
+
+    def room(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> list[int]:
+        """
+        The rows of a chunk, and the places in the file, in bytes, of the chunks of a new snapshot
+        of unknown cells; no places in an array without room for cells before they are written.
+        """
+        if name not in self.file:
+            h5py: Any = import_module("h5py")
+            made = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+            made.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+            made.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+            row_bytes = dtype.itemsize * prod(shape[1:])
+            rows = max(1, min(shape[0], MOST_CHUNK_BYTES // max(row_bytes, 1)))
+            self.file.create_dataset(
+                name, (0, *shape), dtype, maxshape=(None, *shape), chunks=(1, rows, *shape[1:]),
+                dcpl=made,
+            )  # fmt: skip
+        array = self.file[name]
+        if array.id.get_create_plist().get_alloc_time() != EARLY:
+            return [0]
+        self.check_shape(name, shape)
+        last = len(array)
+        array.resize(last + 1, axis=0)
+        self.file.flush()
+        rows, others = array.chunks[1], (0,) * (len(shape) - 1)
+        firsts = [(last, first, *others) for first in range(0, shape[0], rows)]
+        return [rows, *(array.id.get_chunk_info_by_coord(each).byte_offset for each in firsts)]
+
+    def check_shape(self, name: str, shape: tuple[int, ...]) -> None:
+        """Raise ValueError for snapshots of another shape."""
         array = self.file[name]
         if array.shape[1:] != shape:
             raise ValueError(
                 f"{name} has cells of shape {shape}, and the file has snapshots of shape "
                 f"{array.shape[1:]}; name another file"
             )
-        array.resize(len(array) + 1, axis=0)
-        array[-1] = cells
 
     def flush(self) -> None:
         """Write what was appended: a process that is killed leaves a readable file."""

@@ -35,6 +35,11 @@ def nccl() -> Any:
     return importlib.import_module("nccl.core")
 
 
+def calls() -> Any:
+    """NCCL's calls on pointers: the package looks for the device of an array, and may err."""
+    return importlib.import_module("nccl.bindings.nccl")
+
+
 def why_no_nccl() -> str:
     """Why the process has no NCCL; empty where it has."""
     try:
@@ -48,15 +53,6 @@ def why_no_nccl() -> str:
 def new_name() -> str:
     """A name for ranks to meet, of one rank for all."""
     return bytes(nccl().get_unique_id()).hex()
-
-
-class NcclBytes:
-    """Some bytes of GPU memory, as NCCL takes an array."""
-
-    def __init__(self, pointer: int, size: int):
-        self.__cuda_array_interface__ = {
-            "shape": (size,), "typestr": "|u1", "data": (pointer, False), "version": 3,
-        }  # fmt: skip
 
 
 class NcclLink:
@@ -78,6 +74,7 @@ class NcclLink:
             unique = core.UniqueId.from_bytes(bytes.fromhex(name))
             self.comm = core.Communicator.init(peers.count, peers.rank, unique, config)
             self.settle(others)
+            self.handle = calls().Comm(self.comm.ptr)
 
     def exchange(self, sent: Sequence[RimMessage], received: Sequence[RimMessage]) -> None:
         """Send and receive rims, behind all work of the stream, and wait for the last."""
@@ -85,13 +82,13 @@ class NcclLink:
         if not ranks:
             return
         with self.site.device.current():
-            spans = [self.packed(number, message) for number, message in enumerate(sent)]
+            pointers = [self.packed(number, message) for number, message in enumerate(sent)]
             rooms = [self.room_for(number, message) for number, message in enumerate(received)]
             with self.core.group():
-                for message, span in zip(sent, spans):
-                    self.comm.send(span, message.rank, stream=self.site.stream)
-                for message, span in zip(received, rooms):
-                    self.comm.recv(span, message.rank, stream=self.site.stream)
+                for message, pointer in zip(sent, pointers):
+                    self.put(calls().send, pointer, message)
+                for message, pointer in zip(received, rooms):
+                    self.put(calls().recv, pointer, message)
             self.settle(ranks)
             for number, message in enumerate(received):
                 if not message.copy.is_contiguous:
@@ -100,21 +97,26 @@ class NcclLink:
             mark = self.site.mark()
             self.wait(lambda: self.has_come(mark), ranks)
 
-    def packed(self, number: int, message: RimMessage) -> NcclBytes:
-        """The bytes of a sent rim: in its field if the rim is one row, else copied to a room."""
+    def put(self, call: Any, pointer: int, message: RimMessage) -> None:
+        """Put a call on the stream, for the bytes of a rim."""
+        kind = int(self.core.UINT8)
+        call(pointer, message.copy.bytes, kind, message.rank, self.handle, self.site.stream)
+
+    def packed(self, number: int, message: RimMessage) -> int:
+        """The pointer of a sent rim: in its field if the rim is one row, else copied to a room."""
         copy = message.copy
         if copy.is_contiguous:
-            return NcclBytes(message.buffer.pointer + copy.source.first, copy.bytes)
+            return message.buffer.pointer + copy.source.first
         room = self.room("sent", number, copy.bytes)
         self.site.pull(message.buffer, room, copy)
-        return NcclBytes(room.pointer, copy.bytes)
+        return room.pointer
 
-    def room_for(self, number: int, message: RimMessage) -> NcclBytes:
+    def room_for(self, number: int, message: RimMessage) -> int:
         """Where a received rim comes: to its field if the rim is one row, else to a room."""
         copy = message.copy
         if copy.is_contiguous:
-            return NcclBytes(message.buffer.pointer + copy.target.first, copy.bytes)
-        return NcclBytes(self.room("received", number, copy.bytes).pointer, copy.bytes)
+            return message.buffer.pointer + copy.target.first
+        return self.room("received", number, copy.bytes).pointer
 
     def room(self, way: str, number: int, size: int) -> Any:
         """A buffer of at least some bytes, kept for the next exchange."""

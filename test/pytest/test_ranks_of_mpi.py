@@ -15,12 +15,14 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from xdsl.context import Context
 from xdsl.transforms.experimental.dmp.stencil_global_to_local import DistributeStencilPass
 
+import timetile
 from support.sizes import is_nightly
 from timetile.runtime.cli import main
 from timetile.runtime.loading import load
@@ -63,6 +65,14 @@ def script(
     return started(count, sys.executable, "-c", PLATE + text, options=options, **environment)
 
 
+@timetile.stencil(boundary=("periodic", ("mirror", "keep")))
+def plate(u: timetile.Field, k: timetile.Scalar):
+    """The step of `PLATE`."""
+    u.next = u[0, 0] + k * (u[-1, -1] - 2 * u[1, 0] + u[0, 1])
+
+
+START = {"u": np.random.default_rng(1).random((17, 13))}
+
 PLATE = """
 import os, sys, time
 import numpy as np
@@ -77,10 +87,11 @@ start = {"u": np.random.default_rng(1).random((17, 13))}
 """
 
 
-def test_processes_end_with_the_bits_of_one_and_other_arrays_are_refused():
+def test_processes_end_with_the_bits_of_one_and_other_arrays_are_refused(tmp_path: Path):
     """
     Three processes are three ranks, then two and one, and in `make nightly` eight are eight, six
-    and two, four, three and one; then each has other arrays.
+    and two, four, three and one; then all keep snapshots in one file, once; then each has other
+    arrays.
     """
     groups = ([8], [6, 2], [4, 3, 1]) if is_nightly() else ([3], [2, 1])
     count = sum(groups[0])
@@ -96,18 +107,33 @@ for group in groups:
     ranked = model.advance(start, steps=7, k=0.1)
     assert alone["u"].tobytes() == ranked["u"].tobytes()
     sys.stdout.write(f"{part.size} ranks are right\\n")
+kept = {"steps": 7, "every": 3, "k": 0.1, "keep": os.environ["KEPT"]}
+plate.on(comm=comm, executor="numpy").advance(start, **kept)
+try:
+    plate.on(comm=comm, executor="numpy").advance(start, **kept)
+except Exception as error:
+    sys.stderr.write(f"[{comm.rank}] {error}\\n")
 start["u"][3, 3] += comm.rank
 try:
     plate.on(comm=comm, executor="numpy").advance(start, steps=7, k=0.1)
 except Exception as error:
     sys.stderr.write(f"[{comm.rank}] {error}\\n")
 """,
+        KEPT=str(tmp_path / "kept.h5"),
     )
     assert done.returncode == 0, done.stderr
     sizes = [size for group in groups for size in group]
     assert Counter(done.stdout.splitlines()) == {f"{size} ranks are right": size for size in sizes}
     for rank in range(count):
         assert f"[{rank}] nothing has run, as ranks 0 and 1 of 3 differ in u" in done.stderr
+        told = f"rank 0 of {count} failed: " if rank else ""
+        assert f"[{rank}] {told}{tmp_path}/kept.h5 exists; remove it" in done.stderr
+    states: list[Any] = []
+    plate.on(executor="numpy").advance(START, 7, every=3, k=0.1, keep=states)
+    h5py: Any = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "kept.h5") as file:
+        assert file["step"][...].tolist() == [3, 6, 7]
+        assert file["u"][...].tobytes() == b"".join(state["u"].tobytes() for state in states)
 
 
 def test_the_command_line_runs_a_program_of_parts_on_processes(tmp_path: Path):
