@@ -123,7 +123,7 @@ class KeptParts:
 
         count, rank = self.peers.count, self.peers.rank
         first, last = (len(cells) * k // count for k in (rank, rank + 1))
-        # Calls on a communicator of one rank wait for no other.
+        # On a communicator of one rank, no call waits.
         file = MPI.File.Open(MPI.COMM_SELF, str(self.path), MPI.MODE_WRONLY)
         try:
             for number, place in enumerate(places):

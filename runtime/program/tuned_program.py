@@ -210,7 +210,7 @@ def tuned(
     with GpuBench(program, values).open() as bench:
         kernels = own.common if bench.has_common_halos() else own
         if own.edges.steps:
-            # Most steps run in kernels that continue the fields.
+            # Most steps run in kernels continuing the fields.
             kernels = own.edges.continued.kernels
         search = ProgramKernels(kernels.source, kernels.options, kernels.cache)
         cells = updates_of_step(kernels)

@@ -33,7 +33,7 @@ IMPATIENT_POLLS = 200
 """Polls before a waiting rank sleeps between two: neighbours are often ready at once."""
 
 NAP_SECONDS = 100e-6
-GRACE_SECONDS = 2.0
+GRACE_SECONDS = 5.0
 """Seconds for other ranks to report a failure, before all processes end."""
 
 

@@ -35,7 +35,7 @@ def nccl() -> Any:
     return importlib.import_module("nccl.core")
 
 
-def calls() -> Any:
+def nccl_calls() -> Any:
     """NCCL's calls on pointers: the package looks for the device of an array, and may err."""
     return importlib.import_module("nccl.bindings.nccl")
 
@@ -74,7 +74,7 @@ class NcclLink:
             unique = core.UniqueId.from_bytes(bytes.fromhex(name))
             self.comm = core.Communicator.init(peers.count, peers.rank, unique, config)
             self.settle(others)
-            self.handle = calls().Comm(self.comm.ptr)
+            self.handle = nccl_calls().Comm(self.comm.ptr)
 
     def exchange(self, sent: Sequence[RimMessage], received: Sequence[RimMessage]) -> None:
         """Send and receive rims, behind all work of the stream, and wait for the last."""
@@ -86,9 +86,9 @@ class NcclLink:
             rooms = [self.room_for(number, message) for number, message in enumerate(received)]
             with self.core.group():
                 for message, pointer in zip(sent, pointers):
-                    self.put(calls().send, pointer, message)
+                    self.put(nccl_calls().send, pointer, message)
                 for message, pointer in zip(received, rooms):
-                    self.put(calls().recv, pointer, message)
+                    self.put(nccl_calls().recv, pointer, message)
             self.settle(ranks)
             for number, message in enumerate(received):
                 if not message.copy.is_contiguous:
