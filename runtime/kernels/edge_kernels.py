@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.temporal.boundary import Kind
-from timetile.passes.analysis.edge_copies import EdgeSteps
+from timetile.passes.analysis.edge_copies import EdgeSteps, NoImagesError, edge_steps
 from timetile.passes.diagnostics import Remark, place_of
 from timetile.passes.loops.copy_edges import copy_edges
 from timetile.passes.loops.drop_edge_copies import without_edge_copies
@@ -28,6 +28,14 @@ FEWEST_STEPS = 8
 
 FEWEST_NEAR = 40
 """Steps of such a run with copies from nearby, as kernels of several steps make these, too."""
+
+
+def copies_cells(loop: LoopOp) -> bool:
+    """Whether some update of a loop copies cells beside the box of the others."""
+    try:
+        return edge_steps(loop) is not None
+    except NoImagesError:
+        return True
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,9 @@ class EdgeKernels:
     def found(self) -> tuple[dict[int, EdgeSteps], LoopVariants]:
         """The loops with edge cells, by number, and the kernels of continued fields."""
         own, values = self.kernels, dict[SSAValue, SSAValue]()
+        if not any(map(copies_cells, own.loops)):
+            # Most programs are not even copied.
+            return {}, LoopVariants(own, values)
         source = own.source.clone(values)
         known: dict[int, EdgeSteps] = {}
         for number, loop in enumerate(loops_of(source)):
