@@ -111,19 +111,23 @@ class KernelBuilder:
         return self.arguments.get(RoleKind.SOURCE, role) if at_home else None
 
     def halo(self, role: int) -> SSAValue:
-        """The field with the cells outside the bounds of a role's versions."""
+        """
+        The field with the cells outside the bounds of a role's versions; with common halos, one for
+        all roles that take turns.
+        """
         alike = self.moves.cycle_of(role) if self.moves.common_halos else (role,)
-        homes = (self.home(k) for k in (role, *alike))
+        homes = (self.home(k) for k in sorted(alike))
         at_home = next((field for field in homes if field is not None), None)
-        return at_home or self.arguments.of(RoleKind.HALO, role, self.loop.body.block.args[role])
+        first = min(alike)
+        return at_home or self.arguments.of(RoleKind.HALO, first, self.loop.body.block.args[first])
 
     def current(self, version: Version) -> SSAValue:
         """The queue of a version, loaded if no step of the kernel has made the version."""
         if version.queue is None:
             source = self.arguments.get(RoleKind.SOURCE, version.origin)
-            halo = source if self.goes_on else self.halo(version.origin)
             # A source at home is stored with a halo around the inner cells.
-            version.queue = self.load(source, None if halo is source else halo)
+            is_home = self.goes_on or self.home(version.origin) is not None
+            version.queue = self.load(source, None if is_home else self.halo(version.origin))
         return version.queue
 
     def coefficient(self, number: int) -> SSAValue:

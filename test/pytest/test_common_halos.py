@@ -27,7 +27,7 @@ from support.schedules import (
     warp_row,
 )
 from timetile import CompiledProgram
-from timetile.dialects.tile import Form, Guards, Storage, Sync
+from timetile.dialects.tile import Form, Guards, LoadOp, Storage, Sync
 from timetile.passes.loops.common_halos import CommonHalosPass
 from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.tiling.register_streaming import RegisterStreamingPass
@@ -57,6 +57,7 @@ SCHEDULES = [
     ),
     ("box-2d", (23, 67), 3, Schedule("rows", warp_row(), form=Form.ROWS)),
     ("coupled-2d", (19, 71), 2, Schedule("two-fields", warp_row())),
+    ("wave-2d", (19, 71), 3, Schedule("two-versions", warp_row())),
     ("nested-boxes-2d", (19, 71), 2, Schedule("boxes", warp_row())),
     (
         "heat-3d",
@@ -173,17 +174,19 @@ def test_the_caller_may_promise_that_halos_are_common():
     assert "common_halos" not in str(apart.module) and not used_common(apart)
 
 
+@pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("name", ["wave-2d", "multistep-1d"])
-def test_several_live_versions_read_their_halos_from_memory(name: str):
-    """Common halos would need one more buffer: nothing is compared, a promise changes nothing."""
+def test_several_live_versions_find_their_halos_in_the_buffers_read(name: str, executor: Executor):
+    """With halos apart, each version would need a buffer more."""
     program = entry(name).make((19, 23) if name == "wave-2d" else (29,))
-    inputs = random_inputs(program, 1, common_halos=True)
-    compared = compiled_for(program, "planes", depth=2)
-    assert_as_unfused(compared, program, inputs, 9)
-    assert not used_common(compared)
-    promised = compiled_for(program, "planes", depth=2, halos="common")
-    assert_as_unfused(promised, program, inputs, 9)
-    assert "tile.load halo" in str(promised.kernels.tiled)
+    compiled = compiled_for(program, executor, depth=2)
+    for common in (False, True):
+        inputs = random_inputs(program, 1, common_halos=common)
+        assert_as_unfused(compiled, program, inputs, 9)
+        assert used_common(compiled) == common
+    apart, together = compiled.kernels.tiled, compiled.kernels.common.tiled
+    assert any(load.data and load.halo for load in apart.walk() if isinstance(load, LoadOp))
+    assert not any(load.data and load.halo for load in together.walk() if isinstance(load, LoadOp))
 
 
 @pytest.mark.parametrize("executor", kernel_executors())

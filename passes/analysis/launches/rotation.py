@@ -77,10 +77,11 @@ class Rotation:
         """
         Whether the role's data can be kept in buffers with the right halo: the program's own
         buffer, and scratch buffers with a copy of the own halo. False for launches of several steps
-        if a cycle has several live versions: each version would need a buffer more.
+        if a cycle has several live versions, and halos apart: each version would need a buffer
+        more.
         """
         versions = sum(self.live[k] for k in self.cycle_of(role))
-        alone = single_steps or not self.is_moved(role) or versions == 1
+        alone = self.common_halos or single_steps or not self.is_moved(role) or versions == 1
         return alone and self.stays_home(role)
 
     @property
@@ -100,13 +101,13 @@ class Rotation:
     def turns(self) -> tuple[tuple[int, ...], ...]:
         """
         The cycles for which kernels of several steps gain by common halos: the buffers take turns
-        to hold one live version, and kernels read the version with the halo around.
+        to hold live versions, and kernels read the versions with the halo around.
         """
         return tuple(
             cycle
             for cycle in self.cycles
             if len(cycle) > 1
-            and any(self.is_moved(k) and self.has_home(k, single_steps=False) for k in cycle)
+            and any(self.is_moved(k) and self.stays_home(k) for k in cycle)
         )
 
     @cached_property
