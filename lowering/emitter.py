@@ -91,6 +91,21 @@ class Emitter:
         """a - b."""
         return self.arithmetic(arith.SubiOp, a, b)
 
+    def remainder(self, number: SSAValue, count: int) -> SSAValue:
+        """
+        The remainder by `count` of a 32-bit number from 0 to 2^30: a mask for a power of two, and a
+        product of 64 bits and a shift otherwise. (The assembler's own sequence converts to floats.)
+        """
+        if not count & (count - 1):
+            return self.binary(arith.AndIOp, number, self.int(count - 1))
+        # The factor is less than `count` / 2^bits above 1 / `count`: 2^bits is at least 2^30 times
+        # `count`, and the quotient is never one too many.
+        bits = 30 + count.bit_length()
+        product = self.mul_int(self.extend(number, i64), -(-(1 << bits) // count))
+        whole = self.binary(arith.ShRUIOp, product, self.int(bits, i64))
+        quotient = self.add(arith.TruncIOp(whole, i32)).result
+        return self.sub_int(number, self.mul_int(quotient, count))
+
     def split(self, number: SSAValue, count: int) -> tuple[SSAValue, SSAValue]:
         """The remainder of the number by `count`, and the quotient."""
         if count == 1:

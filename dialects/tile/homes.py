@@ -128,8 +128,7 @@ class CopiesAttr(ParametrizedAttribute):
     """
     Home of a loaded queue: a ring of `slots` planes in shared memory for each warp, filled by the
     load's asynchronous copies. Readers find own cells of every age there: a coefficient is fetched
-    once for all levels, and takes no register between two reads. The number of slots is a power of
-    two.
+    once for all levels, and takes no register between two reads.
 
     Example: `#tile.copies<slots 8>`
     """
@@ -141,7 +140,7 @@ class CopiesAttr(ParametrizedAttribute):
         super().__init__(IntAttr(slots))
 
     def verify(self) -> None:
-        verify_ring(self.slots.data, Addressing.COMPUTED)
+        verify_ring(self.slots.data, Addressing.FIXED)
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:

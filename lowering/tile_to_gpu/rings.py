@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import gcd
 
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
@@ -103,8 +102,8 @@ class RingSlots:
             return None
         if (ring, first) not in self.computed:
             number = emit.add_int(self.count, first)
-            masked = emit.binary(arith.AndIOp, number, emit.int(ring.slots - 1))
-            self.computed[ring, first] = emit.mul_int(masked, ring.plane_cells)
+            rest = emit.remainder(number, ring.slots)
+            self.computed[ring, first] = emit.mul_int(rest, ring.plane_cells)
         return self.computed[ring, first]
 
     def rotate(self) -> None:

@@ -127,7 +127,6 @@ class PrefetchLayout:
     """A ring of planes for each warp, of own cells alone, that copies fill ahead of their use."""
 
     slots: int
-    """A power of two."""
     plane_cells: int
     """Cells of a warp's part of a plane."""
     warps: int
@@ -137,9 +136,12 @@ class PrefetchLayout:
     def of(layout: LayoutAttr, ahead: int, oldest: int = 0) -> PrefetchLayout:
         """
         The ring of a layout whose planes are fetched `ahead` stream steps early, at least one, and
-        read up to an age of `oldest` stream steps.
+        read up to an age of `oldest` stream steps. Rows have a power of two of slots, found by a
+        mask. Planes of two axes are large, and have a slot each: a remainder finds the slot.
         """
-        return PrefetchLayout.of_slots(layout, 1 << (ahead + oldest).bit_length())
+        slots = ahead + oldest + 1
+        is_plane = len(layout.axis_layouts) > 1
+        return PrefetchLayout.of_slots(layout, slots if is_plane else 1 << (slots - 1).bit_length())
 
     @staticmethod
     def of_slots(layout: LayoutAttr, slots: int) -> PrefetchLayout:
