@@ -54,9 +54,9 @@ def barriers_of_step(facts: KernelFacts, setting: Setting) -> float:
     # Between arriving and waiting, a warp computes its inner rows, if any, and early sums.
     widest = max(exchange.edges[0] for exchange in facts.exchanges)
     barriers = 0.0 if setting.rows > 2 * widest or facts.sums_early else 1.0
-    if facts.steps > 1 and widest > 2:
+    if facts.steps > 1 and widest > 1:
         # Wide edges of one level are published while edges of another level are awaited (measured
-        # for radius 3).
+        # for radius 2 and 3).
         barriers /= 2
     return barriers
 

@@ -10,11 +10,11 @@ After:
 temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] common_halos {...}
 ```
 
-If buffers take turns to hold one live version (`Rotation.turns`), the halo of every level of a
-kernel is in registers with the level below, and no level reads memory for the halo of another
-buffer. Other loops stay unchanged. Without the promise, an odd level of a kernel over two buffers
-has the halo of the other buffer. The runtime compares the buffers before a run and makes the
-promise; in a pipeline the caller makes the promise.
+If buffers take turns to hold live versions (`Rotation.turns`), the halo of every level of a kernel
+is in registers with the level below, and no level reads memory for the halo of another buffer.
+Other loops stay unchanged. Without the promise, an odd level of a kernel over two buffers has the
+halo of the other buffer. The runtime compares the buffers before a run and makes the promise; in a
+pipeline the caller makes the promise.
 
 The promise is about the buffers at the call of a function. A loop gets no promise, with a remark,
 if another loop before may write cells outside its bounds, to a rotating buffer. With `everywhere`

@@ -20,9 +20,9 @@ tile.kernel @heat_d2(%src, %dst, %A, %B) roles [...] steps 2 stream 0 bounds ...
 2. Outside the update's box, a result has the cells of the previous version of the target buffer. If
    the box has all cells of the buffer written by the kernel, these cells are the buffer's own halo,
    read from memory. Launches find data and halo in one buffer (`%src`) if the rotation's cycle has
-   one live version, or if all kernels advance single steps (`Rotation.has_home`); with common halos
-   any buffer of the cycle has the right halo. Otherwise data and halo may be in two buffers:
-   `tile.load %src halo %A`.
+   one live version, or if all kernels advance single steps, or if halos are common
+   (`Rotation.has_home`): then any buffer of the cycle has the right halo. Otherwise data and halo
+   may be in two buffers: `tile.load %src halo %A`.
 3. A kernel of depth 2 or more stores the versions read by later steps. One more kernel, `_step`,
    advances a single step and stores all results: the last steps run through `_step`, so that every
    buffer ends as the unfused program leaves the buffer.

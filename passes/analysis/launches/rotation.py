@@ -106,8 +106,7 @@ class Rotation:
         return tuple(
             cycle
             for cycle in self.cycles
-            if len(cycle) > 1
-            and any(self.is_moved(k) and self.stays_home(k) for k in cycle)
+            if len(cycle) > 1 and any(self.is_moved(k) and self.stays_home(k) for k in cycle)
         )
 
     @cached_property
