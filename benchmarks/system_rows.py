@@ -243,10 +243,8 @@ BY_HAND = "sizes by hand"
 def cases_by_hand(cases: list[SystemCase]) -> list[SystemCase]:
     """Rows whose formulas give slow sizes, with faster sizes by options."""
     sizes = {
-        ("an5d", "star3d4r", "f32"): "an5d{cells=2,1 warps=16,1 occupancy=2}",
-        ("an5d", "box3d4r", "f32"): "an5d{cells=2,1 warps=16,1}",
-        ("an5d", "j2d5pt-divided", "f32"): "an5d{depth=7 cells=4 warps=4}",
-        ("ssam", "conv3x3", "f32"): "ssam{cells=8}",
+        ("an5d", "j2d5pt-divided", "f32"): "an5d{depth=6 cells=4 warps=4}",
+        ("ssam", "conv3x3", "f64"): "ssam{occupancy=1 ahead=7}",
     }
     found = [
         replace(case, pipeline=sizes[key], technique=BY_HAND)
@@ -255,7 +253,7 @@ def cases_by_hand(cases: list[SystemCase]) -> list[SystemCase]:
     ]
     square = next(case for case in cases if case.system == "dtb" and case.domain == PLATE)
     found += [
-        replace(square, pipeline="dtb{cells=6,4}", technique=BY_HAND),
+        replace(square, pipeline="dtb{cells=6,4 sync=grid}", technique=BY_HAND),
         replace(square, pipeline="dtb{sync=grid}", technique="the barrier of the grid"),
     ]
     return found
