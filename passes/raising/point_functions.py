@@ -21,6 +21,9 @@ from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.memory import is_pure, may_be_one, memory_of
 from timetile.passes.raising.point_accesses import LOOPS, HostAccessOp, LoopAxis, PointAccess
 
+OUTSIDE = 1 << 62
+"""The noted place of an access outside the memref: the host refuses such a program."""
+
 ON_WRITTEN_MEMORY = (
     "places or values of points depend on memory that the loop writes; write other memory"
 )
@@ -266,12 +269,19 @@ def place_of_entry(
 
 
 def note_place(access: PointAccess, copies: Copies, cells: SSAValue, shape: Sequence[int]) -> None:
-    """In a copy of a unit, note the place of an access's cell in place of the access."""
+    """
+    In a copy of a unit, note the place of an access's cell in place of the access: row-major, or
+    OUTSIDE.
+    """
     op = copies[access.op]
     assert isinstance(op, HostAccessOp)
     entry = place_of_entry(access, copies, None, cells)
     numbers = IndexNumbers(op)
-    place = numbers.add(arith.IndexCastOp(numbers.flat(shape, list(op.indices)), i64))
+    found = numbers.flat(shape, list(op.indices))
+    for extent, index in zip(shape, op.indices):
+        inside = numbers.add(arith.CmpiOp(index, numbers.int(extent), "ult"))
+        found = numbers.add(arith.SelectOp(inside, found, numbers.int(OUTSIDE)))
+    place = numbers.add(arith.IndexCastOp(found, i64))
     Rewriter.insert_op(memref.StoreOp.get(place, cells, [entry]), InsertPoint.before(op))
 
 

@@ -279,11 +279,14 @@ class Companion:
             )
         row = memref.LoadOp.get(numbers, [block.args[0]])
         block.add_op(row)
-        for place, each in enumerate(self.lists):
-            kind = InjectOp if each.access.kind is PointKind.INJECT else SampleOp
-            at, weights, table = lists[3 * place : 3 * place + 3]
-            field = values.get(each.field, each.field)
-            block.add_op(kind(field, (at, weights, table), row.res, each.entries, each.box))
+        # A field read before the additions of a step is noted at the end of an earlier step, behind
+        # its additions.
+        for kind, wanted in ((InjectOp, PointKind.INJECT), (SampleOp, PointKind.SAMPLE)):
+            for place, each in enumerate(self.lists):
+                if each.access.kind is wanted:
+                    at, weights, table = lists[3 * place : 3 * place + 3]
+                    field = values.get(each.field, each.field)
+                    block.add_op(kind(field, (at, weights, table), row.res, each.entries, each.box))
         end = terminator_of(self.block, scf.YieldOp)
         block.add_op(scf.YieldOp(*[values.get(v, v) for v in end.operands]))
         turns = scf.ForOp(zero, count, one, carried, block)

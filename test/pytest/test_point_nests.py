@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import timetile
+from timetile.passes.diagnostics import CompileError
 from timetile.passes.raising import point_work
 from timetile.runtime.host.point_loops import RunWithLists
 
@@ -47,6 +48,10 @@ func.func @survey(%p : F, %u : F, %v : F, %c : f64, %place : memref<24xindex>,
     stencil.store %r to %z(<[0, 0], [12, 10]>) : T to F
     %cells = builtin.unrealized_conversion_cast %z : F to memref<168xf64>
     %f = memref.load %wave[%now] : memref<40xf64>
+    %cell = arith.constant 89 : index
+    %early = builtin.unrealized_conversion_cast %y : F to memref<168xf64>
+    %e0 = memref.load %early[%cell] : memref<168xf64>
+    memref.store %e0, %kept[%three] : memref<6xf64>
     scf.for %k = %zero to %count step %one {
       %i = memref.load %place[%k] : memref<24xindex>
       %g = memref.load %weight[%k] : memref<24xf64>
@@ -166,6 +171,12 @@ def test_sources_and_receivers_of_the_host_have_the_bits_of_single_steps(pieces:
     assert bits(program, STEPS) == bits(judge, STEPS)
     assert pieces == [4, 4, 3]
     pieces.clear()
+    # An index outside a row is no cell of the next row.
+    given = arguments()
+    given[7][1, 3] = 12
+    with pytest.raises(CompileError, match="index 12 along axis 1, and there are 12"):
+        program(*given, STEPS)
+    assert not pieces
     # Values added to cells that no update writes are work of the host.
     assert bits(program, STEPS, beside=True) == bits(judge, STEPS, beside=True)
     assert not pieces
