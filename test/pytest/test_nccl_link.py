@@ -5,6 +5,7 @@ work is given up.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -53,13 +54,18 @@ class Peers:
             raise self.failure
 
 
+def is_passed(_: object) -> bool:
+    """All work is done at once."""
+    return True
+
+
 class OneSite:
     """A site with buffers of numbers as pointers."""
 
     stream = 5
 
     def __init__(self) -> None:
-        self.device = SimpleNamespace(current=nullcontext, has_passed=lambda _: True)
+        self.device = SimpleNamespace(current=nullcontext, has_passed=is_passed)
         self.pulled = list[tuple[Any, Any]]()
 
     def mark(self) -> None:
@@ -78,20 +84,25 @@ class OneSite:
 def comm(monkeypatch: pytest.MonkeyPatch) -> Comm:
     """NCCL's package, with one communicator."""
     made = Comm([SUCCESS])
+
+    def begun(*_: object) -> Comm:
+        return made
+
+    def noted(way: str) -> Callable[..., None]:
+        def call(*given: Any) -> None:
+            pointer, size, _, rank, _, stream = given
+            made.put.append((way, pointer, size, rank, stream))
+
+        return call
+
     core = SimpleNamespace(
-        NCCLConfig=lambda blocking: {"blocking": blocking},
+        NCCLConfig=SimpleNamespace,
         UniqueId=SimpleNamespace(from_bytes=bytes),
-        Communicator=SimpleNamespace(init=lambda *_: made),
+        Communicator=SimpleNamespace(init=begun),
         group=nullcontext,
         UINT8=1,
     )
-
-    def noted(way: str) -> Any:
-        return lambda pointer, size, kind, rank, handle, stream: made.put.append(
-            (way, pointer, size, rank, stream)
-        )
-
-    calls = SimpleNamespace(send=noted("send"), recv=noted("recv"), Comm=lambda pointer: pointer)
+    calls = SimpleNamespace(send=noted("send"), recv=noted("recv"), Comm=int)
     monkeypatch.setattr(nccl_link, "nccl", lambda: core)
     monkeypatch.setattr(nccl_link, "nccl_calls", lambda: calls)
     monkeypatch.setattr(nccl_link, "IMPATIENT_POLLS", 2)
