@@ -126,6 +126,14 @@ def turns_twice(trial: Trial) -> bool:
     )
 
 
+def divides_in_narrow_rows(trial: Trial) -> bool:
+    """Whether levels of sums by rows in FP32 take quotients of a few cells of a lane at once."""
+    facts, schedule = trial.facts, trial.schedule
+    several = facts.steps > 1 and facts.dividing > 0 and facts.words == 1
+    few = schedule.cells[-1] < trial.target.parameters.worth.divided_row_cells
+    return schedule.form is Form.ROWS and trial.shape is TileShape.STRIP and several and few
+
+
 def warps_of(schedule: Schedule) -> int:
     """Warps of a multiprocessor."""
     return schedule.layout().threads * schedule.occupancy // LANES
@@ -328,6 +336,8 @@ class Trials:
         worth = worth_of(schedule, trial.depth, cost, parameters.worth)
         if self.quotients >= parameters.worth.many_quotients:
             worth *= parameters.worth.quotients**trial.depth
+        if divides_in_narrow_rows(trial):
+            worth *= parameters.worth.divided_rows
         if stores_many_fields(trial.facts):
             beyond = max(0, trial.depth - parameters.worth.many_fields_levels)
             worth *= parameters.worth.many_fields**beyond

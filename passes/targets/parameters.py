@@ -297,6 +297,13 @@ class Worth:
     """Cells of a lane from which several levels of sums are slower than predicted."""
     wide_sums: float
     """Factor on the speed of wide sums."""
+    divided_row_cells: int
+    """
+    Cells of a lane from which several levels of sums by rows with quotients are as fast as
+    predicted, in FP32.
+    """
+    divided_rows: float
+    """Factor on the speed of such sums with fewer cells of a lane."""
     many_quotients: int
     """Quotients and roots of a cell from which on tiles fall short of predictions."""
     quotients: float
