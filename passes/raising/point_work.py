@@ -157,6 +157,16 @@ class PointLoop:
             refuse_unwritten(access)
         stores = self.stores[memory]
         box = reduce(lambda a, b: a | b, (store.bounds for store in stores))
+        # Cells without an update stay in their buffers, whatever the names of the buffers.
+        role = memory
+        while self.is_own(role):
+            role = arguments[rotation[arguments.index(role)]]
+            if any((store.bounds | box) != box for store in self.stores.get(role, ())):
+                raise CannotRaiseError(
+                    access.op, "fields that take turns have updates of several boxes; use one box"
+                )
+            if role is memory:
+                break
         return RaisedList(access, stores[0].field, box, later, rows)
 
 

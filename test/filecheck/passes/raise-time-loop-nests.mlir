@@ -335,6 +335,7 @@ func.func @moving(%n: index, %A: !field, %heard: memref<9xf64>, %x: f64) {
 // CHECK:      memref.load in @integers: the time loop runs a step at a time: points of cells of i32; use f32 or f64
 // CHECK:      memref.load in @unwritten: the time loop runs a step at a time: no update of the step writes the field with points
 // CHECK:      scf.for in @driven: the time loop runs a step at a time: updates of a step with points depend on the number of the step; use cells alone
+// CHECK:      memref.load in @boxes: the time loop runs a step at a time: fields that take turns have updates of several boxes; use one box
 // CHECK-NOT:    temporal.point_run
 func.func @integers(%n: index, %A: !field, %heard: memref<9xi32>) {
   %zero = arith.constant 0 : index
@@ -376,6 +377,20 @@ func.func @driven(%n: index, %A: !stencil.field<[0,66]xf64>, %wave: memref<9xf64
     %c = builtin.unrealized_conversion_cast %A : !stencil.field<[0,66]xf64> to memref<66xf64>
     %h = memref.load %c[%one] : memref<66xf64>
     memref.store %h, %heard[%t] : memref<9xf64>
+  }
+  return
+}
+func.func @boxes(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.field<[0,66]xf64>, %heard: memref<9xf64>) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r:2 = scf.for %t = %zero to %n step %one iter_args(%a = %A, %b = %B) -> (!stencil.field<[0,66]xf64>, !stencil.field<[0,66]xf64>) {
+    %u = stencil.load %a : !stencil.field<[0,66]xf64> -> !stencil.temp<?xf64>
+    stencil.store %u to %b(<[1], [65]>) : !stencil.temp<?xf64> to !stencil.field<[0,66]xf64>
+    stencil.store %u to %a(<[2], [64]>) : !stencil.temp<?xf64> to !stencil.field<[0,66]xf64>
+    %c = builtin.unrealized_conversion_cast %a : !stencil.field<[0,66]xf64> to memref<66xf64>
+    %h = memref.load %c[%one] : memref<66xf64>
+    memref.store %h, %heard[%t] : memref<9xf64>
+    scf.yield %b, %a : !stencil.field<[0,66]xf64>, !stencil.field<[0,66]xf64>
   }
   return
 }
