@@ -18,30 +18,29 @@ simt.post %block to %words[%b] number 1          the change of the block, for bl
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects import arith, gpu, scf
 from xdsl.dialects.builtin import i32, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.gpu import BlockIdOp, DimensionAttr, DimensionEnum, ThreadIdOp
 from xdsl.ir import Attribute, Block, SSAValue
 
-from timetile.dialects import simt
+from timetile.dialects import nvvm, simt
 from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.simt.buffers import GLOBAL_SPACE, SHARED_SPACE, buffer_type
-from timetile.dialects.syntax import cell_type
+from timetile.dialects.syntax import cell_type, element_type
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal.sweep import PART_PLACES
 from timetile.dialects.tile import LANES
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.sweep_frames import PARTS_OF_BLOCK, PITCH, SweepFrame
+from timetile.lowering.sweep_frames import PARTS_OF_BLOCK, PITCH, WHOLE_SLICE, SweepFrame
 from timetile.lowering.sweep_kernels import SweepThread
 from timetile.lowering.tile_to_gpu.cells import CellFunction
 from timetile.lowering.tile_to_gpu.scopes import synchronise_warp
 from timetile.passes.analysis.cells.recurrences import Recurrence
 
 Change = list[SSAValue]
-
-WHOLE_SLICE = 4
-"""Cells of the least part of shared memory: parts begin at a multiple of 16 bytes."""
 
 
 class PartedThread(SweepThread):
@@ -70,6 +69,8 @@ class PartedThread(SweepThread):
         column = emit.add_int(first, self.thread)
         for tap in self.frame.loads:
             self.cells[tap] = self.gather(tap, column)
+        emit.add(nvvm.CpAsyncCommitGroupOp())
+        emit.add(nvvm.CpAsyncWaitGroupOp(0))
         self.synchronise()
         carried = self.value_before(self.total(number))
         kind = cell_type(self.op.targets[0])
@@ -124,11 +125,17 @@ class PartedThread(SweepThread):
         """Copy the cells of a tap to shared memory, a row after the other."""
         emit, field = self.emit, self.op.sources[tap.operand]
         index, rows = self.indices(emit, number)[field], self.rows(number)
+        buffer, to = self.shared(self.kind_of(tap), PARTS_OF_BLOCK * PITCH), self.spread_index()
+        if element_type(field) == self.kind_of(tap):
+            size = CELL_BYTES[self.kind_of(tap)]
+            for place, at, mask in rows:
+                start = self.offset(field, place, tap.offset)
+                given = self.buffers[field], index, start, size, mask
+                emit.add(simt.CopyAsyncOp(buffer, to, at, *given))
+            return buffer
         loaded: list[SSAValue] = []
         for place, _, self.mask in rows:
             loaded += self.load(emit, field, index, place, tap.offset)
-        buffer = self.shared(self.kind_of(tap), PARTS_OF_BLOCK * PITCH)
-        to = self.spread_index()
         for cell, (_, at, _) in zip(loaded, rows):
             emit.add(simt.StoreOp([cell], buffer, to, at, None))
         return buffer
@@ -233,55 +240,85 @@ class PartedThread(SweepThread):
     # Blocks.
 
     def of_blocks_before(self, groups: Change) -> tuple[Change, SSAValue]:
-        """The change of all blocks before, and whether there are any."""
-        emit = self.emit
+        """
+        The change of all blocks before, and whether there are any. A warp takes the changes of
+        blocks in the group, the next warp those of groups in the larger group, and on.
+        """
+        emit, levels = self.emit, self.frame.levels
         has_any = emit.compare("sgt", self.block, 0)
-        if self.frame.grid == 1:
+        if not levels:
             return self.get(emit, groups, emit.int(0), 0), has_any
-        others = [self.shared(kind, LANES) for kind in self.kinds]
-        given = [self.shared(kind, WHOLE_SLICE) for kind in self.kinds]
-        body = Block()
-        inner = emit.into(body)
-        found = self.exchanged(inner, groups, others)
-        lane = inner.compare("eq", self.thread, 0)
-        self.put(inner, given, inner.int(0), found, lane)
-        inner.add(scf.YieldOp())
-        emit.add(scf.IfOp(emit.compare("slt", self.thread, LANES), [], [body]))
+        before = [self.shared(kind, WHOLE_SLICE * len(levels)) for kind in self.kinds]
+        places: list[SSAValue] = []
+        numbers: list[SSAValue] = [self.block]
+        for _ in levels:
+            place, larger = emit.split(numbers[-1], PART_PLACES)
+            places.append(place)
+            numbers.append(larger)
+        lane, warp = emit.split(self.thread, LANES)
+        is_first = emit.compare("eq", lane, 0)
+        for level in range(len(levels)):
+            body = Block()
+            inner = emit.into(body)
+            own = self.get(inner, groups, inner.int(0), 0)
+            if level == 0:
+                own = self.post_block(inner, groups, own)
+            found = self.taken(inner, lane, level, numbers, places, own)
+            self.put(inner, before, inner.int(level), found, is_first)
+            if level == 0:
+                self.post_groups(inner, lane, 1, self.join(inner, found, own), numbers, places)
+            inner.add(scf.YieldOp())
+            emit.add(scf.IfOp(emit.compare("eq", warp, level), [], [body]))
         self.synchronise()
-        return self.get(emit, given, emit.int(0), 0), has_any
+        changes = [self.get(emit, before, emit.int(level), 0) for level in range(len(levels))]
+        found = changes[-1]
+        for level in range(len(levels) - 2, -1, -1):
+            has_larger = emit.compare("sgt", numbers[level + 1], 0)
+            found = self.behind(emit, found, has_larger, changes[level], places[level])
+        return found, has_any
 
-    def exchanged(self, emit: Emitter, groups: Change, others: Change) -> Change:
-        """Post the block's change, and take those of blocks before, in the first warp."""
-        own = self.get(emit, groups, emit.int(0), 0)
+    def post_block(self, emit: Emitter, groups: Change, first: Change) -> Change:
+        """Post the change of the block, whose first group has the change `first`."""
+        own = first
         for place in range(1, PART_PLACES):
             own = self.join(emit, own, self.get(emit, groups, emit.int(0), place))
-        levels: list[tuple[SSAValue, SSAValue, Change]] = []
-        number, is_last = self.block, emit.compare("sge", self.block, 0)
-        for base in self.frame.levels:
-            self.post(emit, base, number, own, is_last)
-            place, larger = emit.split(number, PART_PLACES)
-            before = self.taken(emit, others, base, number, place, own)
-            levels.append((number, place, before))
-            is_end = emit.compare("eq", place, PART_PLACES - 1)
-            is_last = emit.binary(arith.AndIOp, is_last, is_end)
-            own, number = self.join(emit, before, own), larger
-        found = levels[-1][2]
-        for (_, place, before), (above, _, _) in zip(levels[-2::-1], levels[:0:-1]):
-            has_larger = emit.compare("sgt", above, 0)
-            found = self.behind(emit, found, has_larger, before, place)
-        return found
+        self.post(emit, self.frame.levels[0], self.block, own)
+        return own
 
-    def post(
-        self, emit: Emitter, base: int, number: SSAValue, change: Change, mask: SSAValue
+    def post_groups(
+        self,
+        emit: Emitter,
+        lane: SSAValue,
+        level: int,
+        own: Change,
+        numbers: Sequence[SSAValue],
+        places: Sequence[SSAValue],
     ) -> None:
-        """Post the change of a block or a group, if the block is the group's last."""
+        """
+        Post the change of the group of a level if the block is the last of the group, and the
+        changes of larger groups behind which the block stands.
+        """
+        if level == len(self.frame.levels):
+            return
+        body = Block()
+        inner = emit.into(body)
+        self.post(inner, self.frame.levels[level], numbers[level], own)
+        if level + 1 < len(self.frame.levels):
+            found = self.taken(inner, lane, level, numbers, places, own)
+            own = self.join(inner, found, own)
+            self.post_groups(inner, lane, level + 1, own, numbers, places)
+        inner.add(scf.YieldOp())
+        is_last = emit.compare("eq", places[level - 1], PART_PLACES - 1)
+        emit.add(scf.IfOp(is_last, [], [body]))
+
+    def post(self, emit: Emitter, base: int, number: SSAValue, change: Change) -> None:
+        """Post the change of a block or a group."""
         body = Block()
         inner = emit.into(body)
         index, places = self.word(inner, number), self.word_places(base)
         inner.add(simt.PostOp(change, self.words, index, places, inner.int(1)))
         inner.add(scf.YieldOp())
-        first = emit.compare("eq", self.thread, 0)
-        emit.add(scf.IfOp(emit.binary(arith.AndIOp, first, mask), [], [body]))
+        emit.add(scf.IfOp(emit.compare("eq", self.thread, 0), [], [body]))
 
     def word(self, emit: Emitter, number: SSAValue) -> SSAValue:
         """The first word of a message, without the base of its level."""
@@ -295,27 +332,27 @@ class PartedThread(SweepThread):
     def taken(
         self,
         emit: Emitter,
-        others: Change,
-        base: int,
-        number: SSAValue,
-        place: SSAValue,
+        lane: SSAValue,
+        level: int,
+        numbers: Sequence[SSAValue],
+        places: Sequence[SSAValue],
         none: Change,
     ) -> Change:
         """
-        The change of those before in the group, taken by a lane each; `none`, which is not used, of
+        The change of those before in the group, each taken by a lane; `none`, which is not used, of
         the first in a group.
         """
+        others, place = [self.shared(kind, LANES) for kind in self.kinds], places[level]
         body, otherwise = Block(), Block()
         inner = emit.into(body)
         last = inner.add_int(place, -1)
-        lane = inner.select(inner.compare("slt", self.thread, last), self.thread, last)
-        at = inner.add_int(inner.sub_int(number, place), lane)
-        index, places = self.word(inner, at), self.word_places(base)
-        found = inner.add(simt.TakeOp(self.words, index, places, inner.int(1), self.kinds)).cells
-        self.put(inner, others, self.thread, list(found), None)
+        mine = inner.select(inner.compare("slt", lane, last), lane, last)
+        at = inner.add_int(inner.sub_int(numbers[level], place), mine)
+        index, words = self.word(inner, at), self.word_places(self.frame.levels[level])
+        found = inner.add(simt.TakeOp(self.words, index, words, inner.int(1), self.kinds)).cells
+        self.put(inner, others, lane, list(found), None)
         synchronise_warp(inner)
         change = self.sum_before(inner, others, inner.int(0), place)
-        synchronise_warp(inner)
         inner.add(scf.YieldOp(*change))
         emit.into(otherwise).add(scf.YieldOp(*none))
         several = emit.compare("sgt", place, 0)

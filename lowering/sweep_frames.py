@@ -65,6 +65,12 @@ RING_BYTES = 40 * 1024
 PARTS_OF_BLOCK = 256
 """Parts of a block of a sweep in parts, one a thread."""
 
+OCCUPANCY = {4: 8, 8: 5}
+"""Blocks of a multiprocessor of a sweep in parts, by bytes of a cell: most wait for others."""
+
+WHOLE_SLICE = 4
+"""Cells of the least part of shared memory: parts begin at a multiple of 16 bytes."""
+
 PITCH = PART_PLACES + 1
 """Cells between parts in shared memory: all banks serve a warp."""
 
@@ -139,6 +145,11 @@ class SweepFrame:
     def is_parted(self) -> bool:
         """Whether the line goes on in parts, by all threads."""
         return self.op.parts is not None
+
+    @property
+    def occupancy(self) -> int:
+        """Blocks of a multiprocessor that registers are left for."""
+        return OCCUPANCY[bytes_of(self.op.targets[0])] if self.is_parted else 1
 
     @property
     def message_words(self) -> int:
@@ -248,7 +259,9 @@ class SweepFrame:
             if cell_type(self.op.targets[0]) not in kinds:
                 kinds.append(cell_type(self.op.targets[0]))
             cells = PARTS_OF_BLOCK * PITCH * sum(CELL_BYTES[kind] for kind in kinds)
-            return cells + 2 * CELL_BYTES[f64] * (PARTS_OF_BLOCK + PART_PLACES + LANES + 4)
+            levels = len(self.levels) * (2 * LANES + WHOLE_SLICE)
+            others = PARTS_OF_BLOCK + PART_PLACES + levels + WHOLE_SLICE
+            return cells + 2 * CELL_BYTES[f64] * others
         if self.staging is not None:
             return self.staging.shared_bytes
         cells = self.ring * self.places_of_turn * self.threads

@@ -343,7 +343,7 @@ class SweepThread:
             grid=frame.grid,
             block=frame.threads,
             shared_bytes=frame.shared_bytes,
-            occupancy=1,
+            occupancy=frame.occupancy,
         )
         set_launch_facts(module, facts)
         return module
