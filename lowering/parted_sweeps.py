@@ -2,16 +2,16 @@
 
 A block has 256 parts of 16 places (`passes/analysis/cells/recurrences.py`):
 ```
-%u0 = simt.load %u[%i] ...                       neighbouring threads load neighbouring cells,
-simt.store %u0 to %cells[%to] ...                which reach their parts through shared memory
+simt.copy_async %cells[%to], %u[%i] bytes 8      copies of the cells wait in shared memory
 %t = arith.addf ...                              the change of a part
 simt.store %t to %parts[%thread]                 changes of parts, then of groups of 16 parts
 simt.post %block to %words[%b] number 1          the change of the block, for blocks behind
 %others = simt.take %words[%a] number 1 : f64    changes of blocks and groups of blocks before
 ```
 1. Cells are loaded once, and kept in shared memory while the block waits.
-2. A block takes the changes of the blocks before it in its group of 16 blocks, of the groups before
-   in the larger group, and so on: fewer than 16 words of each level, and no chain of blocks.
+2. A block takes the changes of the blocks before in the group of 16 blocks, of the groups before
+   in the larger group, and on: a warp takes fewer than 16 words of each level, and no block waits
+   for a chain of blocks.
 3. The last block of a group posts the group's change.
 4. Blocks wait for blocks of smaller numbers only, which start first.
 """
