@@ -29,7 +29,7 @@ from timetile.passes.raising.point_accesses import (
     units_of,
 )
 
-MOST_ROWS, TABLE_NUMBERS = 1024, 1 << 22
+MOST_ROWS, TABLE_NUMBERS = 256, 1 << 22
 """Most rows of a table, and about the most numbers of a table: longer runs take pieces."""
 
 

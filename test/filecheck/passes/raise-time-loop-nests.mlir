@@ -5,20 +5,20 @@
 !field = !stencil.field<[0,66]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:       func.func private @shot_lists({{.*}}) -> (!stencil.field<[0,50]xi32>, !stencil.field<[0,4]xf64>, !stencil.field<[0,4096]xf64>,
+// CHECK:       func.func private @shot_lists({{.*}}) -> (!stencil.field<[0,50]xi32>, !stencil.field<[0,4]xf64>, !stencil.field<[0,1024]xf64>,
 // CHECK:       func.func private @shot_places(%0: memref<4xi64>, %1: memref<1xi64>,
 // CHECK:         scf.for %k
 // CHECK:           memref.store %{{.*}}, %0[%{{.*}}] : memref<4xi64>
-// CHECK:       func.func private @shot_values(%0: index, %1: index, %2: index, %3: memref<4096xf64>,
+// CHECK:       func.func private @shot_values(%0: index, %1: index, %2: index, %3: memref<1024xf64>,
 // CHECK:         scf.for
 // CHECK:           scf.for %k
 // CHECK-NOT:         arith.addf
-// CHECK:             memref.store %{{.*}}, %3[%{{.*}}] : memref<4096xf64>
+// CHECK:             memref.store %{{.*}}, %3[%{{.*}}] : memref<1024xf64>
 // CHECK:       func.func private @shot_steps(
 // CHECK:         temporal.loop %0 (%{{.*}}, %{{.*}}) rotate [1, 0] {
 // CHECK-NEXT:      temporal.update
 // CHECK-SAME:        uses [#temporal.points<inject 0 columns 4 of <[0], [66]>>, #temporal.points<sample 0 columns 1 of <[0], [66]>>]
-// CHECK:       func.func private @shot_after(%0: index, %1: index, %2: index, %3: memref<1025xf64>,
+// CHECK:       func.func private @shot_after(%0: index, %1: index, %2: index, %3: memref<257xf64>,
 // CHECK:         scf.for
 // CHECK:           memref.load %3
 // CHECK:       func.func @shot
