@@ -58,7 +58,7 @@ class FileKeeper(Keeper):
 
     def __init__(self, run: StateRun, given: Mapping[str, Any], path: Path):
         super().__init__(run, given, self.write)
-        self.file = file_of_snapshots(run.program, path, again=run.first > 0)
+        self.file = file_of_snapshots(run.of_parts.program, path, again=run.first > 0)
 
     def write(self, state: State[Any]) -> None:
         """Append a state."""
