@@ -119,7 +119,7 @@ def pytest_collection_finish() -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(200_000, 20, 50)
+    gc.set_threshold(1_000_000, 20, 50)
     gc.enable()
 
 
