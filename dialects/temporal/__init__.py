@@ -13,7 +13,7 @@ from timetile.dialects.temporal.boundary import BoundaryAttr, BoundaryKindAttr
 from timetile.dialects.temporal.fields import BroadcastOp, GatherOp, ScratchOp
 from timetile.dialects.temporal.loop import MOST_DEPTH, LoopOp
 from timetile.dialects.temporal.part import PartAttr
-from timetile.dialects.temporal.point_run import PointListAttr, PointRunOp
+from timetile.dialects.temporal.point_run import PointListAttr, PointRunOp, point_run_before
 from timetile.dialects.temporal.points import (
     InjectOp,
     PointKind,
@@ -64,4 +64,5 @@ __all__ = [
     "SweepOp",
     "Temporal",
     "UpdateOp",
+    "point_run_before",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ArrayAttr, FlatSymbolRefAttr, IntAttr, SymbolRefAttr
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute, SSAValue
@@ -21,6 +22,7 @@ from xdsl.traits import EffectInstance, MemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.syntax import INTEGERS, decode_integers, encode_integers
+from timetile.dialects.temporal.loop import LoopOp
 from timetile.dialects.temporal.points import PointKind, PointKindAttr
 
 FUNCTIONS = ("lists", "places", "values", "steps", "after")
@@ -145,3 +147,11 @@ class PointRunOp(IRDLOperation):
             raise VerifyException(
                 f"functions {', '.join(FUNCTIONS)}, got {len(self.functions.data)}"
             )
+
+
+def point_run_before(op: Operation) -> PointRunOp | None:
+    """The functions of a time loop with points, if any: named before the loop, in its block."""
+    before = op.prev_op
+    while before is not None and not isinstance(before, PointRunOp | scf.ForOp | LoopOp):
+        before = before.prev_op
+    return before if isinstance(before, PointRunOp) else None

@@ -28,11 +28,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from timetile.dialects.syntax import encode_integers
-from timetile.dialects.temporal import MOST_DEPTH, LoopOp
+from timetile.dialects.temporal import MOST_DEPTH, LoopOp, point_run_before
 from timetile.passes.analysis.launches.liveness import loop_rotation
 from timetile.passes.analysis.launches.trip_counts import (
     constant_steps,
@@ -70,10 +71,16 @@ def write_depths(loop: LoopOp, depths: Sequence[int]) -> None:
     loop.depths = encode_integers(depths_taken(loop, complete_depths(wanted, home_cycles)))
 
 
+def is_step_beside_lists(loop: LoopOp) -> bool:
+    """Whether a loop is the step of a host's time loop that may run as kernels with lists."""
+    around = loop.parent_op()
+    return isinstance(around, scf.ForOp) and point_run_before(around) is not None
+
+
 def remark_left_out(loop: LoopOp, depths: Sequence[int]) -> None:
     """Remark on each given depth without a use for the loop's number of steps."""
     left_out = sorted(set(depths) - set(loop.depth_list), reverse=True)
-    if left_out:
+    if left_out and not is_step_beside_lists(loop):
         remark(
             loop,
             f"no launch advances {' or '.join(map(str, left_out))} steps of a program with "

@@ -21,7 +21,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.traits import SymbolTable
 
 from timetile.dialects.point_lists import PointLayout
-from timetile.dialects.temporal import LoopOp, PointKind, PointListAttr, PointRunOp
+from timetile.dialects.temporal import PointKind, PointListAttr, PointRunOp, point_run_before
 from timetile.dialects.verified import memref_type
 from timetile.passes.raising.raise_time_loop import TIME_LOOP
 from timetile.runtime.arithmetic.cells import dtype_of
@@ -38,14 +38,6 @@ FEWEST_STEPS = 2
 
 ABSENT = -1
 """The place of an entry without a cell."""
-
-
-def point_run_before(op: Operation) -> PointRunOp | None:
-    """The functions of a time loop with points, if any: named before the loop, in its block."""
-    before = op.prev_op
-    while before is not None and not isinstance(before, PointRunOp | scf.ForOp | LoopOp):
-        before = before.prev_op
-    return before if isinstance(before, PointRunOp) else None
 
 
 def has_point_runs(function: FuncOp) -> bool:
