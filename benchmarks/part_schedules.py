@@ -16,49 +16,29 @@ from pathlib import Path
 from typing import Any
 
 from measure import predicted
+from pinned_programs import best_speed, compiled_at
 from printed_rows import print_rows
 from real_programs import (
     DTYPES,
-    SECONDS,
-    PinnedSchedule,
-    bytes_of_step,
     domain_of,
     model_of,
     name_of,
 )
 from real_steps import first_cells
 from rows import described
-from timing import events
 
-import timetile
-from timetile.lowering.pipelines import tile_passes
-from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.device.gpu import Device
-from timetile.runtime.program.compiled_program import CompiledProgram
+from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 
 
-def schedule_of(cells: str, warps: str, blocks: str, cuts: str = "") -> str:
-    """The text of a schedule's attribute."""
-    rank = len(cells.split(","))
-    lanes = ", ".join(["1"] * (rank - 1) + ["32"])
-    end = f", cuts [{cuts}]" if cuts else ""
-    return (
-        f"#tile.schedule<tile block, cells [{cells}], lanes [{lanes}], warps [{warps}], pack 1, "
-        f"ahead 0, occupancy {blocks}, resident, reads_memory{end}>"
-    )
-
-
-def compiled(text: str) -> CompiledProgram:
+def compiled(text: str, executor: Executor = "gpu") -> CompiledProgram:
     """The program of an argument, with kernels from a cache."""
-    name, element, *decisions = text.split()
-    pinned = PinnedSchedule(schedule_of(*decisions), 1)
-    passes = tuple(
-        pinned if isinstance(each, ChooseSchedulePass) else each for each in tile_passes()
-    )
+    name, element, cells, warps, blocks, *cuts = text.split()
+    parts = ["ahead=0", f"occupancy={blocks}", "resident", "reads_memory"]
+    pinned = ["1", cells, warps, *parts, *(f"cuts=[{each}]" for each in cuts)]
     module = model_of(name).module(domain_of(name, element), DTYPES[element])
-    cache = Cache(Path("build/part-schedules-cache"))
-    return timetile.compile(module, executor="gpu", halos="common", passes=passes, cache=cache)
+    return compiled_at(module, pinned, Cache(Path("build/part-schedules-cache")), executor)
 
 
 def prepared(text: str) -> dict[str, Any]:
@@ -87,18 +67,8 @@ def measured(text: str, gpu: Device, copy: float) -> dict[str, float]:
         first_cells(name_of(p.name), p.shape, DTYPES[element], library=cupy)
         for p in program.parameters[:-1]
     ]
-
-    def run(steps: int) -> None:
-        program(*arrays, steps=steps)
-
-    run(2)
-    spent = min(events(gpu, lambda: run(2), 2))
-    steps = max(2, int(SECONDS * 2e3 / max(spent, 1e-3)))
-    best = min(events(gpu, lambda: run(steps), 3))
-    program.close()
-    speed = prod(domain_of(name, element)) * steps / best / 1e6
-    share = speed * bytes_of_step(program) / copy / 1e3
-    return {"gpts_per_s": round(speed, 1), "share": round(share, 3)}
+    program(*arrays, steps=2)
+    return best_speed(program, arrays, prod(domain_of(name, element)), gpu, copy, 2)
 
 
 if __name__ == "__main__":

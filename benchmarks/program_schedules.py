@@ -19,24 +19,17 @@ from pathlib import Path
 from typing import Any
 
 from measure import predicted
+from pinned_programs import best_speed, compiled_at
 from printed_rows import print_rows
 from real_programs import (
     DTYPES,
-    SECONDS,
-    PinnedSchedule,
-    bytes_of_step,
     domain_of,
     model_of,
     name_of,
 )
 from real_steps import first_cells
 from rows import described
-from storage_schedules import schedule_of
-from timing import events
 
-import timetile
-from timetile.lowering.pipelines import tile_passes
-from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.device.gpu import Device
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
@@ -49,13 +42,7 @@ def compiled(text: str, executor: Executor = "gpu") -> CompiledProgram:
     """The program of an argument, with kernels from a cache."""
     name, element, *pinned = text.split()
     module = model_of(name).module(domain_of(name, element), DTYPES[element])
-    cache = Cache(Path("build/program-schedules-cache"))
-    if not pinned:
-        return timetile.compile(module, executor=executor, halos="common", cache=cache)
-    depth, *decisions = pinned
-    made = PinnedSchedule(schedule_of(*decisions), int(depth))
-    passes = tuple(made if isinstance(each, ChooseSchedulePass) else each for each in tile_passes())
-    return timetile.compile(module, executor=executor, halos="common", passes=passes, cache=cache)
+    return compiled_at(module, pinned, Cache(Path("build/program-schedules-cache")), executor)
 
 
 def prepared(text: str) -> dict[str, Any]:
@@ -88,19 +75,10 @@ def measured(text: str, gpu: Device, copy: float) -> dict[str, float]:
         first_cells(name_of(p.name), p.shape, DTYPES[element], library=cupy)
         for p in program.parameters[:-1]
     ]
-
-    def run(steps: int) -> None:
-        program(*arrays, steps=steps)
-
-    run(BITS_STEPS)
+    program(*arrays, steps=BITS_STEPS)
     bits = sum(int(array.view(cupy.uint32).sum(dtype=cupy.uint64)) for array in arrays)
-    spent = min(events(gpu, lambda: run(BITS_STEPS), 1)) / BITS_STEPS
-    steps = BITS_STEPS * max(1, int(SECONDS * 1e3 / max(spent, 1e-3) / BITS_STEPS))
-    best = min(events(gpu, lambda: run(steps), 3))
-    program.close()
-    speed = prod(domain_of(name, element)) * steps / best / 1e6
-    share = speed * bytes_of_step(program) / copy / 1e3
-    return {"gpts_per_s": round(speed, 1), "share": round(share, 3), "bits": bits}
+    cells = prod(domain_of(name, element))
+    return {**best_speed(program, arrays, cells, gpu, copy, BITS_STEPS), "bits": bits}
 
 
 if __name__ == "__main__":

@@ -13,53 +13,29 @@ steps: rows of one program and storage have equal sums.
 
 from __future__ import annotations
 
-from dataclasses import fields
 from importlib import import_module
 from math import prod
 from pathlib import Path
 from typing import Any
 
 from measure import predicted
+from pinned_programs import best_speed, compiled_at
 from printed_rows import print_rows
-from real_programs import PinnedSchedule, bytes_of_step, name_of
+from real_programs import name_of
 from real_steps import first_cells
 from rows import described
 from storage_types import STEPS, STORAGE, domain_of
-from timing import events
 
-import timetile
-from timetile.dialects.tile.schedule import Schedule
-from timetile.lowering.pipelines import tile_passes
-from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.device.gpu import Device
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
-
-SECONDS = 0.1
-"""The least time of a timed run."""
-
-
-def schedule_of(cells: str, warps: str, *parts: str) -> str:
-    """The text of a schedule's attribute."""
-    lanes = ", ".join(["1"] * cells.count(",") + ["32"])
-    given = {name: number for name, _, number in (part.partition("=") for part in parts)}
-    made = {"tile": "block", "cells": f"[{cells}]", "lanes": f"[{lanes}]", "warps": f"[{warps}]"}
-    made |= {"pack": "1", "occupancy": "1"} | given
-    order = [part.name for part in fields(Schedule) if part.name in made]
-    return f"#tile.schedule<{', '.join(f'{name} {made[name]}'.strip() for name in order)}>"
 
 
 def compiled(text: str, executor: Executor) -> CompiledProgram:
     """The program of an argument, with kernels from a cache."""
     name, storage, *pinned = text.split()
     module = STEPS[name].module(domain_of(name), STORAGE[storage])
-    cache = Cache(Path("build/storage-schedules-cache"))
-    if not pinned:
-        return timetile.compile(module, executor=executor, halos="common", cache=cache)
-    depth, *decisions = pinned
-    made = PinnedSchedule(schedule_of(*decisions), int(depth))
-    passes = tuple(made if isinstance(each, ChooseSchedulePass) else each for each in tile_passes())
-    return timetile.compile(module, executor=executor, halos="common", passes=passes, cache=cache)
+    return compiled_at(module, pinned, Cache(Path("build/storage-schedules-cache")), executor)
 
 
 def prepared(text: str) -> dict[str, Any]:
@@ -88,19 +64,9 @@ def measured(text: str, gpu: Device, copy: float) -> dict[str, float]:
         first_cells(name_of(p.name), p.shape, STORAGE[storage], library=cupy)
         for p in program.parameters[:-1]
     ]
-
-    def run(steps: int) -> None:
-        program(*arrays, steps=steps)
-
-    run(2)
+    program(*arrays, steps=2)
     bits = sum(int(array.view(cupy.uint16).sum(dtype=cupy.uint64)) for array in arrays)
-    spent = min(events(gpu, lambda: run(12), 1)) / 12
-    steps = 12 * max(1, int(SECONDS * 1e3 / max(spent, 1e-3) / 12))
-    best = min(events(gpu, lambda: run(steps), 3))
-    program.close()
-    speed = prod(domain_of(name)) * steps / best / 1e6
-    share = speed * bytes_of_step(program) / copy / 1e3
-    return {"gpts_per_s": round(speed, 1), "share": round(share, 3), "bits": bits}
+    return {**best_speed(program, arrays, prod(domain_of(name)), gpu, copy, 12), "bits": bits}
 
 
 if __name__ == "__main__":

@@ -92,8 +92,13 @@ def parents_in_cell(op: Operation) -> Iterator[tuple[Operation, bool]]:
 
 def coordinates_behind(op: Operation) -> set[int]:
     """The axes of coordinates from which the conditions of branches around an operation come."""
-    axes, done = set[int](), set[SSAValue]()
-    waiting = [parent.cond for parent, _ in parents_in_cell(op) if isinstance(parent, scf.IfOp)]
+    branches = [parent for parent, _ in parents_in_cell(op) if isinstance(parent, scf.IfOp)]
+    return coordinates_of(*(branch.cond for branch in branches))
+
+
+def coordinates_of(*values: SSAValue) -> set[int]:
+    """The axes of the coordinates from which values are computed."""
+    axes, done, waiting = set[int](), set[SSAValue](), [*values]
     while waiting:
         value = waiting.pop()
         if value in done or not isinstance(value.owner, Operation):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from xdsl.dialects import arith, scf, stencil
 from xdsl.dialects.builtin import FloatAttr
 from xdsl.dialects.stencil import StencilBoundsAttr
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import OpResult, SSAValue
 from xdsl.utils.hints import isa
 
 from timetile.passes.raising.boxes import above, below
@@ -178,18 +178,3 @@ def read_pieces(value: SSAValue, box: StencilBoundsAttr, axes: set[int]) -> list
         halves = below(part, axis, middle), above(part, axis, middle)
         waiting += [half for half in halves if half is not None]
     return found
-
-
-def coordinates_of(value: SSAValue) -> set[int]:
-    """The axes of the coordinates from which a value is computed."""
-    axes, done, waiting = set[int](), set[SSAValue](), [value]
-    while waiting:
-        each = waiting.pop()
-        if each in done or not isinstance(each.owner, Operation):
-            continue
-        done.add(each)
-        if isinstance(each.owner, stencil.IndexOp):
-            axes.add(each.owner.dim.value.data)
-        waiting += each.owner.operands
-        waiting += branches_of(each) or ()
-    return axes

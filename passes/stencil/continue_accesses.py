@@ -47,6 +47,7 @@ from timetile.dialects.boxes import CellBox
 from timetile.dialects.syntax import field_type
 from timetile.dialects.temporal.boundary import BoundaryAttr, Kind, Side, image
 from timetile.passes.raising.cells import BOUNDARY
+from timetile.passes.raising.conditions import coordinates_of
 from timetile.passes.raising.demand import ApplyRead, accesses, demand_of
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.known_cells import spans_of
@@ -55,7 +56,6 @@ from timetile.passes.raising.read_places import (
     ReadPiece,
     access_behind,
     branches_of,
-    coordinates_of,
     leaves_of,
     number_of,
     read_pieces,

@@ -1,0 +1,68 @@
+"""Programs at a schedule and depth of the command line, compiled and timed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+from real_programs import SECONDS, PinnedSchedule, bytes_of_step
+from timing import events
+from xdsl.dialects.builtin import ModuleOp
+
+import timetile
+from timetile.dialects.tile.schedule import Schedule
+from timetile.lowering.pipelines import tile_passes
+from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
+from timetile.runtime.cache.store import Cache
+from timetile.runtime.device.gpu import Device
+from timetile.runtime.program.compiled_program import CompiledProgram, Executor
+
+
+def schedule_of(cells: str, warps: str, *parts: str) -> str:
+    """The text of a schedule's attribute."""
+    lanes = ", ".join(["1"] * cells.count(",") + ["32"])
+    given = {name: number for name, _, number in (part.partition("=") for part in parts)}
+    made = {"tile": "block", "cells": f"[{cells}]", "lanes": f"[{lanes}]", "warps": f"[{warps}]"}
+    made |= {"pack": "1", "occupancy": "1"} | given
+    order = [part.name for part in fields(Schedule) if part.name in made]
+    return f"#tile.schedule<{', '.join(f'{name} {made[name]}'.strip() for name in order)}>"
+
+
+def compiled_at(
+    module: ModuleOp, pinned: Sequence[str], cache: Cache, executor: Executor
+) -> CompiledProgram:
+    """
+    A program at a depth and a schedule, the words of `schedule_of`; without any, at timetile's own.
+    """
+    if not pinned:
+        return timetile.compile(module, executor=executor, halos="common", cache=cache)
+    depth, *decisions = pinned
+    made = PinnedSchedule(schedule_of(*decisions), int(depth))
+    passes = tuple(made if isinstance(each, ChooseSchedulePass) else each for each in tile_passes())
+    return timetile.compile(module, executor=executor, halos="common", passes=passes, cache=cache)
+
+
+def best_speed(
+    program: CompiledProgram,
+    arrays: Sequence[Any],
+    cells: int,
+    gpu: Device,
+    copy: float,
+    multiple: int,
+) -> dict[str, float]:
+    """
+    The best of three timed runs of a multiple of so many steps, in GPts/s, and its share of a
+    copy's speed for one step. Closes the program.
+    """
+
+    def run(steps: int) -> None:
+        program(*arrays, steps=steps)
+
+    spent = min(events(gpu, lambda: run(multiple), 1)) / multiple
+    steps = multiple * max(1, int(SECONDS * 1e3 / max(spent, 1e-3) / multiple))
+    best = min(events(gpu, lambda: run(steps), 3))
+    program.close()
+    speed = cells * steps / best / 1e6
+    share = speed * bytes_of_step(program) / copy / 1e3
+    return {"gpts_per_s": round(speed, 1), "share": round(share, 3)}
