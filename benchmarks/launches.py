@@ -1,6 +1,7 @@
 """
-Time 10,000 launches of a short kernel through `cuda.core` and through timetile's own calls of the
-driver (`cuda.bindings`), one by one and in graphs of 100.
+Time 10,000 launches of short kernels of 4 to 36 arguments through `cuda.core` and through
+timetile's own calls of the driver (`cuda.bindings`), one by one and in graphs of 100. Kernels whose
+blocks wait for each other are launched cooperatively, one by one.
 
     python benchmarks/launches.py --out benchmarks/results/launches-h200.json
 
@@ -23,6 +24,7 @@ from typing import Any
 import numpy as np
 from fields import Fields
 from measure import commit
+from pinned_programs import compiled_at
 from real_steps import PROGRAMS
 from reports import write_report
 from timing import launch_of
@@ -30,9 +32,10 @@ from timing import launch_of
 import timetile
 from timetile.frontend.model import Model
 from timetile.lowering.ptx.symbols import symbol
+from timetile.lowering.tile_to_gpu.message_buffers import launch_words
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.device.arguments import LaunchArguments
-from timetile.runtime.device.gpu import Device, device, image_of
+from timetile.runtime.device.gpu import MESSAGE_WORD_BYTES, Device, device, image_of
 from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.machine.driver import checked
 from timetile.runtime.program.compiled_program import Executor
@@ -44,8 +47,13 @@ Call = Callable[[], object]
 SMALL = {2: (66, 130), 3: (12, 20, 36)}
 """Domains of a few microseconds a launch, by the number of axes."""
 
-MODELS = ("heat_2d", "elastic_3d_so4")
-"""Programs of few and of many arguments."""
+MODELS = ("heat_2d", "acoustic_2d_so4", "yee3", "elastic_3d_so4", "waiting")
+"""
+Programs with kernels of 4, 9, 24 and 36 arguments, and one whose blocks wait for each other.
+"""
+
+WAITING = ("2", "3,2", "8,1", "tile=device", "blocks=[4, 1]", "sync=flags", "ahead=2")
+"""Depth and schedule of the kernel whose blocks wait for each other."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +71,9 @@ class LaunchRow:
 
 def compiled(name: str, executor: Executor) -> timetile.CompiledProgram:
     """A program for a small domain."""
+    if name == "waiting":
+        module = PROGRAMS["heat_3d"].module((20, 100, 68), "float32")
+        return compiled_at(module, WAITING, Cache(Path("build/launches-cache")), executor)
     model: Model = PROGRAMS[name]
     module = model.module(SMALL[model.step.rank], "float32")
     cache = Cache(Path("build/launches-cache"))
@@ -85,7 +96,10 @@ class Ways:
         handle = gpu.cuda.CUkernel(int(self.function.handle))
         checked(gpu.cuda.cuKernelSetAttribute(most, kernel.shared_bytes, handle, gpu.handle))
         self.config = self.core.LaunchConfig(
-            grid=kernel.grid, block=kernel.block, shmem_size=kernel.shared_bytes
+            grid=kernel.grid,
+            block=kernel.block,
+            shmem_size=kernel.shared_bytes,
+            is_cooperative=kernel.has_messages,
         )
 
     def own(self) -> tuple[Call, int]:
@@ -94,7 +108,22 @@ class Ways:
     def through_core(self) -> tuple[Call, int]:
         launch, on, config, function = self.core.launch, self.on, self.config, self.function
         pointers = self.arguments.values
+        if self.kernel.has_messages:
+            return self.waiting_through_core(), 1
         return lambda: launch(on, config, function, *pointers), 1
+
+    def waiting_through_core(self) -> Call:
+        """A cooperative launch of all tiles, after setting the words of messages to 0."""
+        kernel, gpu = self.kernel, self.gpu
+        size = launch_words(kernel.tiles, kernel.message_words) * MESSAGE_WORD_BYTES
+        words, tiles = gpu.allocate(size), np.int32(kernel.tiles)
+
+        def call() -> None:
+            checked(gpu.cuda.cuMemsetD8Async(words, 0, size, self.stream))
+            given = (*self.arguments.values, words, tiles)
+            self.core.launch(self.on, self.config, self.function, *given)
+
+        return call
 
     def own_graph(self) -> tuple[Call, int]:
         graph = self.gpu.graph([(self.kernel, self.arguments)] * OF_A_GRAPH)
@@ -133,7 +162,8 @@ def rows_of(gpu: Device, name: str, launches: int) -> list[LaunchRow]:
     rows: list[LaunchRow] = []
     wanted: list[Any] = []
     made = Ways(gpu, kernel, arguments, stream)
-    for way in (made.own, made.through_core, made.own_graph, made.graph_of_core):
+    singly, in_graphs = (made.own, made.through_core), (made.own_graph, made.graph_of_core)
+    for way in singly if kernel.has_messages else (*singly, *in_graphs):
         call, each = way()
         fields.reset()
         call()

@@ -128,9 +128,10 @@ def with_ordinary_cells(
 
 def copied_width(variant: VariantScope, ring: PrefetchRing) -> int:
     """Cells of one copy to a ring: fewer in the rim, where a field may go on inside a vector."""
-    if not variant.guarded:
-        return ring.copies[0].width
-    return image_width(variant.code.geometry, ring.load.field)
+    geometry, width = variant.code.geometry, ring.copies[0].width
+    if not variant.guarded or width > geometry.access_width(ring.load.field):
+        return width
+    return image_width(geometry, ring.load.field)
 
 
 def copy_pads(

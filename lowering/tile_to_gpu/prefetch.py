@@ -13,11 +13,12 @@ from timetile.dialects.tile import LANES, Addressing, LoadOp
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.queues import Position, SharedPlane
 from timetile.lowering.tile_to_gpu.rings import Ring
-from timetile.lowering.tile_to_gpu.thread import Thread, dealt, index_width
+from timetile.lowering.tile_to_gpu.thread import Thread, dealt, dealt_rows, index_width
 from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape, Row, vector_cells
 from timetile.passes.analysis.geometry.shared_layout import PrefetchLayout, StagedRows
+from timetile.passes.analysis.geometry.wide_copies import wide_copy
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +136,23 @@ def lane_ring(
     )  # fmt: skip
 
 
+def group_vectors(rows: Sequence[Row], group: int, width: int, pitch: int) -> list[Vector]:
+    """A vector of every group of a thread's rows, `pitch` elements between rows."""
+    starts = range(0, len(rows), group)
+    return [Vector((*rows[line], 0), line * pitch, width) for line in starts]
+
+
+def moved_place(emit: Emitter, plane: SharedPlane, thread: Thread, view: Thread) -> SSAValue:
+    """The place, in a slot, of the first own cell of a thread's view (elements)."""
+    place = plane.own
+    axes = zip(thread.axes, view.axes, plane.layout.strides, strict=True)
+    for own, moved, stride in axes:
+        if moved is not own:
+            cells = emit.sub_int(moved.in_block, own.in_block)
+            place = emit.add_int(place, emit.mul_int(cells, stride))
+    return place
+
+
 def tile_ring(
     emit: Emitter,
     geometry: Geometry,
@@ -151,6 +169,11 @@ def tile_ring(
         view, stride = dealt(emit, thread, width), width * LANES
         copied_from = emit.add_int(plane.own, emit.mul_int(thread.lane, width - cells))
     copies = row_vectors(rows, cells, width, plane.layout.pitch, stride)
+    wide = wide_copy(geometry, load.field)
+    if wide > width:
+        width, view = wide, dealt_rows(emit, thread, wide)
+        copied_from = moved_place(emit, plane, thread, view)
+        copies = group_vectors(rows, wide // cells, wide, plane.layout.pitch)
     whole = vector_cells(cells, plane.element)
     reads = row_vectors(rows, cells, whole, plane.layout.pitch, whole)
     pads = Pads(emit, geometry, thread, plane, shape, width).copies()

@@ -239,6 +239,17 @@ def dealt(emit: Emitter, thread: Thread, width: int) -> Thread:
     return replace(thread, axes=(*others, first))
 
 
+def dealt_rows(emit: Emitter, thread: Thread, width: int) -> Thread:
+    """
+    The thread after vectors of `width` cells of the warp's rows were dealt to the lanes in order,
+    several rows of an access: `width` is a multiple of a thread's cells along a row.
+    """
+    *others, row, last = thread.axes
+    number, group = emit.split(thread.lane, LANES * last.cells // width)
+    moved = emit.sub_int(emit.mul_int(number, width), emit.mul_int(thread.lane, last.cells))
+    return replace(thread, axes=(*others, row.moved(emit, group), last.moved(emit, moved)))
+
+
 def is_interior(emit: Emitter, geometry: Geometry, thread: Thread) -> SSAValue | None:
     """
     A mask, uniform in a block: all accesses of the block lie inside the bounds along the in-plane

@@ -17,14 +17,11 @@ class LaunchArguments:
         self.values, self.types = tuple(values), tuple(types)
         self.packed = [kind(value) for value, kind in zip(self.values, self.types, strict=True)]
         self.places = (ctypes.c_void_p * len(self.packed))(*map(ctypes.addressof, self.packed))
-
-    @property
-    def address(self) -> int:
+        self.address = ctypes.addressof(self.places)
         """
         The address of an array with the address of every value. The array lives as long as the
         arguments.
         """
-        return ctypes.addressof(self.places)
 
     def followed_by(self, values: Sequence[Any], types: Sequence[Any]) -> LaunchArguments:
         """The arguments, followed by further values."""

@@ -147,6 +147,9 @@ class Device(GpuMemory):
         Launch a kernel. Where the blocks of a tile wait for each other, as many tiles as the device
         holds at once; CompileError where it does not hold one.
         """
+        if not kernel.is_attended:
+            self.launch_grid(kernel, arguments, stream)
+            return
         if kernel.bound_waits and self.is_capturing(stream):
             raise RuntimeError(
                 f"kernel @{kernel.name} has bounded waits, followed by a wait of the host, and a "

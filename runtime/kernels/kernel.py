@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, cast
 
 from timetile.dialects.tile import RoleAttr, RoleKind
@@ -33,7 +34,15 @@ class Kernel(LaunchShape):
     registers: int
     spill_bytes: int
 
-    @property
+    def __hash__(self) -> int:
+        return self.hashed
+
+    @cached_property
+    def hashed(self) -> int:
+        """The hash of name, code and grid, kept: a launch looks its kernel up."""
+        return hash((self.name, self.arch, self.ptx, self.cubin, self.grid))
+
+    @cached_property
     def is_attended(self) -> bool:
         """
         Whether the host has work before or after every launch: words to set to 0, or a report to

@@ -41,7 +41,9 @@ def gpu_is_available() -> bool:
 
 def checked(result: tuple[Any, ...]) -> Any:
     """The value returned by a driver call. Raises RuntimeError for a failed call."""
-    status, *values = result
-    if int(status) != 0:
+    status = result[0]
+    if status:
         raise RuntimeError(f"the NVIDIA driver reports {status.name}")
-    return values[0] if len(values) == 1 else tuple(values) if values else None
+    if len(result) == 1:
+        return None
+    return result[1] if len(result) == 2 else result[1:]

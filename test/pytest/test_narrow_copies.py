@@ -5,6 +5,7 @@ bytes of memory, and all executors leave the bits of NumPy.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,7 @@ def copied(program: CompiledProgram) -> list[ExchangeOp]:
 
 CASES: list[tuple[Model, DType, int, str, int]] = [
     (wide, "float16", 1, "3,4", 150), (wide, "bfloat16", 1, "2,2", 142),
-    (wide, "bfloat16", 2, "4,4", 144), (wide, "float16", 2, "4,2", 138),
+    (wide, "bfloat16", 2, "4,4", 144), (wide, "float16", 2, "4,2", 138), (wide, "float16", 1, "4,4", 144),
     (counted, "int16", 2, "2,4", 148), (counted, "int8", 1, "3,4", 148),
 ]  # fmt: skip
 
@@ -93,6 +94,14 @@ def test_neighbours_read_the_copies_of_narrow_fields(
     expected = ended(compiled(model, shape, dtype, "numpy", None), dtype, shape)
     for found, wanted in zip(ended(program, dtype, shape), expected, strict=True):
         assert found.tobytes() == wanted.tobytes()
+
+
+def test_a_warp_copies_several_rows_of_16_bits_by_16_bytes():
+    for row, sizes in ((144, {"16"}), (148, {"8"})):
+        program = compiled(counted, (5, 17, row), "int16", "planes", pipeline(1, "4,4", 2, 2))
+        kernel = program.kernels.kernel(program.kernels.facts[0][0].name)
+        found = re.findall(r"cp\.async\S+ \[[^]]*\], \[[^]]*\], (\d+)", kernel.ptx)
+        assert set(found) == sizes
 
 
 def test_rows_without_whole_words_are_not_copied():
