@@ -77,7 +77,8 @@ def copied(program: CompiledProgram) -> list[ExchangeOp]:
 
 CASES: list[tuple[Model, DType, int, str, int]] = [
     (wide, "float16", 1, "3,4", 150), (wide, "bfloat16", 1, "2,2", 142),
-    (wide, "bfloat16", 2, "4,4", 144), (wide, "float16", 2, "4,2", 138), (wide, "float16", 1, "4,4", 144),
+    (wide, "bfloat16", 2, "4,4", 144), (wide, "float16", 2, "4,2", 138),
+    (wide, "float16", 1, "4,4", 144),
     (counted, "int16", 2, "2,4", 148), (counted, "int8", 1, "3,4", 148),
 ]  # fmt: skip
 
