@@ -28,6 +28,7 @@ PASSES = {
     "cut-sweeps": lazy("passes.cells.cut_sweeps", "CutSweepsPass"),
     "drop-timers": lazy("passes.stencil.drop_timers", "DropTimersPass"),
     "drop-swaps": lazy("passes.stencil.drop_swaps", "DropSwapsPass"),
+    "join-levels": lazy("passes.stencil.join_levels", "JoinLevelsPass"),
     "join-parts": lazy("passes.stencil.join_parts", "JoinPartsPass"),
     "lower-affine-nests": lazy("passes.stencil.lower_affine_nests", "LowerAffineNestsPass"),
     "split-levels": lazy("passes.stencil.split_levels", "SplitLevelsPass"),

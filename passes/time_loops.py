@@ -29,6 +29,7 @@ from timetile.passes.stencil.gather_cells import GatherCellsPass
 from timetile.passes.stencil.index_fields import IndexFieldsPass
 from timetile.passes.stencil.inline_calls import InlineCallsPass
 from timetile.passes.stencil.inline_values import InlineValuesPass
+from timetile.passes.stencil.join_levels import JoinLevelsPass
 from timetile.passes.stencil.join_parts import JoinPartsPass
 from timetile.passes.stencil.load_fields import LoadFieldsPass
 from timetile.passes.stencil.lower_affine_nests import LowerAffineNestsPass
@@ -83,6 +84,7 @@ def temporal_passes(
         # A value read only at its own cell needs no field; other computed places become gathers.
         InlineValuesPass(),
         GatherCellsPass(),
+        JoinLevelsPass(),
         RaiseTimeLoopPass(points),
         # Later passes see only boxes whose outside is kept.
         ExpandBoundariesPass(),
