@@ -89,8 +89,7 @@ def temporal_passes(
         # Later passes see only boxes whose outside is kept.
         ExpandBoundariesPass(),
         ExpandPowersPass(),  # to products, which contraction may fuse
-        # Rare cases of integers and NaNs are expanded before folding.
-        ExpandCellsPass(),
+        ExpandCellsPass(),  # rare cases of integers and NaNs, before folding
         SimplifyCellsPass(fp_division),
         # Contraction may fuse invariant and variant operations, and looks at readers of a value.
         HoistInvariantsPass(),

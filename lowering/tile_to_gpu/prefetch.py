@@ -13,7 +13,7 @@ from timetile.dialects.tile import LANES, Addressing, LoadOp
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.queues import Position, SharedPlane
 from timetile.lowering.tile_to_gpu.rings import Ring
-from timetile.lowering.tile_to_gpu.thread import Thread, dealt, dealt_rows, index_width
+from timetile.lowering.tile_to_gpu.thread import Thread, dealt, dealt_by_rows, index_width
 from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape, Row, vector_cells
@@ -171,7 +171,7 @@ def tile_ring(
     copies = row_vectors(rows, cells, width, plane.layout.pitch, stride)
     wide = wide_copy(geometry, load.field)
     if wide > width:
-        width, view = wide, dealt_rows(emit, thread, wide)
+        width, view = wide, dealt_by_rows(emit, thread, wide)
         copied_from = moved_place(emit, plane, thread, view)
         copies = group_vectors(rows, wide // cells, wide, plane.layout.pitch)
     whole = vector_cells(cells, plane.element)

@@ -239,7 +239,7 @@ def dealt(emit: Emitter, thread: Thread, width: int) -> Thread:
     return replace(thread, axes=(*others, first))
 
 
-def dealt_rows(emit: Emitter, thread: Thread, width: int) -> Thread:
+def dealt_by_rows(emit: Emitter, thread: Thread, width: int) -> Thread:
     """
     The thread after vectors of `width` cells of the warp's rows were dealt to the lanes in order,
     several rows of an access: `width` is a multiple of a thread's cells along a row.

@@ -16,17 +16,17 @@ After:
 func.func private @solve_levels(%0: f64, ...) -> f64 { ... }
 temporal.sweep %u = @solve_levels(%u[0, -1], ...) along 1 ascending in <[0, 1], [16, 80]>
 ```
-1. A level is an apply of loaded fields with results that are stored once each, over one box with
-   one place along an axis. Levels are alike if their cells are the same function of the same fields
-   and numbers, and the boxes move by one place.
-2. Levels in a row, at least six, become a sweep if each reads a stored cell of the level before,
-   and the stored fields on the line along the axis alone. Then lines do not depend on each other,
-   and the order of levels is the order of the sweep.
+1. A level is an apply of loaded fields whose results are stored once, over a box with a single
+   place along an axis. Levels are alike if cells are equal functions of equal fields and numbers,
+   and boxes move by a place.
+2. Six or more levels in a row become a sweep if each reads a stored cell of the level before, and
+   no stored field beside the line along the axis. Lines are then independent, and the sweep has the
+   order of the levels.
 3. Between the load of a field and the first level, and between the levels, no other operation
-   writes a field that the levels read or write.
+   writes a field read or written by the levels.
 
-Other stores stay as they are: an apply for each level, and a kernel for each. One sweep is one
-kernel, and one cell function, for any number of levels.
+Other stores stay unchanged: an update for each level. A sweep has a single kernel and cell function
+for any number of levels.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ FEWEST_LEVELS = 6
 
 
 @dataclass(frozen=True)
-class Level:
-    """An apply over one place along some axis, with the stores of its results, in their order."""
+class PrintedLevel:
+    """An apply over a single place along some axis, with stores in the order of results."""
 
     apply: stencil.ApplyOp
     loads: list[stencil.LoadOp]
@@ -76,8 +76,8 @@ class Level:
         """The memory of the stored fields, in the order of the results."""
         return [memory_of(store.field) for store in self.stores]
 
-    def moved_to(self, other: Level) -> tuple[int, int] | None:
-        """The axis along which the box of `other` is one place on, and the direction, 1 or -1."""
+    def moved_to(self, other: PrintedLevel) -> tuple[int, int] | None:
+        """The axis along which the box of `other` is a place on, and the direction, 1 or -1."""
         lower = list(zip(self.box.lb, other.box.lb))
         upper = list(zip(self.box.ub, other.box.ub))
         moves = [b - a for a, b in lower]
@@ -88,7 +88,7 @@ class Level:
         is_place = upper[axis][0] - lower[axis][0] == 1
         return (axis, moves[axis]) if is_place else None
 
-    def is_like(self, other: Level) -> bool:
+    def is_like(self, other: PrintedLevel) -> bool:
         """Whether both levels have the same cell, of the same fields and numbers."""
         mine, theirs = self.cell, other.cell
         alike = mine.taps == theirs.taps and mine.indices == theirs.indices
@@ -100,8 +100,8 @@ class Level:
 
 
 @dataclass
-class Fields:
-    """One name for every field of a block, by memory."""
+class FieldNames:
+    """A single name for every field of a block, by memory."""
 
     names: dict[SSAValue, SSAValue]
 
@@ -111,8 +111,8 @@ class Fields:
         return first if first.type == field.type else None
 
 
-def level_of(apply: stencil.ApplyOp, fields: Fields) -> Level | None:
-    """The level of an apply; None for an apply that is none."""
+def printed_level(apply: stencil.ApplyOp, fields: FieldNames) -> PrintedLevel | None:
+    """The level of an apply; None for another apply."""
     stores: list[stencil.StoreOp] = []
     for result in apply.results:
         use = result.get_user_of_unique_use()
@@ -146,15 +146,17 @@ def level_of(apply: stencil.ApplyOp, fields: Fields) -> Level | None:
         return None
     if any(beyond != KEPT for beyond in cell.beyond):
         return None
-    return Level(apply, loads, stores, cell, cell.function("levels", list(range(len(stores)))))
+    return PrintedLevel(
+        apply, loads, stores, cell, cell.function("levels", list(range(len(stores))))
+    )
 
 
-def rows_of_levels(block: Block, fields: Fields) -> list[list[Level]]:
-    """The levels of a block that follow each other, alike, and moved by one place in one way."""
-    rows: list[list[Level]] = []
+def rows_of_levels(block: Block, fields: FieldNames) -> list[list[PrintedLevel]]:
+    """The rows of alike levels of a block, each moved by a place from the level before."""
+    rows: list[list[PrintedLevel]] = []
     way: tuple[int, int] | None = None
     for apply in [op for op in block.ops if isinstance(op, stencil.ApplyOp)]:
-        level = None if apply.dest else level_of(apply, fields)
+        level = None if apply.dest else printed_level(apply, fields)
         if level is None:
             rows.append([])
             continue
@@ -168,9 +170,9 @@ def rows_of_levels(block: Block, fields: Fields) -> list[list[Level]]:
     return [row for row in rows if len(row) >= FEWEST_LEVELS]
 
 
-def is_recurrence(row: Sequence[Level]) -> bool:
+def is_recurrence(row: Sequence[PrintedLevel]) -> bool:
     """
-    Whether levels read a stored cell of the level before, and stored fields on their line alone.
+    Whether levels read a stored cell of the level before, and no stored field beside the line.
     """
     move, cell = row[0].moved_to(row[1]), row[0].cell
     assert move is not None
@@ -180,14 +182,14 @@ def is_recurrence(row: Sequence[Level]) -> bool:
     return on_line and any(tap.offset[axis] == -step for tap in reads)
 
 
-def memory_names(row: Sequence[Level]) -> list[SSAValue]:
+def memory_names(row: Sequence[PrintedLevel]) -> list[SSAValue]:
     """The memory that levels read and write."""
     return [*row[0].targets, *(memory_of(source) for source in row[0].cell.sources)]
 
 
-def is_undisturbed(row: Sequence[Level], place: dict[Operation, int]) -> bool:
+def is_undisturbed(row: Sequence[PrintedLevel], place: dict[Operation, int]) -> bool:
     """
-    Whether every level sees the fields as the levels before have left them, and nothing else reads
+    Whether every level sees the fields as left by the levels before, and no other operation reads
     or writes memory from the first store on.
     """
     ops, touched = list(place), list(dict.fromkeys(memory_names(row)))
@@ -213,8 +215,10 @@ def is_undisturbed(row: Sequence[Level], place: dict[Operation, int]) -> bool:
     return all(isinstance(op, quiet) or is_pure(op) for op in between)
 
 
-def join(row: Sequence[Level], fields: Fields, function: FuncOp, module: ModuleOp) -> bool:
-    """Replace levels by a sweep; False, and no change, where the dialect does not allow it."""
+def join_levels(
+    row: Sequence[PrintedLevel], fields: FieldNames, function: FuncOp, module: ModuleOp
+) -> bool:
+    """Replace levels by a sweep; False, and no change, if the dialect has no such sweep."""
     move, cell = row[0].moved_to(row[1]), row[0].cell
     assert move is not None
     axis, step = move
@@ -259,8 +263,8 @@ class JoinLevelsPass(ModulePass):
             ]:
                 if block not in holders:
                     continue
-                fields = Fields({})
+                fields = FieldNames({})
                 place = {each: k for k, each in enumerate(block.ops)}
                 for row in rows_of_levels(block, fields):
                     if is_recurrence(row) and is_undisturbed(row, place):
-                        join(row, fields, function, op)
+                        join_levels(row, fields, function, op)

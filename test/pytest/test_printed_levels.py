@@ -74,7 +74,7 @@ def test_a_solver_printed_by_levels_is_two_sweeps_with_the_bits_of_the_levels(ex
     assert [a.tobytes() for a in (c, d)] == [a.tobytes() for a in wanted]
 
 
-def test_levels_that_read_beside_their_line_stay_updates():
+def test_levels_with_reads_beside_the_line_stay_updates():
     inner = [
         level("c", k, "0, 0, -1", k).replace(
             "stencil.access %y[0, 0, 0]", "stencil.access %y[0, 0, -1]"
