@@ -43,8 +43,12 @@ class GpuRunner(PlannedRunner):
 
     takes_machine_code = True
 
-    def __init__(self, kernels: ProgramKernels, on: Device, stream: int = 0):
+    def __init__(
+        self, kernels: ProgramKernels, on: Device, stream: int = 0, *, alone: bool = False
+    ):
+        """`alone`: no other GPU works on the run, which may begin before schedules are chosen."""
         super().__init__(kernels)
+        self.alone = kernels.beside.is_allowed = alone
         self.device, self.stream = on, stream
         self.memory = self.fields = DeviceMemory(on, stream, kernels.options.target.name)
         self.scratches: dict[tuple[int, int], DeviceBuffer] = {}
@@ -165,7 +169,7 @@ class GpuRunner(PlannedRunner):
         A runner for other kernels, with shared scratch buffers: runs on one stream are made one
         after the other.
         """
-        other = GpuRunner(kernels, self.device, self.stream)
+        other = GpuRunner(kernels, self.device, self.stream, alone=self.alone)
         other.scratches, other.one_run = self.scratches, self.one_run
         return other
 
@@ -185,6 +189,14 @@ class GpuRunner(PlannedRunner):
         stream.
         """
         return not self.device.halos_differ(frame, first.pointer, other.pointer, self.stream)
+
+    def begins_early(self) -> bool:
+        """A stream being captured waits for nothing, and its graph keeps the kernels."""
+        return self.alone and not self.device.is_capturing(self.stream)
+
+    def wait(self) -> None:
+        """Wait for the launches made so far."""
+        self.device.synchronize(self.stream)
 
     def run(
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], around: Sequence[Any]
@@ -274,7 +286,7 @@ class GpuRunner(PlannedRunner):
 
     def give_back(self) -> None:
         """The work of `close`, with the device current."""
-        others = (self.common, self.uncounted, *self.edges.taken())
+        others = (self.common, self.uncounted, self.early.taken(), *self.edges.taken())
         self.common = self.uncounted = None
         for other in others:
             if isinstance(other, GpuRunner):

@@ -33,7 +33,7 @@ class Runners:
         with self.lock:
             runner = self.kept.pop(stream, None)
             if runner is None:
-                runner = GpuRunner(self.kernels, device(self.gpu), stream)
+                runner = GpuRunner(self.kernels, device(self.gpu), stream, alone=True)
             self.kept[stream] = runner
             return runner
 

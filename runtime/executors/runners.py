@@ -19,6 +19,7 @@ from timetile.lowering.plan_launches import parts_of_step
 from timetile.lowering.tile_to_gpu.message_buffers import launch_words
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.executors.checked_memory import BufferMemory, CellsMemory
+from timetile.runtime.executors.early_steps import EarlySteps
 from timetile.runtime.executors.edge_runs import EdgeRunners
 from timetile.runtime.executors.homes import MarkedCells
 from timetile.runtime.executors.numpy_loops import Progress, run_loop
@@ -128,6 +129,8 @@ class PlannedRunner:
         """For runs of more steps than the program states."""
         self.edges = EdgeRunners(self)
         """The runners of kernels that continue fields with edge cells."""
+        self.early = EarlySteps(self)
+        """Steps before the schedules are chosen."""
         self.done, self.total = 0, 0
 
     def __call__(
@@ -147,12 +150,19 @@ class PlannedRunner:
             if self.uncounted is None:
                 self.uncounted = self.with_kernels(kernels)
             return self.uncounted(own, steps, buffers, outside)
-        around = list(outside.values())
         if self.has_common_halos(loop, steps, buffers):
             if self.common is None:
                 self.common = self.with_kernels(self.kernels.common)
-            return self.common.run(self.kernels.common_loop(loop), steps, buffers, around)
-        return self.run(loop, steps, buffers, around)
+            common = self.kernels.common_loop(loop)
+            return self.common.early.run(common, steps, buffers, outside)
+        return self.early.run(loop, steps, buffers, outside)
+
+    def begins_early(self) -> bool:
+        """Whether a run may begin before the schedules are chosen."""
+        return False
+
+    def wait(self) -> None:
+        """Wait for the launches made so far."""
 
     def has_common_halos(self, loop: LoopOp, steps: int, buffers: Sequence[Any]) -> bool:
         """

@@ -13,15 +13,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 import timetile
-from timetile.dialects.temporal import LoopOp, ReduceOp
+from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
 from timetile.lowering.plan_launches import PlannedKernel, kernel_facts
 from timetile.lowering.ptx.functions import calls_functions, nvrtc_version
 from timetile.passes.analysis.cells.quotients import check_quotients
 from timetile.passes.analysis.launches.trip_counts import constant_steps, most_steps_at_once
-from timetile.passes.diagnostics import CompileError, collected_remarks, refuse
+from timetile.passes.diagnostics import collected_remarks, refuse
 from timetile.passes.loops.common_halos import CommonHalosPass
-from timetile.passes.raising.memory import ANY_MEMORY, written_memory
 from timetile.passes.scheduling.choose_schedule import ModelChoice, collected_choices
 from timetile.runtime.cache.keys import key_of, sources_key
 from timetile.runtime.cache.store import Cache
@@ -31,6 +30,7 @@ from timetile.runtime.host.memory import HOST_OPERATIONS
 from timetile.runtime.kernels.ahead import KernelsAhead, MadeKernel
 from timetile.runtime.kernels.assembled_choice import AssembledChoice
 from timetile.runtime.kernels.assembler import assembler_version
+from timetile.runtime.kernels.beside import ChoiceBesideRuns
 from timetile.runtime.kernels.edge_kernels import EdgeKernels
 from timetile.runtime.kernels.foreseen import ForeseenKernels, loop_schedules
 from timetile.runtime.kernels.kernel import (
@@ -50,12 +50,10 @@ from timetile.runtime.kernels.measured import (
     schedules_text,
 )
 from timetile.runtime.kernels.options import Options, run_passes
+from timetile.runtime.kernels.raised_checks import check_raised
 from timetile.runtime.loading.selection import keep_only
 from timetile.runtime.machine.collection import without_collection
 from timetile.runtime.machine.floating_point import in_standard_modes, standard_modes
-
-LEFT = "left unchanged: "
-"""The words of remarks on stencil operations run neither by a kernel nor by the host."""
 
 LOGGER = logging.getLogger("timetile")
 
@@ -94,7 +92,7 @@ class ProgramKernels:
         self.ahead = KernelsAhead(self.make_alone)
         self.foreseen = ForeseenKernels(options, self.ahead, self.cached)
         self.lowered: dict[str, gpu.ModuleOp] = {}
-        self.edges = EdgeKernels(self)
+        self.edges, self.beside = EdgeKernels(self), ChoiceBesideRuns(self)
         self.one_compilation = RLock()
         """
         Held during a compilation: threads asking for one kernel wait for the thread that makes it.
@@ -159,12 +157,13 @@ class ProgramKernels:
         """The module with all kernels at tile level."""
         module = self.source.clone()
         choosing, placing = self.options.halves_of_tile_passes()
-        for loop, given in zip(loops_of(module), self.chosen or ()):
+        beside = self.beside.schedules()
+        for loop, given in zip(loops_of(module), self.chosen or beside or ()):
             if given is not None:
                 given.write(loop)
         with collected_choices() as choices:
             self.run(choosing, module)
-        if choosing:
+        if choosing and beside is None:
             chosen = loop_schedules(module)
             self.choice.refine(module, choices)
             if loop_schedules(module) != chosen:
@@ -196,16 +195,22 @@ class ProgramKernels:
     @cached_property
     def facts_once(self) -> list[list[PlannedKernel]]:
         """The facts, found by one thread."""
-        key = key_of(self.key, "launch facts")
-        kept = None if self.cache is None else self.cache.decoded(key, decode_facts)
-        if kept is not None and len(kept) == len(self.loops):
-            return kept
+        found = self.beside.facts() or self.kept_facts
+        if found is not None:
+            return found
         self.check_tiled()
         known = kernel_facts(self.tiled)
         facts = [[known[name] for name in loop.kernel_names] for loop in loops_of(self.tiled)]
         if self.cache is not None:
-            self.cache.write(key, encode_facts(facts))
+            self.cache.write(key_of(self.key, "launch facts"), encode_facts(facts))
         return facts
+
+    @cached_property
+    def kept_facts(self) -> list[list[PlannedKernel]] | None:
+        """The facts in the cache, if any."""
+        key = key_of(self.key, "launch facts")
+        kept = None if self.cache is None else self.cache.decoded(key, decode_facts)
+        return kept if kept is not None and len(kept) == len(self.loops) else None
 
     def check_tiled(self) -> None:
         """CompileError unless given passes made placed kernels of every time loop."""
@@ -274,10 +279,11 @@ class ProgramKernels:
         stated = self.stated[loop]
         if stated is None or steps <= stated:
             return self, loop
-        deepest = max((kernel.steps for kernel in self.facts_of(loop)), default=1)
-        most = most_steps_at_once(loop)
-        if most is not None and deepest < most:
-            return self, loop
+        if not self.beside.may_begin(loop):
+            deepest = max((kernel.steps for kernel in self.facts_of(loop)), default=1)
+            most = most_steps_at_once(loop)
+            if most is not None and deepest < most:
+                return self, loop
         return self.uncounted, self.uncounted.loops[self.loops.index(loop)]
 
     def facts_of(self, loop: LoopOp) -> list[PlannedKernel]:
@@ -381,19 +387,7 @@ def raise_program(module: ModuleOp, options: Options) -> ModuleOp:
     function = keep_only(module, options.function)
     with collected_remarks() as remarks:
         run_passes(options.temporal_passes(), module)
-    left = [remark for remark in remarks if LEFT in remark.reason]
-    if left:
-        error = left[0].error()
-        for other in left[1:]:
-            error.add_note(str(other))
-        raise error
-    reduces = any(isinstance(op, ReduceOp) for op in function.walk())
-    if not reduces and all(memory is ANY_MEMORY for memory in written_memory(function)):
-        raise CompileError(
-            f"@{function.sym_name.data} stores no field: timetile compiles stencil.store "
-            "operations, and nests of loops over memrefs, in scf.for loops over time or outside "
-            "them; name another function, or store a result"
-        )
+    check_raised(function, remarks)
     check_quotients(module)
     check_host(function, HOST_OPERATIONS)
     return module

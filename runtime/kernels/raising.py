@@ -7,13 +7,10 @@ A module raised without a remark is kept as text, beside the places of its opera
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
-from xdsl.ir import Attribute
-from xdsl.parser import Parser
+from xdsl.dialects.builtin import ModuleOp
 
 import timetile
 from timetile.runtime.cache.keys import key_of, sources_key
@@ -21,7 +18,8 @@ from timetile.runtime.cache.store import Cache
 from timetile.runtime.kernels.kernel import Parts
 from timetile.runtime.kernels.of_program import raise_program
 from timetile.runtime.kernels.options import Options
-from timetile.runtime.loading.modules import load, load_text, make_context, text_of
+from timetile.runtime.loading.modules import load, load_text, text_of
+from timetile.runtime.loading.places import module_of_text, places_of
 
 
 def raised(program: ModuleOp | str | Path, options: Options, cache: Cache | None) -> ModuleOp:
@@ -53,40 +51,9 @@ def is_raised(module: ModuleOp) -> bool:
     return not any(op.name.startswith(("stencil.", "scf.")) for op in module.walk())
 
 
-TextPlace = tuple[int, int] | tuple[int, int, str] | None
-"""
-Line and column of an operation, and the file if different from the program's; None if unknown.
-"""
-
-
-def places_of(module: ModuleOp, name: str) -> list[TextPlace]:
-    """The places of all operations of a module loaded by a name, in order."""
-    return [place_of(op.location, name) for op in module.walk()]
-
-
-def place_of(location: Attribute | None, name: str) -> TextPlace:
-    """The place of an operation of a module loaded by a name."""
-    if not isinstance(location, FileLineColLoc):
-        return None
-    line, column, file = location.line.data, location.column.data, location.filename.data
-    return (line, column) if file == name else (line, column, file)
-
-
 def restored(parts: Parts, name: str) -> ModuleOp:
     """
     The module, verified before it was written, with the places of its operations in a file of this
     name.
     """
     return module_of_text(parts["temporal.mlir"].decode(), json.loads(parts["places.json"]), name)
-
-
-def module_of_text(text: str, places: Sequence[TextPlace], name: str) -> ModuleOp:
-    """The module of a printed text, with the place of each operation in a file of this name."""
-    module = Parser(make_context(), text).parse_module()
-    for op, place in zip(module.walk(), places, strict=True):
-        if place is not None:
-            line, column, *file = place
-            op.location = FileLineColLoc(
-                StringAttr(*file or [name]), IntAttr(line), IntAttr(column)
-            )
-    return module

@@ -11,14 +11,11 @@ from timetile.runtime.cache.store import Cache
 from timetile.runtime.kernels.measured import ChosenSchedules, DeviceRecords
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.options import Options
-from timetile.runtime.kernels.raising import TextPlace, module_of_text, places_of
+from timetile.runtime.loading.places import NO_FILE, TextPlace, module_of_text, places_of
 from timetile.runtime.machine.floating_point import in_standard_modes
 from timetile.runtime.machine.teams import thread_count
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 from timetile.runtime.program.unused_options import UnusedOptions
-
-NO_FILE = "<program>"
-"""Stands for the file of the program: each place then has the name of a file."""
 
 
 @dataclass(frozen=True)

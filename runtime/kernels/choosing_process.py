@@ -1,0 +1,181 @@
+"""A choice of schedules in a process of its own, beside the runs of the caller.
+
+A fresh process, no fork: it may outlive the caller, and holds neither locks nor arrays nor the GPU.
+It gets the job on standard input, keeps choice and kernels in the cache, and sends both on standard
+output. It ends by itself after its work, at the latest after five minutes, and the caller's end
+waits for nothing: a short program leaves a full cache to the next.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from tempfile import TemporaryFile
+from threading import Condition, Thread
+from typing import IO, cast
+
+from timetile.passes.diagnostics import LOGGER
+from timetile.runtime.cache.store import Cache
+from timetile.runtime.kernels.assembled_choice import AssembledSchedule
+from timetile.runtime.kernels.kernel import Kernel, Parts
+from timetile.runtime.kernels.measured import ChosenSchedules
+from timetile.runtime.kernels.options import Options
+from timetile.runtime.loading.places import TextPlace
+from timetile.runtime.machine.teams import available_threads
+
+CORES_OF_A_CHOICE = 4
+"""Cores for each of several processes that choose at once."""
+
+WORD_BYTES = 8
+"""In front of what a process sends: the number of the bytes."""
+
+MODULE = "timetile.runtime.kernels.choosing"
+
+
+@dataclass(frozen=True)
+class ChoiceJob:
+    """Schedules to choose, and kernels to make for a run of a time loop."""
+
+    text: str
+    places: Sequence[TextPlace]
+    """File and line of each operation."""
+    options: Options
+    cache: Cache | None
+    loop: int
+    """The time loop, by its number."""
+    steps: int
+    """The steps of the run."""
+
+
+@dataclass(frozen=True)
+class MadeChoice:
+    """Chosen schedules, and the kernels made for a run."""
+
+    facts: Parts
+    """What launch plans need to know about all kernels."""
+    schedules: ChosenSchedules | None
+    """None where the facts came from the cache."""
+    seen: list[list[AssembledSchedule]]
+    kernels: dict[str, Kernel]
+    remarks: tuple[str, ...]
+
+
+class Turns:
+    """Lets few processes choose at once. Other choices begin later, or are given up before."""
+
+    def __init__(self) -> None:
+        self.changed, self.busy = Condition(), 0
+        self.waiting: set[ChoosingProcess] = set()
+        """Choices asked for and not ended."""
+
+    def take(self, choosing: ChoosingProcess) -> bool:
+        """Wait for a turn. Whether the choice is still asked for then."""
+        most = max(1, available_threads() // CORES_OF_A_CHOICE)
+        with self.changed:
+            self.changed.wait_for(lambda: choosing.is_given_up or self.busy < most)
+            if choosing.is_given_up:
+                return False
+            self.busy += 1
+            choosing.is_begun = True
+            return True
+
+    def end(self, choosing: ChoosingProcess) -> None:
+        """A choice is made, has failed, or is given up."""
+        with self.changed:
+            self.busy -= choosing.is_begun
+            self.waiting.discard(choosing)
+            self.changed.notify_all()
+
+
+TURNS = Turns()
+
+
+class ChoosingProcess:
+    """A choice in a process of its own, read by a thread of this process."""
+
+    def __init__(self, job: ChoiceJob):
+        self.job, self.failure = job, ""
+        self.made: MadeChoice | None = None
+        self.is_begun = self.is_given_up = False
+        TURNS.waiting.add(self)
+        # A daemon: the end of this process waits for no choice.
+        Thread(target=self.work, name="timetile choice", daemon=True).start()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the choice is made, or has failed."""
+        return self not in TURNS.waiting
+
+    def work(self) -> None:
+        """Run the process when its turn comes."""
+        process = None
+        try:
+            if TURNS.take(self):
+                process = self.choose()
+        except (OSError, pickle.PickleError) as error:
+            self.failure = str(error)
+        finally:
+            TURNS.end(self)
+        if process is not None:
+            process.wait()
+
+    def choose(self) -> subprocess.Popen[bytes]:
+        """Run the process until it has sent the choice, or failed."""
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        # What the process says goes to a file, as nobody may be there to read a pipe.
+        with TemporaryFile() as said:
+            process = subprocess.Popen(
+                [sys.executable, "-m", MODULE], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=said, env=environment, start_new_session=True,
+            )  # fmt: skip
+            assert process.stdin is not None and process.stdout is not None
+            with suppress(BrokenPipeError), process.stdin as pipe:
+                pipe.write(pickle.dumps(self.job))
+            with process.stdout as pipe:
+                sent = received(pipe)
+            if sent is None:
+                status = process.wait()
+                said.seek(0)
+                lines = said.read().decode(errors="replace").split("\n")
+                self.failure = next(filter(None, reversed(lines)), f"it ended with {status}")
+            else:
+                self.made = cast(MadeChoice, pickle.loads(sent))
+        return process
+
+    def result(self) -> MadeChoice | None:
+        """
+        The choice, waited for. None if it has failed, with a warning, or was still waiting for its
+        turn: the caller then chooses.
+        """
+        with TURNS.changed:
+            self.is_given_up = not self.is_begun
+            TURNS.changed.notify_all()
+            TURNS.changed.wait_for(lambda: self.is_ready)
+        if self.failure:
+            LOGGER.warning(
+                "the process that chooses schedules beside the run failed (%s), and the next run "
+                "waits for its schedule; please report the program",
+                self.failure,
+            )
+        return self.made
+
+
+def received(pipe: IO[bytes]) -> bytes | None:
+    """The bytes sent by a process, behind their number; None if it ended before."""
+    length = int.from_bytes(pipe.read(WORD_BYTES))
+    sent = pipe.read(length)
+    return sent if length and len(sent) == length else None
+
+
+def wait_for_schedules() -> None:
+    """
+    Wait until the schedules of all runs so far are chosen: the next runs begin with these, and the
+    cache has them. For measurements, which else begin with kernels of a single step.
+    """
+    with TURNS.changed:
+        TURNS.changed.wait_for(lambda: not TURNS.waiting)
