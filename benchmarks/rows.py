@@ -7,6 +7,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
+from settings import wait_for_choices
 from stencils import STENCILS, gradient, program, wave
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
@@ -22,6 +23,8 @@ from timetile.runtime.kernels.of_program import raise_program
 from timetile.runtime.kernels.options import Halos, Options, run_passes
 from timetile.runtime.loading.modules import load, make_context
 from timetile.runtime.program.compiled_program import CompiledProgram
+
+wait_for_choices()
 
 
 def read_schedule(text: str) -> ScheduleAttr:

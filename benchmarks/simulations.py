@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from settings import wait_for_choices
 
 import timetile
 from timetile import Field, Model, Scalar, Series, value
@@ -32,6 +33,8 @@ from timetile.frontend.field_types import DType
 from timetile.runtime.device.gpu import device
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.machine.driver import checked
+
+wait_for_choices()
 
 FEATURES: dict[str, Boundary] = {
     "keep": "keep",

@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 from fields import Fields
+from settings import wait_for_choices
 
 from timetile.runtime.device.arguments import LaunchArguments
 from timetile.runtime.device.gpu import Device
 from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.machine.driver import checked
 from timetile.runtime.program.compiled_program import CompiledProgram
+
+wait_for_choices()
 
 
 def events(

@@ -1,0 +1,286 @@
+"""
+Runs that begin before their schedule is chosen: bits, the moment of going over, and who waits.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import pickle
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timetile
+from support.recorder import Recorder
+from timetile import Field, Scalar, Series
+from timetile.runtime.cache.store import Cache
+from timetile.runtime.device.cells import DeviceBuffer
+from timetile.runtime.device.gpu_runner import GpuRunner
+from timetile.runtime.executors.early_steps import FIRST_STEPS, PIECE_SECONDS, next_piece
+from timetile.runtime.executors.homes import MarkedCells
+from timetile.runtime.executors.runners import PlanesRunner
+from timetile.runtime.kernels import beside, choosing_process
+from timetile.runtime.kernels.choosing import made_choice
+from timetile.runtime.kernels.choosing_process import (
+    ChoiceJob,
+    ChoosingProcess,
+    MadeChoice,
+    Turns,
+    wait_for_schedules,
+)
+from timetile.runtime.kernels.of_program import ProgramKernels
+from timetile.runtime.kernels.options import Halos
+from timetile.runtime.program.compiled_program import CompiledProgram
+from timetile.runtime.program.pieces import Span
+
+CELLS = (40, 70)
+STEPS = 60
+
+
+@timetile.stencil
+def driven(u: Field, k: Scalar, s: Series):
+    u.next = u[0, 0] + k * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0]) + s[0]
+
+
+@functools.cache
+def text() -> str:
+    """A step with a number that changes from step to step, as a program's text."""
+    return str(driven.module(CELLS, "float32"))
+
+
+def compiled(
+    executor: timetile.runtime.program.compiled_program.Executor = "planes",
+    halos: Halos = "compared",
+    cache: Cache | bool = False,
+) -> CompiledProgram:
+    """The program, compiled anew."""
+    return timetile.compile(text(), executor=executor, halos=halos, cache=cache)
+
+
+def arguments(program: CompiledProgram, corner: float | None = None) -> list[Any]:
+    """Values for the arguments of the program; the first field has a number in its corner."""
+    cells = np.random.default_rng(7).random([n + 2 for n in CELLS], dtype=np.float32)
+    numbers = np.linspace(0, 1, STEPS + 1, dtype=np.float32)
+    given = {"u": cells.copy(), "k": np.float32(0.1), "s": numbers, "steps": STEPS}
+    found = [given.get(p.name, cells.copy()) for p in program.parameters]
+    if corner is not None:
+        found[0][0, 0] = corner
+    return found
+
+
+class ChosenHere:
+    """Stands for a process: the choice is made here, when the run has waited some times."""
+
+    after, waited = 2, 0
+    failure, said = "", ""
+    jobs: list[ChoiceJob]
+
+    def __init__(self, job: ChoiceJob):
+        self.job, self.is_begun = job, True
+        self.jobs.append(job)
+        self.failure = self.said
+
+    @property
+    def is_ready(self) -> bool:
+        return ChosenHere.waited >= self.after
+
+    def result(self) -> MadeChoice | None:
+        if self.failure:
+            return None
+        return pickle.loads(pickle.dumps(made_choice(pickle.loads(pickle.dumps(self.job)))))
+
+
+@pytest.fixture(autouse=True)
+def begins(monkeypatch: pytest.MonkeyPatch) -> type[ChosenHere]:
+    """Runs begin early, and schedules are chosen in this process."""
+    monkeypatch.setenv(beside.PROCESSES, "2")
+    monkeypatch.delenv(beside.VARIABLE, raising=False)
+    monkeypatch.setattr(beside, "ChoosingProcess", ChosenHere)
+    for name, value in (("jobs", list[ChoiceJob]()), ("waited", 0), ("after", 2), ("said", "")):
+        monkeypatch.setattr(ChosenHere, name, value, raising=False)
+    return ChosenHere
+
+
+class EarlyPlanes(PlanesRunner):
+    """Runs plane by plane, and begins early as on a GPU."""
+
+    names: list[str]
+
+    def __init__(self, kernels: ProgramKernels, progress: Any = None):
+        super().__init__(kernels, progress)
+        kernels.beside.is_allowed = True
+
+    def begins_early(self) -> bool:
+        return True
+
+    def wait(self) -> None:
+        ChosenHere.waited += 1
+
+    def launch(self, op: Any, operands: Sequence[Any], values: Any) -> Sequence[Any]:
+        EarlyPlanes.names.append(op.kernel.string_value())
+        return super().launch(op, operands, values)
+
+
+def run_early(program: CompiledProgram, values: list[Any], steps: int = STEPS) -> list[str]:
+    """The kernels launched by a run that begins early."""
+    EarlyPlanes.names = []
+    program.run_checked(MarkedCells.copy_of, EarlyPlanes(program.kernels), values, Span(steps))
+    return EarlyPlanes.names
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["common", "apart"])
+def test_a_run_that_goes_over_to_chosen_kernels_ends_with_the_bits_of_the_plain_loop(same: bool):
+    expected, program = compiled("numpy"), compiled()
+    corner = None if same else 2.0
+    ended, values = arguments(expected, corner), arguments(program, corner)
+    expected(*ended, steps=STEPS)
+    names = run_early(program, values)
+    for one, other in zip(ended, values):
+        assert np.array_equal(one, other)
+    depths = {each.name: each.steps for facts in chosen(program, same).facts for each in facts}
+    # Two pieces of single steps, and the deepest kernels from then on.
+    over = names.index(next(name for name in names if depths[name] == max(depths.values())))
+    assert over >= 2 * FIRST_STEPS and set(map(depths.get, names[:over])) == {1}
+    assert max(depths.values()) > 1
+
+
+def chosen(program: CompiledProgram, same: bool) -> ProgramKernels:
+    """The kernels of runs with equal halos, or with others."""
+    return program.kernels.common if same else program.kernels
+
+
+def test_the_rest_of_a_run_takes_the_kernels_made_for_the_whole():
+    program = compiled(halos="common")
+    run_early(program, arguments(program), STEPS + 1)
+    assert program.kernels.beside.made is not None
+    assert set(EarlyPlanes.names) <= set(program.kernels.beside.made.kernels)
+
+
+def test_a_run_that_ends_before_the_choice_takes_single_steps(begins: type[ChosenHere]):
+    begins.after = 1000
+    expected, program = compiled("numpy", "common"), compiled(halos="common")
+    ended, values = arguments(expected), arguments(program)
+    expected(*ended, steps=20)
+    names = run_early(program, values, 20)
+    assert len(names) == 20 and len(set(names)) == 1
+    assert all(np.array_equal(one, other) for one, other in zip(ended, values))
+    # The next run takes the choice at once, and other doors wait for it.
+    begins.after = 0
+    assert max(each.steps for each in program.kernels.facts[0]) > 1
+    assert len(run_early(program, values, STEPS)) < STEPS
+    assert len(begins.jobs) == 1
+
+
+def test_a_failed_choice_leaves_a_run_in_single_steps_and_the_next_run_chooses(
+    begins: type[ChosenHere],
+):
+    begins.said = "an error"
+    program = compiled(halos="common")
+    values = arguments(program)
+    assert len(run_early(program, values)) == STEPS
+    assert len(run_early(program, values)) < STEPS
+    assert len(begins.jobs) == 1
+
+
+def test_chosen_kernels_are_those_of_a_program_that_waits():
+    program, other = compiled(halos="common"), compiled(halos="common")
+    run_early(program, arguments(program))
+    made = program.kernels.beside.made
+    assert made is not None and made.schedules is not None
+    for name, kernel in made.kernels.items():
+        assert kernel == other.kernels.kernel(name)
+    assert str(program.kernels.tiled) == str(other.kernels.tiled)
+    assert program.kernels.remarks == other.kernels.remarks
+
+
+def test_runs_wait_where_the_environment_says_so_and_for_given_depths(
+    begins: type[ChosenHere], monkeypatch: pytest.MonkeyPatch
+):
+    program = timetile.compile(text(), executor="planes", depth=2, cache=False)
+    run_early(program, arguments(program), 4)
+    monkeypatch.setenv(beside.VARIABLE, "1")
+    run_early(program := compiled(halos="common"), arguments(program), 4)
+    monkeypatch.setenv(beside.VARIABLE, "0")
+    monkeypatch.setenv(beside.PROCESSES, "1")
+    run_early(program := compiled(halos="common"), arguments(program), 4)
+    monkeypatch.setenv(beside.PROCESSES, "2")
+    monkeypatch.setattr(sys, "executable", "/usr/bin/blender")
+    run_early(program := compiled(halos="common"), arguments(program), 4)
+    assert not begins.jobs
+
+
+def test_a_program_with_kernels_in_the_cache_begins_with_them(
+    begins: type[ChosenHere], cache: Cache
+):
+    for _ in range(2):
+        program = compiled(halos="common", cache=cache)
+        names = run_early(program, arguments(program))
+    assert len(begins.jobs) == 1 and len(names) < 2 * FIRST_STEPS
+
+
+class Card(Recorder):
+    """Records waits for the stream, too."""
+
+    def synchronize(self, stream: int) -> None:
+        ChosenHere.waited += 1
+
+
+@pytest.mark.parametrize("captures", [False, True])
+def test_a_captured_run_waits_for_its_schedule(begins: type[ChosenHere], captures: bool):
+    program = compiled(halos="common")
+    (loop,) = program.kernels.loops
+    outside = dict.fromkeys((*loop.captures, *loop.scalars), np.zeros(STEPS, np.float32))
+    on = Card(captures=captures)
+    runner = GpuRunner(program.kernels, on, alone=True)
+    runner(loop, STEPS, [DeviceBuffer(pointer, 8) for pointer in (1, 2)], outside)
+    assert len(begins.jobs) == (not captures)
+    single = program.kernels.facts[0][-1].name
+    assert [name for name, _ in on.launched].count(single) < (3 if captures else STEPS)
+    assert (on.launched[2 * FIRST_STEPS - 1][0] == single) is (not captures)
+    runner.close()
+    assert not on.users
+
+
+def test_a_piece_takes_two_to_four_hundredths_of_a_second():
+    assert next_piece(8, PIECE_SECONDS / 2) == 16
+    assert next_piece(8, 1.5 * PIECE_SECONDS) == 8
+    assert next_piece(8, 3 * PIECE_SECONDS) == 4
+    assert next_piece(1, 3 * PIECE_SECONDS) == 1
+
+
+def job(number: int = 0) -> ChoiceJob:
+    """The choice for the program; other numbers of loops fail."""
+    options = compiled(halos="common").kernels.options
+    source = compiled(halos="common").kernels.source
+    count = sum(1 for _ in source.walk())
+    return ChoiceJob(str(source), [None] * count, options, None, number, 8)
+
+
+def test_a_process_sends_the_choice_or_the_last_line_of_its_error(
+    caplog: pytest.LogCaptureFixture,
+):
+    good, bad = ChoosingProcess(job()), ChoosingProcess(job(5))
+    wait_for_schedules()
+    made = good.result()
+    assert good.is_ready and made is not None and made.kernels
+    assert bad.result() is None
+    assert caplog.messages[-1] == (
+        "the process that chooses schedules beside the run failed (IndexError: list index out of "
+        "range), and the next run waits for its schedule; please report the program"
+    )
+
+
+def test_a_choice_that_waits_for_its_turn_is_given_up_when_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    turns = Turns()
+    turns.busy = os.cpu_count() or 1
+    monkeypatch.setattr(choosing_process, "TURNS", turns)
+    waiting = ChoosingProcess(job())
+    assert not waiting.is_ready
+    assert waiting.result() is None and not waiting.failure
+    assert waiting.is_ready
