@@ -21,6 +21,7 @@ from timetile.passes.analysis.launches.liveness import loop_rotation
 from timetile.runtime.kernels.choosing_process import ChoiceJob, ChoosingProcess, MadeChoice
 from timetile.runtime.kernels.kernel import decode_facts
 from timetile.runtime.kernels.measured import ChosenSchedules
+from timetile.runtime.kernels.planning import launched_by, planned_function
 from timetile.runtime.loading.places import NO_FILE, places_of
 from timetile.runtime.machine.forks import VARIABLE as PROCESSES
 from timetile.runtime.machine.teams import available_threads, stated_number
@@ -105,8 +106,12 @@ class ChoiceBesideRuns:
                 return 0
             facts = own.facts_of(loop)
         first, period = kernels_period(loop_rotation(loop), facts)
-        left = steps - -(-(steps - rest) // period) * period
-        return left if left >= first else 0
+        left = max(0, steps - -(-(steps - rest) // period) * period)
+        # The plan of few steps may end with other kernels.
+        known = left >= first or own.made.keys() >= set(
+            launched_by(planned_function(loop, facts, left))
+        )
+        return left if known else 0
 
     def taken(self) -> MadeChoice | None:
         """

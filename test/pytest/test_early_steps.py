@@ -17,13 +17,14 @@ import pytest
 import timetile
 from support.recorder import Recorder
 from timetile import Field, Scalar, Series
+from timetile.dialects.series import is_series
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.device.cells import DeviceBuffer
 from timetile.runtime.device.gpu_runner import GpuRunner
 from timetile.runtime.executors.early_steps import FIRST_STEPS, PIECE_SECONDS, next_piece
 from timetile.runtime.executors.homes import MarkedCells
 from timetile.runtime.executors.runners import PlanesRunner
-from timetile.runtime.kernels import beside, choosing_process
+from timetile.runtime.kernels import beside, choosing_process, making
 from timetile.runtime.kernels.choosing import made_choice
 from timetile.runtime.kernels.choosing_process import (
     ChoiceJob,
@@ -32,13 +33,15 @@ from timetile.runtime.kernels.choosing_process import (
     Turns,
     wait_for_schedules,
 )
+from timetile.runtime.kernels.kernel import decode_facts
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.options import Halos
-from timetile.runtime.program.compiled_program import CompiledProgram
+from timetile.runtime.loading.places import NO_FILE, places_of
+from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 from timetile.runtime.program.pieces import Span
 
-CELLS = (40, 70)
-STEPS = 60
+CELLS = (20, 36)
+STEPS = 50
 
 
 @timetile.stencil
@@ -53,7 +56,7 @@ def text() -> str:
 
 
 def compiled(
-    executor: timetile.runtime.program.compiled_program.Executor = "planes",
+    executor: Executor = "planes",
     halos: Halos = "compared",
     cache: Cache | bool = False,
 ) -> CompiledProgram:
@@ -63,7 +66,7 @@ def compiled(
 
 def arguments(program: CompiledProgram, corner: float | None = None) -> list[Any]:
     """Values for the arguments of the program; the first field has a number in its corner."""
-    cells = np.random.default_rng(7).random([n + 2 for n in CELLS], dtype=np.float32)
+    cells = np.random.default_rng(7).random(CELLS, dtype=np.float32)
     numbers = np.linspace(0, 1, STEPS + 1, dtype=np.float32)
     given = {"u": cells.copy(), "k": np.float32(0.1), "s": numbers, "steps": STEPS}
     found = [given.get(p.name, cells.copy()) for p in program.parameters]
@@ -96,7 +99,8 @@ class ChosenHere:
 
 @pytest.fixture(autouse=True)
 def begins(monkeypatch: pytest.MonkeyPatch) -> type[ChosenHere]:
-    """Runs begin early, and schedules are chosen in this process."""
+    """Runs begin early, and schedules are chosen in this process, without an assembler."""
+    monkeypatch.setattr(making, "assembles", lambda arch: False)
     monkeypatch.setenv(beside.PROCESSES, "2")
     monkeypatch.delenv(beside.VARIABLE, raising=False)
     monkeypatch.setattr(beside, "ChoosingProcess", ChosenHere)
@@ -146,18 +150,14 @@ def test_a_run_that_goes_over_to_chosen_kernels_ends_with_the_bits_of_the_plain_
     over = names.index(next(name for name in names if depths[name] == max(depths.values())))
     assert over >= 2 * FIRST_STEPS and set(map(depths.get, names[:over])) == {1}
     assert max(depths.values()) > 1
+    # The other steps take the kernels made for the whole run.
+    made = chosen(program, same).beside.made
+    assert made is not None and set(names[over:]) <= set(made.kernels)
 
 
 def chosen(program: CompiledProgram, same: bool) -> ProgramKernels:
     """The kernels of runs with equal halos, or with others."""
     return program.kernels.common if same else program.kernels
-
-
-def test_the_rest_of_a_run_takes_the_kernels_made_for_the_whole():
-    program = compiled(halos="common")
-    run_early(program, arguments(program), STEPS + 1)
-    assert program.kernels.beside.made is not None
-    assert set(EarlyPlanes.names) <= set(program.kernels.beside.made.kernels)
 
 
 def test_a_run_that_ends_before_the_choice_takes_single_steps(begins: type[ChosenHere]):
@@ -188,29 +188,35 @@ def test_a_failed_choice_leaves_a_run_in_single_steps_and_the_next_run_chooses(
 
 def test_chosen_kernels_are_those_of_a_program_that_waits():
     program, other = compiled(halos="common"), compiled(halos="common")
-    run_early(program, arguments(program))
+    program.kernels.beside.is_allowed = True
+    assert program.kernels.beside.begin(program.kernels.loops[0], 1)
+    assert program.kernels.facts == other.kernels.facts
     made = program.kernels.beside.made
-    assert made is not None and made.schedules is not None
-    for name, kernel in made.kernels.items():
-        assert kernel == other.kernels.kernel(name)
+    assert made is not None and made.schedules is not None and len(made.kernels) > 1
+    assert all(kernel == other.kernels.kernel(name) for name, kernel in made.kernels.items())
     assert str(program.kernels.tiled) == str(other.kernels.tiled)
     assert program.kernels.remarks == other.kernels.remarks
 
 
+def begins_early(depth: int | None = None) -> bool:
+    """Whether runs of the program begin early on one GPU."""
+    kernels = timetile.compile(text(), executor="planes", depth=depth, cache=False).kernels
+    kernels.beside.is_allowed = True
+    return kernels.beside.begin(kernels.loops[0], 4)
+
+
 def test_runs_wait_where_the_environment_says_so_and_for_given_depths(
-    begins: type[ChosenHere], monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ):
-    program = timetile.compile(text(), executor="planes", depth=2, cache=False)
-    run_early(program, arguments(program), 4)
-    monkeypatch.setenv(beside.VARIABLE, "1")
-    run_early(program := compiled(halos="common"), arguments(program), 4)
-    monkeypatch.setenv(beside.VARIABLE, "0")
-    monkeypatch.setenv(beside.PROCESSES, "1")
-    run_early(program := compiled(halos="common"), arguments(program), 4)
-    monkeypatch.setenv(beside.PROCESSES, "2")
+    assert begins_early() and not begins_early(2)
+    with monkeypatch.context() as patch:
+        patch.setenv(beside.VARIABLE, "1")
+        assert not begins_early()
+    with monkeypatch.context() as patch:
+        patch.setenv(beside.PROCESSES, "1")
+        assert not begins_early()
     monkeypatch.setattr(sys, "executable", "/usr/bin/blender")
-    run_early(program := compiled(halos="common"), arguments(program), 4)
-    assert not begins.jobs
+    assert not begins_early()
 
 
 def test_a_program_with_kernels_in_the_cache_begins_with_them(
@@ -233,14 +239,16 @@ class Card(Recorder):
 def test_a_captured_run_waits_for_its_schedule(begins: type[ChosenHere], captures: bool):
     program = compiled(halos="common")
     (loop,) = program.kernels.loops
-    outside = dict.fromkeys((*loop.captures, *loop.scalars), np.zeros(STEPS, np.float32))
+    numbers = np.zeros(STEPS, np.float32)
+    outside = {each: numbers if is_series(each) else np.float32(0) for each in loop.scalars}
     on = Card(captures=captures)
     runner = GpuRunner(program.kernels, on, alone=True)
     runner(loop, STEPS, [DeviceBuffer(pointer, 8) for pointer in (1, 2)], outside)
     assert len(begins.jobs) == (not captures)
     single = program.kernels.facts[0][-1].name
-    assert [name for name, _ in on.launched].count(single) < (3 if captures else STEPS)
-    assert (on.launched[2 * FIRST_STEPS - 1][0] == single) is (not captures)
+    names = [name for name, _ in on.launched]
+    assert names[0] != single if captures else names[:FIRST_STEPS] == [single] * FIRST_STEPS
+    assert len(names) < STEPS
     runner.close()
     assert not on.users
 
@@ -252,26 +260,30 @@ def test_a_piece_takes_two_to_four_hundredths_of_a_second():
     assert next_piece(1, 3 * PIECE_SECONDS) == 1
 
 
-def job(number: int = 0) -> ChoiceJob:
-    """The choice for the program; other numbers of loops fail."""
-    options = compiled(halos="common").kernels.options
-    source = compiled(halos="common").kernels.source
-    count = sum(1 for _ in source.walk())
-    return ChoiceJob(str(source), [None] * count, options, None, number, 8)
+def job() -> ChoiceJob:
+    """The choice for the program."""
+    own = compiled(halos="common").kernels
+    return ChoiceJob(str(own.source), places_of(own.source, NO_FILE), own.options, None, 0, 8)
 
 
-def test_a_process_sends_the_choice_or_the_last_line_of_its_error(
-    caplog: pytest.LogCaptureFixture,
-):
-    good, bad = ChoosingProcess(job()), ChoosingProcess(job(5))
+def test_a_process_sends_the_choice():
+    good = ChoosingProcess(job())
     wait_for_schedules()
     made = good.result()
-    assert good.is_ready and made is not None and made.kernels
+    assert good.is_ready and made is not None
+    assert decode_facts(made.facts)[0][0].name in made.kernels
+
+
+def test_a_failing_process_leaves_the_last_line_of_its_error(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(choosing_process, "MODULE", "json.tool")
+    bad = ChoosingProcess(job())
     assert bad.result() is None
-    assert caplog.messages[-1] == (
-        "the process that chooses schedules beside the run failed (IndexError: list index out of "
-        "range), and the next run waits for its schedule; please report the program"
-    )
+    assert caplog.messages == [
+        "the process that chooses schedules beside the run failed (Expecting value: line 1 column "
+        "1 (char 0)), and the next run waits for its schedule; please report the program"
+    ]
 
 
 def test_a_choice_that_waits_for_its_turn_is_given_up_when_asked_for(
