@@ -26,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -154,11 +154,10 @@ def cpu_seconds() -> float:
     return own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime
 
 
-def digest(found: object) -> str:
-    """A digest of the bits of arrays."""
-    arrays = found.values() if isinstance(found, Mapping) else found
+def digest(found: Any) -> str:
+    """A digest of the bits of arrays, in a mapping or a sequence; of nothing for None."""
     made = hashlib.sha256()
-    for array in arrays if isinstance(arrays, Sequence) else list(arrays or ()):
+    for array in found.values() if hasattr(found, "values") else found or ():
         made.update(np.ascontiguousarray(array).tobytes())
     return made.hexdigest()[:16]
 

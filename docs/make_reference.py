@@ -47,6 +47,7 @@ PYTHON = (
     "RunResult",
     "CompileError",
     "pipeline",
+    "wait_for_schedules",
 )
 
 METHODS = {"Model": ("advance", "on", "program", "module", "mlir", "explain")}
@@ -118,6 +119,10 @@ def python() -> Iterator[str]:
     yield "- `TIMETILE_NUM_THREADS`: the threads of the executor `cpu`, in place of all cores."
     yield "- `TIMETILE_PROCESSES`: the processes that compile side by side, in place of one a core."
     yield "- `TIMETILE_TUNE`: if 1, the first run of a program on a GPU measures schedules."
+    yield (
+        "- `TIMETILE_WAIT_FOR_SCHEDULES`: if 1, no run begins before its schedule is chosen: see "
+        "`timetile.wait_for_schedules`."
+    )
     yield '- Messages go to `logging.getLogger("timetile")`.\n'
 
 

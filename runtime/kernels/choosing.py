@@ -17,7 +17,7 @@ from timetile.runtime.kernels.planning import launched_by, planned_function
 from timetile.runtime.loading.places import NO_FILE, module_of_text
 
 LIMIT_SECONDS = 300
-"""The longest life of the process, with or without a caller."""
+"""The longest life of a process, with or without a caller."""
 
 
 def made_choice(job: ChoiceJob) -> MadeChoice:

@@ -1,9 +1,9 @@
 """A choice of schedules in a process of its own, beside the runs of the caller.
 
-A fresh process, no fork: it may outlive the caller, and holds neither locks nor arrays nor the GPU.
-It gets the job on standard input, keeps choice and kernels in the cache, and sends both on standard
-output. It ends by itself after its work, at the latest after five minutes, and the caller's end
-waits for nothing: a short program leaves a full cache to the next.
+A fresh process, no fork, may outlive the caller, and holds neither locks nor arrays nor the GPU.
+The process gets a job on standard input, keeps choice and kernels in the cache, and sends both on
+standard output. The process ends after the work, at the latest after five minutes, and the caller's
+end waits for nothing: a short program leaves a full cache to the next.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Turns:
         """Choices asked for and not ended."""
 
     def take(self, choosing: ChoosingProcess) -> bool:
-        """Wait for a turn. Whether the choice is still asked for then."""
+        """Wait for a turn. Whether the choice is still asked for."""
         most = max(1, available_threads() // CORES_OF_A_CHOICE)
         with self.changed:
             self.changed.wait_for(lambda: choosing.is_given_up or self.busy < most)
@@ -96,14 +96,14 @@ TURNS = Turns()
 
 
 class ChoosingProcess:
-    """A choice in a process of its own, read by a thread of this process."""
+    """A choice in a process, read by a thread of the caller."""
 
     def __init__(self, job: ChoiceJob):
         self.job, self.failure = job, ""
         self.made: MadeChoice | None = None
         self.is_begun = self.is_given_up = False
         TURNS.waiting.add(self)
-        # A daemon: the end of this process waits for no choice.
+        # A daemon: the end of the caller waits for no choice.
         Thread(target=self.work, name="timetile choice", daemon=True).start()
 
     @property
@@ -112,7 +112,7 @@ class ChoosingProcess:
         return self not in TURNS.waiting
 
     def work(self) -> None:
-        """Run the process when its turn comes."""
+        """Run the process in turn."""
         process = None
         try:
             if TURNS.take(self):
@@ -125,9 +125,9 @@ class ChoosingProcess:
             process.wait()
 
     def choose(self) -> subprocess.Popen[bytes]:
-        """Run the process until it has sent the choice, or failed."""
+        """Run the process until the choice is sent, or a failure."""
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        # What the process says goes to a file, as nobody may be there to read a pipe.
+        # Words of the process go to a file: nobody may be there to read a pipe.
         with TemporaryFile() as said:
             process = subprocess.Popen(
                 [sys.executable, "-m", MODULE], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -149,8 +149,8 @@ class ChoosingProcess:
 
     def result(self) -> MadeChoice | None:
         """
-        The choice, waited for. None if it has failed, with a warning, or was still waiting for its
-        turn: the caller then chooses.
+        The choice, waited for. None after a failure, with a warning, and for a choice without a
+        turn yet: the caller then chooses.
         """
         with TURNS.changed:
             self.is_given_up = not self.is_begun
@@ -166,7 +166,7 @@ class ChoosingProcess:
 
 
 def received(pipe: IO[bytes]) -> bytes | None:
-    """The bytes sent by a process, behind their number; None if it ended before."""
+    """The bytes sent by a process, behind the number of bytes; None after an early end."""
     length = int.from_bytes(pipe.read(WORD_BYTES))
     sent = pipe.read(length)
     return sent if length and len(sent) == length else None
@@ -174,8 +174,8 @@ def received(pipe: IO[bytes]) -> bytes | None:
 
 def wait_for_schedules() -> None:
     """
-    Wait until the schedules of all runs so far are chosen: the next runs begin with these, and the
-    cache has them. For measurements, which else begin with kernels of a single step.
+    Wait until the schedules of all runs so far are chosen, and in the cache. A first run on a GPU
+    begins with kernels of a single step, while a process chooses: wait before a measurement.
     """
     with TURNS.changed:
         TURNS.changed.wait_for(lambda: not TURNS.waiting)

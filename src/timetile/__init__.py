@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from timetile.frontend.values import Value as Value
     from timetile.lowering.pipelines import pipeline as pipeline
     from timetile.passes.diagnostics import CompileError as CompileError
+    from timetile.runtime.kernels.choosing_process import wait_for_schedules as wait_for_schedules
     from timetile.runtime.program.compile import compile as compile
     from timetile.runtime.program.compiled_program import CompiledProgram as CompiledProgram
     from timetile.runtime.program.compiled_program import RunResult as RunResult
@@ -86,6 +87,7 @@ __all__ = [
     "torch_operator",
     "total",
     "value",
+    "wait_for_schedules",
     "where",
 ]
 
@@ -120,6 +122,7 @@ _HOME = {
     "total": "timetile.frontend.stopping",
     "torch_operator": "timetile.frontend.torch_calls",
     "value": "timetile.frontend.boundaries",
+    "wait_for_schedules": "timetile.runtime.kernels.choosing_process",
     "where": "timetile.frontend.functions",
 }
 
