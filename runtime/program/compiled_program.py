@@ -351,8 +351,8 @@ class CompiledProgram:
                 call = self.run_host(runner, placed, span)
                 gpu.synchronize(runner.stream)
                 call.seconds = time.perf_counter() - start
-                for buffer, value in zip(placed, values):
-                    if isinstance(buffer, DeviceBuffer):
+                for k, (buffer, value) in enumerate(zip(placed, values)):
+                    if isinstance(buffer, DeviceBuffer) and k not in self.constant_arguments:
                         gpu.download(value, buffer.pointer)
             finally:
                 for buffer in placed:

@@ -9,7 +9,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import Block, BlockArgument, SSAValue
 
-from timetile.dialects.temporal import LoopOp, PointOp, SweepOp
+from timetile.dialects.temporal import GatherOp, LoopOp, PointOp, SweepOp
 from timetile.passes.analysis.launches.liveness import written_arguments as written_roles
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.raising.memory import memory_of
@@ -125,8 +125,9 @@ def written_arguments(function: FuncOp) -> dict[int, StencilBoundsAttr | None]:
         elif isinstance(op, memref.StoreOp | memref.AtomicRMWOp):
             for position in roots_of(op.memref, entry):
                 written.setdefault(position, None)
-        elif isinstance(op, PointOp):
-            for position in roots_of(op.written, entry):
+        elif isinstance(op, PointOp | GatherOp):
+            field = op.written if isinstance(op, PointOp) else op.target
+            for position in roots_of(field, entry):
                 written.setdefault(position, None)
         elif isinstance(op, LoopOp | SweepOp):
             box = written_bounds(op) if isinstance(op, LoopOp) else op.box

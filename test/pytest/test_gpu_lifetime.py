@@ -159,6 +159,38 @@ def test_numpy_arrays_leave_nothing_but_what_is_kept(driver: BookKeeper):
     assert driver.left in ({}, {"module": 1})
 
 
+COEFFICIENT = """
+func.func @spread(%u: !stencil.field<[0,8]xf64>, %c: !stencil.field<[0,8]xf64>) {
+  %0 = stencil.load %u : !stencil.field<[0,8]xf64> -> !stencil.temp<?xf64>
+  %1 = stencil.load %c : !stencil.field<[0,8]xf64> -> !stencil.temp<?xf64>
+  %2 = stencil.apply(%x = %0 : !stencil.temp<?xf64>, %k = %1 : !stencil.temp<?xf64>)
+      -> (!stencil.temp<?xf64>) {
+    %a = stencil.access %x[0] : !stencil.temp<?xf64>
+    %b = stencil.access %k[0] : !stencil.temp<?xf64>
+    %r = arith.mulf %a, %b : f64
+    stencil.return %r : f64
+  }
+  stencil.store %2 to %u(<[1], [7]>) : !stencil.temp<?xf64> to !stencil.field<[0,8]xf64>
+  func.return
+}
+"""
+
+
+def test_arrays_that_a_run_only_reads_are_not_copied_back(
+    driver: BookKeeper, monkeypatch: pytest.MonkeyPatch
+):
+    copied: list[int] = []
+
+    def noted(place: int, *others: Any) -> tuple[int]:
+        copied.append(place)
+        return (0,)
+
+    monkeypatch.setattr(driver, "cuMemcpyDtoH", noted, raising=False)
+    arrays = [np.zeros(8) for _ in range(2)]
+    timetile.compile(COEFFICIENT, executor="gpu", cache=False)(*arrays)
+    assert copied == [arrays[0].ctypes.data]
+
+
 # Streams and threads.
 
 
