@@ -40,7 +40,8 @@ def made_choice(job: ChoiceJob) -> MadeChoice:
 
 def main() -> None:
     """Do the job on standard input, and send the choice on standard output."""
-    signal.alarm(LIMIT_SECONDS)
+    if hasattr(signal, "alarm"):
+        signal.alarm(LIMIT_SECONDS)
     # Libraries may print.
     own = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

@@ -75,6 +75,12 @@ def arguments(program: CompiledProgram, corner: float | None = None) -> list[Any
     return found
 
 
+@functools.cache
+def choice_sent(job: bytes) -> bytes:
+    """What a process answers to a job, made once for all tests."""
+    return pickle.dumps(made_choice(pickle.loads(job)))
+
+
 class ChosenHere:
     """Stands for a process: the choice is made here, when the run has waited some times."""
 
@@ -94,7 +100,7 @@ class ChosenHere:
     def result(self) -> MadeChoice | None:
         if self.failure:
             return None
-        return pickle.loads(pickle.dumps(made_choice(pickle.loads(pickle.dumps(self.job)))))
+        return pickle.loads(choice_sent(pickle.dumps(self.job)))
 
 
 def no_assembler(arch: str) -> bool:
