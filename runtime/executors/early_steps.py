@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 FIRST_STEPS = 8
 """Steps of the first piece."""
 
+FEW_STEPS = 8
+"""Steps of all runs together for which no schedule is chosen."""
+
 PIECE_SECONDS = 0.02
 """The time of a piece, up to twice as long."""
 
@@ -34,6 +37,8 @@ class EarlySteps:
         self.own = own
         self.quick: PlannedRunner | None = None
         """The runner of kernels of a single step."""
+        self.asked = 0
+        """The steps of all runs before the choice."""
 
     def taken(self) -> PlannedRunner | None:
         """The runner of kernels of a single step, if any; none is kept."""
@@ -44,8 +49,12 @@ class EarlySteps:
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: Outside
     ) -> Sequence[Any]:
         """Run a number of steps: until the schedule is chosen, one at a time."""
-        done = 0
-        if steps and self.own.begins_early() and self.own.kernels.beside.begin(loop, steps):
+        done, beside = 0, self.own.kernels.beside
+        if steps and self.own.begins_early() and beside.may_begin(loop):
+            self.asked += steps
+            if self.asked <= FEW_STEPS:
+                return self.steps(loop, steps, buffers, outside)
+            beside.begin(loop, steps)
             done, buffers = self.until_chosen(loop, steps, buffers, outside)
             if done == steps:
                 return buffers

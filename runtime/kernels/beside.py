@@ -73,19 +73,16 @@ class ChoiceBesideRuns:
             return True
         return not waits() and own.chosen is None and own.kept_facts is None
 
-    def begin(self, loop: LoopOp, steps: int) -> bool:
-        """Begin the choice for a run, if not begun yet. Whether the run may begin before."""
+    def begin(self, loop: LoopOp, steps: int) -> None:
+        """Begin the choice for a run, if the run may begin before and no choice is begun yet."""
         own = self.kernels
         with own.one_compilation:
-            if not self.may_begin(loop):
-                return False
-            if self.process is None:
+            if self.process is None and self.may_begin(loop):
                 text, places = str(own.source), places_of(own.source, NO_FILE)
                 number = own.loops.index(loop)
                 self.process = ChoosingProcess(
                     ChoiceJob(text, places, own.options, own.cache, number, steps)
                 )
-            return True
 
     @property
     def is_ready(self) -> bool:

@@ -21,7 +21,7 @@ from timetile.dialects.series import is_series
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.device.cells import DeviceBuffer
 from timetile.runtime.device.gpu_runner import GpuRunner
-from timetile.runtime.executors.early_steps import FIRST_STEPS, PIECE_SECONDS, next_piece
+from timetile.runtime.executors.early_steps import FEW_STEPS, FIRST_STEPS, PIECE_SECONDS, next_piece
 from timetile.runtime.executors.homes import MarkedCells
 from timetile.runtime.executors.runners import PlanesRunner
 from timetile.runtime.kernels import beside, choosing_process, making
@@ -185,6 +185,15 @@ def test_a_run_that_ends_before_the_choice_takes_single_steps(begins: type[Chose
     assert len(begins.jobs) == 1
 
 
+def test_few_steps_begin_no_choice(begins: type[ChosenHere]):
+    program = compiled(halos="common")
+    values, runner = arguments(program), EarlyPlanes(program.kernels)
+    for steps, begun in ((FEW_STEPS - 1, 0), (1, 0), (1, 1)):
+        EarlyPlanes.names = []
+        program.run_checked(MarkedCells.copy_of, runner, values, Span(steps))
+        assert len(EarlyPlanes.names) == steps and len(begins.jobs) == begun
+
+
 def test_a_failed_choice_leaves_a_run_in_single_steps_and_the_next_run_chooses(
     begins: type[ChosenHere],
 ):
@@ -199,7 +208,7 @@ def test_a_failed_choice_leaves_a_run_in_single_steps_and_the_next_run_chooses(
 def test_kernels_of_a_choice_beside_a_run_equal_kernels_of_a_choice_before():
     program, other = compiled(halos="common"), compiled(halos="common")
     program.kernels.beside.is_allowed = True
-    assert program.kernels.beside.begin(program.kernels.loops[0], 1)
+    program.kernels.beside.begin(program.kernels.loops[0], 1)
     assert program.kernels.facts == other.kernels.facts
     made = program.kernels.beside.made
     assert made is not None and made.schedules is not None and len(made.kernels) > 1
@@ -212,7 +221,8 @@ def begins_early(depth: int | None = None) -> bool:
     """Whether runs of the program begin early on one GPU."""
     kernels = timetile.compile(text(), executor="planes", depth=depth, cache=False).kernels
     kernels.beside.is_allowed = True
-    return kernels.beside.begin(kernels.loops[0], 4)
+    kernels.beside.begin(kernels.loops[0], 4)
+    return kernels.beside.process is not None
 
 
 def test_runs_wait_where_the_environment_says_so_and_for_given_depths(
