@@ -9,12 +9,12 @@ import numpy as np
 
 from timetile.frontend.field_types import ARRAY_DTYPES
 from timetile.passes.targets.hardware import VECTOR_BYTES
-from timetile.runtime.host.arrays import is_contiguous, is_numpy_array, is_on_device
+from timetile.runtime.host.arrays import is_contiguous, is_masked, is_numpy_array, is_on_device
 
 
 def check_array(name: str, array: object) -> None:
     """Raise TypeError unless `array` is an array of numbers accepted by programs."""
-    if isinstance(array, np.ma.MaskedArray):
+    if is_masked(array):
         raise TypeError(
             f"{name} is masked, and the mask would be ignored; pass a plain array, as a.filled(0)"
         )

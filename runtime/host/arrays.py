@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeGuard
@@ -85,8 +86,8 @@ def checked_scalar(argument: Argument, value: Any, kind: Attribute) -> Any:
             "bounds; remove the argument from the function, or cast the argument to a field of "
             "static bounds"
         )
-    if isinstance(value, np.ma.MaskedArray) or is_on_device(value):
-        where = "masked" if isinstance(value, np.ma.MaskedArray) else "in GPU memory"
+    if is_masked(value) or is_on_device(value):
+        where = "masked" if is_masked(value) else "in GPU memory"
         raise TypeError(
             f"argument {argument} is a scalar, and got a number that is {where}; pass a number"
         )
@@ -136,9 +137,14 @@ def converted(number: NDArray[Any] | int, dtype: np.dtype[Any]) -> Any:
     return None if np.isinf(result) and np.isfinite(given) else result[()]
 
 
+def is_masked(value: object) -> bool:
+    """Whether a value is a masked array. NumPy imports masked arrays at first use, for long."""
+    return "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray)
+
+
 def check_numpy(argument: Argument, array: np.ndarray[Any, Any]) -> None:
     """Raise ValueError or TypeError unless a NumPy array can be updated in place."""
-    if isinstance(array, np.ma.MaskedArray):
+    if is_masked(array):
         raise TypeError(
             f"argument {argument} is masked, and the mask would be ignored; pass a plain array, "
             "as a.filled(0)"

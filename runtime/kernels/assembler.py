@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from timetile.passes.diagnostics import LOGGER
 from timetile.runtime.machine.cuda import cuda_module
+
+WHEELS = ("nvidia-nvjitlink", "nvidia-nvjitlink-cu13", "nvidia-nvjitlink-cu12")
+"""The packages of nvJitLink: cuda-bindings loads the library of an installed one."""
 
 
 class AssemblerError(Exception):
@@ -35,13 +40,25 @@ def assembler_version() -> str | None:
 
 
 @cache
+def assembler_key() -> str | None:
+    """
+    What names the assembler in keys of the cache: the version of its wheel, found without loading
+    the library, or the library's own; None if not installed.
+    """
+    for wheel in WHEELS:
+        with suppress(PackageNotFoundError):
+            return f"{wheel} {version(wheel)} by cuda-bindings {version('cuda-bindings')}"
+    return assembler_version()
+
+
+@cache
 def assembles(arch: str) -> bool:
     """
     Whether an assembler knows an architecture: an installed nvJitLink may be older than the GPU.
     The user is told once; the driver then assembles PTX.
     """
-    version = assembler_version()
-    if version is None:
+    found = assembler_version()
+    if found is None:
         return False
     link = cuda_module("bindings.nvjitlink")
     try:
@@ -50,7 +67,7 @@ def assembles(arch: str) -> bool:
         LOGGER.warning(
             "nvJitLink %s assembles nothing for %s (%s), and the driver assembles kernels at their "
             "first launch; install a newer nvidia-nvjitlink",
-            version, arch, error,
+            found, arch, error,
         )  # fmt: skip
         return False
     return True

@@ -29,7 +29,7 @@ from timetile.runtime.host.halo_notice import HaloNotice
 from timetile.runtime.host.memory import HOST_OPERATIONS
 from timetile.runtime.kernels.ahead import KernelsAhead, MadeKernel
 from timetile.runtime.kernels.assembled_choice import AssembledChoice
-from timetile.runtime.kernels.assembler import assembler_version
+from timetile.runtime.kernels.assembler import assembler_key
 from timetile.runtime.kernels.beside import ChoiceBesideRuns
 from timetile.runtime.kernels.edge_kernels import EdgeKernels
 from timetile.runtime.kernels.foreseen import ForeseenKernels, loop_schedules
@@ -109,7 +109,7 @@ class ProgramKernels:
         calls = bool(self.options.passes) or calls_functions(self.source)
         return key_of(
             str(self.source), self.options.key(), timetile.__version__, sources_key(),
-            version("xdsl"), assembler_version(), nvrtc_version() if calls else "no function",
+            version("xdsl"), assembler_key(), nvrtc_version() if calls else "no function",
         )  # fmt: skip
 
     @cached_property

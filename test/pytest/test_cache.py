@@ -211,7 +211,7 @@ def test_keys_differ_by_everything_that_a_kernel_depends_on(
     keys.append(kernels(cache).key)
     monkeypatch.setattr("timetile.runtime.kernels.of_program.sources_key", lambda: "another")
     keys.append(kernels(cache).key)
-    monkeypatch.setattr("timetile.runtime.kernels.of_program.assembler_version", lambda: "another")
+    monkeypatch.setattr("timetile.runtime.kernels.of_program.assembler_key", lambda: "another")
     keys.append(kernels(cache).key)
     assert len(set(keys)) == len(keys)
 
