@@ -28,7 +28,13 @@ from timetile.dialects.simt.buffers import (
     cell_count,
 )
 from timetile.dialects.simt.copies import CopyAsyncOp, SharedOp
-from timetile.dialects.simt.messages import PostOp, TakeOp, TileBarrierOp
+from timetile.dialects.simt.messages import (
+    EndLaunchOp,
+    LaunchesEndedOp,
+    PostOp,
+    TakeOp,
+    TileBarrierOp,
+)
 from timetile.dialects.simt.threads import (
     AllOp,
     FmaUpOp,
@@ -68,6 +74,8 @@ Simt = Dialect(
         PostOp,
         TakeOp,
         TileBarrierOp,
+        LaunchesEndedOp,
+        EndLaunchOp,
         SplitOp,
         JoinOp,
         ReciprocalOp,
@@ -85,10 +93,12 @@ __all__ = [
     "ArriveOp",
     "ClusterBarrierOp",
     "CopyAsyncOp",
+    "EndLaunchOp",
     "ExpectOp",
     "FmaUpOp",
     "GuessOp",
     "JoinOp",
+    "LaunchesEndedOp",
     "LoadOp",
     "MarkOp",
     "OrderingEffects",

@@ -22,6 +22,7 @@ from xdsl.irdl import (
     operand_def,
     opt_operand_def,
     prop_def,
+    result_def,
     traits_def,
     var_operand_def,
     var_result_def,
@@ -201,3 +202,59 @@ class TileBarrierOp(IRDLOperation):
         words = self.words
         if address_space(words) != GLOBAL_SPACE or buffer_element(words) not in (i64, None):
             raise VerifyException("blocks count each other in 64-bit words of global memory")
+
+
+@irdl_op_definition
+class LaunchesEndedOp(IRDLOperation):
+    """
+    The number of launches that have ended, which the first of some words counts. Words of messages
+    need not be cleared before a launch if its messages have the next number.
+
+    Example: `%e = simt.launches_ended %words : i32`
+    """
+
+    name = "simt.launches_ended"
+
+    words = operand_def(MemRefType | LLVMPointerType)
+    count = result_def(i32)
+    traits = traits_def(OrderingEffects())
+
+    custom_directives = (Value,)
+    assembly_format = "custom<Value>($words, type($words)) attr-dict `:` type($count)"
+
+    def __init__(self, words: SSAValue):
+        super().__init__(operands=[words], result_types=[i32])
+
+    def verify_(self) -> None:
+        verify_launch_word(self.words)
+
+
+@irdl_op_definition
+class EndLaunchOp(IRDLOperation):
+    """
+    End the launch of a number, from 1 on, by one thread: so many launches have ended. All blocks
+    have read the number of launches before, as messages with the number show.
+
+    Example: `simt.end_launch %words number %n`
+    """
+
+    name = "simt.end_launch"
+
+    words = operand_def(MemRefType | LLVMPointerType)
+    number = operand_def(i32)
+    traits = traits_def(OrderingEffects())
+
+    custom_directives = (Value,)
+    assembly_format = "custom<Value>($words, type($words)) `number` $number attr-dict"
+
+    def __init__(self, words: SSAValue, number: SSAValue):
+        super().__init__(operands=[words, number])
+
+    def verify_(self) -> None:
+        verify_launch_word(self.words)
+
+
+def verify_launch_word(words: SSAValue) -> None:
+    """VerifyException for words that cannot count launches."""
+    if address_space(words) != GLOBAL_SPACE or buffer_element(words) not in (i64, None):
+        raise VerifyException("launches are counted in 64-bit words of global memory")

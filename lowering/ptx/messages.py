@@ -1,4 +1,4 @@
-"""Messages between blocks, and barriers of a tile's blocks."""
+"""Messages between blocks, barriers of a tile's blocks, and numbers of launches."""
 
 from __future__ import annotations
 
@@ -112,9 +112,21 @@ def print_tile_barrier(w: Writer, op: simt.TileBarrierOp) -> None:
     w.line("bar.sync 0")
 
 
+def print_launches_ended(w: Writer, op: simt.LaunchesEndedOp) -> None:
+    """Print how many launches have ended."""
+    w.line(f"ld.relaxed.gpu.global.u32 {w.define(op.count)}, {address(w, op.words)}")
+
+
+def print_end_launch(w: Writer, op: simt.EndLaunchOp) -> None:
+    """Print the end of a launch."""
+    w.line(f"st.relaxed.gpu.global.u32 {address(w, op.words)}, {w.use(op.number)}")
+
+
 MESSAGES: dict[type[Operation], Callable[..., None]] = {
     simt.SendOp: print_send,
     simt.PostOp: print_post,
     simt.TakeOp: print_take,
     simt.TileBarrierOp: print_tile_barrier,
+    simt.LaunchesEndedOp: print_launches_ended,
+    simt.EndLaunchOp: print_end_launch,
 }

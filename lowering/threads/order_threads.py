@@ -58,6 +58,7 @@ ANCHORED: frozenset[type[Operation]] = frozenset(
         *(simt.StoreOp, simt.CopyAsyncOp, gpu.BarrierOp, nvvm.WarpSyncOp),
         *(simt.ArriveOp, simt.WaitOp, simt.SendOp, simt.ClusterBarrierOp),
         *(simt.PostOp, simt.TakeOp, simt.TileBarrierOp),
+        *(simt.LaunchesEndedOp, simt.EndLaunchOp),
         *(nvvm.CpAsyncCommitGroupOp, nvvm.CpAsyncWaitGroupOp),
     }
 )

@@ -133,7 +133,7 @@ CONTEXTS: dict[str, str] = {
           func.return
         }""",
     **dict.fromkeys(
-        ("simt.take", "simt.tile_barrier"),
+        ("simt.take", "simt.tile_barrier", "simt.launches_ended", "simt.end_launch"),
         """
         func.func @around(%buffer: memref<512xi64, 1>, %words: memref<8xi64, 1>, %i: i32, %n: i32) {
           EXAMPLE

@@ -236,6 +236,8 @@ SPECIAL: dict[type[Operation], Callable[[], Made]] = {
     simt.PostOp: lambda: (op for op in messages() if isinstance(op, simt.PostOp)),
     simt.TakeOp: lambda: (op for op in messages() if isinstance(op, simt.TakeOp)),
     simt.TileBarrierOp: once(lambda: simt.TileBarrierOp(value(FIELD), None, value(i32), 4)),
+    simt.LaunchesEndedOp: once(lambda: simt.LaunchesEndedOp(value(FIELD))),
+    simt.EndLaunchOp: once(lambda: simt.EndLaunchOp(value(FIELD), value(i32))),
     nvvm.CpAsyncOp: each(
         lambda size, taken: nvvm.CpAsyncOp(value(SHARED), value(FIELD), size, taken),
         *product((4, 8, 16), (None, value(i32))),

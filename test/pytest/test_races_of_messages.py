@@ -90,6 +90,16 @@ def branch(first: Sequence[str], second: Sequence[str]) -> str:
     return f"scf.if %is_first {{ {' '.join(first)} }} else {{ {' '.join(second)} }}"
 
 
+NUMBER = "%n = simt.launches_ended %buffer : i32"
+LATER = "%later = simt.launches_ended %buffer : i32"
+END = "simt.end_launch %buffer number %n"
+
+
+def by_first(body: str) -> Sequence[str]:
+    """The body, run by the first thread of a block."""
+    return (by_threads_below(1, body),)
+
+
 MESSAGES = [
     two_blocks(
         "a-message-that-nobody-sends",
@@ -212,6 +222,24 @@ MESSAGES = [
         (tile_barrier(blocks=3),),
         f"{tile_barrier(blocks=3)}: a tile has 4 warps",
         (tile_barrier(),),
+    ),
+    two_blocks(
+        "a-launch-that-ends-before-all-have-its-number",
+        (IF_FIRST, branch((NUMBER, *by_first(END)), ())),
+        f"{END}: ends a launch whose number block 1 does not know",
+        (NUMBER, IF_FIRST, branch(by_first(END), ())),
+    ),
+    two_blocks(
+        "a-launch-that-two-threads-end",
+        (NUMBER, END),
+        f"{END}: ends a launch that another thread ends",
+        (NUMBER, IF_FIRST, branch(by_first(END), ())),
+    ),
+    two_blocks(
+        "the-number-of-a-launch-that-has-ended",
+        (NUMBER, IF_FIRST, branch(by_first(END), ()), LATER),
+        f"{LATER}: counts the launches before one that has ended",
+        (NUMBER, LATER, IF_FIRST, branch(by_first(END), ())),
     ),
 ]
 

@@ -90,6 +90,10 @@ class Machine(ABC):
         self.shape = (self.count,)
         self.clocks = Clocks.of(grid, block, max(cluster, blocks_per_tile))
         self.messages: dict[Buffer, Messages] = {}
+        self.numbered: dict[Buffer, set[int]] = {}
+        """The blocks that know the number of the launch, by the buffer of its words."""
+        self.ended: set[Buffer] = set()
+        """The buffers whose launch has ended."""
         self.gathered: Counter[tuple[int, int]] = Counter()
         """The warps of a team at each barrier, by team and number."""
         self.passed = np.zeros(grid * (block // LANES), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Messages between blocks, and plain words ordered by barriers instead."""
+"""Messages between blocks, the number of a launch, and plain words ordered by barriers instead."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from xdsl.ir import Operation
 from timetile.dialects import simt
 from timetile.dialects.cell_types import CELL_BYTES
 from timetile.runtime.arithmetic.cells import dtype_of
+from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.executors.simt.machine import Machine, SimtHandler, ThreadStrand, Waiter
 from timetile.runtime.executors.simt.memory import Buffer, Ints, Mask
 from timetile.runtime.executors.simt.messages import Messages
@@ -89,8 +90,32 @@ def run_take(m: Machine, op: simt.TakeOp, active: Mask) -> ThreadStrand:
     return []
 
 
+def run_launches_ended(m: Machine, op: simt.LaunchesEndedOp, active: Mask) -> None:
+    """Read how many launches have ended."""
+    buffer: Buffer = m.values[op.words]
+    if buffer in m.ended:
+        raise SimtError(op, "counts the launches before one that has ended")
+    m.numbered.setdefault(buffer, set()).update(m.clocks.blocks[active].tolist())
+    count = np.full(int(active.sum()), buffer.data[0], dtype=np.int32)
+    m.define(op.count, *m.spread_over(active, count, np.full(count.size, False)))
+
+
+def run_end_launch(m: Machine, op: simt.EndLaunchOp, active: Mask) -> None:
+    """End the launch, whose number all blocks know."""
+    buffer: Buffer = m.values[op.words]
+    missing = set(range(m.grid)) - m.numbered.get(buffer, set())
+    if missing:
+        raise SimtError(op, f"ends a launch whose number block {min(missing)} does not know")
+    if active.sum() > 1 or buffer in m.ended:
+        raise SimtError(op, "ends a launch that another thread ends")
+    buffer.data[0] = m.spread(op.number)[active][0]
+    m.ended.add(buffer)
+
+
 POSTING: dict[type[Operation], SimtHandler] = {
     simt.PostOp: run_post,
+    simt.LaunchesEndedOp: run_launches_ended,
+    simt.EndLaunchOp: run_end_launch,
 }
 
 

@@ -95,3 +95,14 @@ llvm.func @barriers(%buffer: !llvm.ptr<1>, %n: i32) attributes {nvvm.kernel, nvv
   // CHECK-NEXT: ret;
   llvm.return
 }
+
+// The first word has the number of launches that have ended.
+
+// CHECK-LABEL: .visible .entry launches(
+llvm.func @launches(%words: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.maxntid = array<i32: 64, 1, 1>, nvvm.minctasm = 1 : i32} {
+  // CHECK:      ld.relaxed.gpu.global.u32 [[number:%r[0-9]+]], {{\[}}[[words:%rd[0-9]+]]];
+  %n = simt.launches_ended %words : i32
+  // CHECK-NEXT: st.relaxed.gpu.global.u32 {{\[}}[[words]]], [[number]];
+  simt.end_launch %words number %n
+  llvm.return
+}

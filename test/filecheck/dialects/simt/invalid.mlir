@@ -278,6 +278,22 @@ func.func @tile_barrier_inside_a_block(%w: memref<1xi64, 3>, %n: i32) {
 
 // -----
 
+func.func @launches_counted_inside_a_block(%w: memref<1xi64, 3>) {
+  // CHECK: launches are counted in 64-bit words of global memory
+  %n = simt.launches_ended %w : i32
+  func.return
+}
+
+// -----
+
+func.func @launches_ended_in_narrow_words(%w: memref<1xi32, 1>, %n: i32) {
+  // CHECK: launches are counted in 64-bit words of global memory
+  simt.end_launch %w number %n
+  func.return
+}
+
+// -----
+
 func.func @tile_barrier_in_narrow_words(%w: memref<1xi32, 1>, %n: i32) {
   // CHECK: blocks count each other in 64-bit words of global memory
   simt.tile_barrier %w[] number %n blocks 2

@@ -99,6 +99,8 @@ func.func @threads(%v: f64, %f: f32, %warp: i32, %c: i1) {
 // DCE-COUNT-2: simt.take
 // DCE:       simt.post
 // DCE:       simt.tile_barrier
+// DCE:       simt.launches_ended
+// DCE:       simt.end_launch
 
 // CHECK-LABEL: func.func @two_halves
 func.func @two_halves(%v: f64, %i: i32, %m: i1, %phase: i32, %bytes: i32, %rank: i32) {
@@ -146,5 +148,11 @@ func.func @messages(%buffer: memref<512xi64, 1>, %p: !llvm.ptr<1>, %i: i32, %n: 
   simt.tile_barrier %buffer[%i] number %n blocks 13
   // CHECK-NEXT: simt.tile_barrier %p[] number %n blocks 2
   simt.tile_barrier %p[] number %n blocks 2
+  // CHECK-NEXT: %l = simt.launches_ended %buffer : i32
+  // GENERIC:      %l = "simt.launches_ended"(%buffer) : (memref<512xi64, 1 : i64>) -> i32
+  %l = simt.launches_ended %buffer : i32
+  // CHECK-NEXT: simt.end_launch %p number %l
+  // GENERIC:      "simt.end_launch"(%p, %l) : (!llvm.ptr<1>, i32) -> ()
+  simt.end_launch %p number %l
   func.return
 }
