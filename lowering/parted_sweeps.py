@@ -2,40 +2,42 @@
 
 A block has 256 parts of 16 places (`passes/analysis/cells/recurrences.py`):
 ```
-simt.copy_async %cells[%to], %u[%i] bytes 8      copies of the cells wait in shared memory
+%e = simt.launches_ended %words                  messages have the next number
+simt.copy_async %cells[%to], %u[%i] bytes 16     copies of the cells wait in shared memory
 %t = arith.addf ...                              the change of a part
 simt.store %t to %parts[%thread]                 changes of parts, then of groups of 16 parts
-simt.post %block to %words[%b] number 1          the change of the block, for blocks behind
-%others = simt.take %words[%a] number 1 : f64    changes of blocks and groups of blocks before
+simt.post %block to %words[%b] number %n         the change of the block, for blocks behind
+%others = simt.take %words[%a] number %n : f64   changes of blocks and groups of blocks before
+simt.end_launch %words number %n                 by the last block
 ```
 1. Cells are loaded once, and kept in shared memory while the block waits.
-2. A block takes the changes of the blocks before in the group of 16 blocks, of the groups before
+2. The first warp joins the changes of parts: a lane those of a group, which it replaces by the
+   changes of all parts before in the group, then all lanes those of the 16 groups.
+3. A block takes the changes of the blocks before in the group of 16 blocks, of the groups before
    in the larger group, and on: a warp takes fewer than 16 words of each level, and no block waits
    for a chain of blocks.
-3. The last block of a group posts the group's change.
-4. Blocks wait for blocks of smaller numbers only, which start first.
+4. The last block of a group posts the group's change.
+5. Blocks wait for blocks of smaller numbers only, which start first. The last block has the
+   changes of all blocks, which therefore know the number of the launch: it ends the launch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from xdsl.dialects import arith, gpu, scf
-from xdsl.dialects.builtin import i32, i64
+from xdsl.dialects import gpu, scf
+from xdsl.dialects.builtin import i64
 from xdsl.dialects.func import FuncOp
-from xdsl.dialects.gpu import BlockIdOp, DimensionAttr, DimensionEnum, ThreadIdOp
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Block, SSAValue
 
-from timetile.dialects import nvvm, simt
+from timetile.dialects import simt
 from timetile.dialects.cell_types import CELL_BYTES
-from timetile.dialects.simt.buffers import GLOBAL_SPACE, SHARED_SPACE, buffer_type
-from timetile.dialects.syntax import cell_type, element_type
+from timetile.dialects.simt.buffers import GLOBAL_SPACE, buffer_type
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal.sweep import PART_PLACES
 from timetile.dialects.tile import LANES
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.sweep_frames import PARTS_OF_BLOCK, PITCH, WHOLE_SLICE, SweepFrame
-from timetile.lowering.sweep_kernels import SweepThread
+from timetile.lowering.parted_cells import CellsThread, PartCells
+from timetile.lowering.parted_layout import PARTS_OF_BLOCK, PLACES_OF_BLOCK
+from timetile.lowering.sweep_frames import CHANGE_PITCH, MOST_LEVELS, SweepFrame
 from timetile.lowering.tile_to_gpu.cells import CellFunction
 from timetile.lowering.tile_to_gpu.scopes import synchronise_warp
 from timetile.passes.analysis.cells.recurrences import Recurrence
@@ -43,7 +45,7 @@ from timetile.passes.analysis.cells.recurrences import Recurrence
 Change = list[SSAValue]
 
 
-class PartedThread(SweepThread):
+class PartedThread(CellsThread):
     """Emits the code of a thread of a sweep in parts: a part of 16 places."""
 
     def __init__(self, frame: SweepFrame, function: FuncOp, recurrence: Recurrence):
@@ -54,114 +56,64 @@ class PartedThread(SweepThread):
         self.kinds = list(recurrence.join.function_type.outputs)
         words = buffer_type(i64, frame.words, GLOBAL_SPACE)
         self.words = self.entry.insert_arg(words, len(self.entry.args))
-        emit, along = self.emit, DimensionAttr(DimensionEnum.X)
-        self.thread = emit.add(arith.IndexCastOp(emit.add(ThreadIdOp(along)).result, i32)).result
-        self.block = emit.add(arith.IndexCastOp(emit.add(BlockIdOp(along)).result, i32)).result
-        self.place_in_group, self.group = emit.split(self.thread, PART_PLACES)
-        self.bytes = 0
-        self.cells: dict[Tap, SSAValue] = {}
-        """The cells of a block in shared memory."""
+        emit, groups = self.emit, PARTS_OF_BLOCK // PART_PLACES
+        self.place_in_group, self.group = self.split(self.thread, PART_PLACES)
+        self.lane, self.warp = self.split(self.thread, LANES)
+        self.parts = [self.shared(kind, groups * CHANGE_PITCH) for kind in self.kinds]
+        """The changes of parts, then of all parts before in the group."""
+        self.groups = [self.shared(kind, PART_PLACES) for kind in self.kinds]
+        self.before_groups = [self.shared(kind, PART_PLACES) for kind in self.kinds]
+        self.before_blocks = [self.shared(kind, MOST_LEVELS) for kind in self.kinds]
+        """The change of the blocks before in the group, of the groups before, and on, by level."""
+        self.numbers: list[SSAValue] = [self.block]
+        self.places_of_levels: list[SSAValue] = []
+        for _ in frame.levels:
+            place, larger = self.split(self.numbers[-1], PART_PLACES)
+            self.places_of_levels.append(place)
+            self.numbers.append(larger)
+        self.launch = emit.int(0)
 
     def make(self) -> gpu.ModuleOp:
-        emit = self.emit
-        first = emit.mul_int(self.block, PARTS_OF_BLOCK * PART_PLACES)
-        number = emit.add_int(first, emit.mul_int(self.thread, PART_PLACES))
-        column = emit.add_int(first, self.thread)
+        emit, levels = self.emit, self.frame.levels
+        if levels:
+            self.launch = emit.add(simt.LaunchesEndedOp(self.words)).count
+        (first,) = self.load(emit, self.op.targets[0], self.start(self.op.targets[0]), -1)
         for tap in self.frame.loads:
-            self.cells[tap] = self.gather(tap, column)
-        emit.add(nvvm.CpAsyncCommitGroupOp())
-        emit.add(nvvm.CpAsyncWaitGroupOp(0))
+            self.gather(tap)
+        self.wait_for_copies()
+        self.launch = emit.add_int(self.launch, 1)
+        first_place = emit.mul_int(self.block, PLACES_OF_BLOCK)
+        number = emit.add_int(first_place, emit.mul_int(self.thread, PART_PLACES))
+        self.put(emit, self.parts, self.place_of_part(), self.total(self.own(), number), None)
         self.synchronise()
-        carried = self.value_before(self.total(number))
-        kind = cell_type(self.op.targets[0])
-        alike = (c for tap, c in self.cells.items() if self.kind_of(tap) == kind)
-        buffer = next(alike, None) or self.shared(kind, PARTS_OF_BLOCK * PITCH)
-        own = emit.mul_int(self.thread, PITCH)
+        self.join_all()
+        self.synchronise()
+        if levels:
+            self.end_launch()
+        carried, results = self.value_before(first), PartCells()
+        cells = self.own()
         for place in range(PART_PLACES):
-            given = self.arguments(number, place)
+            given = self.arguments(cells, number, place)
             (carried,) = self.cell.inline(emit, [carried if a is None else a for a in given])
-            emit.add(simt.StoreOp([carried], buffer, own, place, None))
+            results.append(carried)
+        self.keep_results(results)
         self.synchronise()
-        self.scatter(buffer, column)
+        self.scatter()
         emit.add(gpu.ReturnOp([]))
         return self.module()
 
-    # Shared memory.
+    def own(self) -> dict[Tap, PartCells]:
+        """The cells of the thread's part."""
+        return {tap: self.own_cells(tap) for tap in self.frame.loads}
 
-    def shared(self, kind: Attribute, cells: int) -> SSAValue:
-        """A new part of shared memory."""
-        at, self.bytes = self.bytes, self.bytes + cells * CELL_BYTES[kind]
-        return self.emit.add(simt.SharedOp(at, buffer_type(kind, cells, SHARED_SPACE))).result
-
-    def synchronise(self) -> None:
-        """The threads of the block wait for each other."""
-        self.emit.add(gpu.BarrierOp())
-
-    # Cells.
-
-    def kind_of(self, tap: Tap) -> Attribute:
-        """The type of a tap's cells."""
-        return cell_type(self.op.sources[tap.operand])
-
-    def spread_index(self) -> SSAValue:
-        """Where a thread's cell of the first row of a block lies in shared memory."""
-        return self.emit.add_int(self.thread, self.group)
-
-    def rows(self, number: SSAValue) -> list[tuple[int, int, SSAValue | None]]:
-        """
-        The rows of a block's cells, as many as threads: the first place, the place in shared
-        memory, and the mask of threads with a cell.
-        """
-        threads, count = PARTS_OF_BLOCK, len(self.op.places)
-        found: list[tuple[int, int, SSAValue | None]] = []
-        for row in range(PART_PLACES):
-            mask = None
-            if count % (threads * PART_PLACES):
-                mask = self.emit.compare("slt", self.emit.add_int(number, row * threads), count)
-            found.append((row * threads, row * (threads // PART_PLACES) * PITCH, mask))
-        return found
-
-    def gather(self, tap: Tap, number: SSAValue) -> SSAValue:
-        """Copy the cells of a tap to shared memory, a row after the other."""
-        emit, field = self.emit, self.op.sources[tap.operand]
-        index, rows = self.indices(emit, number)[field], self.rows(number)
-        buffer, to = self.shared(self.kind_of(tap), PARTS_OF_BLOCK * PITCH), self.spread_index()
-        if element_type(field) == self.kind_of(tap):
-            size = CELL_BYTES[self.kind_of(tap)]
-            for place, at, mask in rows:
-                start = self.offset(field, place, tap.offset)
-                given = self.buffers[field], index, start, size, mask
-                emit.add(simt.CopyAsyncOp(buffer, to, at, *given))
-            return buffer
-        loaded: list[SSAValue] = []
-        for place, _, self.mask in rows:
-            loaded += self.load(emit, field, index, place, tap.offset)
-        for cell, (_, at, _) in zip(loaded, rows):
-            emit.add(simt.StoreOp([cell], buffer, to, at, None))
-        return buffer
-
-    def scatter(self, buffer: SSAValue, number: SSAValue) -> None:
-        """Store the results of a block, a row after the other."""
-        emit, (target,) = self.emit, self.op.targets
-        index, spread = self.indices(emit, number)[target], self.spread_index()
-        for place, at, mask in self.rows(number):
-            (cell,) = emit.add(simt.LoadOp(buffer, spread, at, [cell_type(target)], None)).cells
-            where = self.offset(target, place, (0,))
-            emit.add(simt.StoreOp([cell], self.buffers[target], index, where, mask))
-
-    def arguments(self, number: SSAValue, place: int) -> list[SSAValue | None]:
-        """The arguments of the cell function at a place of the part; None for the value before."""
-        emit, op, own = self.emit, self.op, self.emit.mul_int(self.thread, PITCH)
-        found: list[SSAValue | None] = []
-        for tap in op.tap_list:
-            if op.is_result(tap):
-                found.append(None)
-                continue
-            load = simt.LoadOp(self.cells[tap], own, place, [self.kind_of(tap)], None)
-            found.append(emit.add(load).cells[0])
-        found += [self.scalars[scalar] for scalar in op.scalars]
-        found += [self.coordinate(emit, axis, number, place, 0) for axis in op.index_axes]
-        return found
+    def end_launch(self) -> None:
+        """Let the last block, which has the changes of all blocks, end the launch."""
+        body = Block()
+        inner = self.emit.into(body)
+        inner.add(simt.EndLaunchOp(self.words, self.launch))
+        inner.add(scf.YieldOp())
+        mask = self.emit.all_of([self.is_last, self.emit.compare("eq", self.thread, 0)])
+        self.emit.add(scf.IfOp(self.emit.value_of(mask), [], [body]))
 
     # Changes.
 
@@ -169,11 +121,11 @@ class PartedThread(SweepThread):
         """The change of two, one behind the other."""
         return self.joining.inline(emit, [*first, *then])
 
-    def total(self, number: SSAValue) -> Change:
+    def total(self, cells: dict[Tap, PartCells], number: SSAValue) -> Change:
         """The change of a thread's part, from its first place on."""
         found: Change = []
         for place in range(PART_PLACES):
-            given = [a for a in self.arguments(number, place) if a is not None]
+            given = [a for a in self.arguments(cells, number, place) if a is not None]
             change = self.part.inline(self.emit, given)
             found = self.join(self.emit, found, change) if place else change
         return found
@@ -196,13 +148,9 @@ class PartedThread(SweepThread):
             for buffer, kind in zip(buffers, self.kinds)
         ]
 
-    def sum_before(self, emit: Emitter, buffers: Change, at: SSAValue, count: SSAValue) -> Change:
-        """The change of the first `count` changes from `at` on, of fewer than 16 and at least 1."""
-        found = self.get(emit, buffers, at, 0)
-        for place in range(1, PART_PLACES - 1):
-            more = self.join(emit, found, self.get(emit, buffers, at, place))
-            found = self.select(emit, emit.compare("sgt", count, place), more, found)
-        return found
+    def place_of_part(self) -> SSAValue:
+        """Where the change of the thread's part lies."""
+        return self.emit.add_int(self.thread, self.group)
 
     def behind(
         self, emit: Emitter, larger: Change, has_larger: SSAValue, own: Change, count: SSAValue
@@ -214,86 +162,83 @@ class PartedThread(SweepThread):
         both = self.select(emit, has_larger, self.join(emit, larger, own), own)
         return self.select(emit, emit.compare("eq", count, 0), larger, both)
 
-    def value_before(self, own: Change) -> SSAValue:
-        """The value before a thread's part, by the change of the part."""
-        emit, (target,) = self.emit, self.op.targets
-        parts = [self.shared(kind, PARTS_OF_BLOCK) for kind in self.kinds]
-        groups = [self.shared(kind, PART_PLACES) for kind in self.kinds]
-        self.put(emit, parts, self.thread, own, None)
-        self.synchronise()
-        start = emit.sub_int(self.thread, self.place_in_group)
-        in_group = self.sum_before(emit, parts, start, self.place_in_group)
-        is_last = emit.compare("eq", self.place_in_group, PART_PLACES - 1)
-        self.put(emit, groups, self.group, self.join(emit, in_group, own), is_last)
-        self.synchronise()
-        in_block = self.sum_before(emit, groups, emit.int(0), self.group)
-        found, has_block = self.of_blocks_before(groups)
-        found = self.behind(emit, found, has_block, in_block, self.group)
-        has_group = emit.any_of([has_block, emit.compare("sgt", self.group, 0)])
-        found = self.behind(emit, found, has_group, in_group, self.place_in_group)
-        has_any = emit.any_of([has_group, emit.compare("sgt", self.place_in_group, 0)])
-        self.mask = None
-        (first,) = self.load(emit, target, self.start(target), -1)
+    def value_before(self, first: SSAValue) -> SSAValue:
+        """The value before a thread's part; `first` is the value before the line."""
+        emit, zero = self.emit, self.emit.int(0)
+        found, has_any = self.of_blocks_before(), emit.compare("sgt", self.block, 0)
+        in_block = self.get(emit, self.before_groups, self.group, 0)
+        found = self.behind(emit, found, has_any, in_block, self.group) if found else in_block
+        has_any = emit.any_of([has_any, emit.compare("sgt", self.group, zero)])
+        in_group = self.get(emit, self.parts, self.place_of_part(), 0)
+        found = self.behind(emit, found, has_any, in_group, self.place_in_group)
+        has_any = emit.any_of([has_any, emit.compare("sgt", self.place_in_group, zero)])
         (made,) = self.after.inline(emit, [*found, first])
         return emit.select(has_any, made, first)
 
-    # Blocks.
+    def of_blocks_before(self) -> Change:
+        """The change of all blocks before, from the largest groups on; none of a single block."""
+        emit, found = self.emit, Change()
+        for level in reversed(range(len(self.frame.levels))):
+            own = self.get(emit, self.before_blocks, emit.int(level), 0)
+            if found:
+                has_larger = emit.compare("sgt", self.numbers[level + 1], 0)
+                own = self.behind(emit, found, has_larger, own, self.places_of_levels[level])
+            found = own
+        return found
 
-    def of_blocks_before(self, groups: Change) -> tuple[Change, SSAValue]:
+    def join_all(self) -> None:
         """
-        The change of all blocks before, and whether there are any. A warp takes the changes of
-        blocks in the group, the next warp those of groups in the larger group, and on.
+        The first warp joins the changes of the block, posts them, and takes the changes of blocks
+        in the group; the next warp takes those of groups in the larger group, and on.
         """
         emit, levels = self.emit, self.frame.levels
-        has_any = emit.compare("sgt", self.block, 0)
-        if not levels:
-            return self.get(emit, groups, emit.int(0), 0), has_any
-        before = [self.shared(kind, WHOLE_SLICE * len(levels)) for kind in self.kinds]
-        places: list[SSAValue] = []
-        numbers: list[SSAValue] = [self.block]
-        for _ in levels:
-            place, larger = emit.split(numbers[-1], PART_PLACES)
-            places.append(place)
-            numbers.append(larger)
-        lane, warp = emit.split(self.thread, LANES)
-        is_first = emit.compare("eq", lane, 0)
-        for level in range(len(levels)):
+        body = Block()
+        inner = emit.into(body)
+        own = self.join_block(inner)
+        if levels:
+            self.post(inner, levels[0], self.block, own)
+            found = self.taken(inner, 0, own)
+            self.put_level(inner, 0, found)
+            self.post_groups(inner, 1, self.join(inner, found, own))
+        inner.add(scf.YieldOp())
+        emit.add(scf.IfOp(emit.compare("eq", self.warp, 0), [], [body]))
+        for level in range(1, len(levels)):
             body = Block()
             inner = emit.into(body)
-            own = self.get(inner, groups, inner.int(0), 0)
-            if level == 0:
-                own = self.post_block(inner, groups, own)
-            found = self.taken(inner, lane, level, numbers, places, own)
-            self.put(inner, before, inner.int(level), found, is_first)
-            if level == 0:
-                self.post_groups(inner, lane, 1, self.join(inner, found, own), numbers, places)
+            none: Change = [inner.add(simt.UnsetOp(kind)).result for kind in self.kinds]
+            self.put_level(inner, level, self.taken(inner, level, none))
             inner.add(scf.YieldOp())
-            emit.add(scf.IfOp(emit.compare("eq", warp, level), [], [body]))
-        self.synchronise()
-        changes = [self.get(emit, before, emit.int(level), 0) for level in range(len(levels))]
-        found = changes[-1]
-        for level in range(len(levels) - 2, -1, -1):
-            has_larger = emit.compare("sgt", numbers[level + 1], 0)
-            found = self.behind(emit, found, has_larger, changes[level], places[level])
-        return found, has_any
+            emit.add(scf.IfOp(emit.compare("eq", self.warp, level), [], [body]))
 
-    def post_block(self, emit: Emitter, groups: Change, first: Change) -> Change:
-        """Post the change of the block, whose first group has the change `first`."""
-        own = first
+    def put_level(self, emit: Emitter, level: int, change: Change) -> None:
+        """Write the change of those before of a level, by the first lane."""
+        is_first = emit.compare("eq", self.lane, 0)
+        self.put(emit, self.before_blocks, emit.int(level), change, is_first)
+
+    def join_block(self, emit: Emitter) -> Change:
+        """The change of the block; writes those of parts before and of groups before."""
+        body = Block()
+        inner, at = emit.into(body), emit.mul_int(self.lane, CHANGE_PITCH)
+        total = self.get(inner, self.parts, at, 0)
         for place in range(1, PART_PLACES):
-            own = self.join(emit, own, self.get(emit, groups, emit.int(0), place))
-        self.post(emit, self.frame.levels[0], self.block, own)
-        return own
+            here = inner.add_int(at, place)
+            change = self.get(inner, self.parts, here, 0)
+            self.put(inner, self.parts, here, total, None)
+            total = self.join(inner, total, change)
+        self.put(inner, self.groups, self.lane, total, None)
+        inner.add(scf.YieldOp())
+        emit.add(scf.IfOp(emit.compare("slt", self.lane, PART_PLACES), [], [body]))
+        synchronise_warp(emit)
+        is_first = emit.compare("eq", self.lane, 0)
+        found = self.get(emit, self.groups, emit.int(0), 0)
+        for place in range(1, PART_PLACES):
+            self.put(emit, self.before_groups, emit.int(place), found, is_first)
+            found = self.join(emit, found, self.get(emit, self.groups, emit.int(0), place))
+        return found
 
-    def post_groups(
-        self,
-        emit: Emitter,
-        lane: SSAValue,
-        level: int,
-        own: Change,
-        numbers: Sequence[SSAValue],
-        places: Sequence[SSAValue],
-    ) -> None:
+    # Blocks.
+
+    def post_groups(self, emit: Emitter, level: int, own: Change) -> None:
         """
         Post the change of the group of a level if the block is the last of the group, and the
         changes of larger groups behind which the block stands.
@@ -302,13 +247,12 @@ class PartedThread(SweepThread):
             return
         body = Block()
         inner = emit.into(body)
-        self.post(inner, self.frame.levels[level], numbers[level], own)
+        self.post(inner, self.frame.levels[level], self.numbers[level], own)
         if level + 1 < len(self.frame.levels):
-            found = self.taken(inner, lane, level, numbers, places, own)
-            own = self.join(inner, found, own)
-            self.post_groups(inner, lane, level + 1, own, numbers, places)
+            own = self.join(inner, self.taken(inner, level, own), own)
+            self.post_groups(inner, level + 1, own)
         inner.add(scf.YieldOp())
-        is_last = emit.compare("eq", places[level - 1], PART_PLACES - 1)
+        is_last = emit.compare("eq", self.places_of_levels[level - 1], PART_PLACES - 1)
         emit.add(scf.IfOp(is_last, [], [body]))
 
     def post(self, emit: Emitter, base: int, number: SSAValue, change: Change) -> None:
@@ -316,7 +260,7 @@ class PartedThread(SweepThread):
         body = Block()
         inner = emit.into(body)
         index, places = self.word(inner, number), self.word_places(base)
-        inner.add(simt.PostOp(change, self.words, index, places, inner.int(1)))
+        inner.add(simt.PostOp(change, self.words, index, places, self.launch))
         inner.add(scf.YieldOp())
         emit.add(scf.IfOp(emit.compare("eq", self.thread, 0), [], [body]))
 
@@ -329,32 +273,28 @@ class PartedThread(SweepThread):
         each = CELL_BYTES[self.kinds[0]] // 4
         return [base + k * each for k in range(len(self.kinds))]
 
-    def taken(
-        self,
-        emit: Emitter,
-        lane: SSAValue,
-        level: int,
-        numbers: Sequence[SSAValue],
-        places: Sequence[SSAValue],
-        none: Change,
-    ) -> Change:
+    def taken(self, emit: Emitter, level: int, none: Change) -> Change:
         """
         The change of those before in the group, each taken by a lane; `none`, which is not used, of
         the first in a group.
         """
-        others, place = [self.shared(kind, LANES) for kind in self.kinds], places[level]
+        place, number = self.places_of_levels[level], self.numbers[level]
         body, otherwise = Block(), Block()
         inner = emit.into(body)
         last = inner.add_int(place, -1)
-        mine = inner.select(inner.compare("slt", lane, last), lane, last)
-        at = inner.add_int(inner.sub_int(numbers[level], place), mine)
+        mine = inner.select(inner.compare("slt", self.lane, last), self.lane, last)
+        at = inner.add_int(inner.sub_int(number, place), mine)
         index, words = self.word(inner, at), self.word_places(self.frame.levels[level])
-        found = inner.add(simt.TakeOp(self.words, index, words, inner.int(1), self.kinds)).cells
-        self.put(inner, others, lane, list(found), None)
-        synchronise_warp(inner)
-        change = self.sum_before(inner, others, inner.int(0), place)
-        inner.add(scf.YieldOp(*change))
+        cells = inner.add(simt.TakeOp(self.words, index, words, self.launch, self.kinds)).cells
+        found = self.picked(inner, list(cells), 0)
+        for other in range(1, PART_PLACES - 1):
+            more = self.join(inner, found, self.picked(inner, list(cells), other))
+            found = self.select(inner, inner.compare("sgt", place, other), more, found)
+        inner.add(scf.YieldOp(*found))
         emit.into(otherwise).add(scf.YieldOp(*none))
         several = emit.compare("sgt", place, 0)
-        made = emit.add(scf.IfOp(several, self.kinds, [body], [otherwise]))
-        return list(made.results)
+        return list(emit.add(scf.IfOp(several, self.kinds, [body], [otherwise])).results)
+
+    def picked(self, emit: Emitter, change: Change, lane: int) -> Change:
+        """The change of a lane."""
+        return [emit.add(simt.PickOp(number, emit.int(lane))).result for number in change]

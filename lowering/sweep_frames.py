@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 
-from xdsl.dialects.builtin import f64
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from timetile.dialects.cell_types import CELL_BYTES
-from timetile.dialects.syntax import cell_type, field_bounds
+from timetile.dialects.syntax import field_bounds
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import SweepOp
 from timetile.dialects.temporal.sweep import PART_PLACES
 from timetile.dialects.tile import LANES
+from timetile.dialects.verified import ancestor_of
 from timetile.lowering.arguments import fields_of, scalars_of
+from timetile.lowering.parted_layout import PARTS_OF_BLOCK, PLACES_OF_BLOCK, PartedBuffers
 from timetile.lowering.sweep_staging import (
     MOST_SHARED,
     LineStaging,
     bytes_of,
     vector_of,
 )
+from timetile.passes.analysis.cells.cell_functions import cell_function
+from timetile.passes.analysis.cells.recurrences import recurrence_of_sweep
 from timetile.passes.analysis.geometry.field_shapes import FieldShape
 from timetile.passes.targets.hardware import LEAST_COPY
 
@@ -62,17 +66,17 @@ RING_BYTES = 40 * 1024
 """Bytes on their way to a multiprocessor that hide the time of memory."""
 
 
-PARTS_OF_BLOCK = 256
-"""Parts of a block of a sweep in parts, one a thread."""
-
 OCCUPANCY = {4: 8, 8: 5}
 """Blocks of a multiprocessor of a sweep in parts, by bytes of a cell: most wait for others."""
 
-WHOLE_SLICE = 4
-"""Cells of the least part of shared memory: parts begin at a multiple of 16 bytes."""
+CHANGE_PITCH = PART_PLACES + 1
+"""Changes between groups of parts in shared memory: all banks serve the groups of a block."""
 
-PITCH = PART_PLACES + 1
-"""Cells between parts in shared memory: all banks serve a warp."""
+MOST_LEVELS = 8
+"""Levels of words, and room for the change of those before of each level."""
+
+FIRST_WORD = 2
+"""Words before those of messages: the first has the number of the launch ended last."""
 
 
 def sweeps_of(root: Operation) -> list[SweepOp]:
@@ -154,12 +158,18 @@ class SweepFrame:
     @property
     def message_words(self) -> int:
         """Words of the change of a block: two numbers at most."""
-        return 2 * bytes_of(self.op.targets[0]) // 4
+        return self.changes * bytes_of(self.op.targets[0]) // 4
+
+    @cached_property
+    def changes(self) -> int:
+        """Numbers of the change made by a cell of a sweep in parts."""
+        function = cell_function(ancestor_of(self.op, ModuleOp), self.op)
+        return len(recurrence_of_sweep(self.op, function).join.function_type.outputs)
 
     @property
     def levels(self) -> list[int]:
         """The first words of the changes of blocks, of groups of 16 blocks, and so on."""
-        found, base, count = list[int](), 0, self.grid
+        found, base, count = list[int](), FIRST_WORD, self.grid
         while count > 1:
             found.append(base)
             base, count = base + count * self.message_words, -(-count // PART_PLACES)
@@ -167,10 +177,10 @@ class SweepFrame:
 
     @property
     def words(self) -> int:
-        """Words of 64 bits for messages between blocks, 0 before a launch; none without parts."""
+        """Words of 64 bits for messages between blocks, 0 at first; none without parts."""
         if not self.is_parted:
             return 0
-        room, count = 1, self.grid
+        room, count = FIRST_WORD, self.grid
         while count > 1:
             room, count = room + count * self.message_words, -(-count // PART_PLACES)
         return room
@@ -241,7 +251,7 @@ class SweepFrame:
     def grid(self) -> int:
         """Blocks of the launch."""
         if self.is_parted:
-            return -(-len(self.op.places) // (PARTS_OF_BLOCK * PART_PLACES))
+            return -(-len(self.op.places) // PLACES_OF_BLOCK)
         if self.staging is not None:
             return -(-self.lines // self.staging.lines)
         return -(-self.seats // self.threads)
@@ -253,15 +263,11 @@ class SweepFrame:
 
     @property
     def shared_bytes(self) -> int:
-        """Bytes of shared memory of a block; of a sweep in parts at most."""
+        """Bytes of shared memory of a block."""
         if self.is_parted:
-            kinds = [cell_type(self.op.sources[tap.operand]) for tap in self.loads]
-            if cell_type(self.op.targets[0]) not in kinds:
-                kinds.append(cell_type(self.op.targets[0]))
-            cells = PARTS_OF_BLOCK * PITCH * sum(CELL_BYTES[kind] for kind in kinds)
-            levels = len(self.levels) * (2 * LANES + WHOLE_SLICE)
-            others = PARTS_OF_BLOCK + PART_PLACES + levels + WHOLE_SLICE
-            return cells + 2 * CELL_BYTES[f64] * others
+            parts = PARTS_OF_BLOCK // PART_PLACES * CHANGE_PITCH + 2 * PART_PLACES
+            each = bytes_of(self.op.targets[0]) * (parts + MOST_LEVELS)
+            return PartedBuffers.of(self.op).bytes + self.changes * each
         if self.staging is not None:
             return self.staging.shared_bytes
         cells = self.ring * self.places_of_turn * self.threads

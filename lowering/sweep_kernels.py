@@ -181,16 +181,21 @@ class SweepThread:
         """The cells of a field at a place, one a line, as numbers that cells compute with."""
         offset = offset or (0,) * self.op.rank
         at, beside = self.offset(field, place, offset), self.frame.beside
-        element, buffer = element_type(field), self.buffers[field]
         width = beside if is_together(self.op, field, offset, beside) else 1
         cells: list[SSAValue] = []
         for begin in range(at, at + beside, width):
-            if self.mask is None:
-                cells += load_cells(emit, buffer, index, begin, [element] * width)
-            else:
-                none = [ordinary_number(emit, cell_type(field))] * width
-                cells += override_cells(emit, none, element, buffer, index, begin, self.mask)
+            cells += self.cells_at(emit, field, index, begin, width)
         return cells
+
+    def cells_at(
+        self, emit: Emitter, field: SSAValue, index: SSAValue, at: int, width: int = 1
+    ) -> list[SSAValue]:
+        """Cells of a field side by side, as numbers; an ordinary number where the mask is off."""
+        element, buffer = element_type(field), self.buffers[field]
+        if self.mask is None:
+            return load_cells(emit, buffer, index, at, [element] * width)
+        none = [ordinary_number(emit, cell_type(field))] * width
+        return override_cells(emit, none, element, buffer, index, at, self.mask)
 
     def ask(
         self,

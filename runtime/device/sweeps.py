@@ -42,9 +42,10 @@ class DeviceSweep:
         self.types = [ctypes.c_void_p for _ in self.frame.fields]
         self.types += [c_type(number_type(scalar)) for scalar in self.frame.scalars]
         self.words = on.allocate(self.word_bytes) if frame.words else 0
-        """Words for messages between blocks, cleared before each launch."""
+        """Words for messages between blocks: a launch has a number, from 1 on."""
         if frame.words:
             self.types.append(ctypes.c_void_p)
+            self.clear_words()
         self.known: dict[tuple[Any, ...], LaunchArguments] = {}
         """The arguments of the latest launches, by pointers and the bits of numbers."""
 
@@ -52,6 +53,14 @@ class DeviceSweep:
     def word_bytes(self) -> int:
         """Bytes of the words for messages."""
         return self.frame.words * CELL_BYTES[i64]
+
+    def clear_words(self) -> None:
+        """No launch has ended, and no message has come."""
+        on = self.device
+        stream = on.new_stream()
+        checked(on.cuda.cuMemsetD8Async(self.words, 0, self.word_bytes, stream))
+        on.synchronize(stream)
+        on.destroy_stream(stream)
 
     def close(self) -> None:
         """Give back the kernel and its words, after all launches are done."""
@@ -76,8 +85,6 @@ class DeviceSweep:
                 values.append(self.words)
             arguments = self.known[key] = LaunchArguments(values, self.types)
         cuda = self.device.cuda
-        if self.words:
-            checked(cuda.cuMemsetD8Async(self.words, 0, self.word_bytes, stream))
         checked(
             cuda.cuLaunchKernel(
                 self.function, self.frame.grid, 1, 1, self.frame.threads, 1, 1,

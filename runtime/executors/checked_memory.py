@@ -76,6 +76,8 @@ class BufferMemory(ArrayMemory):
         super().__init__()
         self.sweeps: dict[SweepOp, gpu.FuncOp] = {}
         """The kernels of sweeps made so far."""
+        self.words: dict[SweepOp, Buffer] = {}
+        """The words for messages of sweeps, from launch to launch."""
 
     def read(self, buffer: Any, place: int, dtype: np.dtype[Any]) -> Any:
         """A cell of a buffer, read by the host."""
@@ -116,7 +118,8 @@ class BufferMemory(ArrayMemory):
         frame = SweepFrame.of(op)
         if op not in self.sweeps:
             self.sweeps[op] = sweep_code(frame, OLDEST_ARCH)
+            self.words[op] = Buffer(np.zeros(frame.words, np.int64))
         given = [*(fields[f] for f in frame.fields), *(numbers[s] for s in frame.scalars)]
         if frame.words:
-            given.append(Buffer(np.zeros(frame.words, np.int64)))
+            given.append(self.words[op])
         SimtLaunch(self.sweeps[op], frame.grid, frame.threads, given).run()

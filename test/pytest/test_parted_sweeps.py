@@ -8,11 +8,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import f32, f64
 
 import timetile
 from support.steps import noise
 from timetile import Field, Scalar, coordinate, sweep
 from timetile.dialects.temporal import SweepOp
+from timetile.lowering.parted_layout import PartedLayout
 from timetile.lowering.sweep_frames import SweepFrame
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.kernels.reducing import OLDEST_ARCH
@@ -144,6 +146,65 @@ def test_sums_of_integers_are_cut_without_permission(executor: Executor):
     assert np.array_equal(s, np.cumsum(u, dtype=np.int32))
 
 
+LINES = [
+    ("f32", "f32", 1, 3, 4096, "simt"),  # the last vector belongs to the block in part
+    ("f32", "f16", -1, 2, 4099, "ptx"),  # narrow cells are loaded one by one
+    ("f64", "f64", -1, 1, 8192 - 5, "simt"),
+    ("i64", "i64", 1, 2, 4097, "ptx"),
+    ("i32", "i32", 1, 1, 7, "simt"),  # fewer places than a part
+]
+"""Types of results and cells read, direction, first place, places and executor of a line."""
+
+
+@pytest.mark.parametrize(("kind", "read", "at", "first", "places", "executor"), LINES)
+def test_lines_begin_and_end_anywhere_in_a_vector(
+    kind: str, read: str, at: int, first: int, places: int, executor: Executor
+):
+    add = "addf" if kind[0] == "f" else "addi"
+    end, way = first + places, "ascending" if at < 0 else "descending"
+    text = f"""
+func.func private @cell(%a: {kind}, %b: {kind}, %c: {kind}) -> {kind} {{
+  %d = arith.{add} %b, %c : {kind}
+  %e = arith.{add} %a, %d : {kind}
+  func.return %e : {kind}
+}}
+func.func @run(
+    %s: !stencil.field<[0,{end + 1}]x{kind}>, %u: !stencil.field<[0,{end + 2}]x{read}>) {{
+  temporal.sweep %s = @cell(%s[{at}], %u[1], %s[0]) along 0 {way} parts in <[{first}], [{end}]>
+  func.return
+}}
+"""
+    types = {
+        "f32": np.float32,
+        "f16": np.float16,
+        "f64": np.float64,
+        "i32": np.int32,
+        "i64": np.int64,
+    }
+    cells = (8 * noise(end + 1)).astype(types[kind]), (8 * noise(end + 2)).astype(types[read])
+    found: list[bytes] = []
+    for each in (executor, "numpy"):
+        program = timetile.compile(text, executor=each, cache=False)
+        s, u = cells[0].copy(), cells[1].copy()
+        for _ in range(2):
+            program(s, u)
+        found.append(s.tobytes())
+    assert found[0] == found[1]
+
+
+def test_slots_of_vectors_are_different_and_parts_meet_each_bank_once():
+    for kind, shift in ((f32, 1), (f64, 0)):
+        layout = PartedLayout(kind, shift)
+        slots = [layout.slot(vector) for vector in range(layout.vectors + 1)]
+        assert sorted(slots) == list(range(layout.vectors + 1))
+        for place in range(layout.row):
+            rows = [layout.slot(row * layout.row + place) % 8 for row in range(24, 32)]
+            assert len(set(rows)) == 8
+        assert [piece.width for piece in layout.pieces()] == (
+            [1, 2, 4, 4, 4, 1] if kind == f32 else [2] * 8
+        )
+
+
 def test_blocks_wait_for_fewer_than_16_words_of_each_level():
     def words(places: int) -> tuple[int, int, int, list[int]]:
         frame = SweepFrame.of(swept(sums(places, "numpy")))
@@ -151,8 +212,8 @@ def test_blocks_wait_for_fewer_than_16_words_of_each_level():
         return frame.grid, text.count("simt.post"), text.count("simt.take"), frame.levels
 
     assert words(4096) == (1, 0, 0, [])
-    assert words(SHORT) == (3, 1, 1, [0])
-    assert words(LONG) == (18, 2, 2, [0, 36])
+    assert words(SHORT) == (3, 1, 1, [2])
+    assert words(LONG) == (18, 2, 2, [2, 20])
     assert words(1 << 24)[:3] == (4096, 3, 4)
 
 

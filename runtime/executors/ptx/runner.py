@@ -54,6 +54,8 @@ class FieldMemory(FarMemory):
         super().__init__()
         self.sweeps: dict[SweepOp, Program] = {}
         """The kernels of sweeps made so far."""
+        self.words: dict[SweepOp, Buffer] = {}
+        """The words for messages of sweeps, from launch to launch."""
 
     def is_far(self, buffer: Any) -> bool:
         return isinstance(buffer, FieldOfPtx)
@@ -116,10 +118,11 @@ class FieldMemory(FarMemory):
         if op not in self.sweeps:
             entry = parse_module(sweep_text(frame, OLDEST_ARCH))[symbol(frame.name)]
             self.sweeps[op] = Program(entry)
+            self.words[op] = FieldOfPtx(np.zeros(frame.words, np.int64))
         program = self.sweeps[op]
         given = [*(fields[f] for f in frame.fields), *(numbers[s] for s in frame.scalars)]
         if frame.words:
-            given.append(FieldOfPtx(np.zeros(frame.words, np.int64)))
+            given.append(self.words[op])
         arguments = arguments_of(program, given)
         PtxLaunch(program, frame.grid, frame.threads, frame.shared_bytes, arguments).run()
 
