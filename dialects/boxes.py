@@ -4,8 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
-from xdsl.dialects.stencil import StencilBoundsAttr
+from xdsl.dialects.stencil import IndexAttr, StencilBoundsAttr
+
+
+@lru_cache(maxsize=1 << 14)
+def bounds_between(lower: tuple[int, ...], upper: tuple[int, ...]) -> StencilBoundsAttr:
+    """
+    The cells from `lower` to before `upper` as an attribute. VerifyException without a cell. An
+    attribute has no identity, and verifying the attribute takes long.
+    """
+    return StencilBoundsAttr(IndexAttr.from_indices(*lower), IndexAttr.from_indices(*upper))
+
+
+def places_of(index: IndexAttr) -> tuple[int, ...]:
+    """The places of an attribute, one an axis."""
+    return tuple([place.data for place in index.array.data])
 
 
 @dataclass(frozen=True)
@@ -18,7 +33,7 @@ class CellBox:
     @staticmethod
     def of(bounds: StencilBoundsAttr) -> CellBox:
         """The cells of an attribute."""
-        return CellBox(tuple(bounds.lb), tuple(bounds.ub))
+        return CellBox(places_of(bounds.lb), places_of(bounds.ub))
 
     @property
     def is_empty(self) -> bool:
@@ -57,7 +72,7 @@ class CellBox:
 
     def bounds(self) -> StencilBoundsAttr:
         """The box as an attribute; the box holds at least one cell."""
-        return StencilBoundsAttr.from_bounds(list(zip(self.lower, self.upper)))
+        return bounds_between(self.lower, self.upper)
 
     def __str__(self) -> str:
         """`[0, 8) x [-1, 9)`."""

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Any, NoReturn, TypeVar
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, DenseArrayBase, i32
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl.operations import BaseAttrAccessor
+
+OperationT = TypeVar("OperationT", bound=Operation)
 
 Segment = SSAValue | Sequence[SSAValue] | None
 """An operand, several operands, or none."""
@@ -31,20 +35,49 @@ def decoded_sizes(data: bytes) -> tuple[int, ...]:
     return i32.unpack(data, len(data) // i32.size)
 
 
+class KnownSegments:
+    """Operands of an operation by name, among operands in segments."""
+
+    def __init__(self, accessor: BaseAttrAccessor):
+        self.accessor = accessor
+
+    def __get__(self, op: Operation, owner: object = None) -> Any:
+        """One operand, several, or None, as declared."""
+        return self.accessor.index(segment_sizes_of(op), op.operands)
+
+    def __set__(self, op: Operation, value: object) -> NoReturn:
+        """NotImplementedError: operands are not written by name."""
+        raise NotImplementedError("make a new operation: operands are not written by name")
+
+
+def with_known_segments(definition: type[OperationT]) -> type[OperationT]:
+    """
+    The definition of an operation with operands in segments of sizes kept as a property. Sizes are
+    decoded once: passes ask for operands by name ten thousand times in a compilation.
+    """
+    for name, accessor in list(vars(definition).items()):
+        if isinstance(accessor, BaseAttrAccessor):
+            setattr(definition, name, KnownSegments(accessor))
+    return definition
+
+
 def make_segmented(
     op: Operation,
     segments: Sequence[Segment],
-    properties: Mapping[str, Attribute],
+    properties: Mapping[str, Attribute | None],
     result_types: Sequence[Attribute] = (),
 ) -> None:
-    """Make a new operation with operands in segments of any sizes."""
+    """
+    Make a new operation with operands in segments of any sizes. A property that is None is absent.
+    """
     operands: list[SSAValue] = []
     sizes: list[int] = []
     for segment in segments:
         values = () if segment is None else (segment,) if isinstance(segment, SSAValue) else segment
         operands.extend(values)
         sizes.append(len(values))
-    sized = {**properties, "operandSegmentSizes": segment_sizes(tuple(sizes))}
+    sized = {name: value for name, value in properties.items() if value is not None}
+    sized["operandSegmentSizes"] = segment_sizes(tuple(sizes))
     make(op, operands, sized, result_types)
 
 

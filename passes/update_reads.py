@@ -10,7 +10,7 @@ from xdsl.rewriter import Rewriter
 
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import UpdateOp
-from timetile.dialects.temporal.boundary import BoundaryAttr, Kind
+from timetile.dialects.temporal.boundary import BoundaryAttr, keeping
 from timetile.passes.rewriting import erase_unused
 
 
@@ -71,7 +71,7 @@ def read_more(
             block.erase_arg(block.args[k])
     continued: Sequence[BoundaryAttr] = ()
     if update.beyond is not None:
-        continued = [*update.beyond.data, *(BoundaryAttr(Kind.KEEP) for _ in fields)]
+        continued = [*update.beyond.data, *(keeping() for _ in fields)]
     sources, taps, continued = compact(
         [*update.sources, *fields], [taps[k] for k in kept], continued
     )

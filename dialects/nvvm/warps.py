@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from xdsl.dialects.builtin import StringAttr, f32, i1, i32
 from xdsl.ir import Attribute, SSAValue
@@ -34,6 +35,12 @@ class ShflKindAttr(KeywordAttr):
 
     def __init__(self, word: str):
         super().__init__(StringAttr(word))
+
+
+@cache
+def shuffle_kind(word: str) -> ShflKindAttr:
+    """The kind of a shuffle, made once: a kernel has thousands of shuffles."""
+    return ShflKindAttr(word)
 
 
 class SpecialRegisterOp(IRDLOperation):
@@ -116,7 +123,7 @@ class ShflSyncOp(IRDLOperation):
         self, mask: SSAValue, value: SSAValue, offset: SSAValue, clamp: SSAValue, kind: str
     ):
         operands = [mask, value, offset, clamp]
-        make(self, operands, {"kind": ShflKindAttr(kind)}, [value.type])
+        make(self, operands, {"kind": shuffle_kind(kind)}, [value.type])
 
 
 class CombiningOp(IRDLOperation):

@@ -35,7 +35,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.directives import Values
-from timetile.dialects.making import make_segmented, segment_sizes_of
+from timetile.dialects.making import make_segmented, segment_sizes_of, with_known_segments
 from timetile.dialects.simt.buffers import (
     GLOBAL_SPACE,
     OrderingEffects,
@@ -125,6 +125,7 @@ class AccessOp(IRDLOperation):
             raise VerifyException(f"cells of {types[0]} in a buffer of {element}")
 
 
+@with_known_segments
 @irdl_op_definition
 class LoadOp(AccessOp):
     """
@@ -169,6 +170,7 @@ class WriteOp(AccessOp):
         return tuple(self.cells.types)
 
 
+@with_known_segments
 @irdl_op_definition
 class StoreOp(WriteOp):
     """
@@ -194,6 +196,7 @@ class StoreOp(WriteOp):
         make_segmented(self, [cells, buffer, index, mask], {"offset": integer(offset)})
 
 
+@with_known_segments
 @irdl_op_definition
 class OverrideOp(AccessOp):
     """
@@ -234,6 +237,7 @@ class OverrideOp(AccessOp):
             raise VerifyException("an override has a mask")
 
 
+@with_known_segments
 @irdl_op_definition
 class PrefetchOp(AccessOp):
     """

@@ -25,7 +25,7 @@ from xdsl.pattern_rewriter import RewritePattern
 from xdsl.traits import HasCanonicalizationPatternsTrait, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from timetile.dialects.making import make_segmented
+from timetile.dialects.making import make_segmented, with_known_segments
 from timetile.dialects.simt.buffers import (
     GLOBAL_SPACE,
     SHARED_SPACE,
@@ -46,6 +46,7 @@ class CopyCanonicalization(HasCanonicalizationPatternsTrait):
         return (SimplifyCopy(),)
 
 
+@with_known_segments
 @irdl_op_definition
 class CopyAsyncOp(IRDLOperation):
     """

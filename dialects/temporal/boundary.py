@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from xdsl.dialects.builtin import ArrayAttr, Float64Type, FloatAttr, f64
 from xdsl.dialects.utils import EnumAttribute
@@ -121,6 +122,12 @@ class BoundaryAttr(ParametrizedAttribute):
     def print_parameters(self, printer: Printer) -> None:
         shown = (str(k) if isinstance(k, Kind) else f"value {k!r}" for k in self.kinds)
         printer.print_string(f"<{', '.join(shown)}>")
+
+
+@cache
+def keeping() -> BoundaryAttr:
+    """The boundary that keeps all cells outside the box, made once."""
+    return BoundaryAttr(Kind.KEEP)
 
 
 def image(place: int, low: int, high: int, sides: tuple[Side, Side]) -> int | float:

@@ -38,6 +38,7 @@ from xdsl.utils.exceptions import VerifyException
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.cell_types import stored_number
 from timetile.dialects.directives import Taps, Values
+from timetile.dialects.making import make_segmented, with_known_segments
 from timetile.dialects.series import is_series, number_type, verify_series
 from timetile.dialects.syntax import (
     INTEGERS,
@@ -52,7 +53,7 @@ from timetile.dialects.taps import (
     encode_taps,
     verify_taps,
 )
-from timetile.dialects.temporal.boundary import BoundaryAttr, Kind, layers
+from timetile.dialects.temporal.boundary import BoundaryAttr, Kind, keeping, layers
 from timetile.dialects.temporal.cells import verify_cell
 from timetile.dialects.temporal.points import (
     PointKind,
@@ -97,6 +98,7 @@ class UpdateCanonicalization(HasCanonicalizationPatternsTrait):
         return SimplifyBoundary(), EraseSelfUpdate(), EraseOverwritten(), EraseUnread()
 
 
+@with_known_segments
 @irdl_op_definition
 class UpdateOp(IRDLOperation):
     """
@@ -170,19 +172,17 @@ class UpdateOp(IRDLOperation):
         *,
         inner: bool = False,
     ):
-        super().__init__(
-            operands=[targets, sources, scalars, points],
-            properties={
-                "cell": SymbolRefAttr(cell) if isinstance(cell, str) else cell,
-                "taps": encode_taps(taps),
-                "indices": encode_integers(indices) if indices else None,
-                "box": box,
-                "outside": outside,
-                "beyond": ArrayAttr(beyond) if beyond else None,
-                "inner": UnitAttr() if beyond and inner else None,
-                "uses": ArrayAttr(uses) if uses else None,
-            },
-        )
+        given = {
+            "cell": SymbolRefAttr(cell) if isinstance(cell, str) else cell,
+            "taps": encode_taps(taps),
+            "indices": encode_integers(indices) if indices else None,
+            "box": box,
+            "outside": outside,
+            "beyond": ArrayAttr(beyond) if beyond else None,
+            "inner": UnitAttr() if beyond and inner else None,
+            "uses": ArrayAttr(uses) if uses else None,
+        }
+        make_segmented(self, [targets, sources, scalars, points], given)
 
     @property
     def rank(self) -> int:
@@ -203,7 +203,7 @@ class UpdateOp(IRDLOperation):
     def continued(self) -> tuple[BoundaryAttr, ...]:
         """For each source, the boundary that continues the field beyond its cells."""
         if self.beyond is None:
-            return (BoundaryAttr(Kind.KEEP),) * len(self.sources)
+            return (keeping(),) * len(self.sources)
         return self.beyond.data
 
     def known_cells(self, number: int) -> CellBox:
@@ -253,7 +253,7 @@ class UpdateOp(IRDLOperation):
             if not 0 <= axis < self.rank:
                 raise VerifyException(f"index axis {axis} of a domain of rank {self.rank}")
         zero = (0,) * self.rank
-        keep = BoundaryAttr(Kind.KEEP)
+        keep = keeping()
         continued = self.continued
         reads = [
             (self.sources[tap.operand], tap.offset, continued[tap.operand]) for tap in self.tap_list

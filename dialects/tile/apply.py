@@ -31,6 +31,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.directives import Taps, Values
+from timetile.dialects.making import make_segmented, with_known_segments
 from timetile.dialects.syntax import (
     INTEGERS,
     decode_integers,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from timetile.dialects.tile.kernel import KernelOp
 
 
+@with_known_segments
 @irdl_op_definition
 class ApplyOp(IRDLOperation):
     """
@@ -115,17 +117,14 @@ class ApplyOp(IRDLOperation):
         uses: Sequence[PointsAttr] = (),
     ):
         assert all(len(tap.offset) == rank for tap in taps)
-        super().__init__(
-            operands=[queues, scalars, outside, points],
-            properties={
-                "cell": SymbolRefAttr(cell) if isinstance(cell, str) else cell,
-                "taps": encode_taps(taps),
-                "indices": encode_integers(indices) if indices else None,
-                "box": box,
-                "uses": ArrayAttr(uses) if uses else None,
-            },
-            result_types=[list(result_types)],
-        )
+        given = {
+            "cell": SymbolRefAttr(cell) if isinstance(cell, str) else cell,
+            "taps": encode_taps(taps),
+            "indices": encode_integers(indices) if indices else None,
+            "box": box,
+            "uses": ArrayAttr(uses) if uses else None,
+        }
+        make_segmented(self, [queues, scalars, outside, points], given, result_types)
 
     @property
     def kernel(self) -> KernelOp:
@@ -164,7 +163,7 @@ class ApplyOp(IRDLOperation):
     @property
     def lag(self) -> int:
         """The lag of the results, in stream steps."""
-        return queue_lag(self.res[0])
+        return queue_lag(self.results[0])
 
     def age(self, tap: Tap) -> int:
         """The age of the tapped plane, in stream steps; 0 is the plane of the present step."""

@@ -26,7 +26,7 @@ from timetile.dialects.tile.homes import ExchangeBufferAttr
 from timetile.dialects.tile.integers import ints
 from timetile.dialects.tile.kinds import Published, PublishedAttr, Sync
 from timetile.dialects.tile.load import LoadOp, verify_reader
-from timetile.dialects.tile.queues import QueueType
+from timetile.dialects.tile.queues import QueueType, made_queue_type
 from timetile.dialects.tile.stages import (
     NeededCells,
     in_kernel,
@@ -75,13 +75,13 @@ class ExchangeOp(IRDLOperation):
         super().__init__(
             operands=[queue],
             properties={"what": PublishedAttr(what), "delay": IntAttr(delay)},
-            result_types=[QueueType(source.element, source.lag.data + delay, edges)],
+            result_types=[made_queue_type(source.element, source.lag.data + delay, tuple(edges))],
         )
 
     @property
     def lag(self) -> int:
         """The lag of the result, in stream steps."""
-        return queue_lag(self.result)
+        return queue_lag(self.results[0])
 
     @property
     def publishes_copies(self) -> bool:

@@ -28,6 +28,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.directives import AnchoredValue, Number, OptionalValue
+from timetile.dialects.making import make_segmented, with_known_segments
 from timetile.dialects.syntax import (
     INTEGERS,
     cell_type,
@@ -37,7 +38,7 @@ from timetile.dialects.syntax import (
     field_bounds,
 )
 from timetile.dialects.tile.homes import CopiesAttr, MemoryAttr, RegistersAttr, SharedAttr
-from timetile.dialects.tile.queues import QueueType
+from timetile.dialects.tile.queues import QueueType, made_queue_type
 from timetile.dialects.tile.stages import (
     NeededCells,
     in_kernel,
@@ -58,6 +59,7 @@ class LoadEffects(MemoryEffect):
         return {EffectInstance(MemoryEffectKind.READ, f) for f in op.operands}
 
 
+@with_known_segments
 @irdl_op_definition
 class LoadOp(IRDLOperation):
     """
@@ -102,14 +104,11 @@ class LoadOp(IRDLOperation):
         along: Sequence[int] | None = None,
     ):
         fields = [field for field in (data, halo) if field is not None]
-        super().__init__(
-            operands=[data, halo],
-            properties={
-                "at": None if at is None else encode_integers(at),
-                "along": None if along is None else encode_integers(along),
-            },
-            result_types=[QueueType(cell_type(fields[0]), lag)],
-        )
+        given = {
+            "at": None if at is None else encode_integers(at),
+            "along": None if along is None else encode_integers(along),
+        }
+        make_segmented(self, [data, halo], given, [made_queue_type(cell_type(fields[0]), lag)])
 
     @property
     def field(self) -> SSAValue:
@@ -146,7 +145,7 @@ class LoadOp(IRDLOperation):
     @property
     def lag(self) -> int:
         """The lag of the result, in stream steps."""
-        return queue_lag(self.result)
+        return queue_lag(self.results[0])
 
     @property
     def planes_ahead(self) -> int:

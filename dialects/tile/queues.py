@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from xdsl.dialects.builtin import ArrayAttr, IntAttr
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
@@ -52,3 +53,9 @@ class QueueType(ParametrizedAttribute, TypeAttribute):
             printer.print_string(f", lag {self.lag.data}")
             if self.edges.data:
                 printer.print_string(f", edges {list(ints(self.edges))}")
+
+
+@lru_cache(maxsize=1 << 12)
+def made_queue_type(element: Attribute, lag: int, edges: tuple[int, ...] = ()) -> QueueType:
+    """The type of a queue, made once: the trials of a loop make the same types again and again."""
+    return QueueType(element, lag, edges)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Attribute, ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition
@@ -43,3 +45,9 @@ class RoleAttr(ParametrizedAttribute):
 
     def print_parameters(self, printer: Printer) -> None:
         printer.print_string(f"<{self.kind.data} {self.index.data}>")
+
+
+@lru_cache(maxsize=1 << 12)
+def made_role(kind: RoleKind, index: int) -> RoleAttr:
+    """The role, made once: a kernel under construction asks for the same roles many times."""
+    return RoleAttr(kind, index)

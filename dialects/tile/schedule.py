@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 
 from xdsl.ir import Data
@@ -22,6 +22,19 @@ Decision = StrEnum | bool | int | tuple[int, ...] | None
 
 LAYOUT_PARTS = frozenset({"tile", "cells", "lanes", "warps", "blocks", "pack"})
 """The parts of a schedule that make its layout."""
+
+
+Counts = tuple[int, ...]
+"""A number for each in-plane axis."""
+
+
+@lru_cache(maxsize=1 << 12)
+def made_layout(
+    tile: TileLevel, cells: Counts, lanes: Counts, warps: Counts, blocks: Counts, pack: int
+) -> LayoutAttr:
+    """A layout, made once: the searches of all loops consider the same layouts."""
+    axes = [AxisLayout(*counts) for counts in zip(cells, lanes, warps, blocks)]
+    return LayoutAttr(tile, axes, pack)
 
 
 @dataclass(frozen=True)
@@ -57,8 +70,8 @@ class Schedule:
     def made_layout(self) -> LayoutAttr:
         """The layout attribute, made once: the cost model asks for it many times."""
         blocks = self.blocks or (1,) * len(self.cells)
-        axes = [AxisLayout(*n) for n in zip(self.cells, self.lanes, self.warps, blocks)]
-        return LayoutAttr(self.tile, axes, self.pack if self.tile is TileLevel.WARP else 1)
+        pack = self.pack if self.tile is TileLevel.WARP else 1
+        return made_layout(self.tile, self.cells, self.lanes, self.warps, blocks, pack)
 
     def but(self, **changes: Decision) -> Schedule:
         """The schedule with other decisions beside the layout, which is not made again."""

@@ -36,7 +36,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from timetile.dialects.temporal import LoopOp, UpdateOp
-from timetile.dialects.temporal.boundary import BoundaryAttr, Kind
+from timetile.dialects.temporal.boundary import Kind, keeping
 from timetile.passes.analysis.edge_copies import EdgeSteps, NoImagesError, edge_steps
 from timetile.passes.analysis.edges import continues_in_kernels
 from timetile.passes.diagnostics import remark
@@ -47,7 +47,7 @@ COPIED = "cells beside the box are copied step by step"
 
 def drop_edge_copies(loop: LoopOp, steps: EdgeSteps) -> None:
     """Leave the copies of a loop out, and continue its fields."""
-    keep = BoundaryAttr(Kind.KEEP)
+    keep = keeping()
     continued = {arg for role, arg in enumerate(loop.body.block.args) if role in steps.continued}
     for number, update in enumerate(list(loop.updates)):
         if number in steps.updates:

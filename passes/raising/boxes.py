@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from xdsl.dialects.stencil import StencilBoundsAttr
 
+from timetile.dialects.boxes import bounds_between
+
 
 def box_of(low: Sequence[int], high: Sequence[int]) -> StencilBoundsAttr:
     """The cells from `low` up to, not including, `high`."""
-    return StencilBoundsAttr.from_bounds(list(zip(low, high)))
+    return bounds_between(tuple(low), tuple(high))
 
 
 def moved(box: StencilBoundsAttr, offset: Sequence[int]) -> StencilBoundsAttr:

@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from timetile.dialects.cell_types import STORED_TYPES, computed_type
 from timetile.dialects.syntax import cell_type
 from timetile.dialects.taps import Tap
-from timetile.dialects.temporal.boundary import BoundaryAttr, Kind
+from timetile.dialects.temporal.boundary import BoundaryAttr, keeping
 from timetile.passes.analysis.cells.cell_values import why_not_in_cell
 from timetile.passes.raising.demand import ApplyRead, accesses, unbuffered
 from timetile.passes.raising.errors import CannotRaiseError
@@ -24,7 +24,7 @@ from timetile.passes.rewriting import erase_unused
 
 STORES_NOTHING = "it stores nothing; return a value on every path"
 
-KEPT = BoundaryAttr(Kind.KEEP)
+KEPT = keeping()
 
 BOUNDARY = "boundary"
 """The attribute of a `stencil.load` with the boundary that continues the field."""

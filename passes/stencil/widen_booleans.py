@@ -26,6 +26,8 @@ After:
 
 from __future__ import annotations
 
+from typing import cast
+
 from xdsl.context import Context
 from xdsl.dialects import arith, stencil
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i1, i8
@@ -34,23 +36,19 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.utils.hints import isa
 
 from timetile.passes.patterns import rewrite_once
 
 
 def in_bytes(kind: Attribute) -> Attribute | None:
     """The type of bytes for a type of truth values in cells; None for another type."""
-    # Without parameters: `isa` makes a constraint of parameters for every value of a program.
-    if not isinstance(kind, stencil.StencilType | stencil.ResultType):
+    if isinstance(kind, stencil.ResultType):
+        return stencil.ResultType(i8) if kind.elem == i1 else None
+    if not isinstance(kind, stencil.FieldType | stencil.TempType):
         return None
-    if isa(kind, stencil.FieldType[Attribute]) and kind.element_type == i1:
-        return stencil.FieldType(kind.bounds, i8)
-    if isa(kind, stencil.TempType[Attribute]) and kind.element_type == i1:
-        return stencil.TempType(kind.bounds, i8)
-    if isinstance(kind, stencil.ResultType) and kind.elem == i1:
-        return stencil.ResultType(i8)
-    return None
+    # Without parameters: `isa` makes a constraint of parameters for every value of a program.
+    cells = cast("stencil.FieldType[Attribute] | stencil.TempType[Attribute]", kind)
+    return type(cells)(cells.bounds, i8) if cells.element_type == i1 else None
 
 
 def read_as_truth(cell: SSAValue) -> None:

@@ -15,10 +15,10 @@ from timetile.dialects.tile import (
     ApplyOp,
     KernelOp,
     LoadOp,
-    QueueType,
     RoleKind,
     StoreOp,
 )
+from timetile.dialects.tile.queues import made_queue_type
 from timetile.passes.analysis.edges import loop_boundary
 from timetile.passes.analysis.geometry.outside import is_read_outside
 from timetile.passes.analysis.launches.liveness import (
@@ -170,7 +170,7 @@ class KernelBuilder:
             queues,
             update.tap_list,
             self.rank,
-            [QueueType(cell_type(target), 0) for target in update.targets],
+            [made_queue_type(cell_type(target), 0) for target in update.targets],
             outside,
             [self.arguments.number(scalar, step) for scalar in update.scalars],
             update.index_axes,

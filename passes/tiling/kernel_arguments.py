@@ -7,6 +7,7 @@ from xdsl.ir import Block, SSAValue
 from timetile.dialects.series import is_series, number_type
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import RoleAttr, RoleKind
+from timetile.dialects.tile.roles import made_role
 
 HINTS = {RoleKind.SOURCE: "src", RoleKind.TARGET: "dst"}
 """The names of arguments with a role; other arguments have the name of the loop's value."""
@@ -31,7 +32,7 @@ class KernelArguments:
         The argument of a role, added at the first mention, of the type of `like`; for a series, of
         the type of its numbers.
         """
-        role = RoleAttr(kind, index)
+        role = made_role(kind, index)
         if role not in self.known:
             argument = self.block.insert_arg(number_type(like), len(self.block.args))
             argument.name_hint = HINTS.get(kind, like.name_hint)
@@ -47,4 +48,4 @@ class KernelArguments:
 
     def get(self, kind: RoleKind, index: int) -> SSAValue | None:
         """The argument of a role; None if the kernel has no such argument."""
-        return self.known.get(RoleAttr(kind, index))
+        return self.known.get(made_role(kind, index))

@@ -13,10 +13,10 @@ from timetile.dialects.tile import (
     ApplyOp,
     KernelOp,
     LoadOp,
-    QueueType,
     RoleKind,
     StoreOp,
 )
+from timetile.dialects.tile.queues import made_queue_type
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.edges import loop_boundary
 from timetile.passes.analysis.launches.liveness import is_own_scratch
@@ -91,7 +91,7 @@ class PartBuilder:
             queues,
             [Tap(queues.index(queue), here) for queue in tapped],
             self.rank,
-            [QueueType(cell_type(target), 0) for target in update.targets],
+            [made_queue_type(cell_type(target), 0) for target in update.targets],
             scalars=scalars,
             indices=update.index_axes,
         )

@@ -50,8 +50,9 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal.boundary import Kind
-from timetile.dialects.tile import ApplyOp, KernelOp, QueueType, queue_type
+from timetile.dialects.tile import ApplyOp, KernelOp, queue_type
 from timetile.dialects.tile.kinds import Form
+from timetile.dialects.tile.queues import made_queue_type
 from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.diagnostics import remark
@@ -204,7 +205,7 @@ class Splitter:
             [queues[k] for k in used],
             [Tap(used.index(tap.operand), tap.offset) for tap in taps],
             apply.kernel.rank,
-            [QueueType(value.type, 0) for value in part.results],
+            [made_queue_type(value.type, 0) for value in part.results],
             apply.outside if ends else (),
             [apply.scalars[k] for k in function.others if k < scalars],
             [apply.index_axes[k - scalars] for k in function.others if k >= scalars],
@@ -226,7 +227,7 @@ class Splitter:
             totals,
             [Tap(k, along_row(apply, place)) for k in range(len(totals))],
             apply.kernel.rank,
-            [QueueType(kind, 0) for kind in kinds],
+            [made_queue_type(kind, 0) for kind in kinds],
             apply.outside,
             box=apply.box,
         )

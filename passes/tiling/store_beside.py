@@ -36,7 +36,8 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.passes import ModulePass
 
 from timetile.dialects.boxes import CellBox
-from timetile.dialects.tile import KernelOp, RoleAttr, StoreOp
+from timetile.dialects.tile import KernelOp, StoreOp
+from timetile.dialects.tile.roles import made_role
 from timetile.passes.diagnostics import CompileError, remark
 
 
@@ -59,7 +60,7 @@ def stores_beside(kernel: KernelOp, boxes: list[CellBox]) -> None:
         for box in boxes:
             field = block.insert_arg(stage.field.type, len(block.args))
             field.name_hint = "beside"
-            roles.append(RoleAttr(*role.role))
+            roles.append(made_role(*role.role))
             made = StoreOp(stage.queue, field, (box & stage.cells).bounds())
             block.insert_op_after(made, last)
             last = made

@@ -80,8 +80,9 @@ def extents(kernel: KernelOp, *, outside: bool = False) -> dict[SSAValue, Extent
                     result = stage.res[made.target]
                     needed[result] = needed.get(result, zero).union(zero)
                 tapped = tapped_from(stage, needed, zero, outside=outside)
+                queues = stage.queues
                 for tap in stage.tap_list:
-                    need(stage.queue_of(tap), tapped.shifted(tap.offset))
+                    need(queues[tap.operand], tapped.shifted(tap.offset))
                 for queue in stage.outside:
                     need(queue, stage_extent(stage, needed, zero))
             case _:
@@ -110,7 +111,7 @@ def held_extent(
 
 def stage_extent(stage: ApplyOp, needed: dict[SSAValue, Extent], zero: Extent) -> Extent:
     """The extent computed by a stage for correct results."""
-    return reduce(Extent.union, [needed.get(result, zero) for result in stage.res])
+    return reduce(Extent.union, [needed.get(result, zero) for result in stage.results])
 
 
 def tapped_from(

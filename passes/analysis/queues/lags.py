@@ -19,11 +19,12 @@ from timetile.dialects.tile import (
     KernelOp,
     LoadOp,
     Published,
-    QueueType,
     StoreOp,
     queue_type,
     taps_of,
 )
+from timetile.dialects.tile.integers import ints
+from timetile.dialects.tile.queues import made_queue_type
 from timetile.passes.analysis.edges import images_of
 
 
@@ -51,9 +52,10 @@ def reads(
     planes.
     """
     if isinstance(stage, ApplyOp):
+        queues = stage.queues
         for tap in stage.tap_list:
             for offset in [0] if stream is None else distances(stage, tap, stream):
-                yield stage.queue_of(tap), offset
+                yield queues[tap.operand], offset
         for queue in stage.outside:
             yield queue, 0
     else:
@@ -65,20 +67,21 @@ def assign_lags(kernel: KernelOp) -> None:
     stream = kernel.stream_axis
     lags: dict[SSAValue, int] = {}
     known: dict[ApplyOp, list[tuple[SSAValue, int]]] = {}
-    for stage in kernel.stages:
+    stages = kernel.stages
+    for stage in stages:
         match stage:
             case LoadOp():
                 lags[stage.result] = 0
             case ApplyOp():
                 known[stage] = list(reads(stage, stream))
                 lag = max((lags[q] + offset for q, offset in known[stage]), default=0)
-                lags.update(dict.fromkeys(stage.res, lag))
+                lags.update(dict.fromkeys(stage.results, lag))
             case ExchangeOp():
                 lags[stage.result] = lags[stage.queue] + stage.delay.data
             case StoreOp():
                 pass
     latest: dict[SSAValue, int] = {}
-    for stage in reversed(kernel.stages):
+    for stage in reversed(stages):
         match stage:
             case LoadOp():
                 lags[stage.result] = latest[stage.result]
@@ -88,15 +91,16 @@ def assign_lags(kernel: KernelOp) -> None:
                 at = lags[stage.result] - stage.delay.data
                 latest[stage.queue] = min(latest.get(stage.queue, at), at)
             case ApplyOp():
+                lag = lags[stage.results[0]]
                 for queue, offset in known[stage]:
-                    at = lags[stage.res[0]] - offset
+                    at = lag - offset
                     latest[queue] = min(latest.get(queue, at), at)
             case StoreOp():
                 latest.setdefault(stage.queue, lags[stage.queue])
     for value, lag in lags.items():
         old = queue_type(value)
         if old.lag.data != lag:
-            new = QueueType.new([old.element, type(old.lag)(lag), old.edges])
+            new = made_queue_type(old.element, lag, ints(old.edges))
             Rewriter.replace_value_with_new_type(value, new)
 
 
