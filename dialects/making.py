@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, DenseArrayBase, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl.operations import BaseAttrAccessor
 
-OperationT = TypeVar("OperationT", bound=Operation)
+DefinitionT = TypeVar("DefinitionT", bound=Operation)
 
 Segment = SSAValue | Sequence[SSAValue] | None
 """An operand, several operands, or none."""
@@ -50,7 +50,7 @@ class KnownSegments:
         raise NotImplementedError("make a new operation: operands are not written by name")
 
 
-def with_known_segments(definition: type[OperationT]) -> type[OperationT]:
+def with_known_segments(definition: type[DefinitionT]) -> type[DefinitionT]:
     """
     The definition of an operation with operands in segments of sizes kept as a property. Sizes are
     decoded once: passes ask for operands by name ten thousand times in a compilation.
