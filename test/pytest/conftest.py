@@ -29,11 +29,14 @@ from support.few_schedules import few_schedules, model_alone, one_of_each_kind
 from support.gpu_programs import book_keeper, cache_in
 from support.groups import scheduler_of_groups
 from support.known_forms import verify_new_forms
+from support.known_texts import forget, parsed_once, raised_once
 from support.sizes import EXAMPLES, is_nightly
 from timetile.runtime.cache import store
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.device import card_facts
+from timetile.runtime.loading import modules
 from timetile.runtime.machine import forks, llvm
+from timetile.runtime.program import compile as compilation
 
 # What is imported stays: see `pytest_collection_finish`.
 gc.disable()
@@ -57,6 +60,10 @@ settings.load_profile("ci")
 
 # The code of threads is verified in hundreds of tests, a tenth of their time: see `known_forms.py`.
 OpDef.verify = verify_new_forms
+
+# A third of the texts that tests compile were compiled before: see `known_texts.py`.
+modules.parsed = parsed_once
+compilation.raised = raised_once
 
 # The workers of the tests fill the cores: no test compiles in further processes, except on purpose.
 os.environ.setdefault(forks.VARIABLE, "1")
@@ -186,7 +193,8 @@ def cache(tmp_path: Path) -> Cache:
 
 @pytest.fixture
 def new_process() -> Iterator[None]:
-    """Disk caches as in a new process: nothing was written, and no warning was given."""
+    """As in a new process: nothing was read or written, and no warning was given."""
+    forget()
     store.SAID.clear()
     store.WRITTEN.clear()
     yield

@@ -213,6 +213,7 @@ def test_dialects_of_other_packages_are_known(installed: None):
     assert "notes" in make_context().registered_dialect_names
 
 
+@pytest.mark.usefixtures("new_process")
 def test_a_package_that_cannot_be_loaded_is_a_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):

@@ -28,6 +28,9 @@ from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
 from timetile.passes.tiling.device_tiling import DeviceTilingPass
 from timetile.runtime.kernels.loops import loops_of
 
+# Bits do not depend on the choice: `test_part_schedules.py` looks at the assembler's part in it.
+pytestmark = pytest.mark.usefixtures("chosen_by_model")
+
 
 def memory_passes() -> tuple[ModulePass, ...]:
     """The default passes, with steps always read from memory."""
