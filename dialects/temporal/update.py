@@ -254,28 +254,25 @@ class UpdateOp(IRDLOperation):
                 raise VerifyException(f"index axis {axis} of a domain of rank {self.rank}")
         zero = (0,) * self.rank
         keep = keeping()
-        continued = self.continued
-        reads = [
-            (self.sources[tap.operand], tap.offset, continued[tap.operand]) for tap in self.tap_list
-        ]
+        sources, continued, taps = self.sources, self.continued, self.tap_list
+        reads = [(sources[tap.operand], tap.offset, continued[tap.operand]) for tap in taps]
+        box = CellBox.of(self.box)
         for value, offset, boundary in [*reads, *((t, zero, keep) for t in self.targets)]:
-            bounds = field_bounds(value)
-            for axis, shift in enumerate(offset):
-                low, high = tuple(self.box.lb)[axis] + shift, tuple(self.box.ub)[axis] + shift
+            read, field = box.moved(offset), CellBox.of(field_bounds(value))
+            for axis in () if read in field else range(self.rank):
+                low, high = read.lower[axis], read.upper[axis]
                 below, above = (side is Kind.KEEP for side in boundary.of_axis(axis))
-                if (below and low < tuple(bounds.lb)[axis]) or (
-                    above and high > tuple(bounds.ub)[axis]
-                ):
+                if (below and low < field.lower[axis]) or (above and high > field.upper[axis]):
                     raise VerifyException(
                         f"box and offset {list(offset)} reach [{low}, {high}) along axis {axis}, "
-                        f"outside the field's [{tuple(bounds.lb)[axis]}, {tuple(bounds.ub)[axis]})"
+                        f"outside the field's [{field.lower[axis]}, {field.upper[axis]})"
                     )
             if value in self.targets and offset != zero:
                 raise VerifyException(
                     f"an update may read its own target at offset 0 only, got {list(offset)}"
                 )
         self.verify_outside()
-        tapped = [self.sources[tap.operand] for tap in self.tap_list]
+        tapped = [sources[tap.operand] for tap in taps]
         verify_cell(self, self.cell, tapped, self.scalars, self.index_axes, self.targets)
 
     def verify_beyond(self) -> None:

@@ -99,11 +99,12 @@ class StepMargins:
         """The margin of the cells computed by an update."""
         none: Ghosts = (NO_GHOSTS,) * self.rank
         reached = none
+        sources, continued = update.sources, update.continued
         for tap in update.tap_list:
-            source = update.sources[tap.operand]
+            source = sources[tap.operand]
             bounds = field_bounds(source)
             extents = [high - low for low, high in zip(bounds.lb, bounds.ub)]
-            boundary = update.continued[tap.operand]
+            boundary = continued[tap.operand]
             taken = tap_distances(tap.offset, boundary, extents, self.unrolled)
             own = known.get(source, none)
             pairs = zip(own, taken)

@@ -148,7 +148,8 @@ class ProgramKernels:
     @cached_property
     def choice(self) -> AssembledChoice:
         """The schedules of the loops, chosen with the assembler where there is one."""
-        return AssembledChoice(self.options, self.cache, self.key, self.foreseen.begin)
+        key = "" if self.cache is None else self.key
+        return AssembledChoice(self.options, self.cache, key, self.foreseen.begin)
 
     @cached_property
     @in_standard_modes
@@ -208,8 +209,9 @@ class ProgramKernels:
     @cached_property
     def kept_facts(self) -> list[list[PlannedKernel]] | None:
         """The facts in the cache, if any."""
-        key = key_of(self.key, "launch facts")
-        kept = None if self.cache is None else self.cache.decoded(key, decode_facts)
+        if self.cache is None:
+            return None
+        kept = self.cache.decoded(key_of(self.key, "launch facts"), decode_facts)
         return kept if kept is not None and len(kept) == len(self.loops) else None
 
     def check_tiled(self) -> None:
