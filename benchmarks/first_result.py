@@ -6,7 +6,8 @@ Measure the time to a first result, from an empty cache and from a full one.
     python benchmarks/first_result.py "heat3 f32" --executor gpu --steps 20000 --wait 0 1
 
 Programs are those of docs/programs.md, of examples/ and of test/programs, the steps of
-`choice_models.py` and `real_steps.py` in FP32, and operators of Devito where Devito is installed.
+`choice_models.py`, `real_steps.py` and `coupled_programs.py` in FP32, and operators of Devito where
+Devito is installed, with Devito's own work.
 Each runs in a process of its own, with timetile imported and arrays made, on a few cores. Times are
 from the program's text, step or equations to its arrays after one call; `chosen_s` is the time
 until its schedule is chosen beside, and `cpu_s` all work until then. With `--wait 1` the run waits
@@ -129,12 +130,14 @@ def cases() -> Iterator[tuple[str, Callable[[Way], Call]]]:
     for name, text in programs([]).items():
         yield name, partial(call_of_text, text)
     from choice_models import MODELS, start
+    from coupled_programs import SYSTEMS
     from real_steps import PROGRAMS, first_cells
 
     for name, model in MODELS.items():
         cells = partial(start, dtype="float32")
         yield f"{name} f32", partial(call_of_step, model.step, cells, dict(model.numbers))
-    for name, step in PROGRAMS.items():
+    systems = {name: system.step for name, system in SYSTEMS.items()}
+    for name, step in (PROGRAMS | systems).items():
         if name not in MODELS:
             cells = partial(first_cells, dtype="float32")
             yield f"{name} f32", partial(call_of_step, step, cells, {})
@@ -217,6 +220,13 @@ def main() -> None:
     parser.add_argument("--steps", type=int, help="steps of a call")
     parser.add_argument("--cells", type=int, help="cells along each axis, for steps and operators")
     parser.add_argument("--wait", type=int, nargs="*", default=[0], help="1: wait for the schedule")
+    parser.add_argument(
+        "--share",
+        type=int,
+        nargs=2,
+        default=(0, 1),
+        help="K N: of N shares of the programs, the K-th",
+    )
     parser.add_argument("--out", type=Path)
     parser.add_argument("--here", action="store_true", help="time one program in this process")
     options = parser.parse_args()
@@ -228,7 +238,8 @@ def main() -> None:
     cores = min(options.cores, len(os.sched_getaffinity(0)))
     about = {"machine": " ".join(os.uname()[1:5:3]), "command": " ".join(["python", *sys.argv])}
     rows: list[dict[str, Any]] = []
-    for name in options.names or [name for name, _ in cases()]:
+    share, shares = options.share
+    for name in (options.names or [name for name, _ in cases()])[share::shares]:
         for executor in asked:
             for waits in options.wait:
                 way = Way(executor, options.steps, options.cells)

@@ -10,6 +10,7 @@ import numpy as np
 from timetile.frontend.field_types import ARRAY_DTYPES
 from timetile.passes.targets.hardware import VECTOR_BYTES
 from timetile.runtime.host.arrays import is_contiguous, is_masked, is_numpy_array, is_on_device
+from timetile.runtime.machine.side_by_side import copied
 
 
 def check_array(name: str, array: object) -> None:
@@ -51,7 +52,9 @@ def copy_of(array: Any) -> Any:
     A copy in C order, of the same library and on the same device; of an immutable array an array of
     NumPy.
     """
-    if is_numpy_array(array) or is_immutable(array):
+    if is_numpy_array(array):
+        return copied(array)
+    if is_immutable(array):
         return np.array(array, order="C", copy=True)
     if hasattr(array, "detach"):
         return array.detach().clone().contiguous()

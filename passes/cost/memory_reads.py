@@ -8,7 +8,7 @@ others as a norm.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -25,6 +25,7 @@ from timetile.passes.analysis.cells.instructions import divides, operations
 from timetile.passes.analysis.cells.pressure import live_words
 from timetile.passes.analysis.geometry.field_shapes import register_bytes
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.outline import Outline
 from timetile.passes.cost.facts import field_bytes
 from timetile.passes.cost.shared_work import PlacedWork, places_of_thread, vectors_of
 from timetile.passes.cost.terms import Cost, StepCycles
@@ -61,6 +62,38 @@ def block_bytes(geometry: Geometry, offsets: Iterable[tuple[int, ...]], size: in
     return len(rows) * (last * size + beyond)
 
 
+@dataclass(frozen=True)
+class PartFacts:
+    """What is known of a kernel for every layout."""
+
+    outline: Outline
+    work: PlacedWork
+    operations: Mapping[int, tuple[int, int, int]]
+    """Of each work: instructions on the pipe and beside, and the bytes of a result."""
+    own: int
+    """The most registers of a cell's own values."""
+    divides: bool
+    """Whether some cell has a quotient."""
+
+    @staticmethod
+    def of(kernel: KernelOp, module: ModuleOp) -> PartFacts:
+        """The facts of a kernel, with the cell functions of a module."""
+        work = PlacedWork(kernel)
+        stages = [stage for stage, _ in work.results.values()]
+        counted = {
+            number: (
+                *operations(cell_function(module, stage)),
+                CELL_BYTES[queue_type(stage.res[0]).element],
+            )
+            for number, (stage, _) in work.results.items()
+        }
+        own = max(
+            live_words(cell_function(module, stage)) + scalar_words(stage) for stage in stages
+        )
+        quotients = any(divides(module, stage) for stage in stages)
+        return PartFacts(Outline(kernel), work, counted, own, quotients)
+
+
 def moved_seconds(geometry: Geometry, work: PlacedWork, target: Target) -> float:
     """Seconds of a launch for moving cells through the memory and through L2."""
     reading, loads = target.parameters.reading, work.loads
@@ -89,9 +122,7 @@ def loads_of_thread(geometry: Geometry, work: PlacedWork) -> dict[SSAValue, int]
     }
 
 
-def pipe_cycles(
-    geometry: Geometry, work: PlacedWork, module: ModuleOp, target: Target
-) -> StepCycles:
+def pipe_cycles(geometry: Geometry, facts: PartFacts, target: Target) -> StepCycles:
     """
     Cycles of a multiprocessor's pipes for one cell of each lane of a warp, with the values shared
     by a thread's cells. The first-level cache gives a lane's word in each cycle.
@@ -100,13 +131,12 @@ def pipe_cycles(
     share, width = 1 / len(positions), geometry.axes[-1].layout.cells
     pipe, words = 0.0, 0.0
     issued = float(sum(isinstance(stage, StoreOp) for stage in geometry.kernel.stages))
-    for stage, places in work.results.values():
+    for number, (_, places) in facts.work.results.items():
         computed = share * len(places_of_thread(places, positions))
-        on_pipe, beside = operations(cell_function(module, stage))
-        size = CELL_BYTES[queue_type(stage.res[0]).element]
+        on_pipe, beside, size = facts.operations[number]
         pipe += computed * on_pipe * LANES / target.isa.fma_per_cycle[size]
         issued += computed * (on_pipe + beside)
-    for field, vectors in loads_of_thread(geometry, work).items():
+    for field, vectors in loads_of_thread(geometry, facts.work).items():
         # Each narrow cell has a conversion.
         converted = vectors * width if element_type(field) in STORED_TYPES else 0
         issued += share * (vectors + converted)
@@ -119,18 +149,17 @@ def scalar_words(stage: ApplyOp) -> int:
     return sum(CELL_BYTES.get(number_type(scalar), 4) // 4 for scalar in stage.scalars)
 
 
-def registers_of(geometry: Geometry, work: PlacedWork, module: ModuleOp, target: Target) -> int:
+def registers_of(geometry: Geometry, facts: PartFacts, target: Target) -> int:
     """
     The registers of a thread: its results, written after all cells are read, a cell's own values,
     a pointer for each field, and vectors of cells beside the own.
     """
     reading, cells = target.parameters.reading, len(geometry.thread_positions)
     results = sum(register_bytes(field) // 4 for field in geometry.stored_fields)
-    stages = [stage for stage, _ in work.results.values()]
-    own = max(live_words(cell_function(module, stage)) + scalar_words(stage) for stage in stages)
-    if any(divides(module, stage) for stage in stages):
+    own: float = facts.own
+    if facts.divides:
         own += reading.dividing * register_bytes(geometry.stored_fields[0]) // 4
-    rows = work.loads
+    rows = facts.work.loads
     vectors = 0.0
     if geometry.axes[-1].layout.cells > 1:
         # Narrow cells lie side by side in a register, until each is converted.
@@ -139,11 +168,14 @@ def registers_of(geometry: Geometry, work: PlacedWork, module: ModuleOp, target:
     return round(fixed + cells * results + own + reading.vector * vectors)
 
 
-def part_cost(kernel: KernelOp, module: ModuleOp, target: Target) -> PartCost:
-    """The prediction for one kernel with a layout."""
-    geometry, work = Geometry(kernel), PlacedWork(kernel)
+def part_cost(
+    kernel: KernelOp, module: ModuleOp, target: Target, known: PartFacts | None = None
+) -> PartCost:
+    """The prediction for one kernel with a layout. `known`: facts found before."""
+    facts = known or PartFacts.of(kernel, module)
+    geometry, work = Geometry(kernel, facts.outline), facts.work
     cells = prod(high - low for low, high in zip(geometry.lower, geometry.upper))
-    cycles = pipe_cycles(geometry, work, module, target)
+    cycles = pipe_cycles(geometry, facts, target)
     warps = cells / LANES / target.multiprocessors
     reading = target.parameters.reading
     slowest = max(max(cycles.pipe, cycles.issue) / reading.pipes, cycles.shared)
@@ -152,7 +184,7 @@ def part_cost(kernel: KernelOp, module: ModuleOp, target: Target) -> PartCost:
     if kernel.blocks_per_multiprocessor == 1:
         slower /= reading.one_block
     return PartCost(
-        registers_of(geometry, work, module, target),
+        registers_of(geometry, facts, target),
         slower * moved_seconds(geometry, work, target),
         slower * warps * slowest / (target.part.clock_ghz * 1e9),
         cycles,
@@ -160,10 +192,18 @@ def part_cost(kernel: KernelOp, module: ModuleOp, target: Target) -> PartCost:
 
 
 def memory_cost(
-    kernels: Sequence[KernelOp], module: ModuleOp, target: Target, updates: int
+    kernels: Sequence[KernelOp],
+    module: ModuleOp,
+    target: Target,
+    updates: int,
+    known: Mapping[KernelOp, PartFacts] | None = None,
 ) -> Cost:
-    """The cost of a step in parts, launched one after the other; `updates`: cells of the step."""
-    parts, waiting = [part_cost(k, module, target) for k in kernels], target.parameters.waiting
+    """
+    The cost of a step in parts, launched one after the other; `updates`: cells of the step.
+    `known`: facts of the kernels found before.
+    """
+    found, waiting = known or {}, target.parameters.waiting
+    parts = [part_cost(kernel, module, target, found.get(kernel)) for kernel in kernels]
     return Cost(
         registers=max(part.registers for part in parts),
         shared_bytes=0,

@@ -20,7 +20,7 @@ from timetile.dialects.tile.kinds import TileLevel
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.edges import loop_boundary
 from timetile.passes.analysis.launches.liveness import written_bounds, written_cells
-from timetile.passes.cost.memory_reads import memory_cost
+from timetile.passes.cost.memory_reads import PartFacts, memory_cost
 from timetile.passes.cost.terms import Cost
 from timetile.passes.targets.hardware import LEAST_COPY, VECTOR_BYTES
 from timetile.passes.targets.target import Target
@@ -110,6 +110,7 @@ class PartTrials:
     def __init__(self, loop: LoopOp, module: ModuleOp):
         self.loop, self.module = loop, module
         self.known: dict[tuple[int, ...], list[KernelOp]] = {}
+        self.facts: dict[KernelOp, PartFacts] = {}
         self.costs: dict[Schedule, Cost] = {}
         """The costs found so far, by schedules of one block or two."""
 
@@ -127,5 +128,8 @@ class PartTrials:
         alike = schedule.but(occupancy=min(schedule.occupancy, 2))
         if alike not in self.costs:
             kernels, cells = self.kernels(alike), written_cells(self.loop)
-            self.costs[alike] = memory_cost(kernels, self.module, target, cells)
+            for kernel in kernels:
+                if kernel not in self.facts:
+                    self.facts[kernel] = PartFacts.of(kernel, self.module)
+            self.costs[alike] = memory_cost(kernels, self.module, target, cells, self.facts)
         return self.costs[alike]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timetile.runtime.host.parameters import Parameter
+from timetile.runtime.machine.side_by_side import by_parts
 
 Array = NDArray[Any]
 
@@ -22,8 +23,13 @@ def is_finite(array: Array) -> bool:
     """
     if array.dtype.kind != "f":
         return True
-    with np.errstate(all="ignore"):
-        return bool(np.isfinite(array.sum())) or bool(np.isfinite(array).all())
+
+    def finite(part: slice) -> bool:
+        cells = array[part] if array.ndim else array
+        with np.errstate(all="ignore"):
+            return bool(np.isfinite(cells.sum())) or bool(np.isfinite(cells).all())
+
+    return all(by_parts(array, finite))
 
 
 def wild_cells(array: Array) -> int:
