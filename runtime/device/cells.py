@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -16,6 +16,7 @@ from timetile.lowering.sweep_frames import SweepFrame
 from timetile.runtime.arithmetic.cells import Array, dtype_of
 from timetile.runtime.device.gpu import Device
 from timetile.runtime.device.sweeps import DeviceSweep
+from timetile.runtime.device.transfers import Transfers
 from timetile.runtime.host.cell_nests import FarMemory, NestPlaces
 from timetile.runtime.kernels.gathering import GatherFrame
 
@@ -54,6 +55,7 @@ class DeviceMemory(FarMemory):
         """Lists of places by their bits, the list used last at the end."""
         self.staging = DeviceBuffer(0, 0)
         """Room for cells in transfer."""
+        self.transfers = Transfers(on, stream)
 
     def is_far(self, buffer: Any) -> bool:
         return isinstance(buffer, DeviceBuffer)
@@ -122,6 +124,14 @@ class DeviceMemory(FarMemory):
         self.device.synchronize(self.stream)
         self.device.upload(buffer.pointer, cells)
 
+    def send(self, buffer: Any, cells: Array) -> None:
+        self.transfers.send(buffer.pointer, cells)
+
+    def receive(
+        self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> Callable[[], Array]:
+        return self.transfers.receive(buffer.pointer, shape, dtype)
+
     def gather(self, op: GatherOp, target: Any, source: Any, places: Sequence[Any]) -> None:
         frame = GatherFrame.of(op)
         pointers = [target.pointer, source.pointer, *(p.pointer for p in frame.places(places))]
@@ -158,6 +168,7 @@ class DeviceMemory(FarMemory):
         last, self.last = self.last, None
         if last is not None:
             self.device.wait_for_mark(last)
+        self.transfers.close()
         while self.sweeps:
             self.sweeps.popitem()[1].close()
         while self.numbers:

@@ -86,6 +86,31 @@ class GpuMemory:
         with profiled("copy from the GPU"):
             checked(self.cuda.cuMemcpyDtoH(array.ctypes.data, pointer, array.nbytes))
 
+    # Copies as work of a stream, from and to page-locked memory of the host.
+
+    def allocate_locked(self, size: int) -> int:
+        """Page-locked memory of the host of `size` bytes."""
+        try:
+            return int(checked(self.cuda.cuMemAllocHost(max(size, 1))))
+        except RuntimeError as error:
+            raise MemoryError(f"{size} bytes of page-locked memory: {error}") from error
+
+    def free_locked(self, pointer: int) -> None:
+        """Free page-locked memory of the host."""
+        checked(self.cuda.cuMemFreeHost(pointer))
+
+    def begin_upload(self, pointer: int, locked: int, size: int, stream: int) -> None:
+        """Copy page-locked memory to the device, as work of a stream."""
+        checked(self.cuda.cuMemcpyHtoDAsync(pointer, locked, size, stream))
+
+    def begin_download(self, locked: int, pointer: int, size: int, stream: int) -> None:
+        """Copy device memory to page-locked memory, as work of a stream."""
+        checked(self.cuda.cuMemcpyDtoHAsync(locked, pointer, size, stream))
+
+    def wait_for(self, event: Any) -> None:
+        """Wait for a marked event, which stays."""
+        checked(self.cuda.cuEventSynchronize(event))
+
     def synchronize(self, stream: int) -> None:
         """Wait until the stream has done its work."""
         checked(self.cuda.cuStreamSynchronize(stream))

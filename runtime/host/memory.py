@@ -7,7 +7,7 @@ of a field, or note a receiver's cell. On a GPU cells of one loop nest move toge
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn, Protocol
 
@@ -41,6 +41,7 @@ from timetile.runtime.arithmetic.sweeps import run_sweep
 from timetile.runtime.host.allocations import ALLOCATIONS, allocated
 from timetile.runtime.host.arrays import is_numpy_array
 from timetile.runtime.host.atomic import ATOMIC_KINDS
+from timetile.runtime.host.field_cells import box_cells, gathered, wide_cells
 from timetile.runtime.host.functions import HostHandler, HostValues
 
 Array = NDArray[Any]
@@ -71,6 +72,22 @@ class Memory(Protocol):
 
     def fill(self, buffer: Any, cells: Array) -> None:
         """Set all cells of a field."""
+        ...
+
+    def send(self, buffer: Any, cells: Array) -> None:
+        """
+        Set all cells of a field, behind the work begun so far. The host goes on, and may change the
+        array.
+        """
+        ...
+
+    def receive(
+        self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> Callable[[], Array]:
+        """
+        Begin to copy all cells of a field, behind the work begun so far. The result waits for the
+        cells, good until the field is received twice again.
+        """
         ...
 
     def copied(self, op: Operation, name: SSAValue, buffer: Any) -> Any:
@@ -136,6 +153,17 @@ class ArrayMemory:
     def fill(self, buffer: Any, cells: Array) -> None:
         """Fill a buffer with the cells of an array."""
         buffer[...] = cells
+
+    def send(self, buffer: Any, cells: Array) -> None:
+        """Fill a buffer: all work begun so far is done."""
+        self.fill(buffer, cells)
+
+    def receive(
+        self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> Callable[[], Array]:
+        """A copy of the cells of a buffer: later work may overwrite the buffer."""
+        cells = np.array(self.contents(buffer, shape, dtype)).reshape(shape)
+        return lambda: cells
 
     def copied(self, op: Operation, name: SSAValue, buffer: Any) -> Any:
         """A copy of a field of the function."""
@@ -249,38 +277,6 @@ def place_of(op: Operation, value: SSAValue, buffer: Any, indices: Sequence[Any]
             refuse_index(op, axis, int(index), extent)
         place = place * extent + int(index)
     return place
-
-
-def wide_cells(op: BroadcastOp, source: Array) -> Array:
-    """The cells of a field spread along more axes: a view, with strides of 0 along the others."""
-    own, wide = field_bounds(op.source), field_bounds(op.field)
-    axes = op.axis_list
-    inner = tuple(
-        slice(
-            tuple(wide.lb)[axis] - tuple(own.lb)[k],
-            tuple(wide.ub)[axis] - tuple(own.lb)[k],
-        )
-        for k, axis in enumerate(axes)
-    )
-    shape = shape_of(wide)
-    narrow = source[inner][tuple(slice(None) if a in axes else None for a in range(len(shape)))]
-    return np.broadcast_to(narrow, shape)
-
-
-def gathered(op: GatherOp, source: Array, places: Sequence[Array]) -> Array:
-    """The cells of a field at places, each coordinate the nearest one in the field."""
-    bounds = field_bounds(op.source)
-    at = [
-        np.clip(place, low, high - 1) - low
-        for place, low, high in zip(places, bounds.lb, bounds.ub)
-    ]
-    return source[tuple(at)]
-
-
-def box_cells(op: ReduceOp, cells: Array) -> Array:
-    """The cells of a reduction's box, of all cells of the field."""
-    lows = field_bounds(op.field).lb
-    return cells[tuple(slice(a - c, b - c) for a, b, c in zip(op.box.lb, op.box.ub, lows))]
 
 
 HOST_OPERATIONS: tuple[type[Operation], ...] = (

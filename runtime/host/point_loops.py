@@ -8,7 +8,7 @@ on the noted cells follows. A run whose points do not fit the lists is left to t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -35,6 +35,9 @@ Array = NDArray[Any]
 
 FEWEST_STEPS = 2
 """Least steps of a run with lists."""
+
+SHORTEST_PIECE = 32
+"""Steps of the last pieces of a run: each piece ends with launches of single steps."""
 
 ABSENT = -1
 """The place of an entry without a cell."""
@@ -98,6 +101,44 @@ class ListOfRun:
         found, order = packed_list(layout, self.cells, self.entries, beside)
         self.order, self.place_of_entry = order, np.argsort(order)
         return found
+
+
+CellsOfTurns = list[Array]
+"""Cells in each of the buffers that take turns."""
+
+
+@dataclass(frozen=True)
+class PieceOfRun:
+    """
+    Steps of a run, the number of steps before, and, for each list of noted cells, a wait for the
+    noted cells.
+    """
+
+    steps: range
+    begin: int
+    received: Sequence[Callable[[], Array]]
+
+
+def pieces_of(steps: int, rows: int) -> Iterator[tuple[int, int]]:
+    """
+    The first step and the number of steps of each piece, of at most `rows` steps. The last pieces
+    are half of what is left, in whole `SHORTEST_PIECE`s.
+    """
+    begin = 0
+    while begin < steps:
+        left = steps - begin
+        half = left // 2 // SHORTEST_PIECE * SHORTEST_PIECE
+        count = min(left, rows, max(SHORTEST_PIECE, half))
+        yield begin, count
+        begin += count
+
+
+def take_rows(each: ListOfRun, rows: Array, found: Array) -> None:
+    """Put noted cells, in the order of the list, to rows of cells in the order of the entries."""
+    if len(each.entries) == len(each.places):
+        np.take(found, each.place_of_entry, axis=1, out=rows, mode="clip")
+    else:
+        rows[:, each.entries[each.order]] = found[:, : len(each.order)]
 
 
 class PointLoops:
@@ -202,27 +243,37 @@ class RunWithLists:
 
     def make(self, steps: range, carried: list[Any]) -> NestRun:
         """
-        Run all steps, in pieces. The host works on the cells noted in a piece, and on the values of
-        the next, while kernels run.
+        Run all steps, in pieces. The host works on the cells noted in a piece while kernels run the
+        next: the last pieces are short, as no kernel runs beside the last.
         """
-        before: range | None = None
-        for begin in range(0, len(steps), self.rows):
-            piece = steps[begin : begin + self.rows]
+        beside, before = self.cells_beside(carried), list[PieceOfRun]()
+        first = self.first_cells(carried)
+        for begin, count in pieces_of(len(steps), self.rows):
+            piece = steps[begin : begin + count]
             self.compute_values(piece)
-            if before is not None:
-                self.take_notes(len(before))
-            first = self.first_cells(carried)
             carried = self.piece(piece, carried)
-            if before is not None:
-                self.work_after(before)
-            for rows, entries, cells in first:
-                rows[:, entries] = cells
-            before = piece
-        if before is not None:
-            self.take_notes(len(before))
-            self.work_after(before)
+            before.append(PieceOfRun(piece, begin, self.received()))
+            if len(before) > 1:
+                self.finish(before.pop(0), beside, first)
+        for piece in before:
+            self.finish(piece, beside, first)
         around = self.loops.record.outer[-1]
         return NestRun(carried, around.cells, around.written)
+
+    def finish(self, piece: PieceOfRun, beside: Sequence[CellsOfTurns], first: list[Array]) -> None:
+        """The host's work on the cells noted in a piece, and the first cells of the next."""
+        count = len(piece.steps)
+        tables = zip(self.samples, self.notes, piece.received, beside, strict=True)
+        for number, (each, notes, received, turns) in enumerate(tables):
+            rows = notes.reshape(-1, len(each.places))
+            rows[: each.later, each.entries] = first[number]
+            take_rows(each, rows[each.later : each.later + count], received()[:count])
+            # Row r has the cells of the written name `later` steps before step r.
+            for row, cells in enumerate(turns):
+                place = (row + each.later - piece.begin) % len(turns)
+                rows[place :: len(turns), each.beside] = cells
+            first[number] = rows[count : count + each.later, each.entries]
+        self.work_after(piece.steps)
 
     def compute_values(self, steps: range) -> None:
         """The values of some steps, in the host's tables."""
@@ -240,51 +291,52 @@ class RunWithLists:
         tables = iter(self.tables)
         for number, each in enumerate(self.lists):
             if each.kind is PointKind.INJECT:
-                self.memory.fill(self.parts[3 * number + 2], next(tables))
+                self.memory.send(self.parts[3 * number + 2], next(tables))
         rows = np.arange(len(steps), dtype=np.int64)
         given = [len(steps), rows, *carried, *self.parts, *self.given]
         return self.host.run(self.functions["steps"], given)
 
-    def take_notes(self, count: int) -> None:
-        """The cells noted by all lists, a row for each of some steps."""
-        parts = (
-            self.parts[3 * number + 2]
-            for number, each in enumerate(self.lists)
-            if each.kind is PointKind.SAMPLE
-        )
-        for each, notes, table in zip(self.samples, self.notes, parts, strict=True):
-            width = len(each.places)
-            shape = len(notes) // width - each.later, width
-            found = self.memory.contents(table, shape, notes.dtype).reshape(shape)[:count]
-            rows = notes.reshape(-1, width)[each.later : each.later + count]
-            if len(each.entries) == width:
-                np.take(found, each.place_of_entry, axis=1, out=rows, mode="clip")
-            else:
-                rows[:, each.entries[each.order]] = found[:, : len(each.order)]
+    def received(self) -> list[Callable[[], Array]]:
+        """Begin to copy the cells noted in a piece: for each list, a row for each step."""
+        found: list[Callable[[], Array]] = []
+        samples = zip(self.samples, self.notes, strict=True)
+        for number, list_of_run in enumerate(self.lists):
+            if list_of_run.kind is PointKind.SAMPLE:
+                each, notes = next(samples)
+                width = len(each.places)
+                shape = len(notes) // width - each.later, width
+                table = self.parts[3 * number + 2]
+                found.append(self.memory.receive(table, shape, notes.dtype))
+        return found
 
-    def first_cells(self, carried: Sequence[Any]) -> list[tuple[Array, Array, Array]]:
+    def buffers_read(self, each: ListOfRun, carried: Sequence[Any]) -> list[Any]:
+        """The buffers that the name of a list's field has in steps 0, 1, and so on, in turn."""
+        role = each.use.field.data
+        if role >= len(carried):
+            return [self.given[role - len(carried)]]
+        return [carried[name] for name in self.turns_of(role)]
+
+    def cells_beside(self, carried: Sequence[Any]) -> list[CellsOfTurns]:
         """
-        For each list of noted cells, rows with entries and cells: the first steps of a piece have
-        cells that earlier steps wrote, and cells without an update stay in their buffers.
+        For each list of noted cells, the cells without an update in the buffers of a turn: such
+        cells keep their values in a run.
         """
-        found: list[tuple[Array, Array, Array]] = []
-        for each, notes in zip(self.samples, self.notes, strict=True):
-            rows, role = notes.reshape(-1, len(each.places)), each.use.field.data
-            if role >= len(carried):
-                buffer = self.given[role - len(carried)]
-                if len(each.beside):
-                    found.append((rows, each.beside, self.cells(buffer, each, each.beside)))
-                continue
-            turns = self.turns_of(role)
-            period = len(turns)
-            # Row r has the cells of the written name `later` steps before step r.
-            for turn in range(period if len(each.beside) else 0):
-                cells = self.cells(carried[turns[turn]], each, each.beside)
-                found.append((rows[(turn + each.later) % period :: period], each.beside, cells))
-            for row in range(each.later):
-                buffer = carried[turns[(row - each.later) % period]]
-                cells = self.cells(buffer, each, each.entries)
-                found.append((rows[row : row + 1], each.entries, cells))
+        return [
+            [self.cells(buffer, each, each.beside) for buffer in self.buffers_read(each, carried)]
+            if len(each.beside)
+            else []
+            for each in self.samples
+        ]
+
+    def first_cells(self, carried: Sequence[Any]) -> list[Array]:
+        """For each list of noted cells, rows of cells that steps before the run wrote."""
+        found: list[Array] = []
+        for each in self.samples:
+            buffers = self.buffers_read(each, carried)
+            turns = (buffers[(row - each.later) % len(buffers)] for row in range(each.later))
+            rows = [self.cells(buffer, each, each.entries) for buffer in turns]
+            empty = np.zeros((each.later, len(each.entries)), self.dtype(each))
+            found.append(np.stack(rows) if rows else empty)
         return found
 
     def turns_of(self, role: int) -> list[int]:

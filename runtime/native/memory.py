@@ -14,7 +14,8 @@ from timetile.dialects.temporal import ReduceOp, Reduction, SweepOp
 from timetile.dialects.temporal.reduce import BLOCK_CELLS, LANES
 from timetile.lowering.cpu.reductions import BLOCKS, reduction_name
 from timetile.runtime.arithmetic.cells import Array
-from timetile.runtime.host.memory import ViewMemory, box_cells
+from timetile.runtime.host.field_cells import box_cells
+from timetile.runtime.host.memory import ViewMemory
 from timetile.runtime.machine.llvm import Code
 from timetile.runtime.machine.teams import Team
 from timetile.runtime.native.sweeps import SweepCode
