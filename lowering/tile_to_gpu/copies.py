@@ -17,7 +17,7 @@ from timetile.lowering.tile_to_gpu.fields import (
     fetched_plane,
     index_of,
 )
-from timetile.lowering.tile_to_gpu.images import image_view, image_width, seen
+from timetile.lowering.tile_to_gpu.images import cells_before, image_view, image_width, seen
 from timetile.lowering.tile_to_gpu.ownership import load_masks
 from timetile.lowering.tile_to_gpu.prefetch import PadCopy, PrefetchRing
 from timetile.lowering.tile_to_gpu.queues import Plane, cells_between
@@ -87,13 +87,13 @@ def copy_cells(
     size = width * CELL_BYTES[ring.element]
     target = add_offsets(emit, ring.copied_from, slot.index)
     places: dict[Thread, tuple[SSAValue, int]] = {}
-    first, _ = seen(variant, ring.view, (0,) * len(code.geometry.axes))
+    first, _ = seen(variant, ring.view, (0,) * len(code.geometry.axes), width=width)
     places[first] = copied_plane_at(step, shape, lag, first)
     for vector in (part for whole in ring.copies for part in whole.parts(width)):
         masks = load_masks(variant, ring.load, vector.at, ring.view)
         mask = emit.all_of([*masks, fetched_plane(step, emit, shape, lag)])
         to = slot.offset + vector.place
-        view, at = seen(variant, ring.view, vector.at)
+        view, at = seen(variant, ring.view, vector.at, width=width)
         if view not in places:
             places[view] = copied_plane_at(step, shape, lag, view)
         index, plane = places[view]
@@ -147,6 +147,7 @@ def copy_pads(
     width, buffer = copied_width(variant, ring), ring.ring.buffer
     size = width * CELL_BYTES[ring.element]
     images = variant.guarded and variant.code.geometry.continues_in_plane
+    before = cells_before(variant.code.geometry, width)
     if not ring.pads:
         return
     index, plane = copied_plane_at(step, shape, lag, variant.code.thread)
@@ -157,7 +158,7 @@ def copy_pads(
         for cell in range(0, ring.copies[0].width, width):
             if images:
                 at = (*(0,) * (len(pad.coordinates) - 1), cell)
-                view = image_view(variant, pad_view(variant, pad), at)
+                view = image_view(variant, pad_view(variant, pad), at, before=before)
                 moved, plane = copied_plane_at(step, shape, lag, view)
             else:
                 moved = part.add_int(index, pad.distance)

@@ -144,12 +144,13 @@ def cell_at(
     view: Thread,
     *,
     folds: bool = False,
+    width: int = 1,
 ) -> tuple[SSAValue, int]:
     """
     A position in the plane `lag` steps back, or its image: an index, and cells from the index.
-    `folds`: cells behind a mirror are read.
+    `folds`: cells behind a mirror are read. `width`: cells of an access.
     """
-    view, at = seen(step.variant, view, at, folds=folds)
+    view, at = seen(step.variant, view, at, folds=folds, width=width)
     index, distance = plane_at(step, shape, lag, view, folds=folds)
     return index, distance + cells_between(step.code.geometry, shape, at)
 

@@ -309,15 +309,16 @@ def along_stream(step: StepScope, number: int, queue: QueuePlan, plane: Plane) -
         [plane_between(step, queue.lag, span.start, span.stop) for span in spans]
     )
     width = image_width(geometry, guard.field)
-    view, _ = seen(step.variant, step.code.thread, (0,) * len(geometry.axes))
+    thread, none = step.code.thread, (0,) * len(geometry.axes)
+    view, _ = seen(step.variant, thread, none, width=width)
     plane_at(step, shape, queue.lag, view)
     replacing: Plane = {}
     for line, row in enumerate(step.code.rows):
         step.mark(number, line)
         for start in range(0, step.code.cells, width):
             group = [(*row, start + k) for k in range(width)]
-            index, offset = cell_at(step, shape, queue.lag, group[0], step.code.thread)
-            has = in_field(step.variant, shape, group[0], step.code.thread)
+            index, offset = cell_at(step, shape, queue.lag, group[0], thread, width=width)
+            has = in_field(step.variant, shape, group[0], thread)
             mask = step.emit.value_of(step.emit.all_of([beyond, has]))
             own = [plane[at] for at in group]
             element = element_type(guard.field)

@@ -31,11 +31,19 @@ def has_images(variant: VariantScope, number: int) -> bool:
 
 
 def image_place(
-    emit: Emitter, place: SSAValue, span: range, sides: SidePair, reached: range, *, folds: bool
+    emit: Emitter,
+    place: SSAValue,
+    span: range,
+    sides: SidePair,
+    reached: range,
+    *,
+    folds: bool,
+    first: int | None = None,
 ) -> SSAValue:
     """
     The place inside a span behind a place, by the kinds below and above. `reached`: all places that
-    may occur. `folds`: places behind a mirror are read. Other places outside give the first cell.
+    may occur. `folds`: places behind a mirror are read. Other places outside give `first`, by
+    default the first cell; a place between `first` and the span stays.
     """
     low, high, size = span.start, span.stop, len(span)
     if sides[0] is Kind.PERIODIC:
@@ -59,17 +67,19 @@ def image_place(
         face = 1 if above is Kind.MIRROR else 0
         turned = emit.sub_int(emit.int(2 * (high - 1) + face), place)
         found = emit.select(emit.compare("sge", place, high), turned, found)
-    # The first cell in place of others: vectors stay aligned.
-    inside = emit.compare("ult", emit.add_int(found, -low), size)
-    return emit.select(inside, found, emit.int(low))
+    # The first cell, or the vector with the first cell, in place of others: vectors stay aligned.
+    first = low if first is None else first
+    inside = emit.compare("ult", emit.add_int(found, -first), high - first)
+    return emit.select(inside, found, emit.int(first))
 
 
 def in_plane_image(
-    variant: VariantScope, number: int, place: SSAValue, shift: int, *, folds: bool
+    variant: VariantScope, number: int, place: SSAValue, shift: int, *, folds: bool, before: int
 ) -> SSAValue:
     """
     The place inside the bounds behind a place along an in-plane axis, given by number: `shift`
-    cells from a place of the tile or of the cells around the tile.
+    cells from a place of the tile or of the cells around the tile. Along the last axis the first
+    access begins `before` cells before the bounds.
     """
     geometry = variant.code.geometry
     tiling, pad = geometry.axes[number], geometry.margins[number]
@@ -80,28 +90,43 @@ def in_plane_image(
     span = range(geometry.lower[tiling.axis], geometry.upper[tiling.axis])
     moved = variant.emit.add_int(place, shift)
     sides = geometry.kernel.sides(tiling.axis)
-    return image_place(variant.emit, moved, span, sides, reached, folds=folds)
+    first = span.start - (before if number == len(geometry.axes) - 1 else 0)
+    return image_place(variant.emit, moved, span, sides, reached, folds=folds, first=first)
 
 
 def image_width(geometry: Geometry, field: SSAValue) -> int:
     """
-    Cells of one access in the rim's code: no access has cells on both sides of a bound where the
-    field goes on.
+    Cells of one access in the rim's code. No access has cells on both sides of a bound where the
+    field is periodic. Beyond a mirror or a value no loaded cell is read: an access with a cell of
+    the bounds takes cells of the field beside the bounds, too.
     """
     width, last = geometry.access_width(field), geometry.axes[-1]
-    if last.axis not in geometry.kernel.continued_axes:
+    if Kind.PERIODIC not in geometry.kernel.sides(last.axis):
         return width
     ends = geometry.lower[last.axis], geometry.upper[last.axis]
     return gcd(width, *(last.origin - end for end in ends))
 
 
+def cells_before(geometry: Geometry, width: int) -> int:
+    """Cells of the field before the bounds in the first access of a row, of `width` cells."""
+    last = geometry.axes[-1]
+    return (geometry.lower[last.axis] - last.origin) % width
+
+
 @once
 def image_view(
-    variant: VariantScope, view: Thread, moved: Position, *, folds: bool = False
+    variant: VariantScope, view: Thread, moved: Position, *, folds: bool = False, before: int = 0
 ) -> Thread:
-    """A view of a thread, moved and then seen inside the bounds along in-plane axes that go on."""
+    """
+    A view of a thread, moved and then seen inside the bounds along in-plane axes that go on. The
+    first access of a row begins `before` cells before the bounds.
+    """
+
+    def image(number: int, place: SSAValue, shift: int) -> SSAValue:
+        return in_plane_image(variant, number, place, shift, folds=folds, before=before)
+
     axes = tuple(
-        replace(place, coordinate=in_plane_image(variant, k, place.coordinate, shift, folds=folds))
+        replace(place, coordinate=image(k, place.coordinate, shift))
         if has_images(variant, k)
         else place
         for k, (place, shift) in enumerate(zip(view.axes, moved, strict=True))
@@ -110,11 +135,12 @@ def image_view(
 
 
 def seen(
-    variant: VariantScope, view: Thread, at: Position, *, folds: bool = False
+    variant: VariantScope, view: Thread, at: Position, *, folds: bool = False, width: int = 1
 ) -> tuple[Thread, Position]:
     """
     A view whose cells are images inside the bounds, and the distance, in the field, of a position's
-    image from the view's first cell. `folds`: cells behind a mirror are read.
+    image from the view's first cell. `folds`: cells behind a mirror are read. `width`: cells of an
+    access.
     """
     geometry = variant.code.geometry
     numbers = [k for k in range(len(at)) if has_images(variant, k)]
@@ -125,7 +151,8 @@ def seen(
         own = view is variant.code.thread and 0 <= at[k] < geometry.axes[k].layout.cells
         if not own or folds or geometry.cuts_threads(k):
             moved[k], rest[k] = at[k], 0
-    return image_view(variant, view, tuple(moved), folds=folds), tuple(rest)
+    before = cells_before(geometry, width)
+    return image_view(variant, view, tuple(moved), folds=folds, before=before), tuple(rest)
 
 
 def plane_image(step: CopyingStep, shift: int, *, folds: bool) -> SSAValue:

@@ -134,7 +134,7 @@ def load(step: StepScope, number: int, stage: LoadOp) -> Plane:
     width = code.geometry.access_width(stage.field, inside=not guarded)
     width = image_width(code.geometry, stage.field) if guarded else width
     element = element_type(stage.field)
-    view, _ = seen(step.variant, code.thread, (0,) * len(code.geometry.axes))
+    view, _ = seen(step.variant, code.thread, (0,) * len(code.geometry.axes), width=width)
     plane_at(step, shape, stage.lag, view)
     plane: Plane = {}
     for row in code.rows:
@@ -142,7 +142,7 @@ def load(step: StepScope, number: int, stage: LoadOp) -> Plane:
             at = (*row, start)
             masks = load_masks(step.variant, stage, at, code.thread)
             mask = step.emit.all_of([*masks, fetched_plane(step, step.emit, shape, stage.lag)])
-            index, offset = cell_at(step, shape, stage.lag, at, code.thread)
+            index, offset = cell_at(step, shape, stage.lag, at, code.thread, width=width)
             cells = load_cells(step.emit, field, index, offset, [element] * width, mask)
             for k, value in enumerate(cells):
                 plane[*row, start + k] = value

@@ -12,12 +12,13 @@ import pytest
 
 import timetile
 from support.edge_copies import CopiedEdges
-from support.schedules import Schedule, block_row
+from support.schedules import Schedule, block_row, warp_row
 from timetile import Field, Series, repeat
 from timetile.dialects.temporal.boundary import Kind
 from timetile.dialects.tile import Published
 from timetile.frontend.model import Model
 from timetile.passes.tiling.device_tiling import DeviceTilingPass
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.kernels import edge_kernels
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
@@ -32,11 +33,15 @@ pytestmark = pytest.mark.usefixtures("chosen_among_few")
 
 P, M, R, K = Kind.PERIODIC, Kind.MIRROR, Kind.REFLECT, Kind.KEEP
 
+AHEAD = MultiQueueBufferingPass(ahead=2)
 UPRIGHT, LYING = "keep, keep, periodic, periodic", "mirror, reflect, keep, keep"
+TURNED, MIXED = "keep, keep, mirror, reflect", "mirror, reflect, value 2.5, mirror"
 
 ROWS = [
     (Schedule("columns", DeviceTilingPass(stream_axis=1, cells=(2,), warps=(1,), pack=2)), UPRIGHT),
     (Schedule("exchanged-plane", block_row(), streaming=Streaming(what=Published.PLANE)), LYING),
+    (Schedule("lanes", warp_row(4), AHEAD), TURNED),
+    (Schedule("copies", block_row(), AHEAD, streaming=Streaming(what=Published.COPIES)), MIXED),
     (Schedule("memory", DeviceTilingPass(reads="memory"), planes=None), LYING),
 ]
 
