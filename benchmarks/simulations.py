@@ -5,7 +5,7 @@ given as an attribute or by copies of edge cells, and a series beside a scalar.
     python benchmarks/simulations.py --out benchmarks/results/simulations.json
 
 A row runs a program at its chosen schedule with a boundary, and with `keep` on the same domain, on
-one GPU, one after the other. `ratio` is the speed with the feature over the speed without. Bits are
+one GPU, in turns. `ratio` is the speed with the feature over the speed without. Bits are
 compared on a small domain of odd sizes with the NumPy executor, and on the whole domain with a
 kernel of two steps.
 """
@@ -161,8 +161,8 @@ class Row:
 
 def features_of(program: str, chosen: Sequence[str]) -> list[str]:
     """The measured features of a program, among the chosen ones."""
-    timed = () if program == "j2d5pt" else ("constant", "series")
-    return [feature for feature in chosen if feature not in timed]
+    driven = () if program == "j2d5pt" else ("constant", "series")
+    return [feature for feature in chosen if feature not in driven]
 
 
 def taken_kernels(program: timetile.CompiledProgram) -> ProgramKernels:
@@ -273,31 +273,64 @@ class ShownField:
         }
 
 
-SECONDS, REPEATS = 0.12, 3
+SECONDS, ROUNDS = 0.12, 5
 
 
-def speed(
-    program: timetile.CompiledProgram, fields: GpuFields, cells: int, feature: str, dtype: DType
-) -> float:
-    """Cells updated per second, in 1e9: the best of some runs of equal launches."""
-    gpu, depth = fields.gpu, depth_of(program)
-    shown = fields.shown()
+class TimedRuns:
+    """Runs of one program with a feature on fields in GPU memory."""
 
-    def seconds(steps: int) -> float:
-        numbers = numbers_of(feature, dtype, steps)
-        checked(gpu.cuda.cuCtxSynchronize())
+    def __init__(
+        self, program: timetile.CompiledProgram, fields: GpuFields, feature: str, dtype: DType
+    ):
+        self.program, self.shown = program, fields.shown()
+        self.gpu, self.feature = fields.gpu, feature
+        self.dtype: DType = dtype
+        few = 8 * depth_of(program) + 2
+        self.seconds(few)
+        each = self.seconds(few) / few / depth_of(program)
+        # Long runs: the last single steps, as in every run, weigh little.
+        self.steps = max(16, int(SECONDS / each)) * depth_of(program) + 2
+        self.seconds(self.steps)
+        self.best = float("inf")
+        """The seconds of a step, of the best run so far."""
+
+    def seconds(self, steps: int) -> float:
+        """The seconds of a run, from its call to the end of the last kernel."""
+        numbers = numbers_of(self.feature, self.dtype, steps)
+        checked(self.gpu.cuda.cuCtxSynchronize())
         start = time.perf_counter()
-        program(*shown, *numbers, steps)
-        checked(gpu.cuda.cuCtxSynchronize())
+        self.program(*self.shown, *numbers, steps)
+        checked(self.gpu.cuda.cuCtxSynchronize())
         return time.perf_counter() - start
 
-    few = 8 * depth + 2
-    seconds(few)
-    each = seconds(few) / few
-    # Long runs: the last single steps, as in every run, weigh little.
-    steps = max(16, int(SECONDS / each / depth)) * depth + 2
-    seconds(steps)
-    return cells * steps / min(seconds(steps) for _ in range(REPEATS)) / 1e9
+    def again(self) -> None:
+        """Another long run."""
+        self.best = min(self.best, self.seconds(self.steps) / self.steps)
+
+
+def timed(runs: dict[str, TimedRuns]) -> dict[str, float]:
+    """
+    The seconds of a step with each feature. Runs take turns: the clock of a GPU changes by some
+    percent within seconds.
+    """
+    for _ in range(ROUNDS):
+        for each in runs.values():
+            each.again()
+    return {feature: each.best for feature, each in runs.items()}
+
+
+def has_bits_of_two_steps(
+    program: str, domain: Domain, dtype: DType, feature: str, fields: GpuFields
+) -> bool:
+    """Whether a program leaves the bits of the program of two steps a launch."""
+    model = PROGRAMS[program][0](feature, domain).on(executor="gpu")
+    compiled, found = model.program(domain, dtype), list[bytes]()
+    steps = depth_of(compiled) + 8
+    for one in (compiled, model.on(executor="gpu", depth=2).program(domain, dtype)):
+        fields.fill()
+        one(*fields.shown(), *numbers_of(feature, dtype, steps), steps)
+        found.append(fields.read())
+    return found[0] == found[1]
 
 
 def rows_of(
@@ -309,27 +342,22 @@ def rows_of(
     features: Sequence[str],
 ) -> Iterator[Row]:
     """The rows of a program of one domain and type."""
-    cells, arrays = prod(domain), arrays_of(program, domain, dtype)
-    gpu = device(0)
+    cells, gpu, runs = prod(domain), device(0), dict[str, TimedRuns]()
     with gpu.current():
-        fields = GpuFields(arrays)
-        speeds: dict[str, float] = {}
-        for feature in features_of(program, features):
+        fields = GpuFields(arrays_of(program, domain, dtype))
+        taken = features_of(program, features)
+        for feature in taken:
             model = PROGRAMS[program][0](feature, domain).on(executor="gpu")
-            compiled = model.program(domain, dtype)
-            depth = depth_of(compiled)
-            found: list[bytes] = []
-            for one in (compiled, model.on(executor="gpu", depth=2).program(domain, dtype)):
-                fields.fill()
-                numbers = numbers_of(feature, dtype, depth + 8)
-                one(*fields.shown(), *numbers, depth + 8)
-                found.append(fields.read())
-            same = found[0] == found[1]
-            speeds[feature] = speed(compiled, fields, cells, feature, dtype)
-            beside = speeds[BESIDE.get(feature, "keep")]
+            runs[feature] = TimedRuns(model.program(domain, dtype), fields, feature, dtype)
+        seconds = timed(runs)
+        for feature in taken:
+            same = has_bits_of_two_steps(program, domain, dtype, feature, fields)
+            speed, beside = (
+                cells / seconds[each] / 1e9 for each in (feature, BESIDE.get(feature, "keep"))
+            )
             yield Row(
-                program, feature, dtype, domain, gpu.name, depth, round(speeds[feature], 1),
-                round(beside, 1), round(speeds[feature] / beside, 4),
+                program, feature, dtype, domain, gpu.name, depth_of(runs[feature].program),
+                round(speed, 1), round(beside, 1), round(speed / beside, 4),
                 same and equal[program, feature, dtype], mark,
             )  # fmt: skip
         fields.free()
