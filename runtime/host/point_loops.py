@@ -119,7 +119,7 @@ class PieceOfRun:
     received: Sequence[Callable[[], Array]]
 
 
-def pieces_of(steps: int, rows: int) -> Iterator[tuple[int, int]]:
+def tapered_pieces(steps: int, rows: int) -> Iterator[tuple[int, int]]:
     """
     The first step and the number of steps of each piece, of at most `rows` steps. The last pieces
     are half of what is left, in whole `SHORTEST_PIECE`s.
@@ -248,7 +248,7 @@ class RunWithLists:
         """
         beside, before = self.cells_beside(carried), list[PieceOfRun]()
         first = self.first_cells(carried)
-        for begin, count in pieces_of(len(steps), self.rows):
+        for begin, count in tapered_pieces(len(steps), self.rows):
             piece = steps[begin : begin + count]
             self.compute_values(piece)
             carried = self.piece(piece, carried)
