@@ -169,6 +169,7 @@ class DeviceMemory(FarMemory):
         if last is not None:
             self.device.wait_for_mark(last)
         self.transfers.close()
+        self.point_lists.clear()
         while self.sweeps:
             self.sweeps.popitem()[1].close()
         while self.numbers:

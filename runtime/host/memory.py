@@ -50,6 +50,9 @@ Array = NDArray[Any]
 class Memory(Protocol):
     """The fields and memory of an executor: NumPy arrays, or stand-ins."""
 
+    point_lists: dict[Operation, Any]
+    """The lists of points in the memory, by the runs of points (`point_loops.py`)."""
+
     def read(self, buffer: Any, place: int, dtype: np.dtype[Any]) -> Any:
         """The cell at a place, counted in row-major order."""
         ...
@@ -125,6 +128,7 @@ class ArrayMemory:
     """Memory of NumPy arrays."""
 
     def __init__(self) -> None:
+        self.point_lists: dict[Operation, Any] = {}
         self.made: dict[Operation, Array] = {}
         self.in_place: dict[BroadcastOp, bool] = {}
 

@@ -176,37 +176,42 @@ class PointLoops:
         values: HostValues,
     ) -> NestRun | None:
         """Run a time loop as kernels; None if its points do not fit lists."""
-        given = [values[value] for value in run.given]
-        lists = self.lists(run, given)
-        if lists is None:
-            return None
-        return RunWithLists(self, run, given, lists).make(steps, list(carried))
+        given, places = [values[value] for value in run.given], self.places(run, values)
+        # Taken while in use: a run beside this one makes lists of its own.
+        made = self.memory.point_lists.pop(run, None)
+        if not isinstance(made, RunWithLists) or not made.has(places):
+            lists = [ListOfRun(use, array) for use, array in zip(run.uses, places)]
+            if not all(each.fits for each in lists):
+                return None
+            made = RunWithLists(self.memory, run, lists, self.host)
+        made.begin(self.host, given)
+        found = made.make(steps, list(carried))
+        made.begin(self.host, [])
+        self.memory.point_lists[run] = made
+        around = self.record.outer[-1]
+        return NestRun(found, around.cells, around.written)
 
-    def lists(self, run: PointRunOp, given: Sequence[Any]) -> list[ListOfRun] | None:
-        """The lists of a run; None if kernels cannot take some list."""
+    def places(self, run: PointRunOp, values: HostValues) -> list[Array]:
+        """The places of the entries of each list."""
         function = function_of(run, "places")
         arguments = function.body.block.args[: len(run.uses)]
         places = [array_for(argument) for argument in arguments]
         for array in places:
             array[:] = ABSENT
-        self.host.run(function, [*places, *given])
-        lists = [ListOfRun(use, array) for use, array in zip(run.uses, places)]
-        return lists if all(each.fits for each in lists) else None
+        self.host.run(function, [*places, *(values[value] for value in run.given)])
+        return places
 
 
 class RunWithLists:
-    """One run of a time loop with lists of points."""
+    """
+    Runs of a time loop with points at equal places: the lists lie in the memory, and are kept from
+    run to run.
+    """
 
-    def __init__(
-        self,
-        loops: PointLoops,
-        run: PointRunOp,
-        given: Sequence[Any],
-        lists: Sequence[ListOfRun],
-    ):
-        self.loops, self.run, self.given, self.lists = loops, run, given, lists
-        self.rotation = run.rotation
-        self.memory, self.host = loops.memory, loops.host
+    def __init__(self, memory: Memory, run: PointRunOp, lists: Sequence[ListOfRun], host: Host):
+        self.run, self.lists, self.memory = run, lists, memory
+        self.rotation, self.given = run.rotation, list[Any]()
+        self.host = host
         self.injects = [each for each in lists if each.kind is PointKind.INJECT]
         self.samples = [each for each in lists if each.kind is PointKind.SAMPLE]
         self.functions = {
@@ -223,6 +228,15 @@ class RunWithLists:
         ]
         self.rows = min(rows)
         self.parts = self.list_parts()
+
+    def has(self, places: Sequence[Array]) -> bool:
+        """Whether the lists have these places."""
+        pairs = zip(self.lists, places, strict=True)
+        return all(np.array_equal(each.places, found) for each, found in pairs)
+
+    def begin(self, host: Host, given: Sequence[Any]) -> None:
+        """Begin a run: the functions run with `host`, and take `given` values."""
+        self.host, self.given = host, list(given)
 
     def list_parts(self) -> list[Any]:
         """The fields of all lists, with the lists and the weights."""
@@ -241,7 +255,7 @@ class RunWithLists:
         arrays = self.tables if each.kind is PointKind.INJECT else self.notes
         return arrays[[other is each for other in of_kind].index(True)].dtype
 
-    def make(self, steps: range, carried: list[Any]) -> NestRun:
+    def make(self, steps: range, carried: list[Any]) -> list[Any]:
         """
         Run all steps, in pieces. The host works on the cells noted in a piece while kernels run the
         next: the last pieces are short, as no kernel runs beside the last.
@@ -257,8 +271,7 @@ class RunWithLists:
                 self.finish(before.pop(0), beside, first)
         for piece in before:
             self.finish(piece, beside, first)
-        around = self.loops.record.outer[-1]
-        return NestRun(carried, around.cells, around.written)
+        return carried
 
     def finish(self, piece: PieceOfRun, beside: Sequence[CellsOfTurns], first: list[Array]) -> None:
         """The host's work on the cells noted in a piece, and the first cells of the next."""
