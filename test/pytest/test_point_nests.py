@@ -14,6 +14,7 @@ import pytest
 import timetile
 from timetile.passes.diagnostics import CompileError
 from timetile.passes.raising import point_work
+from timetile.runtime.executors.checked_memory import CellsMemory
 from timetile.runtime.host.point_loops import RunWithLists
 
 FIELD = "!stencil.field<[-1,13]x[-1,11]xf64>"
@@ -121,12 +122,12 @@ def survey() -> str:
     ).replace("(F", f"({FIELD}")  # fmt: skip
 
 
-def arguments(*, beside: bool = False) -> list[Any]:
+def arguments(*, beside: bool = False, seed: int = 5) -> list[Any]:
     """
-    The arguments of a run: entries in one cell, of weight 0, and cells without an update;
-    `beside`: values are added to such cells, too.
+    The arguments of a run, drawn by a seed: entries in one cell, of weight 0, and cells without an
+    update; `beside`: values are added to such cells, too.
     """
-    rng = np.random.default_rng(5)
+    rng = np.random.default_rng(seed)
     fields = [rng.uniform(-1, 1, (14, 12)) for _ in range(3)]
     rows, columns = rng.integers(1, 13, ENTRIES), rng.integers(1, 11, ENTRIES)
     rows[:6], columns[:6] = 7, 5
@@ -142,9 +143,11 @@ def arguments(*, beside: bool = False) -> list[Any]:
     ]  # fmt: skip
 
 
-def bits(program: timetile.CompiledProgram, steps: int, *, beside: bool = False) -> list[bytes]:
+def bits(
+    program: timetile.CompiledProgram, steps: int, *, beside: bool = False, seed: int = 5
+) -> list[bytes]:
     """The bits of all memory after a run."""
-    given = arguments(beside=beside)
+    given = arguments(beside=beside, seed=seed)
     program(*given, steps)
     return [np.asarray(value).tobytes() for value in given]
 
@@ -182,3 +185,21 @@ def test_sources_and_receivers_of_the_host_have_the_bits_of_single_steps(pieces:
     # Values added to cells that no update writes are work of the host.
     assert bits(program, STEPS, beside=True) == bits(judge, STEPS, beside=True)
     assert not pieces
+
+
+def test_runs_at_equal_places_share_lists(monkeypatch: pytest.MonkeyPatch):
+    kept: dict[Any, RunWithLists] = {}
+
+    def nothing(memory: CellsMemory, given: object) -> None:
+        """The memory of a run keeps no lists of its own."""
+
+    lists = property(lambda memory: kept, nothing)
+    monkeypatch.setattr(CellsMemory, "point_lists", lists, raising=False)
+    monkeypatch.setattr(point_work, "MOST_ROWS", 4)
+    program = timetile.compile(survey(), executor="planes", depth=2, cache=False)
+    judge = timetile.compile(survey(), executor="numpy", cache=False)
+    taken: list[RunWithLists] = []
+    for seed, steps in ((5, 5), (5, 6), (6, 5)):
+        assert bits(program, steps, seed=seed) == bits(judge, steps, seed=seed)
+        taken += kept.values()
+    assert taken[0] is taken[1] is not taken[2]
