@@ -28,7 +28,8 @@ from timetile.runtime.arithmetic.cells import dtype_of
 from timetile.runtime.arithmetic.points import packed_list
 from timetile.runtime.host.cell_nests import FarMemory
 from timetile.runtime.host.functions import Host, HostHandler, HostLoops, HostValues, NestRun
-from timetile.runtime.host.memory import Memory, shape_of
+from timetile.runtime.host.memory import shape_of
+from timetile.runtime.host.memory_protocol import Memory, unwritten_halos
 from timetile.runtime.host.run_record import RunRecord
 
 Array = NDArray[Any]
@@ -185,7 +186,8 @@ class PointLoops:
                 return None
             made = RunWithLists(self.memory, run, lists, self.host)
         made.begin(self.host, given)
-        found = made.make(steps, list(carried))
+        with unwritten_halos(self.memory):
+            found = made.make(steps, list(carried))
         made.begin(self.host, [])
         self.memory.point_lists[run] = made
         around = self.record.outer[-1]

@@ -14,7 +14,8 @@ from timetile.runtime.arithmetic.cells import Array, dtype_of
 from timetile.runtime.arithmetic.points import PointEntries, entries_in, use_entries
 from timetile.runtime.host.cell_nests import FarMemory
 from timetile.runtime.host.functions import HostHandler, HostValues
-from timetile.runtime.host.memory import Memory, shape_of
+from timetile.runtime.host.memory import shape_of
+from timetile.runtime.host.memory_protocol import Memory
 
 
 def point_handler(memory: Memory) -> dict[type[Operation], HostHandler]:

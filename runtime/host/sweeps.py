@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 from timetile.dialects.temporal import SweepOp
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.host.functions import HostHandler, HostValues
-from timetile.runtime.host.memory import Memory
+from timetile.runtime.host.memory_protocol import Memory
 from timetile.runtime.host.run_record import LoopRun, RunRecord
 
 

@@ -17,7 +17,7 @@ from timetile.lowering.cpu.sweeps import ordered_sweeps, sweep_functions
 from timetile.runtime.cache.keys import key_of, sources_key
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.executors.numpy_loops import Progress
-from timetile.runtime.host.memory import Memory
+from timetile.runtime.host.memory_protocol import Memory
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.machine.llvm import Code, object_code, processor
 from timetile.runtime.native.loops import LoopCode, split_edges

@@ -21,7 +21,8 @@ from timetile.runtime.arithmetic.reductions import reduced
 from timetile.runtime.executors.numpy_loops import Progress
 from timetile.runtime.executors.runners import LoopRunner
 from timetile.runtime.host.field_cells import box_cells, gathered
-from timetile.runtime.host.memory import Memory, ViewMemory
+from timetile.runtime.host.memory import ViewMemory
+from timetile.runtime.host.memory_protocol import Memory
 from timetile.runtime.native.loops import rotated
 from timetile.runtime.ranks.cut_program import CutProgram, RankLoop
 from timetile.runtime.ranks.exchange import CutField, Exchange, HeldArray, array_part

@@ -5,16 +5,18 @@ executor `numpy` runs one at a time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 import timetile
+from timetile.dialects.temporal import LoopOp
 from timetile.passes.diagnostics import CompileError
 from timetile.passes.raising import point_work
 from timetile.runtime.executors.checked_memory import CellsMemory
+from timetile.runtime.executors.runners import PlanesRunner
 from timetile.runtime.host.point_loops import RunWithLists
 
 FIELD = "!stencil.field<[-1,13]x[-1,11]xf64>"
@@ -196,6 +198,13 @@ def test_runs_at_equal_places_share_lists(monkeypatch: pytest.MonkeyPatch):
     lists = property(lambda memory: kept, nothing)
     monkeypatch.setattr(CellsMemory, "point_lists", lists, raising=False)
     monkeypatch.setattr(point_work, "MOST_ROWS", 4)
+    agree, compared = PlanesRunner.halos_agree, list[LoopOp]()
+
+    def noted(runner: PlanesRunner, loop: LoopOp, buffers: Sequence[Any]) -> bool:
+        compared.append(loop)
+        return agree(runner, loop, buffers)
+
+    monkeypatch.setattr(PlanesRunner, "halos_agree", noted)
     program = timetile.compile(survey(), executor="planes", depth=2, cache=False)
     judge = timetile.compile(survey(), executor="numpy", cache=False)
     taken: list[RunWithLists] = []
@@ -203,3 +212,5 @@ def test_runs_at_equal_places_share_lists(monkeypatch: pytest.MonkeyPatch):
         assert bits(program, steps, seed=seed) == bits(judge, steps, seed=seed)
         taken += kept.values()
     assert taken[0] is taken[1] is not taken[2]
+    # Once a run of two pieces.
+    assert len(compared) == 3
