@@ -17,7 +17,7 @@ from timetile.lowering.tile_to_gpu.fields import (
     fetched_plane,
     index_of,
 )
-from timetile.lowering.tile_to_gpu.images import cells_before, image_view, image_width, seen
+from timetile.lowering.tile_to_gpu.images import image_view, seen
 from timetile.lowering.tile_to_gpu.ownership import load_masks
 from timetile.lowering.tile_to_gpu.prefetch import PadCopy, PrefetchRing
 from timetile.lowering.tile_to_gpu.queues import Plane, cells_between
@@ -31,6 +31,7 @@ from timetile.lowering.tile_to_gpu.scopes import (
 )
 from timetile.lowering.tile_to_gpu.stored_cells import load_cells
 from timetile.lowering.tile_to_gpu.thread import Thread
+from timetile.passes.analysis.geometry.images import cells_before, image_width
 
 
 def start_prefetch(variant: VariantScope, axis: int, ring: PrefetchRing) -> None:

@@ -26,7 +26,7 @@ from timetile.lowering.tile_to_gpu.fields import (
     within,
 )
 from timetile.lowering.tile_to_gpu.halo_plans import Guard, OlderLevel, Reach, Sides
-from timetile.lowering.tile_to_gpu.images import image_width, seen
+from timetile.lowering.tile_to_gpu.images import seen
 from timetile.lowering.tile_to_gpu.queues import (
     CopiedPlane,
     EdgeBuffer,
@@ -43,6 +43,7 @@ from timetile.lowering.tile_to_gpu.scopes import (
     plane_between,
 )
 from timetile.lowering.tile_to_gpu.stored_cells import override_cells
+from timetile.passes.analysis.geometry.images import image_width
 from timetile.passes.analysis.geometry.outside import halo_spans
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape, Row
 

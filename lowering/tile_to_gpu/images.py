@@ -9,7 +9,6 @@ with the distances of the own cells. Otherwise each cell has an image of its own
 from __future__ import annotations
 
 from dataclasses import replace
-from math import gcd
 
 from xdsl.ir import SSAValue
 
@@ -20,7 +19,7 @@ from timetile.lowering.tile_to_gpu.scopes import CopyingStep, StreamStep, Varian
 from timetile.lowering.tile_to_gpu.thread import Thread
 from timetile.passes.analysis.edges import SidePair
 from timetile.passes.analysis.geometry.field_access import has_plane_images
-from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.images import cells_before
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 
 
@@ -92,25 +91,6 @@ def in_plane_image(
     sides = geometry.kernel.sides(tiling.axis)
     first = span.start - (before if number == len(geometry.axes) - 1 else 0)
     return image_place(variant.emit, moved, span, sides, reached, folds=folds, first=first)
-
-
-def image_width(geometry: Geometry, field: SSAValue) -> int:
-    """
-    Cells of one access in the rim's code. No access has cells on both sides of a bound where the
-    field is periodic. Beyond a mirror or a value no loaded cell is read: an access with a cell of
-    the bounds takes cells of the field beside the bounds, too.
-    """
-    width, last = geometry.access_width(field), geometry.axes[-1]
-    if Kind.PERIODIC not in geometry.kernel.sides(last.axis):
-        return width
-    ends = geometry.lower[last.axis], geometry.upper[last.axis]
-    return gcd(width, *(last.origin - end for end in ends))
-
-
-def cells_before(geometry: Geometry, width: int) -> int:
-    """Cells of the field before the bounds in the first access of a row, of `width` cells."""
-    last = geometry.axes[-1]
-    return (geometry.lower[last.axis] - last.origin) % width
 
 
 @once

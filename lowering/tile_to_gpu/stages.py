@@ -37,7 +37,7 @@ from timetile.lowering.tile_to_gpu.fields import (
 )
 from timetile.lowering.tile_to_gpu.halo_plans import Reach, reach_of_tap
 from timetile.lowering.tile_to_gpu.halos import along_stream, guard_of, park, patch_at_birth
-from timetile.lowering.tile_to_gpu.images import has_images, image_plane, image_width, seen
+from timetile.lowering.tile_to_gpu.images import has_images, image_plane, seen
 from timetile.lowering.tile_to_gpu.messages import post_messages
 from timetile.lowering.tile_to_gpu.ownership import load_masks
 from timetile.lowering.tile_to_gpu.point_levels import emit_points
@@ -54,6 +54,7 @@ from timetile.lowering.tile_to_gpu.scopes import (
 from timetile.lowering.tile_to_gpu.stored_cells import load_cells
 from timetile.lowering.tile_to_gpu.storing import store
 from timetile.lowering.tile_to_gpu.thread import Thread, as_index
+from timetile.passes.analysis.geometry.images import image_width
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape, moved_by
 
 

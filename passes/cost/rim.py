@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from timetile.dialects.temporal.boundary import Kind
 from timetile.dialects.tile.kinds import Guards
+from timetile.passes.analysis.geometry.images import bounds_width, image_width
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import is_word
 from timetile.passes.analysis.geometry.tile_shape import TileShape
@@ -46,6 +48,24 @@ def rim_counts_spills(geometry: Geometry, planes: int) -> bool:
     return not has_rows and planes > 2 and not is_word(geometry.stored_fields[0])
 
 
+def continued_weight(geometry: Geometry, weights: RimParameters) -> float:
+    """
+    The cost of a step on the rim where fields go on: cells beyond are computed like cells inside,
+    apart from selects, and from vectors with a bound inside.
+    """
+    axes = [axis for axis in geometry.kernel.continued_axes if axis in geometry.kernel.plane_axes]
+    sides = {side for axis in axes for side in geometry.kernel.sides(axis)}
+    weight = weights.images + (weights.selects if sides - {Kind.PERIODIC} else 0.0)
+    if geometry.axes[-1].axis not in axes:
+        return weight
+    for field in geometry.stored_fields:
+        width = geometry.access_width(field)
+        if bounds_width(geometry, width) < width:
+            weight += weights.cut_vectors
+        weight += weights.divided * (width / image_width(geometry, field) - 1)
+    return weight
+
+
 def edge_weight(
     geometry: Geometry, guards: Guards, weights: RimParameters, *, sums: bool, planes: int
 ) -> float | None:
@@ -60,6 +80,8 @@ def edge_weight(
         return 1.0
     if geometry.reads_halos:
         return weights.halos[shape.axes]
+    if geometry.continues_in_plane:
+        return continued_weight(geometry, weights)
     if rim_counts_spills(geometry, planes):
         return weights.wide
     words = is_word(geometry.stored_fields[0])

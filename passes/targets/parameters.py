@@ -279,6 +279,17 @@ class RimParameters:
     """
     Where levels keep more than two planes of 8-byte cells, of one axis: registers are spilled.
     """
+    images: float
+    """Where fields go on beyond the bounds."""
+    selects: float
+    """Added where a side of the plane is a mirror or a value."""
+    cut_vectors: float
+    """Added for each stored field where a bound lies inside a vector."""
+    divided: float
+    """
+    Added for each stored field and each access more of a vector, where the vector is divided at a
+    periodic bound.
+    """
 
 
 @dataclass(frozen=True)

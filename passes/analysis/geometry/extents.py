@@ -14,6 +14,7 @@ from functools import reduce
 
 from xdsl.ir import Operation, SSAValue
 
+from timetile.dialects.temporal.boundary import MIRRORS
 from timetile.dialects.tile import ApplyOp, ExchangeOp, KernelOp, LoadOp, StoreOp, taps_of
 
 
@@ -172,4 +173,8 @@ class Needs:
         """The needs of a kernel's queues, in cells."""
         around, beyond = extents(kernel), extents(kernel, outside=True)
         overlap = held_by_tile(kernel, around, outside=False)
-        return Needs(around, overlap, held_by_tile(kernel, beyond, outside=True))
+        outside = held_by_tile(kernel, beyond, outside=True)
+        # Across a mirror a tap reads the image, a cell inside.
+        pairs = (kernel.sides(axis) for axis in range(kernel.rank))
+        read = [(below not in MIRRORS, above not in MIRRORS) for below, above in pairs]
+        return Needs(around, overlap, outside.at_sides(read))

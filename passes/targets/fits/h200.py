@@ -130,6 +130,13 @@ PARAMETERS = Parameters(
         word_sums=1.1,  # 25 points in 2D, timed warp by warp
         sums=1.1,  # 17 and 19 points at three levels run 5% faster than 1.2 says
         wide=1.35,  # timed: 1.25 and 1.4
+        # j2d5pt and j3d7pt, timed warp by warp: periodic 0.99 to 1.05, mirrors 1.08 and 1.14; by
+        # copies beside the box, mirrors 1.2, periodic 1.4 and 1.18 for vectors of four and two
+        # cells.
+        images=1.02,
+        selects=0.1,
+        cut_vectors=0.08,
+        divided=0.1,
     ),
     worth=Worth(
         level=0.995,
