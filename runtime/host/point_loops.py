@@ -178,7 +178,7 @@ class PointLoops:
     ) -> NestRun | None:
         """Run a time loop as kernels; None if its points do not fit lists."""
         given, places = [values[value] for value in run.given], self.places(run, values)
-        # Taken while in use: a run beside this one makes lists of its own.
+        # Taken while in use: another thread makes new lists.
         made = self.memory.point_lists.pop(run, None)
         if not isinstance(made, RunWithLists) or not made.has(places):
             lists = [ListOfRun(use, array) for use, array in zip(run.uses, places)]
