@@ -10,7 +10,7 @@ import numpy as np
 from timetile.frontend.field_types import ARRAY_DTYPES
 from timetile.passes.targets.hardware import VECTOR_BYTES
 from timetile.runtime.host.arrays import is_contiguous, is_masked, is_numpy_array, is_on_device
-from timetile.runtime.machine.side_by_side import copied
+from timetile.runtime.machine.side_by_side import copy_in_rows
 
 
 def check_array(name: str, array: object) -> None:
@@ -53,7 +53,7 @@ def copy_of(array: Any) -> Any:
     NumPy.
     """
     if is_numpy_array(array):
-        return copied(array)
+        return copy_in_rows(array)
     if is_immutable(array):
         return np.array(array, order="C", copy=True)
     if hasattr(array, "detach"):

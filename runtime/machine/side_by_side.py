@@ -36,7 +36,7 @@ def by_parts(array: NDArray[Any], work: Callable[[slice], T]) -> list[T]:
         return list(pool.map(work, parts))
 
 
-def copied(array: NDArray[Any]) -> NDArray[Any]:
+def copy_in_rows(array: NDArray[Any]) -> NDArray[Any]:
     """A copy of an array in C order, of no other class."""
     if not array.ndim:
         return np.array(array)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from timetile.runtime.machine import side_by_side
-from timetile.runtime.machine.side_by_side import by_parts, copied
+from timetile.runtime.machine.side_by_side import by_parts, copy_in_rows
 from timetile.runtime.program.finite import is_finite
 
 
@@ -29,7 +29,7 @@ def test_parts_cover_an_array_once_and_in_order():
 def test_a_copy_has_the_cells_in_rows():
     columns = np.asfortranarray(np.random.default_rng(1).random((40, 6)))
     for array in (columns, columns[::-1, ::2], np.array(2.5), np.zeros((0, 3))):
-        made = copied(array)
+        made = copy_in_rows(array)
         assert made.flags.c_contiguous and type(made) is np.ndarray
         assert made.dtype == array.dtype and np.array_equal(made, array)
         assert not np.shares_memory(made, array)
