@@ -133,10 +133,10 @@ def run_command_line(processes: int) -> None:
     """The command line on one GPU, on several of a process, and on processes."""
     program = str(ROOT / "examples" / "heat2d.mlir")
     line = ("-c", CLI, "run", program, "--steps", "500", "--random", "1")
-    ways = [[], ["--gpus", str(processes)]] if gpu_is_available() else [[], []]
+    gpus = ["--gpus", str(processes)] if gpu_is_available() else list[str]()
     with tempfile.TemporaryDirectory() as folder:
         files = [str(Path(folder, f"{number}.npz")) for number in range(3)]
-        for file, more in zip(files, ways):
+        for file, more in zip(files, (list[str](), gpus)):
             subprocess.run([sys.executable, *line, *more, "--out", file], check=True)
         started(processes, sys.executable, *line, "--out", files[2])
         one, *others = (np.load(file) for file in files)

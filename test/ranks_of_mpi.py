@@ -3,11 +3,12 @@ Drawn programs on processes of MPI end with the bits of an evaluation with NumPy
 number of processes and the layout.
 
     mpiexec -n 8 python test/ranks_of_mpi.py --programs 12
+    mpiexec -n 8 python test/ranks_of_mpi.py --programs 12 --executor gpu
 
 The processes are eight ranks, then six and two, then four, three and one, and each group runs all
-programs, on the executors cpu and numpy in turn, with a drawn layout. Programs are drawn by the
-number of a seed, equal on all processes. A process with a wrong cell says so, and all end with the
-exit status 1.
+programs, on the executors cpu and numpy in turn, or on GPUs, with a drawn layout. Processes take
+the GPUs of the machine in turn. Programs are drawn by the number of a seed, equal on all processes.
+A process with a wrong cell says so, and all end with the exit status 1.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ from support.description import Inputs, Program, random_inputs
 from support.pairs import Family, Pair, batch
 from support.programs import program_text
 from support.ranks import copies
-from timetile.runtime.program.ranked_program import on_ranks
+from timetile.runtime.device.gpu import device
+from timetile.runtime.machine.driver import checked
+from timetile.runtime.program.ranked_gpu_program import RankedGpuProgram
+from timetile.runtime.program.ranked_program import RankedProgram, on_ranks
 from timetile.runtime.ranks.layout import factorizations
 from timetile.runtime.ranks.mpi import MpiPeers
 
@@ -44,6 +48,8 @@ GROUPS = ((8,), (6, 2), (4, 3, 1))
 """The sizes of the groups of eight processes that run at once."""
 
 FAMILIES: tuple[Family, ...] = ("programs", "bounds", "roles")
+
+RankExecutor = Literal["cpu", "numpy", "gpu"]
 
 TIMEOUT = 60.0
 """Seconds for a rank to wait for another."""
@@ -83,23 +89,30 @@ def drawn(first: int, count: int) -> list[Case]:
     return found
 
 
-def check(case: Case, number: int, group: MPI.Intracomm) -> None:
+def check(case: Case, number: int, group: MPI.Intracomm, executor: RankExecutor) -> None:
     """Run a case on the ranks of a group. Raises AssertionError for wrong bits."""
     program, steps, random = case.program, case.pair.steps, Random(number)
-    executor: Literal["cpu", "numpy"] = "numpy" if number % 2 else "cpu"
     text, inputs = program_text(program), random_inputs(program, seed=steps)
     expected = inputs.copy()
     reference.run(program, expected, steps)
     own = copies(inputs.arguments(program, steps))
     threads = 1 if executor == "cpu" else None
+    gpu = MPI.COMM_WORLD.rank % count_of_gpus() if executor == "gpu" else 0
     alone = partial(
-        timetile.compile, text, executor=executor, fp_contract="off", cache=False, threads=threads
-    )
+        timetile.compile, text, executor=executor, fp_contract="off", cache=False,
+        threads=threads, gpu=gpu,
+    )  # fmt: skip
+    make = RankedGpuProgram if executor == "gpu" else RankedProgram
     parts, every = random.choice([None, *case.layouts(group.size)]), random.choice([None, 1, 2, 3])
-    on_ranks(MpiPeers(group, TIMEOUT), alone, parts, every)(*own)
+    on_ranks(MpiPeers(group, TIMEOUT), alone, parts, every, make=make)(*own)
     names = [buffer.name for buffer in program.buffers]
     found = Inputs(dict(zip(names, own)))
     assert_same_bits(program, expected, found, f"{group.size} ranks, {parts}, {every}")
+
+
+def count_of_gpus() -> int:
+    """The GPUs of the machine."""
+    return int(checked(device(0).cuda.cuDeviceGetCount()))
 
 
 def main() -> None:
@@ -107,6 +120,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=SUMMARY)
     parser.add_argument("--programs", type=int, default=12)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--executor", choices=("gpu",), help="cpu and numpy in turn unless given")
     given = parser.parse_args()
     world = MPI.COMM_WORLD
     if world.size != max(map(sum, GROUPS)):
@@ -118,7 +132,7 @@ def main() -> None:
         group = cast(MPI.Intracomm, world.Split(color))
         for number, case in enumerate(cases):
             try:
-                check(case, number, group)
+                check(case, number, group, given.executor or ("cpu", "numpy")[number % 2])
             except BaseException as error:
                 said = f"[{group.rank} of {group.size}] program {number}: {error!r}\n{case}\n"
                 sys.stderr.write(said)

@@ -33,8 +33,8 @@ from timetile.runtime.ranks.sites import Site
 class RankedGpuProgram(RankedProgram):
     """
     A stencil program running on several ranks, each with a part of the domain on a GPU; see
-    `RankedProgram`. Ghosts travel through the memory of the hosts. `make_site` makes the place of
-    the rank's part: the rank's GPU, unless given.
+    `RankedProgram`. `RankSiteRunner` tells how ghosts travel. `make_site` makes the place of the
+    rank's part: the rank's GPU, unless given.
     """
 
     executors = ("gpu",)
