@@ -14,12 +14,13 @@ A process with a wrong cell says so, and all end with the exit status 1.
 from __future__ import annotations
 
 import argparse
+import logging
 import operator
 import sys
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 from random import Random
 from typing import Literal, cast
@@ -28,13 +29,18 @@ from mpi4py import MPI
 
 sys.path.insert(0, str(Path(__file__).parent / "pytest"))
 
+from fuzz import differences, reason
+
 import timetile
 from support import reference
 from support.compare import assert_same_bits
 from support.description import Inputs, Program, random_inputs
+from support.drawn_fields import CannotJudge
+from support.drawn_models import Drawn, How
 from support.pairs import Family, Pair, batch
 from support.programs import program_text
 from support.ranks import copies
+from timetile.passes.diagnostics import CompileError
 from timetile.runtime.device.gpu import device
 from timetile.runtime.machine.driver import checked
 from timetile.runtime.program.ranked_gpu_program import RankedGpuProgram
@@ -47,7 +53,10 @@ SUMMARY = "Run drawn programs on groups of MPI's processes."
 GROUPS = ((8,), (6, 2), (4, 3, 1))
 """The sizes of the groups of eight processes that run at once."""
 
-FAMILIES: tuple[Family, ...] = ("programs", "bounds", "roles")
+FAMILIES: tuple[Family, ...] = (
+    "programs", "points", "stops", "bounds", "models", "sums", "roles", "sweeps", "sequences",
+    "batches", "stored", "places",
+)  # fmt: skip
 
 RankExecutor = Literal["cpu", "numpy", "gpu"]
 
@@ -57,42 +66,89 @@ TIMEOUT = 60.0
 
 @dataclass(frozen=True)
 class Case:
-    """A drawn program, and the extents of its domain."""
+    """A pair, with the extents of the domain of a program that is data."""
 
     pair: Pair
-    program: Program
-    extents: tuple[int, ...]
+    extents: tuple[int, ...] = ()
 
     @staticmethod
     def of(pair: Pair) -> Case:
         """The case of a pair."""
-        assert isinstance(pair.program, Program)
+        if not isinstance(pair.program, Program):
+            return Case(pair)
         boxes = [store.box for update in pair.program.updates for store in update.stores]
         lower = [min(cells) for cells in zip(*(box.lower for box in boxes))]
         upper = [max(cells) for cells in zip(*(box.upper for box in boxes))]
-        return Case(pair, pair.program, tuple(high - low for low, high in zip(lower, upper)))
+        return Case(pair, tuple(high - low for low, high in zip(lower, upper)))
 
-    def layouts(self, count: int) -> list[tuple[int, ...]]:
-        """The numbers of parts along the axes, for a number of ranks."""
-        found = factorizations(count, self.program.rank)
+    def layouts(self, count: int) -> list[tuple[int, ...] | None]:
+        """The numbers of parts along the axes, for a number of ranks; None: as timetile chooses."""
+        if not self.extents:
+            return [None]
+        found = factorizations(count, len(self.extents))
         return [parts for parts in found if all(map(operator.le, parts, self.extents))]
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where and how a case runs."""
+
+    group: MPI.Intracomm
+    executor: RankExecutor
+    parts: tuple[int, ...] | None
+    every: int | None
+
+    @staticmethod
+    def of(case: Case, number: int, group: MPI.Intracomm, executor: str | None) -> Place:
+        """The place of a case by number, on an executor, or on cpu and numpy in turn."""
+        random, in_turn = Random(number), ("cpu", "numpy")[number // len(FAMILIES) % 2]
+        parts = random.choice([None, *case.layouts(group.size)])
+        chosen = cast(RankExecutor, executor or in_turn)
+        return Place(group, chosen, parts, random.choice([None, 1, 2, 3]))
+
+
 def drawn(first: int, count: int) -> list[Case]:
-    """Programs of all families, each with a layout for every number of ranks."""
-    found: list[Case] = []
+    """Programs of each family in turn, with a layout for every number of ranks."""
+    found: list[list[Case]] = []
     numbers = {size for sizes in GROUPS for size in sizes}
     each = -(-count // len(FAMILIES))
-    for number in range(len(FAMILIES)):
+    for number in range(min(count, len(FAMILIES))):
         cases = map(Case.of, batch(first * len(FAMILIES) + number, 8 * each, FAMILIES))
-        found += islice((case for case in cases if all(map(case.layouts, numbers))), each)
-    return found
+        found.append(
+            list(islice((case for case in cases if all(map(case.layouts, numbers))), each))
+        )
+    return [case for cases in zip_longest(*found) for case in cases if case is not None][:count]
 
 
-def check(case: Case, number: int, group: MPI.Intracomm, executor: RankExecutor) -> None:
-    """Run a case on the ranks of a group. Raises AssertionError for wrong bits."""
-    program, steps, random = case.program, case.pair.steps, Random(number)
+def end_of(case: Case, place: Place) -> str:
+    """
+    How a case ends on the ranks of a group: with equal bits, refused, or not judged. Raises
+    AssertionError for wrong bits.
+    """
+    try:
+        if isinstance(case.pair.program, Program):
+            check_program(case.pair.program, case.pair.steps, place)
+        else:
+            check_model(cast(Drawn, case.pair.program), case.pair, place)
+    except CompileError as error:
+        return f"refused: {reason(str(error))}"
+    except CannotJudge:
+        return "not judged"
+    return "equal bits"
+
+
+def check_model(drawn: Drawn, pair: Pair, place: Place) -> None:
+    """Run a step in Python. Raises AssertionError for wrong bits."""
+    places = {"comm": place.group, "parts": place.parts, "exchange_every": place.every}
+    how = How(place.executor, pair.depth, pair.steps, places=places)
+    wrong = list(differences(drawn.found(how), drawn.expected(how)))
+    assert not wrong, f"{place.group.size} ranks, {place.every}: {wrong}"
+
+
+def check_program(program: Program, steps: int, place: Place) -> None:
+    """Run a program that is data. Raises AssertionError for wrong bits."""
     text, inputs = program_text(program), random_inputs(program, seed=steps)
+    executor = place.executor
     expected = inputs.copy()
     reference.run(program, expected, steps)
     own = copies(inputs.arguments(program, steps))
@@ -103,11 +159,11 @@ def check(case: Case, number: int, group: MPI.Intracomm, executor: RankExecutor)
         threads=threads, gpu=gpu,
     )  # fmt: skip
     make = RankedGpuProgram if executor == "gpu" else RankedProgram
-    parts, every = random.choice([None, *case.layouts(group.size)]), random.choice([None, 1, 2, 3])
-    on_ranks(MpiPeers(group, TIMEOUT), alone, parts, every, make=make)(*own)
+    peers = MpiPeers(place.group, TIMEOUT)
+    on_ranks(peers, alone, place.parts, place.every, make=make)(*own)
     names = [buffer.name for buffer in program.buffers]
     found = Inputs(dict(zip(names, own)))
-    assert_same_bits(program, expected, found, f"{group.size} ranks, {parts}, {every}")
+    assert_same_bits(program, expected, found, f"{place.group.size} ranks, {place}")
 
 
 def count_of_gpus() -> int:
@@ -122,26 +178,29 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--executor", choices=("gpu",), help="cpu and numpy in turn unless given")
     given = parser.parse_args()
+    logging.getLogger("timetile").setLevel(logging.ERROR)
     world = MPI.COMM_WORLD
     if world.size != max(map(sum, GROUPS)):
         parser.error(f"run on {max(map(sum, GROUPS))} processes: mpiexec -n 8 python {sys.argv[0]}")
-    ends = Counter[int]()
+    ends = Counter[str]()
     cases = drawn(given.seed, given.programs)
     for sizes in GROUPS:
         color = next(k for k in range(len(sizes)) if world.rank < sum(sizes[: k + 1]))
         group = cast(MPI.Intracomm, world.Split(color))
         for number, case in enumerate(cases):
             try:
-                check(case, number, group, given.executor or ("cpu", "numpy")[number % 2])
+                end = end_of(case, Place.of(case, number, group, given.executor))
             except BaseException as error:
                 said = f"[{group.rank} of {group.size}] program {number}: {error!r}\n{case}\n"
                 sys.stderr.write(said)
                 sys.stderr.flush()
                 world.Abort(1)
                 raise
-            ends[group.size] += group.rank == 0
-    for size, count in sorted(sum(world.gather(ends) or [], Counter[int]()).items()):
-        print(f"{size} ranks: {count} programs with equal bits")
+            if group.rank == 0:
+                ends[f"{group.size} ranks, {end}"] += 1
+                ends[f"{case.pair.family}, {end}"] += 1
+    for end, count in sorted(sum(world.gather(ends) or [], Counter[str]()).items()):
+        print(f"{end}: {count}")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from timetile.runtime.explain.data import Fact, Section
 from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.ranks.exchange_choice import ExchangeChoice, ExchangeCost
 from timetile.runtime.ranks.layout import slab_layout
-from timetile.runtime.ranks.part_kernels import PartKernels
+from timetile.runtime.ranks.part_kernels import PartKernels, deepest_of, schedules_of
 
 COLUMNS = (
     "launches", "steps", "rims", "a launch (us)", "of these, ghosts", "an exchange (us)",
@@ -42,8 +42,27 @@ def exchange_section(
     title = f"On {count} GPUs of a host, predicted"
     if choice is None:
         return Section(title, (*facts, Fact("exchanges", "no prediction of the schedule's speed")))
+    facts = (*facts, *speed_up(program, choice, cells))
     rows = tuple(cost_row(cost, choice, cells) for cost in (choice.chosen, *choice.others))
     return Section(title, facts, COLUMNS, rows, notes())
+
+
+def speed_up(program: CompiledProgram, choice: ExchangeChoice, cells: int) -> Sequence[Fact]:
+    """What the chosen exchange gains over one GPU; nothing without a prediction for one."""
+    found = schedules_of(program.kernels)
+    speeds = [each.gcells_per_second for each in found if deepest_of(found) in each.depths]
+    if not speeds or not speeds[0]:
+        return ()
+    gain = gcells_per_second(choice.chosen, choice, cells) / speeds[0]
+    said = f"{gain:.2f} times the {speeds[0]:.0f} GCells/s of one"
+    if gain < 1:
+        said += "; the domain is too small for several: leave out --gpus"
+    return (Fact("speed", said),)
+
+
+def gcells_per_second(cost: ExchangeCost, choice: ExchangeChoice, cells: int) -> float:
+    """The predicted speed of all GPUs together."""
+    return cells * choice.depth / cost.seconds / 1e9
 
 
 def cost_row(cost: ExchangeCost, choice: ExchangeChoice, cells: int) -> tuple[str, ...]:
@@ -56,7 +75,7 @@ def cost_row(cost: ExchangeCost, choice: ExchangeChoice, cells: int) -> tuple[st
         f"{100 * cost.ghost_share:.1f}%",
         f"{cost.exchange_seconds * 1e6:.0f}",
         f"{cost.seconds * 1e6:.0f}",
-        f"{cells * choice.depth / cost.seconds / 1e9:.0f}",
+        f"{gcells_per_second(cost, choice, cells):.0f}",
     )
 
 

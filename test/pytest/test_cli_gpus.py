@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,8 @@ def test_explain_tells_what_exchanges_cost(heat: Path, capsys: pytest.CaptureFix
     chosen, *others = costs
     assert all(float(chosen[-2]) <= 1.01 * float(other[-2]) for other in others)
     assert {row[2] for row in costs} == {"copied"}, "kernels store whole planes beside only"
+    speed = re.search(r"speed +(\d\.\d\d) times the \d+ GCells/s of one; the domain is too", said)
+    assert speed is not None and float(speed[1]) < 1, "few cells are faster on one GPU"
 
 
 def test_parts_without_gpus_are_refused(heat: Path, capsys: pytest.CaptureFixture[str]):

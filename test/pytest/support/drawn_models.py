@@ -48,6 +48,8 @@ class How:
     depth: int
     steps: int
     contract: Literal["off", "fast"] = "off"
+    places: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Options for several processes or GPUs."""
 
 
 class Drawn(Protocol):
@@ -318,7 +320,9 @@ def cells_get_values() -> Generator[None]:
 
 def on(model: Model, how: How) -> Model:
     """The model as it runs."""
-    return model.on(executor=how.executor, depth=how.depth, fp_contract=how.contract, cache=False)
+    return model.on(
+        executor=how.executor, depth=how.depth, fp_contract=how.contract, cache=False, **how.places
+    )
 
 
 def signature_of(
