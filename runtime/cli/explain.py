@@ -7,21 +7,25 @@ from timetile.runtime.cli.options import Options
 from timetile.runtime.cli.ranks import parts_of
 from timetile.runtime.cli.terminal import Log, answer_console, say
 from timetile.runtime.cli.usage import UsageError
-from timetile.runtime.explain.data import Section
+from timetile.runtime.explain.data import Explanation, Section
 from timetile.runtime.explain.exchange_section import exchange_section
 from timetile.runtime.explain.explanation import explanation_of, kernel_names
 from timetile.runtime.explain.text import print_explanation, print_section
 from timetile.runtime.program.compiled_program import CompiledProgram
 
 
-def section_of_gpus(options: Options, program: CompiledProgram) -> Section | None:
+def section_of_gpus(
+    options: Options, program: CompiledProgram, found: Explanation
+) -> Section | None:
     """What exchanges cost on several GPUs, if asked for. Raises UsageError for impossible parts."""
     if options.of_gpus is None:
         if options.parts is not None:
             raise UsageError("--parts has no effect without --gpus; give --gpus, too")
         return None
     try:
-        return exchange_section(program, options.of_gpus, parts_of(options.parts))
+        deepest = max(found.loops, key=lambda loop: loop.depth, default=None)
+        alone = None if deepest is None else deepest.gcells_per_second
+        return exchange_section(program, options.of_gpus, parts_of(options.parts), alone)
     except ValueError as error:
         raise UsageError(str(error)) from error
 
@@ -35,7 +39,7 @@ def explain(options: Options, log: Log) -> int:
         program = compiled(options, None)
         compile_kernels([(program.kernels, name) for name in kernel_names(program)])
         found = explanation_of(program, options.steps)
-        several = section_of_gpus(options, program)
+        several = section_of_gpus(options, program, found)
     except Exception:
         # The remarks often tell why nothing can be explained.
         if log.remarks:

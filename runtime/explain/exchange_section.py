@@ -12,7 +12,7 @@ from timetile.runtime.explain.data import Fact, Section
 from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.ranks.exchange_choice import ExchangeChoice, ExchangeCost
 from timetile.runtime.ranks.layout import slab_layout
-from timetile.runtime.ranks.part_kernels import PartKernels, deepest_of, schedules_of
+from timetile.runtime.ranks.part_kernels import PartKernels
 
 COLUMNS = (
     "launches", "steps", "rims", "a launch (us)", "of these, ghosts", "an exchange (us)",
@@ -21,12 +21,15 @@ COLUMNS = (
 
 
 def exchange_section(
-    program: CompiledProgram, count: int, parts: Sequence[int] | None = None
+    program: CompiledProgram,
+    count: int,
+    parts: Sequence[int] | None = None,
+    alone: float | None = None,
 ) -> Section:
     """
-    The costs of exchanges on a number of GPUs, the chosen number of launches first. Raises
-    CompileError for a program without time loops or of fewer cells than GPUs, ValueError for
-    impossible parts.
+    The costs of exchanges on a number of GPUs, the chosen number of launches first. `alone`: the
+    predicted speed of one GPU in GCells/s, of the loop with the deepest launch. Raises CompileError
+    for a program without time loops or of fewer cells than GPUs, ValueError for impossible parts.
     """
     domain = Domain.of(program.module)
     if domain is None:
@@ -42,22 +45,17 @@ def exchange_section(
     title = f"On {count} GPUs of a host, predicted"
     if choice is None:
         return Section(title, (*facts, Fact("exchanges", "no prediction of the schedule's speed")))
-    facts = (*facts, *speed_up(program, choice, cells))
+    if alone:
+        gain = gcells_per_second(choice.chosen, choice, cells) / alone
+        facts = (*facts, Fact("speed", speed_text(gain, alone)))
     rows = tuple(cost_row(cost, choice, cells) for cost in (choice.chosen, *choice.others))
     return Section(title, facts, COLUMNS, rows, notes())
 
 
-def speed_up(program: CompiledProgram, choice: ExchangeChoice, cells: int) -> Sequence[Fact]:
-    """What the chosen exchange gains over one GPU; nothing without a prediction for one."""
-    found = schedules_of(program.kernels)
-    speeds = [each.gcells_per_second for each in found if deepest_of(found) in each.depths]
-    if not speeds or not speeds[0]:
-        return ()
-    gain = gcells_per_second(choice.chosen, choice, cells) / speeds[0]
-    said = f"{gain:.2f} times the {speeds[0]:.0f} GCells/s of one"
-    if gain < 1:
-        said += "; the domain is too small for several: leave out --gpus"
-    return (Fact("speed", said),)
+def speed_text(gain: float, alone: float) -> str:
+    """How many times as fast several GPUs are as one, with a way out for few cells."""
+    said = f"{gain:.2f} times the {alone:.0f} GCells/s of one"
+    return said if gain >= 1 else f"{said}; the domain is too small for several: leave out --gpus"
 
 
 def gcells_per_second(cost: ExchangeCost, choice: ExchangeChoice, cells: int) -> float:
