@@ -188,6 +188,11 @@ class LoopOp(IRDLOperation):
         return tuple(dict.fromkeys(m.table for m in sets if m.kind is PointKind.SAMPLE))
 
     @property
+    def point_fields(self) -> tuple[SSAValue, ...]:
+        """The lists, weights and tables of points, in the order of first use."""
+        return tuple(dict.fromkeys(f for update in self.updates for f in update.points[1:]))
+
+    @property
     def updates(self) -> tuple[UpdateOp, ...]:
         """The updates of a step, in program order."""
         return tuple(op for op in self.body.block.ops if isinstance(op, UpdateOp))

@@ -231,11 +231,9 @@ class UpdateOp(IRDLOperation):
         self.verify_beyond()
         verify_points(self.point_uses, self.points, [element_type(t) for t in self.targets])
         for made in self.point_sets:
-            if field_bounds(self.targets[made.target]) != made.bounds:
-                raise VerifyException(
-                    f"points of a field of {field_bounds(self.targets[made.target])}, got "
-                    f"{made.bounds}"
-                )
+            held = field_bounds(self.targets[made.target])
+            if CellBox.of(held) not in CellBox.of(made.bounds):
+                raise VerifyException(f"points of a field of {held}, got {made.bounds}")
         for step in self.points[:1]:
             if not is_series(step) or number_type(step) != i64:
                 raise VerifyException(f"the step's number is a series of i64, got {step.type}")

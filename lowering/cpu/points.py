@@ -36,7 +36,11 @@ class PointCode:
         """Loops over rows of buckets and their entries, if the spans hold cells."""
         build, target = self.build, self.update.targets[self.made.target]
         bounds = field_bounds(target)
-        self.kind, self.first = element_type(target), CellBox.of(bounds).lower
+        self.kind, self.first = element_type(target), CellBox.of(self.made.bounds).lower
+        # The field may be a part of the field that the list counts from.
+        held = CellBox.of(bounds)
+        self.moved = [first - low for first, low in zip(self.first, held.lower)]
+        self.extents = [high - low for low, high in zip(held.lower, held.upper)]
         self.layout = layout = self.made.layout
         rank = len(layout.shape)
         whole = [
@@ -93,7 +97,8 @@ class PointCode:
         build, inside, place = self.build, list[SSAValue](), self.build.int(0)
         for axis, (low, high) in enumerate(self.cells):
             along = self.number(self.made.places, self.layout.coordinates(axis), number)
-            place = build.plus(build.times(place, build.int(self.layout.shape[axis])), along)
+            own = build.plus(along, build.int(self.moved[axis])) if self.moved[axis] else along
+            place = build.plus(build.times(place, build.int(self.extents[axis])), own)
             at = build.plus(along, build.int(self.first[axis]))
             inside += [build.compare("sge", at, low), build.compare("slt", at, high)]
         every = inside[0]

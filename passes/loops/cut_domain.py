@@ -23,7 +23,8 @@ func.func @loop0(%n: index, %A: !stencil.field<[14,34]xf64>, %B: !stencil.field<
 3. Along a cut axis that all updates continue periodically, places go on beyond the ends: fields
    and boxes are widened by the ghost zone. Other reads beyond fields become boxes (`split-edges`).
 4. Fields are cut to the cells held by the rank, and boxes to the cells with all reads in the
-   fields. Updates without such a cell are dropped. Coordinates stay those of the program.
+   fields. Updates without such a cell are dropped. Coordinates stay those of the program. Lists of
+   points stay whole: an update leaves out entries outside its box.
 
 Each loop becomes a function of its own, with the loop's fields and scalars as arguments: the host's
 operations around loops are equal on all ranks. Steps after `steps` need fresh ghosts; the runtime
@@ -48,7 +49,7 @@ from xdsl.rewriter import Rewriter
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.decomposition import Decomposition, Ghosts
 from timetile.dialects.syntax import element_type, field_bounds
-from timetile.dialects.temporal import BroadcastOp, LoopOp, PartAttr, PointOp, UpdateOp
+from timetile.dialects.temporal import BroadcastOp, LoopOp, PartAttr, UpdateOp
 from timetile.dialects.temporal.boundary import BoundaryAttr, Kind, Side
 from timetile.passes.analysis.ghosts import StepMargins, wider
 from timetile.passes.analysis.launches.liveness import written_bounds
@@ -67,13 +68,6 @@ class Domain:
     def of(module: ModuleOp) -> Domain | None:
         """The domain of a module; None without a time loop."""
         loops = [op for op in module.walk() if isinstance(op, LoopOp) and op.updates]
-        for op in module.walk():
-            if isinstance(op, PointOp) or (isinstance(op, LoopOp) and op.has_points):
-                refuse(
-                    op,
-                    "points are lists for the whole domain, and ranks have parts; run the program "
-                    "in one process, on one GPU",
-                )
         most = max((loop.updates[0].rank for loop in loops), default=0)
         cut = tuple(loop for loop in loops if loop.updates[0].rank == most)
         if not cut:
@@ -104,7 +98,7 @@ class Domain:
             owner = field.owner
             if isinstance(owner, BroadcastOp) and axis in owner.axis_list:
                 return False
-        if any(other != span for other in spans) or axis in update.index_axes:
+        if any(other != span for other in spans) or axis in update.index_axes or update.points:
             return False
         return all(
             Kind.PERIODIC in update.continued[tap.operand].of_axis(axis)
@@ -266,7 +260,9 @@ def widen(loop: LoopOp, axis: int, ghosts: Ghosts) -> None:
 def cut_loop(loop: LoopOp, part: PartAttr) -> None:
     """Cut the fields and boxes of a loop to the part of a rank."""
     fields = (*loop.body.block.args, *loop.captures)
-    bounds = {field: held_box(CellBox.of(field_bounds(field)), part) for field in fields}
+    bounds = {field: CellBox.of(field_bounds(field)) for field in fields}
+    lists = loop.point_fields
+    bounds |= {field: held_box(bounds[field], part) for field in fields if field not in lists}
     for update in loop.updates:
         box = cut_box(update, bounds)
         if box.is_empty:

@@ -25,14 +25,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.dialects.stencil import FieldType
 from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.syntax import element_type, field_bounds
-from timetile.dialects.temporal import BroadcastOp, LoopOp
+from timetile.dialects.temporal import BroadcastOp, LoopOp, PointsAttr, UpdateOp
 from timetile.passes.loops.cut_domain import around_function
 
 
@@ -42,12 +42,31 @@ def move_field(field: SSAValue, distance: Sequence[int]) -> None:
     Rewriter.replace_value_with_new_type(field, FieldType(bounds, element_type(field)))
 
 
+def move_points(update: UpdateOp, distance: Sequence[int]) -> None:
+    """Move the cells that the lists of an update count from."""
+    if not update.points:
+        return
+    moved = [
+        PointsAttr(
+            use.kind.data, use.target.data, use.columns.data,
+            CellBox.of(use.cells).moved(distance).bounds(),
+        )
+        for use in update.point_uses
+    ]  # fmt: skip
+    update.uses = ArrayAttr(moved)
+
+
 def move_loop(loop: LoopOp) -> None:
     """Move a loop in a function of its own to the origin, along axes without coordinates."""
     kept = {axis for update in loop.updates for axis in update.index_axes}
     lower = field_bounds(loop.body.block.args[0]).lb
     distance = [0 if axis in kept else -low for axis, low in enumerate(lower)]
-    captures = [field for field in loop.captures if not isinstance(field.owner, BroadcastOp)]
+    lists = loop.point_fields
+    captures = [
+        field
+        for field in loop.captures
+        if not isinstance(field.owner, BroadcastOp) and field not in lists
+    ]
     for field in dict.fromkeys((*loop.body.block.args, *loop.buffers, *loop.res, *captures)):
         move_field(field, distance)
     spread = [field.owner for field in loop.captures if isinstance(field.owner, BroadcastOp)]
@@ -56,6 +75,7 @@ def move_loop(loop: LoopOp) -> None:
         move_field(op.source, [distance[axis] for axis in op.axis_list])
     for update in loop.updates:
         update.box = CellBox.of(update.box).moved(distance).bounds()
+        move_points(update, distance)
     loop.part = None
     around_function(loop).update_function_type()
 

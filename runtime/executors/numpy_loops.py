@@ -17,7 +17,7 @@ from xdsl.traits import SymbolTable
 from timetile.dialects.series import is_series
 from timetile.dialects.syntax import cell_type, field_bounds
 from timetile.dialects.taps import Tap
-from timetile.dialects.temporal import LoopOp, UpdateOp
+from timetile.dialects.temporal import LoopOp, PointSet, UpdateOp
 from timetile.dialects.temporal.boundary import image
 from timetile.dialects.tile import ApplyOp
 from timetile.passes.diagnostics import refuse
@@ -124,6 +124,11 @@ def run_slab(
         buffers[target][box_slices(field_bounds(target), box, zero)] = result
 
 
+def first_cell(update: UpdateOp, made: PointSet) -> tuple[int, ...]:
+    """The first cell of the field with the points of a set: a part of the field of the list."""
+    return tuple(field_bounds(update.targets[made.target]).lb)
+
+
 def run_loop(
     loop: LoopOp,
     steps: int,
@@ -140,7 +145,10 @@ def run_loop(
     changing = [scalar for scalar in loop.scalars if is_series(scalar)]
     # A loop never writes a list of points.
     points = {
-        update: [entries_in(made, outside[made.places], update.box) for made in update.point_sets]
+        update: [
+            entries_in(made, outside[made.places], update.box, first_cell(update, made))
+            for made in update.point_sets
+        ]
         for update in functions
     }
     for step in range(steps):

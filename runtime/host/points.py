@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import InjectOp, PointKind, PointOp, PointRunOp, SampleOp
 from timetile.runtime.arithmetic.cells import Array, dtype_of
 from timetile.runtime.arithmetic.points import PointEntries, entries_in, use_entries
-from timetile.runtime.host.cell_nests import FarMemory
 from timetile.runtime.host.functions import HostHandler, HostValues
 from timetile.runtime.host.memory import shape_of
 from timetile.runtime.host.memory_protocol import Memory
+
+
+@runtime_checkable
+class FarCells(Protocol):
+    """Memory with fields whose cells the host reaches by places only."""
+
+    def is_far(self, buffer: Any) -> bool:
+        """The buffer is such a field."""
+        ...
+
+    def fetch(self, buffer: Any, places: NDArray[np.int64], dtype: np.dtype[Any]) -> Array:
+        """The cells of a buffer at places, counted in row-major order."""
+        ...
+
+    def put(self, buffer: Any, places: NDArray[np.int64], cells: Array) -> None:
+        """Set the cells of a buffer at places, none twice."""
+        ...
 
 
 def point_handler(memory: Memory) -> dict[type[Operation], HostHandler]:
@@ -36,7 +53,7 @@ def point_handler(memory: Memory) -> dict[type[Operation], HostHandler]:
     def use(op: PointOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         *buffers, step = operands
         entries = entries_of(op, buffers[1])
-        if isinstance(memory, FarMemory) and memory.is_far(buffers[0]):
+        if isinstance(memory, FarCells) and memory.is_far(buffers[0]):
             use_far_points(memory, op, entries, buffers, int(step))
             return []
         parts = ((op.field, buffers[0]), (op.weights, buffers[2]), (op.table, buffers[3]))
@@ -76,7 +93,7 @@ def contents_of(memory: Memory, field: SSAValue, buffer: Any) -> Array:
 
 
 def use_far_points(
-    memory: FarMemory, op: PointOp, entries: PointEntries, buffers: Sequence[Any], step: int
+    memory: FarCells, op: PointOp, entries: PointEntries, buffers: Sequence[Any], step: int
 ) -> None:
     """Move the cells with points, and a row of the table, and no other cells of the field."""
     field, _, weights, table = buffers

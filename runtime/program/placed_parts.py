@@ -57,6 +57,7 @@ class PlacedParts:
             for made, value in zip(placed, values):
                 if isinstance(made, PartedField) and made.is_changed:
                     memory.gather_to(made, value)
+            runner.gather_notes(placed, values)
         return call
 
     def close(self) -> None:

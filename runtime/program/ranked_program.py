@@ -28,6 +28,7 @@ from timetile.runtime.ranks.exchange import CutField, Exchange
 from timetile.runtime.ranks.layout import layout
 from timetile.runtime.ranks.mpi import MpiPeers
 from timetile.runtime.ranks.peers import Peers, RankError, digest_of, words_of_all
+from timetile.runtime.ranks.point_tables import merge_between_ranks
 from timetile.runtime.ranks.runner import PartRunner
 
 RANK_EXECUTORS = ("cpu", "numpy")
@@ -226,6 +227,7 @@ class RankedProgram(CompiledProgram):
             if field is not None and id(held[position]) in runner.own.changed
         ]
         exchange.gather(changed)
+        merge_between_ranks(exchange, self.decomposition, self.cut.tables, values)
         return call
 
     def field_of(self, position: int, value: Any) -> CutField | None:

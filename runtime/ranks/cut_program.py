@@ -23,6 +23,7 @@ from timetile.runtime.host.parameters import names_of
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.program.written_fields import turned_roles
 from timetile.runtime.ranks.exchange import CutField
+from timetile.runtime.ranks.point_tables import fields_of_points, noted_tables
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,9 @@ class CutProgram:
                 tuple(turned_roles(loop)),
             )
         self.fields: dict[SSAValue, CutField] = {}
+        self.tables = noted_tables(module)
+        self.lists = {memory_of(field) for field in fields_of_points(module)}
+        """The lists, weights and tables of points, whole on each rank."""
 
     @property
     def part(self) -> PartAttr:
@@ -84,8 +88,9 @@ class CutProgram:
     def field(self, value: SSAValue) -> CutField | None:
         """The field behind a value, if cut; None for a number, or a field of fewer axes."""
         if value not in self.fields:
-            bounds = next(filter(None, map(cells_of_field, names_of(memory_of(value)))), None)
-            if bounds is None or len(bounds.lower) != len(self.domain.box.lower):
+            root = memory_of(value)
+            bounds = next(filter(None, map(cells_of_field, names_of(root))), None)
+            if bounds is None or root in self.lists or len(bounds.lower) != len(self.domain.box.lower):
                 return None
             self.fields[value] = CutField(bounds, self.part)
         return self.fields[value]

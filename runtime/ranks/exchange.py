@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.decomposition import Transfer
@@ -89,6 +90,32 @@ class CutField:
         ranks = range(decomposition.count)
         return next(k for k in ranks if cell in decomposition.owned(k, self.whole))
 
+    def chosen(self, rank: int, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The positions, in a list of places of the whole field, of cells owned by a rank."""
+        return self.inside(self.part.decomposition.owned(rank, self.whole), places)
+
+    def inside(self, box: CellBox, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The positions, in a list of places of the whole field, of cells in a box."""
+        cells = self.cells_at(places)
+        within = [
+            (low <= along) & (along < high)
+            for along, low, high in zip(cells, box.lower, box.upper, strict=True)
+        ]
+        return np.flatnonzero(np.all(within, axis=0))
+
+    def cells_at(self, places: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        """The places along each axis of cells, by number in row-major order of the whole field."""
+        shape = [high - low for low, high in zip(self.whole.lower, self.whole.upper)]
+        return [
+            np.asarray(index, np.int64) + low
+            for index, low in zip(np.unravel_index(places, shape), self.whole.lower)
+        ]
+
+    def index_in_array(self, places: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+        """Indices, in the rank's array, of cells by number in the whole field."""
+        cells = self.cells_at(places)
+        return tuple(along - low for along, low in zip(cells, self.held.lower, strict=True))
+
     def own_cells(self, array: Array) -> Array:
         """The rank's own cells in the rank's array."""
         return array_part(array, self.held, self.owned)
@@ -143,6 +170,22 @@ class Exchange:
         else:
             self.move({}, {owner: [made]})
         return made[0]
+
+    def cells(
+        self, field: CutField, places: NDArray[np.int64], array: Array, dtype: np.dtype[Any]
+    ) -> Array:
+        """Cells of the owners' arrays, by number in the whole field, on every rank."""
+        made, rank = np.empty(len(places), dtype), self.peers.rank
+        chosen = [field.chosen(each, places) for each in range(self.peers.count)]
+        own = array[field.index_in_array(places[chosen[rank]])]
+        made[chosen[rank]] = own
+        others = [each for each in range(self.peers.count) if each != rank]
+        sent = {each: [own] for each in others} if len(own) else {}
+        received = {each: np.empty(len(chosen[each]), dtype) for each in others}
+        self.move(sent, {each: [cells] for each, cells in received.items() if len(cells)})
+        for each, cells in received.items():
+            made[chosen[each]] = cells
+        return made
 
     def gather(self, fields: Iterable[tuple[CutField, Array, Array]]) -> None:
         """Fill arrays of whole fields on every rank with the cells of all owners."""

@@ -214,7 +214,9 @@ class PartKernels:
         """
         is_slabs = all(count == 1 for count in self.decomposition.counts[1:])
         has_parts = any(len(parts_of_step(facts)) > 1 for facts in self.probed)
-        return len(self.ranks) == self.decomposition.count and is_slabs and not has_parts
+        has_points = any(loop.has_points for loop in loops_of(self.module))
+        is_plain = is_slabs and not has_parts and not has_points
+        return len(self.ranks) == self.decomposition.count and is_plain
 
     def part(self, rank: int) -> ModuleOp:
         """The loops of a part, at the origin."""
@@ -330,7 +332,7 @@ class PartKernels:
                 return None
             loop, facts = planned
             deepest = facts[0]
-            if deepest.name != name or loop.sweep is not None:
+            if deepest.name != name or loop.sweep is not None or loop.has_points:
                 return None
             key = kernels, rank, name
             if key not in self.splits:
@@ -357,7 +359,7 @@ class PartKernels:
         """The kernels of a launch that store beside, found now."""
         found: list[BesideLaunch] = []
         loop = loops_of(self.module)[number]
-        if loop.sweep is not None:
+        if loop.sweep is not None or loop.has_points:
             return None
         for rank, kernels, planned in zip(
             self.ranks, self.of_parts(common=common), self.planned(number, common=common)

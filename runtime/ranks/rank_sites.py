@@ -33,6 +33,7 @@ from timetile.runtime.ranks.part_kernels import PartKernels, PlannedLoop
 from timetile.runtime.ranks.parted import PartedField, PartsMemory
 from timetile.runtime.ranks.parts_runner import PartsRunner, PresentRun
 from timetile.runtime.ranks.peers import Peers, digest_of, words_of_all
+from timetile.runtime.ranks.point_tables import merge_between_ranks
 from timetile.runtime.ranks.rims import box_copy, extents_of
 from timetile.runtime.ranks.shared_buffers import SharedBuffers
 from timetile.runtime.ranks.sites import HANDLE_BYTES, RimLink, RimMessage, Site
@@ -97,24 +98,13 @@ class RankMemory(PartsMemory):
             return cells
         peers, cut = self.exchange.peers, buffer.cuts[0]
         others = [rank for rank in range(peers.count) if rank != peers.rank]
-        chosen = {rank: chosen_by(cut, rank, places) for rank in others}
+        chosen = {rank: cut.chosen(rank, places) for rank in others}
         received = {rank: np.empty(len(chosen[rank]), dtype) for rank in others}
         sent = {rank: [cells[own[0]]] for rank in others} if own is not None else {}
         self.exchange.move(sent, {rank: [into] for rank, into in received.items() if len(into)})
         for rank, into in received.items():
             cells[chosen[rank]] = into
         return cells
-
-
-def chosen_by(cut: CutField, rank: int, places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The positions, in a list of places of a whole field, of cells owned by a rank."""
-    owned = cut.part.decomposition.owned(rank, cut.whole)
-    at = np.unravel_index(places, tuple(extents_of(cut.whole)))
-    inside = np.ones(len(places), bool)
-    for axis, index in enumerate(at):
-        cell = index + cut.whole.lower[axis]
-        inside &= (owned.lower[axis] <= cell) & (cell < owned.upper[axis])
-    return np.nonzero(inside)[0]
 
 
 class RankSiteRunner(PartsRunner):
@@ -281,6 +271,13 @@ class RankSiteRunner(PartsRunner):
         """Tell other ranks that their rims are pulled, and wait until `readers` say so."""
         done = {rank: [np.ones(1, np.uint8)] for rank in sources}
         self.ghosts.move(done, {rank: [np.empty(1, np.uint8)] for rank in readers})
+
+    def gather_notes(self, placed: Sequence[Any], values: Sequence[Any]) -> None:
+        cut = self.cuts[0]
+        for each in cut.tables:
+            place = each.table.index
+            self.sites[0].download(values[place], placed[place].buffers[0], 0)
+        merge_between_ranks(self.ghosts, cut.decomposition, cut.tables, values)
 
     def end_run(self) -> None:
         """Close the buffers of other ranks."""

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects.series import is_series
@@ -82,6 +83,28 @@ class PartMemory(ViewMemory):
         if cell in field.held:
             array_part(buffer, field.held, cell)[...] = value
         self.changed.add(id(buffer))
+
+    def is_far(self, buffer: Any) -> bool:
+        """The buffer is of a cut field."""
+        return id(buffer) in self.fields
+
+    def fetch(self, buffer: Any, places: NDArray[np.int64], dtype: np.dtype[Any]) -> Array:
+        """Cells at places of the whole field, on each rank; those of a cut field of the owners."""
+        field = self.fields.get(id(buffer))
+        if field is None:
+            return buffer.reshape(-1)[places]
+        return self.exchange.cells(field, places, buffer, dtype)
+
+    def put(self, buffer: Any, places: NDArray[np.int64], cells: Array) -> None:
+        """Set cells at places of the whole field; those of a cut field on each rank with some."""
+        field = self.fields.get(id(buffer))
+        if field is None:
+            buffer.reshape(-1)[places] = cells
+            return
+        held = field.inside(field.held, places)
+        buffer[field.index_in_array(places[held])] = cells[held]
+        # Images beyond a periodic end change, too.
+        self.note_change(buffer)
 
     def whole(self, field: SSAValue, buffer: Any) -> Array:
         """All cells of a field, on each rank."""
@@ -166,7 +189,7 @@ class PartRunner:
         read += [
             (field, outside[field])
             for field in loop.captures
-            if not isinstance(field.owner, BroadcastOp)
+            if not isinstance(field.owner, BroadcastOp) and field not in loop.point_fields
         ]
         stale: list[HeldArray] = []
         for value, array in read:
