@@ -39,7 +39,7 @@ from rows import described
 
 from timetile.runtime.device.gpu import device
 from timetile.runtime.program.compiled_program import CompiledProgram
-from timetile.runtime.ranks.part_kernels import deepest_of
+from timetile.runtime.ranks.loop_schedules import deepest_of
 
 SECONDS, ROUNDS = 0.3, 3
 """The least time of a timed run, as predicted by a short one, and the number of timed runs."""

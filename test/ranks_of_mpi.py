@@ -19,7 +19,6 @@ import operator
 import sys
 from collections import Counter
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice, zip_longest
 from pathlib import Path
 from random import Random
@@ -41,12 +40,7 @@ from support.pairs import Family, Pair, batch
 from support.programs import program_text
 from support.ranks import copies
 from timetile.passes.diagnostics import CompileError
-from timetile.runtime.device.gpu import device
-from timetile.runtime.machine.driver import checked
-from timetile.runtime.program.ranked_gpu_program import RankedGpuProgram
-from timetile.runtime.program.ranked_program import RankedProgram, on_ranks
 from timetile.runtime.ranks.layout import factorizations
-from timetile.runtime.ranks.mpi import MpiPeers
 
 SUMMARY = "Run drawn programs on groups of MPI's processes."
 
@@ -59,9 +53,6 @@ FAMILIES: tuple[Family, ...] = (
 )  # fmt: skip
 
 RankExecutor = Literal["cpu", "numpy", "gpu"]
-
-TIMEOUT = 60.0
-"""Seconds for a rank to wait for another."""
 
 
 @dataclass(frozen=True)
@@ -152,23 +143,15 @@ def check_program(program: Program, steps: int, place: Place) -> None:
     expected = inputs.copy()
     reference.run(program, expected, steps)
     own = copies(inputs.arguments(program, steps))
-    threads = 1 if executor == "cpu" else None
-    gpu = MPI.COMM_WORLD.rank % count_of_gpus() if executor == "gpu" else 0
-    alone = partial(
-        timetile.compile, text, executor=executor, fp_contract="off", cache=False,
-        threads=threads, gpu=gpu,
+    made = timetile.compile(
+        text, executor=executor, fp_contract="off", cache=False, comm=place.group,
+        parts=place.parts, exchange_every=place.every,
     )  # fmt: skip
-    make = RankedGpuProgram if executor == "gpu" else RankedProgram
-    peers = MpiPeers(place.group, TIMEOUT)
-    on_ranks(peers, alone, place.parts, place.every, make=make)(*own)
+    with made:
+        made(*own)
     names = [buffer.name for buffer in program.buffers]
     found = Inputs(dict(zip(names, own)))
     assert_same_bits(program, expected, found, f"{place.group.size} ranks, {place}")
-
-
-def count_of_gpus() -> int:
-    """The GPUs of the machine."""
-    return int(checked(device(0).cuda.cuDeviceGetCount()))
 
 
 def main() -> None:

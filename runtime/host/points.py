@@ -19,7 +19,7 @@ from timetile.runtime.host.memory_protocol import Memory
 
 
 @runtime_checkable
-class FarCells(Protocol):
+class FarCells(Memory, Protocol):
     """Memory with fields whose cells the host reaches by places only."""
 
     def is_far(self, buffer: Any) -> bool:

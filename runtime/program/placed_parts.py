@@ -57,7 +57,7 @@ class PlacedParts:
             for made, value in zip(placed, values):
                 if isinstance(made, PartedField) and made.is_changed:
                     memory.gather_to(made, value)
-            runner.gather_notes(placed, values)
+            memory.gather_notes(runner.cuts[0], placed, values)
         return call
 
     def close(self) -> None:

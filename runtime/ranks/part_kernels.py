@@ -7,97 +7,38 @@ equal numbers of steps, and run through one plan. Parts of equal extents share t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.parser import Parser
 
 from timetile.dialects.decomposition import Decomposition, Ghosts
-from timetile.dialects.syntax import encode_integers
 from timetile.dialects.temporal import LoopOp, PartAttr
-from timetile.dialects.tile.schedule import ScheduleAttr
 from timetile.lowering.plan_launches import PlannedKernel, parts_of_step
 from timetile.passes.analysis.geometry.limits import check_loop
 from timetile.passes.diagnostics import refuse
 from timetile.passes.loops.common_halos import CommonHalosPass
 from timetile.passes.loops.cut_domain import Domain, around_function, cut, loop_name
 from timetile.passes.loops.move_loops import moved_to_origin
-from timetile.runtime.cache.keys import key_of
 from timetile.runtime.cache.store import Cache
-from timetile.runtime.kernels.kernel import Parts
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.options import Options, run_passes
-from timetile.runtime.loading.modules import make_context
 from timetile.runtime.ranks.beside_kernels import BesideLaunch, beside_launch
 from timetile.runtime.ranks.exchange_choice import DeepestLaunch, ExchangeChoice, chosen_exchange
 from timetile.runtime.ranks.layout import cells_in
+from timetile.runtime.ranks.loop_schedules import (
+    LoopSchedule,
+    deepest_of,
+    schedules_of,
+    updates_of,
+    write_schedules,
+)
 from timetile.runtime.ranks.split_kernels import SplitLaunch, split_launch
 
 GUESSED_STEPS = 8
 """Steps of a launch assumed for the ghost zone of the part that a schedule is chosen for."""
-
-
-@dataclass(frozen=True)
-class LoopSchedule:
-    """The chosen schedule of a loop; the schedule is empty for a loop without updates."""
-
-    depths: tuple[int, ...]
-    schedule: str
-    gcells_per_second: float = 0.0
-    """The predicted speed of the deepest kernel; 0 without a prediction, as for given schedules."""
-
-
-def encode_schedules(schedules: Sequence[LoopSchedule]) -> Parts:
-    """Schedules as parts of a cache entry."""
-    rows = [[list(each.depths), each.schedule, each.gcells_per_second] for each in schedules]
-    return {"loops.json": json.dumps(rows).encode()}
-
-
-def decode_schedules(parts: Parts) -> list[LoopSchedule]:
-    """
-    The schedules encoded by `encode_schedules`. Raises TypeError or ValueError for other parts.
-    """
-    rows = json.loads(parts["loops.json"])
-    return [LoopSchedule(tuple(depths), text, float(speed)) for depths, text, speed in rows]
-
-
-def schedules_of(kernels: ProgramKernels) -> list[LoopSchedule]:
-    """The schedules of a program's loops, chosen now or kept in the cache."""
-    key, cache = key_of(kernels.key, "schedules of parts"), kernels.cache
-    kept = None if cache is None else cache.decoded(key, decode_schedules)
-    loops = kernels.loops
-    if kept is not None and len(kept) == len(loops):
-        return kept
-    made = [
-        LoopSchedule(
-            loop.depth_list,
-            "" if loop.schedule is None else str(loop.schedule),
-            0.0 if choice is None else choice.chosen.cost.gcells_per_second,
-        )
-        for loop, choice in zip(loops_of(kernels.tiled), kernels.model_choices, strict=True)
-    ]
-    if cache is not None:
-        cache.write(key, encode_schedules(made))
-    return made
-
-
-def deepest_of(schedules: Sequence[LoopSchedule]) -> int:
-    """The steps of the deepest launch."""
-    return max((max(each.depths, default=1) for each in schedules), default=1)
-
-
-def write_schedules(module: ModuleOp, schedules: Sequence[LoopSchedule]) -> None:
-    """Give the loops of a module schedules."""
-    for loop, chosen in zip(loops_of(module), schedules, strict=True):
-        if not loop.updates or not chosen.schedule:
-            continue
-        attribute = Parser(make_context(), chosen.schedule).parse_attribute()
-        assert isinstance(attribute, ScheduleAttr)
-        loop.schedule, loop.depths = attribute, encode_integers(chosen.depths)
 
 
 def without_idle_loops(module: ModuleOp) -> ModuleOp:
@@ -144,6 +85,8 @@ class PartKernels:
         self.schedules: dict[bool, list[LoopSchedule]] = {}
         self.splits: dict[tuple[ProgramKernels, int, str], SplitLaunch | None] = {}
         self.besides: dict[tuple[int, str, bool], list[BesideLaunch] | None] = {}
+        self.updates: dict[int, str] = {}
+        """What the updates of loops compute, by number, in the part of the loop's schedule."""
         self.probed: list[Sequence[PlannedKernel]] = []
         """The kernels, by loop, of the parts that schedules were chosen for."""
         common = options.halos == "compared"
@@ -262,7 +205,9 @@ class PartKernels:
             kernels = self.program(part, options, common=common)
             self.probed += kernels.facts
             for number, schedule in zip(numbers, schedules_of(kernels), strict=True):
-                found.setdefault(number, schedule)
+                if number not in found:
+                    found[number] = schedule
+                    self.updates[number] = updates_of(loops_of(part)[number])
         return [found.get(number, LoopSchedule((), "")) for number in loops]
 
     def program(self, part: ModuleOp, options: Options, *, common: bool) -> ProgramKernels:
@@ -297,7 +242,7 @@ class PartKernels:
         for part in self.modules:
             if not given.tile:
                 part = part.clone()
-                write_schedules(part, self.schedules[common])
+                write_schedules(part, self.schedules_for(part, common=common))
             kernels = shared.setdefault(str(part), self.program(part, options, common=common))
             found.append(kernels)
         for kernels in shared.values():
@@ -305,6 +250,22 @@ class PartKernels:
                 check_loop(loop)
         self.check_launches(found)
         return found
+
+    def schedules_for(self, part: ModuleOp, *, common: bool) -> list[LoopSchedule]:
+        """The schedules of a part: those of all, or its own where its updates need others."""
+        shared, loops = self.schedules[common], loops_of(part)
+        if all(
+            each.serves(loop, self.updates.get(number, ""))
+            for number, (loop, each) in enumerate(zip(loops, shared, strict=True))
+        ):
+            return shared
+        most = min(self.steps, self.zone_steps - 1)
+        found = schedules_of(self.program(part, self.options, common=common))
+        if deepest_of(found) > most:
+            options = replace(self.options, depth=most)
+            found = schedules_of(self.program(part, options, common=common))
+        own = iter(found)
+        return [next(own) if loop.updates else each for loop, each in zip(loops, shared)]
 
     def planned(self, number: int, *, common: bool) -> list[PlannedLoop | None]:
         """

@@ -19,7 +19,9 @@ from timetile.runtime.arithmetic.cells import Array
 from timetile.runtime.host.arrays import is_numpy_array
 from timetile.runtime.host.cell_nests import FarMemory
 from timetile.runtime.host.parameters import Parameter
+from timetile.runtime.ranks.cut_program import CutProgram
 from timetile.runtime.ranks.exchange import CutField, array_part
+from timetile.runtime.ranks.point_tables import merge_between_sites
 from timetile.runtime.ranks.rims import extents_of, first_cell
 from timetile.runtime.ranks.sites import Site
 
@@ -124,6 +126,10 @@ class PartsMemory(FarMemory):
             site.download(taken, buffer, first_cell(cut.held, rows))
             if not is_direct:
                 place[...] = array_part(taken, rows, cut.owned)
+
+    def gather_notes(self, cut: CutProgram, placed: Sequence[Any], values: Sequence[Any]) -> None:
+        """Fill the tables of noted cells among the arguments of a call."""
+        merge_between_sites(self.sites, cut.decomposition, cut.tables, placed, values)
 
     def new(self, op: Operation, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         """A field, made once for each operation."""

@@ -38,7 +38,6 @@ from timetile.runtime.ranks.exchange import CutField
 from timetile.runtime.ranks.moved_rims import MovedRims
 from timetile.runtime.ranks.part_kernels import PartKernels, PlannedLoop
 from timetile.runtime.ranks.parted import STALE, PartedField, PartsMemory, forget_readers
-from timetile.runtime.ranks.point_tables import merge_between_sites
 from timetile.runtime.ranks.present_run import (
     PresentRun,
     launch_order,
@@ -384,11 +383,6 @@ class PartsRunner:
         self.rims.have_met = False
         self.memory.copy(*operands)
         return []
-
-    def gather_notes(self, placed: Sequence[Any], values: Sequence[Any]) -> None:
-        """Fill the tables of noted cells among the arguments of a call."""
-        cut = self.cuts[0]
-        merge_between_sites(self.sites, cut.decomposition, cut.tables, placed, values)
 
     def end_run(self) -> None:
         """All work of a run is done."""

@@ -88,6 +88,12 @@ class RankMemory(PartsMemory):
                 places[rank].append(array_part(cells, cut.whole, box))
         self.exchange.move(sent, places)
 
+    def gather_notes(self, cut: CutProgram, placed: Sequence[Any], values: Sequence[Any]) -> None:
+        for each in cut.tables:
+            place = each.table.index
+            self.sites[0].download(values[place], placed[place].buffers[0], 0)
+        merge_between_ranks(self.exchange, cut.decomposition, cut.tables, values)
+
     def fetch(self, buffer: Any, places: NDArray[np.int64], dtype: np.dtype[Any]) -> Array:
         """Cells at places, each from its owner, on every rank."""
         cells = np.empty(len(places), dtype)
@@ -271,13 +277,6 @@ class RankSiteRunner(PartsRunner):
         """Tell other ranks that their rims are pulled, and wait until `readers` say so."""
         done = {rank: [np.ones(1, np.uint8)] for rank in sources}
         self.ghosts.move(done, {rank: [np.empty(1, np.uint8)] for rank in readers})
-
-    def gather_notes(self, placed: Sequence[Any], values: Sequence[Any]) -> None:
-        cut = self.cuts[0]
-        for each in cut.tables:
-            place = each.table.index
-            self.sites[0].download(values[place], placed[place].buffers[0], 0)
-        merge_between_ranks(self.ghosts, cut.decomposition, cut.tables, values)
 
     def end_run(self) -> None:
         """Close the buffers of other ranks."""
