@@ -8,7 +8,7 @@ Weak and strong scaling on the GPUs of a host.
 A case is a program, a type and a size. N GPUs run a domain N times as long along the first axis as
 the domain of one GPU (weak), and the domain of two GPUs (strong); rows with `ranks` 1 are one GPU
 on its own domain. Both runs of a pair make equal steps, in whole launches, in turn, on fields
-placed once; the best of `ROUNDS` counts, without transfers. GPUs differ by some percent, and parts
+placed once, of `--seconds` or more; the best of `ROUNDS` counts, without transfers. GPUs differ by some percent, and parts
 that meet run as the slowest: `slowest_gpts_per_s` is the slowest GPU alone on the domain of one,
 and `weak_of_slowest` the efficiency against it. `equal_bits`: after some launches from equal cells
 (on small domains as graphs), the planes on both sides of each cut and others have equal bits on N
@@ -41,8 +41,8 @@ from timetile.runtime.device.gpu import device
 from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.ranks.loop_schedules import deepest_of
 
-SECONDS, ROUNDS = 0.3, 3
-"""The least time of a timed run, as predicted by a short one, and the number of timed runs."""
+ROUNDS = 3
+"""The number of timed runs."""
 
 SHORT_LAUNCHES = 8
 
@@ -91,6 +91,8 @@ class Case:
     """Steps between two exchanges; chosen unless given."""
     ring: bool = False
     """Whether the domain of several GPUs is periodic: each part has two neighbours."""
+    seconds: float = 0.3
+    """The least time of a timed run, as predicted by a short one."""
 
     def run(self, parts: int, gpus: int, first: int = 0) -> Run:
         """A run on the domain of `parts` GPUs, from GPU number `first` on."""
@@ -122,14 +124,16 @@ class Case:
         """Measure strong and weak scaling."""
         alone, speeds = self.run(1, 1), list[float]()
         others = [self.run(1, 1, number) for number in range(1, max(self.gpus))]
-        slowest = min((single(programs[other], other) for other in others), default=float("inf"))
+        slowest = min(
+            (single(programs[other], other, self.seconds) for other in others), default=float("inf")
+        )
         for gpus in self.gpus:
             one, many = self.run(2, 1), self.run(2, gpus)
             checked = CHECKED_LAUNCHES[self.size]
-            speed, base, same = pair(programs, one, many, checked)
+            speed, base, same = pair(programs, one, many, self.seconds, checked)
             yield self.row(many, speed, base, same, strong_speedup=speed / base)
             many = self.run(gpus, gpus)
-            speed, base, _ = pair(programs, alone, many)
+            speed, base, _ = pair(programs, alone, many, self.seconds)
             least = min(base, slowest)
             yield self.row(
                 many, speed, base, same, weak_efficiency=speed / base / gpus,
@@ -146,13 +150,15 @@ class Case:
         return {
             "program": run.program, "dtype": run.dtype, "size": self.size,
             "domain": list(run.domain), "ranks": run.gpus, "parts_per_gpu": run.per_gpu,
-            "device": device(0).name, "gpts_per_s": round(speed, 2),
+            "device": device(0).name, "least_seconds": self.seconds, "gpts_per_s": round(speed, 2),
             "one_gpts_per_s": round(base, 2), **rounded, "equal_bits": same,
             **({} if run.every is None else {"exchange_every": run.every}),
         }  # fmt: skip
 
 
-def pair(programs: Programs, one: Run, many: Run, checked: int = 0) -> tuple[float, float, bool]:
+def pair(
+    programs: Programs, one: Run, many: Run, seconds: float, checked: int = 0
+) -> tuple[float, float, bool]:
     """
     The speeds of many GPUs and of one GPU, and whether both end with equal bits after `checked`
     launches.
@@ -161,7 +167,7 @@ def pair(programs: Programs, one: Run, many: Run, checked: int = 0) -> tuple[flo
     try:
         steps = checked * depth_of(several) + REST
         same = checked > 0 and have_equal_bits(several, judge, steps)
-        speed, alone = in_turn(several, judge)
+        speed, alone = in_turn(several, judge, seconds)
     finally:
         judge.close()
         several.close()
@@ -188,15 +194,15 @@ def depth_of(run: PlacedRun) -> int:
     return deepest_of(run.parted.parts.schedules[False])
 
 
-def enough_steps(runs: Sequence[PlacedRun]) -> int:
-    """Steps for `SECONDS` of each run, in whole launches of all, and an even number of them."""
+def enough_steps(runs: Sequence[PlacedRun], seconds: float) -> int:
+    """Steps for some seconds of each run, in whole launches of all, and an even number of them."""
     unit = 2 * lcm(*map(depth_of, runs))
     few = -(-SHORT_LAUNCHES * max(map(depth_of, runs)) // unit) * unit
     steps = few
     for run in runs:
         run.run(few)
         short, _ = run.run(few)
-        steps = max(steps, int(SECONDS / max(short, 1e-5) * few))
+        steps = max(steps, int(seconds / max(short, 1e-5) * few))
     return -(-steps // unit) * unit
 
 
@@ -206,18 +212,18 @@ def best_of(run: PlacedRun, steps: int) -> float:
     return run.gpts_per_s(steps, min(run.run(steps)[0] for _ in range(ROUNDS)))
 
 
-def single(program: CompiledProgram, run: Run) -> float:
+def single(program: CompiledProgram, run: Run, seconds: float) -> float:
     """The speed of a run on a GPU alone."""
     placed = PlacedRun(run, program)
     try:
-        return best_of(placed, enough_steps([placed]))
+        return best_of(placed, enough_steps([placed], seconds))
     finally:
         placed.close()
 
 
-def in_turn(several: PlacedRun, judge: PlacedRun) -> tuple[float, float]:
+def in_turn(several: PlacedRun, judge: PlacedRun, seconds: float) -> tuple[float, float]:
     """The speeds of two runs of equal numbers of steps, in turn."""
-    steps = enough_steps((several, judge))
+    steps = enough_steps((several, judge), seconds)
     best = dict.fromkeys((several, judge), float("inf"))
     # The first run of a number of steps plans, and loads kernels.
     for timed in range(ROUNDS + 1):
@@ -267,6 +273,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--sizes", nargs="*", default=["fill", "small"])
     parser.add_argument("--per-gpu", type=int, nargs="*", default=[1], help="parts on each GPU")
     parser.add_argument("--every", type=int, nargs="*", default=[], help="steps between exchanges")
+    parser.add_argument("--seconds", type=float, default=0.3, help="least time of a timed run")
     parser.add_argument("--arch", default="", help="compile for a part, and run nothing")
     parser.add_argument("--budget", type=float, default=190.0, help="no case is waited for longer")
     parser.add_argument("--compiling", type=int, default=max(2, (os.cpu_count() or 2) * 3 // 4))
@@ -279,7 +286,7 @@ def options() -> argparse.Namespace:
 def cases(given: argparse.Namespace) -> list[Case]:
     """The cases, cheap programs first."""
     return [
-        Case(program, dtype, size, tuple(given.gpus), per_gpu, every)
+        Case(program, dtype, size, tuple(given.gpus), per_gpu, every, seconds=given.seconds)
         for size in given.sizes
         for dtype in ("f32", "f64")
         for program in DOMAINS

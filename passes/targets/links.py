@@ -21,10 +21,11 @@ class Link:
     stalled_share: float = 0.0
 
 
-NVLINK = Link(seconds=27e-6, bytes_per_second=310e9, meeting_seconds=30e-6, stalled_share=2 / 3)
+NVLINK = Link(seconds=27e-6, bytes_per_second=310e9, meeting_seconds=11e-6, stalled_share=2 / 3)
 """
 Fitted to two H200s of a host, against launches without exchanges. Copies between whole launches
 took 27 us for 0.8 and 2.6 MB (j2d5pt), 50 us for 9.4 MB (star25), 106 us for 25 MB and 115 us for
-19 MB of six fields. Rims stored by kernels took 32 and 48 us for 2.6 and 0.8 MB, 16 us for 9.4 MB,
-66 us for 25 MB, 125 us for 19 MB and 167 us for 34 MB.
+19 MB of six fields. Rims stored by kernels, against one GPU with half of the cells, took 4 to 11 us
+on small domains (0.1 to 2 MB; j3d7pt of f32 22 us), 29 and 37 us for 9.4 and 19 MB (star25), 82 us
+for 25 MB, and 181 us for 34 MB (j3d7pt).
 """

@@ -1,8 +1,9 @@
-// RUN: xdsl-opt %s -p 'cut-domain{rank=0 parts=2}' --verify-diagnostics | filecheck %s
+// RUN: xdsl-opt %s -p 'cut-domain{rank=1 parts=2}' | filecheck %s
 
-// Points are lists of the whole domain, and are not cut.
+// Lists of points stay whole, and count from the field's first cell: an update leaves out entries outside its box.
 
-// CHECK: temporal.loop in @heat: points are lists for the whole domain, and ranks have parts; run the program in one process, on one GPU
+// CHECK: func.func @loop0(%n: index, %A: !stencil.field<[31,65]xf64>, %B: !stencil.field<[31,65]xf64>, %l: !stencil.field<[0,58]xi32>, %w: !stencil.field<[0,8]xf64>, %f: !stencil.field<[0,32]xf64>, %rows: memref<?xi64>) {
+// CHECK: temporal.update %b = @average(%a[-1], %a[1]) in <[32], [64]> points(%rows, %l, %w, %f) uses [#temporal.points<inject 0 columns 2 of <[-1], [65]>>]
 func.func private @average(%l: f64, %r: f64) -> f64 {
   %s = arith.addf %l, %r : f64
   func.return %s : f64
