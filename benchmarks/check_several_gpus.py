@@ -23,7 +23,7 @@ from rows import described, source
 from xdsl.passes import ModulePass
 
 import timetile
-from timetile import Field, Scalar
+from timetile import Field, Points, Scalar
 from timetile.dialects.tile.kinds import TileLevel
 from timetile.lowering.pipelines import tile_passes
 from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
@@ -41,6 +41,31 @@ def channel(u: Field, w: Field, k: Scalar):
     """A boundary for each side, periodic along one axis."""
     u.next = u[0, 0] + k * (u[-1, -2] - 2 * u[1, 2] + u[0, 1])
     w.next = w[0, 0] + k * u.next[1, -1]
+
+
+@timetile.stencil
+def shot(u: Field, source: Points, heard: Points, k: Scalar):
+    """A source, and receivers, of a step with kernels of several steps."""
+    u.next = u[0, 0] + k * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])
+    source.add(u)
+    heard.read(u)
+
+
+def checked_points(numbers: Sequence[int], parts: Sequence[int]) -> str:
+    """The outcome of a check of sources and receivers next to cuts and elsewhere."""
+    random = np.random.default_rng(5)
+    places = [random.uniform((2, 2), (120, 200), (count, 2)) for count in (3, 40)]
+    given: dict[str, Any] = {
+        "source": Points(places[0], random.random((STEPS, 3))), "heard": Points(places[1]), "k": 0.2
+    }  # fmt: skip
+    start = {"u": random.random((129, 203))}
+    try:
+        one = shot.on(executor="gpu").advance(start, STEPS, **given)
+        many = shot.on(gpus=tuple(numbers), parts=tuple(parts)).advance(start, STEPS, **given)
+    except Exception as error:
+        return f"error: {described(error)}"
+    pairs = ((one["u"], many["u"]), (one.samples["heard"], many.samples["heard"]))
+    return " ".join("equal" if a.tobytes() == b.tobytes() else "different" for a, b in pairs)
 
 
 def texts() -> dict[str, tuple[str, int]]:
@@ -124,6 +149,10 @@ def main() -> None:
     cycles.LAUNCHES_OF_A_GRAPH, cycles.LAUNCHES_AHEAD, cycles.FEWEST_LAUNCHES = 2, 0, 4
     parser.add_argument("--only", nargs="*", help="programs by name")
     given, failed, start = parser.parse_args(), 0, time.monotonic()
+    for layout in layouts(2, given.gpus) if not given.only or "shot" in given.only else ():
+        outcome = checked_points(*layout)
+        failed += outcome != "equal equal"
+        print(f"shot parts {layout[1]} on GPUs {layout[0]}: {outcome}", flush=True)
     runs = [
         (name, text, *layout)
         for name, (text, axes) in texts().items()

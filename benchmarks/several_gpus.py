@@ -8,11 +8,12 @@ Weak and strong scaling on the GPUs of a host.
 A case is a program, a type and a size. N GPUs run a domain N times as long along the first axis as
 the domain of one GPU (weak), and the domain of two GPUs (strong); rows with `ranks` 1 are one GPU
 on its own domain. Both runs of a pair make equal steps, in whole launches, in turn, on fields
-placed once, of `--seconds` or more; the best of `ROUNDS` counts, without transfers. GPUs differ by some percent, and parts
-that meet run as the slowest: `slowest_gpts_per_s` is the slowest GPU alone on the domain of one,
-and `weak_of_slowest` the efficiency against it. `equal_bits`: after some launches from equal cells
-(on small domains as graphs), the planes on both sides of each cut and others have equal bits on N
-GPUs and on one; for weak scaling on more than two GPUs, on the domain of strong scaling.
+placed once, of `--seconds` or more; the best of `ROUNDS` counts, without transfers. GPUs differ by
+some percent, and parts that meet run as the slowest: `slowest_gpts_per_s` is the slowest GPU alone
+on the domain of one, and `weak_of_slowest` the efficiency against it. `equal_bits`: after some
+launches from equal cells (on small domains as graphs), the planes on both sides of each cut and
+others have equal bits on N GPUs and on one; for weak scaling on more than two GPUs, on the domain
+of strong scaling.
 
 Processes compile all kernels, others prepare the cases, and one case at a time has the GPUs. With
 `--arch` all kernels are made for a part by name, with the seconds of each run, and nothing runs.
