@@ -1,12 +1,12 @@
 """
-Processes of MPI with a GPU each, started as a user starts them: bits, speed, and how runs end.
+Processes of MPI with a GPU each, as started by a user: bits, speed, and ends of runs.
 
     python benchmarks/gpu_mpi.py --processes 2
 
-`mpiexec` starts the processes, beside this Python or on the path. Programs run on all processes and
-are compared with one GPU's; then a process dies, another raises, another hangs within a run: the
-others have to say so, and all have to end. Then the command line runs a program on one GPU, on
-`--processes` GPUs of a process, and on processes. Without a driver all run on cores.
+`mpiexec` beside Python, or on the path, starts the processes. Programs run on all processes and on
+one GPU, with equal bits; then, in the middle of a run, process 1 dies, raises, or hangs: all
+processes end, with a sentence. At last the command line runs a program on one GPU, on `--processes`
+GPUs of a process, and on processes. Without a driver, cores compute.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from timetile.runtime.ranks.peers import TIMEOUT_VARIABLE
 ROOT = Path(__file__).parents[1]
 
 SHORT_TIMEOUT = 5.0
-"""Seconds for a process to wait for one that hangs."""
+"""Seconds of waiting for a hanging process."""
 
 CLI = "import sys; from timetile.runtime.cli import main; sys.exit(main())"
-"""The command line, where no script is installed."""
+"""The command line, without an installed script."""
 
 LONGEST = 100.0
-"""Seconds after which processes hang, and are killed."""
+"""Seconds after which processes are killed."""
 
 
 def dies() -> None:
@@ -60,7 +60,7 @@ def hangs() -> None:
 
 
 ENDS: dict[str, Callable[[], None]] = {"death": dies, "failure": fails, "silence": hangs}
-"""What process 1 does in the middle of a run."""
+"""Ends of process 1 in the middle of a run."""
 
 
 def say(text: str) -> None:
@@ -76,7 +76,7 @@ def arguments(program: Any, steps: int) -> list[Any]:
 
 
 def run_programs(comm: Any) -> None:
-    """Run all programs, and compare them with one GPU's."""
+    """Run all programs, and compare results with one GPU's."""
     for name, (text, steps) in runs().items():
         program = timetile.compile(text, comm=comm)
         own = arguments(program, steps)
@@ -93,7 +93,7 @@ def run_programs(comm: Any) -> None:
 
 
 def run_to_an_end(comm: Any, end: str) -> None:
-    """Run the large program to half of its steps, where process 1 ends, raises or hangs."""
+    """Run half of the steps of the large program; process 1 then ends, raises or hangs."""
     text, steps = runs()["large"]
     program = timetile.compile(text, comm=comm)
 
@@ -112,7 +112,7 @@ def run_to_an_end(comm: Any, end: str) -> None:
 
 
 def started(processes: int, *command: str, options: tuple[str, ...] = ()) -> None:
-    """Run a command on processes, and print what they say and their exit status."""
+    """Run a command on processes, and print output and exit status."""
     beside = Path(sys.executable).parent / "mpiexec"
     mpiexec = str(beside) if beside.exists() else shutil.which("mpiexec")
     assert mpiexec is not None, "mpiexec is missing: install mpich"

@@ -124,7 +124,7 @@ def run_slab(
         buffers[target][box_slices(field_bounds(target), box, zero)] = result
 
 
-def first_cell(update: UpdateOp, made: PointSet) -> tuple[int, ...]:
+def first_of_target(update: UpdateOp, made: PointSet) -> tuple[int, ...]:
     """The first cell of the field with the points of a set: a part of the field of the list."""
     return tuple(field_bounds(update.targets[made.target]).lb)
 
@@ -146,7 +146,7 @@ def run_loop(
     # A loop never writes a list of points.
     points = {
         update: [
-            entries_in(made, outside[made.places], update.box, first_cell(update, made))
+            entries_in(made, outside[made.places], update.box, first_of_target(update, made))
             for made in update.point_sets
         ]
         for update in functions

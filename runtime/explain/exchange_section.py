@@ -47,12 +47,12 @@ def exchange_section(
         return Section(title, (*facts, Fact("exchanges", "no prediction of the schedule's speed")))
     if alone:
         gain = gcells_per_second(choice.chosen, choice, cells) / alone
-        facts = (*facts, Fact("speed", speed_text(gain, alone)))
+        facts = (*facts, Fact("speed", gain_text(gain, alone)))
     rows = tuple(cost_row(cost, choice, cells) for cost in (choice.chosen, *choice.others))
     return Section(title, facts, COLUMNS, rows, notes())
 
 
-def speed_text(gain: float, alone: float) -> str:
+def gain_text(gain: float, alone: float) -> str:
     """How many times as fast several GPUs are as one, with a way out for few cells."""
     said = f"{gain:.2f} times the {alone:.0f} GCells/s of one"
     return said if gain >= 1 else f"{said}; the domain is too small for several: leave out --gpus"

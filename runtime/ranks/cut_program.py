@@ -90,7 +90,9 @@ class CutProgram:
         if value not in self.fields:
             root = memory_of(value)
             bounds = next(filter(None, map(cells_of_field, names_of(root))), None)
-            if bounds is None or root in self.lists or len(bounds.lower) != len(self.domain.box.lower):
+            if bounds is None or len(bounds.lower) != len(self.domain.box.lower):
+                return None
+            if root in self.lists:
                 return None
             self.fields[value] = CutField(bounds, self.part)
         return self.fields[value]

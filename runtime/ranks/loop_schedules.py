@@ -42,7 +42,7 @@ class LoopSchedule:
         """
         if not loop.updates or not self.schedule:
             return True
-        return not self.attribute.data.reads_memory or updates_of(loop) == updates
+        return not self.attribute.data.reads_memory or computed_by(loop) == updates
 
 
 def encode_schedules(schedules: Sequence[LoopSchedule]) -> Parts:
@@ -92,7 +92,7 @@ def write_schedules(module: ModuleOp, schedules: Sequence[LoopSchedule]) -> None
         loop.schedule, loop.depths = chosen.attribute, encode_integers(chosen.depths)
 
 
-def updates_of(loop: LoopOp) -> str:
+def computed_by(loop: LoopOp) -> str:
     """What the updates of a loop compute, from which fields: equal for loops of other extents."""
     names = {value: f"b{number}" for number, value in enumerate(loop.body.block.args)}
     names |= {value: f"c{number}" for number, value in enumerate(loop.captures)}

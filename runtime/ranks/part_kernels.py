@@ -30,9 +30,9 @@ from timetile.runtime.ranks.exchange_choice import DeepestLaunch, ExchangeChoice
 from timetile.runtime.ranks.layout import cells_in
 from timetile.runtime.ranks.loop_schedules import (
     LoopSchedule,
+    computed_by,
     deepest_of,
     schedules_of,
-    updates_of,
     write_schedules,
 )
 from timetile.runtime.ranks.split_kernels import SplitLaunch, split_launch
@@ -207,7 +207,7 @@ class PartKernels:
             for number, schedule in zip(numbers, schedules_of(kernels), strict=True):
                 if number not in found:
                     found[number] = schedule
-                    self.updates[number] = updates_of(loops_of(part)[number])
+                    self.updates[number] = computed_by(loops_of(part)[number])
         return [found.get(number, LoopSchedule((), "")) for number in loops]
 
     def program(self, part: ModuleOp, options: Options, *, common: bool) -> ProgramKernels:
