@@ -22,7 +22,7 @@ from support.drawn_fields import Array
 from support.drawn_models import Drawn, How
 from support.drawn_points import drawn_points
 from support.drawn_steps import drawn_model
-from support.few_schedules import drawn_schedules
+from support.few_schedules import drawn_schedules, few_schedules
 from support.simulated import SimulatedSite, on_simulated, simulated_rank
 from support.sizes import seeds
 from timetile.frontend import model
@@ -121,6 +121,6 @@ def test_points_keep_their_bits_on_ranks_with_a_gpu_each(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ):
     drawn, how = drawn_points(Random(200 + seed)), How("planes", 1, 3)
-    with drawn_schedules(Random(seed)):
+    with few_schedules():
         for found in found_by_ranks(drawn, how, 2, monkeypatch, make=simulated_rank):
             check(drawn, how, found)
