@@ -50,7 +50,7 @@ class EarlySteps:
     ) -> Sequence[Any]:
         """Run a number of steps: until the schedule is chosen, one at a time."""
         done, beside = 0, self.own.kernels.beside
-        if steps and self.own.begins_early() and beside.may_begin(loop):
+        if steps and beside.may_begin(loop) and self.own.begins_early():
             self.asked += steps
             if self.asked <= FEW_STEPS:
                 return self.steps(loop, steps, buffers, outside)
@@ -58,8 +58,8 @@ class EarlySteps:
             done, buffers = self.until_chosen(loop, steps, buffers, outside)
             if done == steps:
                 return buffers
-        around = list(later(outside, done).values())
-        return self.own.run(loop, steps - done, buffers, around)
+            outside = later(outside, done)
+        return self.own.run(loop, steps - done, buffers, list(outside.values()))
 
     def until_chosen(
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: Outside
