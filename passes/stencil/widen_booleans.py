@@ -109,7 +109,11 @@ class WidenBooleansPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         ops = list(op.walk())
-        found = [(value, in_bytes(value.type)) for each in ops for value in values_of(each)]
+        values = [value for each in ops for value in values_of(each)]
+        # Values of a program share few types.
+        kinds = {id(value.type): value.type for value in values}
+        wide = {number: in_bytes(kind) for number, kind in kinds.items()}
+        found = [(value, wide[id(value.type)]) for value in values]
         wider = [(value, kind) for value, kind in found if kind is not None]
         if not wider:
             return
