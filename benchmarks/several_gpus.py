@@ -3,17 +3,18 @@ Weak and strong scaling on the GPUs of a host.
 
     python benchmarks/several_gpus.py --gpus 2 4 --out benchmarks/results/several-gpus.json
     python benchmarks/several_gpus.py --gpus 2 --only j3d7pt:f32 --sizes fill --every 6
+    python benchmarks/several_gpus.py --gpus 2 4 8 --strong 4 --budget 500 --out build/scaling.json
     python benchmarks/several_gpus.py --arch h200 --out build/compiled.json
 
 A case is a program, a type and a size. N GPUs run a domain N times as long along the first axis as
-the domain of one GPU (weak), and the domain of two GPUs (strong); rows with `ranks` 1 are one GPU
-on its own domain. Both runs of a pair make equal steps, in whole launches, in turn, on fields
-placed once, of `--seconds` or more; the best of `ROUNDS` counts, without transfers. GPUs differ by
-some percent, and parts that meet run as the slowest: `slowest_gpts_per_s` is the slowest GPU alone
-on the domain of one, and `weak_of_slowest` the efficiency against it. `equal_bits`: after some
-launches from equal cells (on small domains as graphs), the planes on both sides of each cut and
-others have equal bits on N GPUs and on one; for weak scaling on more than two GPUs, on the domain
-of strong scaling.
+the domain of one GPU (weak), and the domain of `--strong` GPUs (strong); rows with `ranks` 1 are
+one GPU on its own domain. Both runs of a pair make equal steps, in whole launches, in turn, on
+fields placed once, of `--seconds` or more; the best of `ROUNDS` counts, without transfers. GPUs
+differ by some percent, and parts that meet run as the slowest: `slowest_gpts_per_s` is the slowest
+GPU alone on the domain of one, and `weak_of_slowest` the efficiency against it. `equal_bits`: after
+some launches from equal cells (on small domains as graphs), the planes on both sides of each cut
+and others have equal bits on N GPUs and on one; for weak scaling on more than two GPUs, on the
+domain of strong scaling.
 
 Processes compile all kernels, others prepare the cases, and one case at a time has the GPUs. With
 `--arch` all kernels are made for a part by name, with the seconds of each run, and nothing runs.
@@ -92,6 +93,8 @@ class Case:
     """Steps between two exchanges; chosen unless given."""
     ring: bool = False
     """Whether the domain of several GPUs is periodic: each part has two neighbours."""
+    strong: int = 2
+    """The GPUs whose domain strong scaling divides."""
     seconds: float = 0.3
     """The least time of a timed run, as predicted by a short one."""
 
@@ -105,10 +108,10 @@ class Case:
 
     @property
     def runs(self) -> list[Run]:
-        """Each GPU alone, one on each domain, and N GPUs on the domains of two and of N."""
-        ways = [(1, 1, 0), (2, 1, 0)]
+        """Each GPU alone, one on each domain, and N GPUs on the domains of both ways."""
+        ways = [(1, 1, 0), (self.strong, 1, 0)]
         for gpus in self.gpus:
-            ways += [(2, gpus, 0), (gpus, gpus, 0)]
+            ways += [(self.strong, gpus, 0), (gpus, gpus, 0)]
         ways += [(1, 1, number) for number in range(1, max(self.gpus))]
         return [self.run(*way) for way in dict.fromkeys(ways)]
 
@@ -129,7 +132,7 @@ class Case:
             (single(programs[other], other, self.seconds) for other in others), default=float("inf")
         )
         for gpus in self.gpus:
-            one, many = self.run(2, 1), self.run(2, gpus)
+            one, many = self.run(self.strong, 1), self.run(self.strong, gpus)
             checked = CHECKED_LAUNCHES[self.size]
             speed, base, same = pair(programs, one, many, self.seconds, checked)
             yield self.row(many, speed, base, same, strong_speedup=speed / base)
@@ -261,9 +264,15 @@ class Report:
     @staticmethod
     def key(row: dict[str, Any]) -> tuple[Any, ...]:
         """What a row is about."""
-        same = ("program", "dtype", "size", "ranks", "parts_per_gpu", "exchange_every")
+        same = (
+            "program", "dtype", "size", "domain", "ranks", "parts_per_gpu", "exchange_every"
+        )  # fmt: skip
         # A row of one GPU is the base of several rows.
-        return *(str(row.get(name)) for name in same), "strong_speedup" in row
+        return (
+            str(row.get("domain")),
+            *(str(row.get(name)) for name in same),
+            "strong_speedup" in row,
+        )
 
 
 def options() -> argparse.Namespace:
@@ -274,6 +283,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--sizes", nargs="*", default=["fill", "small"])
     parser.add_argument("--per-gpu", type=int, nargs="*", default=[1], help="parts on each GPU")
     parser.add_argument("--every", type=int, nargs="*", default=[], help="steps between exchanges")
+    parser.add_argument("--strong", type=int, default=2, help="GPUs whose domain is divided")
     parser.add_argument("--seconds", type=float, default=0.3, help="least time of a timed run")
     parser.add_argument("--arch", default="", help="compile for a part, and run nothing")
     parser.add_argument("--budget", type=float, default=190.0, help="no case is waited for longer")
@@ -287,7 +297,16 @@ def options() -> argparse.Namespace:
 def cases(given: argparse.Namespace) -> list[Case]:
     """The cases, cheap programs first."""
     return [
-        Case(program, dtype, size, tuple(given.gpus), per_gpu, every, seconds=given.seconds)
+        Case(
+            program,
+            dtype,
+            size,
+            tuple(given.gpus),
+            per_gpu,
+            every,
+            strong=given.strong,
+            seconds=given.seconds,
+        )  # fmt: skip
         for size in given.sizes
         for dtype in ("f32", "f64")
         for program in DOMAINS
