@@ -41,6 +41,7 @@ from rows import described
 
 from timetile.runtime.device.gpu import device
 from timetile.runtime.program.compiled_program import CompiledProgram
+from timetile.runtime.program.parted_program import PartedProgram
 from timetile.runtime.ranks.loop_schedules import deepest_of
 
 ROUNDS = 3
@@ -135,11 +136,12 @@ class Case:
             one, many = self.run(self.strong, 1), self.run(self.strong, gpus)
             checked = CHECKED_LAUNCHES[self.size]
             speed, base, same = pair(programs, one, many, self.seconds, checked)
-            yield self.row(many, speed, base, same, strong_speedup=speed / base)
+            found = exchange_of(programs[many])
+            yield self.row(many, speed, base, same, strong_speedup=speed / base) | found
             many = self.run(gpus, gpus)
             speed, base, _ = pair(programs, alone, many, self.seconds)
-            least = min(base, slowest)
-            yield self.row(
+            least, found = min(base, slowest), exchange_of(programs[many])
+            yield found | self.row(
                 many, speed, base, same, weak_efficiency=speed / base / gpus,
                 slowest_gpts_per_s=least, weak_of_slowest=speed / least / gpus,
             )  # fmt: skip
@@ -158,6 +160,14 @@ class Case:
             "one_gpts_per_s": round(base, 2), **rounded, "equal_bits": same,
             **({} if run.every is None else {"exchange_every": run.every}),
         }  # fmt: skip
+
+
+def exchange_of(program: CompiledProgram) -> dict[str, Any]:
+    """The chosen exchange of a program in parts, as entries of a row."""
+    if not isinstance(program, PartedProgram) or program.exchange is None:
+        return {}
+    chosen = program.exchange.chosen
+    return {"launches_an_exchange": chosen.launches, "stores_rims": chosen.stores_beside}
 
 
 def pair(
@@ -306,7 +316,7 @@ def cases(given: argparse.Namespace) -> list[Case]:
             every,
             strong=given.strong,
             seconds=given.seconds,
-        )  # fmt: skip
+        )
         for size in given.sizes
         for dtype in ("f32", "f64")
         for program in DOMAINS

@@ -58,11 +58,11 @@ class Modelled:
 
 
 PROGRAMS = [
-    Modelled("j2d5pt f32", 4, 1, 12, 4, False, 4083.8, (8192, 16384)),
-    Modelled("j3d7pt f32", 4, 1, 6, 1, True, 1480.0, (512, 1024, 1024)),
-    Modelled("j3d7pt f64", 8, 1, 4, 1, True, 619.7, (512, 1024, 1024)),
-    Modelled("star25 f32", 4, 4, 1, 1, True, 420.2, (512, 768, 768)),
-    Modelled("yee3 f64", 48, 1, 3, 1, True, 50.15, (384, 512, 512)),
+    Modelled("j2d5pt f32", 4, 1, 12, 4, False, 4075.9, (8192, 16384)),
+    Modelled("j3d7pt f32", 4, 1, 6, 1, True, 1517.3, (512, 1024, 1024)),
+    Modelled("j3d7pt f64", 8, 1, 4, 1, True, 714.9, (512, 1024, 1024)),
+    Modelled("star25 f32", 4, 4, 1, 1, True, 417.9, (512, 768, 768)),
+    Modelled("yee3 f64", 48, 1, 3, 1, True, 69.66, (384, 512, 512)),
 ]
 
 
