@@ -105,7 +105,7 @@ def test_columns_that_fill_the_device_are_not_cut(
     program = entry("heat-3d").make((43, rows, 120))
     *passes, peel = PLANES.passes(3)
     peel = replace(peel, guards=Guards.ALL, planes=None, multiprocessors=multiprocessors)
-    placed = check(program, 6, executor, *passes, peel)
+    placed = check(program, 4, executor, *passes, peel)
     kernel = deepest(placed, 3)
     assert kernel.variants is not None
     whole, rest = kernel.variants
@@ -131,7 +131,7 @@ def test_columns_of_both_kinds_are_cut(
     program = entry(name).make(domain)
     *passes, peel = schedule.passes(2)
     peel = replace(peel, guards=guards)
-    placed = check(program, 5, executor, *passes, peel, CutColumnsPass())
+    placed = check(program, 3, executor, *passes, peel, CutColumnsPass())
     kernel = deepest(placed, 2)
     assert kernel.variants is not None
     cut = {variant.is_interior for variant in kernel.variants if variant.columns.data}
@@ -165,7 +165,7 @@ def test_chunks_go_on_in_the_next_column(
     """
     program = entry("heat-2d").make(domain)
     join = JoinColumnsPass(planes, joined)
-    placed = check(program, 5, executor, *JOINED.passes(2), join, halos=halos)
+    placed = check(program, 3, executor, *JOINED.passes(2), join, halos=halos)
     geometry = Geometry(deepest(placed, 2))
     pitch = joined + geometry.restart
     starts = range(0, geometry.columns_of_kind(interior=False) * pitch, planes)
@@ -184,7 +184,7 @@ def test_chunks_of_rings_go_on_in_the_next_column(
         streaming=None,
         shown="shared",
     )
-    check(entry(name).make(domain), 5, executor, *rings.passes(2), JoinColumnsPass(30, 9))
+    check(entry(name).make(domain), 3, executor, *rings.passes(2), JoinColumnsPass(30, 9))
 
 
 @pytest.mark.parametrize("executor", THREADS)
@@ -236,7 +236,7 @@ def test_any_planes_may_be_joined_or_none(
 ):
     program = sum_program("f32", box((-1, -1), (1, 1)))(shape)
     schedule = replace(JOINED, tiling=warp_row(pack=pack), form=form)
-    check(program, 4, executor, *schedule.passes(2), JoinColumnsPass(planes, joined), halos=halos)
+    check(program, 3, executor, *schedule.passes(2), JoinColumnsPass(planes, joined), halos=halos)
 
 
 @pytest.mark.parametrize("alone", [False, True])

@@ -52,14 +52,21 @@ def test_ptx_takes_the_name(name: str):
     assert assemble(text, "sm_90").registers > 0
 
 
-@given(st.sampled_from(NAMES) | st.text(min_size=1), st.sampled_from(NAMES) | st.text(min_size=1))
+# `st.text` classifies all characters of Unicode once a checkout, for seconds: these draw numbers.
+CHARACTERS = (st.integers(1, 0xD7FF) | st.integers(0xE000, 0x10FFFF)).map(chr)
+ANY_NAMES = st.sampled_from(NAMES) | st.lists(CHARACTERS, min_size=1).map("".join)
+
+
+@given(ANY_NAMES, ANY_NAMES)
 def test_different_names_stay_different(one: str, other: str):
     assert (symbol(one) == symbol(other)) == (one == other)
     assert symbol(one) not in (report_symbol(one), report_symbol(other), SHARED_SYMBOL)
 
 
-@given(st.from_regex(PLAIN, fullmatch=True))
-def test_plain_names_are_kept(name: str):
+@given(st.sampled_from("AMZamz_"), st.lists(st.sampled_from("AMZamz_059")).map("".join))
+def test_plain_names_are_kept(first: str, others: str):
+    name = first + others
+    assert PLAIN.fullmatch(name)
     assert symbol(name) == name or name in (SHARED_SYMBOL, "WARP_SZ", "_")
 
 

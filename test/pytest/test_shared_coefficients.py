@@ -172,7 +172,7 @@ def test_levels_of_a_volume_share_copies(
 def test_copies_of_a_volume_go_on_beyond_the_field(boundary: Any, executor: Executor):
     model = timetile.stencil(boundary=boundary)(weighted_volume)
     expected, _ = after(model, (9, 19, 35), "float64", "numpy", 2)
-    found, _ = after(model, (9, 19, 35), "float64", executor, 2, volume_tiles(2, 3, 4, 1))
+    found, _ = after(model, (9, 19, 35), "float64", executor, 2, volume_tiles(2, 2, 4, 1))
     for a, b in zip(found, expected, strict=True):
         assert np.array_equal(a, b)
 
