@@ -42,6 +42,7 @@ def test_batches_are_the_same_every_time(number: int, fuzz: ModuleType):
     assert [pair.schedule for pair in first] == [pair.schedule for pair in second]
 
 
+@pytest.mark.usefixtures("chosen_among_few")
 @pytest.mark.covering(every=2)
 @pytest.mark.parametrize(("executor", "count"), [("planes", 4), ("ptx", 1)])
 @pytest.mark.parametrize("number", range(len(FAMILIES)))
