@@ -7,10 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from xdsl.context import Context
+from xdsl.passes import PassPipeline
 
 import timetile
 from support.command_line import error_of, outputs, run
+from timetile.dialects.tile import KernelOp
+from timetile.lowering.pipelines import temporal_passes, tile_passes
 from timetile.passes.diagnostics import CompileError
+from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.loading.modules import load_text
 from timetile.runtime.loading.selection import keep_only
 
@@ -98,6 +103,16 @@ def test_a_function_beside_the_time_loops_is_not_taken_for_them(
     assert error_of(f"compile {program} --function other", capsys).startswith(
         "@other stores no field"
     )
+
+
+def test_kernels_take_no_name_of_a_function():
+    """A pipeline makes the kernels of all functions, under names that no function has."""
+    module = load_text("".join(loop(name, 2.0) for name in ("heat", "heat_step")))
+    PassPipeline((*temporal_passes(), *tile_passes(depth=1))).apply(Context(), module)
+    module.verify()
+    kernels = [op.sym_name.data for op in module.ops if isinstance(op, KernelOp)]
+    assert kernels == ["heat_step_1", "heat_step_step"]
+    assert [loop.kernel_names for loop in loops_of(module)] == [(name,) for name in kernels]
 
 
 def test_functions_called_by_the_entry_stay():

@@ -11,11 +11,11 @@ import timetile
 from support.catalogue import two_buffers
 from support.compare import assert_as_unfused
 from support.description import Element, Program, random_inputs
-from support.expressions import Expression, Scalar, Tap
+from support.expressions import Expression, Scalar, Tap, weighted_sum
 from support.few_schedules import few_schedules
 from support.programs import program_text
 from timetile.frontend.field_types import DType
-from timetile.passes.scheduling.candidates import LONGEST, compare, instructions_of
+from timetile.passes.scheduling.candidates import LONGEST, candidates, compare, instructions_of
 from timetile.passes.scheduling.choose_schedule import choose
 from timetile.passes.scheduling.constraints import Constraints
 from timetile.passes.scheduling.reasons import LONG_CODE
@@ -24,6 +24,7 @@ from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.kernels.of_program import raise_program
 from timetile.runtime.kernels.options import Options
+from timetile.runtime.loading import load
 
 pytestmark = pytest.mark.usefixtures("chosen_by_model")
 
@@ -31,14 +32,19 @@ FEW = 256
 """Allowed bytes of spills of a kernel."""
 
 
-def filtered(reach: int, element: Element) -> Program:
+def plane_of(reach: int) -> list[tuple[int, int]]:
+    """The offsets of a plane of neighbours, row by row."""
+    return [(y, x) for y in range(-reach, reach + 1) for x in range(-reach, reach + 1)]
+
+
+def filtered(reach: int, element: Element, domain: tuple[int, int] = (12, 70)) -> Program:
     """A plane of neighbours, each times a separate scalar."""
-    offsets = [(y, x) for y in range(-reach, reach + 1) for x in range(-reach, reach + 1)]
+    offsets = plane_of(reach)
     names = [f"w{k}" for k in range(len(offsets))]
     cell: Expression = Tap("u", offsets[0]) * Scalar(names[0])
     for name, offset in zip(names[1:], offsets[1:], strict=True):
         cell = cell + Tap("u", offset) * Scalar(name)
-    return two_buffers((12, 70), element, offsets, cell, *names)
+    return two_buffers(domain, element, offsets, cell, *names)
 
 
 def tangled(values: int) -> str:
@@ -91,6 +97,19 @@ def test_a_filter_of_hundreds_of_scalars_does_not_spill(reach: int, element: Ele
     for kernel in kernels(text):
         assert kernel.spill_bytes < FEW
         assert kernel.ptx.rindex("ld.param") > kernel.ptx.index("fma.rn")
+
+
+def test_hundreds_of_scalars_are_predicted_about_as_fast_as_constants():
+    """Weights are no cells: a filter of scalars reads planes as a filter of constants does."""
+    domain, offsets = (2048, 2048), plane_of(6)
+    cell = weighted_sum({offset: 0.3 + 0.01 * k for k, offset in enumerate(offsets)}, "u")
+    speeds: list[float] = []
+    for program in (filtered(6, "f32", domain), two_buffers(domain, "f32", offsets, cell)):
+        module = raise_program(load(program_text(program)), Options())
+        (loop,) = loops_of(module)
+        best, *_ = candidates(loop, module, target_named("sm_90"), 1)
+        speeds.append(best.cost.gcells_per_second)
+    assert 0.8 < speeds[0] / speeds[1] < 1.25
 
 
 def test_a_body_as_large_as_the_registers_gets_one_level():
