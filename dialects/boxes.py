@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 
 from xdsl.dialects.stencil import IndexAttr, StencilBoundsAttr
 
@@ -77,3 +78,8 @@ class CellBox:
     def __str__(self) -> str:
         """`[0, 8) x [-1, 9)`."""
         return " x ".join(f"[{low}, {high})" for low, high in zip(self.lower, self.upper))
+
+
+def cells_of(box: CellBox) -> int:
+    """The number of cells of a box."""
+    return prod(max(0, high - low) for low, high in zip(box.lower, box.upper, strict=True))

@@ -54,6 +54,7 @@ PASSES = {
     "expand-cells": lazy("passes.cells.expand_cells", "ExpandCellsPass"),
     "drop-updates": lazy("passes.loops.drop_updates", "DropUpdatesPass"),
     "group-updates": lazy("passes.loops.group_updates", "GroupUpdatesPass"),
+    "split-regions": lazy("passes.loops.split_regions", "SplitRegionsPass"),
     "share-places": lazy("passes.loops.share_places", "SharePlacesPass"),
     "simplify-cells": lazy("passes.cells.simplify_cells", "SimplifyCellsPass"),
     "factor-sums": lazy("passes.cells.factor_sums", "FactorSumsPass"),

@@ -28,14 +28,15 @@ def meets(one: Cells, other: Cells) -> bool:
 
 @dataclass(frozen=True)
 class Footprint:
-    """The cells that an update reads and writes."""
+    """The cells that an update reads and writes, in a part of its box if one is given."""
 
     update: UpdateOp
+    part: CellBox | None = None
 
     @cached_property
     def box(self) -> CellBox:
         """The cells written."""
-        return CellBox.of(self.update.box)
+        return CellBox.of(self.update.box) if self.part is None else self.part
 
     @cached_property
     def writes(self) -> Cells:

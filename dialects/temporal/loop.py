@@ -95,7 +95,8 @@ class LoopOp(IRDLOperation):
     `depths` lists the temporal depths of the kernels, `schedule` holds the decisions of
     `choose-schedule`, `kernels` names the kernels. The last kernel advances a single step and
     stores all cells written by the step; the others store the cells read by later steps. A step in
-    parts has a kernel for each part, in the order of launches, and no others.
+    parts has a kernel for each part, in the order of launches, and no others. `inside` holds the
+    decisions for the first of these kernels, if it keeps planes.
 
     Example:
     ```
@@ -116,6 +117,7 @@ class LoopOp(IRDLOperation):
     part = opt_prop_def(PartAttr)
     depths = opt_prop_def(INTEGERS)
     schedule = opt_prop_def(ScheduleAttr)
+    inside = opt_prop_def(ScheduleAttr)
     kernels = opt_prop_def(ArrayAttr[FlatSymbolRefAttr])
     body = region_def("single_block")
 
@@ -251,6 +253,9 @@ class LoopOp(IRDLOperation):
         if self.schedule is not None:
             printer.print_string(" schedule ")
             printer.print_attribute(self.schedule)
+        if self.inside is not None:
+            printer.print_string(" inside ")
+            printer.print_attribute(self.inside)
         if self.kernels is not None:
             printer.print_string(" kernels ")
             printer.print_attribute(self.kernels)
@@ -280,6 +285,7 @@ class LoopOp(IRDLOperation):
         part = parser.parse_attribute() if parser.parse_optional_keyword("part") else None
         depths = parse_integers(parser) if parser.parse_optional_keyword("depths") else None
         schedule = parse_schedule(parser)
+        inside = parse_schedule(parser, "inside")
         kernels = parser.parse_attribute() if parser.parse_optional_keyword("kernels") else None
         attributes = parser.parse_optional_attr_dict_with_keyword()
         region = parser.parse_region([n.resolve(b.type) for n, b in zip(names, buffers)])
@@ -289,7 +295,7 @@ class LoopOp(IRDLOperation):
         loop = cls(steps, buffers, rotate, region, depths, sweep=sweep is not None)
         if common_halos:
             loop.common_halos = UnitAttr()
-        loop.schedule = schedule
+        loop.schedule, loop.inside = schedule, inside
         if part is not None:
             loop.properties["part"] = part
         if kernels is not None:

@@ -60,6 +60,7 @@ class Schedule:
     resident: bool = False
     columns_alone: bool = False
     reads_memory: bool = False
+    regions: bool = False
     cuts: tuple[int, ...] = ()
 
     def layout(self) -> LayoutAttr:
@@ -164,6 +165,10 @@ def verify_cuts(schedule: Schedule) -> None:
     cuts = schedule.cuts
     if list(cuts) != sorted(set(cuts)) or min(cuts, default=1) < 1:
         raise VerifyException(f"cuts of a schedule rise from 1 or more, got {list(cuts)}")
+    if schedule.regions and not schedule.reads_memory:
+        raise VerifyException(
+            "only kernels that read memory run a step in regions, got regions without reads_memory"
+        )
     if cuts and not schedule.reads_memory:
         raise VerifyException(
             f"only kernels that read memory run a step in parts, got cuts {list(cuts)} without "
@@ -211,6 +216,8 @@ class ScheduleAttr(Data[Schedule]):
     - `resident`: tiles are held in registers for all steps, and nothing is streamed.
     - `columns_alone`: no chunk goes on in the next column, to save registers.
     - `reads_memory`: kernels of single steps read every tap from fields and keep no plane.
+    - `regions`: with `reads_memory`, a step with layers is split into the inside and the layers'
+      regions (`split-regions`).
     - `cuts`: with `reads_memory`, the numbers of the updates before which a step is cut into
       kernels.
 
@@ -250,9 +257,9 @@ class ScheduleAttr(Data[Schedule]):
             printer.print_string(str(self.data))
 
 
-def parse_schedule(parser: AttrParser) -> ScheduleAttr | None:
-    """Parse `schedule #tile.schedule<...>`, if present."""
-    if parser.parse_optional_keyword("schedule") is None:
+def parse_schedule(parser: AttrParser, keyword: str = "schedule") -> ScheduleAttr | None:
+    """Parse `schedule #tile.schedule<...>`, if present; `keyword`: the word before."""
+    if parser.parse_optional_keyword(keyword) is None:
         return None
     start = parser.pos
     attribute = parser.parse_attribute()

@@ -39,7 +39,7 @@ def check(kernel: KernelOp) -> None:
     axes = kernel.layout.axis_layouts
     check_kept_planes(kernel)
     check_synchronisation(kernel)
-    if any(axis.lanes > 1 for axis in axes[:-1]):
+    if any(axis.lanes > 1 for axis in axes[:-1]) and not kernel.reads_memory:
         refuse(kernel, "lanes lie along the last axis only; give the other axes warps or cells")
     roles = zip(kernel.body.block.args, kernel.roles)
     check_fields(kernel, [field for field, role in roles if not role.kind.data.is_number])

@@ -124,7 +124,8 @@ def place_thread(emit: Emitter, geometry: Geometry, seat: ThreadSeat, chunk: Chu
     single warp.
     """
     axes: list[ThreadAxis] = []
-    inner_rank, inner_warp = seat.rank, seat.warp
+    inner_rank, inner_warp, inner_lane = seat.rank, seat.warp, seat.lane
+    left = LANES
     numbers = tile_numbers(emit, geometry, chunk.column)
     for tiling, number in zip(reversed(geometry.axes), numbers, strict=True):
         along: SSAValue | None = None
@@ -132,7 +133,10 @@ def place_thread(emit: Emitter, geometry: Geometry, seat: ThreadSeat, chunk: Chu
             along, inner_warp = emit.split(inner_warp, tiling.layout.warps)
         position = emit.int(0)
         if tiling.layout.lanes > 1:
-            position = emit.mul_int(seat.lane, tiling.layout.cells)
+            lane, left = inner_lane, left // tiling.layout.lanes
+            if left > 1:
+                lane, inner_lane = emit.split(inner_lane, tiling.layout.lanes)
+            position = emit.mul_int(lane, tiling.layout.cells)
         if along is not None:
             stride = tiling.layout.cells * tiling.layout.lanes
             position = emit.add_int(position, emit.mul_int(along, stride))

@@ -16,21 +16,44 @@ from math import prod
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
+from timetile.dialects.boxes import CellBox, cells_of
 from timetile.dialects.cell_types import CELL_BYTES, STORED_TYPES
 from timetile.dialects.series import number_type
 from timetile.dialects.syntax import element_type
-from timetile.dialects.tile import ApplyOp, KernelOp, StoreOp, queue_type
+from timetile.dialects.tile import ApplyOp, KernelOp, RoleKind, StoreOp, queue_type
 from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.cells.instructions import divides, operations
 from timetile.passes.analysis.cells.pressure import live_words
 from timetile.passes.analysis.geometry.field_shapes import register_bytes
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.outline import Outline
+from timetile.passes.analysis.launches.accesses import (
+    CellAccess,
+    collide,
+    kernel_accesses,
+    longest_chain,
+    predecessors,
+)
 from timetile.passes.cost.facts import field_bytes
 from timetile.passes.cost.shared_work import PlacedWork, places_of_thread, vectors_of
 from timetile.passes.cost.terms import Cost, StepCycles
 from timetile.passes.targets.hardware import LANES, SCHEDULERS, SECTOR_BYTES
 from timetile.passes.targets.target import Target
+
+FEW_CELLS = 1 / 256
+"""
+The share of a step's cells below which a kernel adds nothing to a prediction: edges and corners of
+layers run beside other kernels.
+"""
+
+SHORT_ROW = 512
+"""Bytes of a row below which the memory moves far more than the row."""
+
+ROW_ENDS = 128
+"""
+Bytes moved beside a short row: on an H200, kernels of layers with rows of 40 bytes ran at a quarter
+of the speed of layers with long rows.
+"""
 
 CACHE_WORD = 4
 """Bytes of a word that the first-level cache gives each lane of a warp in a cycle."""
@@ -104,6 +127,9 @@ def moved_seconds(geometry: Geometry, work: PlacedWork, target: Target) -> float
         block_bytes(geometry, offsets, field_bytes(field)) for field, offsets in loads.items()
     )
     from_memory = cells * (sum(map(field_bytes, loads)) + stored)
+    row = (geometry.upper[-1] - geometry.lower[-1]) * field_bytes(geometry.stored_fields[0])
+    if row < SHORT_ROW:
+        from_memory *= 1 + ROW_ENDS / row
     from_l2 = cells * (through / block + stored)
     memory = from_memory / (reading.memory * target.part.copy_tb_per_s * 1e12)
     second = from_l2 / (reading.l2_bytes_per_cycle * target.part.clock_ghz * 1e9)
@@ -191,19 +217,48 @@ def part_cost(
     )
 
 
+def launches_in_turn(kernels: Sequence[KernelOp], rotation: Sequence[int]) -> int:
+    """
+    The longest chain of launches of a step, each with a wait for the launch before, in a loop with
+    a rotation.
+    """
+    if len(kernels) == 1:
+        return 1
+
+    def touched(kernel: KernelOp) -> dict[tuple[RoleKind, int], CellAccess]:
+        found: dict[tuple[RoleKind, int], CellAccess] = {}
+        for (kind, index), access in zip((r.role for r in kernel.roles), kernel_accesses(kernel)):
+            is_target = kind is RoleKind.TARGET
+            key = (RoleKind.SOURCE, rotation[index]) if is_target else (kind, index)
+            known = found.get(key, CellAccess())
+            found[key] = CellAccess(known.reads or access.reads, known.writes or access.writes)
+        return found
+
+    accesses = [touched(kernel) for kernel in kernels]
+
+    def must_wait(later: int, earlier: int) -> bool:
+        one, other = accesses[later], accesses[earlier]
+        return any(collide(one[key], other[key]) for key in one.keys() & other.keys())
+
+    return longest_chain(predecessors(len(kernels), must_wait))
+
+
 def memory_cost(
     kernels: Sequence[KernelOp],
     module: ModuleOp,
     target: Target,
     updates: int,
+    in_turn: int = 1,
     known: Mapping[KernelOp, PartFacts] | None = None,
 ) -> Cost:
     """
-    The cost of a step in parts, launched one after the other; `updates`: cells of the step.
-    `known`: facts of the kernels found before.
+    The cost of a step in parts. `updates`: cells of the step; `in_turn`: the longest chain of
+    waiting launches (`launches_in_turn`); `known`: facts of the kernels found before.
     """
     found, waiting = known or {}, target.parameters.waiting
-    parts = [part_cost(kernel, module, target, found.get(kernel)) for kernel in kernels]
+    least = FEW_CELLS * updates if len(kernels) > 1 else 0
+    large = [kernel for kernel in kernels if cells_of(CellBox.of(kernel.bounds)) >= least]
+    parts = [part_cost(kernel, module, target, found.get(kernel)) for kernel in large]
     return Cost(
         registers=max(part.registers for part in parts),
         shared_bytes=0,
@@ -216,5 +271,5 @@ def memory_cost(
         waiting_seconds=0.0,
         overlap_power=target.parameters.reading.overlap_power,
         # A launch begins with a load and ends with a store that no other work hides.
-        launch_seconds=(waiting.launch + 2 * waiting.latency) * len(parts),
+        launch_seconds=(waiting.launch + 2 * waiting.latency) * in_turn,
     )

@@ -33,6 +33,7 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 
 from xdsl.context import Context
@@ -44,7 +45,13 @@ from timetile.dialects.tile.schedule import LEAST, PARTS, Schedule, ScheduleAttr
 from timetile.passes.analysis.boundaries import check_kept
 from timetile.passes.analysis.launches.liveness import live_arguments, written_arguments
 from timetile.passes.analysis.launches.trip_counts import most_steps_at_once
-from timetile.passes.diagnostics import CompileError, check_options, refuse, remark
+from timetile.passes.diagnostics import (
+    CompileError,
+    check_options,
+    collected_remarks,
+    refuse,
+    remark,
+)
 from timetile.passes.enum_options import EnumOptionsPass
 from timetile.passes.loops.temporal_fusion import complete_depths, write_depths
 from timetile.passes.scheduling.candidates import (
@@ -54,6 +61,7 @@ from timetile.passes.scheduling.candidates import (
     instructions_of,
 )
 from timetile.passes.scheduling.constraints import Constraints
+from timetile.passes.scheduling.inside_schedule import inside_schedule
 from timetile.passes.scheduling.schedule_space import lean_schedules, schedules
 from timetile.passes.targets.target import DEFAULT_ARCH, Target, target_named
 from timetile.passes.tiling.step_parts import memory_schedule
@@ -241,6 +249,17 @@ def why_less(loop: LoopOp, given: int) -> str:
     )
 
 
+def planes_kept(loop: LoopOp, target: Target) -> Schedule | None:
+    """The schedule of a loop of single steps; None if kernels that read memory are faster."""
+    module = loop.get_toplevel_object()
+    assert isinstance(module, ModuleOp)
+    with collected_choices(), collected_remarks():
+        found = fitting(loop, module, target, 1)
+    if found is None or found.schedule.reads_memory:
+        return None
+    return found.schedule
+
+
 @dataclass(frozen=True)
 class ChooseSchedulePass(EnumOptionsPass):
     """Choose a schedule for every time loop; see the module's documentation."""
@@ -269,6 +288,7 @@ class ChooseSchedulePass(EnumOptionsPass):
     resident: bool | None = None
     columns_alone: bool | None = None
     reads_memory: bool | None = None
+    regions: bool | None = None
 
     @property
     def constraints(self) -> Constraints:
@@ -293,6 +313,8 @@ class ChooseSchedulePass(EnumOptionsPass):
                 given = min(given, most)
             schedule, depth = choose(loop, op, target, given, self.constraints)
             loop.schedule = ScheduleAttr(schedule)
+            inside = inside_schedule(loop, schedule, partial(planes_kept, target=target))
+            loop.inside = None if inside is None else ScheduleAttr(inside)
             if given is not None and depth < given:
                 remark(loop, f"{why_less(loop, given)}: it takes {depth}")
             if loop.depths is None or depth < max(loop.depth_list):

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from xdsl.dialects.builtin import IntAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 
+from timetile.dialects.boxes import CellBox, cells_of
 from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.syntax import cell_type, element_type
 from timetile.dialects.temporal import LoopOp
@@ -20,15 +21,17 @@ from timetile.dialects.tile.kinds import TileLevel
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.edges import loop_boundary
 from timetile.passes.analysis.launches.liveness import written_bounds, written_cells
-from timetile.passes.cost.memory_reads import PartFacts, memory_cost
+from timetile.passes.cost.memory_reads import PartFacts, launches_in_turn, memory_cost
 from timetile.passes.cost.terms import Cost
+from timetile.passes.loops.split_regions import split_copy
 from timetile.passes.targets.hardware import LEAST_COPY, VECTOR_BYTES
 from timetile.passes.targets.target import Target
-from timetile.passes.tiling.part_kernels import part_kernels
+from timetile.passes.tiling.part_kernels import lay_out, part_kernels
 from timetile.passes.tiling.step_parts import (
     fused_parts,
     has_large_bodies,
     largest_parts,
+    region_parts,
     wide_parts,
 )
 
@@ -79,15 +82,26 @@ def memory_schedules(loop: LoopOp) -> Iterator[Schedule]:
     size = max(CELL_BYTES[cell_type(buffer)] for buffer in loop.buffers)
     alone = has_large_bodies(loop)
     narrow = min(CELL_BYTES[element_type(buffer)] for buffer in loop.buffers) < LEAST_COPY
-    for cuts in dict.fromkeys((fused_parts(loop), largest_parts(loop), wide_parts(loop))):
+    for regions, cuts in ways_to_cut(loop):
         shapes, warps = shapes_of(rank, cuts, narrow=narrow)
         for cells, beside, blocks in product(shapes[:1] if alone else shapes, warps, BLOCKS):
             if cells[-1] * size <= VECTOR_BYTES:
                 yield Schedule(
                     tile=TileLevel.BLOCK, cells=cells, lanes=(*(1,) * (rank - 1), LANES),
                     warps=beside, pack=1, ahead=0, occupancy=blocks, resident=True,
-                    reads_memory=True, cuts=cuts,
+                    reads_memory=True, regions=regions, cuts=cuts,
                 )  # fmt: skip
+
+
+def ways_to_cut(loop: LoopOp) -> list[tuple[bool, tuple[int, ...]]]:
+    """The considered cuts of a step, as it is and, with layers, in regions."""
+    ways = dict.fromkeys((fused_parts(loop), largest_parts(loop), wide_parts(loop)))
+    found: list[tuple[bool, tuple[int, ...]]] = [(False, cuts) for cuts in ways]
+    in_regions = split_copy(loop)
+    if in_regions is not None:
+        ways = dict.fromkeys(region_parts(in_regions, again=again) for again in (True, False))
+        found += [(True, cuts) for cuts in ways]
+    return found
 
 
 def shapes_of(
@@ -109,18 +123,23 @@ class PartTrials:
 
     def __init__(self, loop: LoopOp, module: ModuleOp):
         self.loop, self.module = loop, module
-        self.known: dict[tuple[int, ...], list[KernelOp]] = {}
+        self.cells = cells_of(CellBox.of(written_bounds(loop))) if loop.updates else 0
+        """The cells of the box around those written by a step."""
+        self.known: dict[tuple[bool, tuple[int, ...]], list[KernelOp]] = {}
+        self.in_turn: dict[tuple[bool, tuple[int, ...]], int] = {}
+        """The launches of a step that wait for each other, by the way to cut the step."""
         self.facts: dict[KernelOp, PartFacts] = {}
         self.costs: dict[Schedule, Cost] = {}
         """The costs found so far, by schedules of one block or two."""
 
     def kernels(self, schedule: Schedule) -> list[KernelOp]:
         """The kernels of a step, with the layout of a schedule."""
-        if schedule.cuts not in self.known:
-            self.known[schedule.cuts] = part_kernels(self.loop, schedule, "trial")
-        found = self.known[schedule.cuts]
-        for kernel in found:
-            kernel.layout, kernel.occupancy = schedule.layout(), IntAttr(schedule.occupancy)
+        key = schedule.regions, schedule.cuts
+        if key not in self.known:
+            step = split_copy(self.loop) if schedule.regions else self.loop
+            self.known[key] = part_kernels(step or self.loop, schedule, "trial")
+        found = self.known[key]
+        lay_out(found, schedule, self.cells)
         return found
 
     def cost(self, schedule: Schedule, target: Target) -> Cost:
@@ -128,8 +147,12 @@ class PartTrials:
         alike = schedule.but(occupancy=min(schedule.occupancy, 2))
         if alike not in self.costs:
             kernels, cells = self.kernels(alike), written_cells(self.loop)
+            key = schedule.regions, schedule.cuts
+            if key not in self.in_turn:
+                self.in_turn[key] = launches_in_turn(kernels, self.loop.rotation)
             for kernel in kernels:
                 if kernel not in self.facts:
                     self.facts[kernel] = PartFacts.of(kernel, self.module)
-            self.costs[alike] = memory_cost(kernels, self.module, target, cells, self.facts)
+            turns = self.in_turn[key]
+            self.costs[alike] = memory_cost(kernels, self.module, target, cells, turns, self.facts)
         return self.costs[alike]

@@ -60,9 +60,11 @@ from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.diagnostics import check_options, check_verified, refuse, remark
 from timetile.passes.enum_options import EnumOptionsPass
+from timetile.passes.loops.split_regions import split_step
 from timetile.passes.rewriting import unique_symbol
 from timetile.passes.tiling.build_kernel import KernelBuilder
 from timetile.passes.tiling.exchanges import add_exchanges, publish
+from timetile.passes.tiling.inside_kernel import inside_kernel
 from timetile.passes.tiling.part_kernels import part_kernels
 from timetile.passes.tiling.step_parts import memory_schedule
 
@@ -95,7 +97,7 @@ class DeviceTilingPass(EnumOptionsPass):
         if self.reads == "memory" and not given.reads_memory:
             given = memory_schedule(loop)
         elif self.reads == "tile":
-            given = replace(given, reads_memory=False, cuts=())
+            given = replace(given, reads_memory=False, regions=False, cuts=())
         own = {
             name: value
             for name in ("tile", "cells", "lanes", "warps", "blocks", "pack", "occupancy", "cuts")
@@ -151,6 +153,8 @@ class DeviceTilingPass(EnumOptionsPass):
                 "kernels with reads=memory compute cells again where points would add again; leave "
                 "out reads=memory",
             )
+        if schedule.regions:
+            split_step(loop)
         if schedule.reads_memory:
             return self.memory_kernels(loop, schedule, prefix)
         if schedule.cuts:
@@ -250,4 +254,9 @@ class DeviceTilingPass(EnumOptionsPass):
                 f"depths {deeper} are left out: kernels that read memory advance a single step",
             )
             loop.depths = encode_integers((1,))
-        return part_kernels(loop, schedule, f"{prefix}_step")
+        kernels = part_kernels(loop, schedule, f"{prefix}_step")
+        if loop.inside is not None and schedule.cuts:
+            first = kernels[0].sym_name.data
+            kept = inside_kernel(loop, schedule.cuts[0], loop.inside.data, first)
+            kernels[0] = kept or kernels[0]
+        return kernels

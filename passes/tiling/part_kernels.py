@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Block, SSAValue
 
-from timetile.dialects.boxes import CellBox
+from timetile.dialects.boxes import CellBox, cells_of
 from timetile.dialects.syntax import cell_type
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import LoopOp
@@ -19,36 +21,56 @@ from timetile.dialects.tile import (
 from timetile.dialects.tile.queues import made_queue_type
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.edges import loop_boundary
-from timetile.passes.analysis.launches.liveness import is_own_scratch
-from timetile.passes.raising.narrow_fields import read_field
+from timetile.passes.analysis.launches.liveness import is_own_scratch, written_bounds
+from timetile.passes.raising.narrow_fields import ReadField, read_field
+from timetile.passes.tiling.fitted_layouts import fitted_layout
 from timetile.passes.tiling.kernel_arguments import KernelArguments
-from timetile.passes.tiling.step_parts import LoadedCell, MovedUpdate, StepPart, parts_of
+from timetile.passes.tiling.step_parts import (
+    LEAST_BOX,
+    LoadedCell,
+    MovedUpdate,
+    StepPart,
+    parts_of,
+)
 
 
 def part_kernels(loop: LoopOp, schedule: Schedule, name: str) -> list[KernelOp]:
     """The kernels of a step in the parts of its schedule, with a layout, in launch order."""
     parts = parts_of(loop, schedule.cuts)
     names = [name] if len(parts) == 1 else [f"{name}_{k}" for k in range(len(parts))]
-    kernels = [PartBuilder(loop, part).build(own) for own, part in zip(names, parts)]
+    captured = {value: read_field(value) for value in loop.captures}
+    kernels = [PartBuilder(loop, part, captured).build(own) for own, part in zip(names, parts)]
+    lay_out(kernels, schedule, cells_of(CellBox.of(written_bounds(loop))))
     for kernel in kernels:
-        kernel.layout, kernel.occupancy = schedule.layout(), IntAttr(schedule.occupancy)
         kernel.schedule = loop.schedule
     return kernels
+
+
+def lay_out(kernels: Sequence[KernelOp], schedule: Schedule, cells: int) -> None:
+    """
+    Give the kernels of a step of so many cells the layout of a schedule, or one that fits the
+    kernel's layer.
+    """
+    layout, occupancy = schedule.layout(), IntAttr(schedule.occupancy)
+    for kernel in kernels:
+        box = CellBox.of(kernel.bounds)
+        is_layer = cells_of(box) < LEAST_BOX * cells
+        kernel.layout = fitted_layout(layout, box) if is_layer else layout
+        kernel.occupancy = occupancy
 
 
 class PartBuilder:
     """Builds the kernel of one part of a loop's step."""
 
-    def __init__(self, loop: LoopOp, part: StepPart):
-        self.loop, self.part = loop, part
+    def __init__(self, loop: LoopOp, part: StepPart, captured: Mapping[SSAValue, ReadField]):
+        """`captured`: the fields in memory behind the captured fields."""
+        self.loop, self.part, self.captured = loop, part, captured
         self.rank = len(part.box.lb)
         self.block = Block()
         self.arguments = KernelArguments(self.block, loop)
         self.made: dict[MovedUpdate, ApplyOp] = {}
         self.loads: dict[LoadedCell, SSAValue] = {}
         self.captures = loop.captures
-        self.captured = {value: read_field(value) for value in self.captures}
-        """The fields in memory behind the captured fields."""
 
     def field(self, source: SSAValue) -> SSAValue:
         """The kernel's argument for a field read by an update."""
@@ -86,14 +108,17 @@ class PartBuilder:
         queues = list(dict.fromkeys(tapped))
         here = (0,) * self.rank
         scalars = [self.arguments.number(scalar, 0) for scalar in update.scalars]
+        kept = self.part.kept(moved)
         apply = ApplyOp(
             update.cell,
             queues,
             [Tap(queues.index(queue), here) for queue in tapped],
             self.rank,
             [made_queue_type(cell_type(target), 0) for target in update.targets],
-            scalars=scalars,
-            indices=update.index_axes,
+            [self.result(each, target) for each, target in zip(kept, update.targets)],
+            scalars,
+            update.index_axes,
+            update.box if kept else None,
         )
         self.block.add_op(apply)
         self.made[moved] = apply
@@ -105,8 +130,8 @@ class PartBuilder:
     def store(self, target: SSAValue, role: int) -> None:
         """Add the store of a written argument of the loop."""
         queue = self.written(target)
-        box = self.part.updates[self.part.written[target]].box
-        own = None if CellBox.of(box) == CellBox.of(self.part.box) else box
+        box = self.part.cells(self.part.written[target])
+        own = None if box == CellBox.of(self.part.box) else box.bounds()
         self.block.add_op(StoreOp(queue, self.arguments.of(RoleKind.TARGET, role, target), own))
 
     def is_passing(self, role: int) -> bool:

@@ -32,14 +32,13 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from math import prod
 
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.traits import SymbolTable
 
-from timetile.dialects.boxes import CellBox
+from timetile.dialects.boxes import CellBox, cells_of
 from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.series import number_type
 from timetile.dialects.temporal import LoopOp, UpdateOp
@@ -73,6 +72,10 @@ LEAST_BOX = 0.5
 """The least share of a part's cells written by each update of the part."""
 
 
+LEAST_LAYER = 0.125
+"""The least share of a region's cells in a layer of the region's kernel."""
+
+
 @dataclass(frozen=True)
 class MovedUpdate:
     """An update of a part, by number, at a distance from the own cell (cells, per axis)."""
@@ -96,10 +99,14 @@ class StepPart:
         self.updates = tuple(updates)
         self.before: list[dict[SSAValue, int]] = []
         """For each update, the number of the last update before that writes a loop's argument."""
+        self.first: dict[SSAValue, int] = {}
+        """The loop's arguments written by the part, with the number of the first writing update."""
         last: dict[SSAValue, int] = {}
         for number, update in enumerate(self.updates):
             self.before.append(last)
             last = {**last, **dict.fromkeys(update.targets, number)}
+            for target in update.targets:
+                self.first.setdefault(target, number)
         self.written = last
         """The loop's arguments written by the part, with the number of the last writing update."""
 
@@ -118,6 +125,26 @@ class StepPart:
             else:
                 yield LoadedCell(source, offset)
 
+    def cells(self, number: int) -> CellBox:
+        """
+        The cells with a result of an update: those of the first update of the part that writes the
+        target. Beside the update's own box, a cell has the result of the update before.
+        """
+        update = self.updates[number]
+        return CellBox.of(self.updates[self.first[update.targets[0]]].box)
+
+    def is_masked(self, number: int) -> bool:
+        """Whether an update writes some of the cells that an earlier update of the part writes."""
+        return CellBox.of(self.updates[number].box) != self.cells(number)
+
+    def kept(self, moved: MovedUpdate) -> list[MovedUpdate]:
+        """The results that stay beside the box of a masked update, one for each target."""
+        if not self.is_masked(moved.number):
+            return []
+        before = self.before[moved.number]
+        targets = self.updates[moved.number].targets
+        return [MovedUpdate(before[t], moved.offset) for t in targets if t in before]
+
     @cached_property
     def stages(self) -> dict[MovedUpdate, CellBox]:
         """
@@ -130,10 +157,14 @@ class StepPart:
         for number in reversed(range(len(self.updates))):
             if number in last:
                 own = MovedUpdate(number, here)
-                box = CellBox.of(self.updates[number].box)
+                box = self.cells(number)
                 found[own] = found[own] | box if own in found else box
             for moved in [each for each in found if each.number == number]:
                 cells = found[moved]
+                for kept in self.kept(moved):
+                    found[kept] = found[kept] | cells if kept in found else cells
+                if self.is_masked(number):
+                    cells = cells & CellBox.of(self.updates[number].box)
                 for read, tap in zip(self.reads(moved), self.updates[number].tap_list):
                     if isinstance(read, MovedUpdate):
                         box = cells.moved(tap.offset)
@@ -160,14 +191,19 @@ class StepPart:
     def is_kernel(self) -> bool:
         """
         No thread reads cells written by another thread, all cells read have their newest version,
-        and a field is written in one box.
+        and a field is written in one box, or written again in a part of its box.
         """
-        for update in self.updates:
-            if any(self.updates[self.written[t]].box != update.box for t in update.targets):
+        for number, update in enumerate(self.updates):
+            box = self.cells(number)
+            if any(CellBox.of(self.updates[self.first[t]].box) != box for t in update.targets):
+                return False
+            if CellBox.of(update.box) not in box:
                 return False
         for moved, cells in self.stages.items():
-            update = self.updates[moved.number]
-            if cells not in CellBox.of(update.box) or (any(moved.offset) and update.index_axes):
+            update, is_moved = self.updates[moved.number], any(moved.offset)
+            if cells not in self.cells(moved.number):
+                return False
+            if is_moved and (update.index_axes or self.is_masked(moved.number)):
                 return False
         return not any(load.source in self.written and any(load.offset) for load in self.loads)
 
@@ -191,15 +227,22 @@ def is_wide_part(part: StepPart) -> bool:
     return has_like_boxes(part) and len(part.loads) <= WIDE_TAPS and part.is_kernel
 
 
+def is_region_part(part: StepPart) -> bool:
+    """
+    A part of one region with few loads: all boxes lie in the largest, and a layer is no small share
+    of its region.
+    """
+    boxes = [CellBox.of(update.box) for update in part.updates]
+    largest = max(boxes, key=cells_of)
+    least = LEAST_LAYER * cells_of(largest)
+    nested = all(box in largest and cells_of(box) >= least for box in boxes)
+    return nested and len(part.loads) <= PART_TAPS and part.is_kernel
+
+
 def has_like_boxes(part: StepPart) -> bool:
     """Each update of a part writes a large share of the cells of the box around all updates."""
     cells = cells_of(CellBox.of(part.box))
     return all(cells_of(CellBox.of(update.box)) >= LEAST_BOX * cells for update in part.updates)
-
-
-def cells_of(box: CellBox) -> int:
-    """The number of cells of a box."""
-    return prod(high - low for low, high in zip(box.lower, box.upper, strict=True))
 
 
 def largest_parts(loop: LoopOp) -> tuple[int, ...]:
@@ -215,6 +258,16 @@ def fused_parts(loop: LoopOp) -> tuple[int, ...]:
 def wide_parts(loop: LoopOp) -> tuple[int, ...]:
     """The cuts of a step into as few parts as possible, with the loads of wide stencils."""
     return cuts_of(loop, is_wide_part)
+
+
+def region_parts(loop: LoopOp, *, again: bool) -> tuple[int, ...]:
+    """
+    The cuts of a step in regions into as few parts as possible, where `again` with results computed
+    again.
+    """
+    if again:
+        return cuts_of(loop, is_region_part)
+    return cuts_of(loop, lambda part: is_region_part(part) and not part.computes_again)
 
 
 def cuts_of(loop: LoopOp, fits: Callable[[StepPart], bool]) -> tuple[int, ...]:

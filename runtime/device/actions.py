@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 from xdsl.dialects.builtin import f32
 
 from timetile.dialects.tile import LaunchOp
+from timetile.passes.analysis.launches.accesses import CellAccess, collide, predecessors
 from timetile.runtime.device.arguments import LaunchArguments
 from timetile.runtime.device.cells import DeviceBuffer
 from timetile.runtime.kernels.kernel import Kernel
@@ -35,6 +37,73 @@ class Prepared:
     given: tuple[DeviceBuffer | bytes, ...]
     kernel: Kernel
     arguments: LaunchArguments
+
+
+class LaunchOrder:
+    """The order of launches: launches without common cells may run side by side."""
+
+    def __init__(self, launches: Sequence[Prepared]):
+        self.launches = launches
+        self.known: dict[tuple[Prepared, Prepared], bool] = {}
+        self.touched: dict[Prepared, dict[int, list[tuple[DeviceBuffer, CellAccess]]]] = {}
+        """By launch, the accessed fields by the number of their memory."""
+        fields = [each for one in launches for each in one.given if isinstance(each, DeviceBuffer)]
+        self.memory = pieces_of_memory(fields)
+
+    def fields_of(self, launch: Prepared) -> dict[int, list[tuple[DeviceBuffer, CellAccess]]]:
+        """The fields that a launch accesses, by the number of their memory."""
+        found = self.touched.get(launch)
+        if found is None:
+            found = self.touched[launch] = {}
+            for given, access in zip(launch.given, launch.kernel.accesses):
+                if isinstance(given, DeviceBuffer):
+                    found.setdefault(self.memory[given], []).append((given, access))
+        return found
+
+    def must_wait(self, later: int, earlier: int) -> bool:
+        """Whether a launch must wait for an earlier one, both by number."""
+        pair = self.launches[later], self.launches[earlier]
+        if pair not in self.known:
+            self.known[pair] = self.share_cells(*pair)
+        return self.known[pair]
+
+    def share_cells(self, later: Prepared, earlier: Prepared) -> bool:
+        """Whether one of two launches may write cells read or written by the other."""
+        if any(len(each.kernel.accesses) != len(each.given) for each in (later, earlier)):
+            return True
+        fields, others = self.fields_of(later), self.fields_of(earlier)
+        return any(
+            touch(*one, *other)
+            for number in fields.keys() & others.keys()
+            for one, other in product(fields[number], others[number])
+        )
+
+    @property
+    def waits(self) -> list[list[int]]:
+        """For each launch, the earlier launches to wait for."""
+        return predecessors(len(self.launches), self.must_wait)
+
+
+def touch(one: DeviceBuffer, access: CellAccess, other: DeviceBuffer, before: CellAccess) -> bool:
+    """
+    Whether one of two accesses writes cells of the other. Different fields with common memory are
+    taken to share all cells.
+    """
+    if one == other:
+        return collide(access, before)
+    return access.writes is not None or before.writes is not None
+
+
+def pieces_of_memory(fields: Iterable[DeviceBuffer]) -> dict[DeviceBuffer, int]:
+    """The number of the memory of each field; fields with common bytes have one number."""
+    found: dict[DeviceBuffer, int] = {}
+    end = number = -1
+    for each in sorted(set(fields), key=lambda field: (field.pointer, field.bytes)):
+        if each.pointer >= end:
+            number += 1
+        found[each] = number
+        end = max(end, each.pointer + each.bytes)
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -178,22 +178,30 @@ class Device(GpuMemory):
             )
         )  # fmt: skip
 
-    def graph(self, launches: Sequence[tuple[Kernel, LaunchArguments]]) -> Any:
+    def graph(
+        self,
+        launches: Sequence[tuple[Kernel, LaunchArguments]],
+        waits: Sequence[Sequence[int]] | None = None,
+    ) -> Any:
         """
-        A graph of consecutive launches, for `launch_graph`: of kernels without bounded waits, and
-        without waits between blocks, except in a cluster.
+        A graph of launches, for `launch_graph`: of kernels without bounded waits, and without waits
+        between blocks, except in a cluster. `waits`: the numbers of the earlier launches that each
+        launch comes after; without, one comes after the other.
         """
+        if waits is None:
+            waits = [[number - 1] if number else [] for number in range(len(launches))]
         cuda = self.cuda
         graph = checked(cuda.cuGraphCreate(0))
         try:
-            before: list[Any] = []
-            for kernel, arguments in launches:
+            nodes: list[Any] = []
+            for (kernel, arguments), others in zip(launches, waits, strict=True):
                 what = cuda.CUDA_KERNEL_NODE_PARAMS()
                 what.func = self.load(kernel)
                 what.gridDimX, what.gridDimY, what.gridDimZ = kernel.grid, 1, 1
                 what.blockDimX, what.blockDimY, what.blockDimZ = kernel.block, 1, 1
                 what.sharedMemBytes, what.kernelParams = kernel.shared_bytes, arguments.address
-                before = [checked(cuda.cuGraphAddKernelNode(graph, before, len(before), what))]
+                before = [nodes[other] for other in others]
+                nodes.append(checked(cuda.cuGraphAddKernelNode(graph, before, len(before), what)))
             return checked(cuda.cuGraphInstantiate(graph, 0))
         finally:
             checked(cuda.cuGraphDestroy(graph))

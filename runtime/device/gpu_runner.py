@@ -20,6 +20,7 @@ from timetile.runtime.device.actions import (
     Action,
     Copied,
     GraphRun,
+    LaunchOrder,
     Prepared,
     Repeated,
     arguments_of,
@@ -249,8 +250,9 @@ class GpuRunner(PlannedRunner):
             self.do(action)
 
     def graph(self, launches: Sequence[Prepared]) -> Any:
-        """A graph of launches, one after the other."""
-        return self.device.graph([(each.kernel, each.arguments) for each in launches])
+        """A graph of launches, side by side where none writes what another reads or writes."""
+        waits = LaunchOrder(launches).waits
+        return self.device.graph([(each.kernel, each.arguments) for each in launches], waits)
 
     def forget(self, known: GraphRun) -> None:
         """Free the graph of a run, if any."""

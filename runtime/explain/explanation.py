@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from timetile.dialects.syntax import element_type
@@ -12,7 +12,7 @@ from timetile.dialects.tile import KernelOp
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.launches.liveness import written_bounds, written_cells
 from timetile.passes.cost.launch import predict
-from timetile.passes.cost.memory_reads import memory_cost
+from timetile.passes.cost.memory_reads import launches_in_turn, memory_cost
 from timetile.passes.cost.spills import spilled_cost
 from timetile.passes.cost.terms import Cost, Limit
 from timetile.passes.scheduling.assembled import warps_of
@@ -110,10 +110,15 @@ class LoopReport:
         kernels = self.program.kernels
         target, deepest = kernels.options.target, self.kernels[0]
         costs = {k: predict(k, kernels.tiled, target) for k in self.kernels}
-        if deepest.reads_memory:
-            # A step runs all kernels.
+        parts = [kernel for kernel in self.kernels if kernel.reads_memory]
+        if parts:
+            # A step runs all kernels; the first may keep planes.
             cells = written_cells(self.tiled)
-            return costs | {deepest: memory_cost(self.kernels, kernels.tiled, target, cells)}
+            turns = launches_in_turn(self.kernels, self.tiled.rotation)
+            cost = memory_cost(parts, kernels.tiled, target, cells, turns)
+            if not deepest.reads_memory:
+                cost = replace(cost, exposed_seconds=costs[deepest].seconds)
+            return costs | {deepest: cost}
         warps = warps_of(self.tiled.decisions)
         words, _, period = steady_step(self.kernel(deepest), deepest)
         blocks = self.tiled.decisions.occupancy

@@ -8,9 +8,11 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, cast
 
+from timetile.dialects.boxes import CellBox
 from timetile.dialects.tile import RoleAttr, RoleKind
 from timetile.dialects.tile.launch_shape import LaunchShape
 from timetile.lowering.plan_launches import PlannedKernel
+from timetile.passes.analysis.launches.accesses import CellAccess
 
 Parts = Mapping[str, bytes]
 """Of an entry of the disk cache, by name."""
@@ -33,6 +35,8 @@ class Kernel(LaunchShape):
     """
     registers: int
     spill_bytes: int
+    accesses: tuple[CellAccess, ...] = ()
+    """The cells of each argument that a launch reads and writes; empty where they are not known."""
 
     def __hash__(self) -> int:
         return self.hashed
@@ -55,9 +59,20 @@ NUMBERS = (*(each.name for each in fields(LaunchShape)), "registers", "spill_byt
 """The fields of a kernel with whole numbers."""
 
 
+def boxed(box: CellBox | None) -> list[tuple[int, ...]] | None:
+    """A box as lists of numbers."""
+    return None if box is None else [box.lower, box.upper]
+
+
+def box_of(lists: list[list[int]] | None) -> CellBox | None:
+    """The box made to lists by `boxed`."""
+    return None if lists is None else CellBox(tuple(lists[0]), tuple(lists[1]))
+
+
 def encode_kernel(kernel: Kernel) -> Parts:
     """A kernel as parts of an entry."""
     facts = {name: getattr(kernel, name) for name in ("name", "arch", "bound_waits", *NUMBERS)}
+    facts["accesses"] = [[boxed(a.reads), boxed(a.writes)] for a in kernel.accesses]
     parts = {"facts.json": json.dumps(facts).encode(), "kernel.ptx": kernel.ptx.encode()}
     return parts if kernel.cubin is None else parts | {"kernel.cubin": kernel.cubin}
 
@@ -70,6 +85,7 @@ def decode_kernel(parts: Parts) -> Kernel:
     facts = cast(dict[str, Any], json.loads(parts["facts.json"]))
     if any(type(facts[name]) is not int for name in NUMBERS):
         raise ValueError("a number of the kernel is none")
+    facts["accesses"] = tuple(CellAccess(box_of(a), box_of(b)) for a, b in facts["accesses"])
     return Kernel(ptx=parts["kernel.ptx"].decode(), cubin=parts.get("kernel.cubin"), **facts)
 
 

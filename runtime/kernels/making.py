@@ -8,6 +8,7 @@ from xdsl.ir import Attribute, Operation
 
 from timetile.dialects.tile import ApplyOp, KernelOp
 from timetile.lowering.ptx.module import kernels_of, print_module
+from timetile.passes.analysis.launches.accesses import kernel_accesses
 from timetile.passes.targets.target import ARCH_ATTRIBUTE, Target
 from timetile.runtime.kernels.assembler import assemble, assembles
 from timetile.runtime.kernels.kernel import Kernel
@@ -36,6 +37,9 @@ def made_kernel(tiled: ModuleOp, name: str, options: Options) -> Kernel:
     target, bound = options.target, options.bound_waits
     with profiled(f"compile @{name}"):
         module = kernel_module(tiled, name, target)
+        accesses = tuple(
+            a for op in module.ops if isinstance(op, KernelOp) for a in kernel_accesses(op)
+        )
         run_passes((*options.thread_passes(), *options.hardware_passes()), module, verify=False)
         facts = launch_facts(lowered_kernel(module))
         version = target.isa.ptx_version
@@ -49,5 +53,6 @@ def made_kernel(tiled: ModuleOp, name: str, options: Options) -> Kernel:
         bound_waits=bound,
         registers=0 if assembled is None else assembled.registers,
         spill_bytes=0 if assembled is None else assembled.spill_bytes,
+        accesses=accesses,
         **facts.shape.numbers,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.syntax import element_type, field_bounds
-from timetile.dialects.tile import KernelOp, LoadOp, StoreOp
+from timetile.dialects.tile import ApplyOp, KernelOp, LoadOp, StoreOp
 from timetile.passes.analysis.geometry.axis_tiling import AxisTiling
 
 SLAB_BYTES = 16 << 20
@@ -30,12 +30,15 @@ def taps_stay_inside(kernel: KernelOp) -> bool:
 def untested_cells(kernel: KernelOp, axis: int) -> tuple[int, int]:
     """
     The first cell of the bounds along an axis, and the cell after the last, whose taps lie in the
-    fields, and which all stores write. Fields of fewer axes may lack the axis.
+    fields, which all stores write, and which lie in the boxes of all stages. Fields of fewer axes
+    may lack the axis.
     """
     low, high = tuple(kernel.bounds.lb)[axis], tuple(kernel.bounds.ub)[axis]
     for stage in kernel.stages:
         if isinstance(stage, StoreOp):
             low, high = max(low, stage.cells.lower[axis]), min(high, stage.cells.upper[axis])
+        elif isinstance(stage, ApplyOp) and stage.box is not None:
+            low, high = max(low, tuple(stage.box.lb)[axis]), min(high, tuple(stage.box.ub)[axis])
         elif isinstance(stage, LoadOp):
             axes = tuple(range(kernel.rank)) if stage.axes is None else stage.axes
             if axis not in axes:

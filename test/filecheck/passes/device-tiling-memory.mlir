@@ -42,7 +42,7 @@ func.func @far(%n: index, %A: !field, %B: !field, %C: !field) {
   temporal.loop %n (%a = %A, %b = %B, %c = %C) rotate [1, 0, 2] depths [4, 2, 1] {
     temporal.update %b = @sum(%a[-40], %a[40]) in <[0], [64]>
     temporal.update %c = @sum(%b[0], %a[-40]) in <[0], [64]>
-    temporal.update %c = @sum(%c[0], %c[0]) in <[0], [32]>
+    temporal.update %c = @sum(%c[0], %c[0]) in <[32], [96]>
   } : !field, !field, !field
   func.return
 }

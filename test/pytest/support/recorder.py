@@ -57,7 +57,12 @@ class Recorder(Device):
         self.done.append(self.launched[-1])
         self.at_launch()
 
-    def graph(self, launches: Sequence[tuple[Kernel, LaunchArguments]]) -> Graph:
+    def graph(
+        self,
+        launches: Sequence[tuple[Kernel, LaunchArguments]],
+        waits: Sequence[Sequence[int]] | None = None,
+    ) -> Graph:
+        assert waits is None or len(waits) == len(launches)
         recorded = [(kernel.name, arguments.values) for kernel, arguments in launches]
         self.graphs.append(Graph(recorded))
         return self.graphs[-1]

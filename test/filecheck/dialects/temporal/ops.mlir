@@ -36,12 +36,13 @@ func.func @everything(%n: index, %dt: f64, %K: !stencil.field<[0,8]x[0,8]xf64>,
     %A: !stencil.field<[-1,9]x[-1,9]xf64>, %B: !stencil.field<[-1,9]x[-1,9]xf64>) {
   // CHECK:      temporal.loop %n (%a = %A, %b = %B) rotate [0, 1] common_halos depths [4, 2, 1]
   // CHECK-SAME:   schedule #tile.schedule<cells [8], guards all>
+  // CHECK-SAME:   inside #tile.schedule<ahead 2>
   // CHECK-SAME:   kernels [@heat_d4, @heat_d2, @heat_step]
   // CHECK-SAME:   attributes {note = "kept"} {
   // CHECK-NEXT:   temporal.update %a, %b = @ramp(%a[0, 0], %K[0, 0]) scalars(%dt) indices [0, 1] in <[0, 0], [8, 8]> attributes {note = "kept"}
   // CHECK-NEXT: }
   temporal.loop %n (%a = %A, %b = %B) rotate [0, 1] common_halos depths [4, 2, 1]
-      schedule #tile.schedule<cells [8], guards all>
+      schedule #tile.schedule<cells [8], guards all> inside #tile.schedule<ahead 2>
       kernels [@heat_d4, @heat_d2, @heat_step] attributes {note = "kept"} {
     temporal.update %a, %b = @ramp(%a[0, 0], %K[0, 0]) scalars(%dt) indices [0, 1]
       in <[0, 0], [8, 8]> attributes {note = "kept"}

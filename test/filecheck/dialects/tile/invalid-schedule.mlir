@@ -100,3 +100,8 @@
 
 // CHECK: only kernels that read memory run a step in parts, got cuts [1] without reads_memory
 "test.op"() {schedule = #tile.schedule<cuts [1]>} : () -> ()
+
+// -----
+
+// CHECK: only kernels that read memory run a step in regions, got regions without reads_memory
+"test.op"() {schedule = #tile.schedule<regions>} : () -> ()

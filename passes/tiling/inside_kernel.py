@@ -1,0 +1,69 @@
+"""The kernel of a step's first part as a tile that keeps planes.
+
+Updates of the inside of a step with layers often are the step without layers: a tile that streams
+planes reads each cell of a wide stencil once, where kernels that read memory take every tap from
+the first-level cache. The kernel advances one step, and stores the cells of the part alone; kernels
+of the layers follow.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, ModuleOp
+
+from timetile.dialects.syntax import encode_integers
+from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile import KernelOp, RoleKind
+from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.queues.lags import assign_lags
+from timetile.passes.tiling.build_kernel import KernelBuilder
+from timetile.passes.tiling.exchanges import add_exchanges, publish
+
+
+def first_updates(loop: LoopOp, count: int) -> LoopOp:
+    """A loop with the first updates alone, of single steps, in a copy of the loop's module."""
+    module = loop.get_toplevel_object()
+    assert isinstance(module, ModuleOp)
+    number = [op for op in module.walk() if isinstance(op, LoopOp)].index(loop)
+    copy = [op for op in module.clone().walk() if isinstance(op, LoopOp)][number]
+    for update in list(copy.updates)[count:]:
+        update.detach()
+        update.erase()
+    copy.schedule = copy.inside = None
+    copy.depths = encode_integers((1,))
+    return copy
+
+
+def drop_unused_fields(kernel: KernelOp) -> None:
+    """Drop a kernel's arguments without a reader, such as halos around cells computed by others."""
+    block, roles = kernel.body.block, list(kernel.roles)
+    for number, argument in reversed(list(enumerate(block.args))):
+        if argument.first_use is None:
+            block.erase_arg(argument)
+            del roles[number]
+    kernel.roles = ArrayAttr(roles)
+
+
+def inside_kernel(loop: LoopOp, count: int, schedule: Schedule, name: str) -> KernelOp | None:
+    """
+    The kernel of a loop's first updates with a schedule of tiles that keep planes; None if the tile
+    leaves no cell, or cells outside the bounds lie in other fields than the data.
+    """
+    step = first_updates(loop, count)
+    step.schedule = ScheduleAttr(schedule)
+    stream = None if schedule.resident else 0
+    kernel = KernelBuilder(step, 1, store_all=True).build(name, stream)
+    drop_unused_fields(kernel)
+    if any(role.kind.data is RoleKind.HALO for role in kernel.roles):
+        return None
+    kernel.layout, kernel.occupancy = schedule.layout(), IntAttr(schedule.occupancy)
+    kernel.schedule = step.schedule
+    add_exchanges(kernel)
+    assign_lags(kernel)
+    trial = kernel.clone()
+    publish(trial, None, schedule.ahead)
+    try:
+        Geometry(trial)
+    except ValueError:
+        return None
+    return kernel
