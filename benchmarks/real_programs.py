@@ -20,6 +20,7 @@ import subprocess
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from functools import reduce
 from importlib import import_module
 from math import prod
 from pathlib import Path
@@ -37,6 +38,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 import timetile
+from timetile.dialects.boxes import CellBox, cells_of
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
@@ -194,11 +196,16 @@ def prepared(row: ProgramRow, folder: Path) -> ProgramRow:
 
 
 def bytes_of_step(program: CompiledProgram) -> float:
-    """Bytes for a cell and a step, each field of each kernel once; of a single step."""
+    """
+    Bytes for a cell and a step, each field of each kernel once; of a single step. A layer's kernel
+    counts by its share of the step's cells.
+    """
     (loop,) = loops_of(program.kernels.tiled)
     names = loop.kernel_names if loop.decisions.reads_memory else loop.kernel_names[-1:]
     kernels = [op for op in program.kernels.tiled.ops if isinstance(op, KernelOp)]
-    return sum(traffic(kernel) for kernel in kernels if kernel.sym_name.data in names)
+    boxes = {op: CellBox.of(op.bounds) for op in kernels if op.sym_name.data in names}
+    every = cells_of(reduce(CellBox.__or__, boxes.values()))
+    return sum(traffic(op) * cells_of(box) / every for op, box in boxes.items())
 
 
 def measured(row: ProgramRow, program: CompiledProgram, gpu: Device, copy: float) -> None:
