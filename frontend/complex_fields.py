@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from timetile.frontend.errors import error
+from timetile.frontend.errors import StencilError, error
 from timetile.frontend.symbols import Field, Index, Level, Next
 from timetile.frontend.values import NotReal, Value
 from timetile.frontend.whole_fields import WholeField
@@ -54,34 +54,33 @@ class ComplexValue(NotReal):
         return ComplexValue(real_of(other) - self.real, -self.imag)
 
     def __mul__(self, other: ComplexOperand) -> ComplexValue:
-        if is_imaginary(other):
-            y = (number_of(other) or 0j).imag
+        if (y := imaginary_part(other)) is not None:
             return ComplexValue(-y * self.imag, y * self.real)
         if (pair := pair_of(other)) is not None:
+            if (y := imaginary_part(self)) is not None:
+                return ComplexValue(-y * pair.imag, y * pair.real)
             return ComplexValue(
                 self.real * pair.real - self.imag * pair.imag,
                 self.real * pair.imag + self.imag * pair.real,
             )
         factor = real_of(other)
-        return ComplexValue(self.real * factor, self.imag * factor)
+        return ComplexValue(times(self.real, factor), self.imag * factor)
 
     def __rmul__(self, other: Real | complex) -> ComplexValue:
         if pair_of(other) is not None:
             return self * other
         factor = real_of(other)
-        return ComplexValue(factor * self.real, factor * self.imag)
+        return ComplexValue(times(factor, self.real), factor * self.imag)
 
     def __truediv__(self, other: ComplexOperand) -> ComplexValue:
         if pair_of(other) is not None:
-            raise error(
-                "a division by a complex value is not expressed; write a * b.conj() / b.abs2(), "
-                "and a * (1 / c) for a complex number c"
-            )
+            raise divided()
         divisor = real_of(other)
-        return ComplexValue(self.real / divisor, self.imag / divisor)
+        real = self.real if is_zero(self.real) else self.real / divisor
+        return ComplexValue(real, self.imag / divisor)
 
     def __rtruediv__(self, other: object) -> Any:
-        raise error("a division by a complex value is not expressed; write a * b.conj() / b.abs2()")
+        raise divided()
 
     def __neg__(self) -> ComplexValue:
         return ComplexValue(-self.real, -self.imag)
@@ -131,6 +130,14 @@ class ComplexValue(NotReal):
         return f"<a complex value of every cell: {self.real}, {self.imag}>"
 
 
+def divided() -> StencilError:
+    """The refusal of a complex divisor."""
+    return error(
+        "a division by a complex value is not expressed; write a * b.conj() / b.abs2(), and "
+        "a * (1 / c) for a complex number c"
+    )
+
+
 ComplexOperand = ComplexValue | Value | complex
 """An operand of a complex value."""
 
@@ -147,10 +154,22 @@ def number_of(value: object) -> complex | None:
     return found if isinstance(found, complex) else None
 
 
-def is_imaginary(value: object) -> bool:
-    """Whether a value is an imaginary number of Python or NumPy."""
+def is_zero(part: object) -> bool:
+    """Whether a part is the number 0, and no value of cells."""
+    return isinstance(part, int | float) and part == 0
+
+
+def times(first: Real, second: Real) -> Real:
+    """The product of parts; the number 0 if a part is."""
+    return 0.0 if is_zero(first) or is_zero(second) else first * second
+
+
+def imaginary_part(value: object) -> Real | None:
+    """The imaginary part of a number, or a complex value, without a real part; None for others."""
+    if isinstance(value, ComplexValue):
+        return value.imag if is_zero(value.real) else None
     number = number_of(value)
-    return number is not None and number.real == 0 and number.imag != 0
+    return number.imag if number is not None and number.real == 0 and number.imag != 0 else None
 
 
 def pair_of(value: object) -> ComplexValue | None:

@@ -33,6 +33,7 @@ from timetile.frontend.state_checks import (
     check_names,
     is_mapping,
     shape_and_types,
+    with_named_fields,
 )
 from timetile.frontend.steps import Step
 from timetile.frontend.stopping import EndCondition, advanced_in_pieces
@@ -207,7 +208,7 @@ class Model:
 
     def advance(
         self,
-        state: Mapping[str, A],
+        state: Mapping[str, A] | None = None,
         steps: int = 1,
         *,
         until: Any = None,
@@ -220,7 +221,8 @@ class Model:
     ) -> State[A]:
         """
         The state after `steps` steps, with new arrays for the fields assigned by the step. The
-        arrays of `state` stay unchanged, and fields only read are passed on.
+        arrays of `state` stay unchanged, and fields only read are passed on. Fields may also be
+        passed by name: `heat.advance(u=plate, steps=100, k=0.2)`.
 
         `scalars` are the step's scalar arguments by name, and its series: arrays of NumPy of one
         axis, with a number for each step from 0 on. `first_step` is the number of the first step of
@@ -257,6 +259,9 @@ class Model:
         shape or type; CompileError if the step cannot be compiled for the arrays. A RuntimeWarning
         names fields, in NumPy arrays, with cells that became NaN or infinite.
         """
+        state, scalars = with_named_fields(
+            user_names(self.step, tuple(self.step.fields)), state, scalars
+        )
         if until is not None:
             check_no_batch(batch)
         if is_mapping(state) and is_traced_call(state, scalars, steps, first_step):

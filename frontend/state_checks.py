@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from timetile.frontend.arrays import check_array, shape_of, type_of
 from timetile.frontend.field_types import DType, FieldTypes, computing_type, holds_integers
 from timetile.frontend.functions import STEP
 from timetile.frontend.steps import Step
+
+A = TypeVar("A")
 
 
 def is_mapping(state: object) -> bool:
@@ -29,6 +31,27 @@ def check_mapping(step: Step, state: object) -> None:
             f"a state has an array for each field by its name, got {type(state).__name__}; "
             f"pass {{{names}}}"
         )
+
+
+def with_named_fields(
+    names: Iterable[str], state: Mapping[str, A] | None, named: Mapping[str, Any]
+) -> tuple[Mapping[str, A], dict[str, Any]]:
+    """
+    The state with the arrays passed by the names of fields, and the other arguments passed by name.
+    Raises TypeError for an array that the state has, too.
+    """
+    fields = [name for name in names if name in named]
+    if not fields:
+        return ({} if state is None else state), dict(named)
+    if state is not None and not is_mapping(state):
+        raise TypeError(
+            f"{fields[0]} is passed by name beside a {type(state).__name__}; pass all arrays by "
+            "name, or a state"
+        )
+    if twice := [name for name in fields if state is not None and name in state]:
+        raise TypeError(f"{twice[0]} is in the state and passed by name, too; pass it once")
+    whole = {**(state or {}), **{name: named[name] for name in fields}}
+    return whole, {name: value for name, value in named.items() if name not in fields}
 
 
 def check_names(step: Step, state: Mapping[str, object], scalars: Mapping[str, object]) -> None:

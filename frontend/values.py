@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, cast, overload
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from timetile.frontend.operations import (
     Traced,
 )
 from timetile.runtime.host.arrays import is_numpy_array
+
+if TYPE_CHECKING:
+    from timetile.frontend.complex_fields import ComplexValue
 
 NUMPY_FUNCTIONS = sorted({*FLOATS, *SAME} - {"negative"})
 HINTS = {
@@ -50,6 +53,12 @@ class NotReal:
 
     __slots__ = ()
 
+    kinds: ClassVar[list[Callable[[float, float], Any]]] = []
+    """The subclass that makes a value of a real and an imaginary part."""
+
+    def __init_subclass__(cls) -> None:
+        NotReal.kinds.append(cls)
+
 
 class Value:
     """
@@ -74,28 +83,60 @@ class Value:
 
     # Operators.
 
-    def __add__(self, other: Value | float) -> Value:
+    @overload
+    def __add__(self, other: Value | float) -> Value: ...
+    @overload
+    def __add__(self, other: complex) -> ComplexValue: ...
+    def __add__(self, other: Any) -> Any:
         return made("add", self, other)
 
-    def __radd__(self, other: float) -> Value:
+    @overload
+    def __radd__(self, other: Value | float) -> Value: ...
+    @overload
+    def __radd__(self, other: complex) -> ComplexValue: ...
+    def __radd__(self, other: Any) -> Any:
         return made("add", other, self)
 
-    def __sub__(self, other: Value | float) -> Value:
+    @overload
+    def __sub__(self, other: Value | float) -> Value: ...
+    @overload
+    def __sub__(self, other: complex) -> ComplexValue: ...
+    def __sub__(self, other: Any) -> Any:
         return made("subtract", self, other)
 
-    def __rsub__(self, other: float) -> Value:
+    @overload
+    def __rsub__(self, other: Value | float) -> Value: ...
+    @overload
+    def __rsub__(self, other: complex) -> ComplexValue: ...
+    def __rsub__(self, other: Any) -> Any:
         return made("subtract", other, self)
 
-    def __mul__(self, other: Value | float) -> Value:
+    @overload
+    def __mul__(self, other: Value | float) -> Value: ...
+    @overload
+    def __mul__(self, other: complex) -> ComplexValue: ...
+    def __mul__(self, other: Any) -> Any:
         return made("multiply", self, other)
 
-    def __rmul__(self, other: float) -> Value:
+    @overload
+    def __rmul__(self, other: Value | float) -> Value: ...
+    @overload
+    def __rmul__(self, other: complex) -> ComplexValue: ...
+    def __rmul__(self, other: Any) -> Any:
         return made("multiply", other, self)
 
-    def __truediv__(self, other: Value | float) -> Value:
+    @overload
+    def __truediv__(self, other: Value | float) -> Value: ...
+    @overload
+    def __truediv__(self, other: complex) -> ComplexValue: ...
+    def __truediv__(self, other: Any) -> Any:
         return made("divide", self, other)
 
-    def __rtruediv__(self, other: float) -> Value:
+    @overload
+    def __rtruediv__(self, other: Value | float) -> Value: ...
+    @overload
+    def __rtruediv__(self, other: complex) -> ComplexValue: ...
+    def __rtruediv__(self, other: Any) -> Any:
         return made("divide", other, self)
 
     def __floordiv__(self, other: Value | int) -> Value:
@@ -297,6 +338,29 @@ KNOWN = {*FLOATS, *COMPARISONS, *LOGIC, *SAME, *WHOLE, "logical_not", "power", "
 TWO_OPERANDS = {*COMPARISONS, *LOGIC, *SAME, *WHOLE, *FLOATS} - ONE_OPERAND - {"invert"}
 
 
+BESIDE_COMPLEX = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv"}
+"""Operations of a real value and a complex number, by the name of Python's method."""
+
+
+def is_complex_number(value: object) -> bool:
+    """Whether a value is a number with an imaginary part."""
+    kinds: Any = complex | np.complexfloating
+    return isinstance(value, kinds) and cast("complex", value).imag != 0
+
+
+def beside_complex(method: str, first: object, second: object) -> Any:
+    """The complex value of an operation on a real value and a complex number."""
+    (kind,) = NotReal.kinds
+
+    def pair(number: Any) -> Any:
+        value = complex(number)
+        return kind(value.real, value.imag)
+
+    if is_complex_number(first):
+        return getattr(pair(first), f"__{method}__")(second)
+    return getattr(pair(second), f"__r{method}__")(first)
+
+
 def made(name: str, *given: object) -> Value:
     """
     The result of an operation on operands; NotImplemented beside a complex value, which has the
@@ -304,6 +368,8 @@ def made(name: str, *given: object) -> Value:
     """
     if any(isinstance(value, NotReal) for value in given):
         return cast("Value", NotImplemented)
+    if name in BESIDE_COMPLEX and any(is_complex_number(value) for value in given):
+        return beside_complex(BESIDE_COMPLEX[name], *given)
     operands = [lifted(value) for value in given]
     if name not in KNOWN or (name in TWO_OPERANDS) != (len(operands) == 2):
         way_out = HINTS.get(name, f"it with {', '.join(NUMPY_FUNCTIONS)}")

@@ -101,7 +101,7 @@ WRONG_LINES: list[tuple[str, str, str]] = [
     ),
     (
         "u.next = 2j * u[0]",
-        "2j * u[0]",
+        "u.next",
         "the value is complex, and a real number is needed here; take a.real or a.imag, declare an "
         "assigned field as timetile.Complex, and write a complex number beside a complex value",
     ),

@@ -184,9 +184,19 @@ WRONG_CALLS: list[tuple[Call, type[Exception], str]] = [
         "k is a number of {label}; pass k=...",
     ),
     (
-        lambda model: model.advance({}, u=np.ones(5), k=0.1),
+        lambda model: model.advance({}, k=0.1),
         TypeError,
         '{label} needs an array for u; pass {{"u": ...}} in the state',
+    ),
+    (
+        lambda model: model.advance(STATE, u=np.ones(5), k=0.1),
+        TypeError,
+        "u is in the state and passed by name, too; pass it once",
+    ),
+    (
+        lambda model: model.advance(np.ones(5), u=np.ones(5), k=0.1),
+        TypeError,
+        "u is passed by name beside a ndarray; pass all arrays by name, or a state",
     ),
     (
         lambda model: model.advance({"u": np.ones(0)}, k=0.1),
