@@ -74,13 +74,13 @@ class ComplexValue(NotReal):
 
     def __truediv__(self, other: ComplexOperand) -> ComplexValue:
         if pair_of(other) is not None:
-            raise divided()
+            raise no_divisor()
         divisor = real_of(other)
         real = self.real if is_zero(self.real) else self.real / divisor
         return ComplexValue(real, self.imag / divisor)
 
     def __rtruediv__(self, other: object) -> Any:
-        raise divided()
+        raise no_divisor()
 
     def __neg__(self) -> ComplexValue:
         return ComplexValue(-self.real, -self.imag)
@@ -130,7 +130,7 @@ class ComplexValue(NotReal):
         return f"<a complex value of every cell: {self.real}, {self.imag}>"
 
 
-def divided() -> StencilError:
+def no_divisor() -> StencilError:
     """The refusal of a complex divisor."""
     return error(
         "a division by a complex value is not expressed; write a * b.conj() / b.abs2(), and "
