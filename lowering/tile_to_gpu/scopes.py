@@ -266,6 +266,24 @@ def chunk_mask(step: StreamStep, lag: int) -> SSAValue:
 
 
 @once
+def row_height(variant: VariantScope, mask: SSAValue, other: SSAValue | None) -> SSAValue:
+    """The planes of the chunk in lanes where both masks are on, and 0 in other lanes."""
+    emit, both = variant.emit, variant.emit.all_of([mask, other])
+    assert both is not None
+    return emit.select(both, chunk_height(variant), emit.int(0))
+
+
+@once
+def row_chunk_mask(step: StreamStep, lag: int, mask: SSAValue, other: SSAValue | None) -> SSAValue:
+    """
+    The plane `lag` steps back is stored by the chunk, and two masks of all steps are on: one
+    comparison with a number of planes that is 0 where a mask is off.
+    """
+    distance = step.emit.add_int(step.loop.count, step.turn - lag - step.code.geometry.fill)
+    return step.emit.compare("ult", distance, row_height(step.variant, mask, other))
+
+
+@once
 def step_number(step: StreamStep, passed: int) -> SSAValue:
     """The number of the step `passed` steps ago, counted from the block's first one."""
     counted, before = step.loop.count, step.code.thread.steps_before

@@ -15,6 +15,7 @@ from xdsl.ir import Block, SSAValue
 
 from timetile.dialects import simt
 from timetile.dialects.boxes import CellBox
+from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.syntax import element_type
 from timetile.dialects.tile import StoreOp
 from timetile.lowering.emitter import Emitter
@@ -36,10 +37,12 @@ from timetile.lowering.tile_to_gpu.scopes import (
     VariantScope,
     chunk_mask,
     once,
+    row_chunk_mask,
 )
 from timetile.lowering.tile_to_gpu.stored_cells import store_cells
 from timetile.lowering.tile_to_gpu.thread import Thread
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape, Row, is_word
+from timetile.passes.targets.hardware import LEAST_COPY
 
 FEW_PLANES = 0.25
 """A store of at most this share of a kernel's planes stands in a branch."""
@@ -249,13 +252,31 @@ def row_store(
     """
     queue, shape = step.code.queues[stage.queue], FieldShape.of(stage.field)
     masks = [mask, in_field(step.variant, shape, at, view, stores=True)]
-    if not has_few_planes(step, stage):
+    if takes_heights(step, stage) and isinstance(step, StreamStep) and any(masks):
+        first, *others = [each for each in masks if each is not None]
+        masks = [row_chunk_mask(step, queue.lag, first, others[0] if others else None)]
+    elif not has_few_planes(step, stage):
         masks += planes_of_store(step, stage)
     index, distance = own_plane_at(step, shape, queue.lag, view)
     if is_next is not None:
         index = next_cell(step, index, is_next)
     return RowStore(
         cells, index, distance + cells_between(step.code.geometry, shape, at), tuple(masks)
+    )
+
+
+def takes_heights(step: StepScope, stage: StoreOp) -> bool:
+    """
+    Whether the masks of a row and of the chunk's planes are one comparison: for narrow fields
+    stored whole, whose kernels are bound by the issue of instructions.
+    """
+    lag, shape = step.code.queues[stage.queue].lag, FieldShape.of(stage.field)
+    narrow = CELL_BYTES[element_type(stage.field)] < LEAST_COPY
+    return (
+        narrow
+        and stage.box is None
+        and isinstance(step, StreamStep)
+        and stored_plane(step, shape, lag) is None
     )
 
 

@@ -178,6 +178,14 @@ class KernelFacts:
         return {facts.exchange.result for facts in self.exchanges if facts.copies}
 
     @cached_property
+    def copies_are_narrow(self) -> bool:
+        """Whether every exchange is served by copies of cells narrower than values."""
+        loads = [load for load in self.loads if load.result in self.published]
+        return (
+            bool(loads) and len(self.served) == len(self.exchanges) and all(map(is_widened, loads))
+        )
+
+    @cached_property
     def own_rings(self) -> tuple[tuple[LoadOp, int], ...]:
         """The loads whose copies serve no exchange, each with the age of the oldest plane read."""
         own = (load for load in self.loads if load.result not in self.published)

@@ -51,6 +51,10 @@ def barriers_of_step(facts: KernelFacts, setting: Setting) -> float:
     if not setting.splits:
         # Delayed exchanges share the barrier of another exchange.
         return max(1, sum(not exchange.delay for exchange in facts.exchanges))
+    if facts.copies_are_narrow:
+        # A warp has read the copies early in a step, and computes before the next wait (measured
+        # for a star of radius 4 of f16: 583 and 637 GPts/s).
+        return 0.5
     # Between arriving and waiting, a warp computes its inner rows, if any, and early sums.
     widest = max(exchange.edges[0] for exchange in facts.exchanges)
     barriers = 0.0 if setting.rows > 2 * widest or facts.sums_early else 1.0
