@@ -17,6 +17,7 @@ class LaunchArguments:
         self.values, self.types = tuple(values), tuple(types)
         self.packed = [kind(value) for value, kind in zip(self.values, self.types, strict=True)]
         self.places = (ctypes.c_void_p * len(self.packed))(*map(ctypes.addressof, self.packed))
+        self.longer: tuple[tuple[Any, ...], LaunchArguments] | None = None
         self.address = ctypes.addressof(self.places)
         """
         The address of an array with the address of every value. The array lives as long as the
@@ -24,5 +25,9 @@ class LaunchArguments:
         """
 
     def followed_by(self, values: Sequence[Any], types: Sequence[Any]) -> LaunchArguments:
-        """The arguments, followed by further values."""
-        return LaunchArguments((*self.values, *values), (*self.types, *types))
+        """The arguments, followed by further values; packed once for equal values in a row."""
+        key, known = (*values, *types), self.longer
+        if known is None or known[0] != key:
+            made = LaunchArguments((*self.values, *values), (*self.types, *types))
+            self.longer = known = key, made
+        return known[1]

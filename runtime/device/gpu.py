@@ -171,12 +171,14 @@ class Device(GpuMemory):
 
     def launch_grid(self, kernel: Kernel, arguments: LaunchArguments, stream: int) -> None:
         """Launch all blocks of a kernel without waits between blocks, except in a cluster."""
-        checked(
-            self.cuda.cuLaunchKernel(
-                self.load(kernel), kernel.grid, 1, 1, kernel.block, 1, 1,
-                kernel.shared_bytes, stream, arguments.address, 0,
-            )
+        # Each call of Python counts: a launch takes a few microseconds.
+        function = self.loaded.get(kernel)
+        answer = self.cuda.cuLaunchKernel(
+            self.load(kernel) if function is None else function, kernel.grid, 1, 1,
+            kernel.block, 1, 1, kernel.shared_bytes, stream, arguments.address, 0,
         )  # fmt: skip
+        if answer[0]:
+            checked(answer)
 
     def graph(
         self,
