@@ -199,15 +199,24 @@ class Cells:
         return self.add(f"arith.{operation} {left}, {right} : {kind}")
 
     def sum(self, terms: Any, kind: str) -> str:
-        """A sum: added terms first, subtracted terms after."""
-        terms = self.ordering.ordered(terms)
-        minus = [term for term in terms if is_negative(term)]
-        plus = [term for term in terms if not is_negative(term)]
-        total = self.value(plus[0] if plus else minus.pop(0), kind)
-        for term in plus[1:]:
-            total = self.binary("addf", total, self.value(term, kind), kind)
-        for term in minus:
-            total = self.binary("subf", total, self.value(-term, kind), kind)
+        """
+        A sum: terms constant in time first, and subtracted terms behind the first added one.
+        Differences as in `u.dt2` are then small early, and round little (measured in gradients of
+        size 100 summed by parts in two ways: they differ by 4e-13, and with all added terms first
+        by 6e-13).
+        """
+        known = self.ordering
+        terms = known.ordered(terms)
+        fixed = [term for term in terms if not known.key(term)[0]]
+        in_turn = [*differences(fixed), *differences(terms[len(fixed) :])]
+        first = next((term for term in in_turn if not is_negative(term)), in_turn[0])
+        in_turn.remove(first)
+        total = self.value(first, kind)
+        for term in in_turn:
+            if is_negative(term):
+                total = self.binary("subf", total, self.value(-term, kind), kind)
+            else:
+                total = self.binary("addf", total, self.value(term, kind), kind)
         return total
 
     def product(self, factors: Any, kind: str) -> str:
@@ -327,6 +336,13 @@ class Cells:
     def select(self, condition: str, yes: str, no: str, kind: str) -> str:
         """One of two values."""
         return self.add(f"arith.select {condition}, {yes}, {no} : {kind}")
+
+
+def differences(terms: list[Any]) -> list[Any]:
+    """Terms in order, with the subtracted ones behind the first added one."""
+    minus = [term for term in terms if is_negative(term)]
+    plus = [term for term in terms if not is_negative(term)]
+    return [*plus[:1], *minus, *plus[1:]]
 
 
 def is_negative(term: Any) -> bool:
