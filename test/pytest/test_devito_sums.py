@@ -40,3 +40,16 @@ def test_norms_are_sums_in_double_precision(name: str, monkeypatch: pytest.Monke
     expected = by_numpy(name, np.array(f.data, np.float64), np.array(g.data, np.float64))
     assert abs(found - expected) <= 1e-6 * abs(expected)
     assert count[0] == 1, "the sum runs on timetile"
+
+
+def test_a_second_derivative_subtracts_behind_its_first_term():
+    grid = dv.Grid(shape=(40, 30), dtype=np.float64)
+    u = dv.TimeFunction(name="u", grid=grid, time_order=2, save=3)
+    f = dv.Function(name="f", grid=grid)
+    u.data[:] = 1 + 0.3 * np.random.default_rng(3).random(u.data.shape)
+    with timetile.devito.backend(executor="numpy", fp_contract="off"):
+        dv.Operator(dv.Eq(f, u.dt2)).apply(dt=0.7, time_m=1, time_M=1)
+    before, now, after = (np.array(each) * (1 / 0.7**2) for each in u.data)
+    orders = [(before - 2 * now) + after, (after - 2 * now) + before]
+    assert any(np.array_equal(np.array(f.data), each) for each in orders)
+    assert not np.array_equal(orders[0], (before + after) - 2 * now)
