@@ -114,11 +114,14 @@ def test_rows_without_whole_words_are_not_copied():
 
 def test_narrow_planes_take_half_the_shared_memory_and_half_the_traffic():
     passes, taken, moved = pipeline(1, "2,4", 4, 2), list[int](), list[float]()
+    waits: list[bool] = []
     for dtype in ("float32", "float16"):
         program = compiled(wide, (64, 64, 264), dtype, "planes", passes)
         kernel = next(op for op in program.kernels.tiled.ops if isinstance(op, KernelOp))
         geometry, target = Geometry(kernel), target_named("sm_90")
         taken.append(BlockMemory.of(geometry).bytes)
         facts = facts_of(kernel, program.kernels.tiled)
+        waits.append(facts.copies_are_narrow)
         moved.append(sum(moved_bytes(facts, Setting.of_kernel(kernel), geometry, target)))
     assert taken[1] < 0.6 * taken[0] and moved[1] < 0.6 * moved[0]
+    assert waits == [False, True]
