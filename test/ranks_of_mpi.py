@@ -180,6 +180,8 @@ def main() -> None:
                 world.Abort(1)
                 raise
             if group.rank == 0:
+                sys.stdout.write(f"{group.size} ranks, {number} {case.pair.family}: {end}\n")
+                sys.stdout.flush()
                 ends[f"{group.size} ranks, {end}"] += 1
                 ends[f"{case.pair.family}, {end}"] += 1
     for end, count in sorted(sum(world.gather(ends) or [], Counter[str]()).items()):
