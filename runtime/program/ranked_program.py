@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import cached_property
 from threading import Lock
 from typing import Any, NoReturn
@@ -11,7 +12,7 @@ import numpy as np
 
 import timetile
 from timetile.dialects.decomposition import Decomposition
-from timetile.passes.diagnostics import CompileError
+from timetile.passes.diagnostics import CompileError, muted_remarks
 from timetile.passes.loops.cut_domain import Domain
 from timetile.passes.raising.point_runs import drop_point_runs
 from timetile.runtime.cache.keys import sources_key
@@ -280,9 +281,10 @@ def compiled_on_ranks(
 ) -> RankedProgram:
     """
     A program on the ranks of a communicator of mpi4py; see `on_ranks`. Unless `threads` are asked
-    for, the ranks of a machine share its cores.
+    for, the ranks of a machine share its cores. Rank 0 alone tells remarks on the program.
     """
-    made = on_ranks(peers, alone, parts, exchange_every, make)
+    with muted_remarks() if peers.rank else nullcontext():
+        made = on_ranks(peers, alone, parts, exchange_every, make)
     if threads is None:
         made.threads = max(1, made.threads // len(peers.ranks_beside))
     return made

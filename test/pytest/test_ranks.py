@@ -23,9 +23,13 @@ from support.programs import program_text
 from support.ranks import Ranks, copies, model_case, refused
 from support.sizes import seeds
 from timetile.dialects.decomposition import Decomposition
-from timetile.passes.diagnostics import CompileError
-from timetile.runtime.program.compiled_program import Executor
-from timetile.runtime.program.ranked_program import check_agreement
+from timetile.passes.diagnostics import CompileError, remark
+from timetile.runtime.program.compiled_program import CompiledProgram, Executor
+from timetile.runtime.program.ranked_program import (
+    RankedProgram,
+    check_agreement,
+    compiled_on_ranks,
+)
 from timetile.runtime.ranks.peers import RankError
 from timetile.runtime.ranks.threads import ThreadPeers, on_threads
 
@@ -214,6 +218,21 @@ def test_reductions_have_the_order_of_one_process(count: int):
         return Ranks(count, executor="cpu").compiled(REDUCED, peers)(*copies(arguments)).returned
 
     assert on_threads(count, run) == [expected] * count
+
+
+def test_rank_0_alone_tells_remarks(caplog: pytest.LogCaptureFixture):
+    def alone() -> CompiledProgram:
+        made = timetile.compile(HEAT, executor="numpy", cache=False)
+        remark(made.function, "a remark on the program")
+        return made
+
+    def run(peers: ThreadPeers) -> None:
+        known: Any = peers
+        known.ranks_beside = [0, 1]
+        compiled_on_ranks(known, alone, RankedProgram, None, None, None)
+
+    on_threads(2, run)
+    assert caplog.text.count("a remark on the program") == 1
 
 
 # Refusals and failures.
