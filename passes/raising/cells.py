@@ -179,7 +179,8 @@ MOST_UNROLLED = 4096
 
 WHY_NOT_IN_CELLS: dict[type[Operation], str] = {
     scf.ForOp: (
-        "a loop inside a stencil.apply is unrolled where its bounds and its step are constants and "
+        "a loop inside a stencil.apply is unrolled where its step is a constant, its bounds are "
+        "constants or places of the stored cells, and "
         f"that makes at most {MOST_UNROLLED} operations; give it bounds for all cells, and select "
         "between the values before and after an iteration"
     ),

@@ -64,14 +64,14 @@ func.func @triangle(%A: !field, %B: !field) {
 
 // -----
 
-// The end of the loop depends on the cell, and the time loop is outside the apply: both stay.
+// The end of the loop is computed from the cell's place, and the time loop is outside the apply: both stay.
 
 !field = !stencil.field<[0,12]xf64>
 !temp = !stencil.temp<?xf64>
 
 // CHECK-LABEL: func.func @kept
 // CHECK:         scf.for %t
-// CHECK:           scf.for %l = %k0 to %i step %k1
+// CHECK:           scf.for %l = %k0 to %end step %k1
 func.func @kept(%A: !field, %B: !field) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -83,7 +83,8 @@ func.func @kept(%A: !field, %B: !field) {
       %k0 = arith.constant 0 : index
       %k1 = arith.constant 1 : index
       %v = stencil.access %x[0] : !temp
-      %s = scf.for %l = %k0 to %i step %k1 iter_args(%y = %v) -> (f64) {
+      %end = arith.muli %i, %i : index
+      %s = scf.for %l = %k0 to %end step %k1 iter_args(%y = %v) -> (f64) {
         %d = arith.mulf %v, %y : f64
         scf.yield %d : f64
       }
@@ -91,5 +92,37 @@ func.func @kept(%A: !field, %B: !field) {
     }
     stencil.store %r to %B(<[0], [12]>) : !temp to !field
   }
+  func.return
+}
+
+// -----
+
+// A sum over the rest of a column: each of three cells selects the iterations from its own place on.
+
+!field = !stencil.field<[0,3]xf64>
+!temp = !stencil.temp<?xf64>
+
+// CHECK-LABEL: func.func @column
+// CHECK-NOT:     scf.for
+// CHECK-COUNT-3: stencil.dyn_access %x[%{{.*}}] in <[-3]> : <[5]>
+// CHECK:         %[[n:.*]] = arith.addf
+// CHECK:         %[[at:.*]] = arith.cmpi sge, %{{.*}}, %k : index
+// CHECK:         %[[sum:.*]] = arith.select %[[at]], %[[n]], %{{.*}} : f64
+// CHECK:         stencil.return %[[sum]] : f64
+func.func @column(%A: !field, %B: !field) {
+  %u = stencil.load %A : !field -> !temp
+  %r = stencil.apply(%x = %u : !temp) -> (!temp) {
+    %k = stencil.index 0 <[0]>
+    %c1 = arith.constant 1 : index
+    %c3 = arith.constant 3 : index
+    %z = arith.constant 0.0 : f64
+    %s = scf.for %l = %k to %c3 step %c1 iter_args(%y = %z) -> (f64) {
+      %e = stencil.dyn_access %x[%l] in <[0]> : <[2]> : !temp
+      %n = arith.addf %y, %e : f64
+      scf.yield %n : f64
+    }
+    stencil.return %s : f64
+  }
+  stencil.store %r to %B(<[0], [3]>) : !temp to !field
   func.return
 }
