@@ -40,7 +40,6 @@ from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.patterns import rewrite_once
 from timetile.passes.raising.cells import MOST_UNROLLED
 
-
 INTEGER_QUOTIENTS = (
     arith.DivSIOp,
     arith.DivUIOp,
