@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -28,4 +28,11 @@ took 27 us for 0.8 and 2.6 MB (j2d5pt), 50 us for 9.4 MB (star25), 106 us for 25
 19 MB of six fields. Rims stored by kernels, against one GPU with half of the cells, took 4 to 11 us
 on small domains (0.1 to 2 MB; j3d7pt of f32 22 us), 29 and 37 us for 9.4 and 19 MB (star25), 82 us
 for 25 MB, and 181 us for 34 MB (j3d7pt).
+"""
+
+BETWEEN_PROCESSES = replace(NVLINK, seconds=300e-6)
+"""
+Between processes with a GPU each, hosts wait for each exchange and for messages: two H200s of a
+host took some 320 us for each launch of j3d7pt on 384 x 512 x 512 cells in FP32 (0.8 MB), through
+NCCL and with opened buffers.
 """

@@ -21,6 +21,7 @@ from timetile.passes.diagnostics import refuse
 from timetile.passes.loops.common_halos import CommonHalosPass
 from timetile.passes.loops.cut_domain import Domain, around_function, cut, loop_name
 from timetile.passes.loops.move_loops import moved_to_origin
+from timetile.passes.targets.links import BETWEEN_PROCESSES, NVLINK
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.kernels.of_program import ProgramKernels
@@ -130,7 +131,9 @@ class PartKernels:
             return None
         speed = known[0].gcells_per_second
         launch = DeepestLaunch(deepest, speed, may_store_beside)
-        return chosen_exchange(domain, self.decomposition, launch)
+        is_alone = len(self.ranks) == self.decomposition.count
+        link = NVLINK if is_alone else BETWEEN_PROCESSES
+        return chosen_exchange(domain, self.decomposition, launch, link)
 
     @property
     def stores_beside(self) -> bool:
