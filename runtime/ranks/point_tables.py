@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, SSAValue
 
 from timetile.dialects.boxes import CellBox
@@ -70,6 +71,13 @@ def fields_of_points(module: ModuleOp) -> Iterator[SSAValue]:
         yield from (made.places, made.weights, made.table)
 
 
+def argument_behind(memory: SSAValue) -> BlockArgument | None:
+    """Memory as an argument of a function; None for other memory."""
+    if isinstance(memory, BlockArgument) and isinstance(memory.owner.parent_op(), FuncOp):
+        return memory
+    return None
+
+
 def noted_tables(module: ModuleOp) -> tuple[NotedTable, ...]:
     """
     The tables noted at points. Raises CompileError for a table or a list that is no argument, and
@@ -87,7 +95,8 @@ def noted_tables(module: ModuleOp) -> tuple[NotedTable, ...]:
             )
         if made.kind is PointKind.INJECT:
             continue
-        if not isinstance(table, BlockArgument) or not isinstance(places, BlockArgument):
+        table, places = argument_behind(table), argument_behind(places)
+        if table is None or places is None:
             refuse(
                 op,
                 "cells are noted in memory that the function makes, and ranks have parts; make the "
