@@ -16,6 +16,8 @@ from timetile.runtime.host import point_loops
 from timetile.runtime.host.cell_nests import FarMemory
 from timetile.runtime.program.compiled_program import Executor
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
 POINTS = """
 !field = !stencil.field<[-1,9]x[-1,9]xf32>
 !temp = !stencil.temp<?x?xf32>

@@ -30,7 +30,10 @@ from timetile.runtime.loading.modules import load
 from timetile.runtime.program.compiled_program import Executor
 
 # One worker has the shared results of the file's tests.
-pytestmark = pytest.mark.xdist_group("cells_on_executors")
+pytestmark = [
+    pytest.mark.xdist_group("cells_on_executors"),
+    pytest.mark.usefixtures("chosen_among_few"),
+]
 
 DTYPES = {"f64": np.float64, "f32": np.float32, "i64": np.int64, "i32": np.int32}
 AT_ONCE = 8

@@ -21,7 +21,7 @@ from support.stops import NO_LOOP, PROGRAMS, arguments_of, copied
 from timetile.runtime.cli import long_runs
 from timetile.runtime.cli.snapshots import snapshot_path
 
-pytestmark = pytest.mark.usefixtures("cache_of_file")
+pytestmark = [pytest.mark.usefixtures("cache_of_file"), pytest.mark.usefixtures("chosen_among_few")]
 
 
 # The command line.

@@ -16,6 +16,8 @@ from timetile.dialects.temporal import LoopOp
 from timetile.passes.loops.hoist_invariants import values_of_places
 from timetile.runtime.program.compiled_program import Executor
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
 FIELD, LINE = "!stencil.field<[-1,41]x[-1,33]xf64>", "!stencil.field<[0,40]x[0,32]xf64>"
 TEMP = "!stencil.temp<?x?xf64>"
 TILTED = f"""

@@ -15,6 +15,8 @@ from timetile.runtime.loading.modules import load_text
 from timetile.runtime.loading.names import ARGUMENT_NAMES
 from timetile.runtime.program.compiled_program import Executor
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
 Array = NDArray[np.float64]
 
 OUTSIDE = """
