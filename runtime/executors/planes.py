@@ -19,6 +19,7 @@ import numpy as np
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import SSAValue
 
+from timetile.dialects.boxes import bounds_between
 from timetile.dialects.syntax import field_bounds
 from timetile.dialects.taps import Tap
 from timetile.dialects.tile import (
@@ -120,10 +121,11 @@ class PlanesLaunch:
 
     def section(self, box: StencilBoundsAttr, plane: int) -> StencilBoundsAttr:
         """A box one plane thick; the whole box without a streaming axis."""
+        if self.stream is None:
+            return box
         spans = list(zip(box.lb, box.ub))
-        if self.stream is not None:
-            spans[self.stream] = (plane, plane + 1)
-        return StencilBoundsAttr.from_bounds(spans)
+        spans[self.stream] = (plane, plane + 1)
+        return bounds_between(*zip(*spans))
 
     def places(self, box: StencilBoundsAttr, offset: Sequence[int] = ()) -> tuple[slice, ...]:
         """
@@ -316,7 +318,7 @@ class PlanesLaunch:
             first, last = spans[axis]
             first, last = max(first, low - moved), min(last, high - moved)
             taken[axis], spans[axis] = slice(first + moved - low, last + moved - low), (first, last)
-        to = self.places(StencilBoundsAttr.from_bounds(spans))
+        to = self.places(bounds_between(*zip(*spans)))
         cells.data[to], cells.known[to] = source.data[tuple(taken)], source.known[tuple(taken)]
         return cells
 

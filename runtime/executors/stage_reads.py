@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.stencil import FieldType, IndexAttr, StencilBoundsAttr
+from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
 from xdsl.ir import SSAValue
 
+from timetile.dialects.boxes import CellBox
 from timetile.dialects.syntax import field_bounds
 from timetile.dialects.taps import Tap
 from timetile.dialects.tile import ApplyOp, KernelOp, LoadOp, queue_lag
@@ -35,7 +36,7 @@ class StageReads:
 
 def frame_of(kernel: KernelOp, boxes: dict[ApplyOp, StencilBoundsAttr]) -> StencilBoundsAttr:
     """A box around all fields of a kernel and all cells tapped by its stages."""
-    frame = kernel.bounds
+    frame = CellBox.of(kernel.bounds)
     loads = [stage for stage in kernel.stages if isinstance(stage, LoadOp)]
     narrow = {load.data for load in loads if load.axes is not None}
     narrow |= {field for stage in boxes for field in stage.points}
@@ -43,20 +44,21 @@ def frame_of(kernel: KernelOp, boxes: dict[ApplyOp, StencilBoundsAttr]) -> Stenc
         if argument in narrow or argument.first_use is None:
             continue
         if isinstance(argument.type, FieldType):
-            frame |= field_bounds(argument)
+            frame |= CellBox.of(field_bounds(argument))
     for stage, box in boxes.items():
-        frame |= box
+        cells = CellBox.of(box)
+        frame |= cells
         for tap in stage.tap_list:
-            frame |= box + IndexAttr.from_indices(*tap.offset)
+            frame |= cells.moved(tap.offset)
     for load in loads:
         if load.data is not None and load.offset is not None and load.axes is None:
-            frame |= seen_from(field_bounds(load.data), load.offset)
-    return frame
+            frame |= CellBox.of(seen_from(field_bounds(load.data), load.offset))
+    return frame.bounds()
 
 
 def seen_from(box: StencilBoundsAttr, offset: Sequence[int]) -> StencilBoundsAttr:
     """The cells from which a box lies at an offset."""
-    return box + IndexAttr.from_indices(*(-distance for distance in offset))
+    return CellBox.of(box).moved([-distance for distance in offset]).bounds()
 
 
 def reads_own_cells(load: LoadOp) -> bool:

@@ -20,6 +20,7 @@ from __future__ import annotations
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import SSAValue
 
+from timetile.dialects.boxes import CellBox
 from timetile.dialects.tile import ApplyOp, KernelOp, LoadOp, StageOp, taps_of
 from timetile.passes.analysis.geometry.extents import extents
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
@@ -106,5 +107,5 @@ def computed_boxes(kernel: KernelOp) -> dict[ApplyOp, StencilBoundsAttr]:
         for extent in found:
             spans = zip(box.lb, box.ub, extent.low, extent.high)
             grown = [(low - max(a, 0), high + max(b, 0)) for low, high, a, b in spans]
-            boxes[stage] |= StencilBoundsAttr.from_bounds(grown)
+            boxes[stage] = (CellBox.of(boxes[stage]) | CellBox(*zip(*grown))).bounds()
     return boxes
