@@ -15,6 +15,7 @@ from timetile.dialects.tile import LaunchOp
 from timetile.passes.analysis.launches.accesses import CellAccess, collide, predecessors
 from timetile.runtime.device.arguments import LaunchArguments
 from timetile.runtime.device.cells import DeviceBuffer
+from timetile.runtime.device.driven import Driven
 from timetile.runtime.kernels.kernel import Kernel
 
 LAUNCHES_OF_A_GRAPH = 16
@@ -127,7 +128,7 @@ class Copied:
     target: DeviceBuffer
 
 
-Action = Repeated | Copied
+Action = Repeated | Copied | Driven
 
 
 @dataclass(eq=False)

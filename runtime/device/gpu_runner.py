@@ -25,7 +25,9 @@ from timetile.runtime.device.actions import (
     Repeated,
     arguments_of,
 )
+from timetile.runtime.device.arguments import LaunchArguments
 from timetile.runtime.device.cells import DeviceBuffer, DeviceMemory
+from timetile.runtime.device.driven import Driven, DrivenLoop, is_driven
 from timetile.runtime.device.gpu import Device
 from timetile.runtime.executors.runners import PlannedRunner
 from timetile.runtime.host.functions import HostValues
@@ -100,6 +102,9 @@ class GpuRunner(PlannedRunner):
             pointers = action.target.pointer, action.source.pointer
             checked(self.device.cuda.cuMemcpyDtoDAsync(*pointers, action.source.bytes, self.stream))
             return
+        if isinstance(action, Driven):
+            action.make(lambda kernel, given: self.device.launch(kernel, given, self.stream))
+            return
         times = action.times
         if self.is_worth_a_graph(action):
             times = self.repeat_as_graph(action.launches, times)
@@ -115,15 +120,20 @@ class GpuRunner(PlannedRunner):
         known = self.prepared.get(op)
         given = (*map(identity, operands), *map(identity, further))
         if known is None or known.given != given:
-            kernel = self.device.known(self.kernels.kernel(op.kernel.string_value()))
-            if kernel not in self.retained:
-                self.device.retain(kernel, self.stream)
-                self.retained.add(kernel)
+            kernel = self.kernel_of(op)
             arguments = arguments_of(op, operands)
             if further:
                 arguments = arguments.followed_by(further, (ctypes.c_void_p,) * len(further))
             known = self.prepared[op] = Prepared(given, kernel, arguments)
         return known
+
+    def kernel_of(self, op: LaunchOp) -> Kernel:
+        """The kernel of a launch, kept loaded by the device."""
+        kernel = self.device.known(self.kernels.kernel(op.kernel.string_value()))
+        if kernel not in self.retained:
+            self.device.retain(kernel, self.stream)
+            self.retained.add(kernel)
+        return kernel
 
     def launch_all(self, launches: Sequence[Prepared]) -> None:
         """Launch one after the other."""
@@ -133,13 +143,31 @@ class GpuRunner(PlannedRunner):
     def repeat(self, op: scf.ForOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """The launches of a loop; with numbers of series, turn by turn."""
         if any(isinstance(inner, StepValueOp) for inner in op.body.block.ops):
-            return self.host.run_for(op, operands, values)
+            return self.repeat_driven(op, operands, values)
         launches = [
             self.prepare(inner, [values[operand] for operand in inner.operands])
             for inner in op.body.block.ops
             if isinstance(inner, LaunchOp)
         ]
         self.act(Repeated(launches, len(range(*map(int, operands)))))
+        return []
+
+    def repeat_driven(
+        self, op: scf.ForOp, operands: Sequence[Any], values: HostValues
+    ) -> Sequence[Any]:
+        """The launches of a loop with numbers of series."""
+        turns = range(*map(int, operands[:3]))
+        if not turns or not is_driven(op):
+            return self.host.run_for(op, operands, values)
+
+        def prepared(launch: LaunchOp, given: Sequence[Any]) -> tuple[Kernel, LaunchArguments]:
+            # Arguments of its own: each turn changes their numbers.
+            return self.kernel_of(launch), arguments_of(launch, given)
+
+        launches = DrivenLoop(op, turns, values).launches(prepared)
+        if any(each.kernel.is_attended for each in launches):
+            return self.host.run_for(op, operands, values)
+        self.act(Driven(launches, len(turns)))
         return []
 
     def is_worth_a_graph(self, repeated: Repeated) -> bool:
