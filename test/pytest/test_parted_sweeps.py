@@ -28,6 +28,9 @@ LONG = 16 * 4096 + 4133
 
 SHORT = 2 * 4096 + 77
 
+LONGER = 257 * 4096 + 1
+"""Places of a line of more than 256 blocks, which have three levels of words."""
+
 
 def before(
     changes: Sequence[Change], join: Callable[[Change, Change], Change]
@@ -111,6 +114,17 @@ def test_sums_of_parts_have_the_order_of_the_definition(executor: Executor, plac
     assert s.tobytes() != np.cumsum(u, dtype=np.float32).tobytes()
 
 
+def test_groups_of_groups_of_blocks_hand_their_sums_on():
+    u = noise(LONGER + 1).astype(np.float32)
+    found: list[bytes] = []
+    for executor in ("simt", "numpy"):
+        s = u.copy()
+        sums(LONGER, executor)(s, u)
+        found.append(s.tobytes())
+    assert len(SweepFrame.of(swept(sums(LONGER, "simt"))).levels) == 3
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("executor", ["numpy", "simt", "ptx"])
 def test_a_linear_recurrence_joins_factors_and_sums(executor: Executor):
     @timetile.stencil
@@ -150,7 +164,7 @@ LINES = [
     ("f32", "f32", 1, 3, 4096, "simt"),  # the last vector belongs to the block in part
     ("f32", "f16", -1, 2, 4099, "ptx"),  # narrow cells are loaded one by one
     ("f64", "f64", -1, 1, 8192 - 5, "simt"),
-    ("i64", "i64", 1, 2, 4097, "ptx"),
+    ("i64", "i64", 1, 2, 4097, "simt"),
     ("i32", "i32", 1, 1, 7, "simt"),  # fewer places than a part
 ]
 """Types of results and cells read, direction, first place, places and executor of a line."""
