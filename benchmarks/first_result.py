@@ -149,6 +149,11 @@ def cases() -> Iterator[tuple[str, Callable[[Way], Call]]]:
             yield f"Devito {name}", partial(call_of_operator, make)
 
 
+def call_of(name: str, way: Way) -> Call:
+    """The call of a program. Programs behind it, and their packages, are not even imported."""
+    return next(make for each, make in cases() if each == name)(way)
+
+
 def cpu_seconds() -> float:
     """CPU time of this process and of its children that ended, in seconds."""
     own, others = (
@@ -168,7 +173,7 @@ def digest(found: Any) -> str:
 def timed(name: str, way: Way) -> dict[str, Any]:
     """The times of a program's call in this process, with the cache as it is."""
     logging.getLogger("timetile").setLevel(logging.ERROR)
-    call = dict(cases())[name](way)
+    call = call_of(name, way)
     if way.executor == "gpu":
         # The driver's own start is paid once a process, before or after the first program.
         device(0)

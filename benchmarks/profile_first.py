@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-from first_result import Way, cases
+from first_result import Way, call_of
 
 from timetile.runtime.device.gpu import device
 from timetile.runtime.kernels.choosing_process import wait_for_schedules
@@ -27,7 +27,7 @@ MOST_LINES = 40
 
 def shown(name: str, executor: str) -> None:
     """Print the profile of a call in this process."""
-    call = dict(cases())[name](Way(executor))
+    call = call_of(name, Way(executor))
     if executor == "gpu":
         device(0)
     profile, start = cProfile.Profile(), time.perf_counter()
@@ -48,7 +48,7 @@ def main() -> None:
         if options.part == "show":
             shown(name, executor)
         elif options.part == "fill":
-            dict(cases())[name](Way(executor))()
+            call_of(name, Way(executor))()
             wait_for_schedules()
         else:
             for part in ("fill", "show"):
