@@ -51,7 +51,7 @@ pytest: .venv/dev
 # Drawn programs on 1, 2, 3, 4, 6 and 8 processes of MPI end with the bits of one evaluation. SEED
 # may be given.
 ranks: .venv/dev
-	TIMETILE_NUM_THREADS=1 $(BIN)/mpiexec -n 8 $(BIN)/python test/ranks_of_mpi.py --programs 6 \
+	TIMETILE_NUM_THREADS=1 $(BIN)/mpiexec -n 8 $(BIN)/python test/ranks_of_mpi.py --programs 4 \
 		--seed $(SEED)
 
 # Programs and schedules drawn at random: 20,000 pairs, counted by how they end, and all tests with
