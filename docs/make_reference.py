@@ -123,6 +123,7 @@ def python() -> Iterator[str]:
         "- `TIMETILE_WAIT_FOR_SCHEDULES`: if 1, no run begins before its schedule is chosen: see "
         "`timetile.wait_for_schedules`."
     )
+    yield "- `TIMETILE_TRIALS`: if 0, no long run on a GPU tries other schedules on its own steps."
     yield '- Messages go to `logging.getLogger("timetile")`.\n'
 
 

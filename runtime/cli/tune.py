@@ -69,10 +69,11 @@ def show() -> int:
     cache = Cache.default()
     kept = sorted(records(cache), key=lambda record: (record.program, record.device))
     for record in kept:
-        best = record.best
+        best, where = record.best, " in a run" if record.in_run else ""
         say(
             f"{record.program}, on {record.device}: {best.gcells_per_second:.4g} GCells/s "
-            f"measured, {record.default:.4g} by the model's choice; {schedules_text(best.chosen)}"
+            f"measured{where}, {record.default:.4g} by the model's choice; "
+            f"{schedules_text(best.chosen)}"
         )
     if not kept:
         say(f"nothing was measured yet in {cache.directory}; timetile tune PROGRAM.mlir measures")

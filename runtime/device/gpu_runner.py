@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp, StepValueOp
-from timetile.passes.diagnostics import LOGGER
+from timetile.passes.diagnostics import LOGGER, CompileError
 from timetile.runtime.device.actions import (
     FEWEST_LAUNCHES,
     LAUNCHES_OF_A_GRAPH,
@@ -227,6 +227,19 @@ class GpuRunner(PlannedRunner):
         """Wait for the launches made so far."""
         self.device.synchronize(self.stream)
 
+    def loads(self) -> bool:
+        """Load the kernels made. Whether the GPU has room for all."""
+        try:
+            for kernel in map(self.device.known, self.kernels.made.values()):
+                self.device.load(kernel)
+                if kernel not in self.retained:
+                    self.device.retain(kernel, self.stream)
+                    self.retained.add(kernel)
+        except (CompileError, RuntimeError) as error:
+            LOGGER.info("kernels of a schedule are not loaded: %s", error)
+            return False
+        return True
+
     def run(
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], around: Sequence[Any]
     ) -> Sequence[Any]:
@@ -316,7 +329,13 @@ class GpuRunner(PlannedRunner):
 
     def give_back(self) -> None:
         """The work of `close`, with the device current."""
-        others = (self.common, self.uncounted, self.early.taken(), *self.edges.taken())
+        others = (
+            self.common,
+            self.uncounted,
+            self.early.taken(),
+            *self.rivals.taken(),
+            *self.edges.taken(),
+        )
         self.common = self.uncounted = None
         for other in others:
             if isinstance(other, GpuRunner):

@@ -59,7 +59,7 @@ class EarlySteps:
             if done == steps:
                 return buffers
             outside = later(outside, done)
-        return self.own.run(loop, steps - done, buffers, list(outside.values()))
+        return self.own.rivals.run(loop, steps - done, steps, buffers, outside)
 
     def until_chosen(
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: Outside

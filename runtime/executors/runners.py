@@ -5,6 +5,7 @@ Executors of programs on NumPy arrays, beside the machine code of `runtime/nativ
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from threading import get_ident
 from typing import Any, Protocol
@@ -25,6 +26,7 @@ from timetile.runtime.executors.edge_runs import EdgeRunners
 from timetile.runtime.executors.homes import MarkedCells
 from timetile.runtime.executors.numpy_loops import Progress, run_loop
 from timetile.runtime.executors.planes import PlanesLaunch
+from timetile.runtime.executors.rival_runs import RivalRuns
 from timetile.runtime.executors.series import series_entries, step_value
 from timetile.runtime.executors.simt.interpreter import SimtLaunch
 from timetile.runtime.executors.simt.machine import BlockCode
@@ -133,6 +135,8 @@ class PlannedRunner:
         """The runners of kernels that continue fields with edge cells."""
         self.early = EarlySteps(self)
         """Steps before the schedules are chosen."""
+        self.rivals = RivalRuns(self)
+        """Long runs that try other schedules."""
         self.done, self.total = 0, 0
 
     def __call__(
@@ -165,6 +169,15 @@ class PlannedRunner:
 
     def wait(self) -> None:
         """Wait for the launches made so far."""
+
+    def now(self) -> float:
+        """The time after all launches made so far, in seconds."""
+        self.wait()
+        return time.perf_counter()
+
+    def loads(self) -> bool:
+        """Load the kernels made. Whether all can be loaded."""
+        return True
 
     def has_common_halos(self, loop: LoopOp, steps: int, buffers: Sequence[Any]) -> bool:
         """

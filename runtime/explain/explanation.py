@@ -256,9 +256,10 @@ class LoopReport:
         launches = "" if steps is None else f", by launches of {plural(steps.depth, 'step')}"
         halos = "" if own is not None else " with equal halos"
         whole = "" if self.alone else " of all time loops together"
+        where = " in a run" if record.in_run else ""
         return (
-            f"{record.best.gcells_per_second:.0f} on {record.device}{halos}{launches}{whole}; "
-            f"{record.default:.0f} by the model's choice"
+            f"{record.best.gcells_per_second:.0f} on {record.device}{halos}{launches}{whole}{where}"
+            f"; {record.default:.0f} by the model's choice"
         )
 
     def drop_sections(self) -> Iterator[Section]:
@@ -321,11 +322,19 @@ def with_taken_kernels(program: CompiledProgram) -> CompiledProgram:
     )
 
 
+def take_records(program: CompiledProgram) -> None:
+    """Let a program use records of its runs. Runners keep their kernels, and know the fastest."""
+    records = program.kernels.records
+    if records is not None and records.is_new:
+        program.kernels, records.is_new = program.kernels.with_new_records(), False
+
+
 def explanation_of(program: CompiledProgram, steps: int | None = None) -> Explanation:
     """
     The explanation of a program. `steps` is the number of steps of a run with counted launches.
     Missing kernels are compiled.
     """
+    take_records(program)
     reports = reports_of(with_taken_kernels(program))
     summaries = tuple(report.summary() for report in reports)
     sections = [argument_section(program)]

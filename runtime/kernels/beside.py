@@ -38,9 +38,14 @@ def waits() -> bool:
     Whether every run waits for its schedule: as the environment says, on a single core, and where
     no further Python can be started.
     """
+    return os.environ.get(VARIABLE) == "1" or not begins_processes()
+
+
+def begins_processes() -> bool:
+    """Whether a further Python can be started, and has a core of its own."""
     python = Path(sys.executable or "").name.startswith(("python", "pypy"))
     alone = (stated_number(PROCESSES) or available_threads()) == 1
-    return os.environ.get(VARIABLE) == "1" or alone or not python or hasattr(sys, "frozen")
+    return python and not alone and not hasattr(sys, "frozen")
 
 
 class ChoiceBesideRuns:

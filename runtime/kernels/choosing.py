@@ -1,4 +1,4 @@
-"""A process that chooses schedules: the other end of `choosing_process.py`."""
+"""A process that chooses schedules, or makes rivals: the other end of `choosing_process.py`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ import sys
 from contextlib import suppress
 from typing import cast
 
-from timetile.runtime.kernels.choosing_process import WORD_BYTES, ChoiceJob, MadeChoice
+from timetile.runtime.kernels.choosing_process import (
+    WORD_BYTES,
+    ChoiceJob,
+    MadeChoice,
+    MadeRivals,
+    RivalsJob,
+)
 from timetile.runtime.kernels.kernel import encode_facts
 from timetile.runtime.kernels.measured import written_schedules
 from timetile.runtime.kernels.of_program import ProgramKernels
@@ -38,14 +44,24 @@ def made_choice(job: ChoiceJob) -> MadeChoice:
     return MadeChoice(encode_facts(kernels.facts), schedules, kernels.choice.seen, made, remarks)
 
 
+def answer_to(job: ChoiceJob) -> MadeChoice | MadeRivals:
+    """The answer to a job."""
+    if not isinstance(job, RivalsJob):
+        return made_choice(job)
+    # The choice itself never needs the import.
+    from timetile.runtime.kernels.making_rivals import made_rivals
+
+    return made_rivals(job)
+
+
 def main() -> None:
-    """Do the job on standard input, and send the choice on standard output."""
+    """Do the job on standard input, and send the answer on standard output."""
     if hasattr(signal, "alarm"):
         signal.alarm(LIMIT_SECONDS)
     # Libraries may print.
     own = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    sent = pickle.dumps(made_choice(cast(ChoiceJob, pickle.load(sys.stdin.buffer))))
+    sent = pickle.dumps(answer_to(cast(ChoiceJob, pickle.load(sys.stdin.buffer))))
     # The cache has all, and the caller may be gone.
     with suppress(BrokenPipeError), os.fdopen(own, "wb") as pipe:
         pipe.write(len(sent).to_bytes(WORD_BYTES) + sent)

@@ -1,9 +1,10 @@
-"""A choice of schedules in a process of its own, beside the runs of the caller.
+"""Schedules and kernels made in a process of its own, beside the runs of the caller.
 
 A fresh process, no fork, may outlive the caller, and holds neither locks nor arrays nor the GPU.
-The process gets a job on standard input, keeps choice and kernels in the cache, and sends both on
-standard output. The process ends after the work, at the latest after five minutes, and the caller's
-end waits for nothing: a short program leaves a full cache to the next.
+The process gets a job on standard input: to choose schedules, or to make rivals of the chosen
+ones. It keeps choice and kernels in the cache, and answers on standard output. The process ends
+after the work, at the latest after five minutes, and the caller's end waits for nothing: a short
+program leaves a full cache to the next.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from tempfile import TemporaryFile
 from threading import Condition, Thread
-from typing import IO, cast
+from typing import IO, Any, Generic, TypeVar, cast
 
 from timetile.passes.diagnostics import LOGGER
 from timetile.runtime.cache.store import Cache
@@ -35,6 +36,9 @@ WORD_BYTES = 8
 """In front of what a process sends: the number of the bytes."""
 
 MODULE = "timetile.runtime.kernels.choosing"
+
+JobT = TypeVar("JobT")
+AnswerT = TypeVar("AnswerT")
 
 
 @dataclass(frozen=True)
@@ -65,15 +69,28 @@ class MadeChoice:
     remarks: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class RivalsJob(ChoiceJob):
+    """Rivals of the schedule chosen for a time loop, and kernels to make for a run of each."""
+
+
+@dataclass(frozen=True)
+class MadeRivals:
+    """The rivals of a chosen schedule, with kernels in the cache."""
+
+    chosen: ChosenSchedules
+    rivals: tuple[ChosenSchedules, ...]
+
+
 class Turns:
     """Lets few processes choose at once. Other choices begin later, or are given up before."""
 
     def __init__(self) -> None:
         self.changed, self.busy = Condition(), 0
-        self.waiting: set[ChoosingProcess] = set()
+        self.waiting: set[object] = set()
         """Choices asked for and not ended."""
 
-    def take(self, choosing: ChoosingProcess) -> bool:
+    def take(self, choosing: BesideProcess[Any, Any]) -> bool:
         """Wait for a turn. Whether the choice is still asked for."""
         most = max(1, available_threads() // CORES_OF_A_CHOICE)
         with self.changed:
@@ -84,7 +101,7 @@ class Turns:
             choosing.is_begun = True
             return True
 
-    def end(self, choosing: ChoosingProcess) -> None:
+    def end(self, choosing: BesideProcess[Any, Any]) -> None:
         """A choice is made, has failed, or is given up."""
         with self.changed:
             self.busy -= choosing.is_begun
@@ -95,12 +112,12 @@ class Turns:
 TURNS = Turns()
 
 
-class ChoosingProcess:
-    """A choice in a process, read by a thread of the caller."""
+class BesideProcess(Generic[JobT, AnswerT]):
+    """A job in a process, whose answer a thread of the caller reads."""
 
-    def __init__(self, job: ChoiceJob):
+    def __init__(self, job: JobT):
         self.job, self.failure = job, ""
-        self.made: MadeChoice | None = None
+        self.made: AnswerT | None = None
         self.is_begun = self.is_given_up = False
         TURNS.waiting.add(self)
         # A daemon: the end of the caller waits for no choice.
@@ -108,7 +125,7 @@ class ChoosingProcess:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the choice is made, or has failed."""
+        """Whether the job is done, or has failed."""
         return self not in TURNS.waiting
 
     def work(self) -> None:
@@ -125,7 +142,7 @@ class ChoosingProcess:
             process.wait()
 
     def choose(self) -> subprocess.Popen[bytes]:
-        """Run the process until the choice is sent, or a failure."""
+        """Run the process until the answer is sent, or a failure."""
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         # Words of the process go to a file: nobody may be there to read a pipe.
         with TemporaryFile() as said:
@@ -144,8 +161,12 @@ class ChoosingProcess:
                 lines = said.read().decode(errors="replace").split("\n")
                 self.failure = next(filter(None, reversed(lines)), f"it ended with {status}")
             else:
-                self.made = cast(MadeChoice, pickle.loads(sent))
+                self.made = cast(AnswerT, pickle.loads(sent))
         return process
+
+
+class ChoosingProcess(BesideProcess[ChoiceJob, MadeChoice]):
+    """A choice in a process."""
 
     def result(self) -> MadeChoice | None:
         """
@@ -163,6 +184,10 @@ class ChoosingProcess:
                 self.failure,
             )
         return self.made
+
+
+class RivalsProcess(BesideProcess[RivalsJob, MadeRivals]):
+    """Rivals made in a process."""
 
 
 def received(pipe: IO[bytes]) -> bytes | None:

@@ -66,11 +66,31 @@ class Measured:
     """The taken choice first."""
     default: float
     """1e9 cell updates of a second of the model's choice."""
+    in_run: bool = False
+    """Whether a long run measured on its own steps."""
 
     @property
     def best(self) -> MeasuredRow:
         """The taken choice."""
         return self.rows[0]
+
+    @property
+    def taken(self) -> ChosenSchedules | None:
+        """The schedules in place of the model's choice; None if the model's choice stays."""
+        return None if self.best.gcells_per_second == self.default else self.best.chosen
+
+
+WORTH_TAKING = 1.01
+"""How much faster than the default a schedule must be to be taken."""
+
+
+def best_first(rows: list[MeasuredRow]) -> list[MeasuredRow]:
+    """The rows, the taken one first: the default unless another is clearly faster."""
+    default, *_ = rows
+    best = max(rows, key=lambda row: row.gcells_per_second)
+    if best.gcells_per_second < WORTH_TAKING * default.gcells_per_second:
+        best = default
+    return [best, *(row for row in rows if row is not best)]
 
 
 def schedule_of(text: str) -> ScheduleAttr:
@@ -112,7 +132,8 @@ def decode_record(parts: Parts) -> Measured:
     if not rows:
         raise ValueError("a record has no rows")
     default = float(found["default"])
-    return Measured(str(found["program"]), str(found["device"]), rows, default)
+    in_run = bool(found.get("in_run", False))
+    return Measured(str(found["program"]), str(found["device"]), rows, default, in_run)
 
 
 class DeviceRecords:
@@ -121,6 +142,8 @@ class DeviceRecords:
     def __init__(self, device: str, cache: Cache | None):
         self.device, self.cache = device, cache
         self.here: dict[str, Measured] = {}
+        self.is_new = False
+        """Whether a run measured meanwhile."""
 
     def of(self, key: str) -> Measured | None:
         """The record of a program, by the key of its kernels; None without one."""

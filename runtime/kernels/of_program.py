@@ -51,6 +51,7 @@ from timetile.runtime.kernels.measured import (
 )
 from timetile.runtime.kernels.options import Options, run_passes
 from timetile.runtime.kernels.raised_checks import check_raised
+from timetile.runtime.kernels.rivals import RivalSchedules
 from timetile.runtime.loading.selection import keep_only
 from timetile.runtime.machine.collection import without_collection
 from timetile.runtime.machine.floating_point import in_standard_modes, standard_modes
@@ -93,6 +94,7 @@ class ProgramKernels:
         self.foreseen = ForeseenKernels(options, self.ahead, self.cached)
         self.lowered: dict[str, gpu.ModuleOp] = {}
         self.edges, self.beside = EdgeKernels(self), ChoiceBesideRuns(self)
+        self.rivals = RivalSchedules(self)
         self.one_compilation = RLock()
         """
         Held during a compilation: threads asking for one kernel wait for the thread that makes it.
@@ -122,7 +124,7 @@ class ProgramKernels:
     @cached_property
     def chosen(self) -> ChosenSchedules | None:
         """The schedules given or kept by measuring; None for the model's choice."""
-        return self.given if self.record is None else self.record.best.chosen
+        return self.given if self.record is None else self.record.taken
 
     @cached_property
     def key(self) -> str:

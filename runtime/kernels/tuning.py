@@ -37,9 +37,6 @@ MOST_MEASURED = 12
 WORTH_MEASURING = 0.4
 """The least predicted speed of a measured schedule, as a share of the best."""
 
-WORTH_TAKING = 1.01
-"""How much faster than the default a schedule must be to be taken."""
-
 SEVERAL = 2
 """Launches of each loop in a compared run."""
 
@@ -85,14 +82,26 @@ def kind_of_candidate(candidate: Candidate) -> tuple[object, ...]:
     )  # fmt: skip
 
 
+def best_of_kinds(
+    ranked: Iterable[Candidate], kind: Callable[[Candidate], tuple[object, ...]]
+) -> list[Candidate]:
+    """The first candidate of each kind."""
+    first: dict[tuple[object, ...], Candidate] = {}
+    for candidate in ranked:
+        first.setdefault(kind(candidate), candidate)
+    return list(first.values())
+
+
+def ranked_above(choice: ModelChoice, least: float) -> list[Candidate]:
+    """The candidates with at least a share of the best worth, the best first."""
+    ranked = sorted((choice.chosen, *choice.others), key=lambda each: -each.worth)
+    return [each for each in ranked if each.worth >= least * ranked[0].worth]
+
+
 def considered(choice: ModelChoice) -> list[Candidate]:
     """The candidates to measure, the best first: the best of each kind, then the others."""
-    ranked = sorted((choice.chosen, *choice.others), key=lambda each: -each.worth)
-    fast = [each for each in ranked if each.worth >= WORTH_MEASURING * ranked[0].worth]
-    first: dict[tuple[object, ...], Candidate] = {}
-    for candidate in fast:
-        first.setdefault(kind_of_candidate(candidate), candidate)
-    best = list(first.values())
+    fast = ranked_above(choice, WORTH_MEASURING)
+    best = best_of_kinds(fast, kind_of_candidate)
     behind = [each for each in fast if all(each is not other for other in best)]
     lowering = (each for each in (*best, *behind) if choice.trials.lowers(each))
     return [each for each, _ in zip(lowering, range(MOST_MEASURED))]
@@ -190,12 +199,3 @@ class Tuning:
                 together,
             )
         self.rows.append(MeasuredRow(chosen, self.cells / seconds / 1e9 if seconds else 0.0))
-
-
-def best_first(rows: list[MeasuredRow]) -> list[MeasuredRow]:
-    """The rows, the taken one first: the default unless another is clearly faster."""
-    default, *_ = rows
-    best = max(rows, key=lambda row: row.gcells_per_second)
-    if best.gcells_per_second < WORTH_TAKING * default.gcells_per_second:
-        best = default
-    return [best, *(row for row in rows if row is not best)]

@@ -8,8 +8,6 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
-from timetile.dialects.syntax import element_type
-from timetile.passes.analysis.launches.liveness import written_bounds, written_cells
 from timetile.passes.diagnostics import LOGGER, CompileError
 from timetile.runtime.arithmetic.cells import dtype_of
 from timetile.runtime.device.cells import DeviceBuffer
@@ -17,14 +15,14 @@ from timetile.runtime.device.gpu import device
 from timetile.runtime.host.arrays import DeviceArray, is_numpy_array
 from timetile.runtime.host.halos import HaloFrame, compared_in_turn
 from timetile.runtime.host.parameters import Parameter
-from timetile.runtime.kernels.measured import Measured
+from timetile.runtime.kernels.measured import Measured, best_first
 from timetile.runtime.kernels.of_program import ProgramKernels
+from timetile.runtime.kernels.program_titles import title_of, updates_of_step
 from timetile.runtime.kernels.tuning import (
     LIMIT_SECONDS,
     SEVERAL,
     Tell,
     Tuning,
-    best_first,
     say_nothing,
 )
 from timetile.runtime.kernels.workers import made_in_processes
@@ -174,20 +172,6 @@ def is_device_field(parameter: Parameter, value: Any) -> bool:
     return parameter.is_field and (is_numpy_array(value) or isinstance(value, DeviceArray))
 
 
-def title_of(program: CompiledProgram) -> str:
-    """Name and sizes of a program: `@heat, 8192 x 8192 cells (f64)`."""
-    loop = max(program.kernels.loops, key=written_cells)
-    bounds = written_bounds(loop)
-    sizes = " x ".join(str(high - low) for low, high in zip(bounds.lb, bounds.ub))
-    kinds = ", ".join(dict.fromkeys(str(element_type(buffer)) for buffer in loop.buffers))
-    return f"{program.name}, {sizes} cells ({kinds})"
-
-
-def updates_of_step(kernels: ProgramKernels) -> int:
-    """Cell updates of a step of all time loops."""
-    return sum(written_cells(loop) for loop in kernels.loops if loop.sweep is None)
-
-
 def tuned(
     program: CompiledProgram,
     values: Sequence[Any],
@@ -216,19 +200,19 @@ def tuned(
         cells = updates_of_step(kernels)
         rows = Tuning(search, bench, cells, limit, made_in_processes, tell=tell).run()
     speed = rows[0].gcells_per_second
-    record = Measured(title_of(program), records.device, tuple(best_first(rows)), speed)
+    record = Measured(title_of(own), records.device, tuple(best_first(rows)), speed)
     records.keep(kernels.model_key, record)
     program.renew()
     return record
 
 
 def is_tuned(program: CompiledProgram) -> bool:
-    """Whether the program has a record, for halos of its own or common halos."""
+    """Whether the program was tuned, for halos of its own or common halos."""
     kernels = program.kernels
     variants = [kernels, *([kernels.common] if kernels.options.halos == "compared" else [])]
     if kernels.edges.steps:
         variants = [kernels.edges.continued.kernels]
-    return any(each.record is not None for each in variants)
+    return any(each.record is not None and not each.record.in_run for each in variants)
 
 
 def tune_if_new(program: CompiledProgram, values: Sequence[Any]) -> None:

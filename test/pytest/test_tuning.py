@@ -19,6 +19,7 @@ from timetile.runtime.kernels.measured import (
     DeviceRecords,
     Measured,
     MeasuredRow,
+    best_first,
     decode_record,
     encode_record,
     records,
@@ -26,7 +27,7 @@ from timetile.runtime.kernels.measured import (
 )
 from timetile.runtime.kernels.of_program import ProgramKernels, raise_program
 from timetile.runtime.kernels.options import Options
-from timetile.runtime.kernels.tuning import MOST_MEASURED, Tuning, best_first
+from timetile.runtime.kernels.tuning import MOST_MEASURED, Tuning
 from timetile.runtime.kernels.workers import launched, made_in_processes
 from timetile.runtime.machine.driver import gpu_is_available
 
