@@ -44,6 +44,7 @@ from timetile.frontend.model import Model
 from timetile.runtime.device.gpu import device
 from timetile.runtime.kernels.beside import VARIABLE
 from timetile.runtime.kernels.choosing_process import wait_for_schedules
+from timetile.runtime.kernels.rivals import TRIALS
 from timetile.runtime.machine.driver import gpu_is_available
 
 DOMAINS = {2: (2048, 2048), 3: (256, 256, 256)}
@@ -195,7 +196,7 @@ def in_processes(name: str, way: Way, cores: int, *, waits: bool) -> dict[str, A
     if way.steps is not None:
         row |= {"steps": way.steps, "cells": way.cells, "waits": waits}
     with tempfile.TemporaryDirectory() as folder:
-        own = {**os.environ, "TIMETILE_CACHE_DIR": folder, VARIABLE: str(int(waits))}
+        own = {**os.environ, "TIMETILE_CACHE_DIR": folder, VARIABLE: str(int(waits)), TRIALS: "0"}
         command = [sys.executable, __file__, name, "--executor", way.executor, "--here"]
         for option, value in (("--steps", way.steps), ("--cells", way.cells)):
             command += [] if value is None else [option, str(value)]
