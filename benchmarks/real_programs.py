@@ -41,7 +41,7 @@ import timetile
 from timetile.dialects.boxes import CellBox, cells_of
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
-from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
+from timetile.dialects.tile.schedule import ScheduleAttr
 from timetile.frontend.field_types import DType
 from timetile.frontend.model import Model
 from timetile.lowering.pipelines import tile_passes
@@ -70,17 +70,19 @@ SECONDS = 0.1
 
 @dataclass(frozen=True)
 class PinnedSchedule(ModulePass):
-    """Gives a time loop a schedule and a depth."""
+    """Gives a time loop a schedule and a depth, and its inside a schedule, if one is given."""
 
     name = "pinned-schedule"
 
     schedule: str
     """The attribute's text."""
     depth: int
+    inside: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
             loop.schedule = read_schedule(self.schedule)
+            loop.inside = read_schedule(self.inside) if self.inside else None
             write_depths(loop, [self.depth])
 
 
@@ -93,6 +95,7 @@ class ProgramRow:
     domain: tuple[int, ...]
     start: str
     schedule: str = ""
+    inside: str = ""
     fields: int = 0
     kernels_per_step: int = 0
     depth: int = 0
@@ -125,7 +128,7 @@ def compiled(program: str, element: str, folder: Path) -> CompiledProgram:
     return timetile.compile(module, executor="gpu", halos="common", cache=Cache(folder))
 
 
-def has_equal_bits(program: str, element: str, schedule: Schedule, depth: int) -> bool:
+def has_equal_bits(program: str, element: str, pinned: PinnedSchedule) -> bool:
     """
     Whether a schedule leaves the unfused program's bits on a small domain, from both starts. Rows
     of odd length are staged in shared memory: where a schedule has no room, rows are longer by the
@@ -134,18 +137,17 @@ def has_equal_bits(program: str, element: str, schedule: Schedule, depth: int) -
     has_layers = program in SYSTEMS and SYSTEMS[program].without
     shape = SMALL_WITH_LAYERS if has_layers else SMALL[model_of(program).step.rank]
     try:
-        return has_equal_bits_on(program, element, schedule, depth, shape)
+        return has_equal_bits_on(program, element, pinned, shape)
     except timetile.CompileError:
         whole = (*shape[:-1], -(-shape[-1] // 4) * 4)
-        return has_equal_bits_on(program, element, schedule, depth, whole)
+        return has_equal_bits_on(program, element, pinned, whole)
 
 
 def has_equal_bits_on(
-    program: str, element: str, schedule: Schedule, depth: int, shape: tuple[int, ...]
+    program: str, element: str, pinned: PinnedSchedule, shape: tuple[int, ...]
 ) -> bool:
     """Whether a schedule leaves the unfused program's bits on a domain, from both starts."""
     module = model_of(program).module(shape, DTYPES[element])
-    pinned = PinnedSchedule(str(ScheduleAttr(schedule)), depth)
     passes = tuple(
         pinned if isinstance(each, ChooseSchedulePass) else each for each in tile_passes()
     )
@@ -189,7 +191,10 @@ def prepared(row: ProgramRow, folder: Path) -> ProgramRow:
         parts = facts if schedule.reads_memory else facts[:1]
         seconds = sum(predicted(program, each.name).seconds for each in parts) / row.depth
         row.predicted = round(prod(row.domain) / seconds / 1e9, 1)
-        row.equal_bits = has_equal_bits(row.program, row.dtype, schedule, row.depth)
+        row.inside = "" if loop.inside is None else str(loop.inside.data)
+        inside = "" if loop.inside is None else str(loop.inside)
+        pinned = PinnedSchedule(str(ScheduleAttr(schedule)), row.depth, inside)
+        row.equal_bits = has_equal_bits(row.program, row.dtype, pinned)
     except Exception as error:
         row.error = described(error)
     return row
