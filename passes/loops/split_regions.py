@@ -45,7 +45,7 @@ from itertools import combinations, product
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 
 from timetile.dialects.boxes import CellBox, cells_of
@@ -306,7 +306,34 @@ def regions_of(loop: LoopOp) -> list[RegionPiece] | None:
     if any(p.inside.is_empty for p in sub_steps):
         return None
     pieces = split_pieces(every, sub_steps)
-    return arranged(pieces) if len(pieces) > len(every) else None
+    if len(pieces) == len(every):
+        return None
+    found = arranged(pieces)
+    return found if names_alike(found, every) else None
+
+
+def names_alike(pieces: Sequence[RegionPiece], every: Sequence[Footprint]) -> bool:
+    """
+    Whether fields and scalars from outside the loop are first used in the order of the updates:
+    kernels know them by number.
+    """
+    ordered = [piece.origin.update for piece in pieces]
+    before = [each.update for each in every]
+    return first_used(ordered) == first_used(before)
+
+
+def first_used(updates: Sequence[UpdateOp]) -> tuple[list[SSAValue], list[SSAValue]]:
+    """The sources and the scalars of updates, in the order of first use."""
+    sources = dict.fromkeys(
+        source for each in updates for source in each.sources if not is_buffer_of_loop(source)
+    )
+    scalars = dict.fromkeys(scalar for each in updates for scalar in each.scalars)
+    return list(sources), list(scalars)
+
+
+def is_buffer_of_loop(source: SSAValue) -> bool:
+    """Whether a source is a buffer of the loop."""
+    return isinstance(source.owner, Block) and isinstance(source.owner.parent_op(), LoopOp)
 
 
 @lru_cache(maxsize=2)

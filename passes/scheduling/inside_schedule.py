@@ -37,7 +37,8 @@ def inside_schedule(loop: LoopOp, schedule: Schedule, choose: Choosing) -> Sched
     if part.computes_again or cells_of(CellBox.of(part.box)) < LEAST_BOX * every:
         return None
     count = len(part.updates)
-    found = choose(first_updates(step, count))
+    alone = first_updates(step, count)
+    found = None if alone is None else choose(alone)
     if found is None or inside_kernel(step, count, found, "trial") is None:
         return None
     return found

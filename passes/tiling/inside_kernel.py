@@ -20,15 +20,22 @@ from timetile.passes.tiling.build_kernel import KernelBuilder
 from timetile.passes.tiling.exchanges import add_exchanges, publish
 
 
-def first_updates(loop: LoopOp, count: int) -> LoopOp:
-    """A loop with the first updates alone, of single steps, in a copy of the loop's module."""
+def first_updates(loop: LoopOp, count: int) -> LoopOp | None:
+    """
+    A loop with the first updates alone, of single steps, in a copy of the loop's module; None where
+    fields or scalars from outside the loop have other numbers.
+    """
     module = loop.get_toplevel_object()
     assert isinstance(module, ModuleOp)
     number = [op for op in module.walk() if isinstance(op, LoopOp)].index(loop)
     copy = [op for op in module.clone().walk() if isinstance(op, LoopOp)][number]
+    captures, scalars = copy.captures, copy.scalars
     for update in list(copy.updates)[count:]:
         update.detach()
         update.erase()
+    own = copy.captures, copy.scalars
+    if own != (captures[: len(own[0])], scalars[: len(own[1])]):
+        return None
     copy.schedule = copy.inside = None
     copy.depths = encode_integers((1,))
     return copy
@@ -50,6 +57,8 @@ def inside_kernel(loop: LoopOp, count: int, schedule: Schedule, name: str) -> Ke
     leaves no cell, or cells outside the bounds lie in other fields than the data.
     """
     step = first_updates(loop, count)
+    if step is None:
+        return None
     step.schedule = ScheduleAttr(schedule)
     stream = None if schedule.resident else 0
     kernel = KernelBuilder(step, 1, store_all=True).build(name, stream)
