@@ -24,7 +24,7 @@ predictive commoning (K. O'Brien, 1990), restricted to cases without an addition
    round.
 3. Before the loop the operation is done once. Consecutive loops hand the result on, as loops are
    taken from the last to the first. Loops in a loop, which hand their values around, carry the
-   result together or not at all.
+   result together or not at all; what the loop around makes in each turn is unknown before it.
 
 The pass is a walk and no rewrite pattern: an operation and its counterpart stand in two turns of a
 loop, and a round carries what the round before left.
@@ -233,8 +233,10 @@ class CarryingNest:
     def carried(self, op: Operation, operand: SSAValue) -> list[Carried] | None:
         """
         What each loop carries, for an operation and an operand of the first; None if a loop has no
-        such operation or another reader of the operand.
+        such operation or another reader of the operand, or an operand is made by the outer loop.
         """
+        if not all(self.outer.is_ready(self.entered(value)) for value in op.operands):
+            return None
         found: list[Carried] = []
         operands, target = list(op.operands), operand
         for loop in self.inner:

@@ -93,6 +93,44 @@
     "gpu.return"() : () -> ()
   }) {sym_name = "nest"} : () -> ()
 
+  // The choice depends on the turn of the loop around, and nothing ahead of that loop knows it: each turn chooses anew.
+  // CHECK-LABEL: ^bb0(%n: i32, %field: memref<4096xf64, 1 : i64>, %a: f64, %b: f64, %c: f64, %turn: f64):
+  // CHECK-NOT:     arith.select
+  // CHECK:         scf.for %t = %zero to %two step %one iter_args({{.*}} = %a, {{.*}} = %b)
+  // CHECK-NEXT:      [[even:%[a-z0-9]+]] = arith.cmpi eq, %t, %zero : i32
+  // CHECK:           scf.for %i = %zero to %n step %one iter_args([[u:%[a-z0-9]+]] = {{.*}}, [[v:%[a-z0-9]+]] = {{.*}})
+  // CHECK-NEXT:        arith.select [[even]], [[u]], %c : f64
+  // CHECK:           scf.for %j = %n to %m step %one iter_args([[x:%[a-z0-9]+]] = {{.*}}, [[y:%[a-z0-9]+]] = {{.*}})
+  // CHECK-NEXT:        arith.select [[even]], [[x]], %c : f64
+  "gpu.func"() <{function_type = (i32, memref<4096xf64, 1>, f64, f64, f64, f64) -> (), kernel}> ({
+  ^bb0(%n: i32, %field: memref<4096xf64, 1>, %a: f64, %b: f64, %c: f64, %turn: f64):
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %two = arith.constant 2 : i32
+    %m = arith.addi %n, %n : i32
+    %u2, %v2 = scf.for %t = %zero to %two step %one iter_args(%r = %a, %s = %b) -> (f64, f64) : i32 {
+      %even = arith.cmpi eq, %t, %zero : i32
+      %u0, %v0 = scf.for %i = %zero to %n step %one iter_args(%u = %r, %v = %s) -> (f64, f64) : i32 {
+        %d = arith.select %even, %u, %c : f64
+        %w = simt.load %field[%i + 0] : f64
+        %e = arith.select %even, %v, %c : f64
+        %q = math.fma %d, %e, %w : f64
+        simt.store %q to %field[%i + 0]
+        scf.yield %v, %w : f64, f64
+      }
+      %u1, %v1 = scf.for %j = %n to %m step %one iter_args(%x = %u0, %y = %v0) -> (f64, f64) : i32 {
+        %d = arith.select %even, %x, %c : f64
+        %w = simt.load %field[%j + 0] : f64
+        %e = arith.select %even, %y, %c : f64
+        %q = math.fma %d, %e, %w : f64
+        simt.store %q to %field[%j + 0]
+        scf.yield %y, %w : f64, f64
+      }
+      scf.yield %u1, %v1 : f64, f64
+    }
+    "gpu.return"() : () -> ()
+  }) {sym_name = "turn_of_the_loop_around"} : () -> ()
+
   // One of two loops in a loop reads the plane itself: neither carries the difference.
   // CHECK-LABEL: ^bb0(%n: i32, %field: memref<4096xf64, 1 : i64>, %a: f64, %b: f64, %c: f64, %read: f64):
   // CHECK:         scf.for %t = %zero to %two step %one iter_args({{.*}} = %a, {{.*}} = %b)
