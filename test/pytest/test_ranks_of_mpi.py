@@ -177,6 +177,9 @@ except Exception as error:
 
 KILLED = """
 from pathlib import Path
+import timetile.runtime.ranks.mpi as peers
+# Nobody waits long for a process without an answer.
+peers.GRACE_SECONDS = 1.0
 program = plate.on(comm=comm, executor="numpy", exchange_every=1).program((17, 13))
 def progress(done, total):
     if done == 3 and comm.rank == 1:
@@ -210,6 +213,9 @@ def test_processes_name_a_process_that_sends_nothing():
     done = script(
         2,
         """
+import timetile.runtime.ranks.mpi as peers
+# Nobody waits long for a process without an answer.
+peers.GRACE_SECONDS = 1.0
 program = plate.on(comm=comm, executor="numpy", exchange_every=1).program((17, 13))
 def progress(done, total):
     if done == 3 and comm.rank == 1:
