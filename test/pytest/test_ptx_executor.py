@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from unittest.mock import Mock
 
+import numpy as np
 import pytest
 
 import timetile
@@ -32,6 +34,7 @@ from timetile.dialects.tile import Form, Published, Storage, Sync, TileLevel
 from timetile.passes.cells.contract_cells import FpContract
 from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
+from timetile.runtime.executors.ptx.strand import Strand
 from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.kernels.of_program import ProgramKernels
@@ -255,3 +258,13 @@ def test_an_instruction_that_is_wrong_is_found(
 ):
     with pytest.raises((SimtError, AssertionError)):
         run_changed(*where, change, monkeypatch)
+
+
+def test_arguments_of_calls_in_a_branch_have_any_width():
+    strand = Strand(Mock(), 0, 0, np.array([0, 1]), 32)
+    lanes = np.arange(64)
+    strand.write("param0", lanes.astype(np.float32), None)
+    strand.write("param0", lanes.astype(np.float64), lanes < 40)
+    assert strand.read("param0", np.dtype(np.float64))[:40].tolist() == list(range(40))
+    unset = strand.any_unset(("param0",))
+    assert unset is not None and unset.tolist() == [lane >= 40 for lane in range(64)]

@@ -87,6 +87,10 @@ class Strand:
             elif self.unset:
                 self.unset.pop(name, None)
             return
+        known = self.values.get(name)
+        if known is not None and known.itemsize != value.itemsize:
+            # Arguments of calls have one name in all calls, and any width.
+            del self.values[name]
         self.values[name] = np.where(mask, value, self.read(name, value.dtype))
         left = self.unset.get(name)
         if left is None and unset is None:
