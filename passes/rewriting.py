@@ -111,3 +111,11 @@ def name_function(module: ModuleOp, function: FuncOp) -> bool:
         number += 1
         function.sym_name = StringAttr(f"{name}_{number}")
     return True
+
+
+def copied_with_module(loop: LoopOp) -> LoopOp:
+    """A time loop in a copy of its module."""
+    module = loop.get_toplevel_object()
+    assert isinstance(module, ModuleOp)
+    number = [op for op in module.walk() if isinstance(op, LoopOp)].index(loop)
+    return [op for op in module.clone().walk() if isinstance(op, LoopOp)][number]

@@ -199,9 +199,7 @@ class TileBarrierOp(IRDLOperation):
         super().__init__(operands=[words, index, number], properties={"blocks": integer(blocks)})
 
     def verify_(self) -> None:
-        words = self.words
-        if address_space(words) != GLOBAL_SPACE or buffer_element(words) not in (i64, None):
-            raise VerifyException("blocks count each other in 64-bit words of global memory")
+        verify_counting_words(self.words, "blocks count each other")
 
 
 @irdl_op_definition
@@ -226,7 +224,7 @@ class LaunchesEndedOp(IRDLOperation):
         super().__init__(operands=[words], result_types=[i32])
 
     def verify_(self) -> None:
-        verify_launch_word(self.words)
+        verify_counting_words(self.words, "launches are counted")
 
 
 @irdl_op_definition
@@ -251,10 +249,10 @@ class EndLaunchOp(IRDLOperation):
         super().__init__(operands=[words, number])
 
     def verify_(self) -> None:
-        verify_launch_word(self.words)
+        verify_counting_words(self.words, "launches are counted")
 
 
-def verify_launch_word(words: SSAValue) -> None:
-    """VerifyException for words that cannot count launches."""
+def verify_counting_words(words: SSAValue, said: str) -> None:
+    """VerifyException, which begins with what is said, unless words can count."""
     if address_space(words) != GLOBAL_SPACE or buffer_element(words) not in (i64, None):
-        raise VerifyException("launches are counted in 64-bit words of global memory")
+        raise VerifyException(f"{said} in 64-bit words of global memory")

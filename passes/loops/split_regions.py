@@ -54,6 +54,7 @@ from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.temporal.footprints import MOST_UPDATES, Footprint
 from timetile.passes.loops.group_updates import has_known_cells, has_layers
+from timetile.passes.rewriting import copied_with_module
 
 LEAST_BOX = 0.5
 """The least share of a step's cells in a large update."""
@@ -342,11 +343,8 @@ def split_copy(loop: LoopOp) -> LoopOp | None:
     A loop with a split step, in a copy of the loop's module; None for an unchanged step. Updates of
     the loop stay unchanged between two questions.
     """
-    module = loop.get_toplevel_object()
-    assert isinstance(module, ModuleOp)
-    number = [op for op in module.walk() if isinstance(op, LoopOp)].index(loop)
-    copies = [op for op in module.clone().walk() if isinstance(op, LoopOp)]
-    return copies[number] if split_step(copies[number]) else None
+    copy = copied_with_module(loop)
+    return copy if split_step(copy) else None
 
 
 def split_step(loop: LoopOp) -> bool:

@@ -8,7 +8,7 @@ of the layers follow.
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ArrayAttr, IntAttr, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, IntAttr
 
 from timetile.dialects.syntax import encode_integers
 from timetile.dialects.temporal import LoopOp
@@ -16,6 +16,7 @@ from timetile.dialects.tile import KernelOp, RoleKind
 from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.queues.lags import assign_lags
+from timetile.passes.rewriting import copied_with_module
 from timetile.passes.tiling.build_kernel import KernelBuilder
 from timetile.passes.tiling.exchanges import add_exchanges, publish
 
@@ -25,10 +26,7 @@ def first_updates(loop: LoopOp, count: int) -> LoopOp | None:
     A loop with the first updates alone, of single steps, in a copy of the loop's module; None where
     fields or scalars from outside the loop have other numbers.
     """
-    module = loop.get_toplevel_object()
-    assert isinstance(module, ModuleOp)
-    number = [op for op in module.walk() if isinstance(op, LoopOp)].index(loop)
-    copy = [op for op in module.clone().walk() if isinstance(op, LoopOp)][number]
+    copy = copied_with_module(loop)
     captures, scalars = copy.captures, copy.scalars
     for update in list(copy.updates)[count:]:
         update.detach()

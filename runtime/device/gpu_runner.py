@@ -130,10 +130,14 @@ class GpuRunner(PlannedRunner):
     def kernel_of(self, op: LaunchOp) -> Kernel:
         """The kernel of a launch, kept loaded by the device."""
         kernel = self.device.known(self.kernels.kernel(op.kernel.string_value()))
+        self.retain(kernel)
+        return kernel
+
+    def retain(self, kernel: Kernel) -> None:
+        """Let the device keep a kernel loaded."""
         if kernel not in self.retained:
             self.device.retain(kernel, self.stream)
             self.retained.add(kernel)
-        return kernel
 
     def launch_all(self, launches: Sequence[Prepared]) -> None:
         """Launch one after the other."""
@@ -232,9 +236,7 @@ class GpuRunner(PlannedRunner):
         try:
             for kernel in map(self.device.known, self.kernels.made.values()):
                 self.device.load(kernel)
-                if kernel not in self.retained:
-                    self.device.retain(kernel, self.stream)
-                    self.retained.add(kernel)
+                self.retain(kernel)
         except (CompileError, RuntimeError) as error:
             LOGGER.info("kernels of a schedule are not loaded: %s", error)
             return False

@@ -22,7 +22,6 @@ from timetile.runtime.kernels.choosing_process import ChoiceJob, ChoosingProcess
 from timetile.runtime.kernels.kernel import decode_facts
 from timetile.runtime.kernels.measured import ChosenSchedules
 from timetile.runtime.kernels.planning import launched_by, planned_function
-from timetile.runtime.loading.places import NO_FILE, places_of
 from timetile.runtime.machine.forks import VARIABLE as PROCESSES
 from timetile.runtime.machine.teams import available_threads, stated_number
 
@@ -83,10 +82,9 @@ class ChoiceBesideRuns:
         own = self.kernels
         with own.one_compilation:
             if self.process is None and self.may_begin(loop):
-                text, places = str(own.source), places_of(own.source, NO_FILE)
                 number = own.loops.index(loop)
                 self.process = ChoosingProcess(
-                    ChoiceJob(text, places, own.options, own.cache, number, steps)
+                    ChoiceJob.of(own.source, own.options, own.cache, number, steps)
                 )
 
     @property

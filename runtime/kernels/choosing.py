@@ -20,7 +20,6 @@ from timetile.runtime.kernels.kernel import encode_facts
 from timetile.runtime.kernels.measured import written_schedules
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.planning import launched_by, planned_function
-from timetile.runtime.loading.places import NO_FILE, module_of_text
 
 LIMIT_SECONDS = 300
 """The longest life of a process, with or without a caller."""
@@ -30,8 +29,7 @@ def made_choice(job: ChoiceJob) -> MadeChoice:
     """
     The schedules chosen, and the kernels of the run and the deepest kernel made, in the cache, too.
     """
-    module = module_of_text(job.text, job.places, NO_FILE)
-    kernels = ProgramKernels(module, job.options, job.cache)
+    kernels = ProgramKernels(job.module(), job.options, job.cache)
     loop = kernels.loops[job.loop]
     kernels.expect(loop, job.steps)
     facts = kernels.facts_of(loop)

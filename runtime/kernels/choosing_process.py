@@ -18,7 +18,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from tempfile import TemporaryFile
 from threading import Condition, Thread
-from typing import IO, Any, Generic, TypeVar, cast
+from typing import IO, Any, Generic, Self, TypeVar, cast
+
+from xdsl.dialects.builtin import ModuleOp
 
 from timetile.passes.diagnostics import LOGGER
 from timetile.runtime.cache.store import Cache
@@ -26,7 +28,7 @@ from timetile.runtime.kernels.assembled_choice import AssembledSchedule
 from timetile.runtime.kernels.kernel import Kernel, Parts
 from timetile.runtime.kernels.measured import ChosenSchedules
 from timetile.runtime.kernels.options import Options
-from timetile.runtime.loading.places import TextPlace
+from timetile.runtime.loading.places import NO_FILE, TextPlace, module_of_text, places_of
 from timetile.runtime.machine.teams import available_threads
 
 CORES_OF_A_CHOICE = 4
@@ -54,6 +56,17 @@ class ChoiceJob:
     """The time loop, by its number."""
     steps: int
     """The steps of the run."""
+
+    @classmethod
+    def of(
+        cls, source: ModuleOp, options: Options, cache: Cache | None, loop: int, steps: int
+    ) -> Self:
+        """The job for a time loop of a module."""
+        return cls(str(source), places_of(source, NO_FILE), options, cache, loop, steps)
+
+    def module(self) -> ModuleOp:
+        """The module, read anew."""
+        return module_of_text(self.text, self.places, NO_FILE)
 
 
 @dataclass(frozen=True)

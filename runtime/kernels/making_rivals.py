@@ -21,7 +21,6 @@ from timetile.runtime.kernels.measured import (
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.planning import launched_by, planned_function
 from timetile.runtime.kernels.tuning import best_of_kinds, ranked_above, replaced
-from timetile.runtime.loading.places import NO_FILE, module_of_text
 from timetile.runtime.machine.forks import begin_beside
 
 MOST_RIVALS = 3
@@ -71,8 +70,7 @@ def make_kernels(kernels: ProgramKernels, steps: int) -> bool:
 
 def made_rivals(job: RivalsJob) -> MadeRivals:
     """Rivals that take no more memory than the chosen schedule, made side by side."""
-    module = module_of_text(job.text, job.places, NO_FILE)
-    own = ProgramKernels(module, job.options, job.cache)
+    own = ProgramKernels(job.module(), job.options, job.cache)
     chosen = written_schedules(own.tiled)
     (choice,), (schedule,) = own.model_choices, chosen
     if choice is None or schedule is None:
@@ -81,8 +79,8 @@ def made_rivals(job: RivalsJob) -> MadeRivals:
     rivals = (own.with_schedules(replaced(chosen, 0, each)) for each in rivals_of(choice, schedule))
     fitting = (each for each in rivals if scratch_buffers(each, job.steps) <= most)
     found = list(islice(fitting, MOST_RIVALS))
-    first, *others = [partial(make_kernels, each, job.steps) for each in found] or [bool]
-    begun = [begin_beside(each) for each in others]
-    made = [first(), *(result() for result in begun)]
+    makers = [partial(make_kernels, each, job.steps) for each in found]
+    begun = [begin_beside(each) for each in makers[1:]]
+    made = [*(each() for each in makers[:1]), *(result() for result in begun)]
     given = (each.given for each, went in zip(found, made) if went)
     return MadeRivals(chosen, tuple(each for each in given if each is not None))

@@ -15,7 +15,6 @@ from timetile.runtime.kernels.beside import begins_processes
 from timetile.runtime.kernels.choosing_process import MadeRivals, RivalsJob, RivalsProcess
 from timetile.runtime.kernels.measured import Measured, MeasuredRow, best_first
 from timetile.runtime.kernels.program_titles import title_of, updates_of_step
-from timetile.runtime.loading.places import NO_FILE, places_of
 
 if TYPE_CHECKING:
     from timetile.runtime.kernels.of_program import ProgramKernels
@@ -65,8 +64,8 @@ class RivalSchedules:
         own = self.kernels
         if self.process is None:
             self.steps = steps
-            text, places = str(own.source), places_of(own.source, NO_FILE)
-            self.process = RivalsProcess(RivalsJob(text, places, own.options, own.cache, 0, steps))
+            job = RivalsJob.of(own.source, own.options, own.cache, 0, steps)
+            self.process = RivalsProcess(job)
 
     @property
     def is_ready(self) -> bool:

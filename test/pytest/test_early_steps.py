@@ -36,7 +36,6 @@ from timetile.runtime.kernels.choosing_process import (
 from timetile.runtime.kernels.kernel import decode_facts
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.options import Halos
-from timetile.runtime.loading.places import NO_FILE, places_of
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 from timetile.runtime.program.pieces import Span
 
@@ -285,7 +284,7 @@ def test_a_piece_takes_two_to_four_hundredths_of_a_second():
 def job() -> ChoiceJob:
     """The choice for the program."""
     own = compiled(halos="common").kernels
-    return ChoiceJob(str(own.source), places_of(own.source, NO_FILE), own.options, None, 0, 8)
+    return ChoiceJob.of(own.source, own.options, None, 0, 8)
 
 
 def test_a_process_sends_the_choice():

@@ -32,7 +32,6 @@ from timetile.runtime.kernels.making_rivals import made_rivals
 from timetile.runtime.kernels.measured import ChosenSchedules, DeviceRecords
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.rivals import RivalSchedules
-from timetile.runtime.loading.places import NO_FILE, places_of
 from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.program.pieces import Span
 
@@ -161,7 +160,7 @@ def known_rivals() -> tuple[ChosenSchedules, ...]:
 
 def job_of(own: ProgramKernels) -> RivalsJob:
     """The job of a run."""
-    return RivalsJob(str(own.source), places_of(own.source, NO_FILE), own.options, CACHE, 0, STEPS)
+    return RivalsJob.of(own.source, own.options, CACHE, 0, STEPS)
 
 
 def numbers_of(program: CompiledProgram) -> list[Any]:
