@@ -22,9 +22,11 @@ from timetile.passes.loops.share_places import SharePlacesPass
 from timetile.passes.loops.split_edges import SplitEdgesPass
 from timetile.passes.raising.raise_time_loop import RaiseTimeLoopPass
 from timetile.passes.stencil.bound_accesses import BoundAccessesPass
+from timetile.passes.stencil.carry_fields import CarryFieldsPass
 from timetile.passes.stencil.continue_accesses import ContinueAccessesPass
 from timetile.passes.stencil.drop_swaps import DropSwapsPass
 from timetile.passes.stencil.drop_timers import DropTimersPass
+from timetile.passes.stencil.fold_subviews import FoldSubviewsPass
 from timetile.passes.stencil.gather_cells import GatherCellsPass
 from timetile.passes.stencil.index_fields import IndexFieldsPass
 from timetile.passes.stencil.inline_calls import InlineCallsPass
@@ -33,45 +35,44 @@ from timetile.passes.stencil.join_levels import JoinLevelsPass
 from timetile.passes.stencil.join_parts import JoinPartsPass
 from timetile.passes.stencil.load_fields import LoadFieldsPass
 from timetile.passes.stencil.lower_affine_nests import LowerAffineNestsPass
+from timetile.passes.stencil.name_pointers import NamePointersPass
 from timetile.passes.stencil.raise_nests import RaiseNestsPass
+from timetile.passes.stencil.raise_reductions import RaiseReductionsPass
 from timetile.passes.stencil.roll_returns import RollReturnsPass
 from timetile.passes.stencil.select_branches import SelectBranchesPass
 from timetile.passes.stencil.split_guards import SplitGuardsPass
 from timetile.passes.stencil.split_levels import SplitLevelsPass
 from timetile.passes.stencil.split_nests import SplitNestsPass
+from timetile.passes.stencil.store_carried import StoreCarriedPass
 from timetile.passes.stencil.unroll_loops import UnrollLoopsPass
 from timetile.passes.stencil.widen_booleans import WidenBooleansPass
 
 
-def temporal_passes(
-    fp_contract: FpContract = "fast",
-    fp_division: FpDivision = "exact",
-    fp_reassoc: FpReassoc = "flags",
-    *,
-    common_halos: bool = False,
-    points: bool = False,
-) -> tuple[ModulePass, ...]:
+def spelling_passes() -> tuple[ModulePass, ...]:
     """
-    Passes from the stencil dialect to time loops with contracted cells, the start of every
-    executor. `common_halos`: the caller makes the promise of the pass `common-halos`; `points`: the
-    caller runs the functions of the host's work at points. Calls are inlined and parts joined
-    first: later passes see the operations of a call, and one domain.
+    Passes that give the programs of all frontends one form: values, continued reads, no branches.
+    Calls are inlined and parts joined first: later passes see the operations of a call, and one
+    domain.
     """
     return (
         DropTimersPass(),
         InlineCallsPass(),
         DropSwapsPass(),
         JoinPartsPass(),
+        NamePointersPass(),
         # Programs of loops over memrefs, and of truth values, get the form of all others.
         LowerAffineNestsPass(),
+        FoldSubviewsPass(),
         SplitLevelsPass(),
+        RaiseReductionsPass(),
         SplitNestsPass(),
         RaiseNestsPass(),
+        CarryFieldsPass(),
         WidenBooleansPass(),
         # Loops are unrolled before branches are selected: a branch may hold a loop.
         UnrollLoopsPass(),
-        # Several spellings become a single form: values, continued reads, no branches.
         LoadFieldsPass(),
+        StoreCarriedPass(),
         IndexFieldsPass(),
         ContinueAccessesPass(),
         # Guards are split before branches are gone, which tell the accesses skipped by a cell.
@@ -85,6 +86,24 @@ def temporal_passes(
         InlineValuesPass(),
         GatherCellsPass(),
         JoinLevelsPass(),
+    )
+
+
+def temporal_passes(
+    fp_contract: FpContract = "fast",
+    fp_division: FpDivision = "exact",
+    fp_reassoc: FpReassoc = "flags",
+    *,
+    common_halos: bool = False,
+    points: bool = False,
+) -> tuple[ModulePass, ...]:
+    """
+    Passes from the stencil dialect to time loops with contracted cells, the start of every
+    executor. `common_halos`: the caller makes the promise of the pass `common-halos`; `points`: the
+    caller runs the functions of the host's work at points.
+    """
+    return (
+        *spelling_passes(),
         RaiseTimeLoopPass(points),
         # Later passes see only boxes whose outside is kept.
         ExpandBoundariesPass(),

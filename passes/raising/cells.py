@@ -185,8 +185,8 @@ WHY_NOT_IN_CELLS: dict[type[Operation], str] = {
         "between the values before and after an iteration"
     ),
     stencil.ReduceOp: (
-        "cells are not reduced to a number; store the values in a field, leave out the "
-        "operation, and reduce the field after the run"
+        "the operation has no result, and cells are not reduced to a number; store the values in "
+        "a field, and write temporal.reduce of the field behind the time loop"
     ),
 }
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from xdsl.dialects import arith, func, gpu, llvm, memref, scf, stencil
 from xdsl.dialects.builtin import MemRefType, UnrealizedConversionCastOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.rewriter import Rewriter
 from xdsl.traits import MemoryEffectKind, get_effects
 
 from timetile.dialects.temporal import GatherOp, LoopOp, PointOp, SweepOp
@@ -195,3 +198,15 @@ def is_pure(op: Operation) -> bool:
         return True
     effects = get_effects(op)
     return effects is not None and all(e.kind == MemoryEffectKind.ALLOC for e in effects)
+
+
+def erase_dead(values: Iterable[SSAValue]) -> None:
+    """Erase the makers of values without a reader and without effects, and makers of operands."""
+    for value in dict.fromkeys(values):
+        owner = value.owner
+        if not isinstance(owner, Operation) or owner.parent is None:
+            continue
+        if is_pure(owner) and all(result.first_use is None for result in owner.results):
+            operands = list(owner.operands)
+            Rewriter.erase_op(owner)
+            erase_dead(operands)

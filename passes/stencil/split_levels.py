@@ -20,14 +20,18 @@ func.func @wave(%U0: memref<10xf64>, %U1: memref<10xf64>, %n: index) {
     scf.yield %b, %a : !m, !m
   }
 ```
-1. Every use of the memref is a load or a store, and the first index is a constant, or the number of
-   the step of one time loop plus a constant, modulo the number of levels. The loop counts from a
-   constant in steps of 1.
+1. Every use of the memref is a load, a store, or a view of a whole level (`memref.subview`). The
+   first index is a constant, or the number of the step of one time loop plus a constant, modulo the
+   number of levels. The loop counts from a constant in steps of 1.
 2. Constants are used outside the time loop: inside, the level of a constant changes its name.
-3. An argument of the function becomes an argument for each level, and an allocation an allocation.
+   Without a time loop over levels, views at constant levels, as of fields that a loop carries in
+   turn, are split alone.
+3. A view becomes its level, and loops that carry views carry levels, without a layout.
+4. An argument of the function becomes an argument for each level, and an allocation an allocation.
    An open extent (`memref<?x10xf64>`) is the number by which the remainders are taken.
 
-Memrefs with other uses, and functions of the stencil dialect, stay as they are.
+Memrefs with other uses stay as they are, and so do memrefs with loads and stores in functions of
+the stencil dialect.
 """
 
 from __future__ import annotations
@@ -53,13 +57,16 @@ from xdsl.utils.hints import isa
 
 from timetile.dialects.syntax import ARGUMENT_NAMES
 from timetile.passes.analysis.cells.constants import integer_constant
+from timetile.passes.raising.memory import erase_dead
+from timetile.passes.stencil.fold_subviews import offsets_of
+from timetile.passes.stencil.level_views import names_of_views, without_layout
 from timetile.passes.stencil.nests.nest import is_of_stencils
 from timetile.passes.stencil.nests.places import place_of
 
 MOST_LEVELS = 4
 """The most levels taken for time levels: more are an axis of the domain."""
 
-LevelAccess = memref.LoadOp | memref.StoreOp
+LevelAccess = memref.LoadOp | memref.StoreOp | memref.SubviewOp
 
 
 @dataclass(frozen=True)
@@ -84,6 +91,19 @@ class LevelledMemory:
         default_factory=list[tuple[LevelAccess, TimeLevel]]
     )
     freed: list[memref.DeallocOp] = field(default_factory=list[memref.DeallocOp])
+    view_names: list[SSAValue] = field(default_factory=list[SSAValue])
+    """All names of views of levels."""
+
+    @property
+    def loops(self) -> list[scf.ForOp]:
+        """The time loops whose number of the step picks levels."""
+        found = (level.loop for _, level in self.accesses)
+        return list(dict.fromkeys(loop for loop in found if loop is not None))
+
+    @property
+    def is_viewed(self) -> bool:
+        """Whether each access is a view of a level."""
+        return all(isinstance(op, memref.SubviewOp) for op, _ in self.accesses)
 
     @property
     def level_type(self) -> MemRefType[Attribute]:
@@ -133,6 +153,22 @@ def time_level(index: SSAValue, count: int, loops: Sequence[scf.ForOp]) -> TimeL
     return None
 
 
+def level_of_view(
+    view: memref.SubviewOp, kind: MemRefType[Attribute], count: int
+) -> TimeLevel | None:
+    """The level seen by a view of a memref of `count` levels; None for a view of other cells."""
+    shape, seen = kind.get_shape(), view.result.type
+    sizes = view.static_sizes.get_values()
+    assert isa(seen, MemRefType[Attribute])
+    at, *rest = offsets_of(view)
+    is_whole = sizes == (1, *shape[1:]) and seen.get_shape() == shape[1:] and not any(rest)
+    if not is_whole or DYNAMIC_INDEX in sizes or set(view.static_strides.get_values()) != {1}:
+        return None
+    if isinstance(at, int):
+        return TimeLevel(None, at) if 0 <= at < count else None
+    return time_level(at, count, loops_around(view))
+
+
 def levelled(memory: SSAValue) -> LevelledMemory | None:
     """The levels of a memref; None for a memref with other uses."""
     kind = memory.type
@@ -158,18 +194,28 @@ def levels_in(memory: SSAValue, kind: MemRefType[Attribute], count: int) -> Leve
         if isinstance(op, memref.DeallocOp):
             found.freed.append(op)
             continue
-        if not isinstance(op, memref.LoadOp | memref.StoreOp) or op.memref is not memory:
+        if isinstance(op, memref.SubviewOp):
+            level = level_of_view(op, kind, count)
+        elif isinstance(op, memref.LoadOp | memref.StoreOp) and op.memref is memory:
+            level = time_level(op.indices[0], count, loops_around(op))
+        else:
             return None
-        level = time_level(op.indices[0], count, loops_around(op))
         if level is None:
             return None
         found.accesses.append((op, level))
+    views = [op.result for op, _ in found.accesses if isinstance(op, memref.SubviewOp)]
+    names = names_of_views(views)
+    if names is None:
+        return None
+    found.view_names = names
     return found if is_taking_turns(found) else None
 
 
 def is_taking_turns(found: LevelledMemory) -> bool:
     """Whether levels change places in one time loop, and have fixed places outside."""
-    loops = list(dict.fromkeys(level.loop for _, level in found.accesses if level.loop is not None))
+    loops = found.loops
+    if not loops:
+        return bool(found.view_names)
     if len(loops) != 1 or integer_constant(loops[0].step) != 1:
         return False
     inside = [level for op, level in found.accesses if loops[0].is_ancestor(op)]
@@ -226,21 +272,31 @@ def carry_levels(loop: scf.ForOp, levels: Sequence[SSAValue]) -> list[SSAValue]:
     return list(own)
 
 
+def replace_access(op: LevelAccess, level: SSAValue) -> None:
+    """Let an access of a memref of levels be one of the level's memref; a view is the level."""
+    if isinstance(op, memref.SubviewOp):
+        Rewriter.replace_op(op, [], [level])
+        return
+    rest = list(op.indices)[1:]
+    new: Operation
+    if isinstance(op, memref.LoadOp):
+        new = memref.LoadOp.get(level, rest)
+    else:
+        new = memref.StoreOp.get(op.value, level, rest)
+    new.location = op.location
+    Rewriter.replace_op(op, new)
+
+
 def split_memory(found: LevelledMemory) -> None:
     """Replace a memref of levels."""
     levels = replace_memory(found)
-    (loop,) = dict.fromkeys(level.loop for _, level in found.accesses if level.loop is not None)
-    own = carry_levels(loop, levels)
+    without_layout(found.view_names, found.level_type)
+    carried = {loop: carry_levels(loop, levels) for loop in found.loops}
     for op, level in found.accesses:
-        source = levels[level.at] if level.loop is None else own[level.at]
-        rest = list(op.indices)[1:]
-        new: Operation
-        if isinstance(op, memref.LoadOp):
-            new = memref.LoadOp.get(source, rest)
-        else:
-            new = memref.StoreOp.get(op.value, source, rest)
-        new.location = op.location
-        Rewriter.replace_op(op, new)
+        numbers = list(op.operands)
+        source = (levels if level.loop is None else carried[level.loop])[level.at]
+        replace_access(op, source)
+        erase_dead(numbers)
     for op in found.freed:
         Rewriter.insert_op([memref.DeallocOp.get(each) for each in levels], InsertPoint.before(op))
         Rewriter.erase_op(op)
@@ -270,9 +326,11 @@ class SplitLevelsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in [each for each in op.ops if isinstance(each, FuncOp)]:
-            if function.is_declaration or is_of_stencils(function):
+            if function.is_declaration:
                 continue
+            has_stencils = is_of_stencils(function)
             for memory in memrefs_of(function):
                 # A loop that carries another memref's levels by now is a new loop.
-                if (found := levelled(memory)) is not None:
+                found = levelled(memory)
+                if found is not None and (found.is_viewed or not has_stencils):
                     split_memory(found)

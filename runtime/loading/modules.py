@@ -20,6 +20,7 @@ from timetile.runtime.loading.names import keep_names
 from timetile.runtime.loading.plugins import all_dialects
 from timetile.runtime.loading.spellings import modern
 from timetile.runtime.loading.spellings.earth import line_in_turn
+from timetile.runtime.loading.spellings.forms import with_form
 from timetile.runtime.loading.spellings.structure import modern_structure
 from timetile.runtime.loading.spellings.symbols import SYMBOLS, symbols_to_arguments
 
@@ -69,6 +70,12 @@ class LocatingParser(Parser):
     def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Span) -> None:
         super()._register_ssa_definition(name, values, span)
         self.names.update((value, name) for value in values if isinstance(value, BlockArgument))
+
+    def _get_op_by_name(self, name: str) -> type[Operation]:
+        return with_form(super()._get_op_by_name(name))
+
+    def _parse_generic_operation(self, op_type: type[Operation]) -> Operation:
+        return super()._parse_generic_operation(super()._get_op_by_name(op_type.name))
 
     def parse_operation(self) -> Operation:
         """Parse an operation, and set its location."""

@@ -68,3 +68,47 @@ func.func @plain(%U: memref<2x10xf64>, %n: index) {
   }
   return
 }
+
+// -----
+
+// Views of levels, carried in turn: the loop carries memrefs without a layout.
+
+// CHECK-LABEL: func.func @views(%U0: memref<8xf64>, %U1: memref<8xf64>, %n: index)
+// CHECK:         scf.for %t = %c0 to %n step %c1 iter_args(%a = %U0, %b = %U1) -> (memref<8xf64>, memref<8xf64>)
+// CHECK:           memref.load %a[%c0] : memref<8xf64>
+// CHECK:           scf.yield %b, %a : memref<8xf64>, memref<8xf64>
+func.func @views(%U: memref<2x8xf64>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %u = memref.subview %U[0, 0] [1, 8] [1, 1] : memref<2x8xf64> to memref<8xf64, strided<[1]>>
+  %v = memref.subview %U[1, 0] [1, 8] [1, 1] : memref<2x8xf64> to memref<8xf64, strided<[1], offset: 8>>
+  %x = "memref.cast"(%u) : (memref<8xf64, strided<[1]>>) -> memref<8xf64, strided<[1], offset: ?>>
+  %y = "memref.cast"(%v) : (memref<8xf64, strided<[1], offset: 8>>) -> memref<8xf64, strided<[1], offset: ?>>
+  %r:2 = scf.for %t = %c0 to %n step %c1 iter_args(%a = %x, %b = %y) -> (memref<8xf64, strided<[1], offset: ?>>, memref<8xf64, strided<[1], offset: ?>>) {
+    %w = memref.load %a[%c0] : memref<8xf64, strided<[1], offset: ?>>
+    memref.store %w, %b[%c0] : memref<8xf64, strided<[1], offset: ?>>
+    scf.yield %b, %a : memref<8xf64, strided<[1], offset: ?>>, memref<8xf64, strided<[1], offset: ?>>
+  }
+  return
+}
+
+// -----
+
+// A view carried in turn with other memory stays, and so does a view of a part of a level.
+
+// CHECK-LABEL: func.func @mixed(%U: memref<2x8xf64>, %V: memref<8xf64, strided<[1]>>, %n: index)
+// CHECK:         memref.subview
+// CHECK-LABEL: func.func @part(%U: memref<2x8xf64>
+func.func @mixed(%U: memref<2x8xf64>, %V: memref<8xf64, strided<[1]>>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %u = memref.subview %U[0, 0] [1, 8] [1, 1] : memref<2x8xf64> to memref<8xf64, strided<[1]>>
+  %r:2 = scf.for %t = %c0 to %n step %c1 iter_args(%a = %u, %b = %V) -> (memref<8xf64, strided<[1]>>, memref<8xf64, strided<[1]>>) {
+    scf.yield %b, %a : memref<8xf64, strided<[1]>>, memref<8xf64, strided<[1]>>
+  }
+  return
+}
+func.func @part(%U: memref<2x8xf64>, %n: index) -> memref<4xf64, strided<[1]>> {
+  %u = memref.subview %U[0, 0] [1, 4] [1, 1] : memref<2x8xf64> to memref<4xf64, strided<[1]>>
+  return %u : memref<4xf64, strided<[1]>>
+}
