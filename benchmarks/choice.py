@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import fields, replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -151,14 +151,19 @@ def takes(function: FuncOp) -> bool:
     return bool(function.body.blocks) and any(map(is_field, function.body.block.arg_types))
 
 
+@lru_cache(maxsize=24)
+def cells_of(name: str, shape: tuple[int, ...], dtype: DType) -> Any:
+    """A field to begin with, in GPU memory: drawn once for many programs."""
+    cupy: Any = import_module("cupy")
+    return cupy.asarray(start(name, shape, dtype))
+
+
 class Arrays:
     """The arguments of a program's function: arrays in GPU memory, and numbers."""
 
     def __init__(self, program: CompiledProgram, question: Question):
-        self.cupy: Any = import_module("cupy")
         (function,) = (op for op in program.module.walk() if isinstance(op, FuncOp) and takes(op))
         numbers = dict(MODELS[question.program].numbers) if question.program in MODELS else {}
-        made: dict[str, Any] = {}
         self.values: list[Any] = []
         for argument in function.body.block.args:
             hint = argument.name_hint or ""
@@ -171,9 +176,7 @@ class Arrays:
             base = hint.removesuffix("_next").removesuffix("_prev")
             if question.program not in MODELS:
                 base = f"cells of {shape}"
-            if base not in made:
-                made[base] = self.cupy.asarray(start(base, shape, dtype))
-            self.values.append(made[base].copy())
+            self.values.append(cells_of(base, shape, dtype).copy())
 
 
 def rate(program: CompiledProgram, question: Question, gpu: Device, depth: int) -> float:
