@@ -39,6 +39,7 @@ from timetile.frontend.steps import Step
 from timetile.frontend.stopping import EndCondition, advanced_in_pieces
 from timetile.runtime.explain.data import Explanation
 from timetile.runtime.host.arrays import is_numpy_array
+from timetile.runtime.machine.collection import without_collection
 from timetile.runtime.machine.floating_point import in_standard_modes
 from timetile.runtime.program.compile import compile as compile_program
 from timetile.runtime.program.compiled_program import CompiledProgram
@@ -125,6 +126,7 @@ class Model:
         return self._others.setdefault(key, made)
 
     @in_standard_modes
+    @without_collection
     def module(
         self, shape: tuple[int, ...], dtype: DType | FieldTypes = "float64", rooms: Rooms = ()
     ) -> ModuleOp:

@@ -111,6 +111,11 @@ class FieldNames:
         return first if first.type == field.type else None
 
 
+def is_thin(box: StencilBoundsAttr) -> bool:
+    """Whether a box is a single place along some axis."""
+    return any(high - low == 1 for low, high in zip(box.lb, box.ub))
+
+
 def printed_level(apply: stencil.ApplyOp, fields: FieldNames) -> PrintedLevel | None:
     """The level of an apply; None for another apply."""
     stores: list[stencil.StoreOp] = []
@@ -131,7 +136,7 @@ def printed_level(apply: stencil.ApplyOp, fields: FieldNames) -> PrintedLevel | 
         return None
     boxes = {store.bounds for store in stores}
     targets = {memory_of(store.field) for store in stores}
-    if len(boxes) > 1 or len(targets) < len(stores):
+    if len(boxes) > 1 or len(targets) < len(stores) or not is_thin(stores[0].bounds):
         return None
 
     def source_of(read: ApplyRead) -> SSAValue:

@@ -30,6 +30,7 @@ from timetile.runtime.kernels.options import Halos, Options
 from timetile.runtime.kernels.raising import raised
 from timetile.runtime.loading.modules import check_program
 from timetile.runtime.loading.plugins import is_foreign
+from timetile.runtime.machine.collection import without_collection
 from timetile.runtime.machine.driver import gpu_is_available
 from timetile.runtime.machine.floating_point import in_standard_modes
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
@@ -176,6 +177,7 @@ def kernels_for(
 
 
 @in_standard_modes
+@without_collection
 def compile(
     program: ModuleOp | str | Path,
     *,
