@@ -34,16 +34,17 @@ def programs(files: list[Path]) -> dict[str, str]:
     """Texts of programs by name."""
     if files:
         return {file.name: file.read_text() for file in files}
+    tests = sorted((ROOT / "test" / "programs").glob("*.mlir"))
+    return stated_programs() | {file.name: file.read_text() for file in tests if runs(file)}
+
+
+def stated_programs() -> dict[str, str]:
+    """Texts of the programs of docs/programs.md and examples/, by name."""
     page = (ROOT / "docs" / "programs.md").read_text()
     examples = re.findall(r"## ([^\n]*)\n(?:(?!## ).)*?```mlir\n(.*?)```", page, re.DOTALL)
     return {
         **dict(examples),
         **{file.name: file.read_text() for file in sorted((ROOT / "examples").glob("*.mlir"))},
-        **{
-            file.name: file.read_text()
-            for file in sorted((ROOT / "test" / "programs").glob("*.mlir"))
-            if runs(file)
-        },
     }
 
 

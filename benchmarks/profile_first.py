@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-from first_result import Way, call_of
+from first_programs import Way, make_of
 
 from timetile.runtime.device.gpu import device
 from timetile.runtime.kernels.choosing_process import wait_for_schedules
@@ -27,11 +27,11 @@ MOST_LINES = 40
 
 def shown(name: str, executor: str) -> None:
     """Print the profile of a call in this process."""
-    call = call_of(name, Way(executor))
+    make = make_of(name, Way(executor))
     if executor == "gpu":
         device(0)
     profile, start = cProfile.Profile(), time.perf_counter()
-    profile.runcall(call)
+    profile.runcall(lambda: make()())
     print(f"{name}: {time.perf_counter() - start:.3f} s under the profiler", flush=True)
     for order in ("cumulative", "tottime"):
         pstats.Stats(profile).sort_stats(order).print_stats(MOST_LINES)
@@ -48,7 +48,7 @@ def main() -> None:
         if options.part == "show":
             shown(name, executor)
         elif options.part == "fill":
-            call_of(name, Way(executor))()
+            make_of(name, Way(executor))()()
             wait_for_schedules()
         else:
             for part in ("fill", "show"):
