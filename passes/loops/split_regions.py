@@ -40,7 +40,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, reduce
+from functools import cached_property, reduce
 from itertools import combinations, product
 
 from xdsl.context import Context
@@ -337,14 +337,24 @@ def is_buffer_of_loop(source: SSAValue) -> bool:
     return isinstance(source.owner, Block) and isinstance(source.owner.parent_op(), LoopOp)
 
 
-@lru_cache(maxsize=2)
-def split_copy(loop: LoopOp) -> LoopOp | None:
+@dataclass(frozen=True)
+class StepInRegions:
     """
-    A loop with a split step, in a copy of the loop's module; None for an unchanged step. Updates of
-    the loop stay unchanged between two questions.
+    A loop, and its split step, made once for all questions of a choice. Updates of the loop stay
+    unchanged meanwhile.
     """
-    copy = copied_with_module(loop)
-    return copy if split_step(copy) else None
+
+    loop: LoopOp
+
+    @cached_property
+    def split(self) -> LoopOp | None:
+        """The loop with a split step, in a copy of the module; None for an unchanged step."""
+        copy = copied_with_module(self.loop)
+        return copy if split_step(copy) else None
+
+    def of(self, *, regions: bool) -> LoopOp:
+        """The loop, with a split step where regions are asked for and there are any."""
+        return self.split or self.loop if regions else self.loop
 
 
 def split_step(loop: LoopOp) -> bool:

@@ -25,6 +25,7 @@ from timetile.passes.cost.step import step_cycles
 from timetile.passes.cost.terms import Cost
 from timetile.passes.cost.traffic import stores_many_fields
 from timetile.passes.cost.turn import period_of, taps_of_thread
+from timetile.passes.loops.split_regions import StepInRegions
 from timetile.passes.loops.temporal_fusion import complete_depths
 from timetile.passes.scheduling.memory_schedules import PartTrials
 from timetile.passes.scheduling.reasons import (
@@ -218,10 +219,19 @@ def with_guards(trial: Trial, geometry: Geometry, ahead: int) -> tuple[Trial, Co
 class Trials:
     """Tries schedules of one loop."""
 
-    def __init__(self, loop: LoopOp, module: ModuleOp, target: Target, *, may_spill: bool = False):
+    def __init__(
+        self,
+        loop: LoopOp,
+        module: ModuleOp,
+        target: Target,
+        *,
+        may_spill: bool = False,
+        step: StepInRegions | None = None,
+    ):
         self.loop, self.target, self.may_spill = loop, target, may_spill
+        self.step = step or StepInRegions(loop)
         self.kernels = TrialKernels(loop, module)
-        self.parts = PartTrials(loop, module)
+        self.parts = PartTrials(self.step, module)
         self.quotients = max((quotients(module, update) for update in loop.updates), default=0)
         """The most quotients and roots of a cell of an update."""
         self.long: list[Candidate] = []
@@ -234,7 +244,8 @@ class Trials:
         Trials of the loop that may spill, with the kernels and the candidates found so far: a
         candidate that fits is the same where spills are allowed.
         """
-        trials = Trials(self.loop, self.kernels.module, self.target, may_spill=True)
+        module = self.kernels.module
+        trials = Trials(self.loop, module, self.target, may_spill=True, step=self.step)
         trials.kernels, trials.fitting = self.kernels, dict(self.fitting)
         return trials
 
@@ -266,12 +277,11 @@ class Trials:
                     continue
                 if most is not None and tried > most:
                     break
-                key = schedule, tried
-                candidate = self.fitting.get(key) or self.attempt(schedule, tried)
+                candidate = self.fitting.get((schedule, tried)) or self.attempt(schedule, tried)
                 if isinstance(candidate, Reason):
                     rejected.append(Rejection(schedule, tried, candidate))
                     break
-                self.fitting[key] = candidate
+                self.fitting[schedule, tried] = candidate
                 found.append(candidate)
         found.sort(key=lambda candidate: (-candidate.worth, candidate.cost.registers))
         return Comparison(found, rejected)
@@ -379,7 +389,8 @@ def compare(loop: LoopOp, module: ModuleOp, target: Target, depth: int | None) -
     All schedules of a loop at one depth or at every depth: fitting ones, and reasons for the
     others.
     """
-    return Trials(loop, module, target).compared(depth, schedules(loop, target))
+    trials = Trials(loop, module, target)
+    return trials.compared(depth, schedules(loop, target, trials.step))
 
 
 def candidates(

@@ -53,6 +53,7 @@ from timetile.passes.diagnostics import (
     remark,
 )
 from timetile.passes.enum_options import EnumOptionsPass
+from timetile.passes.loops.split_regions import StepInRegions
 from timetile.passes.loops.temporal_fusion import complete_depths, write_depths
 from timetile.passes.scheduling.candidates import (
     Candidate,
@@ -134,16 +135,18 @@ def fitting(
     target: Target,
     depth: int | None,
     constraints: Constraints = FREE,
+    step: StepInRegions | None = None,
 ) -> Candidate | None:
     """
     The fastest candidate by the model, the first of equals. If not even one step fits the
     registers, or a requested depth does not, registers are spilled. If the fields of one step do
     not fit the shared memory, blocks are lean. If the code of every tile is long, the shortest
     code is taken. For a requested depth, spilling tiles are also taken if all others are much
-    slower.
+    slower. `step`: the loop's step, if known in regions.
     """
-    trials = Trials(loop, module, target)
-    comparison = trials.compared(depth, constraints.among(schedules(loop, target)))
+    trials = Trials(loop, module, target, step=step)
+    considered = schedules(loop, target, trials.step)
+    comparison = trials.compared(depth, constraints.among(considered))
 
     def lowers(candidate: Candidate) -> bool:
         return trials.lowers(candidate) and constraints.holds(loop, module, candidate, target)
@@ -182,7 +185,7 @@ def spilling(
 ) -> Candidate | None:
     """The fastest candidate that may spill; never a resident tile, held in registers alone."""
     loop = trials.loop
-    considered = lean_schedules(loop) if lean else schedules(loop, trials.target)
+    considered = lean_schedules(loop) if lean else schedules(loop, trials.target, trials.step)
     streamed = constraints.among(each for each in considered if not each.resident)
     held = first_that_lowers(trials.spilling(), depth, streamed)
     module = trials.kernels.module
@@ -204,6 +207,7 @@ def choose(
     target: Target,
     depth: int | None,
     constraints: Constraints = FREE,
+    step: StepInRegions | None = None,
 ) -> tuple[Schedule, int]:
     """
     The schedule of a loop, and its depth: the given depth, or the deepest fitting depth below that
@@ -211,7 +215,7 @@ def choose(
     """
     tried = (None,) if depth is None else complete_depths((depth,))
     for given in tried:
-        found = fitting(loop, module, target, given, constraints)
+        found = fitting(loop, module, target, given, constraints, step)
         if found is not None:
             return constraints.late(found.schedule), found.depth
     if constraints:
@@ -311,9 +315,10 @@ class ChooseSchedulePass(EnumOptionsPass):
             most = most_steps_at_once(loop)
             if given is not None and most is not None:
                 given = min(given, most)
-            schedule, depth = choose(loop, op, target, given, self.constraints)
+            step = StepInRegions(loop)
+            schedule, depth = choose(loop, op, target, given, self.constraints, step)
             loop.schedule = ScheduleAttr(schedule)
-            inside = inside_schedule(loop, schedule, partial(planes_kept, target=target))
+            inside = inside_schedule(step, schedule, partial(planes_kept, target=target))
             loop.inside = None if inside is None else ScheduleAttr(inside)
             if given is not None and depth < given:
                 remark(loop, f"{why_less(loop, given)}: it takes {depth}")

@@ -14,7 +14,7 @@ from timetile.dialects.boxes import CellBox, cells_of
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.launches.liveness import written_bounds
-from timetile.passes.loops.split_regions import split_copy
+from timetile.passes.loops.split_regions import StepInRegions
 from timetile.passes.tiling.inside_kernel import first_updates, inside_kernel
 from timetile.passes.tiling.step_parts import LEAST_BOX, parts_of
 
@@ -22,16 +22,16 @@ Choosing = Callable[[LoopOp], Schedule | None]
 """Gives the schedule of a loop of single steps, in a module; None for kernels reading memory."""
 
 
-def inside_schedule(loop: LoopOp, schedule: Schedule, choose: Choosing) -> Schedule | None:
+def inside_schedule(
+    step_in_regions: StepInRegions, schedule: Schedule, choose: Choosing
+) -> Schedule | None:
     """
     The schedule of a step's first part, if tiles with kept planes are expected to be faster; None
     for steps in one part, for small first parts, and for parts with results computed again.
     """
     if not schedule.reads_memory or not schedule.cuts:
         return None
-    step = split_copy(loop) if schedule.regions else loop
-    if step is None:
-        return None
+    step = step_in_regions.of(regions=schedule.regions)
     part = parts_of(step, schedule.cuts)[0]
     every = cells_of(CellBox.of(written_bounds(step)))
     if part.computes_again or cells_of(CellBox.of(part.box)) < LEAST_BOX * every:

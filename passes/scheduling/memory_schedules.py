@@ -15,7 +15,6 @@ from xdsl.dialects.builtin import ModuleOp
 from timetile.dialects.boxes import CellBox, cells_of
 from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.syntax import cell_type, element_type
-from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import LANES, KernelOp
 from timetile.dialects.tile.kinds import TileLevel
 from timetile.dialects.tile.schedule import Schedule
@@ -23,7 +22,7 @@ from timetile.passes.analysis.edges import loop_boundary
 from timetile.passes.analysis.launches.liveness import written_bounds, written_cells
 from timetile.passes.cost.memory_reads import PartFacts, launches_in_turn, memory_cost
 from timetile.passes.cost.terms import Cost
-from timetile.passes.loops.split_regions import split_copy
+from timetile.passes.loops.split_regions import StepInRegions
 from timetile.passes.targets.hardware import LEAST_COPY, VECTOR_BYTES
 from timetile.passes.targets.target import Target
 from timetile.passes.tiling.part_kernels import lay_out, part_kernels
@@ -68,12 +67,13 @@ BLOCKS = (4, 3, 2, 1)
 """Blocks of a multiprocessor: of equal predictions, the most warps come first."""
 
 
-def memory_schedules(loop: LoopOp) -> Iterator[Schedule]:
+def memory_schedules(step: StepInRegions) -> Iterator[Schedule]:
     """
     The considered schedules. None where fields go on outside the bounds, as all tiles would have
     images, for a domain of one axis, and for steps with points. Bodies that need most registers of
     a thread get a thread for each cell.
     """
+    loop = step.loop
     rank = len(written_bounds(loop).lb)
     if loop.has_points or loop_boundary(loop) is not None:
         return
@@ -82,7 +82,7 @@ def memory_schedules(loop: LoopOp) -> Iterator[Schedule]:
     size = max(CELL_BYTES[cell_type(buffer)] for buffer in loop.buffers)
     alone = has_large_bodies(loop)
     narrow = min(CELL_BYTES[element_type(buffer)] for buffer in loop.buffers) < LEAST_COPY
-    for regions, cuts in ways_to_cut(loop):
+    for regions, cuts in ways_to_cut(step):
         shapes, warps = shapes_of(rank, cuts, narrow=narrow)
         for cells, beside, blocks in product(shapes[:1] if alone else shapes, warps, BLOCKS):
             if cells[-1] * size <= VECTOR_BYTES:
@@ -93,13 +93,12 @@ def memory_schedules(loop: LoopOp) -> Iterator[Schedule]:
                 )  # fmt: skip
 
 
-def ways_to_cut(loop: LoopOp) -> list[tuple[bool, tuple[int, ...]]]:
+def ways_to_cut(step: StepInRegions) -> list[tuple[bool, tuple[int, ...]]]:
     """The considered cuts of a step, as it is and, with layers, in regions."""
-    ways = dict.fromkeys((fused_parts(loop), largest_parts(loop), wide_parts(loop)))
+    ways = dict.fromkeys(find(step.loop) for find in (fused_parts, largest_parts, wide_parts))
     found: list[tuple[bool, tuple[int, ...]]] = [(False, cuts) for cuts in ways]
-    in_regions = split_copy(loop)
-    if in_regions is not None:
-        ways = dict.fromkeys(region_parts(in_regions, again=again) for again in (True, False))
+    if step.split is not None:
+        ways = dict.fromkeys(region_parts(step.split, again=again) for again in (True, False))
         found += [(True, cuts) for cuts in ways]
     return found
 
@@ -121,8 +120,9 @@ def shapes_of(
 class PartTrials:
     """The kernels of a loop's step in parts, built once for each way to cut the step."""
 
-    def __init__(self, loop: LoopOp, module: ModuleOp):
-        self.loop, self.module = loop, module
+    def __init__(self, step: StepInRegions, module: ModuleOp):
+        self.step, self.loop, self.module = step, step.loop, module
+        loop = step.loop
         self.cells = cells_of(CellBox.of(written_bounds(loop))) if loop.updates else 0
         """The cells of the box around those written by a step."""
         self.known: dict[tuple[bool, tuple[int, ...]], list[KernelOp]] = {}
@@ -136,8 +136,8 @@ class PartTrials:
         """The kernels of a step, with the layout of a schedule."""
         key = schedule.regions, schedule.cuts
         if key not in self.known:
-            step = split_copy(self.loop) if schedule.regions else self.loop
-            self.known[key] = part_kernels(step or self.loop, schedule, "trial")
+            step = self.step.of(regions=schedule.regions)
+            self.known[key] = part_kernels(step, schedule, "trial")
         found = self.known[key]
         lay_out(found, schedule, self.cells)
         return found

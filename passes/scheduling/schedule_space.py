@@ -18,6 +18,7 @@ from timetile.passes.analysis.launches.liveness import (
     written_bounds,
     written_cells,
 )
+from timetile.passes.loops.split_regions import StepInRegions
 from timetile.passes.scheduling.memory_schedules import memory_schedules
 from timetile.passes.targets.hardware import LEAST_COPY, VECTOR_BYTES
 from timetile.passes.targets.target import Target
@@ -144,8 +145,10 @@ def star_widths(far: tuple[int, ...], size: int) -> tuple[int, ...]:
     return (*widths, 8) if size == 4 and far[-1] <= 1 else widths
 
 
-def schedules(loop: LoopOp, target: Target) -> Iterator[Schedule]:
-    """The considered layouts, by number of axes."""
+def schedules(
+    loop: LoopOp, target: Target, step: StepInRegions | None = None
+) -> Iterator[Schedule]:
+    """The considered layouts, by number of axes; `step`: the loop's step, if known in regions."""
     size = max(CELL_BYTES[cell_type(b)] for b in loop.buffers)
     match len(radii_of_step(loop)):
         case 1:
@@ -154,7 +157,7 @@ def schedules(loop: LoopOp, target: Target) -> Iterator[Schedule]:
             yield from plate_schedules(loop, size, target)
         case _:
             yield from volume_schedules(loop, size, target)
-    yield from memory_schedules(loop)
+    yield from memory_schedules(step or StepInRegions(loop))
 
 
 def line_schedules(size: int) -> Iterator[Schedule]:

@@ -305,7 +305,8 @@ class AssembledChoice:
         """
         if self.options.depth is not None:
             return []
-        considered = (each for each in schedules(trials.loop, trials.target) if not each.resident)
+        every = schedules(trials.loop, trials.target, trials.step)
+        considered = (each for each in every if not each.resident)
         return trials.compared(None, considered, above=chosen.depth).found
 
     def nearly_fitting(self, trials: Trials, chosen: Candidate) -> list[Candidate]:

@@ -18,6 +18,7 @@ from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.cost.memory_reads import loads_of_thread, part_cost
 from timetile.passes.cost.shared_work import PlacedWork
 from timetile.passes.cost.spills import spilled_parts
+from timetile.passes.loops.split_regions import StepInRegions
 from timetile.passes.scheduling.assembled_parts import AssembledPart, best_parts
 from timetile.passes.scheduling.candidates import Candidate
 from timetile.passes.scheduling.memory_schedules import PartTrials
@@ -56,7 +57,7 @@ def trials() -> PartTrials:
     module = carried.module(SHAPE, "float32")
     program = timetile.compile(module, executor="numpy", cache=False)
     source = program.kernels.source
-    return PartTrials(loops_of(source)[0], source)
+    return PartTrials(StepInRegions(loops_of(source)[0]), source)
 
 
 def test_results_at_the_places_of_a_threads_cells_are_computed_once():
@@ -165,7 +166,7 @@ def test_results_that_only_later_updates_of_a_part_read_are_not_stored():
     program = timetile.compile(spread.module(shape, "float32"), executor="numpy", cache=False)
     (loop,) = loops_of(program.kernels.source)
     assert len(loop.updates) == 2 and wide_parts(loop) == cuts_of(loop, is_wide_part) == ()
-    (kernel,) = PartTrials(loop, program.kernels.source).kernels(memory((1, 1, 1)))
+    (kernel,) = PartTrials(StepInRegions(loop), program.kernels.source).kernels(memory((1, 1, 1)))
     assert len(Geometry(kernel).stored_fields) == 1
     exact = spread.on(executor="numpy").advance(arrays, steps=2)["u"]
     ptx = spread.on(executor="ptx", arch="sm_90", cache=False).advance(arrays, steps=2)["u"]

@@ -30,7 +30,7 @@ from timetile.passes.analysis.launches.accesses import (
     predecessors,
 )
 from timetile.passes.cost.memory_reads import launches_in_turn
-from timetile.passes.loops.split_regions import split_copy
+from timetile.passes.loops.split_regions import StepInRegions
 from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
 from timetile.passes.tiling.fitted_layouts import fitted_layout
 from timetile.passes.tiling.inside_kernel import first_updates
@@ -88,7 +88,7 @@ class InRegions(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for loop in loops_of(op):
-            split = split_copy(loop)
+            split = StepInRegions(loop).split
             if split is None:
                 continue
             loop.schedule = ScheduleAttr(
@@ -152,7 +152,7 @@ def test_fields_of_a_step_keep_their_numbers():
     """Kernels know a field by its place among the fields of the whole step."""
     assert ends("planes", numbered) == ends("numpy", numbered)
     (loop,) = loops_of(compiled("planes", numbered).kernels.source)
-    assert split_copy(loop) is None and first_updates(loop, 1) is not None
+    assert StepInRegions(loop).split is None and first_updates(loop, 1) is not None
 
 
 def test_each_region_is_one_kernel_and_both_insides_share_one():

@@ -15,6 +15,7 @@ import pytest
 
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile.schedule import Schedule
+from timetile.passes.loops.split_regions import StepInRegions
 from timetile.passes.scheduling import candidates, choose_schedule
 from timetile.passes.scheduling.candidates import Trials
 from timetile.passes.scheduling.memory_schedules import memory_schedules
@@ -40,13 +41,17 @@ def first_depths(trials: Trials, schedule: Schedule, given: int | None) -> range
     return found if given is not None else found[:DEEPEST]
 
 
-def first_schedules(loop: LoopOp, target: Target) -> Iterator[Schedule]:
+def first_schedules(
+    loop: LoopOp, target: Target, step: StepInRegions | None = None
+) -> Iterator[Schedule]:
     """The first schedules of the search, and all schedules with reads of memory."""
     yield from islice(schedules(loop, target), CONSIDERED)
-    yield from memory_schedules(loop)
+    yield from memory_schedules(StepInRegions(loop))
 
 
-def schedules_of_kinds(loop: LoopOp, target: Target) -> Iterator[Schedule]:
+def schedules_of_kinds(
+    loop: LoopOp, target: Target, step: StepInRegions | None = None
+) -> Iterator[Schedule]:
     """The first schedule of each kind, and all schedules with reads of memory."""
     kinds: set[Hashable] = set()
     for each in schedules(loop, target):
@@ -80,8 +85,10 @@ def drawn_schedules(random: Random) -> Generator[None]:
     kinds of schedules, and no pair searches for long.
     """
 
-    def drawn(loop: LoopOp, target: Target) -> Iterator[Schedule]:
-        every = [*schedules(loop, target), *memory_schedules(loop)]
+    def drawn(
+        loop: LoopOp, target: Target, step: StepInRegions | None = None
+    ) -> Iterator[Schedule]:
+        every = [*schedules(loop, target), *memory_schedules(StepInRegions(loop))]
         yield from random.sample(every, min(DRAWN, len(every)))
 
     with model_alone(), pytest.MonkeyPatch.context() as patch:
