@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, cast
 
 from check_programs import programs, stated_programs, values_of
 from check_python import EXAMPLES
 from level_solver import solver_text
 
 import timetile
+from timetile.frontend.field_types import DType
 from timetile.frontend.model import Model
 
 DOMAINS = {2: (2048, 2048), 3: (256, 256, 256)}
@@ -95,8 +96,9 @@ def make_model(model: Model, arrays: dict[str, Any], numbers: dict[str, float], 
 
     def make() -> Run:
         if way.executor == "kernels":
-            shape, dtype = next((a.shape, str(a.dtype)) for a in arrays.values())
-            kernels_of(timetile.compile(model.module(shape, dtype), executor="cpu"))
+            shape = max((array.shape for array in arrays.values()), key=len)
+            kinds = {name: cast(DType, str(array.dtype)) for name, array in arrays.items()}
+            kernels_of(timetile.compile(model.module(shape, kinds), executor="cpu"))
             return nothing
         made = model.on(executor=way.executor)
         return lambda: made.advance(arrays, way.steps or STEPS, **numbers)
