@@ -97,7 +97,9 @@ def make_model(model: Model, arrays: dict[str, Any], numbers: dict[str, float], 
     def make() -> Run:
         if way.executor == "kernels":
             shape = max((array.shape for array in arrays.values()), key=len)
-            kinds = {name: cast(DType, str(array.dtype)) for name, array in arrays.items()}
+            kinds: dict[str, DType] = {}
+            for name, array in arrays.items():
+                kinds[name] = cast(DType, str(array.dtype))
             kernels_of(timetile.compile(model.module(shape, kinds), executor="cpu"))
             return nothing
         made = model.on(executor=way.executor)
