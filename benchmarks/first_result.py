@@ -5,18 +5,17 @@ Measure the time to a first result, from an empty cache and from a full one.
     python benchmarks/first_result.py "elastic_3d_so4 f32" --executor cpu
     python benchmarks/first_result.py "heat3 f32" --executor gpu --steps 20000 --wait 0 1
 
-Programs are those of `first_programs.py`: docs/programs.md, examples, operators of Devito where
-Devito is installed, waves in 3D and a solver of 159 levels; with `--others`, the steps of other
-benchmarks. Each runs in a process of its own, with timetile imported and arrays made, on cores of
-its own. A second process has the cache of the first. Seconds of a row, from the program's text,
-step or equations:
+Programs of `first_programs.py`: docs/programs.md, examples, operators of Devito where Devito is
+installed, elastic waves in 3D and a solver of 159 levels; with `--others`, steps of other
+benchmarks. A process runs a program, with timetile imported and arrays made, on a few cores. A
+second process has the cache of the first. Seconds of a row, from text, step or equations on:
 
-- `wall_s`: to its arrays after one call, from an empty cache; `cached_s`: from a full one;
-- `again_s`: a further call of the compiled program, mostly copies of its arrays; `ready_s`, the
-  seconds from a full cache without those;
+- `wall_s`: a call, its arrays included, from an empty cache; `cached_s`: from a full one;
+- `again_s`: a further call of the compiled program, mostly copies of arrays; `ready_s`: `cached_s`
+  without `again_s`;
 - `cached_cpu_s`: CPU time of a first call from a full cache;
-- `chosen_s`: until its schedule is chosen beside, and `cpu_s` all work until then;
-- `devito_s`: Devito's own work for the operator, part of both.
+- `chosen_s`: until the schedule is chosen beside, and `cpu_s` all work until then;
+- `devito_s`: Devito's own work for the operator, part of `wall_s` and `cached_s`.
 
 With `--wait 1` the run waits for the schedule; `bits` is a digest of the arrays. The executor
 `kernels`, for a machine without GPU, compiles and assembles all kernels of a call and runs none.
@@ -78,7 +77,7 @@ def digest(found: Any) -> str:
 
 
 def timed(name: str, way: Way) -> dict[str, Any]:
-    """The times of a program's calls in this process, with the cache as it is."""
+    """The times of a program's calls in this process."""
     logging.getLogger("timetile").setLevel(logging.ERROR)
     make = make_of(name, way)
     if way.executor == "gpu":
@@ -98,7 +97,7 @@ def timed(name: str, way: Way) -> dict[str, Any]:
 
 
 def in_process(name: str, way: Way, environment: dict[str, str], *parts: str) -> dict[str, Any]:
-    """What a process prints about a program."""
+    """The numbers that a process prints about a program."""
     command = [sys.executable, __file__, name, "--executor", way.executor, *parts]
     for option, value in (("--steps", way.steps), ("--cells", way.cells)):
         command += [] if value is None else [option, str(value)]
@@ -114,8 +113,8 @@ def in_process(name: str, way: Way, environment: dict[str, str], *parts: str) ->
 
 
 def in_processes(name: str, way: Way, cores: list[int], *, waits: bool) -> dict[str, Any]:
-    """A row: two processes on some cores, the second with the cache of the first."""
-    # The cores are those of this thread, and its processes inherit them.
+    """A row: two processes on some cores, the second with a full cache."""
+    # Processes inherit the cores of their thread.
     os.sched_setaffinity(0, cores)
     row: dict[str, Any] = {"program": name, "executor": way.executor, "cores": len(cores)}
     if way.steps is not None:
@@ -157,7 +156,7 @@ def arguments() -> argparse.Namespace:
 
 
 def measured(options: argparse.Namespace) -> None:
-    """Measure programs, as many at one time as there are lanes, and write rows as they come."""
+    """Measure programs in lanes, and write row by row."""
     asked = options.executor or ["cpu", "gpu" if gpu_is_available() else "kernels"]
     usual = other_cases() if options.others else usual_cases()
     # Long ones go first.

@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
+from timetile.dialects.verified_once import verify_module
 from timetile.frontend.boxes import needed_boxes
 from timetile.frontend.cells import located
 from timetile.frontend.field_types import ARRAY_DTYPES, FieldTypes, computing_type, elements_of
@@ -107,7 +108,7 @@ class StepBuilder:
         function = FuncOp(spelled(self.step.name), (kinds, []), Region(self.entry))
         located(function, self.step.place)
         module = ModuleOp([*self.sweeps.functions, function])
-        module.verify()
+        verify_module(module)
         return module
 
     def fill(self, body: Block, inner: dict[Buffer, SSAValue]) -> None:

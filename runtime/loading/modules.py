@@ -15,6 +15,7 @@ from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Span
 
+from timetile.dialects.verified_once import verify_module
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.loading.names import keep_names
 from timetile.runtime.loading.plugins import all_dialects
@@ -140,7 +141,7 @@ def parsed(text: str, name: str) -> ModuleOp:
         symbols_to_arguments(module, parser.names)
         keep_names(module, parser.names)
         modern_structure(module)
-        module.verify()
+        verify_module(module)
         module = without_inner_modules(module, name)
     except ParseError as error:
         line = text.count("\n", 0, error.span.start) + 1
