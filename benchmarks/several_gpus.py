@@ -9,7 +9,7 @@ Weak and strong scaling on the GPUs of a host.
 A case is a program, a type and a size. N GPUs run a domain N times as long along the first axis as
 the domain of one GPU (weak), and the domain of `--strong` GPUs (strong); rows with `ranks` 1 are
 one GPU on its own domain. Both runs of a pair make equal steps, in whole launches, in turn, on
-fields placed once, of `--seconds` or more; the best of `ROUNDS` counts, without transfers. GPUs
+fields placed once, of `SECONDS` or more; the best of `ROUNDS` counts, without transfers. GPUs
 differ by some percent, and parts that meet run as the slowest: `slowest_gpts_per_s` is the slowest
 GPU alone on the domain of one, and `weak_of_slowest` the efficiency against it. `equal_bits`: after
 some launches from equal cells (on small domains as graphs), the planes on both sides of each cut
@@ -46,6 +46,9 @@ from timetile.runtime.ranks.loop_schedules import deepest_of
 
 ROUNDS = 3
 """The number of timed runs."""
+
+SECONDS = {"fill": 0.45, "small": 0.2}
+"""The least time of a timed run, unless given."""
 
 SHORT_LAUNCHES = 8
 
@@ -294,7 +297,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--per-gpu", type=int, nargs="*", default=[1], help="parts on each GPU")
     parser.add_argument("--every", type=int, nargs="*", default=[], help="steps between exchanges")
     parser.add_argument("--strong", type=int, default=2, help="GPUs whose domain is divided")
-    parser.add_argument("--seconds", type=float, default=0.3, help="least time of a timed run")
+    parser.add_argument("--seconds", type=float, help="least time of a timed run")
     parser.add_argument("--arch", default="", help="compile for a part, and run nothing")
     parser.add_argument("--budget", type=float, default=190.0, help="no case is waited for longer")
     parser.add_argument("--compiling", type=int, default=max(2, (os.cpu_count() or 2) * 3 // 4))
@@ -315,7 +318,7 @@ def cases(given: argparse.Namespace) -> list[Case]:
             per_gpu,
             every,
             strong=given.strong,
-            seconds=given.seconds,
+            seconds=given.seconds or SECONDS[size],
         )
         for size in given.sizes
         for dtype in ("f32", "f64")
