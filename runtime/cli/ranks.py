@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from timetile.runtime.cli.options import Options
 from timetile.runtime.cli.usage import UsageError
+from timetile.runtime.machine.guard import started_processes
 from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.program.ranked_program import RankedProgram
 from timetile.runtime.ranks.peers import RankError
-
-SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
-"""Variables with the number of processes, set by the `mpiexec` of Open MPI and of MPICH."""
-
-
-def started_processes() -> int:
-    """The number of processes started together by mpiexec; 1 without mpiexec."""
-    said = [os.environ.get(name, "") for name in SIZES]
-    return max((int(text) for text in said if text.isdecimal()), default=1)
 
 
 def communicator() -> object:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,7 +28,7 @@ from timetile.runtime.ranks.peers import (
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-DATA, FAILURE = 1, 2
+DATA, FAILURE, END = 1, 2, 3
 """The tags of messages, on a copy of the communicator."""
 
 IMPATIENT_POLLS = 200
@@ -139,9 +141,20 @@ class MpiPeers:
             atexit.register(self.end)
 
     def end(self) -> None:
-        """End all processes, after other ranks had time to report the failure."""
-        request, end = self.communicator.Ibarrier(), time.monotonic() + GRACE_SECONDS
-        while not request.Test() and time.monotonic() < end:
+        """End all processes, once other ranks have reported the failure, died, or had time."""
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        others = [rank for rank in range(self.count) if rank != self.rank]
+        word, end = np.zeros(1, np.uint8), time.monotonic() + GRACE_SECONDS
+        requests = [self.communicator.Isend(word, rank, END) for rank in others]
+        waiting = {rank: self.communicator.Irecv(word.copy(), rank, END) for rank in others}
+        while waiting and time.monotonic() < end:
+            dead = [] if self.near is None else self.near.dead()
+            for rank in [each for each, got in waiting.items() if each in dead or got.Test()]:
+                del waiting[rank]
+            for request in (*requests, *self.told):
+                request.Test()
             time.sleep(NAP_SECONDS)
         self.communicator.Abort(1)
 

@@ -177,9 +177,6 @@ except Exception as error:
 
 KILLED = """
 from pathlib import Path
-import timetile.runtime.ranks.mpi as peers
-# Nobody waits long for a process without an answer.
-peers.GRACE_SECONDS = 1.0
 program = plate.on(comm=comm, executor="numpy", exchange_every=1).program((17, 13))
 def progress(done, total):
     if done == 3 and comm.rank == 1:
@@ -191,22 +188,40 @@ except Exception as error:
     raise SystemExit(3)
 """
 
+KILLED_EARLY = """
+import os
+from pathlib import Path
+from mpi4py import MPI
+from timetile.runtime.ranks.mpi import peers_of
+from timetile.runtime.ranks.peers import RankError, words_of_all
 
-def test_a_process_that_dies_is_named_by_all(tmp_path: Path):
+peers = peers_of(MPI.COMM_WORLD, 60)
+if peers.rank == 1:
+    os.kill(os.getpid(), 9)
+try:
+    words_of_all(peers, "here")
+except RankError as error:
+    Path(os.environ["SAID"], str(peers.rank)).write_text(f"{error}")
+    raise SystemExit(3)
+"""
+
+
+@pytest.mark.parametrize(("count", "text"), [(3, KILLED_EARLY), (4, PLATE + KILLED)])
+def test_a_process_that_dies_is_named_by_all(tmp_path: Path, count: int, text: str):
     """
-    `mpiexec` kills all processes after a death. MPICH's leaves the others alone if told to: they
-    find the death themselves.
+    `mpiexec` kills all processes once it learns of a death. Ranks with guards find the death
+    before, and the guard of the dead rank tells the signal.
     """
-    assert MPIEXEC is not None
-    version = subprocess.run([MPIEXEC, "--version"], capture_output=True, text=True, check=True)
-    is_mpich = "HYDRA" in version.stdout
-    alone = ("-disable-auto-cleanup",) if is_mpich else ()
-    start = time.monotonic()
-    done = script(4, KILLED, options=alone, SAID=str(tmp_path), TIMETILE_RANKS_TIMEOUT="60")
+    file, start = tmp_path / "run.py", time.monotonic()
+    file.write_text(text)
+    line = (sys.executable, "-m", "timetile.ranks", str(file))
+    done = started(count, *line, SAID=str(tmp_path), TIMETILE_RANKS_TIMEOUT="60")
     assert done.returncode != 0 and time.monotonic() - start < 50, "nobody waits for the dead"
-    for rank in (0, 2, 3) if is_mpich and hasattr(os, "pidfd_open") else ():
+    who = f"rank 1 of {count} died: "
+    assert re.search(rf"timetile: {who}signal 9 \(Killed\) ended process \d+ on ", done.stderr)
+    for rank in (0, 2, 3)[: count - 1] if hasattr(os, "pidfd_open") else ():
         said = (tmp_path / str(rank)).read_text()
-        assert re.search(r"rank 1 of 4 died: process \d+ on \S+ has ended$", said)
+        assert re.search(rf"{who}process \d+ on \S+ has ended$", said)
 
 
 def test_processes_name_a_process_that_sends_nothing():
