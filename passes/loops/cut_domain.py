@@ -26,9 +26,10 @@ func.func @loop0(%n: index, %A: !stencil.field<[14,34]xf64>, %B: !stencil.field<
    fields. Updates without such a cell are dropped. Coordinates stay those of the program. Lists of
    points stay whole: an update leaves out entries outside its box.
 
-Each loop becomes a function of its own, with the loop's fields and scalars as arguments: the host's
-operations around loops are equal on all ranks. Steps after `steps` need fresh ghosts; the runtime
-exchanges them between runs of the loops.
+Each loop becomes a function of its own, with the loop's fields and scalars as arguments, and so
+does each sweep (`passes/loops/part_sweeps.py`): the host's operations around are equal on all
+ranks. Steps after `steps` need fresh ghosts; the runtime exchanges them between runs of the
+loops.
 """
 
 from __future__ import annotations
@@ -36,46 +37,72 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import islice
+from itertools import islice, repeat
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.stencil import FieldType
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.decomposition import Decomposition, Ghosts
 from timetile.dialects.syntax import element_type, field_bounds
-from timetile.dialects.temporal import BroadcastOp, LoopOp, PartAttr, UpdateOp
+from timetile.dialects.temporal import BroadcastOp, LoopOp, PartAttr, SweepOp, UpdateOp
 from timetile.dialects.temporal.boundary import BoundaryAttr, Kind, Side
 from timetile.passes.analysis.ghosts import StepMargins, wider
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.diagnostics import check_options, refuse
+from timetile.passes.loops.part_sweeps import (
+    check_whole_lines,
+    cut_sweep,
+    name_of_rank_sweep,
+    reach_of_sweep,
+    sweep_function,
+    sweeps_of_module,
+    whole_bounds,
+)
 from timetile.passes.loops.split_edges import SplitEdgesPass
 
 
 @dataclass(frozen=True)
 class Domain:
-    """The cells written by the time loops of a module with the most axes, and the loops."""
+    """
+    The cells written by the time loops and sweeps of a module with the most axes, and these loops
+    and sweeps.
+    """
 
     box: CellBox
     loops: tuple[LoopOp, ...]
+    sweeps: tuple[SweepOp, ...] = ()
 
     @staticmethod
     def of(module: ModuleOp) -> Domain | None:
-        """The domain of a module; None without a time loop."""
+        """The domain of a module; None without a time loop and a sweep."""
         loops = [op for op in module.walk() if isinstance(op, LoopOp) and op.updates]
-        most = max((loop.updates[0].rank for loop in loops), default=0)
+        sweeps = sweeps_of_module(module)
+        ranks = [loop.updates[0].rank for loop in loops] + [op.rank for op in sweeps]
+        most = max(ranks, default=0)
         cut = tuple(loop for loop in loops if loop.updates[0].rank == most)
-        if not cut:
+        swept = tuple(op for op in sweeps if op.rank == most)
+        written = [written_bounds(loop) for loop in cut] + [op.box for op in swept]
+        if not written:
             return None
-        box = CellBox.of(written_bounds(cut[0]))
-        for loop in cut[1:]:
-            box |= CellBox.of(written_bounds(loop))
-        return Domain(box, cut)
+        box = reduce(lambda one, other: one | other, map(CellBox.of, written))
+        return Domain(box, cut, swept)
+
+    @property
+    def first(self) -> Operation:
+        """The first loop, or the first sweep."""
+        return (*self.loops, *self.sweeps)[0]
+
+    @property
+    def swept_axes(self) -> tuple[int, ...]:
+        """The axes that sweeps go along: no cut crosses them."""
+        return tuple(sorted({op.axis.data for op in self.sweeps}))
 
     def is_periodic(self, axis: int) -> bool:
         """Whether places along an axis may go on beyond the ends: cells repeat there."""
@@ -114,7 +141,10 @@ class Domain:
 
     def zones(self, unrolled: tuple[int, ...]) -> Iterator[Ghosts]:
         """The ghost zones of 1, 2, 3, ... steps of any loop; a sweep makes one step."""
-        for zones in zip(*(StepMargins(loop, unrolled).zones() for loop in self.loops)):
+        none: Ghosts = ((0, 0),) * len(self.box.lower)
+        swept = reduce(wider, map(reach_of_sweep, self.sweeps), none)
+        of_loops = [StepMargins(loop, unrolled).zones() for loop in self.loops]
+        for zones in zip(repeat(swept), *of_loops):
             yield reduce(wider, zones)
 
     def ghosts(self, steps: int, unrolled: tuple[int, ...]) -> Ghosts:
@@ -203,11 +233,18 @@ def loop_name(number: int) -> str:
 
 
 def loops_alone(module: ModuleOp) -> ModuleOp:
-    """A module with the cell functions of a module and a function for each of its time loops."""
+    """
+    A module with the cell functions of a module and a function for each of its time loops and
+    sweeps.
+    """
     made = module.clone()
     loops = [op for op in made.walk() if isinstance(op, LoopOp)]
+    sweeps = sweeps_of_module(made)
     functions = [function_of(loop, loop_name(number)) for number, loop in enumerate(loops)]
-    around = {around_function(loop) for loop in loops}
+    functions += [
+        sweep_function(op, name_of_rank_sweep(number)) for number, op in enumerate(sweeps)
+    ]
+    around = {around_function(op) for op in (*loops, *sweeps)}
     for function in list(made.ops):
         if function in around:
             function.detach()
@@ -216,13 +253,13 @@ def loops_alone(module: ModuleOp) -> ModuleOp:
     return made
 
 
-def around_function(loop: LoopOp) -> FuncOp:
-    """The function around a loop."""
-    op = loop.parent_op()
+def around_function(inner: Operation) -> FuncOp:
+    """The function around a loop or a sweep."""
+    op = inner.parent_op()
     while op is not None and not isinstance(op, FuncOp):
         op = op.parent_op()
     if op is None:
-        refuse(loop, "the loop stands in no function; write the loop in a func.func")
+        refuse(inner, "the loop stands in no function; write the loop in a func.func")
     return op
 
 
@@ -298,6 +335,8 @@ def cut(module: ModuleOp, decomposition: Decomposition, rank: int, steps: int) -
     part = PartAttr(rank, decomposition, ghosts, steps)
     for loop in domain.loops:
         cut_loop(loop, part)
+    for op in domain.sweeps:
+        cut_sweep(op, part, {f: held_box(box, part) for f, box in whole_bounds(op).items()})
     return alone
 
 
@@ -320,11 +359,12 @@ class CutDomainPass(ModulePass):
         if domain is None:
             return
         counts = (*self.parts, *(1 for _ in domain.box.lower))[: len(domain.box.lower)]
+        check_whole_lines(domain.sweeps, len(counts), prod(counts), counts)
         try:
             decomposition = Decomposition.evenly(domain.box, counts, domain.periodic(counts))
             decomposition.place(self.rank)
         except ValueError as error:
-            refuse(domain.loops[0], str(error))
+            refuse(domain.first, str(error))
         made = cut(op, decomposition, self.rank, self.steps)
         block: Block = made.body.block
         for old in list(op.ops):

@@ -35,7 +35,6 @@ def exchange_section(
     if domain is None:
         refuse(program.function, "there is no time loop to run on several GPUs; leave out --gpus")
     layout, kernels = slab_layout(domain, count, parts), program.kernels
-    choice = PartKernels(program.module, layout, kernels.options, kernels.cache).exchange
     cells = prod(high - low for low, high in zip(domain.box.lower, domain.box.upper))
     largest = [max(b - a for a, b in pairwise(faces)) for faces in layout.faces]
     facts = (
@@ -43,6 +42,10 @@ def exchange_section(
         Fact("largest part", " x ".join(map(str, largest)) + " cells"),
     )
     title = f"On {count} GPUs of a host, predicted"
+    if domain.sweeps or any(loop.sweep is not None for loop in domain.loops):
+        said = "in every step: the host runs the updates and sweeps of a step one after the other"
+        return Section(title, (*facts, Fact("exchanges", said)))
+    choice = PartKernels(program.module, layout, kernels.options, kernels.cache).exchange
     if choice is None:
         return Section(title, (*facts, Fact("exchanges", "no prediction of the schedule's speed")))
     if alone:

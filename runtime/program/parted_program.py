@@ -52,7 +52,8 @@ class PartedProgram(CompiledProgram):
         domain = Domain.of(self.module)
         if domain is None:
             raise CompileError(
-                f"{self.name} has no time loop to run on several GPUs; compile without gpus"
+                f"{self.name} has no time loop and no sweep to run on several GPUs; "
+                "compile without gpus"
             )
         self.decomposition = slab_layout(domain, count, parts)
         self.parts = PartKernels(

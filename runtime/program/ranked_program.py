@@ -137,7 +137,8 @@ class RankedProgram(CompiledProgram):
         domain = Domain.of(self.module)
         if domain is None:
             raise CompileError(
-                f"{self.name} has no time loop to run on several ranks; compile without comm"
+                f"{self.name} has no time loop and no sweep to run on several ranks; "
+                "compile without comm"
             )
         self.cut = self.cut_for(domain, parts, exchange_every)
         check_cut_operations(self.function, self.cut)

@@ -17,6 +17,12 @@ from timetile.dialects.temporal import BroadcastOp, LoopOp, PartAttr, SweepOp
 from timetile.passes.analysis.ghosts import exchanged_roles
 from timetile.passes.diagnostics import refuse
 from timetile.passes.loops.cut_domain import Domain, arguments_of, cut
+from timetile.passes.loops.part_sweeps import (
+    arguments_of_sweep,
+    name_of_rank_sweep,
+    sweeps_of_module,
+    values_of_sweep,
+)
 from timetile.passes.raising.memory import memory_of
 from timetile.runtime.host.functions import host_operations
 from timetile.runtime.host.parameters import names_of
@@ -47,6 +53,37 @@ class RankLoop:
         return not self.loop.updates
 
 
+@dataclass(frozen=True)
+class RankSweep:
+    """
+    A sweep of the program as run by a rank; None where the rank has no line. `values` maps fields
+    and scalars used by the sweep to values of the program's sweep.
+    """
+
+    op: SweepOp | None
+    values: dict[SSAValue, SSAValue]
+    read: tuple[SSAValue, ...]
+    """The fields of the program's sweep that are read beside the lines, with ghosts."""
+    is_whole: bool
+    """Each rank runs the whole sweep: the sweep has fewer axes than the domain."""
+
+
+def rank_sweep(op: SweepOp, function: FuncOp, domain: Domain) -> RankSweep:
+    """A sweep of the program, and the function of a rank with the own lines."""
+    given = list(dict.fromkeys(arguments_of_sweep(op)))
+    values: dict[SSAValue, SSAValue] = dict(zip(function.body.block.args, given))
+    spread = [value for value in values_of_sweep(op) if isinstance(value.owner, BroadcastOp)]
+    copies = [each.field for each in function.body.block.ops if isinstance(each, BroadcastOp)]
+    values |= dict(zip(copies, spread, strict=True))
+    own = next((each for each in function.body.block.ops if isinstance(each, SweepOp)), None)
+    beside = [
+        op.sources[tap.operand]
+        for tap in op.tap_list
+        if any(shift for axis, shift in enumerate(tap.offset) if axis != op.axis.data)
+    ]
+    return RankSweep(own, values, tuple(dict.fromkeys(beside)), op not in domain.sweeps)
+
+
 def captured_values(loop: LoopOp, function: FuncOp) -> dict[SSAValue, SSAValue]:
     """The fields and scalars of a loop's own function, for the values of the program's loop."""
     given = list(dict.fromkeys(arguments_of(loop)))
@@ -75,15 +112,18 @@ class CutProgram:
                 tuple(exchanged_roles(loop)),
                 tuple(turned_roles(loop)),
             )
+        functions = {op.sym_name.data: op for op in self.module.ops if isinstance(op, FuncOp)}
+        self.sweeps = {
+            op: rank_sweep(op, functions[name_of_rank_sweep(number)], domain)
+            for number, op in enumerate(sweeps_of_module(module))
+        }
+        zone = domain.ghosts(steps, decomposition.periodic)
+        self.part = PartAttr(rank, decomposition, zone, steps)
+        """The part of the rank, with a ghost zone."""
         self.fields: dict[SSAValue, CutField] = {}
         self.tables = noted_tables(module)
         self.lists = {memory_of(field) for field in fields_of_points(module)}
         """The lists, weights and tables of points, whole on each rank."""
-
-    @property
-    def part(self) -> PartAttr:
-        """The part of the rank, with a ghost zone."""
-        return next(run.part for run in self.loops.values() if run.part is not None)
 
     def field(self, value: SSAValue) -> CutField | None:
         """The field behind a value, if cut; None for a number, or a field of fewer axes."""
@@ -127,12 +167,6 @@ def check_cut_operations(function: FuncOp, program: CutProgram) -> None:
                 op,
                 "the call passes a field that is cut into parts; inline the function, or run the "
                 "program without comm",
-            )
-        if isinstance(op, SweepOp):
-            refuse(
-                op,
-                f"a sweep along axis {op.axis.data} goes through the whole domain, and ranks have "
-                "parts; run the program in one process, on one GPU",
             )
         if isinstance(op, BroadcastOp):
             refuse(op, "a field of all axes is spread; run the program without comm")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from xdsl.ir import SSAValue
 
+from timetile.dialects.temporal import SweepOp
 from timetile.dialects.tile import LaunchOp
 from timetile.passes.diagnostics import LOGGER
 from timetile.runtime.arithmetic.cells import Array
@@ -111,6 +113,13 @@ class GpuSite:
         runner = self.runners[kernels]
         self.device.enter()
         runner.launch_all([runner.prepare(op, operands, [pointer_beside(b) for b in beside])])
+
+    def sweep(
+        self, op: SweepOp, fields: Mapping[SSAValue, Any], numbers: Mapping[SSAValue, Any]
+    ) -> None:
+        """Run a sweep on buffers of the site, with the scalars as `numbers`."""
+        with self.device.current():
+            self.memory.sweep(op, fields, numbers)
 
     def reaches(self, other: GpuSite) -> bool:
         """Whether the GPU reaches the memory of another site's GPU."""

@@ -22,6 +22,7 @@ from timetile.dialects.syntax import element_type
 from timetile.passes.analysis.ghosts import exchanged_roles
 from timetile.passes.diagnostics import refuse
 from timetile.passes.loops.cut_domain import Domain
+from timetile.passes.loops.part_sweeps import check_whole_lines
 from timetile.runtime.arithmetic.cells import dtype_of
 
 CELL_SECONDS = 1e-9
@@ -58,11 +59,14 @@ class StepCost:
 
     def __init__(self, domain: Domain):
         self.domain = domain
-        self.loop = max(domain.loops, key=lambda loop: len(loop.updates))
-        args = self.loop.body.block.args
-        self.cell_bytes = sum(
-            dtype_of(element_type(args[role])).itemsize for role in exchanged_roles(self.loop)
-        )
+        loop = max(domain.loops, key=lambda loop: len(loop.updates), default=None)
+        self.updates, self.cell_bytes = len(domain.sweeps), 0
+        if loop is not None:
+            args = loop.body.block.args
+            self.updates += len(loop.updates)
+            self.cell_bytes = sum(
+                dtype_of(element_type(args[role])).itemsize for role in exchanged_roles(loop)
+            )
         self.zones: dict[tuple[int, ...], list[Ghosts]] = {}
 
     def ghosts(self, unrolled: tuple[int, ...], steps: int) -> Ghosts:
@@ -82,7 +86,7 @@ class StepCost:
             sources = {t.source for t in decomposition.transfers_to(rank, box, ghosts)}
             exchange = len(sources) * MESSAGE_SECONDS
             exchange += received * self.cell_bytes * BYTE_SECONDS
-            work = held * len(self.loop.updates) * CELL_SECONDS
+            work = held * self.updates * CELL_SECONDS
             slowest = max(slowest, work + exchange / steps)
         return slowest
 
@@ -90,11 +94,14 @@ class StepCost:
 def decompositions_of(
     domain: Domain, count: int, asked: Sequence[int] | None
 ) -> Iterator[Decomposition]:
-    """The decompositions of a domain into a number of parts, or as asked for."""
+    """
+    The decompositions of a domain into a number of parts, across no sweep, or as asked for.
+    """
     axes = len(domain.box.lower)
     for counts in factorizations(count, axes) if asked is None else [tuple(asked)]:
         extents = (high - low for low, high in zip(domain.box.lower, domain.box.upper))
-        if all(parts <= extent for parts, extent in zip(counts, extents)):
+        crosses = any(counts[axis] > 1 for axis in domain.swept_axes)
+        if not crosses and all(parts <= extent for parts, extent in zip(counts, extents)):
             yield Decomposition.evenly(domain.box, counts, domain.periodic(counts))
 
 
@@ -115,6 +122,13 @@ def check_parts(domain: Domain, count: int, parts: Sequence[int] | Decomposition
         )
 
 
+def apart_from(domain: Domain) -> str:
+    """The axes that parts may cut, in words, where sweeps leave some out."""
+    swept = domain.swept_axes
+    free = [str(axis) for axis in range(len(domain.box.lower)) if axis not in swept]
+    return f" along axis {' and '.join(free)}, which no sweep goes along" if swept else ""
+
+
 def layout(
     domain: Domain,
     count: int,
@@ -128,14 +142,17 @@ def layout(
     """
     if parts is not None:
         check_parts(domain, count, parts)
+    counts = parts.counts if isinstance(parts, Decomposition) else parts
+    check_whole_lines(domain.sweeps, len(domain.box.lower), count, counts)
     if isinstance(parts, Decomposition):
         candidates = [Decomposition(parts.faces, domain.periodic(parts.counts))]
     else:
         candidates = list(decompositions_of(domain, count, parts))
     if not candidates:
         refuse(
-            domain.loops[0],
-            f"the domain {domain.box} has too few cells for {count} parts; run on fewer ranks",
+            domain.first,
+            f"the domain {domain.box} has too few cells for {count} parts{apart_from(domain)}; run "
+            "on fewer ranks",
         )
     cost, every = StepCost(domain), range(1, MOST_STEPS + 1)
     choices = [(d, k) for d in candidates for k in ([steps] if steps is not None else every)]
@@ -146,10 +163,13 @@ def slab_layout(
     domain: Domain, count: int, parts: Sequence[int] | Decomposition | None = None
 ) -> Decomposition:
     """
-    The decomposition of a domain for a number of GPUs: along the first axis, where ghosts lie
-    together in memory, unless `parts` say otherwise. Raises CompileError for more parts than cells,
-    ValueError for impossible parts.
+    The decomposition of a domain for a number of GPUs: along the first axis without sweeps, as
+    ghosts lie together in memory there, unless `parts` say otherwise. Raises CompileError for more
+    parts than cells, ValueError for impossible parts.
     """
     if parts is None:
-        parts = (count, *(1 for _ in domain.box.lower[1:]))
+        axes = range(len(domain.box.lower))
+        check_whole_lines(domain.sweeps, len(axes), count)
+        first = next((axis for axis in axes if axis not in domain.swept_axes), 0)
+        parts = tuple(count if axis == first else 1 for axis in axes)
     return layout(domain, count, parts, 1)[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,8 +13,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects.boxes import CellBox
-from timetile.dialects.temporal import BroadcastOp
+from timetile.dialects.temporal import BroadcastOp, SweepOp
 from timetile.passes.diagnostics import refuse
+from timetile.passes.raising.memory import is_never_written
 from timetile.runtime.arithmetic.cells import Array
 from timetile.runtime.host.arrays import is_numpy_array
 from timetile.runtime.host.cell_nests import FarMemory
@@ -62,6 +63,15 @@ def forget_readers(fields: Sequence[PartedField]) -> None:
             marks.clear()
 
 
+RunsSweeps = Callable[[SweepOp, Mapping[SSAValue, Any], Mapping[SSAValue, Any]], None]
+"""Runs a sweep on fields in parts, with scalars as numbers."""
+
+
+def no_sweeps(op: SweepOp, *_: Any) -> None:
+    """A memory without a runner runs no sweep."""
+    raise NotImplementedError(f"{op.name} needs a runner of parts")
+
+
 class PartsMemory(FarMemory):
     """Memory of fields in parts, and of arrays for memory used by the host only."""
 
@@ -69,6 +79,8 @@ class PartsMemory(FarMemory):
         super().__init__()
         self.sites, self.cuts = sites, cuts
         self.fields: dict[Operation, PartedField] = {}
+        self.sweeps: RunsSweeps = no_sweeps
+        """Runs a sweep on the parts of fields."""
 
     # Fields.
 
@@ -138,7 +150,15 @@ class PartsMemory(FarMemory):
             self.fields[op] = self.allocated(shape, dtype, cuts)
         return self.fields[op]
 
+    def sweep(
+        self, op: SweepOp, fields: Mapping[SSAValue, Any], numbers: Mapping[SSAValue, Any]
+    ) -> None:
+        self.sweeps(op, fields, numbers)
+
     def spread(self, op: BroadcastOp, source: Any) -> Any:
+        if is_never_written(op.source) and not self.is_read_in_place(op):
+            # A sweep reads the field: the host spreads it.
+            return super().spread(op, source)
         if not self.is_read_in_place(op):
             refuse(
                 op,

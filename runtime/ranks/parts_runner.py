@@ -12,14 +12,14 @@ launch whose sources have ghosts too old for its steps, the ghosts are pulled fr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from xdsl.dialects import scf
 from xdsl.ir import SSAValue
 
-from timetile.dialects.temporal import LoopOp
+from timetile.dialects.temporal import LoopOp, SweepOp
 from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp, StepValueOp
 from timetile.lowering.plan_launches import PlannedKernel, parts_of_step
 from timetile.passes.analysis.launches.liveness import cycles_in_turn
@@ -38,6 +38,7 @@ from timetile.runtime.ranks.exchange import CutField
 from timetile.runtime.ranks.moved_rims import MovedRims
 from timetile.runtime.ranks.part_kernels import PartKernels, PlannedLoop
 from timetile.runtime.ranks.parted import STALE, PartedField, PartsMemory, forget_readers
+from timetile.runtime.ranks.parts_sweeps import run_on_parts
 from timetile.runtime.ranks.present_run import (
     PresentRun,
     launch_order,
@@ -70,6 +71,7 @@ class PartsRunner:
         self.cuts, self.kernels, self.sites = cuts, kernels, sites
         self.notice, self.progress = notice, progress
         self.memory = PartsMemory(sites, self.cuts_of)
+        self.memory.sweeps = self.sweep
         self.rims = MovedRims(sites, self.memory, kernels.ghosts(kernels.moved_steps))
         self.host = Host(
             {
@@ -176,8 +178,6 @@ class PartsRunner:
                 self.progress(done, steps)
         return names
 
-    # Halos.
-
     def has_common_halos(
         self, loop: LoopOp, number: int, steps: int, buffers: Sequence[PartedField]
     ) -> bool:
@@ -199,8 +199,6 @@ class PartsRunner:
                 self.notice.say(loop, first)
                 return False
         return bool(pairs)
-
-    # Launches.
 
     def launch(self, op: LaunchOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """Make a launch on every part, with ghosts fresh enough for the launch's steps."""
@@ -368,6 +366,11 @@ class PartsRunner:
     def exchange(self, fields: Sequence[PartedField]) -> None:
         """Make the ghosts of fields fresh."""
         self.rims.exchange(fields)
+
+    def sweep(self, op: SweepOp, fields: Mapping[SSAValue, Any], numbers: Any) -> None:
+        """Run a sweep of the host on every part."""
+        self.rims.have_met = False
+        run_on_parts(self.cuts, self.sites, self.memory, self.exchange, op, fields, numbers)
 
     def scratch(self, op: ScratchOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """Scratch fields are kept from run to run."""

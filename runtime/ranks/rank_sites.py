@@ -130,6 +130,7 @@ class RankSiteRunner(PartsRunner):
         super().__init__([cut], kernels, [site], notice, progress)
         self.ghosts = exchange
         self.memory = RankMemory(site, self.cuts_of, exchange)
+        self.memory.sweeps = self.sweep
         self.shared = SharedBuffers(site, exchange.peers)
         self.link: RimLink | None = None
         """The link to ranks out of reach, if any."""

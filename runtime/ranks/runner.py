@@ -8,7 +8,7 @@ made the ghosts stale.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects.series import is_series
-from timetile.dialects.temporal import BroadcastOp, GatherOp, LoopOp, ReduceOp
+from timetile.dialects.temporal import BroadcastOp, GatherOp, LoopOp, ReduceOp, SweepOp
 from timetile.runtime.arithmetic.cells import Array
 from timetile.runtime.arithmetic.reductions import reduced
 from timetile.runtime.executors.numpy_loops import Progress
@@ -32,9 +32,9 @@ from timetile.runtime.ranks.exchange import CutField, Exchange, HeldArray, array
 class PartMemory(ViewMemory):
     """Memory of NumPy arrays: a cut field has the cells of the rank."""
 
-    def __init__(self, program: CutProgram, exchange: Exchange):
+    def __init__(self, program: CutProgram, exchange: Exchange, executor: Memory):
         super().__init__()
-        self.program, self.exchange = program, exchange
+        self.program, self.exchange, self.executor = program, exchange, executor
         self.fields: dict[int, CutField] = {}
         """The cut fields of arrays, by identity of the array."""
         self.fresh: set[int] = set()
@@ -43,6 +43,32 @@ class PartMemory(ViewMemory):
         """The arrays changed by the run, by identity."""
         self.copies: set[int] = set()
         """Copies of fields, by identity: the ghosts are as stale as those of the field."""
+
+    def refresh(self, read: Sequence[HeldArray]) -> None:
+        """Exchange the stale ghosts of some arrays."""
+        stale: list[HeldArray] = []
+        for field, array in read:
+            if id(array) not in self.fresh:
+                stale.append((field, array))
+                if id(array) not in self.copies:
+                    self.fresh.add(id(array))
+        if stale:
+            self.exchange.fill(stale)
+
+    def sweep(
+        self, op: SweepOp, fields: Mapping[SSAValue, Any], numbers: Mapping[SSAValue, Any]
+    ) -> None:
+        """Run a sweep on the lines of the rank, by the executor, with fresh ghosts beside."""
+        run = self.program.sweeps[op]
+        cut = {} if run.is_whole else {f: self.program.field_of(f) for f in fields}
+        held = {field: array_of_rank(cut.get(field), array) for field, array in fields.items()}
+        self.refresh([(cut[f], held[f]) for f in run.read if f in cut and held[f] is fields[f]])
+        if run.op is not None:
+            given = {own: held[value] for own, value in run.values.items() if value in held}
+            numbers = {own: numbers[value] for own, value in run.values.items() if value in numbers}
+            self.executor.sweep(run.op, given, numbers)
+        for target in op.targets:
+            self.note_change(fields[target])
 
     def extents(self, field: SSAValue) -> tuple[int, ...]:
         """The cells of a field along each axis."""
@@ -139,6 +165,13 @@ class PartMemory(ViewMemory):
         return reduced(op.reduction, cells)[()]
 
 
+def array_of_rank(field: CutField | None, array: Array) -> Array:
+    """The rank's cells of an array, which holds those cells or, of a spread field, all cells."""
+    if field is None or array.shape == field.shape:
+        return array
+    return np.ascontiguousarray(array_part(array, field.whole, field.held))
+
+
 class PartRunner:
     """Runs the loops of a rank with the runner of an executor."""
 
@@ -151,7 +184,7 @@ class PartRunner:
     ):
         self.program, self.runner, self.exchange = program, runner, exchange
         self.progress = progress
-        self.own = PartMemory(program, exchange)
+        self.own = PartMemory(program, exchange, runner.memory)
 
     @property
     def memory(self) -> Memory:
@@ -191,14 +224,7 @@ class PartRunner:
             for field in loop.captures
             if not isinstance(field.owner, BroadcastOp) and field not in loop.point_fields
         ]
-        stale: list[HeldArray] = []
-        for value, array in read:
-            if id(array) not in self.own.fresh:
-                stale.append((self.program.field_of(value), array))
-                if id(array) not in self.own.copies:
-                    self.own.fresh.add(id(array))
-        if stale:
-            self.exchange.fill(stale)
+        self.own.refresh([(self.program.field_of(value), array) for value, array in read])
 
     def given(
         self, run: RankLoop, outside: dict[SSAValue, Any], done: int, count: int

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from xdsl.ir import SSAValue
 
+from timetile.dialects.temporal import SweepOp
 from timetile.dialects.tile import LaunchOp
 from timetile.runtime.arithmetic.cells import Array
 from timetile.runtime.host.halos import HaloFrame
@@ -114,6 +116,12 @@ class Site(Protocol):
         Launch a kernel on buffers of the site, and numbers; for each of the kernel's further
         arguments, a buffer of another site.
         """
+        ...
+
+    def sweep(
+        self, op: SweepOp, fields: Mapping[SSAValue, Any], numbers: Mapping[SSAValue, Any]
+    ) -> None:
+        """Run a sweep on buffers of the site, with the scalars as `numbers`."""
         ...
 
     def reaches(self, other: Any) -> bool:

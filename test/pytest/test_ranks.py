@@ -166,7 +166,7 @@ def test_a_rank_computes_its_part_only():
     assert program.cut.part.zone == ((2, 2), (1, 2))
     cells = program.cut.field_of(next(iter(program.cut.loops)).buffers[0])
     assert cells.shape == (14, 12)
-    assert loop.part is program.cut.part
+    assert loop.part == program.cut.part
 
 
 def test_calls_go_on_and_results_name_arguments():

@@ -6,18 +6,21 @@ NumPy. A run that waits too little ends with other bits at some seed.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from xdsl.ir import SSAValue
 
 import timetile
 from support.simulated_link import SimulatedLink
 from timetile.dialects.decomposition import Decomposition
 from timetile.dialects.syntax import field_bounds
+from timetile.dialects.temporal import SweepOp
 from timetile.dialects.tile import KernelOp, LaunchOp
+from timetile.runtime.arithmetic.sweeps import BoxSlices, run_sweep
 from timetile.runtime.executors.homes import MarkedCells
 from timetile.runtime.executors.planes import PlanesLaunch
 from timetile.runtime.host.halos import HaloFrame, halos_differ
@@ -201,6 +204,21 @@ class SimulatedSite:
                 self.store_beside(cells, each)
 
         self.put_work(work)
+
+    def sweep(
+        self, op: SweepOp, fields: Mapping[SSAValue, MarkedCells], numbers: Mapping[SSAValue, Any]
+    ) -> None:
+        """Run a sweep, later."""
+        cells = {field: buffer.data for field, buffer in fields.items()}
+        marks = {field: buffer.known for field, buffer in fields.items()}
+
+        def before_read(field: SSAValue, place: BoxSlices) -> None:
+            assert marks[field][place].all(), "a sweep reads unset cells"
+
+        def before_write(field: SSAValue, place: BoxSlices) -> None:
+            marks[field][place] = True
+
+        self.put_work(lambda: run_sweep(op, cells, numbers, before_read, before_write))
 
     def store_beside(self, cells: MarkedCells, beside: Beside) -> None:
         """Move the cells that a kernel has stored to the buffer of another site."""
