@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import prod
+from math import ceil, prod
 
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.cost.spills import issue_slots, issued_cost, spilled_cost
 from timetile.passes.cost.terms import Cost
-from timetile.passes.scheduling.candidates import Candidate, warps_of
-from timetile.passes.targets.hardware import LANES
+from timetile.passes.scheduling.candidates import Candidate
+from timetile.passes.scheduling.turns import warps_of
+from timetile.passes.targets.hardware import CACHED_INSTRUCTIONS, LANES
 from timetile.passes.targets.target import Target
 
 MOST_ASSEMBLED = 4
@@ -37,6 +38,15 @@ FEW_WORDS = 12
 """
 Words moved in a turn of the loop up to which the assembler still holds a level more: the next level
 of waves, fluxes and edges in FP64 moves up to 48 (benchmarks/results/choice-h100.json).
+"""
+
+
+SPILLED_IN_TURNS = range(8, 17)
+"""
+Words moved in a stream step where turns of one step may do without. One H200, GPts/s: a lattice of
+9 velocities in FP32 moves 13 in turns of two steps and none in turns of one (82 and 155), elastic
+waves in FP64 12 and none (152 and 160). A wave with damping in FP64 moves 3, and is slower in turns
+of one (258 and 228); kernels with 25 words and more move as many in turns of one.
 """
 
 
@@ -77,6 +87,9 @@ class AssembledCandidate:
 
 Assembler = Callable[[Candidate], AssembledKernel]
 """Assembles the deepest kernel of a candidate."""
+
+Shorter = Callable[[Candidate], Candidate | None]
+"""Gives a candidate with turns of one stream step; None where turns have one step already."""
 
 
 def with_kernel(
@@ -132,20 +145,56 @@ def anything(candidate: Candidate) -> bool:
     return True
 
 
+def unchanged(candidate: Candidate) -> Candidate | None:
+    """No candidate has another with shorter turns."""
+    return None
+
+
+def in_both_turns(
+    candidate: Candidate, assemble: Assembler, target: Target, shorter: Shorter
+) -> list[AssembledCandidate]:
+    """
+    An assembled candidate, the best first: where turns of several stream steps spill, or leave the
+    instruction cache, also with turns of one step.
+    """
+    made = with_kernel(candidate, assemble(candidate), target)
+    kernel, short = made.kernel, shorter(candidate)
+    long = kernel.instructions * kernel.period > CACHED_INSTRUCTIONS
+    spills = ceil(kernel.spilled_words) in SPILLED_IN_TURNS
+    if kernel.period == 1 or short is None or not (spills or long):
+        return [made]
+    more = short.cost.cycles.issue / candidate.cost.cycles.issue
+    hoped = AssembledKernel(kernel.registers, 0.0, kernel.instructions * more)
+    least = 1.0 if spills else WORTH_ASSEMBLING
+    if with_kernel(short, hoped, target).worth <= least * made.worth:
+        return [made]
+    return in_order([made, with_kernel(short, assemble(short), target)])
+
+
+def in_order(seen: Sequence[AssembledCandidate]) -> list[AssembledCandidate]:
+    """Assembled candidates, the best first."""
+    return sorted(seen, key=lambda each: -each.worth)
+
+
 def best_assembled(
     candidates: Sequence[Candidate],
     assemble: Assembler,
     target: Target,
     lowers: Callable[[Candidate], bool] = anything,
+    shorter: Shorter = unchanged,
 ) -> list[AssembledCandidate]:
     """
     The assembled candidates, the best first; `candidates` are the model's best first, at least one.
     At most `MOST_ASSEMBLED` are assembled. `lowers` tells whether a candidate behind the first can
-    be assembled at all.
+    be assembled at all; `shorter` gives a candidate with turns of one stream step. Behind a first
+    candidate faster with such turns, others have such turns, too.
     """
     first, *others = candidates
-    seen = [with_kernel(first, assemble(first), target)]
-    while others and len(seen) < MOST_ASSEMBLED:
+    seen = in_both_turns(first, assemble, target, shorter)
+    if seen[0].candidate is not first:
+        others = [shorter(each) or each for each in others]
+    tried = 1
+    while others and tried < MOST_ASSEMBLED:
         hoped = max(
             (expected(candidate, seen, target) for candidate in others), key=lambda each: each.worth
         )
@@ -153,5 +202,6 @@ def best_assembled(
             break
         others.remove(hoped.candidate)
         if lowers(hoped.candidate):
-            seen.append(with_kernel(hoped.candidate, assemble(hoped.candidate), target))
-    return sorted(seen, key=lambda each: -each.worth)
+            seen += in_both_turns(hoped.candidate, assemble, target, shorter)
+            tried += 1
+    return in_order(seen)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from math import ceil, lcm
+from math import ceil
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -20,11 +20,8 @@ from timetile.passes.analysis.launches.liveness import loop_rotation
 from timetile.passes.analysis.launches.trip_counts import most_steps_at_once
 from timetile.passes.cost.launch import launch_cost
 from timetile.passes.cost.rim import has_copies
-from timetile.passes.cost.spills import issue_slots
-from timetile.passes.cost.step import step_cycles
 from timetile.passes.cost.terms import Cost
 from timetile.passes.cost.traffic import stores_many_fields
-from timetile.passes.cost.turn import period_of, taps_of_thread
 from timetile.passes.loops.split_regions import StepInRegions
 from timetile.passes.loops.temporal_fusion import complete_depths
 from timetile.passes.scheduling.memory_schedules import PartTrials
@@ -49,7 +46,12 @@ from timetile.passes.scheduling.rules import (
 from timetile.passes.scheduling.schedule_space import depths, schedules
 from timetile.passes.scheduling.trial import Trial
 from timetile.passes.scheduling.trial_kernels import TrialKernels
-from timetile.passes.targets.hardware import LANES, SCHEDULERS
+from timetile.passes.scheduling.turns import (
+    fetched_evenly,
+    in_short_turns,
+    instructions_of,
+    turns_twice,
+)
 from timetile.passes.targets.parameters import Worth
 from timetile.passes.targets.target import Target
 
@@ -104,29 +106,6 @@ def first_reason(rules: Iterable[Rule], trial: Trial) -> Reason | None:
     return next((reason for rule in rules if (reason := rule(trial)) is not None), None)
 
 
-def turns_twice(trial: Trial) -> bool:
-    """
-    Whether two steps of a loop with sums of one axis fit the registers side by side, in short code.
-    """
-    facts, setting, schedule = trial.facts, trial.setting, trial.schedule
-    keeps_sums = trial.shape is TileShape.STRIP and schedule.form is Form.ROWS
-    if not keeps_sums or period_of(facts, setting) > 1:
-        return False
-    parameters = trial.target.parameters
-    if facts.long_constants > parameters.computing.constants_at_hand:
-        # Each of the two steps would rebuild the constants, or keep the constants in registers.
-        return False
-    # Levels of both steps are alive at once, with a few addresses each. With columns alone, the
-    # loop of inner tiles keeps its registers, however much the guarded loops spill.
-    more = parameters.registers.turns_level * facts.steps
-    if not schedule.columns_alone:
-        more += parameters.registers.turns
-    fits = trial.registers + more <= trial.room(parameters.spare.turns)
-    return (
-        fits and 2 * taps_of_thread(facts, setting) <= parameters.worth.turns_taps[4 * facts.words]
-    )
-
-
 def divides_in_narrow_rows(trial: Trial) -> bool:
     """Whether levels of sums by rows in FP32 take quotients of a few cells of a lane at once."""
     facts, schedule = trial.facts, trial.schedule
@@ -135,60 +114,12 @@ def divides_in_narrow_rows(trial: Trial) -> bool:
     return schedule.form is Form.ROWS and trial.shape is TileShape.STRIP and several and few
 
 
-def warps_of(schedule: Schedule) -> int:
-    """Warps of a multiprocessor."""
-    return schedule.layout().threads * schedule.occupancy // LANES
-
-
-WORTH_MOVING = 0.97
-"""The share of issue slots below which turns of one stream step are taken."""
-
-
 LONGEST = 4000
 """
 Most instructions of a thread in a stream step, where another schedule has fewer: the assembler
 takes 21 s for 7200, and 6 s for half of them (measured with quotients of 64-bit integers). The
 longest schedules of ordinary programs have 3600, and chosen ones 1100.
 """
-
-
-def instructions_of(cost: Cost) -> float:
-    """The instructions of a thread in a stream step."""
-    return cost.cycles.issue * SCHEDULERS
-
-
-def slots_of_step(trial: Trial) -> float:
-    """The issue slots of a stream step, with those lost in a loop beyond the instruction cache."""
-    cycles = step_cycles(trial.facts, trial.setting, trial.target)
-    count, steps = cycles.issue * SCHEDULERS, period_of(trial.facts, trial.setting)
-    if any(not exchange.copies for exchange in trial.facts.exchanges):
-        # A block exchanges planes in two slots by turns.
-        steps = lcm(steps, 2)
-    return issue_slots(count, steps * count, cycles, warps_of(trial.schedule), trial.target)
-
-
-def in_short_turns(trial: Trial) -> Trial:
-    """
-    The trial, or where it is faster, the same with turns of one stream step. Such turns end with
-    moves of planes between registers, and fit the instruction cache (measured in 3D, FP32:
-    Gray-Scott with turns of 5242 instructions 298 GCells/s, of 1856 436; heat 992 and 1132).
-    """
-    if period_of(trial.facts, trial.setting) == 1 or trial.shape is TileShape.STRIP:
-        return trial
-    short = trial.with_schedule(trial.schedule.but(period=1))
-    return short if slots_of_step(short) < WORTH_MOVING * slots_of_step(trial) else trial
-
-
-def fetched_evenly(trial: Trial, geometry: Geometry, ahead: int) -> int:
-    """
-    An even number of planes ahead for a loop of two turns, if possible: both turns fetch into one
-    group of slots, found once (measured: 2%; in FP64 only for columns alone, as others spill).
-    """
-    alone = trial.schedule.columns_alone
-    if not alone and trial.facts.words > 1:
-        return ahead
-    even = ahead + ahead % 2
-    return even if trial.fits_shared(geometry, even) else ahead
 
 
 def with_guards(trial: Trial, geometry: Geometry, ahead: int) -> tuple[Trial, Cost]:
@@ -356,6 +287,19 @@ class Trials:
             self.long.append(candidate)
             return Reason(LONG_CODE, ceil(length), LONGEST)
         return candidate
+
+    def in_turns_of_one(self, candidate: Candidate) -> Candidate | None:
+        """A candidate with turns of one stream step; None where turns have one step already."""
+        schedule, depth = candidate.schedule.but(period=1), candidate.depth
+        trial = self.trial(schedule, depth)
+        if schedule == candidate.schedule or trial is None or trial.facts.natural_period == 1:
+            return None
+        geometry = trial.geometry
+        if geometry is None:
+            return None
+        cost = launch_cost(trial.facts, trial.setting, geometry, self.target, schedule.ahead)
+        share = cost.gcells_per_second / candidate.cost.gcells_per_second
+        return replace(candidate, schedule=schedule, cost=cost, worth=candidate.worth * share)
 
     def lowers(self, candidate: Candidate) -> bool:
         """

@@ -15,10 +15,10 @@ from timetile.passes.cost.launch import predict
 from timetile.passes.cost.memory_reads import launches_in_turn, memory_cost
 from timetile.passes.cost.spills import spilled_cost
 from timetile.passes.cost.terms import Cost, Limit
-from timetile.passes.scheduling.assembled import warps_of
 from timetile.passes.scheduling.candidates import Candidate, Comparison, compare
 from timetile.passes.scheduling.choose_schedule import ModelChoice, fitting
 from timetile.passes.scheduling.ran_out import drop_at
+from timetile.passes.scheduling.turns import warps_of
 from timetile.runtime.explain.advice import advice
 from timetile.runtime.explain.costs import (
     assembled_section,

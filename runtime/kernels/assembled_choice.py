@@ -31,11 +31,13 @@ from timetile.passes.scheduling.assembled import (
     AssembledCandidate,
     AssembledKernel,
     best_assembled,
+    in_order,
 )
 from timetile.passes.scheduling.assembled_parts import AssembledPart, best_parts
-from timetile.passes.scheduling.candidates import Candidate, Trials, warps_of
+from timetile.passes.scheduling.candidates import Candidate, Trials
 from timetile.passes.scheduling.choose_schedule import ModelChoice
 from timetile.passes.scheduling.schedule_space import schedules
+from timetile.passes.scheduling.turns import warps_of
 from timetile.passes.targets.hardware import LANES
 from timetile.runtime.cache.keys import key_of
 from timetile.runtime.cache.store import Cache
@@ -248,13 +250,15 @@ class AssembledChoice:
             self.begin(module)
         tiles, memory = split_by_memory(choice.others)
         behind = [each for each in tiles if each.worth <= first.worth]
-        seen = best_assembled([first, *behind], assembler, target, choice.trials.lowers)
+        lowers, shorter = choice.trials.lowers, choice.trials.in_turns_of_one
+        seen = best_assembled([first, *behind], assembler, target, lowers, shorter)
         if not seen[0].kernel.spilled_words:
             # The assembler holds more than the limit, and the model may count too many registers:
             # it left out schedules that fit.
             trials, best = choice.trials.spilling(), seen[0].candidate
             deeper = searched() if best is first else self.deeper(trials, best)
-            seen = best_assembled([best, *deeper], assembler, target, trials.lowers)
+            shorter = trials.in_turns_of_one
+            seen = best_assembled([best, *deeper], assembler, target, trials.lowers, shorter)
         elif is_faster(memory, seen):
             seen = in_order([*seen, *best_parts(memory, assembler.slowest_part, target)])
         if alone:
@@ -331,11 +335,6 @@ def split_by_memory(
 def is_faster(candidates: Sequence[Candidate], seen: Sequence[AssembledCandidate]) -> bool:
     """Whether the first of other candidates is worth to be assembled."""
     return bool(candidates) and candidates[0].worth > WORTH_ASSEMBLING * seen[0].worth
-
-
-def in_order(seen: Sequence[AssembledCandidate]) -> list[AssembledCandidate]:
-    """Assembled candidates, the best first."""
-    return sorted(seen, key=lambda each: -each.worth)
 
 
 def summary_of(seen: AssembledCandidate) -> AssembledSchedule:

@@ -93,6 +93,28 @@ def test_depths_beyond_the_limit_are_tried_as_the_assembler_squeezes_registers()
     assert seen[0].kernel == AssembledKernel(255, 0)
 
 
+@pytest.mark.parametrize(
+    ("words", "instructions", "turns"), [(12, 0, 1), (0, 1500, 1), (0, 900, 2)]
+)
+def test_turns_of_one_step_are_tried_where_turns_of_two_spill_or_are_long(
+    words: int, instructions: int, turns: int
+):
+    """Turns of one step need fewer registers, and half of the instruction cache."""
+
+    def assemble(candidate: Candidate) -> AssembledKernel:
+        if candidate.schedule.period == 1:
+            return AssembledKernel(200, 0, instructions)
+        return AssembledKernel(255, words, instructions, 2)
+
+    def shorter(candidate: Candidate) -> Candidate:
+        return replace(candidate, schedule=candidate.schedule.but(period=1))
+
+    (first, *_) = found()
+    seen = best_assembled([first], assemble, TARGET, shorter=shorter)
+    assert seen[0].kernel.period == turns
+    assert (seen[0].candidate.schedule.period == 1) == (turns == 1)
+
+
 def test_of_spilling_kernels_the_fastest_is_taken():
     def assemble(candidate: Candidate) -> AssembledKernel:
         return AssembledKernel(255, 200 - candidate.depth)

@@ -15,10 +15,11 @@ from support.expressions import Expression, Scalar, Tap, weighted_sum
 from support.few_schedules import few_schedules
 from support.programs import program_text
 from timetile.frontend.field_types import DType
-from timetile.passes.scheduling.candidates import LONGEST, candidates, compare, instructions_of
+from timetile.passes.scheduling.candidates import LONGEST, candidates, compare
 from timetile.passes.scheduling.choose_schedule import choose
 from timetile.passes.scheduling.constraints import Constraints
 from timetile.passes.scheduling.reasons import LONG_CODE
+from timetile.passes.scheduling.turns import instructions_of
 from timetile.passes.targets.target import target_named
 from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.kernels.loops import loops_of

@@ -1,0 +1,87 @@
+"""Turns of the loop over stream steps: one step or several, and the planes fetched for a turn."""
+
+from __future__ import annotations
+
+from math import lcm
+
+from timetile.dialects.tile import LANES
+from timetile.dialects.tile.kinds import Form
+from timetile.dialects.tile.schedule import Schedule
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.tile_shape import TileShape
+from timetile.passes.cost.spills import issue_slots
+from timetile.passes.cost.step import step_cycles
+from timetile.passes.cost.terms import Cost
+from timetile.passes.cost.turn import period_of, taps_of_thread
+from timetile.passes.scheduling.trial import Trial
+from timetile.passes.targets.hardware import SCHEDULERS
+
+WORTH_MOVING = 0.97
+"""The share of issue slots below which turns of one stream step are taken."""
+
+
+def warps_of(schedule: Schedule) -> int:
+    """Warps of a multiprocessor."""
+    return schedule.layout().threads * schedule.occupancy // LANES
+
+
+def instructions_of(cost: Cost) -> float:
+    """The instructions of a thread in a stream step."""
+    return cost.cycles.issue * SCHEDULERS
+
+
+def turns_twice(trial: Trial) -> bool:
+    """
+    Whether two steps of a loop with sums of one axis fit the registers side by side, in short code.
+    """
+    facts, setting, schedule = trial.facts, trial.setting, trial.schedule
+    keeps_sums = trial.shape is TileShape.STRIP and schedule.form is Form.ROWS
+    if not keeps_sums or period_of(facts, setting) > 1:
+        return False
+    parameters = trial.target.parameters
+    if facts.long_constants > parameters.computing.constants_at_hand:
+        # Each of the two steps would rebuild the constants, or keep the constants in registers.
+        return False
+    # Levels of both steps are alive at once, with a few addresses each. With columns alone, the
+    # loop of inner tiles keeps its registers, however much the guarded loops spill.
+    more = parameters.registers.turns_level * facts.steps
+    if not schedule.columns_alone:
+        more += parameters.registers.turns
+    fits = trial.registers + more <= trial.room(parameters.spare.turns)
+    return (
+        fits and 2 * taps_of_thread(facts, setting) <= parameters.worth.turns_taps[4 * facts.words]
+    )
+
+
+def slots_of_step(trial: Trial) -> float:
+    """The issue slots of a stream step, with those lost in a loop beyond the instruction cache."""
+    cycles = step_cycles(trial.facts, trial.setting, trial.target)
+    count, steps = cycles.issue * SCHEDULERS, period_of(trial.facts, trial.setting)
+    if any(not exchange.copies for exchange in trial.facts.exchanges):
+        # A block exchanges planes in two slots by turns.
+        steps = lcm(steps, 2)
+    return issue_slots(count, steps * count, cycles, warps_of(trial.schedule), trial.target)
+
+
+def in_short_turns(trial: Trial) -> Trial:
+    """
+    The trial, or where it is faster, the same with turns of one stream step. Such turns end with
+    moves of planes between registers, and fit the instruction cache (measured in 3D, FP32:
+    Gray-Scott with turns of 5242 instructions 298 GCells/s, of 1856 436; heat 992 and 1132).
+    """
+    if period_of(trial.facts, trial.setting) == 1 or trial.shape is TileShape.STRIP:
+        return trial
+    short = trial.with_schedule(trial.schedule.but(period=1))
+    return short if slots_of_step(short) < WORTH_MOVING * slots_of_step(trial) else trial
+
+
+def fetched_evenly(trial: Trial, geometry: Geometry, ahead: int) -> int:
+    """
+    An even number of planes ahead for a loop of two turns, if possible: both turns fetch into one
+    group of slots, found once (measured: 2%; in FP64 only for columns alone, as others spill).
+    """
+    alone = trial.schedule.columns_alone
+    if not alone and trial.facts.words > 1:
+        return ahead
+    even = ahead + ahead % 2
+    return even if trial.fits_shared(geometry, even) else ahead
