@@ -32,8 +32,11 @@ temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
 5. Taps without another reader are removed: a coefficient gives its place to the value computed from
    the coefficient.
 
-Loops of one step and sweeps gain nothing, and stay unchanged. Results have equal bits on every
-executor.
+6. The values of sweeps in a time loop of the host are computed before the time loop, if neither
+   scalars nor memory behind them change in the time loop.
+
+Other sweeps and loops of one step gain nothing, and stay unchanged. Results have equal bits on
+every executor.
 The pass is a walk and no rewrite pattern: it splits cell functions, and rewrites the loop around
 the updates together with the functions.
 """
@@ -64,25 +67,44 @@ from timetile.passes.loops.placed_values import (
     let_read,
     update_of_field,
 )
+from timetile.passes.raising.memory import may_be_one, written_memory
+from timetile.passes.raising.raise_time_loop import outermost_time_loop
 
 MOST_FIELDS = 8
 """Most scratch fields of an update: each field is read in every step."""
 
 
+class Constants:
+    """Tells values that are equal in all steps of a loop, or of the host's time loop around it."""
+
+    def __init__(self, loop: LoopOp):
+        self.own = set(loop.body.block.args)
+        self.host = outermost_time_loop(loop)
+        self.written = written_memory(self.host) if self.host is not loop else []
+
+    def has(self, value: SSAValue) -> bool:
+        """Whether a scalar, or every cell of a field, is equal in all steps."""
+        if is_series(value) or value in self.own:
+            return False
+        block = value.owner if isinstance(value.owner, Block) else value.owner.parent
+        if block is not None and self.host.is_ancestor(block):
+            return False
+        return not any(may_be_one(memory, value) for memory in self.written)
+
+
 def invariants(
-    update: UpdateOp, function: FuncOp, loop: LoopOp
+    update: UpdateOp, function: FuncOp, constants: Constants
 ) -> tuple[list[SSAValue], list[SSAValue]]:
     """
     The last values of a cell that are constant in time and need a library function, and the
     functions themselves.
     """
-    own = set(loop.body.block.args)
     block = function.body.block
     others = block.args[len(update.tap_list) :]
-    given = [*map(is_series, update.scalars), *(False for _ in update.index_axes)]
-    fixed: set[SSAValue] = {value for value, changes in zip(others, given) if not changes}
+    given = [*map(constants.has, update.scalars), *(True for _ in update.index_axes)]
+    fixed: set[SSAValue] = {value for value, stays in zip(others, given) if stays}
     for argument, tap in zip(block.args, update.tap_list):
-        if update.sources[tap.operand] not in own:
+        if constants.has(update.sources[tap.operand]):
             fixed.add(argument)
     costly: set[SSAValue] = set()
     functions: set[SSAValue] = set()
@@ -128,6 +150,7 @@ class Hoist:
 
     def __init__(self, loop: LoopOp, module: ModuleOp):
         self.loop, self.module = loop, module
+        self.constants = Constants(loop)
         self.shapes = Shapes()
 
     def run(self) -> None:
@@ -144,12 +167,12 @@ class Hoist:
 
     def members(self, update: UpdateOp) -> list[tuple[int, PlacedValue]]:
         """The hoisted values of an update, with the numbers of their fields."""
-        if not any(invariants(update, cell_function(self.module, update), self.loop)):
+        if not any(invariants(update, cell_function(self.module, update), self.constants)):
             return []
         function = cell_of_its_own(self.module, update)
         self.shapes.read(update, function.body.block)
         here = (0,) * update.rank
-        for values in invariants(update, function, self.loop):
+        for values in invariants(update, function, self.constants):
             numbered = [(*self.shapes.known[value], value) for value in values]
             if len({number for number, _, _ in numbered}) <= MOST_FIELDS:
                 return [
@@ -171,7 +194,7 @@ class Hoist:
         once = update_of_field(members, sweep.body.block.args[0], self.module)
         sweep.location = once.location
         sweep.body.block.add_op(once)
-        Rewriter.insert_op([scratch, one, sweep], InsertPoint.before(self.loop))
+        Rewriter.insert_op([scratch, one, sweep], InsertPoint.before(self.constants.host))
         return scratch.field
 
 
@@ -182,5 +205,6 @@ class HoistInvariantsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
-            if loop.sweep is None and integer_constant(loop.steps) not in (0, 1):
+            is_repeated = loop.sweep is None and integer_constant(loop.steps) not in (0, 1)
+            if is_repeated or outermost_time_loop(loop) is not loop:
                 Hoist(loop, op).run()

@@ -25,6 +25,9 @@ temporal.loop %n (%u = %U, %v = %V, %s = %S) rotate [1, 0, 2] {
 3. A group counts if the values have LEAST_PLACES or more, and save a LEAST_PART of all instructions
    and LEAST_SAVED or more: a field costs a store and several reads. A quotient is a dozen.
 
+Sweeps in time loops of the host share values in the same way, and sweeps outside of time loops stay
+unchanged.
+
 The cost is a walk over the cells of a loop for each field and for each of the TRIED likeliest
 groups.
 """
@@ -48,9 +51,11 @@ from timetile.passes.analysis.cells.places import Place, Shapes
 from timetile.passes.loops.placed_values import (
     PlacedValue,
     box_of_places,
+    cell_of_its_own,
     let_read,
     update_of_field,
 )
+from timetile.passes.raising.raise_time_loop import outermost_time_loop
 from timetile.passes.rewriting import carry_scratch
 
 MOST_FIELDS = 4
@@ -86,6 +91,10 @@ class Sharing:
 
     def run(self) -> None:
         """Make fields while a field saves enough."""
+        if self.best_group() is None:
+            return
+        for update in self.loop.updates:
+            cell_of_its_own(self.module, update)
         for _ in range(MOST_FIELDS):
             members = self.best_group()
             if members is None:
@@ -148,6 +157,8 @@ class Sharing:
         block = self.loop.body.block
         field = block.insert_arg(scratch.field.type, len(block.args))
         self.loop = carry_scratch(self.loop, [scratch])
+        scratch.detach()
+        Rewriter.insert_op(scratch, InsertPoint.before(outermost_time_loop(self.loop)))
         return field
 
 
@@ -158,5 +169,5 @@ class SharePlacesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
-            if loop.sweep is None:
+            if loop.sweep is None or outermost_time_loop(loop) is not loop:
                 Sharing(loop, op).run()

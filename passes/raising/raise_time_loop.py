@@ -112,12 +112,17 @@ def raise_block(block: Block, module: ModuleOp, prefix: str, root: Operation, po
 def hoist_scratch(function: FuncOp) -> None:
     """Make scratch fields before the time loops of the host: the steps share a field."""
     for op in [op for op in function.walk() if isinstance(op, ScratchOp)]:
-        around: Operation = op
-        while (parent := around.parent_op()) is not None and TIME_LOOP in parent.attributes:
-            around = parent
+        around = outermost_time_loop(op)
         if around is not op:
             op.detach()
             Rewriter.insert_op(op, InsertPoint.before(around))
+
+
+def outermost_time_loop(op: Operation) -> Operation:
+    """The outermost of the host's time loops directly around an operation, or the operation."""
+    while (parent := op.parent_op()) is not None and TIME_LOOP in parent.attributes:
+        op = parent
+    return op
 
 
 @dataclass(frozen=True)

@@ -120,3 +120,38 @@ func.func @places(%n: index, %A: !stencil.field<[-1,9]xf64>, %B: !stencil.field<
   } : !stencil.field<[-1,9]xf64>, !stencil.field<[-1,9]xf64>, !stencil.field<[-1,9]xf64>
   func.return
 }
+
+// -----
+
+// In a time loop of the host the sines of a field that no step writes are made before the loop. The
+// host stores to another field in each step, and one number is made in each step.
+
+func.func private @both(%u: f64, %a: f64, %b: f64, %k: f64) -> f64 {
+  %s = math.sin %a : f64
+  %t = math.sin %b : f64
+  %e = math.exp %k : f64
+  %m = arith.mulf %s, %t : f64
+  %n = arith.mulf %m, %e : f64
+  %r = arith.mulf %u, %n : f64
+  func.return %r : f64
+}
+
+// CHECK-LABEL: func.func @steps_of_the_host
+// CHECK:         temporal.scratch : !stencil.field<[0,8]xf64>
+// CHECK-NOT:     temporal.scratch
+// CHECK:         temporal.update %{{.*}} = @both_once(%T[0]) in <[0], [8]>
+// CHECK:         scf.for
+// CHECK:           temporal.update %a = @both(%a[0], %W[0], %{{.*}}[0]) scalars(%k) in <[0], [8]>
+func.func @steps_of_the_host(%n: index, %A: !stencil.field<[0,8]xf64>, %T: !stencil.field<[0,8]xf64>, %w: memref<8xf64>, %ks: memref<8xf64>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %W = builtin.unrealized_conversion_cast %w : memref<8xf64> to !stencil.field<[0,8]xf64>
+  scf.for %t = %c0 to %n step %c1 {
+    %k = memref.load %ks[%t] : memref<8xf64>
+    %r = temporal.loop %c1 (%a = %A) rotate [0] sweep {
+      temporal.update %a = @both(%a[0], %T[0], %W[0]) scalars(%k) in <[0], [8]>
+    } : !stencil.field<[0,8]xf64>
+    memref.store %k, %w[%t] : memref<8xf64>
+  } {timetile.time_loop}
+  func.return
+}

@@ -1,7 +1,8 @@
 // RUN: xdsl-opt %s -p "share-places" --split-input-file | filecheck %s
 
 // A sum of many operations at three places of a cell is made once for each place, into a field that
-// the loop carries. A cell with less to save stays as it is.
+// the loop carries. A cell with less to save stays as it is. Sweeps in steps of the host share values,
+// too, and a sweep that runs once does not. Loops with one cell function get functions of their own.
 
 func.func private @sums(%a: f64, %b: f64, %c: f64, %d: f64, %k: f64) -> f64 {
   %a0 = arith.mulf %b, %k : f64
@@ -129,19 +130,45 @@ func.func private @sums(%a: f64, %b: f64, %c: f64, %d: f64, %k: f64) -> f64 {
   func.return %r : f64
 }
 
-// CHECK-LABEL: func.func private @sums_once(%{{.*}}: f64, %{{.*}}: f64, %{{.*}}: f64) -> f64 {
-// CHECK-LABEL: func.func private @sums(%{{.*}}: f64, %{{.*}}: f64, %{{.*}}: f64, %k: f64) -> f64 {
+// CHECK-LABEL: func.func private @sums_own_once(%{{.*}}: f64, %{{.*}}: f64, %{{.*}}: f64) -> f64 {
+// CHECK-LABEL: func.func private @sums_own(%{{.*}}: f64, %{{.*}}: f64, %{{.*}}: f64, %k: f64) -> f64 {
 // CHECK-NEXT:    %ab = arith.mulf %{{.*}}, %{{.*}} : f64
 // CHECK-NEXT:    %r = arith.addf %ab, %{{.*}} : f64
 // CHECK-LABEL: func.func @shared
 // CHECK:         %[[f:.*]] = temporal.scratch : !stencil.field<[-1,9]xf64>
 // CHECK:         temporal.loop %n (%u = %U, %v = %V, %[[s:.*]] = %[[f]]) rotate [1, 0, 2] {
-// CHECK-NEXT:      temporal.update %[[s]] = @sums_once(%u[0], %u[1]) scalars(%k) in <[-1], [9]>
-// CHECK-NEXT:      temporal.update %v = @sums(%[[s]][0], %[[s]][-1], %[[s]][1]) scalars(%k) in <[0], [8]>
+// CHECK-NEXT:      temporal.update %[[s]] = @sums_own_once(%u[0], %u[1]) scalars(%k) in <[-1], [9]>
+// CHECK-NEXT:      temporal.update %v = @sums_own(%[[s]][0], %[[s]][-1], %[[s]][1]) scalars(%k) in <[0], [8]>
 func.func @shared(%n: index, %k: f64, %U: !stencil.field<[-1,10]xf64>, %V: !stencil.field<[-1,10]xf64>) {
   temporal.loop %n (%u = %U, %v = %V) rotate [1, 0] {
     temporal.update %v = @sums(%u[-1], %u[0], %u[1], %u[2]) scalars(%k) in <[0], [8]>
   } : !stencil.field<[-1,10]xf64>, !stencil.field<[-1,10]xf64>
+  func.return
+}
+
+// CHECK-LABEL: func.func @in_steps_of_the_host
+// CHECK:         %[[h:.*]] = temporal.scratch : !stencil.field<[-1,9]xf64>
+// CHECK-NEXT:    scf.for
+// CHECK:           temporal.loop %c1 (%v = %V, %[[t:.*]] = %[[h]]) rotate [0, 1] sweep {
+// CHECK-NEXT:        temporal.update %[[t]] = @{{.*}}(%U[0], %U[1]) scalars(%k) in <[-1], [9]>
+// CHECK-NEXT:        temporal.update %v = @{{.*}}(%[[t]][0], %[[t]][-1], %[[t]][1]) scalars(%k) in <[0], [8]>
+// CHECK-LABEL: func.func @once
+// CHECK-NOT:     temporal.scratch
+func.func @in_steps_of_the_host(%n: index, %k: f64, %U: !stencil.field<[-1,10]xf64>, %V: !stencil.field<[-1,10]xf64>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %t = %c0 to %n step %c1 {
+    %r = temporal.loop %c1 (%v = %V) rotate [0] sweep {
+      temporal.update %v = @sums(%U[-1], %U[0], %U[1], %U[2]) scalars(%k) in <[0], [8]>
+    } : !stencil.field<[-1,10]xf64>
+  } {timetile.time_loop}
+  func.return
+}
+func.func @once(%k: f64, %U: !stencil.field<[-1,10]xf64>, %V: !stencil.field<[-1,10]xf64>) {
+  %c1 = arith.constant 1 : index
+  %r = temporal.loop %c1 (%v = %V) rotate [0] sweep {
+    temporal.update %v = @sums(%U[-1], %U[0], %U[1], %U[2]) scalars(%k) in <[0], [8]>
+  } : !stencil.field<[-1,10]xf64>
   func.return
 }
 
