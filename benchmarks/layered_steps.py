@@ -7,6 +7,7 @@ one axis.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 from coupled_steps import anisotropic, moved_slope, total
@@ -69,11 +70,19 @@ def iso(u: Field, m: Field):
     u.next = 2 * u[0, 0, 0] - u.prev[0, 0, 0] + m[0, 0, 0] * laplace(u, 3, ORDER_8)
 
 
-@timetile.stencil
-def iso_regions(u: Field, f: Field, m: Field, k: Field):
+def by_planes(u: Field, weights: Sequence[float]) -> Value:
+    """A sum of second differences along three axes, its terms in the order of planes."""
+    here = (0, 0, 0)
+    terms = {here: 3 * weights[0]}
+    for axis, distance in product(range(3), range(1, len(weights))):
+        terms[along(3, axis, -distance)] = terms[along(3, axis, distance)] = weights[distance]
+    return total(weight * u[at] for at, weight in sorted(terms.items()))
+
+
+def in_seven_regions(u: Field, f: Field, m: Field, k: Field, around: Value) -> None:
+    """A step of a wave with memory in six layers."""
     here = (0, 0, 0)
     inside, layers = seven_regions()
-    around = laplace(u, 3, ORDER_8)
     u.next[inside] = 2 * u[here] - u.prev[here] + m[here] * around
     eta = k[here]
     for number, region in enumerate(layers):
@@ -82,6 +91,16 @@ def iso_regions(u: Field, f: Field, m: Field, k: Field):
         kept = (2 - eta * eta + 2 * eta) * u[here] - u.prev[here]
         u.next[region] = (kept + m[here] * (around + f[here])) / (1 + 2 * eta)
         f.next[region] = f[here] - 0.5 * (k[one] - k[other]) * (u[one] - u[other])
+
+
+@timetile.stencil
+def iso_regions_by_planes(u: Field, f: Field, m: Field, k: Field):
+    in_seven_regions(u, f, m, k, by_planes(u, ORDER_8))
+
+
+@timetile.stencil
+def iso_regions(u: Field, f: Field, m: Field, k: Field):
+    in_seven_regions(u, f, m, k, laplace(u, 3, ORDER_8))
 
 
 @timetile.stencil

@@ -38,7 +38,8 @@ class Job:
         """What the kernels depend on."""
         case = self.case
         own = case.pipeline if self.named else case.default_depth
-        return (self.named, case.program, case.dtype, case.domain, case.fp_division, own)
+        rules = case.fp_division, case.fp_reassoc
+        return (self.named, case.program, case.dtype, case.domain, *rules, own)
 
     @property
     def passes(self) -> str | None:
@@ -77,6 +78,7 @@ def options_of(job: Job, arch: str) -> Options:
         target_named(arch).isa.name,
         passes=None if job.passes is None else passes_of(job.passes),
         fp_division=job.case.fp_division,
+        fp_reassoc=job.case.fp_reassoc,
         halos="common",
         part=arch,
     )
@@ -123,6 +125,7 @@ def program_of(job: Job, arch: str, folder: Path) -> CompiledProgram:
         depth=job.depth,
         passes=job.passes,
         fp_division=job.case.fp_division,
+        fp_reassoc=job.case.fp_reassoc,
         halos="common",
         cache=Cache(folder),
     )

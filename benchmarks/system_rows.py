@@ -10,10 +10,12 @@ paper's, for another program.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import product
 
-from systems_programs import SSAM_STENCILS, text_of
+from systems_programs import SSAM_STENCILS, WAVES, text_of
 
 from timetile.passes.cells.simplify_cells import FpDivision
+from timetile.passes.cells.sort_terms import FpReassoc
 
 Domain = tuple[int, ...]
 H100, H200, A100 = "NVIDIA H100 80GB HBM3", "NVIDIA H200", "NVIDIA A100-PCIE-40GB"
@@ -40,6 +42,7 @@ class SystemCase:
     technique: str = ""
     """The techniques of a paper in the row, of rows that leave some out."""
     fp_division: FpDivision = "exact"
+    fp_reassoc: FpReassoc = "flags"
 
     @property
     def key(self) -> str:
@@ -269,12 +272,13 @@ def system_cases() -> list[SystemCase]:
     ]
     semi = [
         SystemCase("semi-stencil", name, dtype, domain, "semi-stencil")
-        for name, domain in (
-            ("star3d4r", VOLUME),
-            ("wave25pt", (600,) * 3),
-            ("wave25pt", (900,) * 3),
-        )
+        for name, domain in (("star3d4r", VOLUME), ("wave25pt", SMALL), ("wave25pt", CUBE))
         for dtype in ("f32", "f64")
+    ]
+    # The sums of these waves are in another order than the planes'.
+    semi += [
+        SystemCase("semi-stencil", name, dtype, domain, "semi-stencil", fp_reassoc="on")
+        for name, domain, dtype in product(WAVES, (SMALL, CUBE), ("f32", "f64"))
     ]
     cases = [*ebisu_cases(), *ebisu_techniques(), *an5d_cases(), *ssam_cases(), *dtb, *semi]
     return [*cases, *cases_by_hand(cases)]

@@ -68,6 +68,12 @@ class DeviceFields:
             self.gpu.free(pointer)
 
 
+def shapes_of(program: CompiledProgram) -> tuple[tuple[int, ...], ...]:
+    """The shapes of a program's fields, halo included."""
+    bounds = [p.bounds for p in program.parameters if p.bounds is not None]
+    return tuple(tuple(high - low for low, high in zip(b.lb, b.ub)) for b in bounds)
+
+
 class FieldPairs:
     """Fields for two programs alike; the latest row's serve the next row if alike."""
 
@@ -77,8 +83,7 @@ class FieldPairs:
 
     def of(self, program: CompiledProgram, dtype: str) -> tuple[DeviceFields, ...]:
         """Two sets of fields for a program."""
-        bounds = [p.bounds for p in program.parameters if p.bounds is not None]
-        shapes = tuple(tuple(high - low for low, high in zip(b.lb, b.ub)) for b in bounds)
+        shapes = shapes_of(program)
         if not self.latest or (self.latest[0].shapes, self.latest[0].dtype) != (shapes, dtype):
             self.free()
             self.latest = tuple(DeviceFields(self.gpu, shapes, dtype) for _ in range(2))
@@ -138,6 +143,18 @@ class Timer:
         finally:
             for program in programs:
                 program.close()
+
+    def measure_default(self, case: SystemCase) -> float:
+        """GCells/s of the default of a case, whose pipeline refuses the program."""
+        _, job = jobs_of(case)
+        self.pairs.free()
+        with program_of(job, self.arch, self.folder) as program:
+            fields = DeviceFields(self.pairs.gpu, shapes_of(program), case.dtype)
+            fields.fill()
+            try:
+                return self.speed(job, program, fields)
+            finally:
+                fields.free()
 
     def speed(self, job: Job, program: CompiledProgram, fields: DeviceFields) -> float:
         """GCells/s of a job's program, measured once."""

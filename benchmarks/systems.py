@@ -95,9 +95,12 @@ class SystemRow:
         self.depth, self.default_depth = named.depth, default.depth
         self.registers, self.schedule = named.registers, named.schedule
         self.spilled_bytes, self.shared_bytes = named.spilled_bytes, named.shared_bytes
-        if self.error:
+        if default.error:
             return
         try:
+            if named.error:
+                self.default_gcells_per_s = timer.measure_default(case)
+                return
             speeds = timer.measure(case)
         except Exception as error:
             self.error = described(error)

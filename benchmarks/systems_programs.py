@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
+from coupled_steps import tti8
+from layered_steps import iso_regions_by_planes, tti_regions
 from stencils import (
     STENCILS,
     Offset,
@@ -21,6 +23,8 @@ from stencils import (
     star,
     two_buffers,
 )
+
+from timetile import Model
 
 DIVISOR = 118.0
 """The divisor of AN5D's Jacobi stencils."""
@@ -39,6 +43,16 @@ SSAM_STENCILS: dict[str, tuple[str, int]] = {
     "2d121pt": ("box", 11),
 }
 """The stencils in two axes of SSAM's table 3: radii of stars, sides of boxes."""
+
+WAVES: dict[str, Model] = {
+    "wave25pt-regions": iso_regions_by_planes,
+    "tti73pt": tti8,
+    "tti73pt-regions": tti_regions,
+}
+"""The semi-stencil's waves in seven regions, and its anisotropic waves."""
+
+REACH = 4
+"""Cells that a step of these waves reads beside a cell, along an axis."""
 
 WAVE = (-205 / 72, 1.6, -0.2, 8 / 315, -1 / 560)
 """A second difference of order 8: the weights of the cell, and of both cells at each distance."""
@@ -153,7 +167,13 @@ def wave(domain: Sequence[int], element: str) -> str:
 
 
 def text_of(name: str, dtype: str, domain: Sequence[int]) -> str:
-    """The text of a program: AN5D's with its division, a wave, or a sum of products."""
+    """
+    The text of a program: AN5D's with its division, a wave, a step of waves with or without
+    layers, or a sum of products.
+    """
+    if name in WAVES:
+        shape = tuple(size + 2 * REACH for size in domain)
+        return str(WAVES[name].module(shape, "float32" if dtype == "f32" else "float64"))
     if name == "wave25pt":
         return wave(domain, dtype)
     if name == "gradient2d":
