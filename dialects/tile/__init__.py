@@ -12,6 +12,7 @@ from xdsl.ir import Dialect
 from timetile.dialects.tile.apply import ApplyOp, queue_home, taps_of
 from timetile.dialects.tile.exchange import ExchangeOp, exchanges_of
 from timetile.dialects.tile.homes import (
+    CommonRingAttr,
     CopiesAttr,
     ExchangeBufferAttr,
     HomeAttr,
@@ -54,6 +55,7 @@ Tile = Dialect(
         RegistersAttr,
         CopiesAttr,
         SharedAttr,
+        CommonRingAttr,
         MemoryAttr,
         ExchangeBufferAttr,
         RoleAttr,
@@ -70,6 +72,7 @@ __all__ = [
     "Addressing",
     "ApplyOp",
     "AxisLayout",
+    "CommonRingAttr",
     "CopiesAttr",
     "CopyOp",
     "ExchangeBufferAttr",

@@ -149,7 +149,7 @@ def slots_of(kernel: KernelOp, exchange: ExchangeOp, first: int) -> MessageSlots
     return MessageSlots(
         element,
         lane_words(kernel, element),
-        home.slots.data,
+        1 if kernel.stream_axis is None else home.slots.data,
         home.addressing.data is Addressing.FIXED,
         first,
         rows,

@@ -202,7 +202,7 @@ def put_beside(
     if isinstance(buffer, RimPlanes):
         put_around(step, emit, buffer, side, cells)
         return
-    slot = step.slot(buffer.ring, edge.exchange.delay)
+    slot = step.slot(buffer.ring, edge.exchange.delay, buffer.base)
     index = add_offsets(emit, buffer.own, slot.index)
     vector = vector_cells(step.code.cells, buffer.element)
     for row in range(buffer.edges.width):

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
 from timetile.dialects import simt
 from timetile.dialects.tile import (
@@ -136,7 +136,8 @@ class QueuePlacer:
             self.placement.message_buffers = place_message_buffers(
                 emit, thread, self.kernel, thread.turn
             )
-        self.multi_queue: dict[Attribute, SharedPlane] = {}
+        self.common_planes: dict[Slice, SharedPlane] = {}
+        self.common_edges: dict[Slice, Ring] = {}
 
     def place(self) -> Placement:
         """The place of every queue."""
@@ -197,7 +198,7 @@ class QueuePlacer:
 
     def place_exchange_of_planes(self, stage: ExchangeOp) -> None:
         """The ring of an exchange of whole planes, with surrounding rows sent by other blocks."""
-        plane = self.own_plane(self.memory.planes[stage.result])
+        plane = self.shared_plane(stage.result)
         self.placement.shared[stage.result] = plane
         self.place_rim(stage, plane, stage.delay.data)
 
@@ -228,14 +229,11 @@ class QueuePlacer:
         return SharedPlane(slots, plane, own)
 
     def shared_plane(self, queue: SSAValue) -> SharedPlane:
-        """A queue's ring. Computed queues of an element share a single ring."""
+        """A queue's ring. Queues of a common ring have one ring, and a base each."""
         ring = self.memory.planes[queue]
-        if ring.addressing is not Addressing.COMPUTED:
-            return self.own_plane(ring)
-        element = ring.plane.element
-        if element not in self.multi_queue:
-            self.multi_queue[element] = self.own_plane(ring)
-        return replace(self.multi_queue[element], base=ring.base)
+        if ring.memory not in self.common_planes:
+            self.common_planes[ring.memory] = self.own_plane(ring)
+        return replace(self.common_planes[ring.memory], base=ring.base)
 
     def edge_buffer(self, stage: ExchangeOp) -> EdgeBuffer:
         """The ring of an exchange of edges, along the only axis with several warps."""
@@ -250,12 +248,14 @@ class QueuePlacer:
         if edges.along_rows:
             own = emit.add_int(own, thread.axes[-1].in_block)
         buffers = self.placement.message_buffers
+        slots = Ring(buffer, ring.slots, ring.addressing, edges.cells, geometry.period)
         return EdgeBuffer(
-            Ring(buffer, ring.slots, ring.addressing, edges.cells, geometry.period),
+            self.common_edges.setdefault(ring.memory, slots),
             ring.memory.element,
             edges,
             own,
             lane_position,
+            ring.base,
             self.peers_of(buffer, edges.warps, edges.warp_cells),
             None if buffers is None else buffers.slots(self.kernel, stage),
         )

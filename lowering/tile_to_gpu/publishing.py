@@ -28,9 +28,9 @@ from timetile.lowering.tile_to_gpu.scopes import StepScope, StreamStep, step_num
 from timetile.passes.analysis.geometry.plane_geometry import Row, vector_cells
 
 
-def write_plane(step: StepScope, shared: SharedPlane, plane: Plane, base: int) -> None:
+def write_plane(step: StepScope, shared: SharedPlane, plane: Plane) -> None:
     """Write the thread's own cells to this step's slot."""
-    slot = step.slot(shared.ring, 0, base)
+    slot = step.slot(shared.ring, 0, shared.base)
     index = add_offsets(step.emit, shared.own, slot.index)
     width = vector_cells(step.code.cells, shared.element)
     for row in step.code.rows:
@@ -54,10 +54,11 @@ def publish(step: StepScope, number: int, exchange: ExchangePlan) -> None:
         case PublishedPlane():
             plane = own_plane(step, source, exchange.hold)
             step.mark(number, 0)
-            write_plane(step, published.plane, plane, 0)
+            write_plane(step, published.plane, plane)
             send_rows(step, published.rim, plane)
         case EdgeBuffer():
-            plane, slot = own_plane(step, source, exchange.hold), step.slot(published.ring, 0)
+            plane = own_plane(step, source, exchange.hold)
+            slot = step.slot(published.ring, 0, published.base)
             index = add_offsets(step.emit, published.own, slot.index)
             write = publish_rows if published.edges.along_rows else publish_cells
             write(step, number, plane, EdgeSlot(published, index, slot.offset))

@@ -88,6 +88,7 @@ class EdgeBuffer:
     """Offset of the first edge cell of the thread's warp in a slot (elements)."""
     lane_position: SSAValue
     """Position of the thread's first own cell in its warp, along the last axis."""
+    base: int = 0
     peers: tuple[tuple[BlockEdge, SSAValue], ...] = ()
     """The edge buffers of the blocks beside, in a cluster."""
     slots: MessageSlots | None = None

@@ -171,7 +171,7 @@ def edge_row(
     number = place if place < 0 else 2 * buffer.edges.width + place - len(step.code.rows)
     keys = [(queue.value, age, (place, cell)) for cell in range(cells)]
     if keys[0] not in step.fetched:
-        slot = step.slot(buffer.ring, age + queue.delay)
+        slot = step.slot(buffer.ring, age + queue.delay, buffer.base)
         index = add_offsets(step.emit, buffer.own, slot.index)
         vector = vector_cells(cells, buffer.element)
         for start in range(0, cells, vector):
@@ -199,7 +199,7 @@ def edge_cell(
     if key in step.fetched:
         return step.fetched[key]
     emit = step.emit
-    slot = step.slot(buffer.ring, age + queue.delay)
+    slot = step.slot(buffer.ring, age + queue.delay, buffer.base)
     index = add_offsets(emit, buffer.own, slot.index, buffer.lane_position)
     warp_cells = step.code.cells * LANES
     position = emit.add_int(buffer.lane_position, cell)

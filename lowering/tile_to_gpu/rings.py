@@ -85,7 +85,7 @@ class RingSlots:
         if ring.slots == 1 or ring.addressing is Addressing.FIXED:
             return fixed_slot(ring, number)
         if ring.addressing is Addressing.SHIFTING:
-            return Address(self.shifted[ring][age % ring.slots], 0)
+            return Address(self.shifted[ring][(age - base) % ring.slots], 0)
         # The unrolled body begins at a multiple of its length: slots of a group lie at constant
         # offsets.
         group = gcd(ring.period, ring.slots)

@@ -194,7 +194,7 @@ class ResidentStep(StepScope):
         super().__init__(variant, variant, 0, {})
 
     def slot(self, ring: Ring, age: int, base: int = 0) -> Address:
-        """The slot of a ring; every queue of the circular multi-queue has a fixed slot."""
+        """The slot of a ring: each of the queues that share a ring has a fixed slot."""
         return fixed_slot(ring, base - age)
 
 

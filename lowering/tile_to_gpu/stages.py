@@ -114,7 +114,7 @@ def finish(step: StepScope, number: int, queue: QueuePlan, plane: Plane) -> None
     plane = along_stream(step, number, queue, plane)
     planes = step.planes(queue)
     if queue.shared is not None:
-        write_plane(step, queue.shared, plane, queue.shared.base)
+        write_plane(step, queue.shared, plane)
         planes[:] = [plane]
         return
     planes.insert(0, plane)

@@ -40,13 +40,8 @@ from timetile.passes.analysis.geometry.shared_layout import (
     StagedRows,
     slice_bytes,
 )
-from timetile.passes.analysis.queues.storage import ring_window
-from timetile.passes.analysis.queues.synchronisation import (
-    arrives,
-    collect_orders,
-    lives_in_ring,
-    place_barriers,
-)
+from timetile.passes.analysis.queues.common_rings import ring_base, ring_key, shares_ring
+from timetile.passes.analysis.queues.synchronisation import arrives, lives_in_ring
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +85,7 @@ class EdgeRing:
     edges: EdgeLayout
     slots: int
     addressing: Addressing
+    base: int = 0
 
 
 @dataclass(frozen=True)
@@ -142,12 +138,11 @@ class Allocator:
         self.geometry, self.kernel, self.layout = geometry, geometry.kernel, geometry.layout
         self.axes = geometry.layout.axis_layouts
         self.memory = BlockMemory()
-        self.exchanged = ExchangedSlices(self.kernel, self.memory)
         stores = [stage for stage in self.kernel.stages if isinstance(stage, StoreOp)]
         self.stored = {store.field: store.queue for store in stores}
         """The queue stored to each field."""
-        self.multi_queues: dict[Attribute, PlaneRing] = {}
-        """The ring of all computed queues, by element."""
+        self.common: dict[tuple[int, Attribute], PlaneRing | EdgeRing] = {}
+        """The rings that several queues share, by number and type."""
 
     def allocated(self) -> BlockMemory:
         """The memory, with a place for everything."""
@@ -169,29 +164,20 @@ class Allocator:
             case LoadOp(home=RegistersAttr()) if stage.data is not None and stage.planes_ahead:
                 self.add_early(stage)
             case LoadOp(home=SharedAttr() as home) | ApplyOp(home=SharedAttr() as home):
-                for number in range(len(stage.results)):
-                    ring = self.ring_of_home(stage.results, number, home)
-                    memory.planes[stage.results[number]] = ring
+                for queue in stage.results:
+                    memory.planes[queue] = self.ring_of_planes(queue, home)
             case ExchangeOp(home=ExchangeBufferAttr() as home) if (
                 stage.what.data is Published.PLANE
             ):
-                plane = self.plane_of(stage)
-                cells = self.layout.pack.data * home.slots.data * plane.cells
-                part = self.exchanged.allocate(stage, plane.element, cells)
-                ring = PlaneRing(part, plane, home.slots.data, home.addressing.data)
-                memory.planes[stage.result] = ring
+                memory.planes[stage.result] = self.ring_of_planes(stage.result, home)
             case ExchangeOp() if lives_in_ring(stage.queue):
                 # Readers of the exchange read the ring of the queue: the exchange needs no memory.
                 pass
             case ExchangeOp(home=ExchangeBufferAttr() as home) if (
                 stage.what.data is Published.EDGES
             ):
-                edges = EdgeLayout.of(self.axes, stage.edges)
-                if edges is not None:
-                    element = queue_type(stage.result).element
-                    cells = home.slots.data * edges.cells
-                    part = self.exchanged.allocate(stage, element, cells)
-                    ring = EdgeRing(part, edges, home.slots.data, home.addressing.data)
+                ring = self.ring_of_edges(stage, home)
+                if ring is not None:
                     memory.edges[stage.result] = ring
             case StoreOp() if self.geometry.deals_rows(stage.field):
                 memory.staged[stage.field] = self.rows_of(stage)
@@ -228,60 +214,45 @@ class Allocator:
         reach = exchange_reach(self.kernel, exchange)
         return PaddedPlane.of(exchange.element, self.axes, reach)
 
-    def ring_of_home(self, results: Sequence[SSAValue], number: int, home: SharedAttr) -> PlaneRing:
-        """
-        The ring of result `number` of a stage. Computed queues of an element share a single ring,
-        with the widest reach of all.
-        """
-        queue, slots = results[number], home.slots.data
-        element = queue_type(queue).element
-        if home.addressing.data is not Addressing.COMPUTED:
-            plane = PaddedPlane.of(element, self.axes, ring_reach(self.kernel, queue))
+    def ring_of_planes(self, queue: SSAValue, home: SharedAttr | ExchangeBufferAttr) -> PlaneRing:
+        """The ring of a queue's planes. A common ring has the widest reach of its queues."""
+        key, slots = ring_key(queue), home.slots.data
+        if key is None:
+            plane = self.padded(queue, [queue])
             return self.own_ring(plane, slots, home.addressing.data)
-        base = home.base.data
-        for earlier in results[:number]:
-            base -= ring_window(earlier, self.kernel.stream_axis)
-        if element not in self.multi_queues:
+        ring = self.common.get(key)
+        if not isinstance(ring, PlaneRing):
             queues = [result for each in self.kernel.stages for result in each.results]
-            reach = tuple(map(max, zip(*(ring_reach(self.kernel, each) for each in queues))))
-            plane = PaddedPlane.of(element, self.axes, reach)
-            self.multi_queues[element] = self.own_ring(plane, slots, Addressing.COMPUTED)
-        return replace(self.multi_queues[element], base=base % slots)
+            plane = self.padded(queue, [each for each in queues if shares_ring(each, queue)])
+            ring = self.common[key] = self.own_ring(plane, slots, home.addressing.data)
+        return replace(ring, base=ring_base(queue, self.kernel.stream_axis) % slots)
+
+    def padded(self, queue: SSAValue, sharing: Sequence[SSAValue]) -> PaddedPlane:
+        """A plane of a queue with the widest reach of some queues."""
+        reach = tuple(map(max, zip(*(queue_reach(self.kernel, each) for each in sharing))))
+        return PaddedPlane.of(queue_type(queue).element, self.axes, reach)
+
+    def ring_of_edges(self, exchange: ExchangeOp, home: ExchangeBufferAttr) -> EdgeRing | None:
+        """The ring of an exchange's edges; None where warps have no edges."""
+        edges, key = EdgeLayout.of(self.axes, exchange.edges), ring_key(exchange.result)
+        if edges is None:
+            return None
+        ring = None if key is None else self.common.get(key)
+        if not isinstance(ring, EdgeRing):
+            element, slots = queue_type(exchange.result).element, home.slots.data
+            part = self.memory.allocate(element, slots * edges.cells)
+            ring = EdgeRing(part, edges, slots, home.addressing.data)
+        if key is None:
+            return ring
+        self.common[key] = ring
+        return replace(ring, base=ring_base(exchange.result, self.kernel.stream_axis))
 
 
-class ExchangedSlices:
-    """
-    Gives slices to exchanges. Without a stream every exchange happens once: a later exchange takes
-    over the slice of an earlier one if a barrier stands between the last reader and the next
-    writer.
-    """
-
-    def __init__(self, kernel: KernelOp, memory: BlockMemory):
-        self.memory = memory
-        self.stages = list(kernel.stages)
-        self.streams = kernel.stream_axis is not None
-        self.barriers = place_barriers(collect_orders(kernel))
-        self.last_readers: dict[Slice, int] = {}
-        """For each slice, the number of the last reading stage."""
-
-    def allocate(self, exchange: ExchangeOp, element: Attribute, cells: int) -> Slice:
-        """The slice of an exchange, of its own or of an earlier exchange."""
-        writer = self.stages.index(exchange)
-        part = next(
-            (each for each in self.last_readers if self.is_free(each, element, cells, writer)), None
-        )
-        if part is None:
-            part = self.memory.allocate(element, cells)
-        readers = [self.stages.index(stage) for stage, _ in taps_of(exchange.result)]
-        self.last_readers[part] = max(readers)
-        return part
-
-    def is_free(self, part: Slice, element: Attribute, cells: int, writer: int) -> bool:
-        """A slice is alike, and a barrier stands between its last reader and the writer."""
-        reader = self.last_readers[part]
-        between = any(reader < barrier <= writer for barrier in self.barriers)
-        alike = (part.element, part.cells) == (element, cells)
-        return not self.streams and alike and between
+def queue_reach(kernel: KernelOp, queue: SSAValue) -> tuple[int, ...]:
+    """Cells of a queue's plane in shared memory around the block's own, per in-plane axis."""
+    if isinstance(queue.owner, ExchangeOp):
+        return exchange_reach(kernel, queue.owner)
+    return ring_reach(kernel, queue)
 
 
 def copies_exchange(geometry: Geometry, load: LoadOp) -> ExchangeOp | None:

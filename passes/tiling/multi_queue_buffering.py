@@ -7,7 +7,8 @@ After, with `storage=registers`:
 ```
 After, with `storage=shared addressing=computed` (EBISU's circular multi-queue, section 4.2):
 ```
-%u1 = tile.apply @cell(...) else %h1 home #tile.shared<slots 8, computed, base 3, reader tile> : ...
+%u1 = tile.apply @cell(...) else %h1
+    home #tile.shared<slots 8, computed, ring 0 base 3, reader tile> : ...
 ```
 
 The result is a complete, runnable kernel for either storage. Halos are read from memory. With
@@ -33,6 +34,7 @@ from xdsl.rewriter import Rewriter
 
 from timetile.dialects.tile import (
     ApplyOp,
+    CommonRingAttr,
     ExchangeOp,
     KernelOp,
     LoadOp,
@@ -71,6 +73,7 @@ from timetile.passes.tiling.queue_homes import (
     exchange_home,
     place_in_registers,
 )
+from timetile.passes.tiling.shared_rings import share_rings
 
 
 def dissolve_exchanges(kernel: KernelOp) -> None:
@@ -136,16 +139,19 @@ def place_in_shared(kernel: KernelOp, schedule: Schedule) -> None:
             elif schedule.addressing is Addressing.COMPUTED:
                 # The results' windows follow each other in the ring: each head lies below the
                 # windows before.
-                stage.home = SharedAttr(ring, Addressing.COMPUTED, head - 1, Reader.TILE)
+                common = CommonRingAttr(0, head - 1)
+                stage.home = SharedAttr(ring, Addressing.COMPUTED, Reader.TILE, common)
                 head -= sum(ring_window(result, stream) for result in stage.results)
             else:
                 slots = max(ring_window(result, stream) for result in stage.results)
-                stage.home = SharedAttr(slots, schedule.addressing, 0, Reader.TILE)
+                stage.home = SharedAttr(slots, schedule.addressing, Reader.TILE)
             if isinstance(stage, LoadOp):
                 stage.ahead = IntAttr(0)
         elif isinstance(stage, ExchangeOp):
             home = exchange_home(stage, stream, schedule.addressing, every=every)
             stage.home = home.synchronised_by(Sync.GRID, Space.GLOBAL)
+    if stream is None:
+        share_rings(kernel)
 
 
 @dataclass(frozen=True)

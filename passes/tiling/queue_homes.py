@@ -39,6 +39,7 @@ from timetile.passes.analysis.queues.storage import (
 from timetile.passes.diagnostics import refuse
 from timetile.passes.targets.hardware import LEAST_COPY
 from timetile.passes.tiling.exchanges import publish
+from timetile.passes.tiling.shared_rings import share_rings
 
 
 def check_every(kernel: KernelOp, asked: int | None, schedule: Schedule, way_out: str) -> None:
@@ -144,3 +145,5 @@ def place_in_registers(kernel: KernelOp, schedule: Schedule) -> None:
                 )
             case StoreOp():
                 pass
+    if stream is None:
+        share_rings(kernel)

@@ -2,7 +2,7 @@
 
 Before (`storage=shared`):
 ```
-%u1 = tile.apply ... home #tile.shared<slots 4, fixed, base 0, reader tile>
+%u1 = tile.apply ... home #tile.shared<slots 4, fixed, reader tile>
 ```
 After:
 ```

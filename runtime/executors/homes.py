@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from timetile.dialects.tile import (
-    Addressing,
     CopiesAttr,
     ExchangeBufferAttr,
     ExchangeOp,
@@ -21,9 +20,8 @@ from timetile.dialects.tile import (
     RegistersAttr,
     SharedAttr,
     StageOp,
-    queue_type,
 )
-from timetile.passes.analysis.queues.storage import ring_window
+from timetile.passes.analysis.queues.common_rings import ring_base, ring_key
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.arithmetic.cells import Array
 from timetile.runtime.executors.simt.errors import describe
@@ -68,8 +66,7 @@ Slots = list[tuple[SSAValue, int, MarkedCells] | None]
 @dataclass
 class QueueHome:
     """
-    The planes kept by a queue, one slot a step. The circular multi-queue is one ring for all
-    queues.
+    The planes kept by a queue, one slot a step, in a ring of the queue's own or a common ring.
     """
 
     queue: SSAValue
@@ -100,26 +97,26 @@ class QueueHome:
 def make_homes(kernel: KernelOp) -> dict[SSAValue, QueueHome]:
     """Empty homes for the queues of a kernel, except queues read from memory again."""
     homes: dict[SSAValue, QueueHome] = {}
-    rings: dict[Attribute, Slots] = {}
+    rings: dict[tuple[int, Attribute], Slots] = {}
     for stage in kernel.stages:
-        for number, queue in enumerate(stage.results):
+        for queue in stage.results:
             match stage.home:
                 case RegistersAttr() as home:
                     homes[queue] = QueueHome(queue, [None] * (home.depth.data + 1))
                 case CopiesAttr() as home:
                     count = home.slots.data - planes_on_their_way(stage)
                     homes[queue] = QueueHome(queue, [None] * count)
-                case SharedAttr() as home if home.addressing.data is Addressing.COMPUTED:
-                    count, element = home.slots.data, queue_type(queue).element
-                    ring = rings.setdefault(element, [None] * count)
-                    if len(ring) != count:
+                case SharedAttr() | ExchangeBufferAttr() as home if (
+                    key := ring_key(queue)
+                ) is not None:
+                    ring = rings.setdefault(key, [None] * home.slots.data)
+                    if len(ring) != home.slots.data:
                         refuse(
-                            stage, f"its ring has {count} and {len(ring)} slots; give it one size"
+                            stage,
+                            f"its ring has {home.slots.data} and {len(ring)} slots; give it one "
+                            "size",
                         )
-                    # Windows of the results follow each other in the ring.
-                    earlier = stage.results[:number]
-                    before = sum(ring_window(q, kernel.stream_axis) for q in earlier)
-                    homes[queue] = QueueHome(queue, ring, home.base.data - before)
+                    homes[queue] = QueueHome(queue, ring, ring_base(queue, kernel.stream_axis))
                 case SharedAttr() as home:
                     homes[queue] = QueueHome(queue, [None] * home.slots.data)
                 case ExchangeBufferAttr() as home:

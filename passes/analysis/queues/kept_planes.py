@@ -7,25 +7,27 @@ the slot. Sizes of homes and distances of taps are static; the answer is static,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from timetile.dialects.tile import (
-    Addressing,
     ApplyOp,
     CopiesAttr,
     ExchangeBufferAttr,
     ExchangeOp,
     KernelOp,
     LoadOp,
+    Published,
     RegistersAttr,
     SharedAttr,
     StageOp,
+    StoreOp,
+    queue_home,
     queue_type,
 )
-from timetile.passes.analysis.queues.lags import oldest_age
-from timetile.passes.analysis.queues.storage import ring_window
+from timetile.passes.analysis.queues.common_rings import next_writer, ring_key
+from timetile.passes.analysis.queues.lags import offsets_of_operand, oldest_age
 from timetile.passes.diagnostics import refuse
 
 
@@ -65,51 +67,80 @@ def planes_before_readers(stage: StageOp) -> int:
 
 def check_common_rings(kernel: KernelOp) -> None:
     """
-    Refuse queues of a common ring with homes of several sizes, and queues that overwrite each
+    Refuse queues of a common ring with homes of several kinds, and queues that overwrite each
     other's planes before a read.
     """
-    heads = list(ring_heads(kernel))
-    for queue, slots, head in heads:
-        stage = queue.owner
-        assert isinstance(stage, LoadOp | ApplyOp)
-        sharing = [
-            each for each in heads if queue_type(each[0]).element == queue_type(queue).element
-        ]
-        sizes = {size for _, size, _ in sharing}
-        if len(sizes) > 1:
-            refuse(
-                stage,
-                f"queues of the ring have homes of {slots} and {max(sizes - {slots})} slots; give "
-                "the ring one size",
-            )
-        if any(overwrites(kernel, queue, head, other, at, slots) for other, _, at in sharing):
-            refuse(
-                stage,
-                "another queue of the ring overwrites a plane before the last read; run "
-                "multi-queue-buffering for new slots and bases",
-            )
-
-
-def ring_heads(kernel: KernelOp) -> Iterator[tuple[SSAValue, int, int]]:
-    """The queues of common rings, each with the slots of its home, and with its head's slot."""
+    numbers = numbered(kernel)
+    position: dict[SSAValue, int] = {
+        queue: n for stage, n in numbers.items() for queue in stage.results
+    }
+    known, stream = dict[tuple[int, Attribute], SSAValue](), kernel.stream_axis
     for stage in kernel.stages:
-        home = stage.home
-        if isinstance(home, SharedAttr) and home.addressing.data is Addressing.COMPUTED:
-            head = home.base.data
-            for queue in stage.results:
-                yield queue, home.slots.data, head
-                # The windows of the results, one after the other.
-                head -= ring_window(queue, kernel.stream_axis)
+        for queue in stage.results:
+            if (key := ring_key(queue)) is None:
+                continue
+            check_alike(stage, known.setdefault(key, queue))
+            following = next_writer(queue, position, stream)
+            if following is not None and last_read(queue, numbers, stream) >= following:
+                refuse(
+                    stage,
+                    "another queue of the ring overwrites a plane before the last read; run "
+                    "multi-queue-buffering for new slots and bases",
+                )
 
 
-def overwrites(
-    kernel: KernelOp, queue: SSAValue, head: int, other: SSAValue, at: int, slots: int
-) -> bool:
+def numbered(kernel: KernelOp) -> dict[Operation, int]:
+    """The stages of a kernel, each with its number."""
+    return {stage: n for n, stage in enumerate(kernel.stages)}
+
+
+def check_alike(stage: StageOp, other: SSAValue) -> None:
+    """Refuse a home that differs from that of another queue of the ring by more than the base."""
+    home, beside = stage.home, queue_home(other)
+    assert isinstance(home, SharedAttr | ExchangeBufferAttr)
+    assert isinstance(beside, SharedAttr | ExchangeBufferAttr)
+    if isinstance(stage, ExchangeOp) and stage.publishes_copies:
+        refuse(stage, "copies arrive in a ring of their own; leave out the ring of its home")
+    if home.slots != beside.slots:
+        refuse(
+            stage,
+            f"queues of the ring have homes of {home.slots.data} and {beside.slots.data} slots; "
+            "give the ring one size",
+        )
+    alike = type(home) is type(beside) and home.addressing == beside.addressing
+    if isinstance(stage, ExchangeOp) and isinstance(maker := other.owner, ExchangeOp):
+        alike = alike and (stage.what, stage.edges) == (maker.what, maker.edges)
+    if not alike:
+        refuse(
+            stage,
+            "queues of the ring have several homes, addressings or edges; give the ring one of "
+            "each",
+        )
+
+
+def last_read(
+    queue: SSAValue, numbers: Mapping[Operation, int], stream: int | None
+) -> tuple[int, int]:
     """
-    Whether another queue of a ring, `at` slots ahead of the step, writes to a slot with a plane of
-    a queue that is still to be read. Both queues write a plane each step.
+    The last read of a queue's plane: steps behind its writing, and the reading stage. Readers of an
+    exchange that publishes edges of a ring read the ring.
     """
-    oldest = oldest_age(queue, kernel.stream_axis)
-    # The plane of step 0 is read last in step `oldest`.
-    written = range(oldest + 1) if kernel.stream_axis is not None else range(1)
-    return other is not queue and any((step + at - head) % slots == 0 for step in written)
+    found = [(0, 0)]
+    for use in queue.uses:
+        stage = use.operation
+        if isinstance(stage, ExchangeOp):
+            found.append((stage.hold, numbers[stage]))
+            if stage.what.data is not Published.PLANE:
+                behind, reader = last_read(stage.result, numbers, stream)
+                found.append((behind + stage.hold, reader))
+        elif isinstance(stage, ApplyOp | StoreOp):
+            least = min(offsets_of_operand(stage, use.index, stream))
+            behind = stage.lag - queue_type(queue).lag.data - least
+            found.append((behind + delay_of(queue), numbers[stage]))
+    return max(found)
+
+
+def delay_of(queue: SSAValue) -> int:
+    """Steps from the writing of a plane until its readers see it: the delay of an exchange."""
+    maker = queue.owner
+    return maker.delay.data if isinstance(maker, ExchangeOp) else 0

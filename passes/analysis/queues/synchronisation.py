@@ -24,7 +24,6 @@ from xdsl.ir import Attribute, SSAValue
 from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.taps import Tap
 from timetile.dialects.tile import (
-    Addressing,
     ApplyOp,
     ExchangeOp,
     KernelOp,
@@ -37,8 +36,8 @@ from timetile.dialects.tile import (
 )
 from timetile.dialects.verified import maker_of
 from timetile.passes.analysis.placed import home_of, layout_of
+from timetile.passes.analysis.queues.common_rings import next_writer
 from timetile.passes.analysis.queues.lags import ages
-from timetile.passes.analysis.queues.storage import ring_window
 
 
 @dataclass(frozen=True)
@@ -190,17 +189,11 @@ def orders_of_read(
             # Readers read the ring, with the rows sent by neighbouring blocks around.
             distance, queue = distance + exchange.hold, exchange.queue
     written = AccessOrder(position[queue], reader, distance)
-    if kernel.stream_axis is None:
+    following = next_writer(queue, position, kernel.stream_axis)
+    if following is None:
         return [written]
-    writer, slots = next_writer(queue, position, kernel.stream_axis)
-    return [written, AccessOrder(reader, writer, slots - distance, inner)]
-
-
-def ring_of(queue: SSAValue) -> SharedAttr:
-    """The home of a queue that lives in a ring of shared memory."""
-    home = queue_home(queue)
-    assert isinstance(home, SharedAttr)
-    return home
+    steps, writer = following
+    return [written, AccessOrder(reader, writer, steps - distance, inner)]
 
 
 def lives_in_ring(queue: SSAValue) -> bool:
@@ -259,29 +252,3 @@ def copy_orders(
     copier = position[load.result]
     until = home_of(exchange).slots.data - load.planes_ahead - distance
     return [AccessOrder(copier, reader, distance), AccessOrder(reader, copier, until, inner)]
-
-
-def next_writer(queue: SSAValue, position: dict[SSAValue, int], stream: int) -> tuple[int, int]:
-    """
-    The stage overwriting a queue's slot, and the age, in steps, of the overwritten plane: the
-    queue's own stage after all slots of the ring, or the stage of the next queue of the circular
-    multi-queue.
-    """
-    owner = queue.owner
-    if isinstance(owner, ExchangeOp):
-        return position[queue], home_of(owner).slots.data
-    home = ring_of(queue)
-    if home.addressing.data is not Addressing.COMPUTED:
-        return position[queue], home.slots.data
-    window = ring_window(queue, stream)
-    followers = [q for q in position if is_computed(q) and position[q] >= position[queue]]
-    after = followers.index(queue) + 1
-    computed = [q for q in position if is_computed(q)]
-    follower = followers[after] if after < len(followers) else computed[0]
-    return position[follower], window
-
-
-def is_computed(queue: SSAValue) -> bool:
-    """The queue is part of the circular multi-queue."""
-    home = queue_home(queue)
-    return isinstance(home, SharedAttr) and home.addressing.data is Addressing.COMPUTED

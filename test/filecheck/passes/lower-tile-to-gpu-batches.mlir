@@ -75,7 +75,7 @@ tile.kernel @rings(%src: !field, %dst: !field)
     roles [#tile.role<source 0>, #tile.role<target 0>]
     steps 1 stream 0 bounds <[0, 0, 0], [32, 32, 64]> layout #tile.layout<device, [2 cells x 2 warps x 3 blocks, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [1, 2], planes 16>] {
-  %u0 = tile.load %src ahead 0 home #tile.shared<slots 4, computed, base 0, reader tile> : !tile.queue<f64, lag 0>
+  %u0 = tile.load %src ahead 0 home #tile.shared<slots 4, computed, ring 0 base 0, reader tile> : !tile.queue<f64, lag 0>
   %e0 = tile.exchange %u0 what edges delay 1 home #tile.exchange_buffer<slots 2, computed, every 1, space global, sync grid> : !tile.queue<f64, lag 1, edges [1, 0]>
   %u1 = tile.apply @cell(%e0[0, -1, 0], %u0[0, 0, 1], %e0[0, 1, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 1>
   tile.store %u1 to %dst : !tile.queue<f64, lag 1>, !field

@@ -315,7 +315,7 @@ tile.kernel @still(%src: !stencil.field<[-1,33]x[-1,65]xf64>, %dst: !stencil.fie
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0, 0], [32, 64]>
     layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [0, 1], planes 1>] {
-  %u = tile.load %src ahead 0 home #tile.shared<slots 1, fixed, base 0, reader tile> : !tile.queue<f64, lag 0>
+  %u = tile.load %src ahead 0 home #tile.shared<slots 1, fixed, reader tile> : !tile.queue<f64, lag 0>
   %v = tile.apply @cell(%u[0, 0], %u[1, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
   tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,33]x[-1,65]xf64>
 }
@@ -418,14 +418,14 @@ tile.kernel @few_slots(%src: !stencil.field<[-2,8]x[0,8]xf64>, %dst: !stencil.fi
     layout #tile.layout<warp, [1 cells x 32 lanes]>
     variants [#tile.variant<axes [1], planes 8>] {
   %u = tile.load %src home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
-  %v = tile.apply @one(%u[0, 0]) home #tile.shared<slots 2, fixed, base 0, reader tile> : !tile.queue<f64, lag 0>
+  %v = tile.apply @one(%u[0, 0]) home #tile.shared<slots 2, fixed, reader tile> : !tile.queue<f64, lag 0>
   %w = tile.apply @one(%v[-2, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
   tile.store %w to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]x[0,8]xf64>
 }
 
 // -----
 
-// CHECK: tile.load in @two_sizes: queues of the ring have homes of 8 and 16 slots; give the ring one size
+// CHECK: tile.apply in @two_sizes: queues of the ring have homes of 16 and 8 slots; give the ring one size
 func.func private @one(%a: f64) -> f64 {
   func.return %a : f64
 }
@@ -433,8 +433,8 @@ tile.kernel @two_sizes(%src: !stencil.field<[-2,8]x[0,8]xf64>, %dst: !stencil.fi
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0], [8, 8]>
     layout #tile.layout<warp, [1 cells x 32 lanes]>
     variants [#tile.variant<axes [1], planes 8>] {
-  %u = tile.load %src home #tile.shared<slots 8, computed, base 7, reader tile> : !tile.queue<f64, lag 0>
-  %v = tile.apply @one(%u[0, 0]) home #tile.shared<slots 16, computed, base 4, reader tile> : !tile.queue<f64, lag 0>
+  %u = tile.load %src home #tile.shared<slots 8, computed, ring 0 base 7, reader tile> : !tile.queue<f64, lag 0>
+  %v = tile.apply @one(%u[0, 0]) home #tile.shared<slots 16, computed, ring 0 base 4, reader tile> : !tile.queue<f64, lag 0>
   %w = tile.apply @one(%v[-2, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
   tile.store %w to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]x[0,8]xf64>
 }
@@ -449,8 +449,8 @@ tile.kernel @overlapping(%src: !stencil.field<[-2,8]x[0,8]xf64>, %dst: !stencil.
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0], [8, 8]>
     layout #tile.layout<warp, [1 cells x 32 lanes]>
     variants [#tile.variant<axes [1], planes 8>] {
-  %u = tile.load %src home #tile.shared<slots 8, computed, base 2, reader tile> : !tile.queue<f64, lag 0>
-  %v = tile.apply @one(%u[0, 0]) home #tile.shared<slots 8, computed, base 4, reader tile> : !tile.queue<f64, lag 0>
+  %u = tile.load %src home #tile.shared<slots 8, computed, ring 0 base 2, reader tile> : !tile.queue<f64, lag 0>
+  %v = tile.apply @one(%u[0, 0]) home #tile.shared<slots 8, computed, ring 0 base 4, reader tile> : !tile.queue<f64, lag 0>
   %w = tile.apply @one(%v[-2, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
   tile.store %w to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]x[0,8]xf64>
 }
@@ -490,7 +490,7 @@ tile.kernel @ringed(%src: !stencil.field<[0,8]x[0,4096]xf64>, %dst: !stencil.fie
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 4096]>
     layout #tile.layout<block, [4 cells x 32 lanes x 16 warps]>
     variants [#tile.variant<axes [1], planes 8>] {
-  %u = tile.load %src home #tile.shared<slots 16, fixed, base 0, reader tile> : !tile.queue<f64, lag 0>
+  %u = tile.load %src home #tile.shared<slots 16, fixed, reader tile> : !tile.queue<f64, lag 0>
   %v = tile.apply @one(%u[0, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
   tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[0,8]x[0,4096]xf64>
 }

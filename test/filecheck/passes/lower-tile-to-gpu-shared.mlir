@@ -106,9 +106,9 @@ tile.kernel @ring(%src: !field, %dst: !field, %a: !field, %b: !field)
     roles [#tile.role<source 0>, #tile.role<target 0>, #tile.role<halo 0>, #tile.role<halo 1>]
     steps 2 stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<block, [1 cells x 8 warps, 1 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 16>, #tile.variant<axes [1, 2], planes 16>] {
-  %u0 = tile.load %src halo %a ahead 0 home #tile.shared<slots 8, computed, base 7, reader tile> : !tile.queue<f64, lag 0>
+  %u0 = tile.load %src halo %a ahead 0 home #tile.shared<slots 8, computed, ring 0 base 7, reader tile> : !tile.queue<f64, lag 0>
   %h1 = tile.load halo %b home #tile.memory : !tile.queue<f64, lag 1>
-  %u1 = tile.apply @cell(%u0[-1, 0, 0], %u0[0, -1, 0], %u0[1, 0, 0]) else %h1 home #tile.shared<slots 8, computed, base 3, reader tile> : !tile.queue<f64, lag 1>
+  %u1 = tile.apply @cell(%u0[-1, 0, 0], %u0[0, -1, 0], %u0[1, 0, 0]) else %h1 home #tile.shared<slots 8, computed, ring 0 base 3, reader tile> : !tile.queue<f64, lag 1>
   %u2 = tile.apply @cell(%u1[-1, 0, 0], %u1[0, -1, 0], %u1[1, 0, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 2>
   tile.store %u2 to %dst : !tile.queue<f64, lag 2>, !field
 }
@@ -137,7 +137,7 @@ tile.kernel @shifting(%src: !field, %dst: !field)
     roles [#tile.role<source 0>, #tile.role<target 0>]
     steps 1 stream 0 bounds <[0, 0], [64, 64]> layout #tile.layout<warp, [1 cells x 32 lanes], pack 4>
     variants [#tile.variant<axes [], planes 16>, #tile.variant<axes [1], planes 16>] {
-  %u0 = tile.load %src ahead 0 home #tile.shared<slots 3, shifting, base 0, reader tile> : !tile.queue<f64, lag 0>
+  %u0 = tile.load %src ahead 0 home #tile.shared<slots 3, shifting, reader tile> : !tile.queue<f64, lag 0>
   %u1 = tile.apply @cell(%u0[-1, 1], %u0[0, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
   tile.store %u1 to %dst : !tile.queue<f64, lag 0>, !field
 }

@@ -62,7 +62,7 @@ tile.kernel @volume(%src: !field, %dst: !field)
 
 // -----
 
-// Planes of later levels lie where those of earlier ones were, once a barrier stands between: two slices serve three.
+// Planes of later levels lie where those of earlier ones were, once a barrier stands between: two slots serve three.
 
 !field = !stencil.field<[-3,11]x[-3,11]x[-3,35]xf64>
 
@@ -72,29 +72,28 @@ func.func private @cell(%0: f64, %1: f64) -> f64 {
 }
 
 // CHECK-LABEL: sym_name = "levels"
-// CHECK:         %[[first:.*]] = simt.shared at 0 : memref<[[slice:.*]], 3 : i64>
-// CHECK:         %[[second:.*]] = simt.shared at {{[1-9][0-9]*}} : memref<[[slice]], 3 : i64>
+// CHECK:         %[[ring:.*]] = simt.shared at 0 : memref<18432xf64, 3 : i64>
 // CHECK-NOT:     simt.shared
-// CHECK:         simt.store %{{.*}} to %[[first]]
+// CHECK:         simt.store %{{.*}} to %[[ring]][%[[own:.*]] + 0]
 // CHECK:         "gpu.barrier"
-// CHECK:         simt.load %[[first]]
-// CHECK:         simt.store %{{.*}} to %[[second]]
+// CHECK:         simt.load %[[ring]][%[[own]] + -768]
+// CHECK:         simt.store %{{.*}} to %[[ring]][%[[own]] + 9216]
 // CHECK:         "gpu.barrier"
-// CHECK:         simt.load %[[second]]
-// CHECK:         simt.store %{{.*}} to %[[first]]
+// CHECK:         simt.load %[[ring]][%[[own]] + 8448]
+// CHECK:         simt.store %{{.*}} to %[[ring]][%[[own]] + 0]
 // CHECK:         "gpu.barrier"
-// CHECK:         simt.load %[[first]]
+// CHECK:         simt.load %[[ring]][%[[own]] + -768]
 tile.kernel @levels(%src: !field, %dst: !field)
     roles [#tile.role<source 0>, #tile.role<target 0>]
     steps 3 bounds <[0, 0, 0], [8, 8, 32]>
     layout #tile.layout<block, [2 cells x 5 warps, 2 cells x 5 warps, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [0, 1, 2], planes 1>] {
   %u0 = tile.load %src ahead 0 home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
-  %e0 = tile.exchange %u0 what plane delay 0 home #tile.exchange_buffer<slots 1, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 0, edges [1, 1, 0]>
+  %e0 = tile.exchange %u0 what plane delay 0 home #tile.exchange_buffer<slots 2, fixed, ring 0 base 0, every 1, space shared, sync barrier> : !tile.queue<f64, lag 0, edges [1, 1, 0]>
   %u1 = tile.apply @cell(%e0[-1, 0, 0], %e0[0, 1, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
-  %e1 = tile.exchange %u1 what plane delay 0 home #tile.exchange_buffer<slots 1, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 0, edges [1, 1, 0]>
+  %e1 = tile.exchange %u1 what plane delay 0 home #tile.exchange_buffer<slots 2, fixed, ring 0 base 1, every 1, space shared, sync barrier> : !tile.queue<f64, lag 0, edges [1, 1, 0]>
   %u2 = tile.apply @cell(%e1[-1, 0, 0], %e1[0, 1, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
-  %e2 = tile.exchange %u2 what plane delay 0 home #tile.exchange_buffer<slots 1, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 0, edges [1, 1, 0]>
+  %e2 = tile.exchange %u2 what plane delay 0 home #tile.exchange_buffer<slots 2, fixed, ring 0 base 0, every 1, space shared, sync barrier> : !tile.queue<f64, lag 0, edges [1, 1, 0]>
   %u3 = tile.apply @cell(%e2[-1, 0, 0], %e2[0, 1, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
   tile.store %u3 to %dst : !tile.queue<f64, lag 0>, !field
 }

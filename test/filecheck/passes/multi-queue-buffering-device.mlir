@@ -11,14 +11,14 @@
 // tap looks back, and so on down to the newest; two are written until the next barrier. Both queues' windows are in one
 // ring of a power of two.
 // CHECK-LABEL: tile.kernel @star
-// RINGS:          %[[u0:.*]] = tile.load %src halo %a ahead 0 home #tile.shared<slots 16, computed, base 15, reader tile>
+// RINGS:          %[[u0:.*]] = tile.load %src halo %a ahead 0 home #tile.shared<slots 16, computed, ring 0 base 15, reader tile>
 // RINGS-NEXT:     %[[e0:.*]] = tile.exchange %[[u0]] what edges delay 2 home #tile.exchange_buffer<slots 4, computed, every 2, space global, sync grid> : !tile.queue<f64, lag 2, edges [1, 0]>
-// EACH:           %[[u0:.*]] = tile.load %src halo %a ahead 0 home #tile.shared<slots 4, shifting, base 0, reader tile>
+// EACH:           %[[u0:.*]] = tile.load %src halo %a ahead 0 home #tile.shared<slots 4, shifting, reader tile>
 // EACH-NEXT:      %[[e0:.*]] = tile.exchange %[[u0]] what edges delay 1 home #tile.exchange_buffer<slots 2, shifting, every 1, space global, sync grid>
 // CHECK:          %[[h1:.*]] = tile.load halo %b home #tile.memory
 // CHECK-NEXT:     %[[u1:.*]] = tile.apply @cell(%[[u0]][-1, 0, 0], %[[e0]][0, -1, 0], %[[u0]][0, 0, 1], %[[u0]][1, 0, 0]) else %[[h1]]
-// RINGS-SAME:       home #tile.shared<slots 16, computed, base 9, reader tile>
-// EACH-SAME:        home #tile.shared<slots 4, shifting, base 0, reader tile>
+// RINGS-SAME:       home #tile.shared<slots 16, computed, ring 0 base 9, reader tile>
+// EACH-SAME:        home #tile.shared<slots 4, shifting, reader tile>
 // CHECK-NEXT:     %[[e1:.*]] = tile.exchange %[[u1]] what edges
 // CHECK-NEXT:     tile.apply {{.*}} home #tile.registers<depth 0, period 1>
 // Streamed through registers, a block's part is in shared memory a second time: the exchange has it, rows of the blocks

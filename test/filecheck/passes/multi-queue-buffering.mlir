@@ -28,15 +28,15 @@
 // In shared memory: three planes, and one more that may be overwritten while they are read. The
 // exchanges vanish.
 // SHARED-NOT:     tile.exchange
-// FIXED:          %[[u0:.*]] = tile.load %src halo %a ahead 0 home #tile.shared<slots 4, fixed, base 0, reader tile>
-// SHIFTING:       %[[u0:.*]] = tile.load %src halo %a ahead 0 home #tile.shared<slots 4, shifting, base 0, reader tile>
+// FIXED:          %[[u0:.*]] = tile.load %src halo %a ahead 0 home #tile.shared<slots 4, fixed, reader tile>
+// SHIFTING:       %[[u0:.*]] = tile.load %src halo %a ahead 0 home #tile.shared<slots 4, shifting, reader tile>
 // All queues in one ring of a power of two of slots, each with its window below the last one's.
-// COMPUTED:       %[[u0:.*]] = tile.load %src halo %a ahead 0 home #tile.shared<slots 8, computed, base 7, reader tile>
+// COMPUTED:       %[[u0:.*]] = tile.load %src halo %a ahead 0 home #tile.shared<slots 8, computed, ring 0 base 7, reader tile>
 // SHARED-NEXT:    %[[h1:.*]] = tile.load halo %b home #tile.memory
 // SHARED-NEXT:    %[[u1:.*]] = tile.apply @cell(%[[u0]][-1, 0, 0], %[[u0]][0, -1, 0], %[[u0]][1, 0, 0]) else %[[h1]]
-// FIXED-SAME:       home #tile.shared<slots 4, fixed, base 0, reader tile>
-// SHIFTING-SAME:    home #tile.shared<slots 4, shifting, base 0, reader tile>
-// COMPUTED-SAME:    home #tile.shared<slots 8, computed, base 3, reader tile>
+// FIXED-SAME:       home #tile.shared<slots 4, fixed, reader tile>
+// SHIFTING-SAME:    home #tile.shared<slots 4, shifting, reader tile>
+// COMPUTED-SAME:    home #tile.shared<slots 8, computed, ring 0 base 3, reader tile>
 // SHARED-NEXT:    %[[u2:.*]] = tile.apply @cell(%[[u1]][-1, 0, 0], %[[u1]][0, -1, 0], %[[u1]][1, 0, 0]) home #tile.registers<depth 0, period 1>
 // CHECK-NEXT:     tile.store
 tile.kernel @star(%src: !field, %dst: !field, %a: !field, %b: !field)
@@ -55,8 +55,8 @@ tile.kernel @star(%src: !field, %dst: !field, %a: !field, %b: !field)
 // CHECK-LABEL:     tile.kernel @line
 // REGISTERS:       tile.load %src halo %a ahead 0 home #tile.registers<depth 0, period 1>
 // REGISTERS-NEXT:  tile.apply {{.*}} home #tile.registers<depth 0, period 1>
-// FIXED:           tile.load %src halo %a ahead 0 home #tile.shared<slots 1, fixed, base 0, reader tile>
-// COMPUTED:        tile.load %src halo %a ahead 0 home #tile.shared<slots 1, computed, base 0, reader tile>
+// FIXED:           tile.load %src halo %a ahead 0 home #tile.shared<slots 1, fixed, reader tile>
+// COMPUTED:        tile.load %src halo %a ahead 0 home #tile.shared<slots 1, computed, ring 0 base 0, reader tile>
 tile.kernel @line(%src: !stencil.field<[-1,65]xf64>, %dst: !stencil.field<[-1,65]xf64>, %a: !stencil.field<[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>, #tile.role<halo 0>]
     steps 1 bounds <[0], [64]> layout #tile.layout<warp, [2 cells x 32 lanes]> {

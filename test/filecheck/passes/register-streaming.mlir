@@ -261,7 +261,7 @@ tile.kernel @far(%src: !stencil.field<[-8,72]x[-8,72]x[-8,72]xf64>, %dst: !field
 
 // Shared storage that the schedule asks for stays, unless this pass is asked for something.
 // CHECK-LABEL: tile.kernel @asked
-// KEPT:          tile.load %src {{.*}} home #tile.shared<slots 2, fixed, base 0, reader tile>
+// KEPT:          tile.load %src {{.*}} home #tile.shared<slots 2, fixed, reader tile>
 // KEPT-NOT:      tile.exchange
 // MOVED:         tile.load %src ahead 3 home #tile.registers
 // MOVED-NEXT:    tile.exchange {{.*}} what copies
@@ -269,7 +269,7 @@ tile.kernel @far(%src: !stencil.field<[-8,72]x[-8,72]x[-8,72]xf64>, %dst: !field
 tile.kernel @asked(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile.role<target 0>]
     steps 1 stream 0 bounds <[0, 0, 0], [64, 64, 64]> layout #tile.layout<block, [4 cells x 4 warps, 2 cells x 32 lanes]>
     schedule #tile.schedule<storage shared> {
-  %u0 = tile.load %src ahead 0 home #tile.shared<slots 2, fixed, base 0, reader tile> : !tile.queue<f64, lag 0>
+  %u0 = tile.load %src ahead 0 home #tile.shared<slots 2, fixed, reader tile> : !tile.queue<f64, lag 0>
   %u1 = tile.apply @cell(%u0[0, -1, 0], %u0[0, 1, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
   tile.store %u1 to %dst : !tile.queue<f64, lag 0>, !field
 }

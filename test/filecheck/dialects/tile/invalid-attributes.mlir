@@ -54,27 +54,27 @@
 // -----
 
 // CHECK: a ring has at least one slot, got 0
-"test.op"() {home = #tile.shared<slots 0, fixed, base 0, reader tile>} : () -> ()
+"test.op"() {home = #tile.shared<slots 0, fixed, reader tile>} : () -> ()
 
 // -----
 
 // CHECK: Expected `fixed`, `shifting`, or `computed`.
-"test.op"() {home = #tile.shared<slots 2, hashed, base 0, reader tile>} : () -> ()
+"test.op"() {home = #tile.shared<slots 2, hashed, reader tile>} : () -> ()
 
 // -----
 
 // CHECK: computed addressing needs a power of two of slots, got 6
-"test.op"() {home = #tile.shared<slots 6, computed, base 0, reader tile>} : () -> ()
+"test.op"() {home = #tile.shared<slots 6, computed, ring 0 base 0, reader tile>} : () -> ()
 
 // -----
 
 // CHECK: base 4 of a ring of 4 slots
-"test.op"() {home = #tile.shared<slots 4, computed, base 4, reader tile>} : () -> ()
+"test.op"() {home = #tile.shared<slots 4, computed, ring 0 base 4, reader tile>} : () -> ()
 
 // -----
 
 // CHECK: Expected `lane`, or `tile`.
-"test.op"() {home = #tile.shared<slots 4, computed, base 0, reader block>} : () -> ()
+"test.op"() {home = #tile.shared<slots 4, computed, ring 0 base 0, reader block>} : () -> ()
 
 // -----
 

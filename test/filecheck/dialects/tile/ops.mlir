@@ -53,8 +53,8 @@ tile.kernel @placed(%src: !field, %dst: !field, %A: !field, %K: !field, %dt: f64
   %h = tile.load halo %A home #tile.memory : !tile.queue<f64, lag 1>
   // CHECK-NEXT: %f = tile.load %K at [0, -1] home #tile.memory : !tile.queue<f64, lag 1>
   %f = tile.load %K at [0, -1] home #tile.memory : !tile.queue<f64, lag 1>
-  // CHECK-NEXT: %k = tile.load %K home #tile.shared<slots 4, fixed, base 0, reader lane> : !tile.queue<f64, lag 1>
-  %k = tile.load %K home #tile.shared<slots 4, fixed, base 0, reader lane> : !tile.queue<f64, lag 1>
+  // CHECK-NEXT: %k = tile.load %K home #tile.shared<slots 4, fixed, reader lane> : !tile.queue<f64, lag 1>
+  %k = tile.load %K home #tile.shared<slots 4, fixed, reader lane> : !tile.queue<f64, lag 1>
   // CHECK-NEXT: %l = tile.load %K ahead 2 home #tile.copies<slots 4> : !tile.queue<f64, lag 1>
   %l = tile.load %K ahead 2 home #tile.copies<slots 4> : !tile.queue<f64, lag 1>
   // CHECK-NEXT: %e = tile.exchange %u what edges delay 1 home #tile.exchange_buffer<slots 3, shifting, every 1, space shared, sync barrier> attributes {note = "kept"} : !tile.queue<f64, lag 1, edges [1]>
@@ -66,9 +66,9 @@ tile.kernel @placed(%src: !field, %dst: !field, %A: !field, %K: !field, %dt: f64
   // CHECK-NEXT: %p = tile.exchange %k what plane delay 0 home #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1]>
   %p = tile.exchange %k what plane delay 0 home #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1]>
   // CHECK-NEXT: %v, %w = tile.apply @cell(%e[0, -1], %c[0, 2], %p[0, 1], %u[0, 0], %k[0, 0], %l[0, 0]) scalars(%dt) indices [0, 1] else %u, %u in <[1, 1], [7, 7]>
-  // CHECK-SAME:   home #tile.shared<slots 8, computed, base 3, reader tile> attributes {note = "kept"} : !tile.queue<f64, lag 1>, !tile.queue<f64, lag 1>
+  // CHECK-SAME:   home #tile.shared<slots 8, computed, ring 0 base 3, reader tile> attributes {note = "kept"} : !tile.queue<f64, lag 1>, !tile.queue<f64, lag 1>
   %v, %w = tile.apply @cell(%e[0, -1], %c[0, 2], %p[0, 1], %u[0, 0], %k[0, 0], %l[0, 0]) scalars(%dt) indices [0, 1] else %u, %u
-    in <[1, 1], [7, 7]> home #tile.shared<slots 8, computed, base 3, reader tile>
+    in <[1, 1], [7, 7]> home #tile.shared<slots 8, computed, ring 0 base 3, reader tile>
     attributes {note = "kept"} : !tile.queue<f64, lag 1>, !tile.queue<f64, lag 1>
   // CHECK-NEXT: %x = tile.apply @sum(%v[0, 0], %w[0, 0], %f[0, 0]) else %h home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 1>
   %x = tile.apply @sum(%v[0, 0], %w[0, 0], %f[0, 0]) else %h home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 1>
