@@ -73,7 +73,7 @@ def iso(u: Field, m: Field):
 def by_planes(u: Field, weights: Sequence[float]) -> Value:
     """A sum of second differences along three axes, its terms in the order of planes."""
     here = (0, 0, 0)
-    terms = {here: 3 * weights[0]}
+    terms: dict[tuple[int, ...], float] = {here: 3 * weights[0]}
     for axis, distance in product(range(3), range(1, len(weights))):
         terms[along(3, axis, -distance)] = terms[along(3, axis, distance)] = weights[distance]
     return total(weight * u[at] for at, weight in sorted(terms.items()))

@@ -29,6 +29,13 @@ class Addressing(StrEnum):
     COMPUTED = "computed"
 
 
+class RingUse(StrEnum):
+    """OWN: every exchange has a ring of planes of its own. SHARED: exchanges share rings."""
+
+    OWN = "own"
+    SHARED = "shared"
+
+
 class Reader(StrEnum):
     """
     The cells read by a lane in shared memory: LANE, the lane's own; TILE, cells of all lanes of the

@@ -14,8 +14,9 @@ After:
 3. Boxes enter sums row by row (associative stencils, section 4.1): each plane is published once.
 4. A multiprocessor has as many blocks as the registers of a thread allow (section 6.3).
 5. Planes are fetched ahead by asynchronous copies, where the paper's blocks wait for loads.
-6. The paper keeps two planes for all levels in shared memory, the kernels here two for each level.
-   Chunks of the stream have heights by `peel-boundaries`.
+6. Each level has two planes in shared memory, and one barrier a step serves all levels. With
+   `ring=shared` two planes serve all levels, with a barrier for each level, as in the paper. Chunks
+   of the stream have heights by `peel-boundaries`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from dataclasses import dataclass, replace
 from math import ceil, prod
 
 from timetile.dialects.tile import LANES
-from timetile.dialects.tile.kinds import Form, Published, TileLevel
+from timetile.dialects.tile.kinds import Form, Published, RingUse, TileLevel
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.cost.papers.an5d import (
     THREADS_OF_A_MULTIPROCESSOR,
@@ -91,9 +92,12 @@ class An5dPass(SystemPass):
 
     name = "an5d"
 
+    ring: RingUse | None = None
+
     @property
     def streaming(self) -> RegisterStreamingPass:
-        return RegisterStreamingPass(what=Published.PLANE)
+        delay = 0 if self.ring is RingUse.SHARED else None
+        return RegisterStreamingPass(what=Published.PLANE, delay=delay, ring=self.ring)
 
     def point(self, program: PaperProgram, target: Target) -> Point:
         self.refuse_rank(program, (2, 3), "its blocks stream along one of several axes")

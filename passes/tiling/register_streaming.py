@@ -24,7 +24,9 @@ After:
    arrive once their edges are published, and wait before reading neighbours' edges in the next
    step. All exchanges then take their delay, at any cost in lag: levels no longer wait for each
    other. The blocks of a cluster always synchronise in two halves.
-6. Edges between the blocks of a device tile go through global memory: as messages with numbered
+6. With `ring=shared`, exchanges without a delay share a ring of two planes, whatever the number of
+   levels (the double buffer of AN5D): a step has one barrier for each level.
+7. Edges between the blocks of a device tile go through global memory: as messages with numbered
    words (`sync=flags`), or between barriers of all blocks of the tile (`sync=grid`), one for the
    planes of `every` steps and of all levels. Exchanges are then delayed by as many steps.
 """
@@ -52,8 +54,10 @@ from timetile.dialects.tile import (
     Sync,
     queue_lag,
 )
+from timetile.dialects.tile.kinds import RingUse
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.placed import home_of, layout_of
+from timetile.passes.analysis.queues.common_rings import common_ring
 from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.analysis.queues.storage import chosen_period
 from timetile.passes.analysis.queues.synchronisation import (
@@ -66,6 +70,7 @@ from timetile.passes.enum_options import EnumOptionsPass
 from timetile.passes.tiling.exchanges import add_exchanges, publish
 from timetile.passes.tiling.loop_length import bounded_period, given_period, place_in_bounds
 from timetile.passes.tiling.queue_homes import check_every, place_in_registers
+from timetile.passes.tiling.shared_rings import share_rings
 
 EDGES_MEET = "use device-tiling tile=device and sync=grid"
 """A way to several steps between two barriers, for edges that are exchanged."""
@@ -192,6 +197,7 @@ class RegisterStreamingPass(EnumOptionsPass):
     what: Published | None = None
     sync: Sync | None = None
     every: int | None = None
+    ring: RingUse | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         check_options(self, delay=0, period=0, every=1)
@@ -229,8 +235,21 @@ class RegisterStreamingPass(EnumOptionsPass):
         least = schedule.steps_between_barriers if apart else 0
         delay_exchanges(kernel, max(delay, least), always=always)
         schedule = bounded_period(kernel, module, schedule)
-        place_in_bounds(kernel, module, schedule, place_in_registers)
+        place_in_bounds(kernel, module, schedule, self.place)
         self.synchronise(kernel, sync)
+
+    def place(self, kernel: KernelOp, schedule: Schedule) -> None:
+        """Place the queues of a kernel; with `ring=shared` the exchanges in common rings."""
+        place_in_registers(kernel, schedule)
+        if self.ring is not RingUse.SHARED or kernel.stream_axis is None:
+            return
+        share_rings(kernel)
+        if kernel.steps.data > 1 and not any(common_ring(stage.home) for stage in kernel.stages):
+            remark(
+                kernel,
+                "ring=shared is ignored: no two exchanges have planes that are read in the step "
+                "that publishes them; use delay=0",
+            )
 
     def synchronise(self, kernel: KernelOp, sync: Sync) -> None:
         """Say how the warps and the blocks of a placed kernel's tile wait for each other."""

@@ -51,10 +51,17 @@ def share_rings(kernel: KernelOp) -> None:
     for number, stages in enumerate(groups.values()):
         bases = shared_bases(kernel, stages, barriers)
         slots = 1 + max(bases)
-        if slots == sum(len(stage.results) for stage in stages):
+        if len(stages) < 2 or slots >= sum(own_slots(stage) for stage in stages):
             continue
         for stage, base in zip(stages, bases):
             put_in_ring(stage, CommonRingAttr(number, base), slots)
+
+
+def own_slots(stage: StageOp) -> int:
+    """The slots of a stage's planes in rings of their own."""
+    home = stage.home
+    assert isinstance(home, SharedAttr | ExchangeBufferAttr)
+    return home.slots.data * len(stage.results)
 
 
 def put_in_ring(stage: StageOp, common: CommonRingAttr, slots: int) -> None:

@@ -309,11 +309,11 @@ def test_a_queue_without_a_home_is_refused():
 
 def test_a_ring_has_one_size():
     with pytest.raises(CompileError, match="its ring has 16 and 8 slots; give it one size"):
-        run(shared(Addressing.COMPUTED), "slots 8(, computed, base 3)", r"slots 16\1")
+        run(shared(Addressing.COMPUTED), "slots 8(, computed, ring 0 base 3)", r"slots 16\1")
     module = compiled(
-        shared(Addressing.COMPUTED), "slots 8(, computed, base 3)", r"slots 16\1"
+        shared(Addressing.COMPUTED), "slots 8(, computed, ring 0 base 3)", r"slots 16\1"
     ).kernels.tiled
-    with pytest.raises(CompileError, match="homes of 8 and 16 slots; give the ring one size"):
+    with pytest.raises(CompileError, match="homes of 16 and 8 slots; give the ring one size"):
         LowerTileToGpuPass().apply(make_context(), module)
 
 

@@ -195,7 +195,7 @@ def two_planes_of_each_level(row: Contents, without: Contents) -> None:
 def one_ring_for_all_levels(row: Contents, without: Contents) -> None:
     ring = {(home.slots.data, home.addressing.data) for home in row.rings}
     assert ring == {(32, "computed")} and len(row.rings) == STEPS
-    assert len({home.base.data for home in row.rings}) == STEPS
+    assert len({home.common for home in row.rings}) == STEPS
     assert (len(row.shared_cells()), len(without.shared_cells())) == (1, STEPS)
     meets_in_two_steps(row)
     assert without.a_step(simt.TileBarrierOp) == 1
@@ -219,8 +219,8 @@ def meets_in_two_steps(row: Contents) -> None:
 def a_resident_tile(row: Contents, without: Contents) -> None:
     assert row.loops_over_planes == 0 < without.loops_over_planes
     assert row.kept_in_registers
-    # The edges of the warps, with a warp's more at each end, twice.
-    assert row.shared_cells() == [2 * (8 + 2) * 128] * 2
+    # The edges of the warps, with a warp's more at each end, in two slots.
+    assert row.shared_cells() == [2 * 2 * (8 + 2) * 128]
     assert row.count(simt.PostOp) == row.count(simt.TakeOp) == STEPS * SIDES * VARIANTS
     assert without.count(simt.PostOp) == 0
 
