@@ -151,6 +151,12 @@ def check_resident(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
             "what=plane",
         )
     is_volume = TileShape.of(kernel) is TileShape.VOLUME
+    kept = [result for stage in kernel.stages for result in stage.results]
+    if is_volume and layout.blocks > 1 and any(map(lives_in_ring, kept)):
+        refuse(
+            kernel,
+            "the blocks of a resident volume keep cells in registers; use storage=registers",
+        )
     if is_volume and any(e.what.data is Published.EDGES for e in exchanges):
         refuse(kernel, "the edges of a volume are planes; use what=plane")
     if layout.has_cluster:
@@ -158,12 +164,6 @@ def check_resident(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
             kernel,
             "the blocks of a cluster exchange one stream step late, and a resident tile has no "
             "stream; use tile=device",
-        )
-    kept = [result for stage in kernel.stages for result in stage.results]
-    if layout.blocks > 1 and any(map(lives_in_ring, kept)):
-        refuse(
-            kernel,
-            "the blocks of a resident tile keep cells in registers; use storage=registers",
         )
 
 
@@ -176,6 +176,7 @@ def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
             "the blocks of a tile lie along the first of several in-plane axes; give device-tiling "
             "blocks=1 along the other axes, or tile=block for a single axis",
         )
+    check_rings_of_blocks(kernel)
     check_warps_of_blocks(kernel, exchanges, others)
     for exchange in exchanges:
         if not exchange.publishes_copies and exchange.edges[0] > first.cells:
@@ -186,6 +187,23 @@ def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
                 "first axis",
             )
     check_sync_of_blocks(kernel, exchanges)
+
+
+def check_rings_of_blocks(kernel: KernelOp) -> None:
+    """
+    Refuse taps across warps that read a ring of one block: cells of other blocks come by exchanges.
+    """
+    axes = zip(kernel.plane_axes, layout_of(kernel).axis_layouts)
+    crossing = [axis for axis, layout in axes if layout.tile_warps > 1]
+    for stage in [stage for stage in kernel.stages if isinstance(stage, ApplyOp)]:
+        for tap in stage.tap_list:
+            leaves = any(tap.offset[axis] for axis in crossing)
+            if leaves and lives_in_ring(stage.queue_of(tap)):
+                refuse(
+                    stage,
+                    "a tap leaves the warp and reads the ring of its queue; put a tile.exchange of "
+                    "the queue between",
+                )
 
 
 def check_warps_of_blocks(

@@ -6,14 +6,15 @@ After, without a streaming axis:
 %u1 = tile.apply @cell(...) else %h1 home #tile.registers<depth 0, period 1>
 %e1 = tile.exchange %u1 what edges delay 0 home #tile.exchange_buffer<slots 1, ..., sync flags>
 ```
-1. Blocks of 512 threads hold the cells of a tile in registers for all steps (section 3.3).
+1. Blocks of 512 threads hold the cells of a tile in registers for all steps.
 2. Neighbouring blocks send each other their edges after each step. The paper's blocks meet at a
    barrier of the grid (section 3.2): `dtb{sync=grid}`, half as fast.
 3. Tiles have as many blocks as need the fewest turns of the device for the whole domain.
 4. The depth gives the most valid cells a second, by the equations of the authors' later model for
    tiles that stay (EBISU, equations 2, 8 and 11).
 
-The paper keeps the tile in shared memory, the kernels here in registers.
+The paper keeps the tile in shared memory (section 3.3): `dtb{storage=shared}`, two planes for all
+steps. The default keeps the cells in registers.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from timetile.dialects.tile import LANES
-from timetile.dialects.tile.kinds import Published, Sync, TileLevel
+from timetile.dialects.tile.kinds import Published, Storage, Sync, TileLevel
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.cost.papers.dtb import Tiles, best_depth
 from timetile.passes.systems.programs import PaperProgram
@@ -41,8 +42,12 @@ class DtbPass(SystemPass):
 
     name = "dtb"
 
+    storage: Storage | None = None
+
     @property
-    def streaming(self) -> RegisterStreamingPass:
+    def streaming(self) -> RegisterStreamingPass | None:
+        if self.storage is Storage.SHARED:
+            return None
         return RegisterStreamingPass(what=Published.EDGES)
 
     def point(self, program: PaperProgram, target: Target) -> Point:
@@ -54,6 +59,7 @@ class DtbPass(SystemPass):
                 lanes=(1, LANES),
                 warps=(WARPS, 1),
                 sync=Sync.FLAGS,
+                storage=self.storage or Storage.REGISTERS,
                 occupancy=1,
                 resident=True,
             )

@@ -3,7 +3,7 @@
 Before: `temporal.loop %n (...) rotate [1, 0] {...}`, or a program of the stencil dialect.
 After, a star of radius 4 along the stream:
 ```
-%f = tile.apply @cell_halves0(%u0[-4,0,0], ..., %u0[-1,0,0])  home #tile.shared<...>
+%f = tile.apply @cell_halves0(%u0[-4,0,0], ..., %u0[-1,0,0])  home #tile.registers<depth 7, ...>
 %u1 = tile.apply @cell_halves1(%f[0,0,0], %u0[0,0,0], ...)    home #tile.registers<depth 0, ...>
 ```
 1. A block has 32 x 16 threads with one cell of a plane each (table III), the fastest of the paper.
@@ -12,7 +12,7 @@ After, a star of radius 4 along the stream:
 3. One step a launch, unless the depth is given.
 
 A sum that does not take the planes one after the other has no halves, and is refused. The sums
-between the halves lie in shared memory here, in registers in the paper.
+between the halves, and coefficients, lie in registers.
 """
 
 from __future__ import annotations

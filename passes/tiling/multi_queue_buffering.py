@@ -13,11 +13,13 @@ After, with `storage=shared addressing=computed` (EBISU's circular multi-queue, 
 
 The result is a complete, runnable kernel for either storage. Halos are read from memory. With
 registers, exchanges keep their slots in shared memory. With shared storage every neighbour is read
-from the queue's own ring, and exchanges vanish.
+from the queue's ring, and exchanges vanish; queues read at the own cell alone (partial sums,
+coefficients) stay in registers.
 
 If the device holds a tile (EBISU's device tiling, section 4.3), each block has the ring of its own
 part, with rows around. Exchanges stay for cells across blocks, at barriers of the grid, one for
-`every` steps:
+`every` steps. The planes of a tile without a stream share a ring of two slots
+(`shared_rings.py`; DTB):
 ```
 %e1 = tile.exchange %u1 what edges delay 2
     home #tile.exchange_buffer<slots 4, computed, every 2, space global, sync grid>
@@ -53,10 +55,12 @@ from timetile.dialects.tile.kinds import (
 )
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.placed import layout_of
-from timetile.passes.analysis.queues.lags import assign_lags
+from timetile.passes.analysis.queues.lags import assign_lags, oldest_age
 from timetile.passes.analysis.queues.storage import (
+    chosen_period,
     kept_queues,
     power_of_two,
+    reads_own_cells,
     ring_slots,
     ring_window,
 )
@@ -88,11 +92,12 @@ def dissolve_exchanges(kernel: KernelOp) -> None:
 def keep_edges(kernel: KernelOp, every: int) -> None:
     """
     Let exchanges publish the edges of a block's part, and wait as many steps as pass between
-    barriers.
+    barriers; none without a stream.
     """
+    delay = 0 if kernel.stream_axis is None else every
     for stage in kernel.stages:
         if isinstance(stage, ExchangeOp):
-            stage.what, stage.delay = PublishedAttr(Published.EDGES), IntAttr(every)
+            stage.what, stage.delay = PublishedAttr(Published.EDGES), IntAttr(delay)
     assign_lags(kernel)
 
 
@@ -102,23 +107,29 @@ RINGS_MEET = "use device-tiling tile=device and storage=shared"
 
 def rings_apart(kernel: KernelOp, schedule: Schedule) -> bool:
     """
-    Whether every block of a streamed tile has a ring of its own. (Lowering refuses rings in tiles
-    whose blocks exchange by flags, and in resident tiles, unless planes move to registers before.)
+    Whether every block of a tile of the device has a ring of its own. (Lowering refuses rings in
+    streamed tiles whose blocks exchange by flags, unless planes move to registers before.)
     """
-    streamed = layout_of(kernel).has_messages and kernel.stream_axis is not None
-    return schedule.storage is Storage.SHARED and streamed and schedule.sync is not Sync.FLAGS
+    resident = kernel.stream_axis is None
+    meets = layout_of(kernel).has_messages and (resident or schedule.sync is not Sync.FLAGS)
+    return schedule.storage is Storage.SHARED and meets
 
 
 def meeting(kernel: KernelOp, schedule: Schedule) -> Schedule:
-    """The schedule of a kernel: blocks with rings of their own meet at barriers of the grid."""
-    return replace(schedule, sync=Sync.GRID) if rings_apart(kernel, schedule) else schedule
+    """
+    The schedule of a kernel: blocks with rings of their own meet at barriers of the grid; blocks of
+    a tile without a stream also exchange by flags, if asked for.
+    """
+    meets = rings_apart(kernel, schedule) and schedule.sync is not Sync.FLAGS
+    return replace(schedule, sync=Sync.GRID) if meets else schedule
 
 
 def place_in_shared(kernel: KernelOp, schedule: Schedule) -> None:
     """
-    Put every plane into shared memory. All threads of the tile read the plane; in a tile of several
-    blocks, the threads of a block read the block's part and rows around, taken from neighbouring
-    blocks at barriers of the grid.
+    Put planes with cells read by other threads into shared memory. Sums and coefficients, read at
+    the own cell alone, stay in registers. All threads of the tile read a plane. In a tile of
+    several blocks, the threads of a block read the block's part and rows around, taken from
+    neighbouring blocks.
     """
     stream, apart = kernel.stream_axis, rings_apart(kernel, schedule)
     schedule = meeting(kernel, schedule)
@@ -127,15 +138,17 @@ def place_in_shared(kernel: KernelOp, schedule: Schedule) -> None:
         keep_edges(kernel, every)
     else:
         dissolve_exchanges(kernel)
-    kept = kept_queues(kernel)
+    own = [queue for queue in kept_queues(kernel) if reads_own_cells(kernel, queue)]
+    kept = [queue for queue in kept_queues(kernel) if queue not in own]
     ring = power_of_two(ring_slots(kernel, kept))
-    head = ring
+    head, period = ring, chosen_period(kernel, own) if own and stream is not None else 1
     for stage in kernel.stages:
         if isinstance(stage, LoadOp) and stage.keeps_no_plane:
             stage.home = MemoryAttr()
         elif isinstance(stage, LoadOp | ApplyOp):
             if not any(result in kept for result in stage.results):
-                stage.home = RegistersAttr(0, 1)
+                oldest = max(oldest_age(result, stream) for result in stage.results)
+                stage.home = RegistersAttr(oldest, period if oldest else 1)
             elif schedule.addressing is Addressing.COMPUTED:
                 # The results' windows follow each other in the ring: each head lies below the
                 # windows before.
@@ -149,7 +162,7 @@ def place_in_shared(kernel: KernelOp, schedule: Schedule) -> None:
                 stage.ahead = IntAttr(0)
         elif isinstance(stage, ExchangeOp):
             home = exchange_home(stage, stream, schedule.addressing, every=every)
-            stage.home = home.synchronised_by(Sync.GRID, Space.GLOBAL)
+            stage.home = home.synchronised_by(schedule.sync, Space.GLOBAL)
     if stream is None:
         share_rings(kernel)
 

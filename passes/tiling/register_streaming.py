@@ -24,8 +24,9 @@ After:
    arrive once their edges are published, and wait before reading neighbours' edges in the next
    step. All exchanges then take their delay, at any cost in lag: levels no longer wait for each
    other. The blocks of a cluster always synchronise in two halves.
-6. With `ring=shared`, exchanges without a delay share a ring of two planes, whatever the number of
-   levels (the double buffer of AN5D): a step has one barrier for each level.
+6. With `ring=shared`, exchanges share a ring: without a delay two planes serve any number of
+   levels, with a barrier for each level in a step (the double buffer of AN5D); with a delay the
+   planes of all levels lie one behind the other (the circular multi-queue of EBISU).
 7. Edges between the blocks of a device tile go through global memory: as messages with numbered
    words (`sync=flags`), or between barriers of all blocks of the tile (`sync=grid`), one for the
    planes of `every` steps and of all levels. Exchanges are then delayed by as many steps.
@@ -247,8 +248,8 @@ class RegisterStreamingPass(EnumOptionsPass):
         if kernel.steps.data > 1 and not any(common_ring(stage.home) for stage in kernel.stages):
             remark(
                 kernel,
-                "ring=shared is ignored: no two exchanges have planes that are read in the step "
-                "that publishes them; use delay=0",
+                "ring=shared is ignored: no two exchanges have planes of one type and width in the "
+                "memory of a block; use what=plane",
             )
 
     def synchronise(self, kernel: KernelOp, sync: Sync) -> None:

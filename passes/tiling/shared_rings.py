@@ -10,16 +10,19 @@ stage have been read.
 %e3 = tile.exchange %u3 what plane delay 0
     home #tile.exchange_buffer<slots 2, fixed, ring 0 base 0, every 1, ...>
 ```
-1. Planes are read in the step that writes them: exchanges without a delay, and all planes of a tile
-   that stays.
-2. A stage takes the base of an earlier stage if a barrier stands between the last reader and the
-   stage, so that sharing adds no barrier between two levels. Two slots serve any number of levels:
-   the double buffer of AN5D, and the two planes of DTB.
+1. Planes that are read in the step that writes them, of exchanges without a delay and of a tile
+   that stays: a stage takes the base of an earlier stage if a barrier stands between the last
+   reader and the stage, so that sharing adds no barrier between two levels. Two slots serve any
+   number of levels: the double buffer of AN5D, and the two planes of DTB.
+2. Planes of exchanges that are read in later steps lie one behind the other around a ring, which
+   has as many slots as the rings of their own (EBISU, section 4.2).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 
 from xdsl.ir import Attribute
 
@@ -31,30 +34,37 @@ from timetile.dialects.tile import (
     ExchangeOp,
     KernelOp,
     LoadOp,
-    Published,
     SharedAttr,
     StageOp,
     queue_type,
 )
+from timetile.passes.analysis.placed import home_of, layout_of
 from timetile.passes.analysis.queues.kept_planes import last_read, numbered
-from timetile.passes.analysis.queues.storage import power_of_two
-from timetile.passes.analysis.queues.synchronisation import collect_orders, place_barriers
+from timetile.passes.analysis.queues.storage import ReadAges, exchanged_slots, power_of_two
+from timetile.passes.analysis.queues.synchronisation import (
+    collect_orders,
+    lives_in_ring,
+    place_barriers,
+)
 
 
 def share_rings(kernel: KernelOp) -> None:
     """Let placed stages of equal planes share rings."""
-    groups: dict[tuple[Attribute, ...], list[StageOp]] = {}
+    groups: dict[Kind, list[StageOp]] = {}
     for stage in kernel.stages:
         if (kind := kind_of(kernel, stage)) is not None:
             groups.setdefault(kind, []).append(stage)
     barriers = place_barriers(collect_orders(kernel))
-    for number, stages in enumerate(groups.values()):
-        bases = shared_bases(kernel, stages, barriers)
-        slots = 1 + max(bases)
-        if len(stages) < 2 or slots >= sum(own_slots(stage) for stage in stages):
-            continue
-        for stage, base in zip(stages, bases):
-            put_in_ring(stage, CommonRingAttr(number, base), slots)
+    for number, (kind, stages) in enumerate(groups.items()):
+        if kind.late:
+            bases, slots = one_behind_the_other(kernel, stages)
+        else:
+            bases = in_turn(kernel, stages, barriers)
+            slots = 1 + max(bases)
+        own = sum(own_slots(stage) for stage in stages)
+        if len(stages) > 1 and (kind.late or slots < own):
+            for stage, base in zip(stages, bases):
+                put_in_ring(stage, CommonRingAttr(number, base), slots)
 
 
 def own_slots(stage: StageOp) -> int:
@@ -62,6 +72,14 @@ def own_slots(stage: StageOp) -> int:
     home = stage.home
     assert isinstance(home, SharedAttr | ExchangeBufferAttr)
     return home.slots.data * len(stage.results)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What stages with a common ring have in common; `late`: planes are read in later steps."""
+
+    planes: tuple[Attribute, ...]
+    late: bool
 
 
 def put_in_ring(stage: StageOp, common: CommonRingAttr, slots: int) -> None:
@@ -77,23 +95,41 @@ def put_in_ring(stage: StageOp, common: CommonRingAttr, slots: int) -> None:
             pass
 
 
-def kind_of(kernel: KernelOp, stage: StageOp) -> tuple[Attribute, ...] | None:
+def kind_of(kernel: KernelOp, stage: StageOp) -> Kind | None:
     """
-    What stages with a common ring have in common; None for a stage whose planes are read in other
-    steps, or lie elsewhere.
+    What a stage has in common with others of a ring; None for a stage whose planes lie elsewhere.
+    Blocks of a streamed tile count messages by slots of their own.
     """
-    if isinstance(stage, ExchangeOp) and isinstance(stage.home, ExchangeBufferAttr):
-        steps, _ = last_read(stage.result, numbered(kernel), kernel.stream_axis)
-        if steps or stage.what.data is Published.COPIES:
-            return None
-        return stage.what, queue_type(stage.result).element, queue_type(stage.result).edges
     resident = kernel.stream_axis is None
+    if isinstance(stage, ExchangeOp) and isinstance(stage.home, ExchangeBufferAttr):
+        apart = layout_of(kernel).blocks > 1 and not resident
+        if apart or stage.publishes_copies or lives_in_ring(stage.queue):
+            return None
+        kind = queue_type(stage.result)
+        steps, _ = last_read(stage.result, numbered(kernel), kernel.stream_axis)
+        return Kind((stage.what, kind.element, kind.edges), steps > 0)
     if isinstance(stage, LoadOp | ApplyOp) and isinstance(stage.home, SharedAttr) and resident:
-        return tuple(queue_type(result).element for result in stage.results[:1])
+        return Kind((queue_type(stage.results[0]).element,), late=False)
     return None
 
 
-def shared_bases(kernel: KernelOp, stages: Sequence[StageOp], barriers: Sequence[int]) -> list[int]:
+def one_behind_the_other(kernel: KernelOp, stages: Sequence[StageOp]) -> tuple[list[int], int]:
+    """
+    The bases of exchanges whose planes are read in later steps, and the slots of their ring: each
+    has as many slots as alone, and the next stage overwrites the oldest (the circular multi-queue
+    of EBISU).
+    """
+    windows: list[int] = []
+    for stage in stages:
+        assert isinstance(stage, ExchangeOp)
+        ages, every = ReadAges.of(stage, kernel.stream_axis), home_of(stage).every.data
+        windows.append(exchanged_slots(ages, flags=False, every=every))
+    slots = sum(windows)
+    heads = accumulate(windows, initial=0)
+    return [slots - 1 - head for head, _ in zip(heads, windows)], slots
+
+
+def in_turn(kernel: KernelOp, stages: Sequence[StageOp], barriers: Sequence[int]) -> list[int]:
     """
     The bases of stages in a ring, by the barriers of a step: each result takes a slot that no stage
     reads any more, below the slot of the result before.

@@ -30,7 +30,8 @@ from support.programs import program_text
 from support.schedules import Schedule, block_plane, cluster_plane, warp_row
 from support.sizes import spread
 from timetile.dialects import nvvm, simt
-from timetile.dialects.tile import Addressing, Storage, Sync
+from timetile.dialects.tile import Addressing, Published, Storage, Sync
+from timetile.dialects.tile.kinds import RingUse
 from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.executors.simt.errors import SimtError
@@ -271,6 +272,12 @@ TILING = block_plane((3, 2), (4, 1))
 PLACED = [
     Schedule("edges-a-step-late", TILING, streaming=Streaming(delay=1), planes=23),
     Schedule("edges-at-once", TILING, streaming=Streaming(delay=0), planes=23),
+    Schedule(
+        "two-planes-for-all-levels",
+        TILING,
+        streaming=Streaming(delay=0, what=Published.PLANE, ring=RingUse.SHARED),
+        planes=23,
+    ),
     Schedule("two-halves", TILING, streaming=Streaming(sync=Sync.MBARRIER), planes=23),
     Schedule(
         "two-halves-of-a-cluster",

@@ -55,6 +55,13 @@ PLATES = [
         streaming=Streaming(what=Published.PLANE, sync=Sync.GRID),
         shown=exchanged("plane", GRID),
     ),
+    replace(
+        EDGES,
+        name="planes-in-shared-memory",
+        buffering=Buffering(storage=Storage.SHARED),
+        streaming=None,
+        shown="home #tile.shared",
+    ),
 ]
 
 

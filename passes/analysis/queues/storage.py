@@ -68,10 +68,11 @@ class PlanesInRegisters:
     """The queues whose oldest plane meets the newest in an operation."""
 
     @staticmethod
-    def of(kernel: KernelOp) -> PlanesInRegisters:
-        """The planes kept by a kernel."""
+    def of(kernel: KernelOp, queues: Sequence[SSAValue] | None = None) -> PlanesInRegisters:
+        """The planes kept by a kernel, of some queues if given."""
         stream = kernel.stream_axis
-        oldest = {queue: oldest_age(queue, stream) for queue in queues_in_registers(kernel)}
+        queues = queues_in_registers(kernel) if queues is None else queues
+        oldest = {queue: oldest_age(queue, stream) for queue in queues}
         return PlanesInRegisters(oldest, queues_holding_oldest(kernel, oldest))
 
     @property
@@ -101,9 +102,18 @@ def taps_of_step(kernel: KernelOp) -> int:
     return prod(axis.cells for axis in layout_of(kernel).axis_layouts) * taps_of_cell(kernel)
 
 
-def chosen_period(kernel: KernelOp) -> int:
-    """The unrolling of a kernel's stream loop (stream steps a turn)."""
-    return fitting_period(natural_period(kernel), taps_of_step(kernel))
+def chosen_period(kernel: KernelOp, queues: Sequence[SSAValue] | None = None) -> int:
+    """
+    The unrolling of a kernel's stream loop (stream steps a turn), for all planes in registers or
+    for those of some queues.
+    """
+    return fitting_period(PlanesInRegisters.of(kernel, queues).period, taps_of_step(kernel))
+
+
+def reads_own_cells(kernel: KernelOp, queue: SSAValue) -> bool:
+    """Whether every reader of a queue reads the plane's cell of its own place."""
+    taps = (kernel.in_plane(tap.offset) for _, tap in taps_of(queue))
+    return not any(any(offset) for offset in taps) and not exchanges_of(queue)
 
 
 def fitting_period(natural: int, size: int) -> int:

@@ -310,7 +310,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @still: the blocks of a resident tile keep cells in registers; use storage=registers
+// CHECK: tile.apply in @still: a tap leaves the warp and reads the ring of its queue; put a tile.exchange of the queue between
 tile.kernel @still(%src: !stencil.field<[-1,33]x[-1,65]xf64>, %dst: !stencil.field<[-1,33]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0, 0], [32, 64]>
     layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
@@ -318,6 +318,22 @@ tile.kernel @still(%src: !stencil.field<[-1,33]x[-1,65]xf64>, %dst: !stencil.fie
   %u = tile.load %src ahead 0 home #tile.shared<slots 1, fixed, reader tile> : !tile.queue<f64, lag 0>
   %v = tile.apply @cell(%u[0, 0], %u[1, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
   tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,33]x[-1,65]xf64>
+}
+func.func private @cell(%a: f64, %b: f64) -> f64 {
+  %s = arith.addf %a, %b : f64
+  func.return %s : f64
+}
+
+// -----
+
+// CHECK: tile.kernel in @still_volume: the blocks of a resident volume keep cells in registers; use storage=registers
+tile.kernel @still_volume(%src: !stencil.field<[-1,9]x[-1,9]x[-1,33]xf64>, %dst: !stencil.field<[-1,9]x[-1,9]x[-1,33]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0, 0, 0], [8, 8, 32]>
+    layout #tile.layout<device, [2 cells x 5 blocks, 10 cells, 1 cells x 32 lanes]>
+    variants [#tile.variant<axes [0, 1, 2], planes 1>] {
+  %u = tile.load %src ahead 0 home #tile.shared<slots 1, fixed, reader tile> : !tile.queue<f64, lag 0>
+  %v = tile.apply @cell(%u[0, 0, 0], %u[0, 0, 1]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,9]x[-1,9]x[-1,33]xf64>
 }
 func.func private @cell(%a: f64, %b: f64) -> f64 {
   %s = arith.addf %a, %b : f64

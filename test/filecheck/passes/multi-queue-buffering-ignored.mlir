@@ -22,12 +22,12 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
   %s = arith.addf %a, %b : f64
   func.return %s : f64
 }
-tile.kernel @copy(%src: !stencil.field<[-1,9]x[0,8]xf64>, %dst: !stencil.field<[-1,9]x[0,8]xf64>)
+tile.kernel @copy(%src: !stencil.field<[-1,9]x[0,9]xf64>, %dst: !stencil.field<[-1,9]x[0,9]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]>
     layout #tile.layout<warp, [1 cells x 32 lanes]> {
   %u = tile.load %src : !tile.queue<f64, lag 0>
-  %v = tile.apply @cell(%u[-1, 0], %u[0, 0]) : !tile.queue<f64, lag 0>
-  tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,9]x[0,8]xf64>
+  %v = tile.apply @cell(%u[-1, 0], %u[0, 1]) : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,9]x[0,9]xf64>
 }
 
 // Slots of 5, 7 and 11 planes are back where they began after 385 steps.
@@ -39,12 +39,12 @@ func.func private @six(%a: f64, %b: f64, %c: f64, %d: f64, %e: f64, %f: f64) -> 
   %s = arith.addf %a, %b : f64
   func.return %s : f64
 }
-tile.kernel @turns(%a: !stencil.field<[-9,17]x[0,8]xf64>, %b: !stencil.field<[-9,17]x[0,8]xf64>, %c: !stencil.field<[-9,17]x[0,8]xf64>, %dst: !stencil.field<[-9,17]x[0,8]xf64>)
+tile.kernel @turns(%a: !stencil.field<[-9,17]x[0,9]xf64>, %b: !stencil.field<[-9,17]x[0,9]xf64>, %c: !stencil.field<[-9,17]x[0,9]xf64>, %dst: !stencil.field<[-9,17]x[0,9]xf64>)
     roles [#tile.role<source 0>, #tile.role<source 1>, #tile.role<source 2>, #tile.role<target 3>] steps 1 stream 0 bounds <[0, 0], [8, 8]>
     layout #tile.layout<warp, [1 cells x 32 lanes]> {
   %u = tile.load %a : !tile.queue<f64, lag 0>
   %v = tile.load %b : !tile.queue<f64, lag 0>
   %w = tile.load %c : !tile.queue<f64, lag 0>
-  %x = tile.apply @six(%u[-3, 0], %u[0, 0], %v[-5, 0], %v[0, 0], %w[-9, 0], %w[0, 0]) : !tile.queue<f64, lag 0>
-  tile.store %x to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-9,17]x[0,8]xf64>
+  %x = tile.apply @six(%u[-3, 0], %u[0, 1], %v[-5, 0], %v[0, 1], %w[-9, 0], %w[0, 1]) : !tile.queue<f64, lag 0>
+  tile.store %x to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-9,17]x[0,9]xf64>
 }

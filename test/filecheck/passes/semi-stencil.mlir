@@ -1,12 +1,12 @@
 // RUN: xdsl-opt %s -p semi-stencil | filecheck %s
 
-// Semi-stencil: the planes before the cell's own enter a sum of their own, and the planes of either half are in shared
-// memory, for 32 x 16 threads of one cell each.
+// Semi-stencil: the planes before the cell's own enter a sum of their own. Planes are in shared memory, sums between the halves in
+// registers, for 32 x 16 threads of one cell each.
 
 // CHECK-LABEL: tile.kernel @heat_step
 // CHECK-SAME:    layout #tile.layout<block, [1 cells x 16 warps, 1 cells x 32 lanes]>
 // CHECK:         %[[u:.*]] = tile.load %src ahead 0 home #tile.shared<slots {{[0-9]+}}, shifting, reader tile>
-// CHECK:         %[[f:.*]] = tile.apply @heat_cell0_halves0(%[[u]][-2, 0, 0], %[[u]][-1, 0, 0]) home #tile.shared
+// CHECK:         %[[f:.*]] = tile.apply @heat_cell0_halves0(%[[u]][-2, 0, 0], %[[u]][-1, 0, 0]) home #tile.registers<depth 3, period 3>
 // CHECK:         tile.apply @heat_cell0_halves1(%[[f]][0, 0, 0], %[[u]][0, -2, 0]
 // CHECK-NOT:     tile.exchange
 

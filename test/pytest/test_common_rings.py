@@ -1,0 +1,85 @@
+"""
+Exchanges, and planes of a tile that stays, share rings of shared memory: the bits are the unfused
+program's, and a ring has as many planes as its queues need together.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from support.catalogue import entry
+from support.executors import kernel_executors
+from support.schedules import Schedule, block_plane, block_row, check, device_plane
+from timetile.dialects.tile import Addressing, Published, Storage
+from timetile.dialects.tile.kinds import RingUse
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
+from timetile.runtime.program.compiled_program import Executor
+
+AT_ONCE = Streaming(delay=0, what=Published.PLANE, ring=RingUse.SHARED)
+
+CASES: list[tuple[Schedule, str, tuple[int, ...], int]] = [
+    (
+        Schedule(
+            "two-planes-for-three-levels",
+            block_plane((3, 2), (4, 1)),
+            Buffering(ahead=0),
+            AT_ONCE,
+            planes=5,
+            shown="<slots 2, fixed, ring 0 base 1, ",
+        ),
+        "heat-3d",
+        (7, 13, 37),
+        3,
+    ),
+    (
+        Schedule(
+            "edges-of-a-row",
+            block_row(),
+            Buffering(ahead=0),
+            Streaming(delay=0, ring=RingUse.SHARED),
+            shown="what edges delay 0 home #tile.exchange_buffer<slots 2, fixed, ring 0 base 1, ",
+        ),
+        "heat-2d",
+        (19, 131),
+        3,
+    ),
+    *(
+        (
+            Schedule(
+                f"one-behind-the-other-{addressing}",
+                block_plane((3, 2), (4, 1)),
+                Buffering(ahead=0, addressing=addressing),
+                Streaming(delay=1, what=Published.PLANE, ring=RingUse.SHARED),
+                planes=5,
+                shown=f"<slots 4, {addressing}, ring 0 base 1, ",
+            ),
+            "heat-3d",
+            (7, 13, 37),
+            2,
+        )
+        for addressing in (Addressing.SHIFTING, Addressing.COMPUTED)
+    ),
+    (
+        Schedule(
+            "a-tile-that-stays",
+            device_plane((4, 2), 2, 2, stream_axis="none"),
+            Buffering(storage=Storage.SHARED),
+            None,
+            planes=None,
+            shown="home #tile.shared<slots 2, fixed, ring 0 base 1, reader tile>",
+        ),
+        "box-2d",
+        (23, 67),
+        3,
+    ),
+]
+
+
+@pytest.mark.parametrize("executor", kernel_executors())
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].name)
+def test_queues_of_a_ring_keep_the_bits_of_the_program(
+    case: tuple[Schedule, str, tuple[int, ...], int], executor: Executor
+):
+    schedule, name, domain, depth = case
+    check(entry(name).make(domain), schedule, depth, executor)
