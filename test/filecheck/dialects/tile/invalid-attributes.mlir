@@ -68,6 +68,11 @@
 
 // -----
 
+// CHECK: base 2 of a ring of 2 slots
+"test.op"() {home = #tile.exchange_buffer<slots 2, fixed, ring 0 base 2, every 1, space shared, sync barrier>} : () -> ()
+
+// -----
+
 // CHECK: base 4 of a ring of 4 slots
 "test.op"() {home = #tile.shared<slots 4, computed, ring 0 base 4, reader tile>} : () -> ()
 

@@ -63,8 +63,8 @@ tile.kernel @placed(%src: !field, %dst: !field, %A: !field, %K: !field, %dt: f64
   // CHECK-NEXT: %c = tile.exchange %u what copies delay 1 home #tile.exchange_buffer<slots 5, shifting, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [2]>
   // GENERIC:      %c = "tile.exchange"(%u) <{what = #tile<published copies>, delay = #builtin.int<1>, home = #tile.exchange_buffer<slots 5, shifting, every 1, space shared, sync barrier>}>
   %c = tile.exchange %u what copies delay 1 home #tile.exchange_buffer<slots 5, shifting, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [2]>
-  // CHECK-NEXT: %p = tile.exchange %k what plane delay 0 home #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1]>
-  %p = tile.exchange %k what plane delay 0 home #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1]>
+  // CHECK-NEXT: %p = tile.exchange %k what plane delay 0 home #tile.exchange_buffer<slots 2, fixed, ring 1 base 1, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1]>
+  %p = tile.exchange %k what plane delay 0 home #tile.exchange_buffer<slots 2, fixed, ring 1 base 1, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1]>
   // CHECK-NEXT: %v, %w = tile.apply @cell(%e[0, -1], %c[0, 2], %p[0, 1], %u[0, 0], %k[0, 0], %l[0, 0]) scalars(%dt) indices [0, 1] else %u, %u in <[1, 1], [7, 7]>
   // CHECK-SAME:   home #tile.shared<slots 8, computed, ring 0 base 3, reader tile> attributes {note = "kept"} : !tile.queue<f64, lag 1>, !tile.queue<f64, lag 1>
   %v, %w = tile.apply @cell(%e[0, -1], %c[0, 2], %p[0, 1], %u[0, 0], %k[0, 0], %l[0, 0]) scalars(%dt) indices [0, 1] else %u, %u
