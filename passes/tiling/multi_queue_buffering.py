@@ -60,9 +60,9 @@ from timetile.passes.analysis.queues.storage import (
     chosen_period,
     kept_queues,
     power_of_two,
-    reads_own_cells,
     ring_slots,
     ring_window,
+    stays_at_own_cell,
 )
 from timetile.passes.diagnostics import check_options, remark
 from timetile.passes.enum_options import EnumOptionsPass
@@ -138,7 +138,7 @@ def place_in_shared(kernel: KernelOp, schedule: Schedule) -> None:
         keep_edges(kernel, every)
     else:
         dissolve_exchanges(kernel)
-    own = [queue for queue in kept_queues(kernel) if reads_own_cells(kernel, queue)]
+    own = [queue for queue in kept_queues(kernel) if stays_at_own_cell(kernel, queue)]
     kept = [queue for queue in kept_queues(kernel) if queue not in own]
     ring = power_of_two(ring_slots(kernel, kept))
     head, period = ring, chosen_period(kernel, own) if own and stream is not None else 1

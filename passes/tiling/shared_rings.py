@@ -10,12 +10,12 @@ stage have been read.
 %e3 = tile.exchange %u3 what plane delay 0
     home #tile.exchange_buffer<slots 2, fixed, ring 0 base 0, every 1, ...>
 ```
-1. Planes that are read in the step that writes them, of exchanges without a delay and of a tile
-   that stays: a stage takes the base of an earlier stage if a barrier stands between the last
-   reader and the stage, so that sharing adds no barrier between two levels. Two slots serve any
-   number of levels: the double buffer of AN5D, and the two planes of DTB.
-2. Planes of exchanges that are read in later steps lie one behind the other around a ring, which
-   has as many slots as the rings of their own (EBISU, section 4.2).
+1. Planes read in the step of writing, of exchanges without a delay and of a tile without a stream:
+   a stage takes the base of an earlier stage if a barrier stands between the last reader and the
+   stage. Sharing adds no barrier between two levels. Two slots serve any number of levels: the
+   double buffer of AN5D, and the two planes of DTB.
+2. Planes of exchanges, read in later steps, lie one behind the other around a ring. The ring has as
+   many slots as separate rings together (EBISU, section 4.2).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from timetile.dialects.tile import (
     queue_type,
 )
 from timetile.passes.analysis.placed import home_of, layout_of
-from timetile.passes.analysis.queues.kept_planes import last_read, numbered
+from timetile.passes.analysis.queues.kept_planes import last_read, stage_numbers
 from timetile.passes.analysis.queues.storage import ReadAges, exchanged_slots, power_of_two
 from timetile.passes.analysis.queues.synchronisation import (
     collect_orders,
@@ -50,9 +50,9 @@ from timetile.passes.analysis.queues.synchronisation import (
 
 def share_rings(kernel: KernelOp) -> None:
     """Let placed stages of equal planes share rings."""
-    groups: dict[Kind, list[StageOp]] = {}
+    groups: dict[RingKind, list[StageOp]] = {}
     for stage in kernel.stages:
-        if (kind := kind_of(kernel, stage)) is not None:
+        if (kind := ring_kind(kernel, stage)) is not None:
             groups.setdefault(kind, []).append(stage)
     barriers = place_barriers(collect_orders(kernel))
     for number, (kind, stages) in enumerate(groups.items()):
@@ -75,8 +75,8 @@ def own_slots(stage: StageOp) -> int:
 
 
 @dataclass(frozen=True)
-class Kind:
-    """What stages with a common ring have in common; `late`: planes are read in later steps."""
+class RingKind:
+    """What stages with a common ring share; `late`: planes are read in later steps."""
 
     planes: tuple[Attribute, ...]
     late: bool
@@ -95,10 +95,10 @@ def put_in_ring(stage: StageOp, common: CommonRingAttr, slots: int) -> None:
             pass
 
 
-def kind_of(kernel: KernelOp, stage: StageOp) -> Kind | None:
+def ring_kind(kernel: KernelOp, stage: StageOp) -> RingKind | None:
     """
-    What a stage has in common with others of a ring; None for a stage whose planes lie elsewhere.
-    Blocks of a streamed tile count messages by slots of their own.
+    What a stage shares with others of a ring; None for a stage without planes in a block's memory.
+    Blocks of a streamed tile count messages by separate slots.
     """
     resident = kernel.stream_axis is None
     if isinstance(stage, ExchangeOp) and isinstance(stage.home, ExchangeBufferAttr):
@@ -106,16 +106,16 @@ def kind_of(kernel: KernelOp, stage: StageOp) -> Kind | None:
         if apart or stage.publishes_copies or lives_in_ring(stage.queue):
             return None
         kind = queue_type(stage.result)
-        steps, _ = last_read(stage.result, numbered(kernel), kernel.stream_axis)
-        return Kind((stage.what, kind.element, kind.edges), steps > 0)
+        steps, _ = last_read(stage.result, stage_numbers(kernel), kernel.stream_axis)
+        return RingKind((stage.what, kind.element, kind.edges), steps > 0)
     if isinstance(stage, LoadOp | ApplyOp) and isinstance(stage.home, SharedAttr) and resident:
-        return Kind((queue_type(stage.results[0]).element,), late=False)
+        return RingKind((queue_type(stage.results[0]).element,), late=False)
     return None
 
 
 def one_behind_the_other(kernel: KernelOp, stages: Sequence[StageOp]) -> tuple[list[int], int]:
     """
-    The bases of exchanges whose planes are read in later steps, and the slots of their ring: each
+    The bases of exchanges with planes read in later steps, and the slots of the ring: each exchange
     has as many slots as alone, and the next stage overwrites the oldest (the circular multi-queue
     of EBISU).
     """
@@ -131,10 +131,10 @@ def one_behind_the_other(kernel: KernelOp, stages: Sequence[StageOp]) -> tuple[l
 
 def in_turn(kernel: KernelOp, stages: Sequence[StageOp], barriers: Sequence[int]) -> list[int]:
     """
-    The bases of stages in a ring, by the barriers of a step: each result takes a slot that no stage
-    reads any more, below the slot of the result before.
+    The bases of stages in a ring, by the barriers of a step: each result takes a slot without a
+    reader left, below the slot of the result before.
     """
-    numbers = numbered(kernel)
+    numbers = stage_numbers(kernel)
     last_readers: list[int] = []
     bases: list[int] = []
     for stage in stages:

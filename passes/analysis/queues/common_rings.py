@@ -34,7 +34,7 @@ def common_ring(home: HomeAttr | None) -> CommonRingAttr | None:
 
 def ring_base(queue: SSAValue, stream: int | None) -> int:
     """
-    The slots by which a queue is ahead in its ring: each result of a stage lies below the windows
+    The slots by which a queue is ahead in the ring: each result of a stage lies below the windows
     of the results before.
     """
     common, maker = common_ring(queue_home(queue)), queue.owner
@@ -70,8 +70,8 @@ def next_writer(
     queue: SSAValue, position: Mapping[SSAValue, int], stream: int | None
 ) -> tuple[int, int] | None:
     """
-    The steps from the writing of a queue's plane until the plane is overwritten, and the stage that
-    does, by `position`; None without a stream where no later stage writes the slot.
+    The steps from the writing of a queue's plane until the plane is overwritten, and the
+    overwriting stage, by `position`; None without a stream if no later stage writes the slot.
     """
     slots, base = ring_slots_of(queue), ring_base(queue, stream)
     found: list[tuple[int, int]] = []

@@ -70,7 +70,7 @@ def check_common_rings(kernel: KernelOp) -> None:
     Refuse queues of a common ring with homes of several kinds, and queues that overwrite each
     other's planes before a read.
     """
-    numbers = numbered(kernel)
+    numbers = stage_numbers(kernel)
     position: dict[SSAValue, int] = {
         queue: n for stage, n in numbers.items() for queue in stage.results
     }
@@ -89,13 +89,13 @@ def check_common_rings(kernel: KernelOp) -> None:
                 )
 
 
-def numbered(kernel: KernelOp) -> dict[Operation, int]:
+def stage_numbers(kernel: KernelOp) -> dict[Operation, int]:
     """The stages of a kernel, each with its number."""
     return {stage: n for n, stage in enumerate(kernel.stages)}
 
 
 def check_alike(stage: StageOp, other: SSAValue) -> None:
-    """Refuse a home that differs from that of another queue of the ring by more than the base."""
+    """Refuse a home unlike the home of another queue of the ring in more than the base."""
     home, beside = stage.home, queue_home(other)
     assert isinstance(home, SharedAttr | ExchangeBufferAttr)
     assert isinstance(beside, SharedAttr | ExchangeBufferAttr)
@@ -122,8 +122,8 @@ def last_read(
     queue: SSAValue, numbers: Mapping[Operation, int], stream: int | None
 ) -> tuple[int, int]:
     """
-    The last read of a queue's plane: steps behind its writing, and the reading stage. Readers of an
-    exchange that publishes edges of a ring read the ring.
+    The last read of a queue's plane: steps behind the writing, and the reading stage. Readers of an
+    exchange of edges read the ring of the queue.
     """
     found = [(0, 0)]
     for use in queue.uses:
@@ -141,6 +141,6 @@ def last_read(
 
 
 def delay_of(queue: SSAValue) -> int:
-    """Steps from the writing of a plane until its readers see it: the delay of an exchange."""
+    """Steps from the writing of a plane until the first read: the delay of an exchange."""
     maker = queue.owner
     return maker.delay.data if isinstance(maker, ExchangeOp) else 0

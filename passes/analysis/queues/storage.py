@@ -110,7 +110,7 @@ def chosen_period(kernel: KernelOp, queues: Sequence[SSAValue] | None = None) ->
     return fitting_period(PlanesInRegisters.of(kernel, queues).period, taps_of_step(kernel))
 
 
-def reads_own_cells(kernel: KernelOp, queue: SSAValue) -> bool:
+def stays_at_own_cell(kernel: KernelOp, queue: SSAValue) -> bool:
     """Whether every reader of a queue reads the plane's cell of its own place."""
     taps = (kernel.in_plane(tap.offset) for _, tap in taps_of(queue))
     return not any(any(offset) for offset in taps) and not exchanges_of(queue)

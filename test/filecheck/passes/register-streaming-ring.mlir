@@ -15,7 +15,7 @@
 // LATER:           what plane delay 1 home #tile.exchange_buffer<slots 6, fixed, ring 0 base 5, every 1, space shared, sync barrier>
 // LATER:           what plane delay 1 home #tile.exchange_buffer<slots 6, fixed, ring 0 base 3, every 1, space shared, sync barrier>
 // LATER:           what plane delay 1 home #tile.exchange_buffer<slots 6, fixed, ring 0 base 1, every 1, space shared, sync barrier>
-// OWN-COUNT-3:     what plane delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync barrier>
+// OWN:             what plane delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync barrier>
 // AHEAD:           tile.kernel in @pair: ring=shared is ignored: no two exchanges have planes of one type and width in the memory of a block; use what=plane
 // AHEAD:           what copies delay 1 home #tile.exchange_buffer<slots 4, computed, every 1
 // AHEAD:           what edges delay 1 home #tile.exchange_buffer<slots 4, fixed, ring 0 base 3

@@ -159,3 +159,11 @@ func.func @number(%f: memref<9xf64>, %t: index) {
   %v = tile.step_value %f at %t plus 3 : memref<9xf64> -> f64
   func.return
 }
+
+// The number of a ring that queues share, and the base of a queue.
+// CHECK-LABEL: func.func @common
+// CHECK-NEXT:    "test.op"() {at = #tile.common_ring<0, 3>} : () -> ()
+func.func @common() {
+  "test.op"() {at = #tile.common_ring<0, 3>} : () -> ()
+  func.return
+}
