@@ -5,6 +5,7 @@ in Devito's own C.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from random import Random
 from typing import Any
 
@@ -150,3 +151,32 @@ def test_a_call_evaluates_no_more_expressions_for_more_steps(
 
     evaluations(20)
     assert evaluations(20) == evaluations(200) > 0
+
+
+def test_the_number_of_a_coarse_step_is_a_quotient_of_whole_numbers():
+    left: list[list[Any]] = []
+    for language in ("C", "timetile"):
+        grid = grid_of(5, 6)
+        u, v = dv.TimeFunction(name="u", grid=grid), dv.Function(name="v", grid=grid)
+        coarse = dv.ConditionalDimension("coarse", parent=grid.time_dim, factor=3)
+        kept = dv.TimeFunction(name="kept", grid=grid, save=5, time_dim=coarse)
+        u.data[:] = 1
+        equations = [dv.Eq(u.forward, u + 1), dv.Eq(kept, u * coarse), dv.Eq(v, v + u * coarse)]
+        with timetile.devito.backend(executor="cpu") if language != "C" else nullcontext():
+            operator = dv.Operator(equations)
+        summary = operator.apply(time_M=11)
+        assert language == "C" or summary.ran_on.is_timetile
+        left.append([np.array(f.data) for f in (u, v, kept)])
+    for right, found in zip(*left, strict=True):
+        assert right.tobytes() == found.tobytes()
+
+
+def test_an_operator_without_cells_leaves_all_as_it_is():
+    grid = grid_of(5, 6)
+    u, w = dv.TimeFunction(name="u", grid=grid), dv.Function(name="w", grid=grid)
+    with timetile.devito.backend(executor="cpu"):
+        operator = dv.Operator([dv.Eq(w, w + 1), dv.Eq(u.forward, u + 1)])
+    summary = operator.apply(time_M=3, x_m=3, x_M=2)
+    assert summary.ran_on.is_timetile and not u.data.any() and not w.data.any()
+    operator.apply(time_M=3)
+    assert u.data.max() == 4 and w.data.min() == 1
