@@ -258,6 +258,8 @@ def memory_cost(
     found, waiting = known or {}, target.parameters.waiting
     least = FEW_CELLS * updates if len(kernels) > 1 else 0
     large = [kernel for kernel in kernels if cells_of(CellBox.of(kernel.bounds)) >= least]
+    # Many kernels of few cells each are all counted.
+    large = large or kernels
     parts = [part_cost(kernel, module, target, found.get(kernel)) for kernel in large]
     return Cost(
         registers=max(part.registers for part in parts),

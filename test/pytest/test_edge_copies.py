@@ -151,6 +151,14 @@ def test_inner_sweeps_with_insulated_ends_continue_the_field():
     assert np.array_equal(found, judge)
 
 
+def test_edges_are_copied_by_several_kernels_of_few_cells():
+    """None of them has a notable part of the cells: all count for the schedule."""
+    case = CopiedEdges((300, 300), [(P, P)] * 2)
+    program = timetile.compile(case.text(), executor="planes", cache=False)
+    (facts,) = program.kernels.edges.filling.kernels.facts
+    assert len(facts) > 1
+
+
 def test_short_runs_with_near_copies_take_the_kernels_of_the_step(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.undo()
     case = CASES["values"]
