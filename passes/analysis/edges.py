@@ -15,6 +15,7 @@ a side with a value is the number. A loop is fit if
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.temporal import LoopOp, UpdateOp
@@ -89,6 +90,24 @@ def loop_boundary(loop: LoopOp) -> BoundaryAttr | None:
     axes = mirrored_axes(boundary, len(box.lower))
     fits = (keeps_images(update, axis, box, boundary) for update in updates for axis in axes)
     return boundary if all(fits) else None
+
+
+def why_split(loop: LoopOp) -> str:
+    """Why kernels of several steps do not continue the fields of a loop that reads beyond them."""
+    updates = loop.updates
+    box = CellBox.of(updates[0].box)
+    for axis in range(len(box.lower)):
+        pairs = [pair for update in updates for pair in sides_read(update, axis)]
+        if len(set(map(repr, pairs))) > 1:
+            return f"along axis {axis} fields go on by different boundaries"
+        if any((below is Kind.KEEP) != (above is Kind.KEEP) for below, above in pairs):
+            return f"along axis {axis} one side is kept and the other is not"
+        if any(side in MIRRORS for pair in pairs for side in pair):
+            boundaries = (each for update in updates for each in update.continued)
+            for update, boundary in product(updates, boundaries):
+                if not keeps_images(update, axis, box, boundary):
+                    return f"along axis {axis} a mirrored cell lies farther away than other reads"
+    return "an update writes a part of the cells only, or fields end elsewhere"
 
 
 def keeps_images(update: UpdateOp, axis: int, box: CellBox, boundary: BoundaryAttr) -> bool:

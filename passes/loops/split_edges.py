@@ -47,8 +47,8 @@ from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.temporal.boundary import image
 from timetile.dialects.verified import number_attribute
 from timetile.passes.analysis.cells.cell_functions import cell_function
-from timetile.passes.analysis.edges import continues_in_kernels
-from timetile.passes.diagnostics import check_verified, refuse
+from timetile.passes.analysis.edges import continues_in_kernels, why_split
+from timetile.passes.diagnostics import check_verified, refuse, remark
 from timetile.passes.rewriting import name_function
 
 EdgeSpan = tuple[int, int]
@@ -158,6 +158,13 @@ class SplitEdgesPass(ModulePass):
                     loop,
                     "schedule and kernels belong to a step that reads inside its fields; run "
                     "split-edges before choose-schedule",
+                )
+            if not self.everywhere:
+                remark(
+                    edged[0],
+                    f"{why_split(loop)}: the edges are updates of their own, and the time loop "
+                    "runs a step at a time; give both sides of each axis one boundary for all "
+                    "fields, or keep both sides",
                 )
             for update in edged:
                 EdgeSplit(update, op).run()

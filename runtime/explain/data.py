@@ -78,6 +78,7 @@ class LoopSummary:
     - `points`: the lists of points, and what they cost, in words; None without points.
     - `edges`: how fields go on beyond their edges, and what the edges cost, in words; None for kept
       edges.
+    - `series`: the numbers of series that a step reads, in words; None without.
     """
 
     title: str
@@ -108,6 +109,7 @@ class LoopSummary:
     scaled: str | None = None
     points: str | None = None
     edges: str | None = None
+    series: str | None = None
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
-"""How fields go on beyond their edges, and what that costs, in a sentence."""
+"""How fields go on beyond their edges, and series, and what each costs, in a sentence."""
 
 from __future__ import annotations
 
+from timetile.dialects.series import is_series
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.temporal.boundary import MIRRORS, BoundaryAttr, Kind, Side
 from timetile.passes.analysis.edges import loop_boundary
@@ -41,3 +42,12 @@ def edges_text(loop: LoopOp) -> str | None:
             "; copies of cells beside the box state this, and run at the start and the end only"
         )
     return f"{', '.join(parts)}{copied}; {cost}"
+
+
+def series_text(loop: LoopOp) -> str | None:
+    """The numbers of series that a step reads, with their cost; None without series."""
+    count = len({each for update in loop.updates for each in update.scalars if is_series(each)})
+    if not count:
+        return None
+    numbers = "1 number" if count == 1 else f"{count} numbers"
+    return f"{numbers} a step; each level of a kernel takes its own, all cells the same"

@@ -27,7 +27,7 @@ from timetile.runtime.explain.costs import (
     rejection_section,
 )
 from timetile.runtime.explain.data import Alternative, Explanation, LoopSummary, Resources, Section
-from timetile.runtime.explain.edges import edges_text
+from timetile.runtime.explain.edges import edges_text, series_text
 from timetile.runtime.explain.figures import (
     bytes_of_cells,
     copy_bound,
@@ -238,6 +238,7 @@ class LoopReport:
             scaled=target.fit_text,
             points=points_text(deepest),
             edges=edges_text(self.loop),
+            series=series_text(self.loop),
         )
 
     def measured(self) -> str | None:

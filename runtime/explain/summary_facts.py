@@ -30,6 +30,8 @@ def summary_facts(loop: LoopSummary) -> Iterator[Fact]:
         yield Fact("Points", loop.points)
     if loop.edges is not None:
         yield Fact("Edges", loop.edges)
+    if loop.series is not None:
+        yield Fact("Series", loop.series)
     yield Fact(
         "GCells/s predicted",
         f"{loop.gcells_per_second:.0f} on {loop.target}, by launches of "

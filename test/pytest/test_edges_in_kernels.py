@@ -35,6 +35,7 @@ from timetile.frontend.boundaries import Boundary
 from timetile.passes.tiling.device_tiling import DeviceTilingPass
 from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
+from timetile.runtime.explain.edges import series_text
 from timetile.runtime.program.compiled_program import Executor
 
 P, M, R, K = Kind.PERIODIC, Kind.MIRROR, Kind.REFLECT, Kind.KEEP
@@ -311,3 +312,53 @@ def test_drawn_boundaries_of_drawn_sizes(drawn: tuple[EdgeCase, tuple[int, ...],
         model = case.model().on(executor=executor, depth=chosen, fp_contract="off", cache=False)
         found = model.advance({"u": start}, steps=steps, k=0.3)["u"]
         assert np.array_equal(found, case.expected(start, steps, 0.3)), executor
+
+
+HALF = "along axis 0 one side is kept and the other is not"
+UNLIKE = "along axis 0 fields go on by different boundaries"
+FAR = "along axis 0 a mirrored cell lies farther away than other reads"
+
+
+@timetile.stencil(boundary=(("keep", "mirror"), "periodic"))
+def half_kept(u: Field):
+    u.next = 0.5 * u[0, 0] + 0.25 * (u[-1, 0] + u[1, 0]) + 0.125 * u[0, 1]
+
+
+@timetile.stencil(boundary=("reflect", "keep"))
+def forward(u: Field):
+    u.next = 0.5 * u[0, 0] + 0.5 * u[1, 0]
+
+
+@timetile.stencil(boundary={"u": "periodic", "v": "mirror"})
+def unlike(u: Field, v: Field):
+    u.next = 0.5 * u[0] + 0.25 * (v[-1] + v[1]) + 0.25 * u[1]
+
+
+@pytest.mark.parametrize(
+    ("step", "why"),
+    [
+        (half_kept, HALF),
+        (forward, FAR),
+        (unlike, "along axis 0 fields go on by different boundaries"),
+    ],
+)
+def test_an_explanation_names_the_edge_behind_single_steps(step: timetile.Model, why: str):
+    program = step.on(executor="numpy", cache=False).program((40, 50)[: step.step.rank])
+    told = [line for line in map(str, program.kernels.remarks) if why in line]
+    assert len(told) == 1 and told[0].endswith(
+        f"{why}: the edges are updates of their own, and the time loop runs a step at a time; give "
+        "both sides of each axis one boundary for all fields, or keep both sides"
+    )
+
+
+def test_an_explanation_names_series():
+    @timetile.stencil
+    def driven(u: Field, f: timetile.Series):
+        u.next = 0.5 * u[0] + 0.25 * (u[-1] + u[1]) + f[0]
+
+    program = driven.on(executor="planes", cache=False).program((3000,))
+    assert series_text(program.kernels.loops[0]) == (
+        "1 number a step; each level of a kernel takes its own, all cells the same"
+    )
+    program = half_kept.on(executor="planes", cache=False).program((40, 50))
+    assert series_text(program.kernels.loops[0]) is None
