@@ -24,12 +24,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import ceil, prod
 
-from timetile.dialects.tile import LANES, KernelOp
+from timetile.dialects.tile import LANES
 from timetile.dialects.tile.kinds import Form, Published, RingUse, TileLevel
 from timetile.dialects.tile.schedule import Schedule
-from timetile.passes.analysis.geometry.unrolling import unrolled_steps
-from timetile.passes.analysis.placed import layout_of
-from timetile.passes.analysis.queues.lags import keeps_sums
 from timetile.passes.cost.papers.an5d import (
     THREADS_OF_A_MULTIPROCESSOR,
     Configuration,
@@ -72,8 +69,7 @@ thread (the paper counts 39), 40 for box3d4r (39), 116 for j2d5pt in 13 steps (1
 FAR = 2
 """
 Our count over the paper's from which on the paper's is taken. Ours counts all cells of the box
-around a thread's cells as registers: 136 for star3d4r, where the assembler takes 48. Loops with
-several copies of sums row by row take what ours counts, and more: 254 for box3d3r in FP64 (171).
+around a thread's cells as registers: 136 for star3d4r, where the assembler takes 48.
 """
 
 AHEAD = 3
@@ -158,13 +154,10 @@ class An5dPass(SystemPass):
         held = (n for n in range(most, 1, -1) if registers_left(n * threads, target.isa) >= needed)
         return replace(schedule, occupancy=next(held, 1))
 
-    def trusted(self, program: PaperProgram, kernel: KernelOp, counted: int) -> int:
-        cells = prod(axis.cells for axis in layout_of(kernel).axis_layouts)
-        depth, width = kernel.steps.data, program.cell_bytes
-        paper = registers_of_cells(depth, program.radius, width, cells)
-        if counted <= FAR * paper or (keeps_sums(kernel) and unrolled_steps(kernel) > 1):
-            return counted
-        return int(TAKEN * paper)
+    def trusted(self, program: PaperProgram, point: Point, counted: int) -> int:
+        cells, cell_bytes = prod(point.schedule.cells), program.cell_bytes
+        paper = registers_of_cells(point.depth, program.radius, cell_bytes, cells)
+        return counted if counted <= FAR * paper else int(TAKEN * paper)
 
     def ranked(self, program: PaperProgram, target: Target) -> list[Configuration]:
         """

@@ -238,10 +238,10 @@ class SystemPass(EnumOptionsPass, ABC):
         if kernel is None:
             return 1
         counted = predict(kernel, module_around(kernel), target).registers
-        return self.trusted(program, kernel, counted)
+        return self.trusted(program, point, counted)
 
-    def trusted(self, program: PaperProgram, kernel: KernelOp, counted: int) -> int:
-        """Registers of a thread of a placed kernel that our model counts as `counted`."""
+    def trusted(self, program: PaperProgram, point: Point, counted: int) -> int:
+        """Registers of a thread of a point that our model counts as `counted`."""
         return counted
 
     def cost_if_held(self, program: PaperProgram, point: Point, target: Target) -> Cost | None:
@@ -257,7 +257,7 @@ class SystemPass(EnumOptionsPass, ABC):
         taken = BlockMemory.of(Geometry(kernel)).bytes
         threads = point.schedule.layout().threads * occupancy
         cost = predict(kernel, module_around(kernel), target)
-        holds = self.trusted(program, kernel, cost.registers) <= isa.registers_for(threads)
+        holds = self.trusted(program, point, cost.registers) <= isa.registers_for(threads)
         return cost if holds and taken <= min(room, isa.shared_per_block) else None
 
     def fastest(
