@@ -247,6 +247,7 @@ def cases_by_hand(cases: list[SystemCase]) -> list[SystemCase]:
     """Rows whose formulas give slow sizes, with faster sizes by options."""
     sizes = {
         ("an5d", "j2d5pt-divided", "f32"): "an5d{depth=6 cells=4 warps=4}",
+        ("an5d", "box3d3r", "f64"): "an5d{warps=8,1 cells=2,1 occupancy=1}",
         ("ssam", "conv3x3", "f64"): "ssam{occupancy=1 ahead=7}",
     }
     found = [
@@ -254,10 +255,18 @@ def cases_by_hand(cases: list[SystemCase]) -> list[SystemCase]:
         for case in cases
         if (key := (case.system, case.program, case.dtype)) in sizes and case.fp_division == "exact"
     ]
+    buffered = next(
+        case
+        for case in cases
+        if (case.system, case.program, case.dtype) == ("an5d", "star3d1r", "f32")
+    )
+    one_buffer = "two planes for all levels"
+    found.append(replace(buffered, pipeline="an5d{ring=shared}", technique=one_buffer))
     square = next(case for case in cases if case.system == "dtb" and case.domain == PLATE)
     found += [
         replace(square, pipeline="dtb{cells=6,4 sync=grid}", technique=BY_HAND),
         replace(square, pipeline="dtb{sync=grid}", technique="the barrier of the grid"),
+        replace(square, pipeline="dtb{storage=shared}", technique="planes in shared memory"),
     ]
     return found
 

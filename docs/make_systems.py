@@ -43,8 +43,8 @@ def cells_of(row: Row) -> Iterator[str]:
     yield program(row)
     yield TYPES[row["dtype"]]
     yield " x ".join(map(str, row["domain"]))
-    yield str(row["depth"])
-    yield number(row["gcells_per_s"])
+    yield "" if row["error"] else str(row["depth"])
+    yield "refused" if row["error"] else number(row["gcells_per_s"])
     yield number(row["default_gcells_per_s"])
     yield number(paper) if paper else ""
     yield card(row["paper_device"])
@@ -53,7 +53,8 @@ def cells_of(row: Row) -> Iterator[str]:
 
 def section(report: Row, system: str) -> str:
     """The table of a system, with a line on the card and the commit for each measurement."""
-    rows = [row for row in report["rows"] if row["system"] == system and not row["error"]]
+    rows = [row for row in report["rows"] if row["system"] == system]
+    rows = [row for row in rows if not row["error"] or row["default_gcells_per_s"]]
     runs = sorted({(card(row["device"]), row["commit"]) for row in rows})
     measured = ", ".join(f"{name} at {commit}" for name, commit in runs)
     return f"GCells/s, measured on one {measured}:\n\n{table(COLUMNS, map(cells_of, rows))}\n"
