@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import overload
+from typing import cast, overload
 
 from timetile.frontend.boundaries import Boundary, check_boundary
 from timetile.frontend.errors import StencilError, error
+from timetile.frontend.methods import MethodStep, is_method
 from timetile.frontend.model import Model
 from timetile.frontend.tracing import traced
 from timetile.runtime.machine.floating_point import standard_modes
@@ -66,13 +67,25 @@ def stencil(
     values. `reach` is the largest distance, in cells, of a read; with `reach`, a rim of this width
     is kept on all kept sides.
 
+    In a class body, the step is a method, and an object's step is a model, as in
+    `plate.step.advance(...)`. The numbers of the object are constants of the model, and other
+    numbers make another model.
+
     Raises StencilError, a CompileError with file, line and the underlined expression, for a
     function that is no step.
     """
     check_options(boundary, reach)
-    if function is None:
-        return lambda step: model_of(step, reach, boundary)
-    return model_of(function, reach, boundary)
+
+    def made(step: StepFunction) -> Model:
+        return model_of(step, reach, boundary)
+
+    def of_function(step: StepFunction) -> Model:
+        if not is_method(step):
+            return made(step)
+        # An object's attribute is the model: the descriptor has the type of what it gives.
+        return cast("Model", MethodStep(step, made))
+
+    return of_function if function is None else of_function(function)
 
 
 def model_of(function: StepFunction, reach: int | None, boundary: Boundary) -> Model:

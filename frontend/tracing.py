@@ -42,6 +42,9 @@ TAKEN = {
 }  # fmt: skip
 """Names of arguments of `Model`'s methods with scalars by name."""
 
+NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+"""Kinds of arguments with a name."""
+
 DECLARED = {
     name: kind
     for kind in (Field, Scalar, Series, Complex, Points)
@@ -98,7 +101,7 @@ def arguments_of(
     """The symbols for the arguments of a step function."""
     symbols: dict[str, Symbol] = {}
     for name, parameter in inspect.signature(function).parameters.items():
-        if parameter.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
+        if parameter.kind not in NAMED:
             raise StencilError(f"{name} is no plain argument; name each field and scalar", place)
         if parameter.default is not inspect.Parameter.empty:
             raise StencilError(
@@ -124,9 +127,7 @@ def arguments_of(
             symbols[name] = PointsArgument(recorder, name)
         elif name == "self" and kind is inspect.Parameter.empty:
             raise StencilError(
-                "self has no type: a step of an object is made from its method, as "
-                "self.step = timetile.stencil(self.update) in __init__, and a step of a class is "
-                "a function without self",
+                "self has no type; decorate a method in the body of its class, or leave out self",
                 place,
             )
         else:
@@ -179,6 +180,10 @@ def advice_on(problem: Exception) -> str:
         return "timetile.extent(axis) is the size of the arrays along an axis"
     if isinstance(problem, AttributeError) and text.startswith("module "):
         return "a step uses functions of single numbers, as np.exp, np.sqrt and timetile.where"
+    of = getattr(problem, "obj", None)
+    is_of_user = of is not None and not type(of).__module__.startswith("timetile.")
+    if isinstance(problem, AttributeError) and is_of_user:
+        return "an object has its attributes before its step is used"
     if isinstance(problem, AttributeError):
         return "a field has u[...], u.prev[...] and u.next, and a value of a cell has operators"
     if any(name in text for name in ("Field", "Level", "Next")):

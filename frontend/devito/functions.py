@@ -14,6 +14,7 @@ from timetile.frontend.devito.equations import (
     TimeArrays,
     is_sparse_equation,
 )
+from timetile.frontend.devito.evaluation import integer
 from timetile.frontend.devito.grid_sums import GridSum
 from timetile.frontend.devito.kinds import loaded_kind
 from timetile.frontend.devito.library import NotCovered
@@ -31,6 +32,12 @@ class Function:
     arguments: tuple[Argument, ...]
     entries: tuple[Entries, ...]
     kind: str
+    writes: bool = True
+    """Whether an equation has cells to write; a box may be empty."""
+
+
+WHOLE = {"IntDiv": "divsi", "Mod": "remsi"}
+"""Operations on whole numbers, by the names of Devito's classes."""
 
 
 @dataclass
@@ -47,12 +54,16 @@ class Writer:
     shapes: Mapping[str, tuple[int, ...]]
     direction: int
     sums: Mapping[int, GridSum] = field(default_factory=dict[int, GridSum])
+    parameters: Parameters = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.parameters = Parameters(self.equations, self.shapes)
 
     def function(self, active: Sequence[Equation]) -> Function:
         """The function; NotCovered names the equation without a translation."""
-        parameters = Parameters(self.equations, self.shapes)
+        parameters = self.parameters
         kind = kind_of(active)
-        host = Cells(kind, "h", lambda e, kind: self.host_leaf(e, parameters, kind), self.is_scalar)
+        host = Cells(kind, "h", lambda e, kind: self.host_leaf(e, host, kind), self.is_scalar)
         scalars = Scalars(parameters, host, self.equations.time)
         lines: list[str] = []
         entries: list[Entries] = []
@@ -103,34 +114,48 @@ class Writer:
         if self.direction:
             body = self.looped(parameters, body, kind)
         text = framed(parameters, [*before, *body])
-        return Function(text, tuple(parameters.known), tuple(entries), kind)
+        return Function(text, tuple(parameters.known), tuple(entries), kind, bool(lines))
 
     def is_scalar(self, expression: Any) -> bool:
         """Whether the expression is an argument of the function, equal in all steps."""
         return self.equations.time not in expression.free_symbols
 
-    def host_leaf(self, expression: Any, parameters: Parameters, kind: str) -> str | None:
-        """The values from which the host computes: the number of the step, and scalars."""
+    def host_leaf(self, expression: Any, host: Cells, kind: str) -> str | None:
+        """
+        The values from which the host computes: the number of the step, its quotients and
+        remainders, and scalars.
+        """
         if expression == self.equations.time:
             return "%clock"
+        if type(expression).__name__ in WHOLE and not self.is_scalar(expression):
+            return self.of_step(expression, host, kind)
         if expression.is_Number or not self.is_scalar(expression):
             return None
-        return parameters.scalar(expression, kind)
+        return self.parameters.scalar(expression, kind)
+
+    def of_step(self, expression: Any, host: Cells, kind: str) -> str:
+        """A quotient or a remainder of the number of the step, rounded as in C."""
+        numerator, divisor = expression.args
+        shift = host.number(integer(numerator - self.equations.time, self.ints), "i64")
+        below = host.number(integer(divisor, self.ints), "i64")
+        moved = host.add(f"arith.addi %word, {shift} : i64")
+        operation = WHOLE[type(expression).__name__]
+        made = host.add(f"arith.{operation} {moved}, {below} : i64")
+        return host.converted(made, "i64", kind)
 
     def looped(self, parameters: Parameters, body: Sequence[str], kind: str) -> list[str]:
         """The body in a loop over time with rotating fields; the host computes in a type."""
         steps = parameters.name(Argument(Meaning.STEPS), "index")
         used = "\n".join(body)
         lines = list(body)
-        if "%clock" in used or "%now" in used:
+        if any(name in used for name in ("%clock", "%now", "%word")):
             start = parameters.name(Argument(Meaning.START), "index")
             move = "addi" if self.direction > 0 else "subi"
             before = [f"%now = arith.{move} {start}, %step : index"]
+            if "%clock" in used or "%word" in used:
+                before.append("%word = arith.index_cast %now : index to i64")
             if "%clock" in used:
-                before += [
-                    "%word = arith.index_cast %now : index to i64",
-                    f"%clock = arith.sitofp %word : i64 to {kind}",
-                ]
+                before.append(f"%clock = arith.sitofp %word : i64 to {kind}")
             lines = [*before, *lines]
         levels = parameters.levels()
         kinds = ", ".join(parameters.known[argument][1] for argument in levels)

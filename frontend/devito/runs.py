@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise, repeat
+from itertools import islice, pairwise, repeat
 from typing import Any
 
 import numpy as np
@@ -92,8 +92,8 @@ class OperatorPlan:
     options: Mapping[str, Any]
     statements: dict[int, list[Statement]] = field(init=False)
     sums: dict[int, GridSum] = field(init=False)
-    programs: dict[Any, tuple[Function, CompiledProgram]] = field(
-        default_factory=dict[Any, tuple[Function, CompiledProgram]]
+    programs: dict[Any, tuple[Function, CompiledProgram | None]] = field(
+        default_factory=dict[Any, tuple[Function, CompiledProgram | None]]
     )
 
     slotted: frozenset[int] = field(init=False)
@@ -167,8 +167,8 @@ class OperatorPlan:
         """Whether the equations use an array dependent on the number of the step."""
         return not self.slotted.isdisjoint(active)
 
-    def program(self, segment: StepSegment, call: Call) -> tuple[Function, CompiledProgram]:
-        """The program of a segment, compiled if new."""
+    def program(self, segment: StepSegment, call: Call) -> tuple[Function, CompiledProgram | None]:
+        """The program of a segment, compiled if new; None for equations without cells."""
         time_name = self.equations.time.name if self.equations.time is not None else "time"
         left_out = (f"{time_name}_m", f"{time_name}_M")
         ints = {
@@ -182,7 +182,8 @@ class OperatorPlan:
                 self.equations, self.statements, ints, call.shapes, segment.direction, self.sums
             )
             function = writer.function([self.equations.items[k] for k in segment.active])
-            self.programs[key] = function, compile_program(function.text, **self.options)
+            compiled = compile_program(function.text, **self.options) if function.writes else None
+            self.programs[key] = function, compiled
         return self.programs[key]
 
     def prepare(self, call: Call) -> list[tuple[CompiledProgram, list[Any]]]:
@@ -198,13 +199,18 @@ class OperatorPlan:
         for segment in segments:
             groups.setdefault(group_of(segment), []).append(segment)
         made = {key: iter(self.prepared(group, call)) for key, group in groups.items()}
-        return [next(made[group_of(segment)]) for segment in segments]
+        return [each for segment in segments for each in islice(made[group_of(segment)], 1)]
 
     def prepared(
         self, group: Sequence[StepSegment], call: Call
     ) -> list[tuple[CompiledProgram, list[Any]]]:
-        """The program of segments running equal equations, with the arguments of each segment."""
+        """
+        The program of segments running equal equations, with the arguments of each segment; nothing
+        for equations without cells.
+        """
         function, program = self.program(group[0], call)
+        if program is None:
+            return []
         entries = self.entries(function, call)
         each = [self.values(a, group, call, entries) for a in function.arguments]
         return [(program, list(arguments)) for arguments in zip(*each, strict=True)]

@@ -150,3 +150,29 @@ def test_a_call_evaluates_no_more_expressions_for_more_steps(
 
     evaluations(20)
     assert evaluations(20) == evaluations(200) > 0
+
+
+def test_the_number_of_a_coarse_step_is_a_quotient_of_whole_numbers():
+    """As in C: `v + u * (time / 3)`, and `u * (time / 3)` kept in every third step."""
+    grid = grid_of(5, 6)
+    u, v = dv.TimeFunction(name="u", grid=grid), dv.Function(name="v", grid=grid)
+    coarse = dv.ConditionalDimension("coarse", parent=grid.time_dim, factor=3)
+    kept = dv.TimeFunction(name="kept", grid=grid, save=5, time_dim=coarse)
+    u.data[:] = 1
+    equations = [dv.Eq(u.forward, u + 1), dv.Eq(kept, u * coarse), dv.Eq(v, v + u * coarse)]
+    with timetile.devito.backend(executor="cpu"):
+        operator = dv.Operator(equations)
+    assert operator.apply(time_M=11).ran_on.is_timetile
+    assert kept.data[:, 2, 3].tolist() == [0, 4, 14, 30, 0]
+    assert v.data.min() == v.data.max() == sum((1 + t) * (t // 3) for t in range(0, 12, 3))
+
+
+def test_an_operator_without_cells_leaves_all_as_it_is():
+    grid = grid_of(5, 6)
+    u, w = dv.TimeFunction(name="u", grid=grid), dv.Function(name="w", grid=grid)
+    with timetile.devito.backend(executor="cpu"):
+        operator = dv.Operator([dv.Eq(w, w + 1), dv.Eq(u.forward, u + 1)])
+    summary = operator.apply(time_M=3, x_m=3, x_M=2)
+    assert summary.ran_on.is_timetile and not u.data.any() and not w.data.any()
+    operator.apply(time_M=3)
+    assert u.data.max() == 4 and w.data.min() == 1

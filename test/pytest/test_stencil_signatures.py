@@ -23,9 +23,7 @@ WRONG_FUNCTIONS: list[tuple[str, str]] = [
     ),
     (
         "def step(self, u: Field): u.next = u[0]",
-        "self has no type: a step of an object is made from its method, as self.step = "
-        "timetile.stencil(self.update) in __init__, and a step of a class is a function without "
-        "self",
+        "self has no type; decorate a method in the body of its class, or leave out self",
     ),
     ("def step(*u: Field): pass", "u is no plain argument; name each field and scalar"),
     (
