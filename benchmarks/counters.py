@@ -119,11 +119,12 @@ def main() -> None:
     if options.here:
         launch(options.programs[0], options.folder)
         return
-    about = {"commit": commit(), "device": device().name, "command": shlex.join(sys.argv)}
     rows: list[dict[str, Any]] = []
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         asked = [next(questions([text], [], "")) for text in options.programs]
         made = pool.map(partial(answered, folder=options.folder), asked)
+        # Processes of the pool are copies of a process without a GPU.
+        about = {"commit": commit(), "device": device().name, "command": shlex.join(sys.argv)}
         for text, answer in zip(options.programs, made):
             row = described(answer)
             found = counted(text, options.folder, options.counters)
