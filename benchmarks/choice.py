@@ -309,9 +309,11 @@ def main() -> None:
     depths: list[int] | None = None if options.near is None else []
     if options.depths is not None:
         depths = [int(each) for each in options.depths.split(",") if each]
-    asked: dict[tuple[str, str], list[Question]] = {}
+    asked: dict[object, list[Question]] = {}
     for each in questions(names, depths, options.changes):
-        asked.setdefault((each.program, each.element), []).append(each)
+        # Depths of a program near the chosen one follow the choice, others wait for nothing.
+        key = each if options.near is None else (each.program, each.element)
+        asked.setdefault(key, []).append(each)
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         work = partial(answered_nearby, near=options.near or 0, folder=options.folder)
         waiting = [pool.submit(work, each) for each in asked.values()]
