@@ -137,6 +137,8 @@ class KernelFacts:
     """Stages computing a part of the bounds."""
     dividing: int
     """Stages with quotients or roots."""
+    quotients: int
+    """Quotients and roots of a cell in all stages."""
     approximates: bool
     """Some quotients or roots are approximate."""
     sums_early: bool
@@ -341,7 +343,8 @@ def facts_of(kernel: KernelOp, module: ModuleOp, known: KnownCells | None = None
         live_words=max((stage.cell.live_words for stage in stages), default=0),
         scalar_words=sum(map(value_words, scalars)),
         boxed=sum(stage.box is not None for stage in applies),
-        dividing=sum(stage.cell.divides for stage in stages),
+        dividing=sum(stage.cell.quotients > 0 for stage in stages),
+        quotients=sum(stage.cell.quotients for stage in stages),
         approximates=any(stage.cell.approximates for stage in stages),
         sums_early=keeps_sums(kernel),
         replaced_levels=sum(any(map(is_read_beside, stage.res)) for stage in replaced),

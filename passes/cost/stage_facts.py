@@ -37,8 +37,8 @@ class CellFacts:
     """Instructions of a cell beside the floating-point pipe."""
     live_words: int
     """32-bit words of a cell's own values alive at once."""
-    divides: bool
-    """Whether the cell has quotients or roots, slow for special operands."""
+    quotients: int
+    """Quotients and roots of the cell, slow for special operands."""
     approximates: bool
     """Whether the cell has quotients or roots with permission to be approximate."""
 
@@ -51,7 +51,7 @@ class CellFacts:
             pipe,
             beside,
             live_words(function),
-            any(map(is_dividing, ops)),
+            sum(map(is_dividing, ops)),
             any(map(is_approximate, ops)),
         )
 

@@ -156,6 +156,8 @@ class Computing:
     """Long constants kept by registers. A kernel with more makes all of them anew in every step."""
     dividing_warps: Mapping[int, int]
     """Warps of a multiprocessor hiding the chains of quotients and roots, by bytes."""
+    exact_side: Mapping[int, float]
+    """Instructions of a quotient's exact side, beside the side that runs, by bytes."""
     dividing_power: float
     """Power of the missing share of hiding warps by which steps take longer."""
 
