@@ -15,6 +15,7 @@ come.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shlex
 import shutil
@@ -70,6 +71,8 @@ FEW_DEPTHS = (1, 2, 3, 5)
 
 USUAL = {each.name: getattr(Schedule(), each.name) for each in fields(Schedule)}
 """The entries of a schedule, with their usual values."""
+
+RESULTS = Path(__file__).parent / "results"
 
 SECONDS = 0.1
 """The least time of a timed run."""
@@ -252,7 +255,19 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--commit", default=None)
     parser.add_argument("--folder", type=Path, default=Path("build/choice-cache"))
+    known = RESULTS / "first-result.json"
+    parser.add_argument("--first", type=Path, default=known, help="rows of first_result.py")
     return parser.parse_args()
+
+
+def first_results(path: Path) -> dict[str, float]:
+    """Seconds to a first result on a GPU from an empty cache, by program and type."""
+    rows = json.loads(path.read_text())["rows"] if path.exists() else []
+    return {
+        row["program"]: row["wall_s"]
+        for row in rows
+        if row["executor"] == "gpu" and "wall_s" in row and not row.get("waits")
+    }
 
 
 class Measuring:
@@ -263,6 +278,7 @@ class Measuring:
         self.began = time.perf_counter()
         self.console = Console(width=200)
         self.answers: list[Answer] = []
+        self.first = first_results(options.first)
         with self.gpu.current():
             bandwidth = copy_bandwidth(self.gpu)
         self.about = {
@@ -285,7 +301,13 @@ class Measuring:
         line = described_answer(answer)
         self.console.print(line, markup=False, highlight=False, soft_wrap=True)
         if self.options.out is not None:
-            write_report(self.options.out, self.about, rows_of(self.answers))
+            write_report(self.options.out, self.about, map(self.whole, rows_of(self.answers)))
+
+    def whole(self, row: dict[str, Any]) -> dict[str, Any]:
+        """A row with the seconds to a first result, as far as known, the GPU and the commit."""
+        first = self.first.get(f"{row['program']} {row['dtype']}")
+        known = {"device": self.gpu.name, "commit": self.about["commit"]}
+        return {**row, "first_result_s": first, **known}
 
     def measure(self, answer: Answer) -> None:
         """Measure the speed of a question's program."""

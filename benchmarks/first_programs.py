@@ -189,8 +189,9 @@ def other_cases() -> Makes:
     from real_steps import PROGRAMS, first_cells
 
     for name, model in MODELS.items():
-        cells = partial(start, dtype="float32")
-        yield f"{name} f32", partial(make_step, model.step, cells, dict(model.numbers))
+        for element, dtype in (("f32", "float32"), ("f64", "float64")):
+            cells = partial(start, dtype=dtype)
+            yield f"{name} {element}", partial(make_step, model.step, cells, dict(model.numbers))
     systems = {name: system.step for name, system in SYSTEMS.items()}
     for name, step in (PROGRAMS | systems).items():
         if name not in MODELS and name != "elastic_3d_so4":
