@@ -262,7 +262,7 @@ def arguments() -> argparse.Namespace:
 
 def first_results(path: Path) -> dict[str, float]:
     """Seconds to a first result on a GPU from an empty cache, by program and type."""
-    rows = json.loads(path.read_text())["rows"] if path.exists() else []
+    rows: list[dict[str, Any]] = json.loads(path.read_text())["rows"] if path.exists() else []
     return {
         row["program"]: row["wall_s"]
         for row in rows
