@@ -163,6 +163,12 @@ class KernelFacts:
         return TileShape.of(self.kernel)
 
     @cached_property
+    def is_strip_of_words(self) -> bool:
+        """Whether a tile is a strip of 4-byte cells, as in memory, without quotients and roots."""
+        narrow = any(map(is_widened, self.loads))
+        return self.shape is TileShape.STRIP and self.words == 1 and not (self.dividing or narrow)
+
+    @cached_property
     def taps(self) -> list[TapFacts]:
         """The taps of all stages."""
         return [tap for stage in self.stages for _, tap in stage.taps]

@@ -66,6 +66,8 @@ def launch_cost(
     # A resident tile fetches nothing ahead; with two blocks, a block computes while the other
     # waits.
     overlaps = facts.shape.streams or setting.occupancy > 1
+    moving = parameters.moving
+    power = moving.word_strips_power if facts.is_strip_of_words else moving.overlap_power
     return Cost(
         registers=needed,
         shared_bytes=shared,
@@ -78,7 +80,7 @@ def launch_cost(
         updates=facts.steps * cells,
         valid=prod(axis.useful / axis.layout.extent for axis in geometry.axes),
         waiting_seconds=waiting_seconds(facts, setting, target),
-        overlap_power=parameters.moving.overlap_power if overlaps else 1,
+        overlap_power=power if overlaps else 1,
         launch_seconds=launch_seconds(facts, target, cycles),
         exposed_seconds=exposed_seconds(facts, target, ahead),
         spilled_seconds=spilled_seconds(facts, target),

@@ -182,6 +182,8 @@ def computing_seconds(
     if facts.dividing:
         enough = computing.dividing_warps[4 * facts.words]
         seconds *= max(1.0, enough / residency.warps) ** computing.dividing_power
+    if facts.is_strip_of_words:
+        return seconds / computing.word_strips
     if not facts.exchanges:
         return seconds / computing.pipe_efficiency
     if is_resident_in_a_block(facts, setting):

@@ -134,6 +134,8 @@ def moving_seconds(
         geometry.deals_rows(load.data) for load in facts.loads if load.data is not None
     )
     speed = moving.dealt if slow else 1.0
+    if facts.is_strip_of_words:
+        speed = moving.word_strips
     if facts.shape is TileShape.LINE:
         vectors = setting.row_cells * bytes_in_memory(facts) / VECTOR_BYTES
         speed *= moving.two_vectors ** log2(vectors)

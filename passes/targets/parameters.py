@@ -110,6 +110,8 @@ class Computing:
 
     pipe_efficiency: float
     """Share of the busiest pipe reached by streamed tiles of one warp not bound by memory."""
+    word_strips: float
+    """That share for strips of 4-byte cells without quotients."""
     one_cell_speed: float
     """Factor on `pipe_efficiency` for lanes with one cell of a row, in planes of two axes."""
     many_warps_speed: float
@@ -201,6 +203,10 @@ class Moving:
 
     overlap_power: int
     """A step's time is the norm of this order of the times for computing and moving cells."""
+    word_strips: float
+    """Share of a device copy's speed reached by strips of 4-byte cells without quotients."""
+    word_strips_power: int
+    """The order of the norm for such strips: computing hides moving, or moving computing."""
     short_row_bytes: int
     """Bytes of a tile's row below which the row moves more slowly."""
     short_row: float
