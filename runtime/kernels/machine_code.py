@@ -31,12 +31,6 @@ SPLIT_OFFSETS = version_of("sm_90")
 ARITHMETIC = frozenset({0x020, 0x021, 0x023, 0x028, 0x029, 0x02B})
 """Kinds of products, sums and fused products and sums, in FP32 and FP64."""
 
-CYCLES, WAITED = (41, 0xF), (52, 0x3F)
-"""
-Shift and bits, in the second word of an instruction, of the cycles until the warp's next
-instruction, and of the results of other instructions that the warp waits for.
-"""
-
 MOST_ARITHMETIC = 0.9
 """Loops with this share of the most arithmetic of a loop are loops over stream steps."""
 
@@ -52,10 +46,6 @@ class CodeLoop:
     """Loads from, and stores to, local memory."""
     spill_words: int
     """32-bit words of a thread in these loads and stores."""
-    cycles: int
-    """Cycles of a warp without other warps and without waits: the assembler's own count."""
-    waits: int
-    """Instructions that wait for results of memory, of other lanes, or of slow operations."""
 
     @property
     def useful(self) -> int:
@@ -108,12 +98,6 @@ def width_of(high: int) -> int:
     return {5: 2, 6: 4}.get(high >> 9 & 7, 1)
 
 
-def field_of(high: int, place: tuple[int, int]) -> int:
-    """A field of the second 64-bit word of an instruction, by its shift and bits."""
-    shift, bits = place
-    return high >> shift & bits
-
-
 def loop_of(words: Sequence[int], first: int, last: int) -> CodeLoop:
     """The loop from an instruction to another."""
     low = words[2 * first : 2 * last + 2 : 2]
@@ -124,8 +108,6 @@ def loop_of(words: Sequence[int], first: int, last: int) -> CodeLoop:
         sum(word & KIND in ARITHMETIC for word in low),
         len(local),
         sum(width_of(high[k]) for k in local),
-        sum(max(1, field_of(word, CYCLES)) for word in high),
-        sum(field_of(word, WAITED) > 0 for word in high),
     )
 
 
