@@ -21,12 +21,14 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import fields, replace
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any
 
 from choice_answers import Answer, Question, described_answer, domain_of, rows_of
@@ -101,17 +103,41 @@ def compiled(question: Question, cached: Cache) -> CompiledProgram:
     return timetile.compile(module, executor="gpu", depth=depth, halos="common", cache=cached)
 
 
-def answered_nearby(asked: Sequence[Question], near: int, folder: Path) -> list[Answer]:
-    """Answers to the questions about a program, and about depths near the chosen one."""
-    answers = [answered(question, folder) for question in asked]
-    chosen = answers[0]
-    if chosen.error or chosen.question.depth is not None:
-        return answers
-    for away in range(1, near + 1):
-        for depth in (chosen.depth - away, chosen.depth + away):
-            if depth > 0:
-                answers.append(answered(replace(chosen.question, depth=depth), folder))
-    return answers
+def nearby(chosen: Answer, near: int) -> list[Question]:
+    """The depths near a chosen one; none of a depth that was asked for."""
+    question = chosen.question
+    if chosen.error or question.depth is not None:
+        return []
+    away = (step for far in range(1, near + 1) for step in (-far, far))
+    depths = (chosen.depth + step for step in away)
+    return [replace(question, depth=depth) for depth in depths if depth > 0]
+
+
+def compiled_in_groups(
+    asked: Iterable[Sequence[Question]], near: int, pool: ProcessPoolExecutor, folder: Path
+) -> Iterator[list[Answer]]:
+    """
+    Answers to the questions of each group, and about depths near a chosen one, as groups come:
+    all choices are begun before depths near them.
+    """
+
+    def begin(question: Question) -> Future[Answer]:
+        return pool.submit(answered, question, folder)
+
+    groups = {begin(question): group for group in map(list, asked) for question in group}
+    answers: dict[int, list[Answer]] = {id(group): [] for group in groups.values()}
+    left = {id(group): len(group) for group in groups.values()}
+    while groups:
+        done, _ = wait(groups, return_when=FIRST_COMPLETED)
+        for each in done:
+            group = groups.pop(each)
+            answer, key = each.result(), id(group)
+            answers[key].append(answer)
+            more = nearby(answer, near)
+            groups |= {begin(question): group for question in more}
+            left[key] += len(more) - 1
+            if not left[key]:
+                yield answers.pop(key)
 
 
 def answered(question: Question, folder: Path) -> Answer:
@@ -337,12 +363,20 @@ def main() -> None:
         key = each if options.near is None else (each.program, each.element)
         asked.setdefault(key, []).append(each)
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        work = partial(answered_nearby, near=options.near or 0, folder=options.folder)
-        waiting = [pool.submit(work, each) for each in asked.values()]
+        # Processes of the pool begin before the GPU is in use.
+        pool.submit(os.getpid).result()
+        made = compiled_in_groups(asked.values(), options.near or 0, pool, options.folder)
+        ready: SimpleQueue[list[Answer]] = SimpleQueue()
+
+        def compile_beside() -> None:
+            for answers in made:
+                ready.put(answers)
+
+        Thread(target=compile_beside, daemon=True).start()
         measuring = Measuring(options)
         with measuring.gpu.current():
-            for done in as_completed(waiting):
-                for answer in done.result():
+            for _ in asked:
+                for answer in ready.get():
                     measuring.measure(answer)
     if not options.tune:
         return
