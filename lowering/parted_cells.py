@@ -32,12 +32,14 @@ from timetile.dialects.taps import Tap
 from timetile.dialects.temporal.sweep import PART_PLACES
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.parted_layout import (
-    PARTS_OF_BLOCK,
-    PLACES_OF_BLOCK,
+    PARTS_OF_SECTION,
+    PLACES_OF_SECTION,
     PartedBuffers,
     PartedLayout,
     PartPiece,
     lowest_of,
+    places_of_block,
+    sections_of,
 )
 from timetile.lowering.sweep_frames import SweepFrame
 from timetile.lowering.sweep_kernels import SweepThread
@@ -59,6 +61,7 @@ class CellsThread(SweepThread):
         self.thread = emit.add(arith.IndexCastOp(emit.add(ThreadIdOp(along)).result, i32)).result
         self.block = emit.add(arith.IndexCastOp(emit.add(BlockIdOp(along)).result, i32)).result
         self.bytes = 0
+        self.sections, self.places_of_block = sections_of(self.op), places_of_block(self.op)
         self.staging = PartedBuffers.of(self.op)
         self.cells = {tap: self.room(staged.layout) for tap, staged in self.staging.taps.items()}
         replaced = self.staging.replaced
@@ -119,7 +122,7 @@ class CellsThread(SweepThread):
 
     def index(self, number: SSAValue) -> SSAValue:
         """The distance of cell `number` of the block from the first block's lowest cell."""
-        far = self.emit.extend(self.emit.mul_int(self.block, PLACES_OF_BLOCK), self.width)
+        far = self.emit.extend(self.emit.mul_int(self.block, self.places_of_block), self.width)
         cell = self.emit.extend(number, self.width)
         return (
             self.emit.add_int(far, cell) if self.op.is_ascending else self.emit.sub_int(cell, far)
@@ -131,11 +134,11 @@ class CellsThread(SweepThread):
         order of memory.
         """
         count, outside = len(self.op.places), self.emit
-        places = count % PLACES_OF_BLOCK
+        places = count % self.places_of_block
         if not places:
             whole()
             return
-        low = 0 if self.op.is_ascending else PLACES_OF_BLOCK - places
+        low = 0 if self.op.is_ascending else self.places_of_block - places
         if self.frame.grid == 1:
             rest(low, low + places)
             return
@@ -153,8 +156,8 @@ class CellsThread(SweepThread):
         """Rows of vectors: where a vector lies in shared memory, and in a field, and how far."""
         to = self.spread(layout, self.thread, layout.vector)
         index = self.index(self.emit.mul_int(self.thread, layout.vector))
-        for row in range(layout.row):
-            yield to, index, row * PARTS_OF_BLOCK * layout.vector
+        for row in range(layout.row * self.sections):
+            yield to, index, row * PARTS_OF_SECTION * layout.vector
 
     def edge(
         self, layout: PartedLayout, vector: int, begin: int, end: int
@@ -181,9 +184,9 @@ class CellsThread(SweepThread):
         emit = self.emit
         to = self.spread(layout, emit.add_int(self.thread, layout.shift), 1)
         index = self.index(emit.add_int(self.thread, layout.shift))
-        for row in range(PART_PLACES):
-            far, mask = row * PARTS_OF_BLOCK, None
-            if (low, high) != (0, PLACES_OF_BLOCK):
+        for row in range(PART_PLACES * self.sections):
+            far, mask = row * PARTS_OF_SECTION, None
+            if (low, high) != (0, self.places_of_block):
                 at = emit.add_int(self.thread, far - low)
                 mask = emit.compare("ult", at, high - low)
             yield to, index, far, mask
@@ -195,7 +198,7 @@ class CellsThread(SweepThread):
         if staged.in_vectors:
             self.by_blocks(partial(self.gather_vectors, tap), one_by_one)
         else:
-            self.by_blocks(partial(one_by_one, 0, PLACES_OF_BLOCK), one_by_one)
+            self.by_blocks(partial(one_by_one, 0, self.places_of_block), one_by_one)
 
     def gather_vectors(self, tap: Tap) -> None:
         """
@@ -271,12 +274,14 @@ class CellsThread(SweepThread):
     # Parts.
 
     def slot_of(self, layout: PartedLayout, vector: int) -> SSAValue:
-        """Where a vector begins in shared memory, in the thread's part or behind."""
+        """
+        Where a vector begins in shared memory, in the thread's part of the first section or behind.
+        """
         key = layout.kind, vector
         if key not in self.slots:
             emit, row, place = self.emit, self.thread, vector
             if not self.op.is_ascending:
-                row = emit.sub_int(emit.int(PARTS_OF_BLOCK - 1), row)
+                row = emit.sub_int(emit.int(PARTS_OF_SECTION * self.sections - 1), row)
             if vector == layout.row:
                 row, place = emit.add_int(row, 1), 0
             slot = emit.mul_int(self.exclusive_or(self.turned(layout, row), place), layout.vector)
@@ -290,21 +295,27 @@ class CellsThread(SweepThread):
             places = [piece.place + k for k in range(piece.width)]
             yield piece, places if self.op.is_ascending else [PART_PLACES - 1 - k for k in places]
 
-    def own_cells(self, tap: Tap) -> PartCells:
-        """A tap's cells in the thread's part."""
+    def away(self, section: int) -> int:
+        """Cells of shared memory from a thread's part in the first section to that in another."""
+        return section * PLACES_OF_SECTION * (1 if self.op.is_ascending else -1)
+
+    def own_cells(self, tap: Tap, section: int) -> PartCells:
+        """A tap's cells in the thread's part of a section."""
         layout, found = self.staging.taps[tap].layout, dict[int, SSAValue]()
         for piece, places in self.pieces(layout):
             at, types = self.slot_of(layout, piece.vector), [layout.kind] * piece.width
-            load = self.emit.add(simt.LoadOp(self.cells[tap], at, piece.cell, types, None))
+            cell = self.away(section) + piece.cell
+            load = self.emit.add(simt.LoadOp(self.cells[tap], at, cell, types, None))
             found |= dict(zip(places, load.cells))
         return [found[place] for place in range(PART_PLACES)]
 
-    def keep_results(self, results: PartCells) -> None:
-        """Write the results for the thread's part to shared memory."""
+    def keep_results(self, results: PartCells, section: int) -> None:
+        """Write the results for the thread's part of a section to shared memory."""
         layout = self.staging.results
         for piece, places in self.pieces(layout):
             at, cells = self.slot_of(layout, piece.vector), [results[place] for place in places]
-            self.emit.add(simt.StoreOp(cells, self.results, at, piece.cell, None))
+            cell = self.away(section) + piece.cell
+            self.emit.add(simt.StoreOp(cells, self.results, at, cell, None))
 
     def arguments(
         self, cells: dict[Tap, PartCells], number: SSAValue, place: int

@@ -29,11 +29,17 @@ from timetile.dialects.temporal.sweep import PART_PLACES
 from timetile.passes.cells.cut_sweeps import MOST_BYTES
 from timetile.passes.targets.hardware import VECTOR_BYTES
 
-PARTS_OF_BLOCK = 256
-"""Parts of a block, one a thread."""
+PARTS_OF_SECTION = 256
+"""Parts of a section, one a thread."""
 
-PLACES_OF_BLOCK = PARTS_OF_BLOCK * PART_PLACES
-"""Places of a block."""
+PLACES_OF_SECTION = PARTS_OF_SECTION * PART_PLACES
+"""Places of a section: 16 groups of 16 parts, with a message of their change."""
+
+NARROW_BYTES = 4
+"""
+Bytes of a place in shared memory up to which a block has two sections: a block waits as long for
+messages, and moves twice the bytes.
+"""
 
 BANK_ROW = 8
 """Vectors that all banks of shared memory serve at once."""
@@ -51,10 +57,13 @@ class PartPiece:
 
 @dataclass(frozen=True)
 class PartedLayout:
-    """A block's cells of a type, which begin `shift` cells behind a vector's begin."""
+    """
+    A block's cells of a type, which begin `shift` cells behind a vector's begin, of some sections.
+    """
 
     kind: Attribute
     shift: int
+    sections: int = 1
 
     @property
     def vector(self) -> int:
@@ -69,12 +78,12 @@ class PartedLayout:
     @property
     def vectors(self) -> int:
         """Whole vectors of a block, if the first cell begins one."""
-        return PARTS_OF_BLOCK * self.row
+        return PARTS_OF_SECTION * self.sections * self.row
 
     @property
     def cells(self) -> int:
         """Cells in shared memory for a block, with a vector for the last cells."""
-        return PLACES_OF_BLOCK + (self.vector if self.shift else 0)
+        return PLACES_OF_SECTION * self.sections + (self.vector if self.shift else 0)
 
     @property
     def bytes(self) -> int:
@@ -125,15 +134,15 @@ class PartedBuffers:
     @staticmethod
     def of(op: SweepOp) -> PartedBuffers:
         """The buffers of a block."""
-        kind = cell_type(op.targets[0])
-        results = PartedLayout(kind, shift_of(op, op.targets[0], (0,)))
+        kind, sections = cell_type(op.targets[0]), sections_of(op)
+        results = PartedLayout(kind, shift_of(op, op.targets[0], (0,)), sections)
         taps: dict[Tap, Staged] = {}
         for tap in dict.fromkeys(op.tap_list):
             if not op.is_result(tap):
                 field = op.sources[tap.operand]
                 is_plain = element_type(field) == cell_type(field)
                 shift = shift_of(op, field, tap.offset) if is_plain else results.shift
-                taps[tap] = Staged(PartedLayout(cell_type(field), shift), is_plain)
+                taps[tap] = Staged(PartedLayout(cell_type(field), shift, sections), is_plain)
         alike = [tap for tap, staged in taps.items() if staged.layout == results]
         replaced = next(iter(alike), None)
         room = sum(CELL_BYTES[staged.layout.kind] for staged in taps.values())
@@ -151,6 +160,19 @@ class PartedBuffers:
         return sum(layout.bytes for layout in layouts)
 
 
+def sections_of(op: SweepOp) -> int:
+    """Sections of a block: two for long lines of narrow cells, read from at most one field."""
+    read = dict.fromkeys(tap for tap in op.tap_list if not op.is_result(tap))
+    room = sum(CELL_BYTES[cell_type(op.sources[tap.operand])] for tap in read)
+    widest = max(room, CELL_BYTES[cell_type(op.targets[0])])
+    return 2 if len(op.places) > PLACES_OF_SECTION and widest <= NARROW_BYTES else 1
+
+
+def places_of_block(op: SweepOp) -> int:
+    """Places of a block."""
+    return PLACES_OF_SECTION * sections_of(op)
+
+
 def lowest_of(op: SweepOp, field: SSAValue, offset: Sequence[int]) -> int:
     """
     Where the lowest cell of the first block lies in a field, at an offset: possibly below the
@@ -158,7 +180,7 @@ def lowest_of(op: SweepOp, field: SSAValue, offset: Sequence[int]) -> int:
     """
     (low,), (shift,) = field_bounds(field).lb, offset
     first = op.places[0] + shift - low
-    return first if op.is_ascending else first - (PLACES_OF_BLOCK - 1)
+    return first if op.is_ascending else first - (places_of_block(op) - 1)
 
 
 def shift_of(op: SweepOp, field: SSAValue, offset: Sequence[int]) -> int:

@@ -36,7 +36,7 @@ from timetile.dialects.temporal.sweep import PART_PLACES
 from timetile.dialects.tile import LANES
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.parted_cells import CellsThread, PartCells
-from timetile.lowering.parted_layout import PARTS_OF_BLOCK, PLACES_OF_BLOCK
+from timetile.lowering.parted_layout import PARTS_OF_SECTION, PLACES_OF_SECTION
 from timetile.lowering.sweep_frames import CHANGE_PITCH, MOST_LEVELS, SweepFrame
 from timetile.lowering.tile_to_gpu.cells import CellFunction
 from timetile.lowering.tile_to_gpu.scopes import synchronise_warp
@@ -56,16 +56,20 @@ class PartedThread(CellsThread):
         self.kinds = list(recurrence.join.function_type.outputs)
         words = buffer_type(i64, frame.words, GLOBAL_SPACE)
         self.words = self.entry.insert_arg(words, len(self.entry.args))
-        emit, groups = self.emit, PARTS_OF_BLOCK // PART_PLACES
+        emit, groups = self.emit, PARTS_OF_SECTION // PART_PLACES * self.sections
         self.place_in_group, self.group = self.split(self.thread, PART_PLACES)
         self.lane, self.warp = self.split(self.thread, LANES)
         self.parts = [self.shared(kind, groups * CHANGE_PITCH) for kind in self.kinds]
         """The changes of parts, then of all parts before in the group."""
-        self.groups = [self.shared(kind, PART_PLACES) for kind in self.kinds]
-        self.before_groups = [self.shared(kind, PART_PLACES) for kind in self.kinds]
-        self.before_blocks = [self.shared(kind, MOST_LEVELS) for kind in self.kinds]
-        """The change of the blocks before in the group, of the groups before, and on, by level."""
-        self.numbers: list[SSAValue] = [self.block]
+        self.groups = [self.shared(kind, groups) for kind in self.kinds]
+        self.before_groups = [self.shared(kind, groups) for kind in self.kinds]
+        levels = MOST_LEVELS * self.sections
+        self.before_blocks = [self.shared(kind, levels) for kind in self.kinds]
+        """
+        The change of the sections before in the group, of the groups before, and on, by level; then
+        the change before the second section in the group.
+        """
+        self.numbers: list[SSAValue] = [emit.mul_int(self.block, self.sections)]
         self.places_of_levels: list[SSAValue] = []
         for _ in frame.levels:
             place, larger = self.split(self.numbers[-1], PART_PLACES)
@@ -82,29 +86,42 @@ class PartedThread(CellsThread):
             self.gather(tap)
         self.wait_for_copies()
         self.launch = emit.add_int(self.launch, 1)
-        first_place = emit.mul_int(self.block, PLACES_OF_BLOCK)
-        number = emit.add_int(first_place, emit.mul_int(self.thread, PART_PLACES))
-        self.put(emit, self.parts, self.place_of_part(), self.total(self.own(), number), None)
+        for section in range(self.sections):
+            total = self.total(self.own(section), self.first_place(section))
+            self.put(emit, self.parts, self.place_of_part(section), total, None)
         self.synchronise()
         self.join_all()
         self.synchronise()
         if levels:
             self.end_launch()
-        carried, results = self.value_before(first), PartCells()
-        cells = self.own()
-        for place in range(PART_PLACES):
-            given = self.arguments(cells, number, place)
-            (carried,) = self.cell.inline(emit, [carried if a is None else a for a in given])
-            results.append(carried)
-        self.keep_results(results)
+        for section in range(self.sections):
+            self.go_through(section, first)
         self.synchronise()
         self.scatter()
         emit.add(gpu.ReturnOp([]))
         return self.module()
 
-    def own(self) -> dict[Tap, PartCells]:
-        """The cells of the thread's part."""
-        return {tap: self.own_cells(tap) for tap in self.frame.loads}
+    def go_through(self, section: int, first: SSAValue) -> None:
+        """Go through the thread's part of a section, place after place."""
+        carried, results = self.value_before(first, section), PartCells()
+        cells, number = self.own(section), self.first_place(section)
+        for place in range(PART_PLACES):
+            given = self.arguments(cells, number, place)
+            (carried,) = self.cell.inline(self.emit, [carried if a is None else a for a in given])
+            results.append(carried)
+        self.keep_results(results, section)
+
+    def first_place(self, section: int) -> SSAValue:
+        """The first place of the thread's part of a section."""
+        emit = self.emit
+        place = emit.add_int(
+            emit.mul_int(self.block, self.places_of_block), section * PLACES_OF_SECTION
+        )
+        return emit.add_int(place, emit.mul_int(self.thread, PART_PLACES))
+
+    def own(self, section: int) -> dict[Tap, PartCells]:
+        """The cells of the thread's part of a section."""
+        return {tap: self.own_cells(tap, section) for tap in self.frame.loads}
 
     def end_launch(self) -> None:
         """Let the last block, which has the changes of all blocks, end the launch."""
@@ -148,9 +165,10 @@ class PartedThread(CellsThread):
             for buffer, kind in zip(buffers, self.kinds)
         ]
 
-    def place_of_part(self) -> SSAValue:
-        """Where the change of the thread's part lies."""
-        return self.emit.add_int(self.thread, self.group)
+    def place_of_part(self, section: int) -> SSAValue:
+        """Where the change of the thread's part of a section lies."""
+        at = self.emit.add_int(self.thread, self.group)
+        return self.emit.add_int(at, section * PART_PLACES * CHANGE_PITCH)
 
     def behind(
         self, emit: Emitter, larger: Change, has_larger: SSAValue, own: Change, count: SSAValue
@@ -162,27 +180,31 @@ class PartedThread(CellsThread):
         both = self.select(emit, has_larger, self.join(emit, larger, own), own)
         return self.select(emit, emit.compare("eq", count, 0), larger, both)
 
-    def value_before(self, first: SSAValue) -> SSAValue:
-        """The value before a thread's part; `first` is the value before the line."""
+    def value_before(self, first: SSAValue, section: int) -> SSAValue:
+        """The value before a thread's part of a section; `first` is the value before the line."""
         emit, zero = self.emit, self.emit.int(0)
-        found, has_any = self.of_blocks_before(), emit.compare("sgt", self.block, 0)
-        in_block = self.get(emit, self.before_groups, self.group, 0)
+        number = emit.add_int(self.numbers[0], section)
+        found, has_any = self.of_sections_before(section), emit.compare("sgt", number, 0)
+        in_block = self.get(emit, self.before_groups, self.group, section * PART_PLACES)
         found = self.behind(emit, found, has_any, in_block, self.group) if found else in_block
         has_any = emit.any_of([has_any, emit.compare("sgt", self.group, zero)])
-        in_group = self.get(emit, self.parts, self.place_of_part(), 0)
+        in_group = self.get(emit, self.parts, self.place_of_part(section), 0)
         found = self.behind(emit, found, has_any, in_group, self.place_in_group)
         has_any = emit.any_of([has_any, emit.compare("sgt", self.place_in_group, zero)])
         (made,) = self.after.inline(emit, [*found, first])
         return emit.select(has_any, made, first)
 
-    def of_blocks_before(self) -> Change:
-        """The change of all blocks before, from the largest groups on; none of a single block."""
+    def of_sections_before(self, section: int) -> Change:
+        """The change of all sections before, from the largest groups on; none of a single one."""
         emit, found = self.emit, Change()
         for level in reversed(range(len(self.frame.levels))):
-            own = self.get(emit, self.before_blocks, emit.int(level), 0)
+            at, count = level, self.places_of_levels[level]
+            if section and not level:
+                at, count = MOST_LEVELS, emit.add_int(count, section)
+            own = self.get(emit, self.before_blocks, emit.int(at), 0)
             if found:
                 has_larger = emit.compare("sgt", self.numbers[level + 1], 0)
-                own = self.behind(emit, found, has_larger, own, self.places_of_levels[level])
+                own = self.behind(emit, found, has_larger, own, count)
             found = own
         return found
 
@@ -194,11 +216,17 @@ class PartedThread(CellsThread):
         emit, levels = self.emit, self.frame.levels
         body = Block()
         inner = emit.into(body)
-        own = self.join_block(inner)
+        own = self.join_sections(inner)
         if levels:
-            self.post(inner, levels[0], self.block, own)
+            self.post_sections(inner, own)
             found = self.taken(inner, 0, own)
             self.put_level(inner, 0, found)
+            for section in range(1, self.sections):
+                before = self.picked(inner, own, (section - 1) * PART_PLACES)
+                has_some = inner.compare("sgt", self.places_of_levels[0], 0)
+                found = self.select(inner, has_some, self.join(inner, found, before), before)
+                self.put_level(inner, MOST_LEVELS, found)
+                own = self.picked(inner, own, section * PART_PLACES)
             self.post_groups(inner, 1, self.join(inner, found, own))
         inner.add(scf.YieldOp())
         emit.add(scf.IfOp(emit.compare("eq", self.warp, 0), [], [body]))
@@ -215,8 +243,11 @@ class PartedThread(CellsThread):
         is_first = emit.compare("eq", self.lane, 0)
         self.put(emit, self.before_blocks, emit.int(level), change, is_first)
 
-    def join_block(self, emit: Emitter) -> Change:
-        """The change of the block; writes those of parts before and of groups before."""
+    def join_sections(self, emit: Emitter) -> Change:
+        """
+        The change of a section, of a lane's own if there are two; writes those of parts before and
+        of groups before.
+        """
         body = Block()
         inner, at = emit.into(body), emit.mul_int(self.lane, CHANGE_PITCH)
         total = self.get(inner, self.parts, at, 0)
@@ -227,13 +258,17 @@ class PartedThread(CellsThread):
             total = self.join(inner, total, change)
         self.put(inner, self.groups, self.lane, total, None)
         inner.add(scf.YieldOp())
-        emit.add(scf.IfOp(emit.compare("slt", self.lane, PART_PLACES), [], [body]))
+        groups = PART_PLACES * self.sections
+        emit.add(scf.IfOp(emit.compare("slt", self.lane, groups), [], [body]))
         synchronise_warp(emit)
-        is_first = emit.compare("eq", self.lane, 0)
-        found = self.get(emit, self.groups, emit.int(0), 0)
+        at, is_first = emit.int(0), emit.compare("eq", self.lane, 0)
+        if self.sections > 1:
+            place, section = self.split(self.lane, PART_PLACES)
+            at, is_first = emit.mul_int(section, PART_PLACES), emit.compare("eq", place, 0)
+        found = self.get(emit, self.groups, at, 0)
         for place in range(1, PART_PLACES):
-            self.put(emit, self.before_groups, emit.int(place), found, is_first)
-            found = self.join(emit, found, self.get(emit, self.groups, emit.int(0), place))
+            self.put(emit, self.before_groups, emit.add_int(at, place), found, is_first)
+            found = self.join(emit, found, self.get(emit, self.groups, at, place))
         return found
 
     # Blocks.
@@ -252,17 +287,36 @@ class PartedThread(CellsThread):
             own = self.join(inner, self.taken(inner, level, own), own)
             self.post_groups(inner, level + 1, own)
         inner.add(scf.YieldOp())
-        is_last = emit.compare("eq", self.places_of_levels[level - 1], PART_PLACES - 1)
+        last = PART_PLACES - (self.sections if level == 1 else 1)
+        is_last = emit.compare("eq", self.places_of_levels[level - 1], last)
         emit.add(scf.IfOp(is_last, [], [body]))
 
-    def post(self, emit: Emitter, base: int, number: SSAValue, change: Change) -> None:
-        """Post the change of a block or a group."""
+    def post_sections(self, emit: Emitter, change: Change) -> None:
+        """Post the changes of the block's sections, each by a lane."""
+        number, base = self.numbers[0], self.frame.levels[0]
+        if self.sections == 1:
+            self.post(emit, base, number, change)
+            return
+        place, section = self.split(self.lane, PART_PLACES)
+        is_first = emit.compare("eq", place, 0)
+        self.post(emit, base, emit.add_int(number, section), change, is_first)
+
+    def post(
+        self,
+        emit: Emitter,
+        base: int,
+        number: SSAValue,
+        change: Change,
+        mask: SSAValue | None = None,
+    ) -> None:
+        """Post the change of a section or a group, by the first thread or by a mask."""
         body = Block()
         inner = emit.into(body)
         index, places = self.word(inner, number), self.word_places(base)
         inner.add(simt.PostOp(change, self.words, index, places, self.launch))
         inner.add(scf.YieldOp())
-        emit.add(scf.IfOp(emit.compare("eq", self.thread, 0), [], [body]))
+        mask = emit.compare("eq", self.thread, 0) if mask is None else mask
+        emit.add(scf.IfOp(mask, [], [body]))
 
     def word(self, emit: Emitter, number: SSAValue) -> SSAValue:
         """The first word of a message, without the base of its level."""

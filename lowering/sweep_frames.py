@@ -17,7 +17,12 @@ from timetile.dialects.temporal.sweep import PART_PLACES
 from timetile.dialects.tile import LANES
 from timetile.dialects.verified import ancestor_of
 from timetile.lowering.arguments import fields_of, scalars_of
-from timetile.lowering.parted_layout import PARTS_OF_BLOCK, PLACES_OF_BLOCK, PartedBuffers
+from timetile.lowering.parted_layout import (
+    PARTS_OF_SECTION,
+    PartedBuffers,
+    places_of_block,
+    sections_of,
+)
 from timetile.lowering.sweep_staging import (
     MOST_SHARED,
     LineStaging,
@@ -68,6 +73,9 @@ RING_BYTES = 40 * 1024
 
 OCCUPANCY = {4: 8, 8: 5}
 """Blocks of a multiprocessor of a sweep in parts, by bytes of a cell: most wait for others."""
+
+OCCUPANCY_OF_TWO = 6
+"""Blocks of a multiprocessor, of two sections of narrow cells each."""
 
 CHANGE_PITCH = PART_PLACES + 1
 """Changes between groups of parts in shared memory: all banks serve the groups of a block."""
@@ -153,7 +161,14 @@ class SweepFrame:
     @property
     def occupancy(self) -> int:
         """Blocks of a multiprocessor that registers are left for."""
-        return OCCUPANCY[bytes_of(self.op.targets[0])] if self.is_parted else 1
+        if not self.is_parted:
+            return 1
+        return OCCUPANCY_OF_TWO if self.sections > 1 else OCCUPANCY[bytes_of(self.op.targets[0])]
+
+    @property
+    def sections(self) -> int:
+        """Sections of 256 parts in a block of a sweep in parts."""
+        return sections_of(self.op)
 
     @property
     def message_words(self) -> int:
@@ -168,8 +183,8 @@ class SweepFrame:
 
     @property
     def levels(self) -> list[int]:
-        """The first words of the changes of blocks, of groups of 16 blocks, and so on."""
-        found, base, count = list[int](), FIRST_WORD, self.grid
+        """The first words of the changes of sections, of groups of 16 sections, and so on."""
+        found, base, count = list[int](), FIRST_WORD, self.grid * self.sections
         while count > 1:
             found.append(base)
             base, count = base + count * self.message_words, -(-count // PART_PLACES)
@@ -180,7 +195,7 @@ class SweepFrame:
         """Words of 64 bits for messages between blocks, 0 at first; none without parts."""
         if not self.is_parted:
             return 0
-        room, count = FIRST_WORD, self.grid
+        room, count = FIRST_WORD, self.grid * self.sections
         while count > 1:
             room, count = room + count * self.message_words, -(-count // PART_PLACES)
         return room
@@ -242,7 +257,7 @@ class SweepFrame:
     def threads(self) -> int:
         """Threads of a block."""
         if self.is_parted:
-            return PARTS_OF_BLOCK
+            return PARTS_OF_SECTION
         if self.staging is not None:
             return LANES
         return next((n for n in BLOCKS if self.seats >= n * FEW_BLOCKS), BLOCKS[-1])
@@ -251,7 +266,7 @@ class SweepFrame:
     def grid(self) -> int:
         """Blocks of the launch."""
         if self.is_parted:
-            return -(-len(self.op.places) // PLACES_OF_BLOCK)
+            return -(-len(self.op.places) // places_of_block(self.op))
         if self.staging is not None:
             return -(-self.lines // self.staging.lines)
         return -(-self.seats // self.threads)
@@ -265,8 +280,8 @@ class SweepFrame:
     def shared_bytes(self) -> int:
         """Bytes of shared memory of a block."""
         if self.is_parted:
-            parts = PARTS_OF_BLOCK // PART_PLACES * CHANGE_PITCH + 2 * PART_PLACES
-            each = bytes_of(self.op.targets[0]) * (parts + MOST_LEVELS)
+            parts = PARTS_OF_SECTION // PART_PLACES * CHANGE_PITCH + 2 * PART_PLACES
+            each = bytes_of(self.op.targets[0]) * (parts + MOST_LEVELS) * self.sections
             return PartedBuffers.of(self.op).bytes + self.changes * each
         if self.staging is not None:
             return self.staging.shared_bytes
