@@ -24,12 +24,12 @@ from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 Change = TypeVar("Change")
 
 LONG = 16 * 4096 + 4133
-"""Places of a line with 18 blocks of threads, of two groups, and a part of a part."""
+"""Places of a line with 18 sections, of two groups, and a part of a part."""
 
 SHORT = 2 * 4096 + 77
 
 LONGER = 257 * 4096 + 1
-"""Places of a line of more than 256 blocks, which have three levels of words."""
+"""Places of a line of more than 256 sections, which have three levels of words."""
 
 
 def before(
@@ -206,9 +206,28 @@ func.func @run(
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize(("first", "places", "executor"), [(3, 4097, "simt"), (2, 12293, "simt")])
+def test_blocks_of_two_sections_go_down_from_anywhere_in_a_vector(
+    first: int, places: int, executor: Executor
+):
+    end = first + places
+    text = running(
+        "f32", f"[0,{end + 1}]", "arith.addf %b, %a fastmath<reassoc>", f"[{first}], [{end}]", at=1
+    )
+    u, found = noise(end + 1).astype(np.float32), list[bytes]()
+    for each in (executor, "numpy"):
+        program = timetile.compile(text, executor=each, cache=False)
+        s = u.copy()
+        for _ in range(2):
+            program(s, u)
+        found.append(s.tobytes())
+        assert SweepFrame.of(swept(program)).sections == 2
+    assert found[0] == found[1]
+
+
 def test_slots_of_vectors_are_different_and_parts_meet_each_bank_once():
-    for kind, shift in ((f32, 1), (f64, 0)):
-        layout = PartedLayout(kind, shift)
+    for kind, shift, sections in ((f32, 1, 2), (f64, 0, 1)):
+        layout = PartedLayout(kind, shift, sections)
         slots = [layout.slot(vector) for vector in range(layout.vectors + 1)]
         assert sorted(slots) == list(range(layout.vectors + 1))
         for place in range(layout.row):
@@ -226,9 +245,10 @@ def test_blocks_wait_for_fewer_than_16_words_of_each_level():
         return frame.grid, text.count("simt.post"), text.count("simt.take"), frame.levels
 
     assert words(4096) == (1, 0, 0, [])
-    assert words(SHORT) == (3, 1, 1, [2])
-    assert words(LONG) == (18, 2, 2, [2, 20])
-    assert words(1 << 24)[:3] == (4096, 3, 4)
+    # Two sections a block, with a message each.
+    assert words(SHORT) == (2, 1, 1, [2])
+    assert words(LONG) == (9, 2, 2, [2, 20])
+    assert words(1 << 24)[:3] == (2048, 3, 4)
 
 
 @pytest.mark.parametrize(
@@ -249,7 +269,7 @@ def test_a_long_line_of_one_thread_has_a_remark(
 
 def test_explain_tells_of_parts():
     (sweep,) = sums(SHORT, "numpy").explain().sweeps
-    assert (sweep.parts, sweep.blocks, sweep.threads) == (517, 3, 256) and not sweep.advice
+    assert (sweep.parts, sweep.blocks, sweep.threads) == (517, 2, 256) and not sweep.advice
     assert "a thread for each of 517 parts of 16 places" in str(sums(SHORT, "numpy").explain())
 
 
