@@ -12,7 +12,8 @@ cells so many places ahead, `--beside 2 4` threads of several lines beside each 
 so many lines, `--ring 8 16` rings of so many turns.
 `--domains 512x512x512 --axes -1` measures some rows. A domain of one axis is one line, which goes
 on in parts, and the row has the time of a copy of as many bytes over the row's time, too.
-`equal_bits`: on small domains of odd extents the GPU leaves the bits of the NumPy executor.
+`equal_bits`: on small domains of odd extents the GPU leaves the bits of the NumPy executor, unless
+`--no-bits` leaves the comparison out.
 """
 
 from __future__ import annotations
@@ -347,6 +348,7 @@ def main() -> None:
     parser.add_argument("--axes", type=int, nargs="*", default=[])
     parser.add_argument("--programs", nargs="*", default=list(NAMES))
     parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--bits", action=argparse.BooleanOptionalAction, default=True)
     given = parser.parse_args()
     until = time.monotonic() + given.seconds
     gpu = device()
@@ -361,6 +363,7 @@ def main() -> None:
         for axis in axes
         if len(shape) > 1 or name in FOLDED
         if not given.axes or {axis, axis - len(shape)} & set(given.axes)
+        if given.bits
     }
     print("equal bits:", all(bits.values()), [name for name, same in bits.items() if not same])
     with gpu.current():

@@ -1,22 +1,25 @@
 """Kernels of sweeps in parts: one long line, read and written once by all multiprocessors.
 
-A block has 256 parts of 16 places (`passes/analysis/cells/recurrences.py`):
+A section is 256 parts of 16 places (`passes/analysis/cells/recurrences.py`), one a thread. A block
+has one section, or two of narrow cells:
 ```
 %e = simt.launches_ended %words                  messages have the next number
 simt.copy_async %cells[%to], %u[%i] bytes 16     copies of the cells wait in shared memory
 %t = arith.addf ...                              the change of a part
 simt.store %t to %parts[%thread]                 changes of parts, then of groups of 16 parts
-simt.post %block to %words[%b] number %n         the change of the block, for blocks behind
-%others = simt.take %words[%a] number %n : f64   changes of blocks and groups of blocks before
+simt.post %section to %words[%b] number %n       the change of a section, for blocks behind
+%others = simt.take %words[%a] number %n : f64   changes of sections and their groups before
 simt.end_launch %words number %n                 by the last block
 ```
 1. Cells are loaded once, and kept in shared memory while the block waits.
 2. The first warp joins the changes of parts: a lane those of a group, which it replaces by the
-   changes of all parts before in the group, then all lanes those of the 16 groups.
-3. A block takes the changes of the blocks before in the group of 16 blocks, of the groups before
-   in the larger group, and on: a warp takes fewer than 16 words of each level, and no block waits
-   for a chain of blocks.
-4. The last block of a group posts the group's change.
+   changes of all parts before in the group, then all lanes those of the section's 16 groups; of
+   two sections, each half of the warp those of one.
+3. A block takes the changes of the sections before in the group of 16 sections, of the groups
+   before in the larger group, and on: a warp takes fewer than 16 words of each level, and no block
+   waits for a chain of blocks. The change before a second section follows from that before the
+   first.
+4. The block with the last section of a group posts the group's change.
 5. Blocks wait for blocks of smaller numbers only, which start first. The last block has the
    changes of all blocks, which therefore know the number of the launch: it ends the launch.
 """

@@ -10,7 +10,8 @@ from math import prod
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from timetile.dialects.syntax import field_bounds
+from timetile.dialects.cell_types import CELL_BYTES
+from timetile.dialects.syntax import cell_type, field_bounds
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import SweepOp
 from timetile.dialects.temporal.sweep import PART_PLACES
@@ -72,10 +73,9 @@ RING_BYTES = 40 * 1024
 
 
 OCCUPANCY = {4: 8, 8: 5}
-"""Blocks of a multiprocessor of a sweep in parts, by bytes of a cell: most wait for others."""
-
-OCCUPANCY_OF_TWO = 6
-"""Blocks of a multiprocessor, of two sections of narrow cells each."""
+"""
+Blocks of a multiprocessor of a sweep in parts, by bytes of a thread's places: most wait for others.
+"""
 
 CHANGE_PITCH = PART_PLACES + 1
 """Changes between groups of parts in shared memory: all banks serve the groups of a block."""
@@ -161,9 +161,8 @@ class SweepFrame:
     @property
     def occupancy(self) -> int:
         """Blocks of a multiprocessor that registers are left for."""
-        if not self.is_parted:
-            return 1
-        return OCCUPANCY_OF_TWO if self.sections > 1 else OCCUPANCY[bytes_of(self.op.targets[0])]
+        each = CELL_BYTES[cell_type(self.op.targets[0])]
+        return OCCUPANCY[each * self.sections] if self.is_parted else 1
 
     @property
     def sections(self) -> int:
