@@ -11,19 +11,21 @@ Exits with 1 if any program differs.
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
-from real_programs import DTYPES, PinnedSchedule, domain_of, has_equal_bits, model_of
+from real_programs import DTYPES, PinnedSchedule, domain_of, has_equal_bits, model_of, time_loop
 
 import timetile
 from timetile.dialects.tile.schedule import ScheduleAttr
-from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.cache.store import Cache
 
 
 def pinned_schedule(program: str, element: str) -> PinnedSchedule:
     """The schedule chosen for a program on its domain."""
     module = model_of(program).module(domain_of(program, element), DTYPES[element])
-    made = timetile.compile(module, executor="gpu", halos="common")
-    (loop,) = loops_of(made.kernels.tiled)
+    cache = Cache(Path("build/real-programs-cache"))
+    made = timetile.compile(module, executor="gpu", halos="common", cache=cache)
+    loop, _ = time_loop(made)
     inside = "" if loop.inside is None else str(loop.inside)
     return PinnedSchedule(str(ScheduleAttr(loop.decisions)), max(loop.depth_list), inside)
 

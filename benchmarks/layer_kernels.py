@@ -76,7 +76,7 @@ def assembled(case: Case, folder: Path) -> str:
     """Assemble all kernels of a case; what went wrong, if anything."""
     try:
         program = compiled(case, folder)
-        for each in program.kernels.facts[0]:
+        for each in [fact for facts in program.kernels.facts for fact in facts]:
             program.kernels.kernel(each.name)
     except Exception as error:
         return described(error)
@@ -84,13 +84,14 @@ def assembled(case: Case, folder: Path) -> str:
 
 
 def launched(program: CompiledProgram) -> list[Prepared]:
-    """The launches of the last run, each kernel once."""
+    """The launches of the last run of each loop, each kernel once."""
     runner = program.runners.of(0)
     found: dict[str, Prepared] = {}
-    for action in runner.actions:
-        if isinstance(action, Repeated):
-            for each in action.launches:
-                found.setdefault(each.kernel.name, each)
+    for run in runner.runs.values():
+        for action in run.actions:
+            if isinstance(action, Repeated):
+                for each in action.launches:
+                    found.setdefault(each.kernel.name, each)
     return list(found.values())
 
 

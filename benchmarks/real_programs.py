@@ -18,7 +18,7 @@ import json
 import os
 import subprocess
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from importlib import import_module
@@ -41,10 +41,11 @@ import timetile
 from timetile.dialects.boxes import CellBox, cells_of
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
-from timetile.dialects.tile.schedule import ScheduleAttr
 from timetile.frontend.field_types import DType
 from timetile.frontend.model import Model
 from timetile.lowering.pipelines import tile_passes
+from timetile.lowering.plan_launches import PlannedKernel
+from timetile.passes.loops import store_layers
 from timetile.passes.loops.temporal_fusion import write_depths
 from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
 from timetile.runtime.cache.store import Cache
@@ -70,7 +71,10 @@ SECONDS = 0.1
 
 @dataclass(frozen=True)
 class PinnedSchedule(ModulePass):
-    """Gives a time loop a schedule and a depth, and its inside a schedule, if one is given."""
+    """
+    Gives a time loop a schedule and a depth, and its inside a schedule, if one is given; the model
+    chooses for sweeps.
+    """
 
     name = "pinned-schedule"
 
@@ -81,9 +85,12 @@ class PinnedSchedule(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
+            if loop.sweep is not None:
+                continue
             loop.schedule = read_schedule(self.schedule)
             loop.inside = read_schedule(self.inside) if self.inside else None
             write_depths(loop, [self.depth])
+        ChooseSchedulePass().apply(ctx, op)
 
 
 @dataclass
@@ -108,6 +115,13 @@ class ProgramRow:
     predicted: float = 0.0
     equal_bits: bool = False
     error: str = ""
+
+
+def time_loop(program: CompiledProgram) -> tuple[LoopOp, list[PlannedKernel]]:
+    """The time loop of a program, behind and before sweeps, and the facts of its kernels."""
+    loops = zip(loops_of(program.kernels.tiled), program.kernels.facts, strict=True)
+    ((loop, facts),) = (each for each in loops if each[0].sweep is None)
+    return loop, facts
 
 
 def model_of(program: str) -> Model:
@@ -146,7 +160,11 @@ def has_equal_bits(program: str, element: str, pinned: PinnedSchedule) -> bool:
 def has_equal_bits_on(
     program: str, element: str, pinned: PinnedSchedule, shape: tuple[int, ...]
 ) -> bool:
-    """Whether a schedule leaves the unfused program's bits on a domain, from both starts."""
+    """
+    Whether a schedule leaves the unfused program's bits on a domain, from both starts. Layers are
+    stored alone on small domains, too.
+    """
+    store_layers.LEAST_CELLS = 1
     module = model_of(program).module(shape, DTYPES[element])
     passes = tuple(
         pinned if isinstance(each, ChooseSchedulePass) else each for each in tile_passes()
@@ -176,11 +194,10 @@ def name_of(parameter: str | None) -> str:
 
 
 def prepared(row: ProgramRow, folder: Path) -> ProgramRow:
-    """Compile a program into the cache, compare its bits, and describe it."""
+    """Compile a program into the cache, and describe it."""
     try:
         program = compiled(row.program, row.dtype, folder)
-        (loop,) = loops_of(program.kernels.tiled)
-        facts = program.kernels.facts[0]
+        loop, facts = time_loop(program)
         kernels = [program.kernels.kernel(each.name) for each in facts]
         schedule = loop.decisions
         row.depth, row.schedule = max(loop.depth_list), str(schedule)
@@ -192,12 +209,16 @@ def prepared(row: ProgramRow, folder: Path) -> ProgramRow:
         seconds = sum(predicted(program, each.name).seconds for each in parts) / row.depth
         row.predicted = round(prod(row.domain) / seconds / 1e9, 1)
         row.inside = "" if loop.inside is None else str(loop.inside.data)
-        inside = "" if loop.inside is None else str(loop.inside)
-        pinned = PinnedSchedule(str(ScheduleAttr(schedule)), row.depth, inside)
-        row.equal_bits = has_equal_bits(row.program, row.dtype, pinned)
     except Exception as error:
         row.error = described(error)
     return row
+
+
+def checked(row: ProgramRow) -> bool:
+    """Whether a row's schedule leaves the unfused program's bits on a small domain."""
+    inside = f"#tile.schedule<{row.inside}>" if row.inside else ""
+    pinned = PinnedSchedule(f"#tile.schedule<{row.schedule}>", row.depth, inside)
+    return not row.error and has_equal_bits(row.program, row.dtype, pinned)
 
 
 def bytes_of_step(program: CompiledProgram) -> float:
@@ -205,7 +226,7 @@ def bytes_of_step(program: CompiledProgram) -> float:
     Bytes for a cell and a step, each field of each kernel once; of a single step. A layer's kernel
     counts by its share of the step's cells.
     """
-    (loop,) = loops_of(program.kernels.tiled)
+    loop, _ = time_loop(program)
     names = loop.kernel_names if loop.decisions.reads_memory else loop.kernel_names[-1:]
     kernels = [op for op in program.kernels.tiled.ops if isinstance(op, KernelOp)]
     boxes = {op: CellBox.of(op.bounds) for op in kernels if op.sym_name.data in names}
@@ -253,9 +274,39 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--starts", nargs="+", default=("random", "quiet"))
     parser.add_argument("--out", type=Path)
     parser.add_argument("--commit", default=None)
-    parser.add_argument("--seconds", type=float, default=500, help="no program begins later")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=500,
+        help="no program begins later, and no comparison of bits",
+    )
     parser.add_argument("--folder", type=Path, default=Path("build/real-programs-cache"))
     return parser.parse_args()
+
+
+def timed(row: ProgramRow, start: str, folder: Path, gpu: Device, copy: float) -> ProgramRow:
+    """A row of a start, timed."""
+    own = replace(row, start=start)
+    try:
+        program = compiled(row.program, row.dtype, folder)
+        measured(own, program, gpu, copy)
+        program.close()
+    except Exception as error:
+        own.error = described(error)
+    import_module("cupy").get_default_memory_pool().free_all_blocks()
+    return own
+
+
+def with_bits(rows: list[ProgramRow], equal: Future[bool], seconds: float) -> None:
+    """Note in the rows of a program whether bits are equal, if known in so many seconds."""
+    try:
+        bits = equal.result(max(seconds, 0.0))
+    except Exception as error:
+        for row in rows:
+            row.error = row.error or f"bits not compared: {described(error)}"
+        return
+    for row in rows:
+        row.equal_bits = bits
 
 
 def main() -> None:
@@ -266,36 +317,46 @@ def main() -> None:
         for name in options.programs or (*PROGRAMS, *SYSTEMS)
         for element in options.elements
     ]
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        rows = list(pool.map(prepared, rows, [options.folder] * len(rows)))
-    console.print(f"compiled and compared in {time.perf_counter() - began:.0f} s")
-    naive, gpu, done = naive_speeds(options.naive), device(), list[ProgramRow]()
-    with gpu.current():
-        copy = copy_bandwidth(gpu)
-        for row in rows:
-            for start in options.starts:
-                own = replace(row, start=start)
-                own.naive_gpts_per_s = naive.get((row.program, row.dtype), 0.0)
-                done.append(own)
-                if own.error or time.perf_counter() - began > options.seconds:
+    done: list[list[ProgramRow]] = []
+
+    def left() -> float:
+        return options.seconds - (time.perf_counter() - began)
+
+    # All processes begin here: a process that begins behind the GPU has no GPU.
+    count = min(os.cpu_count() or 1, len(rows))
+    with ProcessPoolExecutor(count) as pool:
+        waiting = [pool.submit(prepared, row, options.folder) for row in rows]
+        equal: dict[tuple[str, str], Future[bool]] = {}
+        naive, gpu = naive_speeds(options.naive), device()
+        with gpu.current():
+            copy = copy_bandwidth(gpu)
+            for each in waiting:
+                row = each.result()
+                row.naive_gpts_per_s = naive.get((row.program, row.dtype), 0.0)
+                if row.error or left() < 0:
+                    done.append([row])
                     continue
-                try:
-                    program = compiled(row.program, row.dtype, options.folder)
-                    measured(own, program, gpu, copy)
-                    program.close()
-                except Exception as error:
-                    own.error = described(error)
-                import_module("cupy").get_default_memory_pool().free_all_blocks()
-            said = json.dumps(asdict(done[-len(options.starts)]))
+                equal[row.program, row.dtype] = pool.submit(checked, row)
+                rows_of = [timed(row, start, options.folder, gpu, copy) for start in options.starts]
+                done.append(rows_of)
+                for own in rows_of:
+                    said = json.dumps(asdict(own))
+                    console.print(said, markup=False, highlight=False, soft_wrap=True)
+        for own in done:
+            key = own[0].program, own[0].dtype
+            if key in equal:
+                with_bits(own, equal[key], left())
+            said = f"{' '.join(key)}: equal bits {own[0].equal_bits} {own[0].error}"
             console.print(said, markup=False, highlight=False, soft_wrap=True)
-    about = {
-        "commit": options.commit or commit(),
-        "device": gpu.name,
-        "copy_tb_per_s": round(copy, 3),
-        "command": "python benchmarks/real_programs.py --naive naive",
-    }
-    if options.out is not None:
-        write_report(options.out, about, [asdict(row) for row in done])
+        about = {
+            "commit": options.commit or commit(),
+            "device": gpu.name,
+            "copy_tb_per_s": round(copy, 3),
+            "command": "python benchmarks/real_programs.py --naive naive",
+        }
+        if options.out is not None:
+            write_report(options.out, about, [asdict(row) for own in done for row in own])
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 if __name__ == "__main__":

@@ -60,6 +60,7 @@ PASSES = {
     "drop-updates": lazy("passes.loops.drop_updates", "DropUpdatesPass"),
     "group-updates": lazy("passes.loops.group_updates", "GroupUpdatesPass"),
     "split-regions": lazy("passes.loops.split_regions", "SplitRegionsPass"),
+    "store-layers": lazy("passes.loops.store_layers", "StoreLayersPass"),
     "share-places": lazy("passes.loops.share_places", "SharePlacesPass"),
     "simplify-cells": lazy("passes.cells.simplify_cells", "SimplifyCellsPass"),
     "factor-sums": lazy("passes.cells.factor_sums", "FactorSumsPass"),

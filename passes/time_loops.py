@@ -20,6 +20,7 @@ from timetile.passes.loops.hoist_invariants import HoistInvariantsPass
 from timetile.passes.loops.hoist_scalars import HoistScalarsPass
 from timetile.passes.loops.share_places import SharePlacesPass
 from timetile.passes.loops.split_edges import SplitEdgesPass
+from timetile.passes.loops.store_layers import StoreLayersPass
 from timetile.passes.raising.raise_time_loop import RaiseTimeLoopPass
 from timetile.passes.stencil.bound_accesses import BoundAccessesPass
 from timetile.passes.stencil.carry_fields import CarryFieldsPass
@@ -96,6 +97,7 @@ def temporal_passes(
     *,
     common_halos: bool = False,
     points: bool = False,
+    layers: bool = False,
 ) -> tuple[ModulePass, ...]:
     """
     Passes from the stencil dialect to time loops with contracted cells, the start of every
@@ -127,4 +129,6 @@ def temporal_passes(
         DropUpdatesPass(),
         GroupUpdatesPass(),
         *((CommonHalosPass(),) if common_halos else ()),
+        # Sweeps that copy layers leave the cells around all updates as they are.
+        *((StoreLayersPass(),) if layers else ()),
     )

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, IntegerType
+from xdsl.dialects.builtin import IndexType, IntegerType, ModuleOp
+from xdsl.dialects.func import ReturnOp
 from xdsl.ir import SSAValue
 
-from timetile.dialects.temporal import LoopOp
+from timetile.dialects.temporal import LoopOp, ScratchOp, UpdateOp
+from timetile.dialects.verified import terminator_of
+from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.launches.liveness import written_cells
 from timetile.passes.raising.raise_time_loop import TIME_LOOP
 from timetile.runtime.host.parameters import counts_steps
@@ -42,6 +45,7 @@ class KnownLoops:
         if loop not in self.known:
             args = loop.body.block.args
             written = {args.index(t) for update in loop.updates for t in update.targets}
+            written |= {role for layer, role in stored_apart(loop) if layer in written}
             latest = tuple(k for k, source in enumerate(loop.rotation) if source in written)
             self.known[loop] = LoopFacts(
                 tuple(loop.captures),
@@ -52,6 +56,40 @@ class KnownLoops:
                 is_inside_step(loop),
             )
         return self.known[loop]
+
+
+def stored_apart(loop: LoopOp) -> Iterator[tuple[int, int]]:
+    """
+    The roles of a loop's scratch that a sweep copies to other buffers of the loop, each with the
+    role of the buffer: layers are stored alone during the steps (`passes/loops/store_layers.py`).
+    """
+    roles = {buffer: role for role, buffer in enumerate(loop.buffers)}
+    for layer, buffer in enumerate(loop.buffers):
+        for use in buffer.uses if isinstance(buffer.owner, ScratchOp) else ():
+            update = use.operation
+            sweep = update.parent_op()
+            if isinstance(update, UpdateOp) and isinstance(sweep, LoopOp):
+                args = sweep.body.block.args
+                targets = (sweep.buffers[args.index(target)] for target in update.targets)
+                yield from ((layer, roles[target]) for target in targets if target in roles)
+
+
+def copies_layers(sweep: LoopOp, loop: LoopOp) -> bool:
+    """
+    Whether a sweep copies cells between a loop's scratch and other buffers of the loop: the loop
+    goes on in a later call as in the same call.
+    """
+    module, args = sweep.get_toplevel_object(), sweep.body.block.args
+    assert isinstance(module, ModuleOp)
+    for update in sweep.updates:
+        fields = [sweep.buffers[args.index(target)] for target in update.targets]
+        fields += update.sources
+        block = cell_function(module, update).body.block
+        is_copy = list(terminator_of(block, ReturnOp).operands) == list(block.args)
+        kinds = {isinstance(field.owner, ScratchOp) for field in fields}
+        if len(fields) != 2 or len(kinds) != 2 or not is_copy or not set(fields) <= {*loop.buffers}:
+            return False
+    return True
 
 
 def is_inside_step(loop: LoopOp) -> bool:

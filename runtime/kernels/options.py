@@ -54,6 +54,8 @@ class Options:
     fp_reassoc: FpReassoc = "flags"
     points: bool = False
     """Whether the host's work at points becomes lists of kernels."""
+    layers: bool = False
+    """Whether layers with short rows are stored in fields of their own."""
 
     @property
     def target(self) -> Target:
@@ -72,7 +74,7 @@ class Options:
             return (*self.given.temporal, *((CommonHalosPass(),) if common else ()))
         return temporal_passes(
             self.fp_contract, self.fp_division, self.fp_reassoc, common_halos=common,
-            points=self.points,
+            points=self.points, layers=self.layers,
         )  # fmt: skip
 
     def tile_passes(self) -> tuple[ModulePass, ...]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -54,6 +55,9 @@ from timetile.runtime.program.unused_options import UnusedOptions
 WITH_LISTS = ("gpu", "planes", "simt", "ptx")
 """Executors whose kernels take lists of points: the others run the host's work between steps."""
 
+OF_PARTS: ContextVar[bool] = ContextVar("OF_PARTS", default=False)
+"""Whether a program is compiled for parts of a domain, whose fields are cut."""
+
 TUNE = "TIMETILE_TUNE"
 """The variable of the environment that tunes programs if it is 1."""
 
@@ -61,6 +65,21 @@ TUNE = "TIMETILE_TUNE"
 def is_asked_to_tune(tune: bool | None) -> bool:
     """Whether schedules are to be measured: as given, else by the environment."""
     return os.environ.get(TUNE) == "1" if tune is None else tune
+
+
+def lists_and_layers(executor: Executor, gpus: object) -> tuple[bool, bool]:
+    """Whether points are lists of kernels, and whether layers with short rows are stored alone."""
+    lists = executor in WITH_LISTS and gpus is None
+    return lists, lists and not OF_PARTS.get()
+
+
+def compile_part(program: ModuleOp | str | Path, **options: Any) -> CompiledProgram:
+    """The program compiled for parts of the domain on ranks."""
+    token = OF_PARTS.set(True)
+    try:
+        return compile(program, **options)
+    finally:
+        OF_PARTS.reset(token)
 
 
 def check_one_place(tune: bool | None, comm: object, gpus: object) -> None:
@@ -253,7 +272,7 @@ def compile(
     check_one_place(tune, comm, gpus)
     if comm is not None:
         alone = partial(
-            compile, program, depth=depth, arch=arch, fp_contract=fp_contract,
+            compile_part, program, depth=depth, arch=arch, fp_contract=fp_contract,
             fp_division=fp_division, fp_reassoc=fp_reassoc, halos=halos, passes=passes,
             function=function, bound_waits=bound_waits, threads=threads, cache=cache,
         )  # fmt: skip
@@ -272,7 +291,7 @@ def compile(
     target = target_of_gpu(arch, gpu, chosen) if executor == "gpu" else target_without_gpu(arch)
     options = Options(
         depth, target.arch, fp_contract, chosen_passes, function, fp_division, bound_waits, halos,
-        target.part, target.multiprocessors, fp_reassoc, executor in WITH_LISTS and gpus is None,
+        target.part, target.multiprocessors, fp_reassoc, *lists_and_layers(executor, gpus),
     )  # fmt: skip
     check_levels(options)
     measures = executor == "gpu" and gpus is None

@@ -20,6 +20,7 @@ from timetile.passes.diagnostics import refuse
 from timetile.passes.raising.memory import ALIASES, is_memory
 from timetile.passes.raising.raise_time_loop import TIME_LOOP
 from timetile.runtime.host.functions import IGNORED, SCALARS, is_scalar
+from timetile.runtime.host.loop_facts import copies_layers
 from timetile.runtime.program.results import argument_of, begins_with
 
 State = TypeVar("State")
@@ -110,6 +111,8 @@ def check_pieces(function: FuncOp) -> None:
         )
     for op in function.body.block.ops:
         if op is loops[0] or isinstance(op, REPEATABLE) or type(op) in SCALARS or is_scalar(op):
+            continue
+        if isinstance(op, LoopOp) and isinstance(loops[0], LoopOp) and copies_layers(op, loops[0]):
             continue
         refuse(
             op,

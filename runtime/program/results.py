@@ -59,6 +59,11 @@ def argument_of(value: SSAValue, function: FuncOp) -> int | None:
     return value.index if value.block is function.body.block else None
 
 
+def is_sweep(op: LoopOp | scf.ForOp) -> bool:
+    """Whether a loop is a sweep: its buffers stay in place."""
+    return isinstance(op, LoopOp) and op.sweep is not None
+
+
 def next_order(
     function: FuncOp, made: Mapping[SSAValue, Any], values: Sequence[Any]
 ) -> tuple[int, ...]:
@@ -70,7 +75,7 @@ def next_order(
     places: Mapping[int, int] = {id(value): k for k, value in enumerate(values)}
     order = list(range(len(values)))
     for op in function.body.block.ops:
-        if not isinstance(op, LoopOp | scf.ForOp):
+        if not isinstance(op, LoopOp | scf.ForOp) or is_sweep(op):
             continue
         for begin, end in zip(begins_with(op), op.results):
             position = argument_of(begin, function)
