@@ -218,14 +218,21 @@ def judged(pair: Pair, executor: Executor, seconds: int) -> Outcome:
         said = str(error)
         return Outcome("internal" if INTERNAL in said else "refused", said, text=text)
     except Exception as error:
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        if isinstance(error, TypeError | ValueError) and place.name.startswith(CHECKS):
+        if is_refusal(error):
             return Outcome("refused", str(error), text=text)
+        place = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{type(error).__name__} in {Path(place.filename).name}:{place.name}"
         return Outcome("traceback", str(error), where, text)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
     return Outcome("wrong", "; ".join(wrong), text=text) if wrong else Outcome("equal")
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether an error is of a check of what a user has given."""
+    if not isinstance(error, TypeError | ValueError):
+        return False
+    return traceback.extract_tb(error.__traceback__)[-1].name.startswith(CHECKS)
 
 
 def reason(said: str) -> str:

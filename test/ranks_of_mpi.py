@@ -28,7 +28,7 @@ from mpi4py import MPI
 
 sys.path.insert(0, str(Path(__file__).parent / "pytest"))
 
-from fuzz import differences, reason
+from fuzz import differences, is_refusal, reason
 
 import timetile
 from support import reference
@@ -122,6 +122,10 @@ def end_of(case: Case, place: Place) -> str:
         else:
             check_model(cast(Drawn, case.pair.program), case.pair, place)
     except CompileError as error:
+        return f"refused: {reason(str(error))}"
+    except (TypeError, ValueError) as error:
+        if not is_refusal(error):
+            raise
         return f"refused: {reason(str(error))}"
     except CannotJudge:
         return "not judged"

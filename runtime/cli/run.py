@@ -262,7 +262,9 @@ def run_program(program: CompiledProgram, options: Options) -> int:
     check_first_step(options)
     # Random fields have random halos: the notice would tell nothing new.
     program.kernels.notice.wanted &= options.random is None
-    check_outputs(options, values, snapshots)
+    if speaks:
+        # Rank 0 makes the files, maybe before another rank looks.
+        check_outputs(options, values, snapshots)
     copies: list[Any] = []
     if options.check:
         copies = [np.copy(value) if np.ndim(value) else value for value in values]

@@ -137,17 +137,21 @@ except Exception as error:
 
 
 def test_the_command_line_runs_a_program_of_parts_on_processes(tmp_path: Path):
-    """Two processes take a program that xDSL has cut for four."""
+    """Two processes take a program that xDSL has cut for four, and keep snapshots in one file."""
     program, part = ROOT / "examples" / "heat2d.mlir", tmp_path / "part.mlir"
     files = [tmp_path / "1.npz", tmp_path / "2.npz"]
     module = load(program)
     DistributeStencilPass(slices=(2, 2), strategy="2d-grid").apply(Context(), module)
     part.write_text(str(module))
     line = ["run", str(program), "--steps", "5", "--random", "1", "--executor", "cpu", "--out"]
-    cut = ["run", str(part), *line[2:], str(files[1]), "--parts", "2x1"]
+    kept = ["--snapshot-every", "2", "--keep", str(tmp_path / "kept.h5")]
+    cut = ["run", str(part), *line[2:], str(files[1]), "--parts", "2x1", *kept]
     done = started(2, str(BESIDE.parent / "timetile"), *cut)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("wrote") == 1
+    assert done.stdout.count(f"wrote {files[1]}") == 1
+    h5py: Any = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "kept.h5") as file:
+        assert file["step"][...].tolist() == [2, 4, 5]
     assert main([*line, str(files[0])]) == 0
     alone, ranked = (np.load(file) for file in files)
     for name in alone.files:
