@@ -111,12 +111,12 @@ def run_to_an_end(comm: Any, end: str) -> None:
     say(f"{end} [{comm.rank}]: nothing was noticed")
 
 
-def started(processes: int, *command: str, options: tuple[str, ...] = ()) -> None:
+def started(processes: int, *command: str) -> None:
     """Run a command on processes, and print output and exit status."""
     beside = Path(sys.executable).parent / "mpiexec"
     mpiexec = str(beside) if beside.exists() else shutil.which("mpiexec")
     assert mpiexec is not None, "mpiexec is missing: install mpich"
-    line, start = [mpiexec, *options, "-n", str(processes), *command], time.monotonic()
+    line, start = [mpiexec, "-n", str(processes), *command], time.monotonic()
     limits = {TIMEOUT_VARIABLE: f"{SHORT_TIMEOUT}"} if "silence" in command else {}
     try:
         done = subprocess.run(
@@ -160,9 +160,9 @@ def main() -> None:
             run_to_an_end(MPI.COMM_WORLD, given.part)
         return
     for part in ("programs", *ENDS):
-        # MPICH's mpiexec would kill the processes that have to find a death.
-        options = ("-disable-auto-cleanup",) if part == "death" else ()
-        started(given.processes, sys.executable, __file__, "--part", part, options=options)
+        # Guards keep mpiexec from killing processes that have to find a death.
+        line = (sys.executable, "-m", "timetile.ranks", __file__)
+        started(given.processes, *line, "--part", part)
     run_command_line(given.processes)
 
 

@@ -6,8 +6,9 @@ Processes with a GPU each: bits and speed with buffers opened by other processes
 
 A single process sends rims of whole rows, and of columns, to itself through NCCL. Processes talk
 through pipes, in place of MPI. Each program runs on all processes; the arrays of all are compared
-with one GPU's. Ghosts are pulled from the other GPU's memory, go through NCCL as between hosts
-(`nccl`), or through the host's memory (`host`). The seconds leave out the transfers of whole
+with one GPU's. Ghosts are pulled from the other GPU's memory, behind meetings of the GPUs
+(`opened`) or of the hosts (`messages`), go through NCCL as between hosts (`nccl`), or through the
+host's memory (`host`). The seconds leave out the transfers of whole
 fields. In the last way, `death`, a process ends within a run through NCCL: the others have to say
 so after `SHORT_TIMEOUT` seconds.
 """
@@ -53,6 +54,11 @@ class PipePeers:
 
     def __init__(self, rank: int, pipes: Mapping[int, Connection]):
         self.rank, self.count, self.pipes = rank, len(pipes) + 1, pipes
+
+    @property
+    def ranks_beside(self) -> list[int]:
+        """All ranks."""
+        return list(range(self.count))
 
     def exchange(self, sent: Mapping[int, Bytes], received: Mapping[int, Bytes]) -> None:
         """Send, and receive, messages."""
@@ -118,6 +124,10 @@ def not_shared(*_: Any) -> bytes:
     return b""
 
 
+def no_side(*_: Any) -> None:
+    """No meetings of GPUs."""
+
+
 def no_link(*_: Any) -> str:
     """Why there is no link."""
     return "the memory of the host is measured"
@@ -146,7 +156,9 @@ def work(
     said: Callable[..., None],
 ) -> None:
     """Run all programs on a process."""
-    if way != "opened":
+    if way == "messages":
+        patch.object(GpuSite, "side_of_meetings", no_side).start()
+    elif way != "opened":
         patch.object(GpuSite, "shared", not_shared).start()
     if way == "host":
         patch.object(GpuSite, "why_no_link", no_link).start()
@@ -196,7 +208,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Processes with a GPU each.")
     parser.add_argument("--gpus", type=int, default=2)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--ways", nargs="*", default=["opened", "nccl", "host", "death"])
+    ways = ["opened", "messages", "nccl", "host", "death"]
+    parser.add_argument("--ways", nargs="*", default=ways)
     parser.add_argument("--only", nargs="*", help="programs by name")
     given, spawn = parser.parse_args(), get_context("spawn")
     if given.processes == 1:

@@ -9,12 +9,13 @@ Weak and strong scaling on the GPUs of a host.
 A case is a program, a type and a size. N GPUs run a domain N times as long along the first axis as
 the domain of one GPU (weak), and the domain of `--strong` GPUs (strong); rows with `ranks` 1 are
 one GPU on its own domain. Both runs of a pair make equal steps, in whole launches, in turn, on
-fields placed once, of `SECONDS` or more; the best of `ROUNDS` counts, without transfers. GPUs
-differ by some percent, and parts that meet run as the slowest: `slowest_gpts_per_s` is the slowest
-GPU alone on the domain of one, and `weak_of_slowest` the efficiency against it. `equal_bits`: after
-some launches from equal cells (on small domains as graphs), the planes on both sides of each cut
-and others have equal bits on N GPUs and on one; for weak scaling on more than two GPUs, on the
-domain of strong scaling.
+fields placed once, of `SECONDS` or more, without transfers. Clocks wander by some percent, and the
+median of `ROUNDS` ratios of neighbouring runs counts; speeds are medians, too. GPUs differ by some
+percent, and parts that meet run as the slowest: `slowest_gpts_per_s` is the slowest GPU alone on
+the domain of one, and `weak_of_slowest` the efficiency against it. `equal_bits`: after some
+launches from equal cells (on small domains as graphs), the planes on both sides of each cut and
+others have equal bits on N GPUs and on one; for weak scaling on more than two GPUs, on the domain
+of strong scaling.
 
 Processes compile all kernels, others prepare the cases, and one case at a time has the GPUs. With
 `--arch` all kernels are made for a part by name, with the seconds of each run, and nothing runs.
@@ -32,7 +33,9 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from math import lcm
 from pathlib import Path
+from statistics import median
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from measure import commit
@@ -42,12 +45,13 @@ from rows import described
 from timetile.runtime.device.gpu import device
 from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.program.parted_program import PartedProgram
+from timetile.runtime.ranks.gpu_sites import GpuSite
 from timetile.runtime.ranks.loop_schedules import deepest_of
 
-ROUNDS = 3
+ROUNDS = 5
 """The number of timed runs."""
 
-SECONDS = {"fill": 0.45, "small": 0.2}
+SECONDS = {"fill": 0.2, "small": 0.08}
 """The least time of a timed run, unless given."""
 
 SHORT_LAUNCHES = 8
@@ -79,9 +83,11 @@ def made_kernels(run: Run, arch: str = "") -> str:
     return ""
 
 
-def take_gate(gate: Any) -> None:
-    """Keep the lock of the GPUs."""
+def take_gate(gate: Any, marks: bool) -> None:
+    """Keep the lock of the GPUs. `marks`: GPUs meet by marks, not by counts."""
     GATE["lock"] = gate
+    if marks:
+        patch.object(GpuSite, "meetings", return_value=None).start()
 
 
 @dataclass(frozen=True)
@@ -138,15 +144,15 @@ class Case:
         for gpus in self.gpus:
             one, many = self.run(self.strong, 1), self.run(self.strong, gpus)
             checked = CHECKED_LAUNCHES[self.size]
-            speed, base, same = pair(programs, one, many, self.seconds, checked)
+            speed, base, ratio, same = pair(programs, one, many, self.seconds, checked)
             found = exchange_of(programs[many])
-            yield self.row(many, speed, base, same, strong_speedup=speed / base) | found
+            yield self.row(many, speed, base, same, strong_speedup=ratio) | found
             many = self.run(gpus, gpus)
-            speed, base, _ = pair(programs, alone, many, self.seconds)
+            speed, base, ratio, _ = pair(programs, alone, many, self.seconds)
             least, found = min(base, slowest), exchange_of(programs[many])
             yield found | self.row(
-                many, speed, base, same, weak_efficiency=speed / base / gpus,
-                slowest_gpts_per_s=least, weak_of_slowest=speed / least / gpus,
+                many, speed, base, same, weak_efficiency=ratio / gpus,
+                slowest_gpts_per_s=least, weak_of_slowest=ratio * base / least / gpus,
             )  # fmt: skip
             speeds.append(base)
         yield self.row(alone, max(speeds), max(speeds), same=True, weak_efficiency=1.0)
@@ -175,20 +181,20 @@ def exchange_of(program: CompiledProgram) -> dict[str, Any]:
 
 def pair(
     programs: Programs, one: Run, many: Run, seconds: float, checked: int = 0
-) -> tuple[float, float, bool]:
+) -> tuple[float, float, float, bool]:
     """
-    The speeds of many GPUs and of one GPU, and whether both end with equal bits after `checked`
-    launches.
+    The speeds of many GPUs and of one GPU, the ratio of both, and whether both end with equal bits
+    after `checked` launches.
     """
     several, judge = PlacedRun(many, programs[many]), PlacedRun(one, programs[one])
     try:
         steps = checked * depth_of(several) + REST
         same = checked > 0 and have_equal_bits(several, judge, steps)
-        speed, alone = in_turn(several, judge, seconds)
+        speed, alone, ratio = in_turn(several, judge, seconds)
     finally:
         judge.close()
         several.close()
-    return speed, alone, same
+    return speed, alone, ratio, same
 
 
 def have_equal_bits(several: PlacedRun, judge: PlacedRun, steps: int) -> bool:
@@ -223,31 +229,31 @@ def enough_steps(runs: Sequence[PlacedRun], seconds: float) -> int:
     return -(-steps // unit) * unit
 
 
-def best_of(run: PlacedRun, steps: int) -> float:
-    """The speed of the best of some runs."""
+def usual(run: PlacedRun, steps: int) -> float:
+    """The median of the speeds of some runs."""
     run.run(steps)
-    return run.gpts_per_s(steps, min(run.run(steps)[0] for _ in range(ROUNDS)))
+    return median(run.gpts_per_s(steps, run.run(steps)[0]) for _ in range(ROUNDS))
 
 
 def single(program: CompiledProgram, run: Run, seconds: float) -> float:
     """The speed of a run on a GPU alone."""
     placed = PlacedRun(run, program)
     try:
-        return best_of(placed, enough_steps([placed], seconds))
+        return usual(placed, enough_steps([placed], seconds))
     finally:
         placed.close()
 
 
-def in_turn(several: PlacedRun, judge: PlacedRun, seconds: float) -> tuple[float, float]:
-    """The speeds of two runs of equal numbers of steps, in turn."""
+def in_turn(several: PlacedRun, judge: PlacedRun, seconds: float) -> tuple[float, float, float]:
+    """The speeds of two runs of equal numbers of steps, in turn, and the ratio of both."""
     steps = enough_steps((several, judge), seconds)
-    best = dict.fromkeys((several, judge), float("inf"))
     # The first run of a number of steps plans, and loads kernels.
-    for timed in range(ROUNDS + 1):
-        for run in best:
-            seconds, _ = run.run(steps)
-            best[run] = min(best[run], seconds) if timed else best[run]
-    return several.gpts_per_s(steps, best[several]), judge.gpts_per_s(steps, best[judge])
+    timed = [
+        tuple(run.gpts_per_s(steps, run.run(steps)[0]) for run in (several, judge))
+        for _ in range(ROUNDS + 1)
+    ][1:]
+    speeds, alone = zip(*timed)
+    return median(speeds), median(alone), median(many / one for many, one in timed)
 
 
 def measured(case: Case) -> list[dict[str, Any]]:
@@ -281,11 +287,7 @@ class Report:
             "program", "dtype", "size", "domain", "ranks", "parts_per_gpu", "exchange_every"
         )  # fmt: skip
         # A row of one GPU is the base of several rows.
-        return (
-            str(row.get("domain")),
-            *(str(row.get(name)) for name in same),
-            "strong_speedup" in row,
-        )
+        return (*(str(row.get(name)) for name in same), "strong_speedup" in row)
 
 
 def options() -> argparse.Namespace:
@@ -302,6 +304,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--budget", type=float, default=190.0, help="no case is waited for longer")
     parser.add_argument("--compiling", type=int, default=max(2, (os.cpu_count() or 2) * 3 // 4))
     parser.add_argument("--preparing", type=int, default=12, help="processes with cases")
+    parser.add_argument("--marks", action="store_true", help="GPUs meet by marks, not by counts")
     parser.add_argument("--commit", default=commit(), help="the commit of the sources")
     parser.add_argument("--out", type=Path, required=True)
     return parser.parse_args()
@@ -359,7 +362,7 @@ def main() -> None:
     spawn = multiprocessing.get_context("spawn")
     gate = spawn.Lock()
     making = ProcessPoolExecutor(given.compiling, mp_context=spawn)
-    measuring = ProcessPoolExecutor(given.preparing, spawn, take_gate, (gate,))
+    measuring = ProcessPoolExecutor(given.preparing, spawn, take_gate, (gate, given.marks))
     runs = list(dict.fromkeys(run for case in wanted for run in case.runs))
     made = {run: making.submit(made_kernels, run) for run in runs}
     waiting, started = list(wanted), dict[Case, Future[list[dict[str, Any]]]]()

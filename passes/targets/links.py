@@ -30,9 +30,15 @@ on small domains (0.1 to 2 MB; j3d7pt of f32 22 us), 29 and 37 us for 9.4 and 19
 for 25 MB, and 181 us for 34 MB (j3d7pt).
 """
 
-BETWEEN_PROCESSES = replace(NVLINK, seconds=300e-6)
+NEAR_PROCESSES = replace(NVLINK, seconds=50e-6)
 """
-Between processes with a GPU each, hosts wait for each exchange and for messages: two H200s of a
-host took some 320 us for each launch of j3d7pt on 384 x 512 x 512 cells in FP32 (0.8 MB), through
-NCCL and with opened buffers.
+Between processes of a host with a GPU each: two meetings and a copy by the stream, put on the
+stream by a host that is some exchanges ahead.
+"""
+
+FAR_PROCESSES = replace(NVLINK, seconds=300e-6)
+"""
+Between processes with a GPU each, of hosts that wait for each exchange and for messages: two H200s
+of a host took some 320 us for each launch of j3d7pt on 384 x 512 x 512 cells in FP32 (0.8 MB),
+through NCCL, and with opened buffers and messages.
 """

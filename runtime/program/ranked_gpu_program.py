@@ -8,6 +8,7 @@ from typing import Any
 
 from timetile.dialects.decomposition import Decomposition
 from timetile.passes.loops.cut_domain import Domain
+from timetile.passes.targets.links import FAR_PROCESSES, NEAR_PROCESSES
 from timetile.runtime.device.gpu import device
 from timetile.runtime.executors.numpy_loops import Progress
 from timetile.runtime.machine.driver import checked, gpu_is_available
@@ -66,9 +67,10 @@ class RankedGpuProgram(RankedProgram):
     ) -> CutProgram:
         """The loops of the rank, for launches of a GPU."""
         self.decomposition = slab_layout(domain, self.peers.count, parts)
+        is_one_host = len(self.peers.ranks_beside) == self.peers.count
         self.parts = PartKernels(
             self.module, self.decomposition, self.kernels.options, self.kernels.cache,
-            exchange_every, (self.peers.rank,),
+            exchange_every, (self.peers.rank,), NEAR_PROCESSES if is_one_host else FAR_PROCESSES,
         )  # fmt: skip
         self.exchange_every = self.parts.steps
         steps = self.parts.zone_steps

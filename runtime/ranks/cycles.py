@@ -86,6 +86,25 @@ def repeat_in_cycles(
         turn()
 
 
+def run_as_graphs(
+    sites: Sequence[Site], others: Sequence[Site], work: Callable[[], None], times: int
+) -> None:
+    """
+    Record some work on the streams of all sites, which wait for each other without marks: a graph
+    for each site. Do the work `times` times, behind earlier work of all streams.
+    """
+    meet([*sites, *others])
+    part_again([*sites, *others])
+    with ExitStack() as recordings:
+        recorded = [recordings.enter_context(site.recording()) for site in sites]
+        work()
+    for _ in range(times):
+        for site, each in zip(sites, recorded):
+            site.launch_graph(each.graph)
+    for site, each in zip(sites, recorded):
+        site.free_graph(each.graph)
+
+
 def run_as_graph(sites: Sequence[Site], work: Callable[[], None], times: int) -> None:
     """
     Record some work on the streams of all sites, and do the work `times` times, behind earlier and

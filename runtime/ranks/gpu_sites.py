@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from math import prod
 from typing import Any
 
@@ -22,10 +24,16 @@ from timetile.runtime.device.gpu_memory import HANDLE_BYTES as ALLOCATION_BYTES
 from timetile.runtime.device.gpu_runner import GpuRunner
 from timetile.runtime.host.halos import HaloFrame
 from timetile.runtime.kernels.of_program import ProgramKernels
+from timetile.runtime.ranks.gpu_meetings import GpuMeetings, GpuSide, LoadedKernel, meetings_of
 from timetile.runtime.ranks.nccl_link import NcclLink, new_name, why_no_nccl
 from timetile.runtime.ranks.peers import Peers
 from timetile.runtime.ranks.rims import BoxCopy
 from timetile.runtime.ranks.sites import HANDLE_BYTES, Beside, Recorded, RimLink
+
+AHEAD = 8
+"""Exchanges between processes that the host is ahead of the GPU."""
+
+NAP_SECONDS = 20e-6
 
 MARKS = 8
 """Events of a site, used in turn: a wait for an older mark becomes a wait for a newer one."""
@@ -58,6 +66,14 @@ class GpuSite:
         """Opened allocations of other processes by handle: the pointer, and opened buffers."""
         self.others: list[GpuSite] = []
         """Sites with further streams, for the buffers of this site."""
+        self.look: Callable[[float], None] | None = None
+        """Called while the host waits, if the stream may wait for other processes."""
+        self.ahead: deque[Any] = deque()
+        """Events behind the latest work, for `keep_pace`."""
+        self.meeting: LoadedKernel | None = None
+        """The kernel of meetings with other processes."""
+        self.is_abandoned = False
+        """A run has failed, and the stream may wait for ever: nothing waits for the stream."""
 
     @property
     def home(self) -> int:
@@ -73,8 +89,9 @@ class GpuSite:
     def free(self, buffer: DeviceBuffer) -> None:
         """Give back a buffer, after all work of the stream."""
         self.synchronize()
-        with self.device.current():
-            self.device.free(buffer.pointer)
+        if not self.is_abandoned:
+            with self.device.current():
+                self.device.free(buffer.pointer)
 
     def upload(self, buffer: DeviceBuffer, cells: Array) -> None:
         """Fill a buffer with the cells of an array."""
@@ -146,12 +163,19 @@ class GpuSite:
 
     def halos_differ(self, frame: HaloFrame, first: DeviceBuffer, other: DeviceBuffer) -> bool:
         """Whether cells around a frame's box differ in two buffers; waits for the answer."""
+        self.synchronize()
         with self.device.current():
             return self.device.halos_differ(frame, first.pointer, other.pointer, self.stream)
 
-    def run_block(self) -> AbstractContextManager[Any]:
+    @contextmanager
+    def run_block(self) -> Generator[None]:
         """The context of a run: the caller's own device is current again behind."""
-        return self.device.current()
+        with self.device.current():
+            try:
+                yield
+            except BaseException:
+                self.is_abandoned = self.look is not None
+                raise
 
     @property
     def host(self) -> str:
@@ -212,6 +236,37 @@ class GpuSite:
         """Let the stream wait for a mark of any GPU."""
         self.device.wait_for_event(self.stream, mark)
 
+    def meetings(self, sites: Sequence[GpuSite]) -> GpuMeetings | None:
+        """Meetings by counts in the memory of GPUs that reach each other."""
+        return meetings_of([each.device for each in sites], [each.stream for each in sites])
+
+    def side_of_meetings(self, number: int, words: Sequence[DeviceBuffer]) -> GpuSide:
+        """The GPU's side of meetings with other processes."""
+        if self.meeting is None:
+            self.meeting = LoadedKernel(self.device)
+        return GpuSide(self.meeting, self.stream, number, [each.pointer for each in words])
+
+    def watch(self, look: Callable[[float], None]) -> None:
+        """Waits of the host call `look`; see `Site`."""
+        self.look = look
+
+    def keep_pace(self) -> None:
+        """Let the host wait until work up to `AHEAD` calls before is done."""
+        self.ahead.append(self.device.mark(None, self.stream))
+        if len(self.ahead) > AHEAD:
+            self.wait_looking(self.ahead.popleft())
+
+    def wait_looking(self, event: Any) -> None:
+        """Wait for an event, which is destroyed, and look around meanwhile."""
+        start = time.monotonic()
+        try:
+            while not self.device.has_passed(event):
+                if self.look is not None:
+                    self.look(time.monotonic() - start)
+                time.sleep(NAP_SECONDS)
+        finally:
+            self.device.destroy_event(event)
+
     def beside(self) -> GpuSite:
         """
         A new site on the GPU, with an urgent stream of its own, for the buffers of this site: rims
@@ -256,14 +311,25 @@ class GpuSite:
 
     def synchronize(self) -> None:
         """Wait until the stream has done its work, and so have streams of sites beside."""
+        if self.is_abandoned:
+            return
         with self.device.current():
+            if self.look is not None:
+                self.wait_looking(self.device.mark(None, self.stream))
             self.device.synchronize(self.stream)
         for other in self.others:
             other.synchronize()
 
     def close(self) -> None:
         """Give back kernels, events and the stream, after all work, and sites beside."""
+        if self.is_abandoned:
+            return
         self.synchronize()
+        while self.ahead:
+            self.device.destroy_event(self.ahead.popleft())
+        if self.meeting is not None:
+            self.meeting.close()
+            self.meeting = None
         while self.others:
             self.others.pop().close()
         while self.runners:

@@ -21,7 +21,7 @@ from timetile.passes.diagnostics import refuse
 from timetile.passes.loops.common_halos import CommonHalosPass
 from timetile.passes.loops.cut_domain import Domain, around_function, cut, loop_name
 from timetile.passes.loops.move_loops import moved_to_origin
-from timetile.passes.targets.links import BETWEEN_PROCESSES, NVLINK
+from timetile.passes.targets.links import NVLINK, Link
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.kernels.of_program import ProgramKernels
@@ -67,7 +67,8 @@ class PartKernels:
     """
     The kernels of the parts of a decomposition. `steps`: the steps between two exchanges, chosen by
     `chosen_exchange` unless asked for. Launches never advance more. Ghost zones are for
-    `zone_steps` steps. `ranks`: the parts that kernels are made for; all unless given.
+    `zone_steps` steps. `ranks`: the parts that kernels are made for; all unless given. `link`: the
+    cost of exchanges.
     """
 
     def __init__(
@@ -78,9 +79,10 @@ class PartKernels:
         cache: Cache | None,
         asked: int | None = None,
         ranks: Sequence[int] | None = None,
+        link: Link = NVLINK,
     ):
         self.module, self.decomposition = module, decomposition
-        self.options, self.cache = options, cache
+        self.options, self.cache, self.link = options, cache, link
         self.ranks = range(decomposition.count) if ranks is None else ranks
         self.made: dict[bool, list[ProgramKernels]] = {}
         self.schedules: dict[bool, list[LoopSchedule]] = {}
@@ -131,9 +133,7 @@ class PartKernels:
             return None
         speed = known[0].gcells_per_second
         launch = DeepestLaunch(deepest, speed, may_store_beside)
-        is_alone = len(self.ranks) == self.decomposition.count
-        link = NVLINK if is_alone else BETWEEN_PROCESSES
-        return chosen_exchange(domain, self.decomposition, launch, link)
+        return chosen_exchange(domain, self.decomposition, launch, self.link)
 
     @property
     def stores_beside(self) -> bool:

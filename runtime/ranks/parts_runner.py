@@ -12,8 +12,7 @@ launch whose sources have ghosts too old for its steps, the ghosts are pulled fr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xdsl.dialects import scf
@@ -33,11 +32,10 @@ from timetile.runtime.kernels.planning import planned_function
 from timetile.runtime.native.loops import rotated
 from timetile.runtime.ranks.beside_kernels import BesideLaunch
 from timetile.runtime.ranks.cut_program import CutProgram
-from timetile.runtime.ranks.cycles import makes_graphs, repeat_in_cycles, run_as_graph
 from timetile.runtime.ranks.exchange import CutField
 from timetile.runtime.ranks.moved_rims import MovedRims
 from timetile.runtime.ranks.part_kernels import PartKernels, PlannedLoop
-from timetile.runtime.ranks.parted import STALE, PartedField, PartsMemory, forget_readers
+from timetile.runtime.ranks.parted import STALE, PartedField, PartsMemory
 from timetile.runtime.ranks.parts_sweeps import run_on_parts
 from timetile.runtime.ranks.present_run import (
     PresentRun,
@@ -49,6 +47,7 @@ from timetile.runtime.ranks.present_run import (
 from timetile.runtime.ranks.rounds import PartRounds, around_loop
 from timetile.runtime.ranks.sites import Site
 from timetile.runtime.ranks.split_kernels import SplitLaunch
+from timetile.runtime.ranks.turns import run_turns
 
 
 class PartsRunner:
@@ -245,42 +244,9 @@ class PartsRunner:
 
     def repeat(self, op: scf.ForOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """The launches of a loop of a plan, as graphs where a cycle of turns is found."""
-        body, turns = list(op.body.block.ops), len(range(*map(int, operands)))
-        launches = [each for each in body if isinstance(each, LaunchOp)]
-        waits = self.kernels.options.bound_waits or len(launches) + 1 < len(body)
-        if waits or not self.can_record or not makes_graphs(len(launches) * turns):
-            return self.host.run_for(op, operands, values)
-        given = [values[operand] for launch in launches for operand in launch.operands]
-        fields = [each for each in dict.fromkeys(given) if isinstance(each, PartedField)]
-
-        def turn() -> None:
-            self.host.run_block(op.body.block, values)
-
-        def state() -> tuple[int, ...]:
-            return (self.rims.have_met, *(field.age for field in fields))
-
-        repeat = partial(self.repeat_as_graph, turn, fields)
-        repeat_in_cycles(turns, len(launches), turn, state, repeat)
+        records = self.can_record and not self.kernels.options.bound_waits
+        run_turns(self, op, operands, values, records=records)
         return []
-
-    def repeat_as_graph(
-        self, turn: Callable[[], None], fields: Sequence[PartedField], count: int, times: int
-    ) -> None:
-        """Make `count` turns on some fields `times` times, each time as one graph."""
-        done, pulled = self.done, self.rims.bytes
-
-        def work() -> None:
-            # All streams meet at both ends of a graph.
-            forget_readers(fields)
-            for _ in range(count):
-                turn()
-            forget_readers(fields)
-
-        run_as_graph([*self.sites, *self.seconds], work, times)
-        self.done += (times - 1) * (self.done - done)
-        self.rims.bytes += (times - 1) * (self.rims.bytes - pulled)
-        if self.progress is not None:
-            self.progress(self.done, self.total)
 
     def fields_of(
         self, run: PresentRun, fact: PlannedKernel, operands: Sequence[Any]
@@ -397,4 +363,5 @@ class PartsRunner:
         for each in self.rounds:
             each.close()
         self.seconds.clear()
+        self.rims.close()
         self.memory.close()

@@ -36,6 +36,11 @@ class Peers(Protocol):
     rank: int
     count: int
 
+    @property
+    def ranks_beside(self) -> list[int]:
+        """The ranks on the machine, the own rank among them, in order."""
+        ...
+
     def exchange(self, sent: Mapping[int, Bytes], received: Mapping[int, Bytes]) -> None:
         """
         Send a message to each rank of `sent`, and fill a message of known length from each rank of

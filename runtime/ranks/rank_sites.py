@@ -29,6 +29,7 @@ from timetile.runtime.host.halo_notice import HaloNotice
 from timetile.runtime.host.halos import compared_in_turn
 from timetile.runtime.ranks.cut_program import CutProgram
 from timetile.runtime.ranks.exchange import CutField, Exchange, array_part
+from timetile.runtime.ranks.near_ghosts import NearGhosts
 from timetile.runtime.ranks.part_kernels import PartKernels, PlannedLoop
 from timetile.runtime.ranks.parted import PartedField, PartsMemory
 from timetile.runtime.ranks.parts_runner import PartsRunner, PresentRun
@@ -132,6 +133,7 @@ class RankSiteRunner(PartsRunner):
         self.memory = RankMemory(site, self.cuts_of, exchange)
         self.memory.sweeps = self.sweep
         self.shared = SharedBuffers(site, exchange.peers)
+        self.ghosts_nearby = NearGhosts(site, exchange, self.shared)
         self.link: RimLink | None = None
         """The link to ranks out of reach, if any."""
         self.has_tried = False
@@ -180,6 +182,9 @@ class RankSiteRunner(PartsRunner):
         if not fields:
             return
         near = self.shared.near_ranks(fields[0].buffers[0])
+        if self.ghosts_nearby.are_all_near(near):
+            self.ghosts_nearby.exchange(fields)
+            return
         link = self.link_for(near)
         sent, places = defaultdict[int, list[Array]](list), defaultdict[int, list[Array]](list)
         waiting: list[tuple[PartedField, CellBox, Array]] = []
@@ -281,6 +286,7 @@ class RankSiteRunner(PartsRunner):
 
     def end_run(self) -> None:
         """Close the buffers of other ranks."""
+        self.ghosts_nearby.end_run()
         self.shared.end_run()
 
     def close(self) -> None:
@@ -288,6 +294,7 @@ class RankSiteRunner(PartsRunner):
         if self.link is not None:
             self.link.close()
             self.link = None
+        self.ghosts_nearby.close()
         super().close()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -58,6 +58,30 @@ class RimLink(Protocol):
 
     def close(self) -> None:
         """Give back all of the link, after all work."""
+        ...
+
+
+class Meetings(Protocol):
+    """A way for the streams of sites to wait for each other, inside of graphs of their own."""
+
+    def meet(self, neighbours: Mapping[int, tuple[int, ...]]) -> None:
+        """Let streams wait for all work so far of others' streams, by number."""
+        ...
+
+    def close(self) -> None:
+        """Give back all of the meetings, after all work."""
+        ...
+
+
+class MeetingSide(Protocol):
+    """A site's side of meetings with the sites of other processes."""
+
+    def meet(self, others: tuple[int, ...]) -> None:
+        """Let the stream wait for all work so far of others' streams, which do the same."""
+        ...
+
+    def close(self) -> None:
+        """Give back all of the side, after all work."""
         ...
 
 
@@ -182,6 +206,28 @@ class Site(Protocol):
 
     def wait(self, mark: Any) -> None:
         """Let the stream wait for a mark of any site of the run."""
+        ...
+
+    def meetings(self, sites: Sequence[Any]) -> Meetings | None:
+        """A way for the streams of sites to meet without marks; None where marks have to do."""
+        ...
+
+    def side_of_meetings(self, number: int, words: Sequence[Any]) -> MeetingSide | None:
+        """
+        The side of meetings with other processes of the site with a number, by the words of all
+        sites (buffers of `words_for` bytes); None where the host has to wait.
+        """
+        ...
+
+    def watch(self, look: Callable[[float], None]) -> None:
+        """
+        Waits of the host call `look` again and again, with the seconds waited so far. After an
+        error inside a run, nothing is waited for.
+        """
+        ...
+
+    def keep_pace(self) -> None:
+        """Let the host wait until all but the latest work is done, by calls of this method."""
         ...
 
     def beside(self) -> Site:

@@ -31,6 +31,11 @@ class ThreadPeers:
     def __init__(self, post: Post, rank: int):
         self.post, self.rank, self.count = post, rank, post.count
 
+    @property
+    def ranks_beside(self) -> list[int]:
+        """All ranks."""
+        return list(range(self.count))
+
     def exchange(self, sent: Mapping[int, Bytes], received: Mapping[int, Bytes]) -> None:
         """Send and receive messages; see `Peers`."""
         post = self.post

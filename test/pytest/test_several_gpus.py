@@ -32,7 +32,7 @@ from support.simulated import (
     on_simulated,
     simulated_rank,
 )
-from support.simulated_link import SimulatedLink
+from support.simulated_link import SimulatedLink, SimulatedSide
 from support.sizes import is_nightly, seeds, spread
 from test_narrow_fields import FADE, WRITTEN
 from test_ranks import MODELS
@@ -40,8 +40,11 @@ from timetile.dialects.boxes import CellBox
 from timetile.dialects.decomposition import Decomposition
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.executors.homes import PlaneError
+from timetile.runtime.kernels.assembler import assemble, assembles
 from timetile.runtime.program.ranked_program import on_ranks
 from timetile.runtime.ranks.exchange import array_part
+from timetile.runtime.ranks.gpu_meetings import NAME
+from timetile.runtime.ranks.gpu_meetings import TEXT as TEXT_OF_MEETINGS
 from timetile.runtime.ranks.gpu_sites import GpuSite
 from timetile.runtime.ranks.parted import PartsMemory
 from timetile.runtime.ranks.rims import box_copy, extents_of
@@ -258,8 +261,10 @@ def run_on_ranks(text: str, arguments: list[Any], count: int, depth: int | None 
 @pytest.mark.parametrize("name", spread(sorted(MODELS, reverse=True)))
 def test_ranks_with_a_gpu_each_keep_their_bits(name: str):
     text, arguments = model_case(MODELS[name], (9, 11), 3)
+    SimulatedSide.met.clear()
     run_on_ranks(text, arguments, 3, 2)
     assert not SimulatedSite.opened_now, "opened buffers are closed"
+    assert set(SimulatedSide.met) == {0, 1, 2}, "all sites met others"
 
 
 def on_two_hosts(site: SimulatedSite) -> str:
@@ -305,12 +310,17 @@ def reaches_nothing(*_: object) -> bool:
     return False
 
 
+def meets_nobody(*_: object) -> None:
+    """GPUs wait for marks."""
+
+
 @pytest.mark.parametrize("parts", [None, (1, 2)], ids=str)
 @pytest.mark.usefixtures("cache_of_file")
 def test_a_run_on_two_gpus_gives_back_everything(
     driver: BookKeeper, parts: Any, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(GpuSite, "reaches", reaches_nothing)
+    monkeypatch.setattr(GpuSite, "meetings", meets_nobody)
     program = timetile.compile(TEXT, gpus=2, depth=4, parts=parts, exchange_every=4)
     plate = np.zeros(SHAPE)
     program(plate, plate.copy(), steps=17)
@@ -320,6 +330,24 @@ def test_a_run_on_two_gpus_gives_back_everything(
     assert {"stream", "module", "event"} <= set(driver.left)
     program.close()
     assert set(driver.left) == {"module"}, "kernels that compare halos stay"
+
+
+@pytest.mark.usefixtures("cache_of_file")
+def test_gpus_meet_by_counts_in_graphs_of_their_own(driver: BookKeeper):
+    """A launch that stores rims, and a meeting: no graph waits for an event of another GPU."""
+    program = timetile.compile(TEXT, gpus=2, depth=4, exchange_every=4)
+    plate = np.zeros(SHAPE)
+    program(plate, plate.copy(), steps=1600)
+    graphs = {stream for name, stream in driver.launched if name == "graph"}
+    meetings = {stream for name, stream in driver.launched if name == NAME}
+    assert graphs == meetings and len(graphs) == 2
+    program.close()
+    assert set(driver.left) == {"module"}, "kernels that compare halos stay"
+
+
+@pytest.mark.skipif(not assembles("sm_90"), reason="nvJitLink is missing")
+def test_the_kernel_of_meetings_is_assembled():
+    assert assemble(TEXT_OF_MEETINGS.rstrip("\0\n"), "sm_90", NAME).spill_bytes == 0
 
 
 @pytest.mark.usefixtures("cache_of_file")

@@ -57,7 +57,9 @@ class BookKeeper:
     copied: list[int] = field(default_factory=list[int])
     """Bytes of copies between pointers."""
     captured: dict[int, int] = field(default_factory=dict[int, int])
-    """Streams being captured into a graph, the first one first, and the count of their work."""
+    """Streams being captured into graphs, the first one first, and the count of their work."""
+    begun: list[int] = field(default_factory=list[int])
+    """Streams whose own captures have begun: all of them, or a single one that others join."""
     recorded: dict[int, int] = field(default_factory=dict[int, int])
     """Events recorded in a capture, and the count of work before."""
     joined: dict[int, int] = field(default_factory=dict[int, int])
@@ -232,6 +234,7 @@ class BookKeeper:
         assert self.living[event] == "event" and event in self.marks
         if event in self.recorded:
             assert self.captured, "a recorded event is waited for outside of its capture"
+            assert len(self.begun) == 1, "captures wait for each other"
             self.captured.setdefault(stream, 0)
             if stream == next(iter(self.captured)):
                 self.joined[self.marks[event]] = self.recorded[event]
@@ -310,12 +313,18 @@ class BookKeeper:
         return (0,)
 
     def cuStreamBeginCapture(self, stream: int, mode: str) -> tuple[int]:
-        assert mode == "relaxed" and not self.captured
+        assert mode == "relaxed" and stream not in self.captured
+        assert set(self.captured) == set(self.begun), "a capture begins beside joined streams"
         self.captured[stream] = 0
+        self.begun.append(stream)
         return (0,)
 
     def cuStreamEndCapture(self, stream: int) -> tuple[int, list[Any]]:
         """Every stream has waited for all recorded work, directly."""
+        self.begun.remove(stream)
+        if self.begun:
+            self.captured.pop(stream)
+            return 0, []
         assert next(iter(self.captured)) == stream
         for other, count in self.captured.items():
             assert other == stream or self.joined.get(other) == count, "recorded work is not joined"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 import timetile
-from support.simulated_link import SimulatedLink
+from support.simulated_link import HostsThatWait, SimulatedLink, SimulatedSide
 from timetile.dialects.decomposition import Decomposition
 from timetile.dialects.syntax import field_bounds
 from timetile.dialects.temporal import SweepOp
@@ -118,7 +118,7 @@ SHARED: dict[int, MarkedCells] = {}
 """Buffers with a handle, kept for good."""
 
 
-class SimulatedSite:
+class SimulatedSite(HostsThatWait):
     """A site with a stream of the world; see `Site`."""
 
     def __init__(self, world: World, home: int | None = None):
@@ -272,6 +272,8 @@ class SimulatedSite:
         return nullcontext()
 
     host = "simulated"
+    meets = True
+    """Whether sites of several threads meet by counts."""
     shares = True
     """Whether buffers are opened by other sites."""
     opened_now: ClassVar[list[bytes]] = []
@@ -342,6 +344,13 @@ class SimulatedSite:
     def free_graph(self, graph: list[Step]) -> None:
         """Forget a graph."""
         self.world.graphs -= 1
+
+    def meetings(self, sites: Sequence[SimulatedSite]) -> None:
+        """Simulated streams meet by marks."""
+
+    def side_of_meetings(self, number: int, words: Sequence[MarkedCells]) -> SimulatedSide | None:
+        """Meetings with the sites of other threads, where the host waits for all work before."""
+        return SimulatedSide(self, number, words) if self.meets else None
 
     def beside(self) -> SimulatedSite:
         """A site on the device with a stream of its own."""

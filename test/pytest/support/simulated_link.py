@@ -1,15 +1,18 @@
-"""Rims between simulated devices of ranks, in messages of the ranks."""
+"""Simulated devices of ranks: rims in messages of the ranks, and meetings by counts."""
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
 
+from timetile.runtime.executors.homes import MarkedCells
 from timetile.runtime.ranks.exchange import as_message, unpack
+from timetile.runtime.ranks.gpu_meetings import LINE
 from timetile.runtime.ranks.peers import Peers
 from timetile.runtime.ranks.sites import RimMessage, Site
 
@@ -51,6 +54,42 @@ class SimulatedLink:
         for room in (*chain(*outgoing.values()), *(room for _, room in chain(*incoming.values()))):
             self.site.free(room)
         self.used.append(self.peers.rank)
+
+    def close(self) -> None:
+        """Nothing is left."""
+
+
+class HostsThatWait:
+    """Sites whose hosts wait at each meeting with other threads."""
+
+    def watch(self, look: Callable[[float], None]) -> None:
+        """Nothing is waited for behind a meeting."""
+
+    def keep_pace(self) -> None:
+        """The host is never ahead."""
+
+
+class SimulatedSide:
+    """A site's side of meetings; see `MeetingSide`. Ranks are threads: the host waits."""
+
+    met: ClassVar[list[int]] = []
+    """The numbers of sites that met others."""
+
+    def __init__(self, site: Site, number: int, words: Sequence[MarkedCells]):
+        self.site, self.number = site, number
+        self.counts = [each.data.view(np.uint32)[:: LINE // 4] for each in words]
+
+    def meet(self, others: tuple[int, ...]) -> None:
+        """Count, tell others the count, and wait for theirs."""
+        self.site.synchronize()
+        own, count, end = self.counts[self.number], len(self.counts), time.monotonic() + 60
+        for other in others:
+            own[other] += 1
+            self.counts[other][count + self.number] = own[other]
+        while any(own[count + other] < own[other] for other in others):
+            assert time.monotonic() < end, "a neighbour never came"
+            time.sleep(1e-4)
+        self.met.append(self.number)
 
     def close(self) -> None:
         """Nothing is left."""

@@ -1,0 +1,147 @@
+"""
+Ghosts of ranks whose GPUs reach each other's memory: pulled by the stream, without the host.
+
+1. Once for each field of a run, ranks tell each other the handle of the buffer.
+2. An exchange is a meeting with all neighbours (`gpu_meetings.py`), pulls from their buffers, and a
+   second meeting: the next launch may overwrite rims.
+3. The host is some exchanges ahead, and looks after the other ranks while it waits: a death, a
+   failure, and a silence of other ranks are told as ever.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from timetile.runtime.arithmetic.cells import Array
+from timetile.runtime.ranks.exchange import Exchange
+from timetile.runtime.ranks.gpu_meetings import words_for
+from timetile.runtime.ranks.parted import PartedField
+from timetile.runtime.ranks.peers import missing, waiting_limit, words_of_all
+from timetile.runtime.ranks.rims import box_copy
+from timetile.runtime.ranks.shared_buffers import SharedBuffers
+from timetile.runtime.ranks.sites import HANDLE_BYTES, MeetingSide, Site
+
+YES = "yes"
+
+
+class NearGhosts:
+    """Exchanges of ghosts between ranks in reach. `shared`: the opened buffers of other ranks."""
+
+    def __init__(self, site: Site, exchange: Exchange, shared: SharedBuffers):
+        self.site, self.moved, self.shared = site, exchange, shared
+        self.peers = exchange.peers
+        self.are_near: bool | None = None
+        self.words: Any = None
+        """The own words for meetings."""
+        self.side: MeetingSide | None = None
+        self.sources: dict[PartedField, dict[int, Any]] = {}
+        """The buffers of other ranks with the rims of a field, by rank."""
+
+    def are_all_near(self, near: Collection[int]) -> bool:
+        """Whether all ranks are in reach of all, asked once by all ranks together."""
+        if self.are_near is None:
+            can_meet = len(near) == self.peers.count - 1 and self.begin()
+            answers = words_of_all(self.peers, YES if can_meet else "no")
+            self.are_near = all(answer == YES for answer in answers)
+        return self.are_near
+
+    def begin(self) -> bool:
+        """Make the own words, and find out whether the site can meet others."""
+        size = words_for(self.peers.count)
+        self.words = self.site.new((size,), np.dtype(np.uint8))
+        self.site.upload(self.words, np.zeros(size, np.uint8))
+        side = self.site.side_of_meetings(0, [self.words] * self.peers.count)
+        if side is not None:
+            side.close()
+        return side is not None
+
+    def present_side(self) -> MeetingSide:
+        """The side of the present run, made by all ranks together."""
+        if self.side is None:
+            own, rank = self.site.shared(self.words), self.peers.rank
+            said = words_of_all(self.peers, own.hex())
+            words = [
+                self.words if other == rank else self.shared.open(bytes.fromhex(handle))
+                for other, handle in enumerate(said)
+            ]
+            self.side = self.site.side_of_meetings(rank, words)
+            self.site.watch(self.look)
+            assert self.side is not None
+        return self.side
+
+    def look(self, waited: float) -> None:
+        """Look after the other ranks. Raises RankError if one died, failed or is silent."""
+        self.peers.look()
+        if waited > waiting_limit():
+            others = [rank for rank in range(self.peers.count) if rank != self.peers.rank]
+            error = missing(others, self.peers.count, waiting_limit())
+            self.peers.tell(f"{error}")
+            raise error
+
+    def exchange(self, fields: Sequence[PartedField]) -> None:
+        """Make the ghosts of fields fresh."""
+        side, site, own = self.present_side(), self.site, self.peers.rank
+        self.open_sources([field for field in fields if field not in self.sources])
+        neighbours = neighbours_of_rank(fields, own)
+        if neighbours:
+            side.meet(neighbours)
+        for field in fields:
+            cut, buffer = field.cuts[0], field.buffers[0]
+            for transfer in cut.received:
+                source = transfer.source
+                held = cut.part.decomposition.held(source, cut.whole, cut.part.zone)
+                boxes = (held, transfer.source_box, cut.held, transfer.box)
+                copy = box_copy(*boxes, field.dtype.itemsize)
+                site.pull(buffer if source == own else self.sources[field][source], buffer, copy)
+                self.moved.bytes += copy.bytes
+            field.age, field.is_settled = 0, True
+        if neighbours:
+            side.meet(neighbours)
+        site.keep_pace()
+
+    def open_sources(self, fields: Sequence[PartedField]) -> None:
+        """Tell neighbours the handles of buffers, and open theirs."""
+        sent, places = defaultdict[int, list[Array]](list), defaultdict[int, list[Array]](list)
+        taken: list[tuple[PartedField, int, Array]] = []
+        for field in fields:
+            self.sources[field] = {}
+            neighbours = neighbours_of_rank([field], self.peers.rank)
+            if not neighbours:
+                continue
+            own = np.frombuffer(self.site.shared(field.buffers[0]), np.uint8)
+            for other in neighbours:
+                handle = np.empty(HANDLE_BYTES, np.uint8)
+                sent[other].append(own)
+                places[other].append(handle)
+                taken.append((field, other, handle))
+        if sent:
+            self.moved.move(sent, places)
+        for field, other, handle in taken:
+            self.sources[field][other] = self.shared.open(handle.tobytes())
+
+    def end_run(self) -> None:
+        """The buffers of other ranks are closed by `SharedBuffers`, after all work."""
+        self.site.synchronize()
+        if self.side is not None:
+            self.side.close()
+            self.side = None
+        self.sources.clear()
+
+    def close(self) -> None:
+        """Give back the own words."""
+        if self.words is not None:
+            self.site.free(self.words)
+            self.words = None
+
+
+def neighbours_of_rank(fields: Sequence[PartedField], own: int) -> tuple[int, ...]:
+    """The ranks that give or take rims of fields, in order."""
+    found: set[int] = set()
+    for field in fields:
+        found |= {transfer.source for transfer in field.cuts[0].received}
+        found |= {transfer.target for transfer in field.cuts[0].sent}
+    return tuple(sorted(found - {own}))

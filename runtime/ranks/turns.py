@@ -1,0 +1,101 @@
+"""Loops of a plan on parts: turns of equal launches, as graphs where a cycle of turns is found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from xdsl.dialects import scf
+
+from timetile.dialects.tile import LaunchOp
+from timetile.runtime.executors.numpy_loops import Progress
+from timetile.runtime.host.functions import Host, HostValues
+from timetile.runtime.ranks.cycles import (
+    makes_graphs,
+    repeat_in_cycles,
+    run_as_graph,
+    run_as_graphs,
+)
+from timetile.runtime.ranks.moved_rims import MovedRims
+from timetile.runtime.ranks.parted import PartedField, forget_readers
+from timetile.runtime.ranks.sites import Site
+
+
+class Launching(Protocol):
+    """A runner of launches on parts."""
+
+    host: Host
+    rims: MovedRims
+    sites: Sequence[Site]
+    seconds: list[Site]
+    progress: Progress | None
+    done: int
+    total: int
+
+
+class LoopTurns:
+    """The turns of a loop of a plan."""
+
+    def __init__(
+        self,
+        runner: Launching,
+        op: scf.ForOp,
+        launches: Sequence[LaunchOp],
+        values: HostValues,
+    ):
+        self.runner, self.op, self.values = runner, op, values
+        given = [values[operand] for launch in launches for operand in launch.operands]
+        self.fields = [each for each in dict.fromkeys(given) if isinstance(each, PartedField)]
+        self.pulls: list[int] = []
+        """The number of exchanges by copies behind marks, after each turn so far."""
+
+    def turn(self) -> None:
+        """Make a turn."""
+        self.runner.host.run_block(self.op.body.block, self.values)
+        self.pulls.append(self.runner.rims.pulls)
+
+    def state(self) -> tuple[int, ...]:
+        """All that a turn depends on."""
+        return (self.runner.rims.have_met, *(field.age for field in self.fields))
+
+    def uses_no_marks(self, count: int) -> bool:
+        """Whether the last `count` turns, or all but the first, waited for no marks."""
+        return self.pulls[-1] == self.pulls[max(0, len(self.pulls) - 1 - count)]
+
+    def repeat(self, count: int, times: int) -> None:
+        """
+        Make `count` turns `times` times, as a graph. Where parts wait for no marks, each part has a
+        graph of its own.
+        """
+        runner = self.runner
+        done, pulled = runner.done, runner.rims.bytes
+
+        def work() -> None:
+            # All streams have met.
+            forget_readers(self.fields)
+            for _ in range(count):
+                self.turn()
+            forget_readers(self.fields)
+
+        if runner.rims.meetings is not None and self.uses_no_marks(count):
+            run_as_graphs(runner.sites, runner.seconds, work, times)
+        else:
+            run_as_graph([*runner.sites, *runner.seconds], work, times)
+        runner.done += (times - 1) * (runner.done - done)
+        runner.rims.bytes += (times - 1) * (runner.rims.bytes - pulled)
+        if runner.progress is not None:
+            runner.progress(runner.done, runner.total)
+
+
+def run_turns(
+    runner: Launching, op: scf.ForOp, operands: Sequence[Any], values: HostValues, *, records: bool
+) -> None:
+    """Make the launches of a loop of a plan; with `records`, as graphs where a cycle is found."""
+    body, turns = list(op.body.block.ops), len(range(*map(int, operands)))
+    launches = [each for each in body if isinstance(each, LaunchOp)]
+    is_plain = len(launches) + 1 == len(body)
+    if not records or not is_plain or not makes_graphs(len(launches) * turns):
+        runner.host.run_for(op, operands, values)
+        return
+    made = LoopTurns(runner, op, launches, values)
+    repeat_in_cycles(turns, len(launches), made.turn, made.state, made.repeat)
