@@ -31,8 +31,9 @@ a page for each. Rows of a layer's field follow each other without gaps.
 3. A sweep before the loop copies the layer's cells, and a sweep behind the loop copies the written
    cells back, for each buffer: all buffers end with the cells of the program.
 
-The cost is two sweeps over the layers a run. Loops of fewer than LEAST_STEPS stated steps, loops
-with points or boundaries, and functions with several time loops stay as they are.
+The cost is two sweeps over the layers a run. Loops of fewer than LEAST_STEPS stated steps, loops in
+loops of the host, loops with points or boundaries, and functions with several time loops stay as
+they are.
 """
 
 from __future__ import annotations
@@ -133,7 +134,8 @@ def is_layer(cells: CellBox, field: SSAValue) -> bool:
     size = CELL_BYTES[element_type(field)]
     row, whole = (box.upper[-1] - box.lower[-1] for box in (cells, bounds))
     short = len(bounds.lower) == RANK and row * size < SHORT_ROW and 4 * row <= whole
-    return short and cells in bounds and cells_of(cells) >= LEAST_CELLS
+    # Copies of narrow numbers pass through wider ones, and may change the bits of a NaN.
+    return short and size >= 4 and cells in bounds and cells_of(cells) >= LEAST_CELLS
 
 
 def copy_function(module: ModuleOp, function: FuncOp, kind: Attribute) -> str:
@@ -240,7 +242,12 @@ def cycles_of(rotation: Sequence[int]) -> list[list[int]]:
 
 
 def may_store_layers(loop: LoopOp) -> bool:
-    """Whether a loop is long enough, without points and boundaries, and not a part of a domain."""
+    """
+    Whether a loop is long enough, runs once in a call, has no points and boundaries, and is not a
+    part of a domain.
+    """
+    if not isinstance(loop.parent_op(), FuncOp):
+        return False
     steps = constant_steps(loop)
     plain = all(each.outside is None and each.beyond is None for each in loop.updates)
     long = steps is None or steps >= LEAST_STEPS

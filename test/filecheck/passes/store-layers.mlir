@@ -19,6 +19,17 @@ builtin.module {
     } : !stencil.field<[0,512]x[0,512]x[0,512]xf32>, !stencil.field<[0,512]x[0,512]x[0,512]xf32>, !stencil.field<[0,512]x[0,512]x[0,512]xf32>, !stencil.field<[0,512]x[0,512]x[0,512]xf32>
     func.return
   }
+  // A loop of the host would copy the layer in each of its turns.
+  func.func @nested(%n: index, %F: !stencil.field<[0,512]x[0,512]x[0,512]xf32>) {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    scf.for %i = %zero to %n step %one {
+      temporal.loop %n (%f = %F) rotate [0] {
+        temporal.update %f = @fade(%f[0, 0, 0], %f[0, 0, 0]) in <[1, 1, 2], [511, 511, 12]>
+      } : !stencil.field<[0,512]x[0,512]x[0,512]xf32>
+    }
+    func.return
+  }
 }
 
 // CHECK-LABEL: func.func @layered
@@ -39,3 +50,5 @@ builtin.module {
 // CHECK-NEXT:      temporal.update %[[a]] = @copied(%[[F]][0, 0, 0]) in <[1, 1, 2], [511, 511, 12]>
 // CHECK-NEXT:      temporal.update %[[b]] = @copied(%[[G]][0, 0, 0]) in <[1, 1, 2], [511, 511, 12]>
 // CHECK-NEXT:      temporal.update %[[c]] = @copied(%[[K]][0, 0, 0]) in <[1, 1, 500], [511, 511, 510]>
+// CHECK-LABEL: func.func @nested
+// CHECK-NOT:     temporal.scratch
