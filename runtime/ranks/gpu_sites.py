@@ -182,6 +182,12 @@ class GpuSite:
         """The machine's name."""
         return platform.node()
 
+    @property
+    def place(self) -> str:
+        """The GPU's place on the PCI bus."""
+        names = ("PCI_DOMAIN_ID", "PCI_BUS_ID", "PCI_DEVICE_ID")
+        return ":".join(str(self.device.attribute(name)) for name in names)
+
     def shared(self, buffer: DeviceBuffer) -> bytes:
         """The handle of a buffer's allocation, and the buffer's place in it."""
         with self.device.current():

@@ -42,9 +42,14 @@ class NearGhosts:
         """The buffers of other ranks with the rims of a field, by rank."""
 
     def are_all_near(self, near: Collection[int]) -> bool:
-        """Whether all ranks are in reach of all, asked once by all ranks together."""
+        """
+        Whether all ranks are in reach of all, each with a GPU of its own, asked once by all ranks
+        together. On a shared GPU a rank that waits would keep others from their work.
+        """
         if self.are_near is None:
-            can_meet = len(near) == self.peers.count - 1 and self.begin()
+            places = words_of_all(self.peers, f"{self.site.host} {self.site.place}")
+            is_alone = len(set(places)) == self.peers.count
+            can_meet = is_alone and len(near) == self.peers.count - 1 and self.begin()
             answers = words_of_all(self.peers, YES if can_meet else "no")
             self.are_near = all(answer == YES for answer in answers)
         return self.are_near

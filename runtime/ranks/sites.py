@@ -173,6 +173,11 @@ class Site(Protocol):
         """The machine with the device."""
         ...
 
+    @property
+    def place(self) -> str:
+        """The place of the device in the machine, equal in all processes."""
+        ...
+
     def shared(self, buffer: Any) -> bytes:
         """
         The handle of a buffer for other processes of the machine, `HANDLE_BYTES` bytes; no bytes

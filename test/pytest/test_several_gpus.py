@@ -295,11 +295,16 @@ def test_ranks_of_several_hosts_keep_their_bits(
 
 
 @pytest.mark.parametrize("seed", seeds(8))
-def test_hosts_of_ranks_with_a_gpu_each_keep_their_bits(seed: int):
+def test_hosts_of_ranks_with_a_gpu_each_keep_their_bits(seed: int, monkeypatch: pytest.MonkeyPatch):
+    """Ranks that share a GPU exchange by messages: a rank that waits would keep others waiting."""
+    if seed % 2:
+        monkeypatch.setattr(SimulatedSite, "place", "a shared GPU")
+    SimulatedSide.met.clear()
     text = random_program(seed, looped=True, host=True)
     random = np.random.default_rng(seed)
     arguments = [*(random.random(HIGH - LOW + 2 * HALO) for _ in range(FIELDS)), 3]
     run_on_ranks(text, arguments, 2 + seed % 2)
+    assert bool(SimulatedSide.met) == (seed % 2 == 0)
 
 
 # On GPUs, with a driver that counts.

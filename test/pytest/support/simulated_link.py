@@ -68,6 +68,11 @@ class HostsThatWait:
     def keep_pace(self) -> None:
         """The host is never ahead."""
 
+    @property
+    def place(self) -> str:
+        """Each simulated device of a rank is in a world of its own."""
+        return f"{id(getattr(self, 'world', None))}"
+
 
 class SimulatedSide:
     """A site's side of meetings; see `MeetingSide`. Ranks are threads: the host waits."""
