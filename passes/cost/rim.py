@@ -55,7 +55,10 @@ def continued_weight(geometry: Geometry, weights: RimParameters) -> float:
     """
     axes = [axis for axis in geometry.kernel.continued_axes if axis in geometry.kernel.plane_axes]
     sides = {side for axis in axes for side in geometry.kernel.sides(axis)}
-    weight = weights.images + (weights.selects if sides - {Kind.PERIODIC} else 0.0)
+    weight = weights.images
+    if sides - {Kind.PERIODIC}:
+        words = 1 if is_word(geometry.stored_fields[0]) else 2
+        weight += weights.selects[words * len(geometry.axes)]
     if geometry.axes[-1].axis not in axes:
         return weight
     for field in geometry.stored_fields:

@@ -106,6 +106,13 @@ def first_reason(rules: Iterable[Rule], trial: Trial) -> Reason | None:
     return next((reason for rule in rules if (reason := rule(trial)) is not None), None)
 
 
+def is_deep_in_doubles(trial: Trial, geometry: Geometry, factors: Worth) -> bool:
+    """Whether rows of warps compute many levels of 8-byte cells, with code of the rim's own."""
+    rows = trial.shape.streams and trial.shape.has_rows and trial.facts.words == 2
+    deep = rows and trial.depth > factors.double_levels
+    return deep and has_copies(geometry, trial.schedule.guards)
+
+
 def divides_in_narrow_rows(trial: Trial) -> bool:
     """Whether levels of sums by rows in FP32 take quotients of a few cells of a lane at once."""
     facts, schedule = trial.facts, trial.schedule
@@ -282,6 +289,8 @@ class Trials:
         if stores_many_fields(trial.facts):
             beyond = max(0, trial.depth - parameters.worth.many_fields_levels)
             worth *= parameters.worth.many_fields**beyond
+        if is_deep_in_doubles(trial, geometry, parameters.worth):
+            worth *= parameters.worth.deep_doubles
         candidate = Candidate(schedule, trial.depth, cost, worth)
         if length > LONGEST:
             self.long.append(candidate)

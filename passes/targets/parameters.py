@@ -289,8 +289,11 @@ class RimParameters:
     """
     images: float
     """Where fields go on beyond the bounds."""
-    selects: float
-    """Added where a side of the plane is a mirror or a value."""
+    selects: Mapping[int, float]
+    """
+    Added where a side of the plane is a mirror or a value, by the axes of a plane times the words
+    of a cell: of two words, a select is two instructions, and registers are spilled.
+    """
     cut_vectors: float
     """Added for each stored field where a bound lies inside a vector."""
     divided: float
@@ -331,6 +334,13 @@ class Worth:
     """Levels from which on streamed volumes of many stored fields fall short of predictions."""
     many_fields: float
     """Factor for each level beyond these."""
+    double_levels: int
+    """
+    Levels of 8-byte cells beyond which streamed volumes with code of the rim's own fall short of
+    predictions.
+    """
+    deep_doubles: float
+    """Factor on the speed of such volumes."""
     resident_device: float
     """Factor on the speed of tiles resident on the device."""
     turns: float

@@ -23,11 +23,13 @@ L2.
 
 A column of tiles is cut into chunks of planes, so that the launch ends early. Chunks on the rim
 take longest: they start first, and have fewer planes. A step of a rim chunk costs `edge-weight`
-steps inside. Each chunk fills the pipeline once. Three ways to cut columns are compared:
+steps inside. Each chunk fills the pipeline once. Four ways to cut columns are compared:
 
 - chunks of one height, in whole waves of tiles;
 - as many whole columns as the device holds, and chunks of the remaining columns:
   `#tile.variant<axes [1, 2], columns 132, planes 512>, #tile.variant<axes [1, 2], planes 74>`;
+- where steps on the rim are long, columns on the rim in a few chunks, and columns inside of up to
+  three heights (`columns 44, planes 512`, `columns 29, planes 171`, `planes 74`);
 - for warp tiles, exactly as many chunks as the device holds tiles. Every column is cut into as many
   chunks as fit, and the remaining planes of all columns are `joined`: a chunk of these goes on in
   the next column (`planes 624, joined 260`), at a cost in registers. Columns are cut one by one if
@@ -48,7 +50,8 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 
 from timetile.dialects.tile import KernelOp, VariantAttr
 from timetile.dialects.tile.kinds import Guards
-from timetile.passes.analysis.geometry.chunks import Columns, choose_chunks
+from timetile.passes.analysis.geometry.chunks import choose_chunks
+from timetile.passes.analysis.geometry.columns import Columns
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.limits import checked_geometry
 from timetile.passes.analysis.geometry.residency import Residency

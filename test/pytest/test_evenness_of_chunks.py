@@ -19,14 +19,12 @@ from support.programs import program_text
 from support.schedules import warp_row
 from timetile.dialects.tile import Form, Guards
 from timetile.passes.analysis.geometry.chunks import (
-    Columns,
     choose_chunks,
-    corner_steps,
     edge_height,
     end_planes,
-    launch,
     level_columns,
 )
+from timetile.passes.analysis.geometry.columns import Columns, corner_steps, launch
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.residency import Residency
 from timetile.passes.cost.rim import edge_weight

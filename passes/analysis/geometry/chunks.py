@@ -1,7 +1,8 @@
 """Cuts columns of tiles into chunks of planes: a launch ends early.
 
-Each chunk pays once for filling the pipeline. There are three kinds of candidates: chunks of one
-height; as many whole columns as the device holds, with the remaining columns in chunks; and exactly
+Each chunk pays once for filling the pipeline. There are four kinds of candidates: chunks of one
+height; as many whole columns as the device holds, with the remaining columns in chunks; columns of
+several heights (`mixed_columns.py`); and exactly
 as many chunks as the device holds tiles, all of equal duration. For the third kind each column has
 as many equal chunks as fit, and the remaining planes of all columns either lie end to end or stay
 in their column. If tiles share a block, the first and the last chunk of a column share the planes
@@ -11,15 +12,15 @@ by which chunks of one height exceed the column.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from itertools import product
 from math import inf
 
 from timetile.passes.analysis.geometry.axis_tiling import ceil_div
-from timetile.passes.analysis.geometry.chunk_bounds import MAKESPAN_ERROR, ChunkBounds
+from timetile.passes.analysis.geometry.chunk_bounds import ChunkBounds
+from timetile.passes.analysis.geometry.columns import Chunks, Columns, corner_steps, launch
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry, whole_blocks
-from timetile.passes.analysis.geometry.makespan import makespan
+from timetile.passes.analysis.geometry.mixed_columns import mixed_columns
 from timetile.passes.analysis.geometry.plane_geometry import is_word
 from timetile.passes.analysis.geometry.residency import Residency
 
@@ -31,15 +32,6 @@ def edge_height(geometry: Geometry, interior: int, weight: float, corner: int) -
     """
     fill = geometry.fill + geometry.drain
     return max(1, round((interior + fill - corner) / weight - fill))
-
-
-def corner_steps(geometry: Geometry, residency: Residency) -> int:
-    """
-    Interior steps by which a chunk in a corner of the bounds takes longer: filling the pipeline
-    with guards on both sides (timed, warp by warp). Not 0 only if tiles share a block: a launch is
-    one round then, and the slowest chunk counts.
-    """
-    return geometry.fill // 2 if residency.block_tiles > 1 else 0
 
 
 def end_planes(geometry: Geometry, residency: Residency, *, sums: bool) -> tuple[int, int]:
@@ -61,90 +53,6 @@ def edge_heights(
     if weight is None:
         return (planes,)
     return {edge_height(geometry, planes, weight, corner), planes}
-
-
-@dataclass(frozen=True)
-class Columns:
-    """
-    Columns of tiles of one kind. `count`: columns. `planes`: planes of a chunk. `weight`: cost of a
-    step, in steps of an interior tile. `on_rim`: whether the columns lie on the rim and have code
-    of their own. `joined`: planes of each column that are put end to end with planes of other
-    columns.
-    """
-
-    count: int
-    planes: int
-    weight: float = 1.0
-    on_rim: bool = False
-    joined: int = 0
-    ends: int = 0
-    """
-    Planes by which the first and the last chunk of a column should be shorter, to take no longer
-    than other chunks.
-    """
-
-    def tiles(self, geometry: Geometry) -> int:
-        """The number of chunks of all columns of this kind."""
-        return geometry.column_tiles(self.count, self.planes, self.joined)
-
-    def steps(self, geometry: Geometry, residency: Residency) -> float:
-        """
-        Duration of the slowest chunk, in steps of an interior tile: a chunk at an end of a column,
-        or in a corner.
-        """
-        steps = self.weight * geometry.steps(self.planes)
-        if self.ends:
-            less = geometry.missing(self.planes, self.joined) // 2
-            return steps + self.weight * max(0, self.ends - less)
-        return steps + (corner_steps(geometry, residency) if self.on_rim else 0)
-
-
-@dataclass(frozen=True)
-class Chunks:
-    """
-    The columns of a launch in starting order, and the number of tiles. `kinds`: for each part of
-    the columns, the rounds of slots and the steps of a chunk. `slots`: blocks that run at once.
-    """
-
-    columns: tuple[Columns, ...]
-    tiles: int
-    kinds: tuple[tuple[int, float], ...]
-    slots: int
-
-    @cached_property
-    def steps(self) -> float:
-        """The time of the end of the launch, in interior steps."""
-        return makespan(self.kinds, self.slots)
-
-    @property
-    def least_steps(self) -> float:
-        """
-        A lower bound of `steps`, found without placing any tile: the work of a slot if all slots
-        had equal work, or the longest chunk.
-        """
-        work = sum(count * steps for count, steps in self.kinds) / self.slots
-        longest = max(steps if count else 0.0 for count, steps in self.kinds)
-        return max(work, longest) * (1 - MAKESPAN_ERROR)
-
-    @property
-    def longest(self) -> float:
-        """Steps of the longest chunks of each kind of columns, together."""
-        return sum(steps for _, steps in self.kinds)
-
-
-def launch(geometry: Geometry, residency: Residency, *parts: Columns) -> Chunks:
-    """
-    A launch of columns, one part after the other. A block takes the next tiles when its own are
-    done; tiles sharing a block are done together.
-    """
-    pack = residency.block_tiles
-    both_kinds = len({columns.on_rim for columns in parts if columns.count}) > 1
-    tiles = geometry.numbered([part.tiles(geometry) for part in parts], both_kinds=both_kinds)
-    kinds = tuple(
-        (ceil_div(count, pack), columns.steps(geometry, residency))
-        for count, columns in zip(tiles, parts)
-    )
-    return Chunks(parts, sum(tiles), kinds, residency.tiles // pack)
 
 
 MOST_ROUNDS = 3
@@ -284,6 +192,10 @@ def chunk_counts(geometry: Geometry, residency: Residency) -> list[int]:
     return sorted(count for count in filling if 1 <= count <= most)
 
 
+WORTH_MIXING = 1.03
+"""The end of a launch, as a factor of the work of whole columns, from which columns are mixed."""
+
+
 class Shortest:
     """Keeps the shortest offered launch; of equally long launches, the first in place."""
 
@@ -369,4 +281,10 @@ def choose_chunks(
         shortest.offer(chunks, len(pairs))
     for chunks in one_round(geometry, residency, weight, sums=sums, joins=joins):
         shortest.offer(chunks, len(pairs))
+    if weight is not None and geometry.continues_in_plane:
+        # Measured for mirrors and values only: other weights include waits for other tiles.
+        work = (rim * weight + inner) * geometry.steps(geometry.planes) / residency.tiles
+        if shortest.best.steps > WORTH_MIXING * work:
+            for chunks in mixed_columns(geometry, residency, rim, weight):
+                shortest.offer(chunks, len(pairs))
     return shortest.best
