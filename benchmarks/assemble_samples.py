@@ -3,7 +3,8 @@ The samples for fitting the parameters of registers: assembled kernels, a kernel
 
     python benchmarks/assemble_samples.py --processes 2
 
-writes `benchmarks/samples/registers-sm_90.jsonl`. Every program has some kernels of each kind of
+writes `benchmarks/samples/registers-sm_90.jsonl`; `--steps` asks for steps as users write them alone.
+Every program has some kernels of each kind of
 tile, near the limit of registers by the model: fitting ones, and spilling ones. No GPU is needed.
 The first line names the architecture, the assembler, the date and the commands. A sample has the
 numbers read by the model's function of registers, and answers of the assembler: registers and
@@ -26,8 +27,11 @@ from datetime import date
 from functools import cache
 from hashlib import sha256
 from itertools import chain, product, zip_longest
+from pathlib import Path
 from typing import Any
 
+from choice_models import MODELS
+from families import PREFIX, step_programs
 from measure import commit
 from register_samples import NEVER, RegisterSample, commands_of, read_register_samples, write
 from rows import parse_row, source
@@ -37,6 +41,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from timetile.dialects.tile.kinds import Form
 from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
+from timetile.frontend.field_types import DType
 from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.passes.cells.simplify_cells import FpDivision
 from timetile.passes.cost.register_facts import RegisterFacts, register_facts
@@ -71,8 +76,9 @@ PROGRAMS = (
     "j2d9pt-gol:f32:8191x8191",
     "j2d5pt:f64:8191x8191",
     "j1d3pt:f64:10240000",
+    *step_programs("8192x8192", "512x512x512"),
 )
-"""Rows of an odd number of cells have narrow accesses."""
+"""Rows of an odd number of cells have narrow accesses. Steps as users write them come last."""
 
 LEAST, MOST = 0.5, 1.3
 """Predicted registers of the chosen kernels, as shares of the registers available to a thread."""
@@ -139,6 +145,10 @@ APART = 0.25
 def raised(program: str, options: Options) -> ModuleOp:
     """A program at temporal level."""
     name, element, domain, *_ = parse_row(program)
+    if name.startswith(PREFIX):
+        dtype: DType = "float64" if element == "f64" else "float32"
+        step = MODELS[name.removeprefix(PREFIX)].step
+        return raise_program(step.module(domain, dtype), options)
     return raise_program(load(source(name, domain, element)[0]), options)
 
 
@@ -321,15 +331,18 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=4, help="kernels of a program")
     parser.add_argument("--kernels", type=int, help="kernels of all programs, of all kinds")
     parser.add_argument("--more", action="store_true", help="keep the samples that there are")
+    parser.add_argument("--steps", action="store_true", help="steps as users write them alone")
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--out", type=Path, help="another file")
     options = parser.parse_args()
-    path = SAMPLES / f"registers-{options.arch}.jsonl"
+    path = options.out or SAMPLES / f"registers-{options.arch}.jsonl"
     found = read_register_samples(path.name) if options.more else []
     before = commands_of(path.name) if options.more else []
     known = {name_of(sample.program, sample.depth, sample.schedule) for sample in found}
     first = header(options.arch, before)
     with ProcessPoolExecutor(options.processes) as pool:
-        wanted = [(program, options.arch, options.most) for program in options.programs]
+        chosen = [p for p in options.programs if p.startswith(PREFIX) or not options.steps]
+        wanted = [(program, options.arch, options.most) for program in chosen]
         every = sorted(
             chain.from_iterable(pool.map(list_of_questions, wanted)), key=lambda q: q.place
         )

@@ -10,8 +10,9 @@ from functools import partial
 from statistics import median
 
 import numpy as np
+from families import family_of
 from named_parameters import changed, value_of
-from ranks import is_held_out, rank_correlation
+from ranks import THIRD, is_held_out, rank_correlation
 from register_fit import (
     Confusion,
     descended,
@@ -55,8 +56,8 @@ JUDGES: dict[str, Judge] = {
 def parts_of(samples: Samples) -> dict[str, Samples]:
     """The samples for fitting values, and the samples for judging the values."""
     return {
-        "fitted to": [sample for sample in samples if not is_held_out(sample.program)],
-        "held out": [sample for sample in samples if is_held_out(sample.program)],
+        "fitted to": [sample for sample in samples if not is_held_out(sample.program, THIRD)],
+        "held out": [sample for sample in samples if is_held_out(sample.program, THIRD)],
     }
 
 
@@ -84,6 +85,25 @@ def print_agreement(samples: Samples, parameters: Parameters, isa: Isa, console:
             found = judge(part, parameters, isa)
             counts = found.fits, found.spills, found.missed, found.surprises
             table.add_row(name, statement, *map(str, counts), f"{found.right:.0%}")
+    console.print(table)
+
+
+def print_families(samples: Samples, parameters: Parameters, isa: Isa, console: Console) -> None:
+    """The order of predictions and their largest error, by families of programs."""
+    table = Table("family", "kernels", "correlation", "mean error", "largest", "considered right")
+    families: dict[str, list[RegisterSample]] = {}
+    for sample in samples:
+        families.setdefault(family_of(sample.program), []).append(sample)
+    for name, part in families.items():
+        known = [sample for sample in part if sample.needed != NEVER]
+        found = [off(sample, parameters, isa) for sample in part]
+        correlation = rank_correlation(
+            [needed(sample, parameters) for sample in known], [sample.needed for sample in known]
+        )
+        table.add_row(
+            name, str(len(part)), f"{correlation:.2f}", f"{np.mean(np.abs(found)):.1f}",
+            f"{max(found, key=abs)}", f"{is_considered(part, parameters, isa).right:.0%}",
+        )  # fmt: skip
     console.print(table)
 
 
@@ -177,6 +197,7 @@ def print_pairs(samples: Samples, parameters: Parameters, console: Console) -> N
 def print_registers(samples: Samples, parameters: Parameters, isa: Isa, console: Console) -> None:
     """All tables."""
     print_agreement(samples, parameters, isa, console)
+    print_families(samples, parameters, isa, console)
     for search in searches(samples, parameters, isa):
         best = search.best(parameters)
         print_search(search, parameters, best, console)
