@@ -5,10 +5,11 @@ The samples for fitting the parameters of registers: assembled kernels, a kernel
 
 writes `benchmarks/samples/registers-sm_90.jsonl`; `--steps` asks for steps as users write them.
 Every program has some kernels of each kind of tile, near the limit of registers by the model:
-fitting ones, and spilling ones. No GPU is needed. The first line names the architecture, the assembler, the date and the commands. A sample has the
-numbers read by the model's function of registers, and answers of the assembler: registers and
-spilled bytes of the kernel as compiled, and the fewest registers without spills of the code inside
-the bounds, found by assembling the code for several numbers of registers.
+fitting ones, and spilling ones. No GPU is needed. The first line names the architecture, the
+assembler, the date and the commands. A sample has the numbers read by the model's function of
+registers, and answers of the assembler: registers and spilled bytes of the kernel as compiled, and
+the fewest registers without spills of the code inside the bounds, found by assembling the code for
+several numbers of registers.
 """
 
 from __future__ import annotations
