@@ -31,7 +31,10 @@ def taken_as_right(applies: Iterable[stencil.ApplyOp]) -> Generator[None]:
 
 
 def verify_module(module: ModuleOp) -> None:
-    """Verify a module, and each apply of a stencil once. Raises VerifyException as xDSL does."""
+    """
+    Verify a module, and each apply of a stencil once. Raises VerifyException as xDSL does, also
+    where xDSL raises a plain Exception, as for an access with too few indices.
+    """
     applies = [op for op in module.walk() if isinstance(op, stencil.ApplyOp)]
     try:
         for apply in applies:
@@ -40,4 +43,9 @@ def verify_module(module: ModuleOp) -> None:
         # The first wrong operation in order may be another.
         applies = []
     with taken_as_right(applies):
-        module.verify()
+        try:
+            module.verify()
+        except Exception as error:
+            if type(error) is not Exception:
+                raise
+            raise VerifyException(str(error)) from error

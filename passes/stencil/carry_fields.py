@@ -42,16 +42,16 @@ from xdsl.utils.hints import isa
 from timetile.passes.raising.memory import is_alias
 
 
-def other_names(value: SSAValue) -> Iterator[Operation]:
+def other_names(value: SSAValue, end: Operation | None) -> Iterator[Operation]:
     """
-    The casts of a memref in a loop, casts of casts included, and each other reader: readers of a
-    name come before the name.
+    The casts of a memref in a loop, casts of casts included, and each other reader except the
+    loop's end: readers of a name come before the name.
     """
     for use in list(value.uses):
         op = use.operation
         if is_alias(op) and not isinstance(op.results[0].type, FieldType):
-            yield from other_names(op.results[0])
-        if not isinstance(op, scf.YieldOp):
+            yield from other_names(op.results[0], end)
+        if op is not end:
             yield op
 
 
@@ -63,7 +63,7 @@ def fields_of(loop: scf.ForOp) -> dict[Attribute, FieldType[Attribute]]:
     found: dict[Attribute, FieldType[Attribute]] = {}
     carried = [value for value in loop.body.block.args if isinstance(value.type, MemRefType)]
     for value in carried:
-        for op in other_names(value):
+        for op in other_names(value, loop.body.block.last_op):
             kind = op.results[0].type if is_alias(op) else None
             if isinstance(kind, MemRefType):
                 continue
@@ -87,12 +87,11 @@ def carry_fields(loop: scf.ForOp, kinds: dict[Attribute, FieldType[Attribute]]) 
     positions = [k for k, value in enumerate(loop.iter_args) if value.type in kinds]
     for k in positions:
         own, old = loop.body.block.args[k + 1], loop.iter_args[k].type
-        names = list(other_names(own))
+        names = list(other_names(own, end))
         loop.operands[3 + k] = renamed(loop.iter_args[k], kinds[old], InsertPoint.before(loop))
         own = Rewriter.replace_value_with_new_type(own, kinds[old])
         for op in names:
-            is_field = isinstance(op.results[0].type, FieldType)
-            Rewriter.replace_op(op, [], [own] if is_field else [None])
+            Rewriter.replace_op(op, [], [own])
         result = Rewriter.replace_value_with_new_type(loop.results[k], kinds[old])
         users = list(result.uses)
         if users:
@@ -111,6 +110,7 @@ class CarryFieldsPass(ModulePass):
     name = "carry-fields"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for loop in [inner for inner in op.walk() if isinstance(inner, scf.ForOp)]:
+        # A loop inside another is first: its casts of memrefs are then outside.
+        for loop in reversed([inner for inner in op.walk() if isinstance(inner, scf.ForOp)]):
             if kinds := fields_of(loop):
                 carry_fields(loop, kinds)

@@ -87,15 +87,16 @@ def replace_pointer(op: llvm.IntToPtrOp, memory: SSAValue) -> None:
 
 def name_arguments(function: FuncOp) -> None:
     """Make pointers of the function's arguments that are only made pointers."""
-    for argument in list(function.body.block.args):
+    block = function.body.blocks[0]
+    for argument in list(block.args):
         pointers = pointers_of(argument)
         if pointers:
             kind = pointers[0].output.type
-            made = function.body.block.insert_arg(kind, argument.index)
+            made = block.insert_arg(kind, argument.index)
             made.name_hint = argument.name_hint
             for op in pointers:
                 replace_pointer(op, made)
-            function.body.block.erase_arg(argument)
+            block.erase_arg(argument)
     function.update_function_type()
 
 

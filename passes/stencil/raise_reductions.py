@@ -127,7 +127,7 @@ def raise_reduction(loop: scf.ParallelOp, function: FuncOp) -> None:
         values.append(joined.result)
     for op in (*memories, *made):
         op.location = loop.location
-    Rewriter.insert_op(memories, InsertPoint.at_start(function.body.block))
+    Rewriter.insert_op(memories, InsertPoint.at_start(function.body.blocks[0]))
     Rewriter.replace_op(loop, made, values)
 
 

@@ -61,7 +61,7 @@ from timetile.passes.raising.memory import erase_dead
 from timetile.passes.stencil.fold_subviews import offsets_of
 from timetile.passes.stencil.level_views import names_of_views, without_layout
 from timetile.passes.stencil.nests.nest import is_of_stencils
-from timetile.passes.stencil.nests.places import place_of
+from timetile.passes.stencil.nests.places import NumberCast, keeps_number, place_of
 
 MOST_LEVELS = 4
 """The most levels taken for time levels: more are an axis of the domain."""
@@ -124,8 +124,8 @@ def loops_around(op: Operation) -> list[scf.ForOp]:
 
 def behind_casts(value: SSAValue) -> SSAValue:
     """A number before its casts between integers and indices."""
-    while isinstance(value.owner, arith.IndexCastOp | arith.ExtSIOp | arith.TruncIOp):
-        value = value.owner.operands[0]
+    while isinstance(owner := value.owner, NumberCast) and keeps_number(owner):
+        value = owner.input
     return value
 
 
@@ -312,7 +312,7 @@ def split_memory(found: LevelledMemory) -> None:
 
 def memrefs_of(function: FuncOp) -> list[SSAValue]:
     """The arguments and allocations of a function."""
-    block: Block = function.body.block
+    block: Block = function.body.blocks[0]
     allocated = [
         op.memref for op in function.walk() if isinstance(op, memref.AllocOp | memref.AllocaOp)
     ]

@@ -214,10 +214,11 @@ def store_values(loop: scf.ForOp, positions: Sequence[int], box: StencilBoundsAt
         Rewriter.erase_op(op)
 
 
-def unroll_steps(loop: scf.ForOp, steps: range) -> None:
-    """Replace a loop by its iterations."""
+def unroll_steps(loop: scf.ForOp, steps: range) -> list[Operation]:
+    """Replace a loop by its iterations, and return the operations of all iterations."""
     number, *carried = loop.body.block.args
     values: Sequence[SSAValue] = loop.iter_args
+    made: list[Operation] = []
     for step in steps:
         at = arith.ConstantOp(IntegerAttr(step, IndexType()))
         names: dict[SSAValue, SSAValue] = {number: at.result, **dict(zip(carried, values))}
@@ -228,7 +229,9 @@ def unroll_steps(loop: scf.ForOp, steps: range) -> None:
             else:
                 copies.append(op.clone(names))
         Rewriter.insert_op(copies, InsertPoint.before(loop))
+        made += copies
     Rewriter.replace_op(loop, [], values)
+    return made
 
 
 def rewrite(loop: scf.ForOp) -> None:
@@ -254,7 +257,17 @@ def rewrite(loop: scf.ForOp) -> None:
         return
     steps = range(first, last, step)
     if len(steps) <= MOST_STEPS:
-        unroll_steps(loop, steps)
+        for copy in unroll_steps(loop, steps):
+            store_carried(copy)
+
+
+def store_carried(root: Operation) -> None:
+    """Rewrite an operation and the loops inside, from the outside in."""
+    for loop in [inner for inner in root.walk() if isinstance(inner, scf.ForOp)]:
+        # A loop inside an unrolled loop has no parent: its copies are rewritten.
+        carries = any(isinstance(value.type, TempType) for value in loop.results)
+        if carries and loop.parent is not None:
+            rewrite(loop)
 
 
 class StoreCarriedPass(ModulePass):
@@ -263,6 +276,4 @@ class StoreCarriedPass(ModulePass):
     name = "store-carried"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for loop in [inner for inner in op.walk() if isinstance(inner, scf.ForOp)]:
-            if any(isinstance(value.type, TempType) for value in loop.iter_args):
-                rewrite(loop)
+        store_carried(op)

@@ -104,6 +104,40 @@ def test_views_carried_memrefs_and_addresses_are_their_memory(name: str):
     assert given.tobytes() == right.tobytes()
 
 
+PICKED = """
+!memref = memref<12xf64>
+!field = !stencil.field<[0,12]xf64>
+!temp = !stencil.temp<?xf64>
+func.func @picked(%A: !memref, %B: !memref, %C: !memref, %first: i1) {
+  %m = PICK
+  %f = stencil.external_load %m : !memref -> !field
+  %g = stencil.external_load %C : !memref -> !field
+  %u = stencil.load %f : !field -> !temp
+  stencil.store %u to %g(<[1], [9]>) : !temp to !field
+  return
+}
+"""
+
+PICKS = {
+    "select": "arith.select %first, %A, %B : !memref",
+    "branch": """scf.if %first -> (!memref) {
+        scf.yield %A : !memref
+      } else {
+        scf.yield %B : !memref
+      }""",
+}
+
+
+@pytest.mark.parametrize("pick", PICKS)
+def test_a_memref_picked_by_a_condition_is_a_field(pick: str):
+    text = PICKED.replace("PICK", PICKS[pick])
+    program = timetile.compile(text, executor="planes", cache=False)
+    for first in (True, False):
+        a, b, c = np.arange(36.0).reshape(3, 12)
+        program(a, b, c, first)
+        assert c[1:9].tolist() == (a if first else b)[1:9].tolist()
+
+
 VALUE = """
 !field = !stencil.field<[-3,15]xf64>
 !temp = !stencil.temp<{bounds}xf64>

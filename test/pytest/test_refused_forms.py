@@ -211,6 +211,51 @@ def test_a_form_is_refused_with_its_line_and_a_way_out(name: str):
     assert str(caught.value) == said
 
 
+INVALID = {
+    "scf.reduce(%x, %x : f64)": "1 types for 2 values",
+    "%o = memref.atomic_rmw addf %x, %A[%i, %i] : (f64, memref<16xf64>) -> f64": (
+        "2 indices for 1 axes"
+    ),
+    "%y = memref.load %A[%i, %i] : memref<16xf64>": "expected an index for each dimension",
+    "cf.br ^next\n^next:": "one block expected in a parallel loop",
+}
+
+
+@pytest.mark.parametrize("line", INVALID)
+def test_an_invalid_operation_of_a_parallel_loop_is_named(line: str):
+    text = f"""
+      func.func @f(%A: memref<16xf64>, %n: index) {{
+        scf.parallel (%i) = (%n) to (%n) step (%n) {{
+          %x = memref.load %A[%i] : memref<16xf64>
+          {line}
+        }}
+        return
+      }}"""
+    with pytest.raises(CompileError, match="is not a valid program: ") as caught:
+        timetile.compile(text, cache=False)
+    assert INVALID[line] in str(caught.value)
+
+
+def test_a_function_with_several_blocks_is_refused():
+    text = """
+      func.func @f(%A: memref<16xf64>, %at: i64, %n: index) {
+        %p = llvm.inttoptr %at : i64 to !llvm.ptr
+        %B = builtin.unrealized_conversion_cast %p : !llvm.ptr to memref<16xf64>
+        %x = memref.load %A[%n] : memref<16xf64>
+        memref.store %x, %B[%n] : memref<16xf64>
+        cf.br ^end
+      ^end:
+        return
+      }"""
+    with pytest.raises(CompileError) as caught:
+        timetile.compile(text, cache=False)
+    assert str(caught.value) == (
+        "cf.br in @f (<program>:7): it stays on the host, which cannot run it; keep only time "
+        "loops, sweeps, casts, scalar arithmetic, conditions, and memref loads and stores in the "
+        "function"
+    )
+
+
 LEVELS = (
     """
 !levels = !stencil.field<[0,4]x[0,16]xf64>

@@ -6,9 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import SSAValue
 
 from timetile.passes.analysis.cells.constants import integer_constant
+
+NumberCast = arith.IndexCastOp | arith.ExtSIOp | arith.TruncIOp
+"""Casts between integers and indices."""
 
 
 @dataclass(frozen=True)
@@ -22,10 +26,16 @@ class NestPlace:
     shift: int
 
 
+def keeps_number(cast: NumberCast) -> bool:
+    """Whether a cast keeps the numbers of loops: fewer than 32 bits hold small numbers alone."""
+    kinds = (cast.input.type, cast.result.type)
+    return not any(isinstance(kind, IntegerType) and kind.bitwidth < 32 for kind in kinds)
+
+
 def place_of(index: SSAValue, numbers: Sequence[SSAValue]) -> NestPlace | None:
     """
     The place of an index in a nest with these numbers of loops; None unless the index is a number
-    plus a constant. Casts between integers and indices keep the place.
+    plus a constant. Casts between indices and integers of 32 bits and more keep the place.
     """
     if index in numbers:
         return NestPlace(numbers.index(index), 0)
@@ -33,7 +43,7 @@ def place_of(index: SSAValue, numbers: Sequence[SSAValue]) -> NestPlace | None:
         return NestPlace(None, constant)
     owner = index.owner
     if isinstance(owner, arith.IndexCastOp | arith.ExtSIOp):
-        return place_of(owner.input, numbers)
+        return place_of(owner.input, numbers) if keeps_number(owner) else None
     if isinstance(owner, arith.AddiOp | arith.SubiOp):
         left, right = place_of(owner.lhs, numbers), place_of(owner.rhs, numbers)
         if left is None or right is None:

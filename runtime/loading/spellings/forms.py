@@ -66,6 +66,8 @@ def parallel(parser: Parser) -> Operation:
     given = [parser.resolve_operand(*pair) for pair in zip(begin, kinds)]
     body = parser.parse_region([number.resolve(IndexType()) for number in numbers])
     attributes = parser.parse_optional_attr_dict()
+    if len(body.blocks) > 1:
+        parser.raise_error("one block expected in a parallel loop", place, parser.pos)
     if not isinstance(body.block.last_op, scf.ReduceOp | scf.YieldOp):
         body.block.add_op(scf.ReduceOp())
     loop = scf.ParallelOp(low, high, step, body, given)
@@ -81,9 +83,12 @@ def reduce(parser: Parser) -> Operation:
             parser.Delimiter.NONE, parser.parse_unresolved_operand
         )
         parser.parse_punctuation(":")
+        place = parser.pos
         kinds = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+        if len(kinds) != len(given):
+            parser.raise_error(f"{len(kinds)} types for {len(given)} values", place, parser.pos)
         parser.parse_punctuation(")")
-        values = [parser.resolve_operand(*pair) for pair in zip(given, kinds, strict=True)]
+        values = [parser.resolve_operand(*pair) for pair in zip(given, kinds)]
     regions: list[Region] = []
     while len(regions) < len(values):
         regions.append(parser.parse_region())
@@ -91,7 +96,7 @@ def reduce(parser: Parser) -> Operation:
     return scf.ReduceOp(values, regions)
 
 
-def memref_after_colon(parser: Parser) -> MemRefType[Attribute]:
+def type_of_memref(parser: Parser) -> MemRefType[Attribute]:
     """The type of a memref."""
     place = parser.pos
     kind = parser.parse_type()
@@ -107,7 +112,7 @@ def memref_cast(parser: Parser) -> Operation:
     parser.parse_punctuation(":")
     value = parser.resolve_operand(source, parser.parse_type())
     parser.parse_characters("to")
-    made = memref.CastOp.get(value, memref_after_colon(parser))
+    made = memref.CastOp.get(value, type_of_memref(parser))
     made.attributes.update(attributes)
     return made
 
@@ -139,7 +144,10 @@ def atomic(parser: Parser) -> Operation:
     parser.parse_punctuation("(")
     number = parser.parse_type()
     parser.parse_punctuation(",")
-    whole = parser.parse_type()
+    whole = type_of_memref(parser)
+    if whole.get_num_dims() != len(places):
+        axes = f"{len(places)} indices for {whole.get_num_dims()} axes"
+        parser.raise_error(axes, parser.pos, parser.pos)
     parser.parse_punctuation(")")
     parser.parse_punctuation("->")
     return memref.AtomicRMWOp.build(

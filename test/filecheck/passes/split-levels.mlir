@@ -112,3 +112,36 @@ func.func @part(%U: memref<2x8xf64>, %n: index) -> memref<4xf64, strided<[1]>> {
   %u = memref.subview %U[0, 0] [1, 4] [1, 1] : memref<2x8xf64> to memref<4xf64, strided<[1]>>
   return %u : memref<4xf64, strided<[1]>>
 }
+
+// -----
+
+// A number of 8 bits begins anew at step 256, where 256 is no multiple of 3; one of 32 bits does not.
+
+// CHECK-LABEL: func.func @narrow(%U: memref<3x10xf64>
+// CHECK-LABEL: func.func @wide(%U0: memref<10xf64>, %U1: memref<10xf64>, %U2: memref<10xf64>
+func.func @narrow(%U: memref<3x10xf64>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %three = arith.constant 3 : i8
+  scf.for %t = %c0 to %n step %c1 {
+    %short = arith.index_cast %t : index to i8
+    %rest = arith.remui %short, %three : i8
+    %now = arith.index_cast %rest : i8 to index
+    %v = memref.load %U[%now, %c1] : memref<3x10xf64>
+    memref.store %v, %U[%now, %c0] : memref<3x10xf64>
+  }
+  return
+}
+func.func @wide(%U: memref<3x10xf64>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %three = arith.constant 3 : i32
+  scf.for %t = %c0 to %n step %c1 {
+    %short = arith.index_cast %t : index to i32
+    %rest = arith.remui %short, %three : i32
+    %now = arith.index_cast %rest : i32 to index
+    %v = memref.load %U[%now, %c1] : memref<3x10xf64>
+    memref.store %v, %U[%now, %c0] : memref<3x10xf64>
+  }
+  return
+}

@@ -102,3 +102,31 @@ func.func @unknown(%A: !field, %B: !field, %n: index) {
   stencil.store %r to %B(<[0], [8]>) : !temp to !field
   return
 }
+
+// -----
+
+// A loop inside an unrolled loop is unrolled in each copy.
+
+// CHECK-LABEL: func.func @nested
+// CHECK-NOT:     scf.for
+// CHECK-COUNT-4: stencil.apply
+!field = !stencil.field<[-4,12]xf64>
+!temp = !stencil.temp<?xf64>
+func.func @nested(%A: !field, %B: !field) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %u = stencil.load %A : !field -> !temp
+  %r = scf.for %t = %c0 to %c2 step %c1 iter_args(%x = %u) -> (!temp) {
+    %s = scf.for %k = %c0 to %c2 step %c1 iter_args(%y = %x) -> (!temp) {
+      %w = stencil.apply(%a = %y : !temp) -> (!temp) {
+        %c = stencil.access %a[-1] : !temp
+        stencil.return %c : f64
+      }
+      scf.yield %w : !temp
+    }
+    scf.yield %s : !temp
+  }
+  stencil.store %r to %B(<[0], [8]>) : !temp to !field
+  return
+}
