@@ -115,8 +115,12 @@ class Schedule:
 
     @property
     def steps_between_barriers(self) -> int:
-        """Stream steps between two barriers: above 1 only where blocks meet at barriers."""
-        return self.every if self.meets_at_barriers and not self.resident else 1
+        """
+        Stream steps between two barriers: above 1 where the warps of a block, or the blocks of a
+        tile, meet at barriers.
+        """
+        alone = self.tile is TileLevel.BLOCK and self.sync is Sync.BARRIER
+        return self.every if (alone or self.meets_at_barriers) and not self.resident else 1
 
     def entries(self) -> dict[str, Decision]:
         """The decisions that differ from the default ones, in the order of the fields."""
@@ -208,7 +212,7 @@ class ScheduleAttr(Data[Schedule]):
     - `ahead`: planes fetched early.
     - `period`: unrolling of the stream loop; as many steps as planes need if None.
     - `delay`: steps between publishing and reading across warps.
-    - `every`: steps between two barriers of the whole grid, for blocks that meet at barriers.
+    - `every`: steps between two barriers, of a block or of blocks that meet at barriers.
     - `sync`: how warps wait for each other, at a `barrier` or, in two halves, at an `mbarrier`; for
       a device tile, how blocks wait: by `flags` in messages, or at a barrier of the whole `grid`.
     - `occupancy`: blocks of a multiprocessor.

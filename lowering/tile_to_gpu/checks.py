@@ -131,12 +131,14 @@ def check_synchronisation(kernel: KernelOp) -> None:
             "an mbarrier once a step does not order the accesses; use a barrier, or exchanges "
             "with a delay of a step and a further slot",
         )
-    every = steps_between_barriers(messages(kernel))
-    if Sync.GRID in kinds and not batches_keep(orders, every):
+    every = steps_between_barriers(messages(kernel) or exchanges)
+    meets_once = Sync.GRID in kinds or (kinds == {Sync.BARRIER} and every > 1)
+    if meets_once and not batches_keep(orders, every):
+        who = "blocks" if Sync.GRID in kinds else "warps"
         start = "a step" if every == 1 else f"one step in {every}"
         refuse(
             kernel,
-            f"the blocks meet once, at the start of {start}, and other barriers are needed; delay "
+            f"the {who} meet once, at the start of {start}, and other barriers are needed; delay "
             f"the exchanges by {every} or more",
         )
 

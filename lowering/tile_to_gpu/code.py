@@ -68,7 +68,7 @@ class KernelCode:
     warp_barriers: tuple[int, ...]
     """Numbers of the stages before which the lanes of a warp wait for each other."""
     barrier_steps: int
-    """Steps from one barrier of a tile's blocks to the next."""
+    """Steps from one barrier of a block, or of a tile's blocks, to the next."""
     edge_rows: int
     """Rows at either end of a thread's own, done before the warp arrives."""
 
@@ -83,6 +83,7 @@ class KernelCode:
         """The facts of a kernel, after the placement of queues."""
         kernel = geometry.kernel
         split = placement.arrivals is not None
+        exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
         return KernelCode(
             geometry,
             kernel,
@@ -99,7 +100,7 @@ class KernelCode:
             index_width(geometry),
             () if split else tuple(place_barriers(placement.orders)),
             tuple(place_barriers(placement.warp_orders)),
-            steps_between_barriers(messages(kernel)),
+            steps_between_barriers(messages(kernel) or exchanges),
             crossing_rows(kernel),
         )
 

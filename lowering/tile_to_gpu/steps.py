@@ -116,6 +116,8 @@ def synchronise(step: StepScope, count: int) -> None:
         if step.turn % code.barrier_steps == 0:
             number = meeting_number(step, meeting, count)
             step.emit.add(meeting.barrier(number, code.layout.blocks))
+    elif isinstance(step, StreamStep) and step.turn % code.barrier_steps:
+        pass
     elif code.placement.one_warp:
         step.synchronise_warp()
     elif not (step.arriving and code.takes_for_others):

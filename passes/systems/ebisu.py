@@ -20,7 +20,8 @@ messages: `space global, sync flags`; with `sync=grid` between barriers of the g
 4. Boxes enter sums plane by plane: the neighbours in a plane are read once, when the plane arrives
    (redundant register streaming, section 4.3.3).
 5. One synchronisation a step serves all levels (lazy streaming, section 4.3.2): a barrier of the
-   block, or messages of neighbouring blocks in place of the paper's barrier of the grid.
+   block, or messages of neighbouring blocks in place of the paper's barrier of the grid. With
+   `every=4` a block has one barrier in four steps, with `ring=shared` one ring for all levels.
 """
 
 from __future__ import annotations
@@ -29,13 +30,23 @@ from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from timetile.dialects.tile import LANES, KernelOp
-from timetile.dialects.tile.kinds import Addressing, Form, Published, Storage, Sync, TileLevel
+from timetile.dialects.tile.kinds import (
+    Addressing,
+    Form,
+    Published,
+    RingUse,
+    Storage,
+    Sync,
+    TileLevel,
+)
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.cost.papers.device_tiles import DeviceSpeeds, DeviceTiles
 from timetile.passes.cost.papers.ebisu import SIDE, THREADS, deepest, least_depth
+from timetile.passes.diagnostics import check_options, refuse
 from timetile.passes.systems.programs import PaperProgram
 from timetile.passes.systems.system import Point, SystemPass
 from timetile.passes.targets.target import Target
@@ -70,7 +81,7 @@ class EbisuStreamingPass(RegisterStreamingPass):
     """
 
     def stream(self, kernel: KernelOp, module: ModuleOp, schedule: Schedule) -> None:
-        plain = RegisterStreamingPass(delay=self.delay, what=self.what)
+        plain = RegisterStreamingPass(delay=self.delay, what=self.what, ring=self.ring)
         if schedule.sync is Sync.FLAGS:
             plain = replace(plain, what=None)
         plain.stream(kernel, module, schedule)
@@ -82,16 +93,29 @@ class EbisuPass(SystemPass):
 
     name = "ebisu"
 
+    every: int | None = None
+    ring: RingUse | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_options(self, every=1)
+        super().apply(ctx, op)
+
     @property
     def streaming(self) -> RegisterStreamingPass:
         # With a delay for all exchanges, one barrier a step serves boxes, too (section 4.3.2).
-        return EbisuStreamingPass(delay=1, what=Published.PLANE)
+        return EbisuStreamingPass(delay=1, what=Published.PLANE, ring=self.ring)
 
     def point(self, program: PaperProgram, target: Target) -> Point:
         self.refuse_rank(program, (2, 3), "its tiles are streamed along one of several axes")
-        if program.rank == 2:
-            return self.overlapping(program, target)
-        return self.on_device(program, target)
+        on_device = program.rank > 2
+        point = (self.on_device if on_device else self.overlapping)(program, target)
+        if self.every is not None and point.schedule.steps_between_barriers != self.every:
+            refuse(
+                program.loop,
+                f"{self.name}{{every={self.every}}} is one barrier in {self.every} steps, and the "
+                "blocks of a tile send messages every step; give sync=grid, too",
+            )
+        return point
 
     @staticmethod
     def form(program: PaperProgram) -> Form:

@@ -191,8 +191,8 @@ class SystemPass(EnumOptionsPass, ABC):
                 )
         own = {
             name: value
-            for name in ("cells", "warps", "blocks", "occupancy", "ahead", "sync")
-            if (value := getattr(self, name)) is not None
+            for name in ("cells", "warps", "blocks", "occupancy", "ahead", "sync", "every")
+            if (value := getattr(self, name, None)) is not None
         }
         return replace(schedule, **own)
 

@@ -18,8 +18,9 @@ coefficients) stay in registers.
 
 If the device holds a tile (EBISU's device tiling, section 4.3), each block has the ring of its own
 part, with rows around. Exchanges stay for cells across blocks, at barriers of the grid, one for
-`every` steps. The planes of a tile without a stream share a ring of two slots
-(`shared_rings.py`; DTB):
+`every` steps. With `delay=1`, the warps of a block read each other's planes a step late, by
+exchanges without memory (lazy streaming, section 4.3.2), or `every` steps late. The planes of a
+tile without a stream share a ring of two slots (`shared_rings.py`; DTB):
 ```
 %e1 = tile.exchange %u1 what edges delay 2
     home #tile.exchange_buffer<slots 4, computed, every 2, space global, sync grid>
@@ -29,6 +30,7 @@ part, with rows around. Exchanges stay for cells across blocks, at barriers of t
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntAttr, ModuleOp
@@ -115,6 +117,12 @@ def rings_apart(kernel: KernelOp, schedule: Schedule) -> bool:
     return schedule.storage is Storage.SHARED and meets
 
 
+def is_streamed_block(kernel: KernelOp) -> bool:
+    """Whether the tile is a block of several warps, and is streamed."""
+    layout = layout_of(kernel)
+    return layout.blocks == 1 and layout.warps > 1 and kernel.stream_axis is not None
+
+
 def meeting(kernel: KernelOp, schedule: Schedule) -> Schedule:
     """
     The schedule of a kernel: blocks with rings of their own meet at barriers of the grid; blocks of
@@ -124,18 +132,21 @@ def meeting(kernel: KernelOp, schedule: Schedule) -> Schedule:
     return replace(schedule, sync=Sync.GRID) if meets else schedule
 
 
-def place_in_shared(kernel: KernelOp, schedule: Schedule) -> None:
+def place_in_shared(kernel: KernelOp, schedule: Schedule, *, delay: int = 0) -> None:
     """
     Put planes with cells read by other threads into shared memory. Sums and coefficients, read at
     the own cell alone, stay in registers. All threads of the tile read a plane. In a tile of
     several blocks, the threads of a block read the block's part and rows around, taken from
-    neighbouring blocks.
+    neighbouring blocks. With a `delay`, the warps of a streamed block read each other's planes as
+    many steps late, and one barrier a step serves all levels.
     """
     stream, apart = kernel.stream_axis, rings_apart(kernel, schedule)
     schedule = meeting(kernel, schedule)
     every = schedule.steps_between_barriers
     if apart:
         keep_edges(kernel, every)
+    elif (delay > 0 or every > 1) and is_streamed_block(kernel):
+        keep_edges(kernel, max(delay, every))
     else:
         dissolve_exchanges(kernel)
     own = [queue for queue in kept_queues(kernel) if stays_at_own_cell(kernel, queue)]
@@ -162,7 +173,7 @@ def place_in_shared(kernel: KernelOp, schedule: Schedule) -> None:
                 stage.ahead = IntAttr(0)
         elif isinstance(stage, ExchangeOp):
             home = exchange_home(stage, stream, schedule.addressing, every=every)
-            stage.home = home.synchronised_by(schedule.sync, Space.GLOBAL)
+            stage.home = home.synchronised_by(schedule.sync, Space.GLOBAL) if apart else home
     if stream is None:
         share_rings(kernel)
 
@@ -178,6 +189,7 @@ class MultiQueueBufferingPass(EnumOptionsPass):
     ahead: int | None = None
     period: int | None = None
     every: int | None = None
+    delay: int | None = None
 
     def say_what_is_ignored(self, kernel: KernelOp, schedule: Schedule) -> None:
         """Remark on each option without an effect on a kernel."""
@@ -205,7 +217,7 @@ class MultiQueueBufferingPass(EnumOptionsPass):
             )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        check_options(self, ahead=0, period=0, every=1)
+        check_options(self, ahead=0, period=0, every=1, delay=0)
         own = {
             name: value
             for name in ("storage", "addressing", "ahead", "every")
@@ -217,5 +229,6 @@ class MultiQueueBufferingPass(EnumOptionsPass):
             self.say_what_is_ignored(kernel, schedule)
             check_step(kernel, op)
             schedule = bounded_period(kernel, op, schedule)
-            place = place_in_shared if schedule.storage is Storage.SHARED else place_in_registers
+            shared = partial(place_in_shared, delay=self.delay or 0)
+            place = shared if schedule.storage is Storage.SHARED else place_in_registers
             place_in_bounds(kernel, op, schedule, place)

@@ -51,8 +51,8 @@ def check_every(kernel: KernelOp, asked: int | None, schedule: Schedule, way_out
         possible = TileShape.of(kernel) is TileShape.PENCIL
         refuse(
             kernel,
-            f"every={asked} was asked for, and only blocks of a streamed tile that meet at "
-            "barriers of the grid synchronise once in several steps; leave it "
+            f"every={asked} was asked for, and only the warps of a streamed block, and blocks of "
+            "a streamed tile that meet at barriers, synchronise once in several steps; leave it "
             f"out{f', or {way_out}' if possible else ''}",
         )
 

@@ -232,8 +232,9 @@ class RegisterStreamingPass(EnumOptionsPass):
         publish(kernel, self.what, schedule.ahead)
         delay = schedule.delay if self.delay is None else self.delay
         apart = layout_of(kernel).blocks > 1
-        always = self.delay is not None or apart or sync is Sync.MBARRIER
-        least = schedule.steps_between_barriers if apart else 0
+        batched = schedule.steps_between_barriers > 1
+        always = self.delay is not None or apart or batched or sync is Sync.MBARRIER
+        least = schedule.steps_between_barriers if apart or batched else 0
         delay_exchanges(kernel, max(delay, least), always=always)
         schedule = bounded_period(kernel, module, schedule)
         place_in_bounds(kernel, module, schedule, self.place)

@@ -62,6 +62,43 @@ CASES: list[tuple[Schedule, str, tuple[int, ...], int]] = [
     ),
     (
         Schedule(
+            "a-barrier-for-all-levels",
+            block_plane((3, 2), (4, 1)),
+            Buffering(storage=Storage.SHARED, addressing=Addressing.COMPUTED, delay=1),
+            None,
+            planes=5,
+            shown="what edges delay 1 home #tile.exchange_buffer<",
+        ),
+        "box-3d",
+        (5, 9, 37),
+        2,
+    ),
+    (
+        Schedule(
+            "a-barrier-in-two-steps",
+            block_plane((3, 2), (4, 1)),
+            Buffering(storage=Storage.SHARED, addressing=Addressing.COMPUTED, every=2),
+            None,
+            planes=5,
+            shown="what edges delay 2 home #tile.exchange_buffer<slots 4, computed, every 2, ",
+        ),
+        "heat-3d",
+        (7, 13, 37),
+        2,
+    ),
+    (
+        Schedule(
+            "a-barrier-in-three-steps",
+            block_row(),
+            streaming=Streaming(every=3),
+            shown="every 3, space shared, sync barrier>",
+        ),
+        "box-2d",
+        (19, 131),
+        2,
+    ),
+    (
+        Schedule(
             "a-tile-that-stays",
             device_plane((4, 2), 2, 2, stream_axis="none"),
             Buffering(storage=Storage.SHARED),

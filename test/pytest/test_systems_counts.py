@@ -170,6 +170,23 @@ def test_an5d_reads_shared_memory_as_in_table_2(rank: int, radius: int):
     assert len(row.loops) == 3 * VARIANTS
 
 
+def test_an5d_shares_two_planes_among_all_levels():
+    """Two planes in shared memory whatever the depth, and a barrier for each level."""
+    rows = [
+        kernel(in_order(star(2, 1)), f"an5d{{depth={depth} ahead=0 warps=8 ring=shared}}")
+        for depth in (3, 5)
+    ]
+    assert rows[0].shared_bytes == rows[1].shared_bytes
+    assert [row.a_step(gpu.BarrierOp) for row in rows] == [{3}, {5}]
+    assert all({home.slots.data for home in row.exchanges} == {2} for row in rows)
+
+
+def test_ebisu_has_one_barrier_in_four_steps():
+    row = kernel(in_order(star(2, 1)), "ebisu{depth=2 every=4 ring=shared}")
+    assert row.a_step(gpu.BarrierOp) == {Fraction(1, 4)}
+    assert {home.slots.data for home in row.exchanges} == {16}
+
+
 def test_an5d_ages_planes_by_renaming():
     """A turn of the loop has as many steps as a plane has ages, so that no register moves."""
     row = kernel(in_order(star(2, 2)), "an5d{depth=3}")

@@ -31,6 +31,7 @@ from timetile.dialects.tile import (
     Published,
     SharedAttr,
     Sync,
+    exchanges_of,
     queue_home,
     taps_of,
 )
@@ -204,9 +205,9 @@ def lives_in_ring(queue: SSAValue) -> bool:
 def stays_in_warp(kernel: KernelOp, queue: SSAValue) -> bool:
     """
     Whether a tap of a block's ring reads cells of its own warp only. In a tile of several blocks,
-    every tap crossing warps goes through an exchange.
+    and of a queue with an exchange, every tap crossing warps goes through an exchange.
     """
-    return layout_of(kernel).has_messages and lives_in_ring(queue)
+    return lives_in_ring(queue) and (layout_of(kernel).has_messages or bool(exchanges_of(queue)))
 
 
 def reads_in_inner_rows(kernel: KernelOp, exchange: ExchangeOp, tap: Tap) -> bool:

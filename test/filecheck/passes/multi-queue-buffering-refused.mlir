@@ -8,7 +8,7 @@
 
 !field = !stencil.field<[-1,33]x[-1,33]x[-1,65]xf64>
 
-// CHECK: tile.kernel in @flags: every=2 was asked for, and only blocks of a streamed tile that meet at barriers of the grid synchronise once in several steps; leave it out, or use device-tiling tile=device and {{storage=shared|sync=grid}}
+// CHECK: tile.kernel in @flags: every=2 was asked for, and only the warps of a streamed block, and blocks of a streamed tile that meet at barriers, synchronise once in several steps; leave it out, or use device-tiling tile=device and {{storage=shared|sync=grid}}
 // NONE:  register-streaming: every is at least 1, got 0
 tile.kernel @flags(%src: !field, %dst: !field)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0, 0], [32, 32, 64]>

@@ -3,6 +3,7 @@
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{storage=shared addressing=fixed}' | filecheck %s --check-prefixes=CHECK,SHARED,FIXED
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{storage=shared addressing=shifting}' | filecheck %s --check-prefixes=CHECK,SHARED,SHIFTING
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{storage=shared addressing=computed}' | filecheck %s --check-prefixes=CHECK,SHARED,COMPUTED
+// RUN: xdsl-opt %s -p 'multi-queue-buffering{storage=shared addressing=computed delay=1}' | filecheck %s --check-prefix=LAZY
 
 // Every queue and every exchange gets a home, so that the kernel can be lowered whatever the storage:
 // registers with exchanges between warps, or rings in shared memory that neighbours read themselves.
@@ -24,6 +25,12 @@
 // OPTIONS:        tile.load %src halo %a ahead 1 home #tile.registers<depth 2, period 4>
 // OPTIONS:        tile.exchange {{.*}} home #tile.exchange_buffer<slots 2, computed, every 1, space shared, sync barrier>
 // OPTIONS:        else {{.*}} home #tile.registers<depth 2, period 4>
+
+// Warps read each other's planes a step late, in the ring: the exchange has no memory of its own.
+// LAZY-LABEL: tile.kernel @star
+// LAZY:           %[[u0:.*]] = tile.load %src halo %a ahead 0 home #tile.shared<slots 8, computed, ring 0 base 7, reader tile>
+// LAZY:           %[[e0:.*]] = tile.exchange %[[u0]] what edges delay 1 home #tile.exchange_buffer<slots 2, computed, every 1, space shared, sync barrier>
+// LAZY:           tile.apply @cell(%[[u0]][-1, 0, 0], %[[e0]][0, -1, 0], %[[u0]][1, 0, 0]) {{.*}} home #tile.shared<slots 8, computed, ring 0 base 3, reader tile>
 
 // In shared memory: three planes, and one more that may be overwritten while they are read. The
 // exchanges vanish.
