@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from timetile.dialects.boxes import CellBox, cells_of
 from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.syntax import cell_type, element_type
+from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import LANES, KernelOp
 from timetile.dialects.tile.kinds import TileLevel
 from timetile.dialects.tile.schedule import Schedule
@@ -67,18 +68,25 @@ BLOCKS = (4, 3, 2, 1)
 """Blocks of a multiprocessor: of equal predictions, the most warps come first."""
 
 
+def considers_memory(loop: LoopOp) -> bool:
+    """
+    Whether schedules that read memory are considered: not where fields go on outside the bounds, as
+    all tiles would have images, not for a domain of one axis, and not for steps with points.
+    """
+    if loop.has_points or loop_boundary(loop) is not None:
+        return False
+    return len(written_bounds(loop).lb) in (2, 3)
+
+
 def memory_schedules(step: StepInRegions) -> Iterator[Schedule]:
     """
-    The considered schedules. None where fields go on outside the bounds, as all tiles would have
-    images, for a domain of one axis, and for steps with points. Bodies that need most registers of
-    a thread get a thread for each cell.
+    The considered schedules, if any. Bodies that need most registers of a thread get a thread for
+    each cell.
     """
     loop = step.loop
+    if not considers_memory(loop):
+        return
     rank = len(written_bounds(loop).lb)
-    if loop.has_points or loop_boundary(loop) is not None:
-        return
-    if rank not in (2, 3):
-        return
     size = max(CELL_BYTES[cell_type(buffer)] for buffer in loop.buffers)
     alone = has_large_bodies(loop)
     narrow = min(CELL_BYTES[element_type(buffer)] for buffer in loop.buffers) < LEAST_COPY

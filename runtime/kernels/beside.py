@@ -16,11 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile.schedule import ScheduleAttr
 from timetile.lowering.plan_launches import PlannedKernel, kernels_period
 from timetile.passes.analysis.launches.liveness import loop_rotation
+from timetile.passes.scheduling.memory_schedules import considers_memory
+from timetile.passes.tiling.step_parts import memory_schedule
 from timetile.runtime.kernels.choosing_process import ChoiceJob, ChoosingProcess, MadeChoice
 from timetile.runtime.kernels.kernel import decode_facts
-from timetile.runtime.kernels.measured import ChosenSchedules
+from timetile.runtime.kernels.measured import ChosenSchedule, ChosenSchedules
 from timetile.runtime.kernels.planning import launched_by, planned_function
 from timetile.runtime.machine.forks import VARIABLE as PROCESSES
 from timetile.runtime.machine.teams import available_threads, stated_number
@@ -47,6 +50,16 @@ def begins_processes() -> bool:
     return python and not alone and not hasattr(sys, "frozen")
 
 
+def schedule_without_search(loop: LoopOp) -> ChosenSchedule | None:
+    """
+    The schedule of a step that reads every tap from memory, a cell a thread; None where kernels
+    reading memory are never considered.
+    """
+    if not loop.updates or not considers_memory(loop):
+        return None
+    return ChosenSchedule(1, str(ScheduleAttr(memory_schedule(loop))))
+
+
 class ChoiceBesideRuns:
     """The choice of a program's schedules beside its runs; none before `is_allowed` is set."""
 
@@ -62,9 +75,11 @@ class ChoiceBesideRuns:
 
     @cached_property
     def quick(self) -> ProgramKernels:
-        """Kernels of a single step, quickly made."""
+        """Kernels of a single step, quickly made: without a search where memory can be read."""
         own = self.kernels
-        return type(own)(own.source, replace(own.options, depth=1), own.cache)
+        given = tuple(map(schedule_without_search, own.loops))
+        options = replace(own.options, depth=1)
+        return type(own)(own.source, options, own.cache, None, given if any(given) else None)
 
     def may_begin(self, loop: LoopOp) -> bool:
         """Whether a run of a loop may begin before its schedule is chosen."""

@@ -18,6 +18,7 @@ import timetile
 from support.recorder import Recorder
 from timetile import Field, Scalar, Series
 from timetile.dialects.series import is_series
+from timetile.passes.scheduling.candidates import Trials
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.device.cells import DeviceBuffer
 from timetile.runtime.device.gpu_runner import GpuRunner
@@ -34,6 +35,7 @@ from timetile.runtime.kernels.choosing_process import (
     wait_for_schedules,
 )
 from timetile.runtime.kernels.kernel import decode_facts
+from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.options import Halos
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
@@ -191,6 +193,15 @@ def test_few_steps_begin_no_choice(begins: type[ChosenHere]):
         EarlyPlanes.names = []
         program.run_checked(MarkedCells.copy_of, runner, values, Span(steps))
         assert len(EarlyPlanes.names) == steps and len(begins.jobs) == begun
+
+
+def test_the_first_kernels_read_memory_and_search_for_nothing(monkeypatch: pytest.MonkeyPatch):
+    def searched(*_: object) -> None:
+        raise AssertionError("a schedule is searched for")
+
+    monkeypatch.setattr(Trials, "compared", searched)
+    (loop,) = loops_of(compiled().kernels.beside.quick.tiled)
+    assert loop.decisions.reads_memory and tuple(loop.depth_list) == (1,)
 
 
 def test_a_failed_choice_leaves_a_run_in_single_steps_and_the_next_run_chooses(
