@@ -8,8 +8,8 @@ never do so. A guard ends by no signal of its rank:
 1. The guard forks, early in the process. The child is the rank, in a process group of its own, and
    dies with the guard.
 2. The guard hands signals on to the rank, and waits.
-3. If a signal ends the rank, the guard says so, leaves other ranks some seconds to say the same,
-   and ends with the status 128 + signal, as shells do. Any other status is the guard's, too.
+3. If another signal ends the rank, the guard says so, leaves other ranks some seconds to say the
+   same, and ends with the status 128 + signal, as shells do. Any other status is the guard's, too.
 """
 
 from __future__ import annotations
@@ -72,8 +72,10 @@ def become_rank() -> None:
 
 def status_of(rank: int, handed_on: list[signal.Signals]) -> int:
     """Wait for the end of a rank's process, and return the exit status for the guard."""
+    asked = set[int]()
 
     def hand_on(number: int, frame: FrameType | None) -> None:
+        asked.add(number)
         os.kill(rank, number)
 
     for each in handed_on:
@@ -85,6 +87,8 @@ def status_of(rank: int, handed_on: list[signal.Signals]) -> int:
     if not os.WIFSIGNALED(ended):
         return os.waitstatus_to_exitcode(ended)
     number = os.WTERMSIG(ended)
+    if number in asked:
+        return 128 + number
     who = f"rank {max(numbers_said(RANKS), default=0)} of {started_processes()}"
     what = signal.strsignal(number) or "no name"
     said = f"{who} died: signal {number} ({what}) ended process {rank} on {platform.node()}\n"

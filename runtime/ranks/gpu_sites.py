@@ -72,6 +72,7 @@ class GpuSite:
         """Events behind the latest work, for `keep_pace`."""
         self.meeting: LoadedKernel | None = None
         """The kernel of meetings with other processes."""
+        self.is_recording = False
         self.is_abandoned = False
         """A run has failed, and the stream may wait for ever: nothing waits for the stream."""
 
@@ -258,6 +259,8 @@ class GpuSite:
 
     def keep_pace(self) -> None:
         """Let the host wait until work up to `AHEAD` calls before is done."""
+        if self.look is None or self.is_recording:
+            return
         self.ahead.append(self.device.mark(None, self.stream))
         if len(self.ahead) > AHEAD:
             self.wait_looking(self.ahead.popleft())
@@ -284,7 +287,7 @@ class GpuSite:
     @contextmanager
     def recording(self) -> Generator[Recorded]:
         """Work put on the stream and on streams behind is recorded in a graph."""
-        found = Recorded()
+        found, self.is_recording = Recorded(), True
         self.device.enter()
         self.device.begin_capture(self.stream)
         try:
@@ -292,6 +295,8 @@ class GpuSite:
         except BaseException:
             self.device.drop_capture(self.stream)
             raise
+        finally:
+            self.is_recording = False
         found.graph = self.device.end_capture(self.stream)
 
     @contextmanager

@@ -11,7 +11,7 @@ Ghosts of ranks whose GPUs reach each other's memory: pulled by the stream, with
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,7 @@ class NearGhosts:
         self.sources: dict[PartedField, dict[int, Any]] = {}
         """The buffers of other ranks with the rims of a field, by rank."""
 
-    def are_all_near(self, near: Collection[int]) -> bool:
+    def are_all_near(self) -> bool:
         """
         Whether all ranks are in reach of all, each with a GPU of its own, asked once by all ranks
         together. On a shared GPU a rank that waits would keep others from their work.
@@ -49,16 +49,17 @@ class NearGhosts:
         if self.are_near is None:
             places = words_of_all(self.peers, f"{self.site.host} {self.site.place}")
             is_alone = len(set(places)) == self.peers.count
-            can_meet = is_alone and len(near) == self.peers.count - 1 and self.begin()
+            size = words_for(self.peers.count)
+            self.words = self.site.new((size,), np.dtype(np.uint8))
+            self.site.upload(self.words, np.zeros(size, np.uint8))
+            near = self.shared.near_ranks(self.words)
+            can_meet = is_alone and len(near) == self.peers.count - 1 and self.can_meet()
             answers = words_of_all(self.peers, YES if can_meet else "no")
             self.are_near = all(answer == YES for answer in answers)
         return self.are_near
 
-    def begin(self) -> bool:
-        """Make the own words, and find out whether the site can meet others."""
-        size = words_for(self.peers.count)
-        self.words = self.site.new((size,), np.dtype(np.uint8))
-        self.site.upload(self.words, np.zeros(size, np.uint8))
+    def can_meet(self) -> bool:
+        """Whether the site can meet others."""
         side = self.site.side_of_meetings(0, [self.words] * self.peers.count)
         if side is not None:
             side.close()

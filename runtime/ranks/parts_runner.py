@@ -56,9 +56,6 @@ class PartsRunner:
     kernels of several steps compare halos as on one device.
     """
 
-    can_record = True
-    """Whether launches and exchanges may be recorded: the host has no work between."""
-
     def __init__(
         self,
         cuts: Sequence[CutProgram],
@@ -96,6 +93,11 @@ class PartsRunner:
         self.order = launch_order(cuts, sites)
         self.rounds = [PartRounds(site, number) for number, site in enumerate(sites)]
         self.done, self.total = 0, 0
+
+    @property
+    def can_record(self) -> bool:
+        """Whether launches and exchanges may be recorded: the host has no work between."""
+        return True
 
     def cuts_of(self, value: SSAValue) -> tuple[CutField, ...]:
         """The parts of a field of the program; none for a field of fewer axes."""

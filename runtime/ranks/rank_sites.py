@@ -117,7 +117,10 @@ class RankMemory(PartsMemory):
 class RankSiteRunner(PartsRunner):
     """Runs the loops of a rank's part on a site, together with all ranks."""
 
-    can_record = False
+    @property
+    def can_record(self) -> bool:
+        """Whether ghosts of all ranks come without work of the host. All ranks call."""
+        return self.ghosts_nearby.are_all_near()
 
     def __init__(
         self,
@@ -181,10 +184,10 @@ class RankSiteRunner(PartsRunner):
         """
         if not fields:
             return
-        near = self.shared.near_ranks(fields[0].buffers[0])
-        if self.ghosts_nearby.are_all_near(near):
+        if self.ghosts_nearby.are_all_near():
             self.ghosts_nearby.exchange(fields)
             return
+        near = self.shared.near_ranks(fields[0].buffers[0])
         link = self.link_for(near)
         sent, places = defaultdict[int, list[Array]](list), defaultdict[int, list[Array]](list)
         waiting: list[tuple[PartedField, CellBox, Array]] = []

@@ -1,0 +1,49 @@
+"""A site whose stream may wait for other processes: the host looks around while it waits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from support.driver import BookKeeper
+from timetile.runtime.device.gpu import device
+from timetile.runtime.ranks.gpu_sites import AHEAD, GpuSite
+from timetile.runtime.ranks.peers import RankError
+
+pytestmark = pytest.mark.usefixtures("cache_of_file")
+
+SHAPE, TYPE = (4, 4), np.dtype(np.float64)
+
+
+def test_the_host_looks_around_while_it_waits(driver: BookKeeper):
+    site, looks = GpuSite(device(0)), list[float]()
+    site.watch(looks.append)
+    driver.late = 3
+    site.synchronize()
+    assert len(looks) == 3 and looks == sorted(looks)
+    for _ in range(AHEAD):
+        site.keep_pace()
+    driver.late = 2
+    site.keep_pace()
+    assert len(looks) == 5, "the host waits for the oldest of more than some exchanges"
+    site.close()
+    assert not driver.left
+
+
+def test_nothing_is_waited_for_after_a_failure(driver: BookKeeper):
+    """The stream may wait for a dead process: memory is left to the end of the own process."""
+    site = GpuSite(device(0))
+    buffer = site.new(SHAPE, TYPE)
+
+    def look(waited: float) -> None:
+        raise RankError("rank 1 of 2 died: process 7 on a machine has ended")
+
+    site.watch(look)
+    driver.late = 1 << 20
+    with pytest.raises(RankError, match="rank 1 of 2 died"), site.run_block():
+        site.synchronize()
+    site.synchronize()
+    site.free(buffer)
+    site.close()
+    assert driver.late == (1 << 20) - 1, "a single question"
+    assert "memory" in driver.left
