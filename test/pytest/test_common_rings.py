@@ -113,6 +113,7 @@ CASES: list[tuple[Schedule, str, tuple[int, ...], int]] = [
 ]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].name)
 def test_queues_of_a_ring_keep_the_bits_of_the_program(
