@@ -55,7 +55,7 @@ def schedule_without_search(loop: LoopOp) -> ChosenSchedule | None:
     The schedule of a step that reads every tap from memory, a cell a thread; None where kernels
     reading memory are never considered.
     """
-    if not loop.updates or not considers_memory(loop):
+    if not loop.updates or loop.sweep is not None or not considers_memory(loop):
         return None
     return ChosenSchedule(1, str(ScheduleAttr(memory_schedule(loop))))
 
