@@ -22,11 +22,12 @@ run: .venv/run
 # What most changes need, in a minute on two cores: style, the direction of imports, the IR of
 # dialects and targets, and these files of tests with few generated cases. Before a change is
 # landed, `make test`.
-QUICK := blocking bounded_waits bounds bundle_names card_facts cli_refuses constraints \
-	copies_are_ordered devito_fallback documentation function_selection glossary guards \
-	launch_planning laws links native_cells options processor_modes properties ptx_names \
-	raising raising_laws resident_tiles shared_layout small_changes_show special_values \
-	stencil_arithmetic stencil_errors utilisation verified_passes whole_numbers words
+QUICK := blocking bounded_waits bounds bundle_names card_facts carried_and_viewed cli_refuses \
+	constraints copies_are_ordered cycles_of_launches decomposition devito_fallback documentation \
+	function_selection glossary guards launch_planning laws links methods_of_classes native_cells \
+	options processor_modes properties ptx_names raising raising_laws resident_tiles \
+	shared_layout small_changes_show special_values stencil_arithmetic stencil_errors utilisation \
+	verified_passes whole_numbers words
 check: .venv/dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check

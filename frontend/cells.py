@@ -72,8 +72,8 @@ def compared(name: str, kind: str, left: SSAValue, right: SSAValue) -> Operation
 
 def conversion(value: SSAValue, source: str, target: str) -> Sequence[Operation]:
     """
-    The operations of a number of a type as a number of another type, as NumPy converts; none for
-    numbers of one size that differ in the sign only.
+    Operations that convert a number between two types as NumPy does; none between integers of one
+    width, signed and unsigned.
     """
     if target == "bool":
         zero = number_operation(0, source)

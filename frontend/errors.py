@@ -17,7 +17,7 @@ from timetile.passes.diagnostics import CompileError
 OWN = Path(__file__).parent
 
 Positions = tuple[tuple[int | None, int | None, int | None, int | None], ...]
-"""First line, last line, first column and last column of each instruction."""
+"""For each instruction: first line, last line, first column, last column."""
 
 
 @dataclass(frozen=True)

@@ -164,9 +164,10 @@ class Model:
         self, shape: tuple[int, ...], dtype: DType | FieldTypes = "float64", rooms: Rooms = ()
     ) -> CompiledProgram:
         """
-        The compiled program for arrays of a shape, of one type or of a type for each field, and for
-        lists of points of some sizes, compiled at the first call. Raises CompileError if the
-        program cannot be compiled, ValueError if no cell of such arrays gets a new value.
+        The compiled program for arrays of one shape, compiled at the first call. `dtype` is one
+        type, or a type for each field, and `rooms` are the sizes of lists of points. Raises
+        CompileError if the program cannot be compiled, ValueError if no cell of such arrays gets a
+        new value.
         """
         types = self._types(dtype)
         key = (tuple(shape), tuple(types[name] for name in self.step.fields), rooms)

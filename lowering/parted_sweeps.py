@@ -278,8 +278,8 @@ class PartedThread(CellsThread):
 
     def post_groups(self, emit: Emitter, level: int, own: Change) -> None:
         """
-        Post the change of the group of a level if the block is the last of the group, and the
-        changes of larger groups behind which the block stands.
+        The last block in a group posts the group's change, and then the change of each larger group
+        that ends with this block.
         """
         if level == len(self.frame.levels):
             return

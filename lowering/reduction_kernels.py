@@ -51,8 +51,8 @@ MOST_CELLS = 2**31 - BLOCK_CELLS
 @dataclass(frozen=True)
 class Round:
     """
-    A round of a reduction: rows of `cells` cells, at distances along up to two axes of `rows`, from
-    cell `first` of `size` cells of the source.
+    A round of a reduction over rows with `cells` cells each. The source has `size` cells; rows
+    begin at cell `first`, and follow at fixed distances along up to two axes (`rows`).
     """
 
     kind: Reduction

@@ -127,9 +127,9 @@ class LineStaging:
     @staticmethod
     def of(op: SweepOp, group: int | None = None) -> LineStaging | None:
         """
-        The lines and slots of a group, or the slots of a group of given lines: the fewest with
-        enough bytes on their way, or those with the most. None for a sweep whose lines do not lie
-        in memory cell by cell, or have no room.
+        Choose lines and slots for a group, or slots alone if `group` gives the lines: the fewest
+        that keep enough bytes in flight, or else those that keep the most. None for a sweep whose
+        lines do not lie in memory cell by cell, or have no room.
         """
         lines = lines_of(op)
         if group is None:
@@ -295,6 +295,6 @@ class LineStaging:
         return self.beside(groups) * self.pending * self.lines * self.places * cells
 
     def beside(self, groups: int) -> int:
-        """Groups of a multiprocessor at once, of a launch of some groups."""
+        """How many groups run on a multiprocessor at once, if a launch has `groups` groups."""
         room = MULTIPROCESSOR_SHARED // (self.shared_bytes + BLOCK_OVERHEAD)
         return min(room, MOST_GROUPS, -(-groups // MULTIPROCESSORS))

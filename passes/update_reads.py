@@ -47,8 +47,8 @@ def compact(
     sources: Sequence[SSAValue], taps: Sequence[Tap], continued: Sequence[BoundaryAttr]
 ) -> tuple[list[SSAValue], list[Tap], list[BoundaryAttr]]:
     """
-    The sources of the remaining taps, the taps by new positions of sources, and the boundaries of
-    the sources, if any.
+    Drop sources that no tap needs: sources, taps with renumbered sources, and the boundaries of the
+    sources, if any.
     """
     used = list(dict.fromkeys(tap.operand for tap in taps))
     left = [Tap(used.index(tap.operand), tap.offset) for tap in taps]

@@ -39,7 +39,10 @@ from timetile.dialects.taps import Tap, decode_taps, encode_taps, verify_taps
 from timetile.dialects.temporal.cells import verify_cell
 
 PART_PLACES = 16
-"""Places of a part, parts of a group, and groups of a larger group, of a sweep in parts."""
+"""
+A sweep in parts has 16 places in a part, 16 parts in a group, and 16 groups in the next larger
+group.
+"""
 
 
 class Direction(StrEnum):

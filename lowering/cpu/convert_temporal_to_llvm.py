@@ -195,8 +195,8 @@ def functions_of(
     sweeps: Sequence[SweepFunction] = (),
 ) -> list[llvm.FuncOp]:
     """
-    The functions of time loops, of the host's loops, of reductions and of sweeps, and declarations
-    of the library functions called.
+    Functions for time loops, host loops, reductions and sweeps, and declarations for the library
+    functions they call.
     """
     functions: list[llvm.FuncOp] = []
     callees: dict[str, llvm.LLVMFunctionType] = {}

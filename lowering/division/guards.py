@@ -25,8 +25,8 @@ MOST_GUARDS = 8
 
 def guards_of(value: SSAValue, block: Block) -> LaneGuards | None:
     """
-    The masks of a value made in a block, if each path from the value ends at a store or a selection
-    under a mask made outside the block; otherwise None: the value may be needed by every lane.
+    Masks of the lanes that need a value. Each path from the value must end at a store or a
+    selection under a mask from outside the block; otherwise None, as every lane may need the value.
     """
     # In the order of the code: the emitted code must not depend on addresses in memory.
     masks: dict[SSAValue, None] = {}

@@ -156,7 +156,7 @@ def joined_part(
     emit: Emitter, geometry: Geometry, number: SSAValue, columns: int, variant: VariantAttr
 ) -> tuple[SSAValue, SSAValue, SSAValue, SSAValue]:
     """
-    First column, column after the last, first plane and plane after the last of a chunk of joined
+    The extent of a chunk of joined planes: first column, end of columns, first plane, end of
     planes. Planes count from the first joined plane. Successive columns begin `joined + restart`
     planes apart in this numbering; beyond the last chunk nothing is left.
     """

@@ -166,7 +166,7 @@ class Reaches:
         self.known: dict[SSAValue, Reach] = {queue: found[queue] for queue in queues}
 
     def reach_of(self, queue: SSAValue, known: Mapping[SSAValue, Reach]) -> Reach:
-        """The reach of a queue: of its readers, of the readers of its exchanges, and of heirs."""
+        """How far a queue is read: directly, through its exchanges, and by heirs."""
         exchanges = [e for e in exchanges_of(queue) if not e.publishes_copies]
         reaches = [known[exchange.result] for exchange in exchanges]
         reaches += [known[heir] for heir in self.heirs_of(queue)]

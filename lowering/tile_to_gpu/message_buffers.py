@@ -104,8 +104,8 @@ def launch_words(tiles: int, words: int) -> int:
 @dataclass(frozen=True)
 class MessageSlots:
     """
-    The slots of one exchange in every message buffer, from word `first` on, each for `rows` rows
-    of `cells` cells of every lane of the `warps` at the edge.
+    Where one exchange lies in every message buffer: slots from word `first` on. A slot has room for
+    `rows` rows, with `cells` cells from every lane of the `warps` at the edge.
     """
 
     element: Attribute

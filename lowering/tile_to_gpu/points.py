@@ -339,8 +339,8 @@ class PointEmitter:
 
     def products(self, emit: Emitter, entries: WarpEntries) -> tuple[SSAValue, SSAValue, SSAValue]:
         """
-        The number of the thread's first cell among the warp's cells, the number of the entry's
-        cell, or a number of no cell, and the value for the cell.
+        Where the thread's cells begin among the warp's, which cell the entry is for (or a number
+        that no cell has), and the value to add.
         """
         column = table_number(emit, self.places, self.layout.columns, entries.number)
         kind = [entries.weight.type]
@@ -383,8 +383,8 @@ def clamped(emit: Emitter, cell: SSAValue, most: int) -> SSAValue:
 
 def divided_in_warp(emit: Emitter, number: SSAValue, count: int) -> tuple[SSAValue, SSAValue]:
     """
-    The remainder and the quotient of the number of a cell of a warp, below 4096, by the cells of a
-    thread, at most 128: a product and a shift. Any numbers for others.
+    Divide a cell's number in the warp (below 4096) by the cells of a thread (at most 128):
+    remainder and quotient, by a product and a shift. Larger numbers give any result.
     """
     if count == 1:
         return emit.int(0), number

@@ -107,14 +107,14 @@ def own_cell(step: StepScope, planes: Sequence[Plane], age: int, at: Position) -
 
 
 def of_lane(step: StepScope, plane: Plane, at: Position) -> SSAValue:
-    """The cell of a row of a plane in registers, of the own lane or of another lane."""
+    """A cell of a plane held in registers, by the thread's own lane or another."""
     lane, within = divmod(at[-1], step.code.cells)
     value = plane[*at[:-1], within]
     return value if lane == 0 else shuffled(step, value, lane)
 
 
 def rows_of(step: StepScope, queue: QueuePlan, age: int, rows: Sequence[Row]) -> Plane:
-    """The thread's own cells of some rows of a plane of some age."""
+    """The thread's cells in the given rows of the plane `age` steps old."""
     own = [(*row, k) for row in rows for k in range(step.code.cells)]
     return {at: raw(step, queue, age, at) for at in own}
 

@@ -13,7 +13,7 @@ from timetile.passes.diagnostics import refuse
 from timetile.passes.targets.target import Target
 
 AROUND = 4
-"""Memory of a tile of one cell with the surrounding cells, as a number of cells of a large tile."""
+"""Memory for a one-cell tile and the cells around, counted in cells of a large tile."""
 
 
 @dataclass(frozen=True)

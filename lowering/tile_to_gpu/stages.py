@@ -154,8 +154,8 @@ def cell_in_memory(
     step: StepScope, load: LoadOp, lag: int, offset: tuple[int, ...], at: Position
 ) -> SSAValue:
     """
-    The cell of a load's field at an offset from an own cell of the plane `lag` steps back, read
-    once in a step, or once for all steps if the field has no streaming axis.
+    Read a field at an offset from one of the thread's cells in the plane `lag` steps back: once a
+    step, or once for all steps if the field has no streaming axis.
     """
     code = step.code
     shape = FieldShape.loaded(load, code.kernel.rank)

@@ -279,8 +279,8 @@ def exchange_reach(kernel: KernelOp, exchange: ExchangeOp) -> tuple[int, ...]:
 
 def ring_reach(kernel: KernelOp, queue: SSAValue) -> tuple[int, ...]:
     """
-    Cells of a queue's plane around the block's own, per in-plane axis: the largest distance of taps
-    of the queue, or of an exchange of edges of the queue.
+    How many cells a block keeps around its own, along each in-plane axis: the farthest tap into the
+    queue, or the farthest tap into an exchange of its edges.
     """
     edges = [e.result for e in exchanges_of(queue) if e.what.data is Published.EDGES]
     return farthest(kernel, [queue, *edges])

@@ -67,8 +67,8 @@ class RegisterFacts:
     """Words of a cell's own values alive at once."""
     body_words: int
     """
-    Words of the values of all cells of a thread alive at once, `live_words` at least, counted up to
-    about `WORDS_COUNTED`.
+    Words alive at once for all cells of a thread: `live_words` at least, counted up to about
+    `WORDS_COUNTED`.
     """
     scalar_words: int
     """Words of scalars read by cells."""

@@ -42,9 +42,9 @@ def spilled_cost(
     cost: Cost, words: float, warps: int, target: Target, *, period: int = 1, blocks: int = 1
 ) -> Cost:
     """
-    The cost of a launch with `warps` warps in `blocks` blocks on a multiprocessor, and with `words`
-    32-bit words of a thread moved between registers and local memory in a stream step, one of the
-    `period` steps of a turn of the loop.
+    The cost of a launch that spills: a thread moves `words` 32-bit words between registers and
+    local memory in a stream step. A multiprocessor holds `warps` warps in `blocks` blocks, and the
+    loop repeats after `period` steps.
     """
     if not words:
         return cost
@@ -99,9 +99,9 @@ def issue_slots(
     instructions: float, loop: float, cycles: StepCycles, warps: int, target: Target
 ) -> float:
     """
-    The issue slots of `instructions` instructions of a stream step in a steady loop of `loop`
-    instructions: a loop beyond the instruction cache loses slots for the missing share. `cycles`
-    and `warps` as for `fetch_cycles`.
+    Issue slots for a stream step with `instructions` instructions. A steady loop of `loop`
+    instructions that overflows the instruction cache loses slots for the part outside. `cycles` and
+    `warps` as for `fetch_cycles`.
     """
     missing = max(0.0, 1 - CACHED_INSTRUCTIONS / loop) if loop else 0.0
     return instructions * (1 + fetch_cycles(cycles, warps, target) * missing)

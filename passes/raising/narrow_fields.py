@@ -18,8 +18,8 @@ from timetile.passes.raising.memory import is_never_written
 @dataclass(frozen=True)
 class ReadField:
     """
-    The field in memory behind a field of a time loop, and the domain's axes of a field of fewer
-    axes; None for a field of all axes.
+    The memory behind a time loop's field. A field of fewer axes names the domain's axes it has;
+    None means all.
     """
 
     field: SSAValue

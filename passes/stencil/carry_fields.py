@@ -19,8 +19,8 @@ After:
   scf.yield %y, %x : !field, !field
 }
 ```
-1. In the loop a carried memref is only cast to fields and yielded, and memrefs of one type are cast
-   to fields of one type.
+1. In the loop a carried memref is cast to fields and yielded, nothing else. Equal types of memrefs
+   are cast to equal types of fields.
 2. Users of the loop's results get a cast back to the memref.
 
 Other loops stay unchanged: raising names the carried memref.

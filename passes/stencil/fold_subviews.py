@@ -1,5 +1,5 @@
 """
-fold-subviews: an access of a part of a memref becomes an access of the whole memref.
+fold-subviews: loads and stores of a memref's part become loads and stores of the whole.
 
 Before:
 ```
@@ -14,8 +14,7 @@ After:
 ```
 1. An index of the whole memref is the part's offset plus the index in the part times the stride. An
    axis left out by the part has the offset alone.
-2. Loads and stores of a part of a part, and of a part with another name (`memref.cast`), are folded
-   in the same way.
+2. Parts may be parts of others, and have further names (`memref.cast`).
 3. A part without further users is erased. A part that is carried by a loop or cast to a field stays
    (`split-levels` takes the whole levels among them).
 """

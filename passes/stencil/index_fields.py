@@ -35,7 +35,7 @@ INDEX = IndexType()
 
 
 def cell_of(kind: Attribute) -> Attribute | None:
-    """The type of a cell of a field, of its values, of a memref, or of an apply's result."""
+    """The cell type of a field, a loaded value, a memref, or an apply's result."""
     return kind.elem if isinstance(kind, ResultType) else getattr(kind, "element_type", None)
 
 

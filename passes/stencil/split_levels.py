@@ -187,7 +187,7 @@ def levelled(memory: SSAValue) -> LevelledMemory | None:
 
 
 def levels_in(memory: SSAValue, kind: MemRefType[Attribute], count: int) -> LevelledMemory | None:
-    """The accesses of a memref of a number of levels; None for an access without a level."""
+    """All accesses of a memref with `count` levels; None if one has no level."""
     found = LevelledMemory(memory, kind, count)
     for use in memory.uses:
         op = use.operation

@@ -190,8 +190,8 @@ class StepPart:
     @property
     def is_kernel(self) -> bool:
         """
-        No thread reads cells written by another thread, all cells read have their newest version,
-        and a field is written in one box, or written again in a part of its box.
+        Threads read no cell that another thread writes, and find every cell in its newest version.
+        A field is written once, or once more in a part of its box.
         """
         for number, update in enumerate(self.updates):
             box = self.cells(number)

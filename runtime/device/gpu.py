@@ -319,7 +319,7 @@ class Device(GpuMemory):
         )  # fmt: skip
 
     def reduce(self, made: Round, source: int, target: int, stream: int) -> None:
-        """Make the numbers of a round of a reduction, of cells and to numbers at two pointers."""
+        """Run a round of a reduction: read cells at `source`, and write numbers to `target`."""
         with self.one_load:
             if made not in self.reducing:
                 text = round_text(made, OLDEST_ARCH).encode() + b"\0"

@@ -130,8 +130,8 @@ class Redundancy:
 
 def chunk_heights(kernel: KernelOp) -> str:
     """
-    The planes of chunks, in starting order of the kernel's columns of tiles, with fixed numbers of
-    columns and joined planes.
+    How many planes chunks have, in the order in which the kernel starts them, with any fixed number
+    of columns and joined planes.
     """
     heights: list[str] = []
     for variant in Geometry(kernel).used_variants:

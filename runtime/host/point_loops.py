@@ -111,8 +111,7 @@ CellsOfTurns = list[Array]
 @dataclass(frozen=True)
 class PieceOfRun:
     """
-    Steps of a run, the number of steps before, and, for each list of noted cells, a wait for the
-    noted cells.
+    A piece of a run: its steps, how many came before, and a wait for each list of noted cells.
     """
 
     steps: range

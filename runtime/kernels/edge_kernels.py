@@ -40,7 +40,7 @@ def copies_cells(loop: LoopOp) -> bool:
 
 @dataclass(frozen=True)
 class LoopVariants:
-    """The kernels of a variant of a program, and the values of the variant by the program's."""
+    """Kernels for a variant of a program, and the variant's value for each value of the program."""
 
     kernels: ProgramKernels
     values: dict[SSAValue, SSAValue]

@@ -55,7 +55,7 @@ def scratch_buffers(kernels: ProgramKernels, steps: int) -> int:
 
 
 def make_kernels(kernels: ProgramKernels, steps: int) -> bool:
-    """Put the kernels of a run of some steps, and of one step, into the cache. Whether all went."""
+    """Put the kernels for `steps` steps, and for one step, into the cache. False if one failed."""
     (loop,) = kernels.loops
     try:
         facts = kernels.facts_of(loop)

@@ -45,7 +45,7 @@ class Bench(Protocol):
     """Runs kernels of a program on its fields."""
 
     def seconds(self, kernels: ProgramKernels, steps: int) -> float:
-        """Seconds of a step of the program, in runs of a multiple of `steps` steps."""
+        """Seconds a step, measured in runs whose length is a multiple of `steps`."""
         ...
 
     def agree(self, one: ProgramKernels, other: ProgramKernels, steps: int) -> bool:

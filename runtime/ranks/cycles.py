@@ -107,8 +107,8 @@ def run_as_graphs(
 
 def run_as_graph(sites: Sequence[Site], work: Callable[[], None], times: int) -> None:
     """
-    Record some work on the streams of all sites, and do the work `times` times, behind earlier and
-    before later work of all streams.
+    Record work on all sites' streams, and repeat the work `times` times, after everything earlier
+    on any stream and before everything later.
     """
     first = sites[0]
     meet(sites)

@@ -57,8 +57,8 @@ def box_copy(
     source: CellBox, source_box: CellBox, target: CellBox, target_box: CellBox, cell_bytes: int
 ) -> BoxCopy:
     """
-    The copy of a box of an array with the bounds `source` to a box of equal extents of an array
-    with the bounds `target`, of three axes at most.
+    Copy a box between two arrays, with the bounds `source` and `target`, to a box of equal extents.
+    Arrays have three axes at most.
     """
     axes = list(zip(extents_of(source_box), extents_of(source), extents_of(target)))
     while len(axes) > 1 and len(set(axes[-1])) == 1:

@@ -157,7 +157,7 @@ class Site(Protocol):
         ...
 
     def pull(self, source: Any, target: Any, copy: BoxCopy) -> None:
-        """Copy a box of cells from a buffer of any site of the run to a buffer of the site."""
+        """Copy a box into a buffer of this site, from a buffer of any site in the run."""
         ...
 
     def halos_differ(self, frame: HaloFrame, first: Any, other: Any) -> bool:

@@ -76,7 +76,7 @@ def test_spills_of_few_registers_are_seen_in_the_loop():
 
 
 def test_planes_that_age_by_renaming_are_not_moved():
-    """A turn of three steps has less than half of the instructions of a turn of two steps more."""
+    """Two more steps in a turn of three more than double the instructions."""
     depth_six = steady(kernel_of("sm_90", 6))
     # Beside arithmetic: two shuffles of two words a level, and loads, stores, addresses of a step.
     others = depth_six.instructions - depth_six.arithmetic

@@ -358,9 +358,9 @@ class PlaneGeometry:
 
     def may_cross(self, number: int, position: int, moved: int) -> bool:
         """
-        Whether a cell inside the bounds, in some thread, taps `moved` cells along an in-plane axis
-        and finds position `position` of a thread outside the bounds. Sizes are static: positions
-        which the bounds never separate are known.
+        Whether some cell inside the bounds taps `moved` cells along an in-plane axis, and lands
+        outside the bounds at place `position` of a thread. Sizes are static: positions which the
+        bounds never separate are known.
         """
         if moved == 0:
             return False

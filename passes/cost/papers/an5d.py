@@ -133,8 +133,8 @@ def fits(depth: int, radius: int, cell_bytes: int, threads: int, target: Target)
 
 def covered(side: int, useful: int, reach: int, halo: int) -> int:
     """
-    Cells along an axis of `side` cells in all tiles of `useful` cells that reach `reach` cells
-    beyond themselves, clipped to the axis and `halo` cells around.
+    Count the cells that all tiles cover along an axis with `side` cells. A tile has `useful` cells
+    and `reach` more on either side, clipped to the axis and a halo of `halo` cells.
     """
     starts = range(0, side, useful)
     return sum(

@@ -169,8 +169,8 @@ def against(nest: LoopNest, position: int, read: NestRead, store: Written) -> Ne
 
 def offset_of(read: NestRead, store: Written) -> tuple[list[int], list[int]]:
     """
-    The distance of a read from the cell of a store, along each axis of the memory read, and these
-    axes among the axes of the store. CannotRaiseError for other axes, or another order.
+    The distance from the stored cell to a read along each axis of the memory read, and the axes of
+    the store with equal loops. CannotRaiseError for other axes, or another order.
     """
     axes: list[int] = []
     for number, place in enumerate(read.places):

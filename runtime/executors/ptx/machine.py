@@ -21,10 +21,10 @@ BLOCKS = ("bar.sync", "barrier.cluster.wait.aligned")
 
 class PtxLaunch:
     """
-    All threads of a launch of `grid` blocks of `block` threads. `cluster` blocks reach each other's
-    shared memory; `blocks_per_tile` blocks hold a tile and exchange through global memory. Warps
-    and blocks that exchange run one after the other, each as far as possible: the order furthest
-    from lockstep.
+    A launch: `grid` blocks with `block` threads each. `cluster` blocks reach each other's shared
+    memory; `blocks_per_tile` blocks hold a tile and exchange through global memory. Warps and
+    blocks that exchange run one after the other, each as far as possible: the order furthest from
+    lockstep.
     """
 
     def __init__(

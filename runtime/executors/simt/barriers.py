@@ -1,4 +1,4 @@
-"""Barriers of a block, of a cluster, and of the blocks of a tile."""
+"""Barriers of a block, between the blocks of a cluster, and between the blocks of a tile."""
 
 from __future__ import annotations
 

@@ -40,9 +40,9 @@ SENDS = 1 << 20
 @dataclass
 class Clocks:
     """
-    The threads of a launch, the warp synchronisations passed by each thread, and the knowledge of
-    each warp about other warps of the team: `known[w, v]` is the time up to which warp w knows the
-    v-th warp. Up to `together[w]`, all lanes of w know each other.
+    Threads of a launch, warp synchronisations passed by each thread, and what each warp knows about
+    others in its team: `known[w, v]` is the time up to which warp w knows the v-th warp. Up to
+    `together[w]`, all lanes of w know each other.
     """
 
     threads: Ints

@@ -55,7 +55,7 @@ FLOATS_COMPARED: dict[int, Callable[..., Any]] = {1: np.equal, 2: np.greater, 4:
 
 
 def of_field(array: Array, origin: Sequence[int]) -> Cells:
-    """The cells of a snapshot of a field, by the coordinates of the first cell."""
+    """A snapshot of a field, whose first cell has the coordinates `origin`."""
     kept = array.copy()
 
     def cells(box: Box) -> Array:
