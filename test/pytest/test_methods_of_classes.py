@@ -43,6 +43,15 @@ def stepped(u: np.ndarray[Any, Any], rate: float, below: float = 1.0) -> np.ndar
     return new
 
 
+class Weights:
+    """Weights with a number of their own."""
+
+    below = 1.0
+
+    def __getitem__(self, place: int) -> float:
+        return 1.0 if place else self.below
+
+
 U = np.random.default_rng(3).random((6, 5))
 
 
@@ -77,6 +86,57 @@ def test_a_changed_list_makes_another_model():
     model = plate.step
     plate.weights[0] = 2.0
     assert plate.step is not model
+
+
+def test_a_changed_number_of_an_inner_object_makes_another_model():
+    plate: Any = Plate()
+    plate.weights = Weights()
+    model = plate.step
+    assert plate.step is model
+    plate.weights.below = 2.0
+    np.testing.assert_allclose(after(plate), stepped(U, 0.25, 2.0), rtol=1e-14)
+
+
+class Doubled(Plate):
+    """A plate with a step of its own beside that of its base."""
+
+    @timetile.stencil
+    def step(self, u: Field):
+        u.next = 2 * self.rate * u[0, 0]
+
+
+def test_the_step_of_a_base_has_a_model_of_its_own():
+    plate = Doubled()
+    own = plate.step
+    assert super(Doubled, plate).step is not own
+    assert plate.step is own
+
+
+def test_zeros_of_both_signs_make_two_models():
+    plate = Plate(rate=0.0)
+    model = plate.step
+    plate.rate = -0.0
+    assert plate.step is not model
+
+
+def test_an_attribute_that_the_step_does_not_read_makes_no_other_model():
+    plate: Any = Plate()
+    model = plate.step
+    plate.u, plate.time, plate.log = np.ones((300, 300)), 1.0, object()
+    assert plate.step is model
+
+
+def test_an_object_with_slots_has_no_step():
+    @dataclass(slots=True)
+    class Narrow:
+        rate: float = 0.25
+
+        @timetile.stencil
+        def step(self, u: Field):
+            u.next = self.rate * u[0]
+
+    with pytest.raises(StencilError, match="an object of Narrow has slots, and no place for mod"):
+        _ = Narrow().step
 
 
 def test_objects_with_steps_are_copied_and_pickled():
