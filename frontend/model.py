@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, Unpack
 
 import numpy as np
@@ -25,6 +26,7 @@ from timetile.frontend.keeping import keeper_of
 from timetile.frontend.module import module_of
 from timetile.frontend.numbers import NumberKey, NumberProgram
 from timetile.frontend.options import Options
+from timetile.frontend.placed_keeping import kept_beside
 from timetile.frontend.point_runs import Rooms, check_unsampled
 from timetile.frontend.runs import RunArguments, State, StateRun, begun
 from timetile.frontend.state_checks import (
@@ -36,7 +38,8 @@ from timetile.frontend.state_checks import (
     with_named_fields,
 )
 from timetile.frontend.steps import Step
-from timetile.frontend.stopping import EndCondition, advanced_in_pieces
+from timetile.frontend.stopping import EndCondition, advanced_in_pieces, checked_pieces
+from timetile.frontend.unattended import advanced_alone
 from timetile.runtime.explain.data import Explanation
 from timetile.runtime.host.arrays import is_numpy_array
 from timetile.runtime.machine.collection import without_collection
@@ -279,8 +282,13 @@ class Model:
         condition = None
         if until is not None:
             condition = EndCondition(run.of_parts, until, self._numbers, self.options)
-        with keeper_of(keep, run, state) as keeper:
-            stopped = advanced_in_pieces(run, checked_steps(steps), every, condition, keeper.keep)
+        count, between = checked_steps(steps), checked_pieces(every)
+        if condition is not None and keep is None:
+            again = partial(self._run, given, batch)
+            run, stopped = advanced_alone(run, count, between, condition, again)
+        else:
+            with keeper_of(keep, run, state) as keeper, kept_beside(run, keeper) as kept:
+                stopped = advanced_in_pieces(run, count, between, condition, kept)
         self._held = run.spare()
         ended = State(run.state(state), run.done, stopped=stopped, samples=run.samples())
         self._warn(state, ended, f"after {run.done} steps")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+import numpy as np
 from xdsl.dialects import stencil
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -31,8 +32,10 @@ from timetile.frontend.steps import Step, walk
 from timetile.frontend.symbols import Held, StepStatement
 from timetile.frontend.typed_values import TypedStep
 from timetile.frontend.values import Value
+from timetile.runtime.arithmetic.cells import dtype_of
 from timetile.runtime.program.compile import compile as compile_program
 from timetile.runtime.program.compiled_program import CompiledProgram
+from timetile.runtime.program.graph_loop import PlacedNumber
 
 NumberKey = tuple[object, ...]
 """The kind of a number, the operations behind it, and shape and type of the arrays."""
@@ -52,6 +55,23 @@ class NumberProgram:
         """The number."""
         values = [seen_by_program(array) for array in arrays]
         return self.program(*values, *scalars.values(), stream=stream).returned[0]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the number."""
+        return dtype_of(self.program.function.function_type.outputs.data[0])
+
+    def noted(self, arrays: Sequence[Any], run: StateRun) -> list[PlacedNumber]:
+        """
+        Give the work of the number to the run's stream while it is recorded: where the number lies.
+        """
+        memory = self.program.runner(run.stream).fields
+        memory.noted = found = list[PlacedNumber]()
+        try:
+            self.run(arrays, run.scalars, run.stream)
+        finally:
+            memory.noted = None
+        return found
 
 
 def structure(statements: Sequence[StepStatement]) -> tuple[object, ...]:

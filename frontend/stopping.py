@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, Protocol
 
@@ -15,6 +15,7 @@ from timetile.frontend.options import Options
 from timetile.frontend.runs import StateRun
 from timetile.frontend.symbols import RECORDING, Field, Recorder, Scalar
 from timetile.frontend.values import Value, lifted
+from timetile.frontend.watched import Watch
 from timetile.runtime.program.pieces import checked_count
 
 
@@ -64,6 +65,10 @@ def total(value: Value | float) -> Any:
     return number_of_cells(Reduction.TOTAL, value)
 
 
+class OtherNumbersError(Exception):
+    """A condition asks for other numbers than at its check before."""
+
+
 class EndCondition:
     """
     The condition that ends a run: a function of fields and scalars, called at each check. Programs
@@ -80,6 +85,14 @@ class EndCondition:
         self.run, self.until, self.programs, self.options = run, until, programs, options
         self.names = list(inspect.signature(until).parameters)
         self.recorder = Recorder()
+        self.watches, self.watch = False, Watch()
+        """Whether comparisons of numbers are noted, and the comparisons of the latest check."""
+        self.used: list[NumberProgram] = []
+        """The programs of the numbers of the latest check on the run's arrays, in order."""
+        self.known: Sequence[float] | None = None
+        """The numbers of a check made before."""
+        self.asked = 0
+        """How many numbers the present check has asked for."""
         step = run.step
         known = (*step.fields, *step.scalars, *step.pairs)
         if unknown := [name for name in self.names if name not in known]:
@@ -88,8 +101,19 @@ class EndCondition:
                 "arguments of the step"
             )
 
-    def holds(self) -> bool:
-        """Whether the run ends after the steps done."""
+    @property
+    def is_watched(self) -> bool:
+        """Whether all that the latest check compared is known, and something was compared."""
+        return self.watches and self.watch.is_known and bool(self.watch.comparisons)
+
+    def holds(self, known: Sequence[float] | None = None) -> bool:
+        """
+        Whether the run ends: after the steps done, or by the numbers of an earlier check of the
+        same kind. Raises OtherNumbersError if the condition asks for more numbers, or for others.
+        """
+        self.known, self.asked, self.watch = known, 0, Watch()
+        if known is None:
+            self.used = []
         step = self.run.step
         self.recorder = Recorder(
             rank=step.rank, first=step.label, ended=True, axes=dict(step.fields)
@@ -97,10 +121,13 @@ class EndCondition:
         given = {name: self.symbol(name) for name in self.names}
         recording, ending = RECORDING.set(self.recorder), ENDING.set(self)
         try:
-            return bool(self.until(**given))
+            answer = bool(self.until(**given))
         finally:
             ENDING.reset(ending)
             RECORDING.reset(recording)
+        if known is not None and self.asked != len(known):
+            raise OtherNumbersError
+        return answer
 
     def symbol(self, name: str) -> Field | Scalar | Complex:
         """The symbol of an argument."""
@@ -114,29 +141,42 @@ class EndCondition:
         program = number_program(
             self.run, kind, [*self.recorder.statements], value, self.programs, self.options
         )
-        arrays = [self.run.before(*buffer) for buffer in program.buffers]
-        return program.run(arrays, self.run.scalars, self.run.stream)
+        place, self.asked = self.asked, self.asked + 1
+        if self.known is not None:
+            if place >= len(self.known) or program is not self.used[place]:
+                raise OtherNumbersError
+            number = program.dtype.type(self.known[place])
+        else:
+            self.used.append(program)
+            arrays = [self.run.before(*buffer) for buffer in program.buffers]
+            number = program.run(arrays, self.run.scalars, self.run.stream)
+        return self.watch.number(place, number) if self.watches else number
+
+
+def checked_pieces(every: object) -> int:
+    """The steps between two stops of a run. Raises ValueError for less than 1."""
+    between = checked_count(every, "a run stops after every so many steps, an int")
+    if between < 1:
+        raise ValueError(f"a run stops after every so many steps, 1 or more, got {every}")
+    return between
 
 
 def advanced_in_pieces(
     run: StateRun,
     steps: int,
-    every: object,
+    every: int,
     condition: EndCondition | None,
     keep: Callable[[], None],
 ) -> bool:
     """
     Advance by at most `steps` steps, with a stop after every `every` steps and at the end: `keep`
     is called, and after `every` steps the condition asked. Returns whether the condition ended the
-    run. Raises ValueError for an `every` below 1.
+    run.
     """
-    between = checked_count(every, "a run stops after every so many steps, an int")
-    if between < 1:
-        raise ValueError(f"a run stops after every so many steps, 1 or more, got {every}")
     while run.done < steps:
-        count = min(between, steps - run.done)
+        count = min(every, steps - run.done)
         run.go(count)
         keep()
-        if condition is not None and count == between and condition.holds():
+        if condition is not None and count == every and condition.holds():
             return True
     return False

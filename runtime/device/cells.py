@@ -51,6 +51,11 @@ class DeviceMemory(FarMemory):
         self.fields: dict[Operation, DeviceBuffer] = {}
         self.numbers: dict[tuple[ReduceOp, int], DeviceBuffer] = {}
         """The numbers of the rounds of reductions."""
+        self.noted: list[tuple[int, np.dtype[Any]]] | None = None
+        """
+        Where the numbers of reductions lie, with their types, while the stream is recorded for a
+        loop: no number is waited for.
+        """
         self.places: dict[bytes, DeviceBuffer] = {}
         """Lists of places by their bits, the list used last at the end."""
         self.staging = DeviceBuffer(0, 0)
@@ -140,7 +145,7 @@ class DeviceMemory(FarMemory):
     def reduce(self, op: ReduceOp, buffer: Any) -> Any:
         if not self.is_far(buffer):
             return super().reduce(op, buffer)
-        numbers = np.empty(1, dtype_of(op.result.type))
+        numbers = np.zeros(1, dtype_of(op.result.type))
         pointer = buffer.pointer
         for place, made in enumerate(rounds_of(op)):
             if (op, place) not in self.numbers:
@@ -149,6 +154,9 @@ class DeviceMemory(FarMemory):
             target = self.numbers[op, place].pointer
             self.device.reduce(made, pointer, target, self.stream)
             pointer = target
+        if self.noted is not None:
+            self.noted.append((pointer, numbers.dtype))
+            return numbers[0]
         self.device.synchronize(self.stream)
         self.device.download(numbers, pointer)
         return numbers[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections import Counter
 from collections.abc import Collection, Sequence
-from functools import cache
+from functools import cache, cached_property
 from itertools import chain
 from threading import Lock, RLock
 from typing import Any
@@ -71,8 +71,17 @@ class Device(GpuMemory):
         """The functions that read and write fields at computed places, by name."""
         self.reducing: dict[Round, Any] = {}
         """The functions of the rounds of reductions."""
+        self.texts: dict[str, Any] = {}
+        """The functions of small kernels by their texts, kept loaded."""
         self.one_comparison = Lock()
+        self.one_loop = RLock()
+        """Held by a run whose work is recorded on `own_stream`, or on a stream of the caller's."""
         self.one_report = Lock()
+
+    @cached_property
+    def own_stream(self) -> int:
+        """A stream for work to be recorded: the default stream cannot be."""
+        return self.new_stream()
 
     def known(self, kernel: Kernel) -> Kernel:
         """The stored object equal to `kernel`. Later look-ups then compare identity, not code."""
@@ -317,6 +326,13 @@ class Device(GpuMemory):
                 0, stream, arguments.address, 0,
             )
         )  # fmt: skip
+
+    def function_of_text(self, text: str, name: str) -> Any:
+        """The function of a small kernel, loaded once."""
+        with self.one_load:
+            if text not in self.texts:
+                self.texts[text] = self.function(text.encode() + b"\0", name)
+            return self.texts[text]
 
     def reduce(self, made: Round, source: int, target: int, stream: int) -> None:
         """Run a round of a reduction: read cells at `source`, and write numbers to `target`."""

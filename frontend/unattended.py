@@ -1,0 +1,176 @@
+"""Runs that end early, on a GPU that checks the condition itself.
+
+The condition is a function of the caller's, called after every so many steps. Its first call notes
+how numbers of all cells are compared. A loop in a graph of the GPU repeats steps, numbers and
+comparisons for as long as the outcomes stay. Meanwhile the host calls the function with the numbers
+of each check, in order: the function sees the same numbers, a little later. If the function ends
+the run where the GPU went on, as functions do that look at other things, the run begins again, and
+makes the known number of steps.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from timetile.frontend.placed_runs import PlacedRun
+from timetile.frontend.runs import StateRun
+from timetile.frontend.stopping import EndCondition, OtherNumbersError, advanced_in_pieces
+from timetile.passes.diagnostics import LOGGER
+from timetile.runtime.program.graph_loop import MOST_CHECKS, GraphLoop, PlacedNumber
+
+FEWEST_CHECKS = 4
+"""Checks worth a loop."""
+
+FIRST_CHECKS = 8
+"""Checks of the first launch of a loop."""
+
+LAUNCH_SECONDS = 0.1
+"""The time of a launch: so late the condition's function may see its numbers."""
+
+MOST_LOOPS = 4
+"""Loops made in a run: so often the outcomes of comparisons may change."""
+
+
+class AstrayError(Exception):
+    """
+    The GPU went on where the condition's function ends the run (`ends`), or asks for other numbers.
+    """
+
+    def __init__(self, *, ends: bool):
+        self.ends = ends
+
+
+class OddStepsError(Exception):
+    """After the steps between two checks, arrays have changed places."""
+
+
+class UnattendedRun:
+    """A run of at most `steps` steps, placed on a GPU, with a check after every `every` steps."""
+
+    def __init__(self, placed: PlacedRun, steps: int, every: int, condition: EndCondition):
+        self.placed, self.run = placed, placed.run
+        self.steps, self.every, self.condition = steps, every, condition
+        self.loops = 0
+
+    def advance(self) -> bool:
+        """Advance until the end. Returns whether the condition ended the run."""
+        run, condition = self.run, self.condition
+        run.go(self.every)
+        condition.watches = True
+        if condition.holds():
+            return True
+        while self.checks_left >= FEWEST_CHECKS and self.loops < MOST_LOOPS:
+            if not condition.is_watched:
+                break
+            ended = self.advance_by_loop()
+            if ended is not None:
+                return ended
+        return advanced_in_pieces(run, self.steps, self.every, condition, lambda: None)
+
+    @property
+    def checks_left(self) -> int:
+        """The checks to come."""
+        return (self.steps - self.run.done) // self.every
+
+    def advance_by_loop(self) -> bool | None:
+        """Whether the condition ended the run; None if the host goes on with the next check."""
+        placed, condition = self.placed, self.condition
+        self.loops += 1
+        try:
+            loop = GraphLoop(
+                placed.gpu, placed.stream, self.piece,
+                [program.dtype for program in condition.used], condition.watch.comparisons,
+            )  # fmt: skip
+        except (RuntimeError, OddStepsError) as error:
+            LOGGER.info("the host checks whether the run ends: %s", error)
+            self.loops = MOST_LOOPS
+            return None
+        try:
+            return self.follow(loop)
+        finally:
+            loop.close()
+
+    def piece(self) -> Sequence[PlacedNumber]:
+        """Give the work between two checks to the stream; the numbers of the check."""
+        run = self.run
+        done, arrays = run.done, run.arrays
+        try:
+            run.go(self.every)
+            if any(run.arrays[name] is not array for name, array in arrays.items()):
+                raise OddStepsError("arrays change places between two checks")
+            return [
+                number
+                for program in self.condition.used
+                for number in program.noted([run.before(*b) for b in program.buffers], run)
+            ]
+        finally:
+            # Nothing has run yet.
+            run.done, run.arrays = done, arrays
+
+    def follow(self, loop: GraphLoop) -> bool | None:
+        """Give launches of a loop to the GPU, and call the condition's function for each check."""
+        run, given, most = self.run, 0, FIRST_CHECKS
+        left, before = self.checks_left, time.perf_counter()
+        while True:
+            while given < left and not loop.is_full:
+                count = min(most, left - given)
+                loop.launch(count)
+                given += count
+            if not loop.is_under_way:
+                return None
+            rows, ended = loop.taken()
+            now = time.perf_counter()
+            most = launched_checks(len(rows), now - before, most)
+            before = now
+            for place, row in enumerate(rows):
+                run.done += self.every
+                if ended and place == len(rows) - 1:
+                    return True if self.condition.holds() else None
+                if self.ends(row):
+                    raise AstrayError(ends=True)
+
+    def ends(self, row: Sequence[float]) -> bool:
+        """Whether the condition's function ends the run by the numbers of a check."""
+        try:
+            return self.condition.holds(row)
+        except OtherNumbersError as error:
+            raise AstrayError(ends=False) from error
+
+
+def launched_checks(made: int, seconds: float, most: int) -> int:
+    """The checks of the next launch, after one of at most `most` that made so many in a time."""
+    if not made:
+        return most
+    wanted = int(LAUNCH_SECONDS / max(seconds / made, 1e-7))
+    return max(1, min(wanted, 4 * most, MOST_CHECKS))
+
+
+def advanced_alone(
+    run: StateRun,
+    steps: int,
+    every: int,
+    condition: EndCondition,
+    again: Callable[[], StateRun],
+) -> tuple[StateRun, bool]:
+    """
+    Advance a run until its condition ends it: on a GPU that checks the condition where possible.
+    `again` begins the run again. Returns the run, and whether the condition ended it.
+    """
+    placed = PlacedRun.of(run)
+    if placed is None or run.series or steps < every:
+        return run, advanced_in_pieces(run, steps, every, condition, lambda: None)
+    try:
+        with placed:
+            return run, UnattendedRun(placed, steps, every, condition).advance()
+    except AstrayError as astray:
+        LOGGER.info(
+            "the condition looks at other things at step %d: the run begins again", run.done
+        )
+        ends = astray.ends
+    other = again()
+    other.go(run.done)
+    condition.run, condition.watches = other, False
+    if ends or condition.holds():
+        return other, True
+    return other, advanced_in_pieces(other, steps, every, condition, lambda: None)

@@ -1,0 +1,181 @@
+"""A loop in a graph of a GPU: runs some work again and again until a check of numbers ends it.
+
+The host gives the number of checks to make at most, and looks at the numbers later: a second launch
+follows the first without a wait. A launch after the end does nothing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from timetile.runtime.device.arguments import LaunchArguments
+from timetile.runtime.device.gpu import Device
+from timetile.runtime.kernels.loop_ends import (
+    BEGIN,
+    CHECK,
+    WORDS,
+    Comparison,
+    begin_text,
+    check_text,
+)
+from timetile.runtime.machine.driver import checked
+
+MOST_CHECKS = 4096
+"""Most checks of a launch: rows of the table."""
+
+SLOTS = 2
+"""Launches under way at once."""
+
+PlacedNumber = tuple[int, np.dtype[Any]]
+"""The address of a number on the GPU, and its type."""
+
+
+class GraphLoop:
+    """
+    The loop of `work` on a stream. `work` gives its launches to the stream, which records them, and
+    returns the numbers of a check, of some `types`. Raises RuntimeError where the driver has
+    no loops in graphs.
+    """
+
+    def __init__(
+        self,
+        gpu: Device,
+        stream: int,
+        work: Callable[[], Sequence[PlacedNumber]],
+        types: Sequence[np.dtype[Any]],
+        comparisons: Sequence[Comparison],
+    ):
+        self.gpu, self.stream, self.numbers = gpu, stream, len(types)
+        self.events: deque[tuple[int, Any]] = deque()
+        """The slot and the event of each launch under way."""
+        self.free = deque(range(SLOTS))
+        row, self.graph = 8 * max(self.numbers, 1), None
+        self.bytes = 4 * (WORDS + 1) + row * MOST_CHECKS
+        self.memory = gpu.allocate(self.bytes)
+        self.locked = gpu.allocate_locked(self.bytes * SLOTS)
+        checked(gpu.cuda.cuMemsetD8Async(self.memory, 0, self.bytes, stream))
+        try:
+            # Loaded before the recording: a recorded launch loads nothing.
+            text = check_text(types, comparisons, gpu.arch)
+            self.graph = self.recorded(work, gpu.function_of_text(text, CHECK))
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def table(self) -> int:
+        """The address of the numbers of all checks of a launch."""
+        return self.memory + 4 * (WORDS + 1)
+
+    def recorded(self, work: Callable[[], Sequence[PlacedNumber]], check: Any) -> Any:
+        """The graph: a kernel at the beginning, and the loop of the work and its check."""
+        gpu, cuda = self.gpu, self.gpu.cuda
+        graph = checked(cuda.cuGraphCreate(0))
+        try:
+            loop = checked(
+                cuda.cuGraphConditionalHandleCreate(
+                    graph, gpu.context, 1, cuda.CU_GRAPH_COND_ASSIGN_DEFAULT
+                )
+            )
+            begin = gpu.function_of_text(begin_text(gpu.arch), BEGIN)
+            given = LaunchArguments((int(loop), self.memory), (ctypes.c_uint64, ctypes.c_void_p))
+            first = cuda.CUDA_KERNEL_NODE_PARAMS()
+            first.func, first.kernelParams = begin, given.address
+            first.gridDimX = first.gridDimY = first.gridDimZ = 1
+            first.blockDimX = first.blockDimY = first.blockDimZ = 1
+            node = checked(cuda.cuGraphAddKernelNode(graph, [], 0, first))
+            what = cuda.CUgraphNodeParams()
+            what.type = cuda.CUgraphNodeType.CU_GRAPH_NODE_TYPE_CONDITIONAL
+            what.conditional.handle, what.conditional.ctx = loop, gpu.context
+            what.conditional.type = cuda.CUgraphConditionalNodeType.CU_GRAPH_COND_TYPE_WHILE
+            what.conditional.size = 1
+            checked(cuda.cuGraphAddNode(graph, [node], None, 1, what))
+            self.record_body(what.conditional.phGraph_out[0], int(loop), work, check)
+            return checked(cuda.cuGraphInstantiate(graph, 0))
+        finally:
+            checked(cuda.cuGraphDestroy(graph))
+
+    def record_body(
+        self,
+        body: Any,
+        loop: int,
+        work: Callable[[], Sequence[PlacedNumber]],
+        check: Any,
+    ) -> None:
+        """Record the work and its check in the body of the loop."""
+        cuda = self.gpu.cuda
+        mode = cuda.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+        checked(cuda.cuStreamBeginCaptureToGraph(self.stream, body, None, None, 0, mode))
+        try:
+            numbers = work()
+            values = (loop, self.memory, self.table, *(pointer for pointer, _ in numbers))
+            given = LaunchArguments(values, (ctypes.c_uint64,) * len(values))
+            checked(
+                cuda.cuLaunchKernel(
+                    check, 1, 1, 1, 1, 1, 1, 0, self.stream, given.address, 0
+                )
+            )  # fmt: skip
+        except BaseException:
+            with suppress(RuntimeError):
+                checked(cuda.cuStreamEndCapture(self.stream))
+            raise
+        checked(cuda.cuStreamEndCapture(self.stream))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the next launch has to wait for the first under way."""
+        return not self.free
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether some launch is under way."""
+        return bool(self.events)
+
+    def launch(self, most: int) -> None:
+        """Give a launch of at most `most` checks to the stream."""
+        gpu, slot = self.gpu, self.free.popleft()
+        checked(gpu.cuda.cuMemsetD32Async(self.memory + 4, most, 1, self.stream))
+        gpu.launch_graph(self.graph, self.stream)
+        gpu.begin_download(
+            self.locked + slot * self.bytes, self.memory, self.bytes_of(most), self.stream
+        )
+        self.events.append((slot, gpu.mark(None, self.stream)))
+
+    def bytes_of(self, checks: int) -> int:
+        """The bytes of the words, and of the rows of some checks."""
+        return 4 * (WORDS + 1) + 8 * self.numbers * checks
+
+    def taken(self) -> tuple[np.ndarray[Any, Any], bool]:
+        """
+        Wait for the first launch under way: the numbers of its checks, of shape (checks, numbers),
+        and whether the last check ended the loop.
+        """
+        slot, event = self.events.popleft()
+        self.gpu.wait_for_mark(event)
+        place = self.locked + slot * self.bytes
+        done, _, ended = (ctypes.c_uint32 * WORDS).from_address(place)
+        count = done * self.numbers
+        cells = (ctypes.c_double * count).from_address(place + 4 * (WORDS + 1))
+        rows = np.array(cells, np.float64).reshape(done, self.numbers)
+        self.free.append(slot)
+        return rows, bool(ended)
+
+    def close(self) -> None:
+        """Give back the graph and the memory, after all launches are done."""
+        gpu, graph = self.gpu, self.graph
+        self.graph = None
+        gpu.synchronize(self.stream)
+        while self.events:
+            gpu.destroy_event(self.events.popleft()[1])
+        if graph is not None:
+            gpu.free_graph(graph)
+        if self.memory:
+            gpu.free(self.memory)
+            gpu.free_locked(self.locked)
+            self.memory = 0

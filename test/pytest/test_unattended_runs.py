@@ -1,0 +1,216 @@
+"""Runs ended by a GPU: the host's part, with a loop on the processor."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+import pytest
+
+import timetile
+from timetile import Field
+from timetile.frontend import unattended
+from timetile.frontend.numbers import NumberProgram
+from timetile.frontend.runs import StateRun
+from timetile.runtime.kernels.assembler import assemble, assembles
+from timetile.runtime.kernels.loop_ends import Comparison, begin_text, check_text
+
+
+class LoopHere:
+    """A loop in place of a graph's: every launch makes its checks at once."""
+
+    made = 0
+
+    def __init__(
+        self,
+        gpu: object,
+        stream: object,
+        work: Callable[[], Sequence[tuple[Any, Any]]],
+        types: Sequence[np.dtype[Any]],
+        comparisons: Sequence[Comparison],
+    ):
+        self.work, self.numbers, self.comparisons = work, len(types), comparisons
+        self.ended, self.under_way = False, list[tuple[Any, bool]]()
+        LoopHere.made += 1
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.under_way) == 2
+
+    @property
+    def is_under_way(self) -> bool:
+        return bool(self.under_way)
+
+    def launch(self, most: int) -> None:
+        """Check until an outcome changes."""
+        rows: list[list[Any]] = []
+        while len(rows) < most and not self.ended:
+            rows.append([number for number, _ in self.work()])
+            self.ended = any(
+                self.outcome(each, rows[-1]) != each.holds for each in self.comparisons
+            )
+        self.under_way.append((np.array(rows).reshape(-1, self.numbers), self.ended))
+
+    def outcome(self, made: Comparison, row: Sequence[Any]) -> bool:
+        """The outcome of a comparison."""
+        other = row[int(made.other)] if made.is_place else made.other
+        return bool(getattr(operator, made.kind)(row[made.number], other))
+
+    def taken(self) -> tuple[Any, bool]:
+        """The first launch."""
+        return self.under_way.pop(0)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class NowherePlaced:
+    """No run has a GPU."""
+
+    @classmethod
+    def of(cls, run: StateRun) -> None:
+        """The host checks the condition."""
+
+
+class PlacedHere:
+    """A run in place, as if on a GPU."""
+
+    gpu = stream = None
+
+    def __init__(self, run: StateRun):
+        self.run = run
+
+    @classmethod
+    def of(cls, run: StateRun) -> PlacedHere | None:
+        """The run, as if on a GPU."""
+        return cls(run)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        """Nothing is copied."""
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops run on the processor."""
+
+    def noted(self: NumberProgram, arrays: Sequence[Any], run: StateRun) -> list[Any]:
+        return [(self.run(arrays, run.scalars, None), self.dtype)]
+
+    LoopHere.made = 0
+    monkeypatch.setattr(unattended, "GraphLoop", LoopHere)
+    monkeypatch.setattr(unattended, "PlacedRun", PlacedHere)
+    monkeypatch.setattr(NumberProgram, "noted", noted)
+
+
+@timetile.stencil
+def jacobi(u: Field):
+    u.next = 0.25 * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1])
+
+
+def change(u: Field) -> Any:
+    """The greatest change of a cell."""
+    return timetile.maximum(abs(u.next[0, 0] - u[0, 0]))
+
+
+def never(u: Field) -> object:
+    """Holds never."""
+    return change(u) < 0
+
+
+def tolerance(seen: list[Any]) -> Callable[..., object]:
+    """Compares one number, and keeps the number."""
+
+    def until(u: Field) -> object:
+        seen.append(change(u))
+        return seen[-1] < 2e-2
+
+    return until
+
+
+def counting(seen: list[Any]) -> Callable[..., object]:
+    """Ends a run by the count of calls."""
+
+    def until(u: Field) -> object:
+        seen.append(change(u))
+        return seen[-1] < 0 or len(seen) == 9
+
+    return until
+
+
+def two_outcomes(seen: list[Any]) -> Callable[..., object]:
+    """Asks for a second number before the end."""
+
+    def until(u: Field) -> object:
+        most = change(u)
+        seen.append(most)
+        if most < 1.5e-2:
+            seen.append(timetile.minimum(u.next[0, 0]))
+        return most < 5e-3
+
+    return until
+
+
+def unlike(seen: list[Any]) -> Callable[..., object]:
+    """Asks for another number at the sixth check."""
+
+    def until(u: Field) -> object:
+        seen.append(change(u) if len(seen) != 5 else timetile.total(u.next[0, 0]))
+        return seen[-1] < 2e-2
+
+    return until
+
+
+def uncompared(seen: list[Any]) -> Callable[..., object]:
+    """Compares a half of a number."""
+
+    def until(u: Field) -> object:
+        seen.append(change(u))
+        return seen[-1] / 2 < 1e-2
+
+    return until
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(
+    ("condition", "loops"),
+    [(tolerance, 1), (counting, 1), (two_outcomes, 2), (unlike, 1), (uncompared, 0)],
+)
+def test_a_run_ends_at_the_step_and_with_the_bits_of_one_checked_by_the_host(
+    monkeypatch: pytest.MonkeyPatch,
+    here: None,
+    condition: Callable[[list[Any]], Callable[..., object]],
+    loops: int,
+    dtype: str,
+):
+    plate = np.zeros((12, 17), dtype)
+    plate[0] = 1
+    model, found = jacobi.on(executor="cpu", cache=False), list[tuple[Any, ...]]()
+    for placed in (PlacedHere, NowherePlaced):
+        monkeypatch.setattr(unattended, "PlacedRun", placed)
+        seen: list[Any] = []
+        ended = model.advance({"u": plate}, 403, every=4, until=condition(seen))
+        found.append((ended.steps, ended.stopped, ended["u"].tobytes(), seen))
+    (*one, seen), (*other, wanted) = found
+    assert one == other and one[1] and LoopHere.made == loops
+    assert seen[: len(wanted)] == wanted and len(seen) <= len(wanted) + 1
+
+
+def test_a_run_without_an_end_makes_all_steps(here: None):
+    model, seen = jacobi.on(executor="cpu", cache=False), list[Any]()
+    ended = model.advance({"u": np.ones((9, 9))}, 43, every=4, until=tolerance(seen))
+    assert (ended.steps, ended.stopped) == (4, True)
+    ended = model.advance({"u": np.eye(9)}, 43, every=4, until=never)
+    assert (ended.steps, ended.stopped, LoopHere.made) == (43, False, 1)
+
+
+@pytest.mark.skipif(not assembles("sm_90"), reason="needs an assembler")
+def test_the_kernels_of_a_loop_assemble():
+    types = [np.dtype("float64"), np.dtype("float32")]
+    comparisons = [Comparison(0, "lt", 1e-6, False, False), Comparison(1, "ne", 0, True, True)]
+    for text in (begin_text("sm_90"), check_text(types, comparisons, "sm_90")):
+        assert assemble(text, "sm_90").spill_bytes == 0
