@@ -32,7 +32,7 @@ DOMAINS: tuple[Domain, ...] = ((4096, 4096), (8192, 8192))
 DTYPES: tuple[DType, ...] = ("float64", "float32")
 CHECKS = (100, 1000)
 """Steps between two checks."""
-STEPS, ROUNDS = 3000, 4
+STEPS, ROUNDS = 20_000, 3
 
 
 @timetile.stencil
