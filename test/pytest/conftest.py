@@ -26,10 +26,13 @@ from support.command_line import HEAT
 from support.covering import covering, numbered, row_of
 from support.driver import BookKeeper
 from support.few_schedules import few_schedules, model_alone, one_of_each_kind
+from support.fused import fuse_by_processor
 from support.gpu_programs import book_keeper, cache_in
 from support.groups import scheduler_of_groups
 from support.known_forms import verify_new_forms
 from support.known_texts import forget, parsed_once, raised_once
+from support.plain_classes import ask_by_bases
+from support.reports import send_results_alone
 from support.sizes import EXAMPLES, is_nightly
 from timetile.runtime.cache import store
 from timetile.runtime.cache.store import Cache
@@ -65,6 +68,9 @@ OpDef.verify = verify_new_forms
 modules.parsed = parsed_once
 compilation.raised = raised_once
 
+# A question for the class of an object is asked a hundred million times: see `plain_classes.py`.
+ask_by_bases()
+
 # The workers of the tests fill the cores: no test compiles in further processes, except on purpose.
 os.environ.setdefault(forks.VARIABLE, "1")
 
@@ -75,8 +81,13 @@ os.environ[card_facts.SWITCH] = "0"
 collect_ignore = ["test_mlir.py", "test_ptx.py"] if sys.platform == "darwin" else []
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Of a test that passes, a worker sends the result alone."""
+    send_results_alone(config)
+
+
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """One worker runs the tests of a group."""
+    """One worker runs the tests of a file, and of a group of files."""
     return scheduler_of_groups(config, log)
 
 
@@ -121,9 +132,11 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 def pytest_collection_finish() -> None:
     """
-    Collect garbage seldom: the IR of a test is many objects in cycles, gone after the test; modules
-    and tests are never garbage.
+    Take the processor's fused multiply-add (see `fused.py`), and collect garbage seldom: the IR of
+    a test is many objects in cycles, gone after the test; modules and tests are never garbage.
     """
+    if not is_nightly():
+        fuse_by_processor()
     gc.collect()
     gc.freeze()
     gc.set_threshold(1_000_000, 20, 50)

@@ -1,12 +1,17 @@
-"""Tests that share results run on one worker, by the mark of their file."""
+"""Tests of a file or of a group run on one worker; workers tell results, and all failures."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+from xdsl.ir import Attribute, Operation, SSAValue
 
-from support.groups import group_of
+from support.groups import FEW, group_of, in_whole_files
+from support.plain_classes import ByBases, derived
+from support.reports import is_needed
+from support.sizes import is_nightly
 
 MARKED = {
     "the only mark": 'pytestmark = pytest.mark.xdist_group("plates")\n',
@@ -33,3 +38,25 @@ def test_files_that_share_kernels_share_a_worker():
     here = Path(__file__).parent
     shared = ("code_content", "code_of_halos")
     assert {group_of(here / f"test_{name}.py") for name in shared} == {"code_content"}
+
+
+def test_tests_of_few_files_are_spread_over_the_workers():
+    files = [f"test_{number}.py" for number in range(FEW)]
+    assert in_whole_files(files) == in_whole_files(["test/pytest"]) == (not is_nightly())
+    assert not in_whole_files(files[1:])
+
+
+@pytest.mark.parametrize("when", ["setup", "call", "teardown"])
+@pytest.mark.parametrize("outcome", ["passed", "failed", "skipped"])
+def test_workers_tell_all_results_but_passed_fixtures(when: str, outcome: str):
+    told = is_needed("testreport", {"data": {"when": when, "outcome": outcome}})
+    assert told == (outcome != "passed" or when == "call")
+
+
+@pytest.mark.parametrize("root", [Attribute, Operation, SSAValue])
+def test_classes_of_ir_have_no_registered_members(root: type):
+    """A class with such members would deny them while tests decide by bases."""
+    for each in derived(root):
+        assert isinstance(each, ByBases)
+        registered = import_module("_abc")._get_dump(each)[0]
+        assert not registered, f"{each} has registered {registered}"
