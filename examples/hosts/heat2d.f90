@@ -12,7 +12,8 @@ program main
   character(len=1024) :: folder
   integer(c_int) :: code
 
-  call get_command_argument(1, folder)
+  folder = "heat2d"
+  if (command_argument_count() > 0) call get_command_argument(1, folder)
   code = heat2d_open(0_c_int)
   if (code /= 0) then
     write (error_unit, "(a)") "no GPU: " // heat2d_error(code)

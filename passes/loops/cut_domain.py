@@ -342,10 +342,7 @@ def cut(module: ModuleOp, decomposition: Decomposition, rank: int, steps: int) -
 
 @dataclass(frozen=True)
 class CutDomainPass(ModulePass):
-    """
-    The loops of one rank, with parts of equal extent as nearly as possible; see the module's
-    documentation.
-    """
+    """The loops of one rank, with nearly equal parts; see the module's documentation."""
 
     name = "cut-domain"
 

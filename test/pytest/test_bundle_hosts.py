@@ -129,6 +129,12 @@ add_subdirectory({HOSTS} hosts)
 """)
     build([cmake, "-S", ".", "-B", "build", f"-DBUNDLE={heat}/heat2d"], heat)
     build([cmake, "--build", "build"], heat)
-    for name in ("heat2d_c", "heat2d_cpp"):
-        done = subprocess.run([heat / "build" / "hosts" / name], capture_output=True, text=True)
+    made = [
+        "heat2d_c",
+        "heat2d_cpp",
+        *["heat2d_fortran_host"] * (shutil.which("gfortran") is not None),
+    ]
+    for name in made:
+        program = heat / "build" / "hosts" / name
+        done = subprocess.run([program, heat / "heat2d"], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
