@@ -81,9 +81,11 @@ def status_of(rank: int, handed_on: list[signal.Signals]) -> int:
     for each in handed_on:
         signal.signal(each, hand_on)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, handed_on)
-    _, ended = os.waitpid(rank, 0)
+    # The process keeps its number until no signal is handed on.
+    os.waitid(os.P_PID, rank, os.WEXITED | os.WNOWAIT)
     for each in handed_on:
         signal.signal(each, signal.SIG_IGN)
+    _, ended = os.waitpid(rank, 0)
     if not os.WIFSIGNALED(ended):
         return os.waitstatus_to_exitcode(ended)
     number = os.WTERMSIG(ended)
