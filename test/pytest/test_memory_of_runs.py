@@ -13,7 +13,7 @@ import numpy as np
 import timetile
 from timetile.runtime.program.comparison import difference
 
-executor, threads = sys.argv[1], int(sys.argv[2])
+executor, threads = sys.argv[1], [int(word) for word in sys.argv[2:]]
 side, planes = 256, 64
 shape = f"[-1,{planes + 1}]x[-1,{side + 1}]x[-1,{side + 1}]xf64"
 text = f'''
@@ -39,8 +39,10 @@ func.func @heat(%A: !stencil.field<{shape}>, %B: !stencil.field<{shape}>, %n: in
 sides = (planes + 2, side + 2, side + 2)
 fields = [np.full(sides, 0.5), np.full(sides, 0.5)]
 held = sum(field.nbytes for field in fields)
-compiled = timetile.compile(text, executor=executor, threads=threads, halos="apart", cache=False)
-compiled(*fields, 0)
+options = {"executor": executor, "halos": "apart", "cache": False}
+programs = [timetile.compile(text, threads=count, **options) for count in threads]
+for compiled in programs:
+    compiled(*fields, 0)
 
 def most() -> int:
     # Linux counts kibibytes, macOS bytes.
@@ -49,17 +51,19 @@ def most() -> int:
 
 before = most()
 assert before > held
-compiled(*fields, 5)
+for compiled in programs:
+    compiled(*fields, 5)
 assert difference(*fields) is not None
 print((most() - before) / held)
 """
 
 
-@pytest.mark.parametrize(("executor", "threads"), [("cpu", 1), ("cpu", 2), ("numpy", 1)])
-def test_a_run_takes_a_tenth_of_its_arrays_at_most(executor: str, threads: int):
+@pytest.mark.parametrize(("executor", "threads"), [("cpu", ["1", "2"]), ("numpy", ["1"])])
+def test_a_run_takes_a_tenth_of_its_arrays_at_most(executor: str, threads: list[str]):
     """
-    Peak memory of a process after a run of five steps; two arrays of 35 MB exist before the run.
+    Peak memory of a process after runs of five steps on numbers of threads; two arrays of 35 MB
+    exist before the runs.
     """
-    command = [sys.executable, "-c", MEASURED, executor, str(threads)]
+    command = [sys.executable, "-c", MEASURED, executor, *threads]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert float(done.stdout) < 0.1
