@@ -4,11 +4,11 @@ Where the time of a run on several GPUs goes: launches, pulls and waits of each 
     python benchmarks/profile_several_gpus.py --gpus 2 j3d7pt:f32:fill
 
 Each case is run in several ways, on fields placed once: each GPU alone, on the domain of one GPU,
-and all at once, each for itself; all GPUs as they run; with marks in place of counts where GPUs
-wait for each other; with copies of rims; with copies and whole launches; without exchanges, with
-wrong cells, on all GPUs and on the first only. Further ways are `launch by launch`, without graphs,
-and `rims that wait` for a free multiprocessor. `host` is the time until all work is on the streams.
-Events around launches, pulls and waits, the last way, make a run a little slower.
+and all at once, each for itself; all GPUs as they run; with copies of rims; with copies and whole
+launches; without exchanges, with wrong cells, on all GPUs and on the first only. Further ways are
+`launch by launch`, without graphs, and `rims that wait` for a free multiprocessor. `host` is the
+time until all work is on the streams. Events around launches, pulls and waits, the last way, make a
+run a little slower.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from timetile.runtime.ranks.sites import Beside
 SECONDS = 0.08
 """Of a timed run."""
 
-WAYS = ("marks", "copies", "whole launches", "no exchange", "the first GPU only", "as it is")
+WAYS = ("copies", "whole launches", "no exchange", "the first GPU only", "as it is")
 
 
 class WatchedSite(GpuSite):
@@ -115,8 +115,6 @@ def way(name: str) -> Generator[None]:
         is_apart = name in ("no exchange", "the first GPU only")
         if is_apart or name in ("copies", "whole launches", "rims that wait"):
             patched.enter_context(patch.object(PartsRunner, "beside_of", nothing))
-        if name == "marks":
-            patched.enter_context(patch.object(WatchedSite, "meetings", nothing))
         if name == "whole launches":
             patched.enter_context(patch.object(PartsRunner, "pieces_of", nothing))
         if name == "launch by launch":
@@ -171,8 +169,6 @@ def profile(case: Case) -> None:
     steps = 0
     for name in WAYS:
         several.runner.seconds = []
-        several.runner.memory.synchronize()
-        several.runner.rims.close()
         with way(name):
             steps = timed(several, name)
     with way("launch by launch"):

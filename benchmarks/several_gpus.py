@@ -35,7 +35,6 @@ from math import lcm
 from pathlib import Path
 from statistics import median
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 from measure import commit
@@ -45,7 +44,6 @@ from rows import described
 from timetile.runtime.device.gpu import device
 from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.program.parted_program import PartedProgram
-from timetile.runtime.ranks.gpu_sites import GpuSite
 from timetile.runtime.ranks.loop_schedules import deepest_of
 
 ROUNDS = 5
@@ -83,11 +81,9 @@ def made_kernels(run: Run, arch: str = "") -> str:
     return ""
 
 
-def take_gate(gate: Any, marks: bool) -> None:
-    """Keep the lock of the GPUs. `marks`: GPUs meet by marks, not by counts."""
+def take_gate(gate: Any) -> None:
+    """Keep the lock of the GPUs."""
     GATE["lock"] = gate
-    if marks:
-        patch.object(GpuSite, "meetings", return_value=None).start()
 
 
 @dataclass(frozen=True)
@@ -304,7 +300,6 @@ def options() -> argparse.Namespace:
     parser.add_argument("--budget", type=float, default=190.0, help="no case is waited for longer")
     parser.add_argument("--compiling", type=int, default=max(2, (os.cpu_count() or 2) * 3 // 4))
     parser.add_argument("--preparing", type=int, default=12, help="processes with cases")
-    parser.add_argument("--marks", action="store_true", help="GPUs meet by marks, not by counts")
     parser.add_argument("--commit", default=commit(), help="the commit of the sources")
     parser.add_argument("--out", type=Path, required=True)
     return parser.parse_args()
@@ -362,7 +357,7 @@ def main() -> None:
     spawn = multiprocessing.get_context("spawn")
     gate = spawn.Lock()
     making = ProcessPoolExecutor(given.compiling, mp_context=spawn)
-    measuring = ProcessPoolExecutor(given.preparing, spawn, take_gate, (gate, given.marks))
+    measuring = ProcessPoolExecutor(given.preparing, spawn, take_gate, (gate,))
     runs = list(dict.fromkeys(run for case in wanted for run in case.runs))
     made = {run: making.submit(made_kernels, run) for run in runs}
     waiting, started = list(wanted), dict[Case, Future[list[dict[str, Any]]]]()

@@ -86,29 +86,10 @@ def repeat_in_cycles(
         turn()
 
 
-def run_as_graphs(
-    sites: Sequence[Site], others: Sequence[Site], work: Callable[[], None], times: int
-) -> None:
-    """
-    Record some work on the streams of all sites, which wait for each other without marks: a graph
-    for each site. Do the work `times` times, behind earlier work of all streams.
-    """
-    meet([*sites, *others])
-    part_again([*sites, *others])
-    with ExitStack() as recordings:
-        recorded = [recordings.enter_context(site.recording()) for site in sites]
-        work()
-    for _ in range(times):
-        for site, each in zip(sites, recorded):
-            site.launch_graph(each.graph)
-    for site, each in zip(sites, recorded):
-        site.free_graph(each.graph)
-
-
 def run_as_graph(sites: Sequence[Site], work: Callable[[], None], times: int) -> None:
     """
-    Record work on all sites' streams, and repeat the work `times` times, after everything earlier
-    on any stream and before everything later.
+    Record some work on the streams of all sites, and do the work `times` times, behind earlier and
+    before later work of all streams.
     """
     first = sites[0]
     meet(sites)
@@ -123,7 +104,6 @@ def run_as_graph(sites: Sequence[Site], work: Callable[[], None], times: int) ->
     try:
         for _ in range(times):
             first.launch_graph(graph)
-            first.keep_pace()
     finally:
         first.free_graph(graph)
     part_again(sites)

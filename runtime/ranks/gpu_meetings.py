@@ -1,19 +1,18 @@
 """
-Meetings of GPUs by counts in their memory: no event of another GPU, and no work of the host.
+Meetings of GPUs of several processes, by counts in their memory, without work of the hosts.
 
 A meeting is a kernel of few threads on each GPU, a thread for each neighbour. The thread counts the
 meetings with the neighbour, stores the count to the neighbour's memory, behind all earlier stores
-of the stream, and waits until the neighbour's count in the own memory is as high. Counts go on from
-launch to launch and from graph to graph: each GPU has a graph of its own, with meetings inside. The
-memory of a neighbour may be of another process.
+of the stream, and waits until the neighbour's count in the own memory is as high. Counts are never
+reset: they go on from run to run.
 
-A neighbour that never comes is a fault (a launch that failed): the kernel traps after some time.
+A neighbour that never comes is a fault, told by the host: the kernel traps after a longer time.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -139,44 +138,3 @@ class GpuSide:
         with self.gpu.current():
             while self.memory:
                 self.gpu.free(self.memory.pop())
-
-
-class GpuMeetings:
-    """Meetings of the GPUs of a process, each with a stream, that reach each other's memory."""
-
-    def __init__(self, gpus: Sequence[Device], streams: Sequence[int]):
-        self.gpus, self.words = gpus, list[int]()
-        for gpu in gpus:
-            with gpu.current():
-                self.words.append(gpu.allocate(words_for(len(gpus))))
-                gpu.upload(self.words[-1], np.zeros(words_for(len(gpus)), np.uint8))
-                gpu.synchronize(0)
-        self.kernels = [LoadedKernel(gpu) for gpu in gpus]
-        pairs = zip(self.kernels, streams, strict=True)
-        self.sides = [GpuSide(*pair, number, self.words) for number, pair in enumerate(pairs)]
-
-    def meet(self, neighbours: Mapping[int, tuple[int, ...]]) -> None:
-        """Let the streams of GPUs wait for all work so far of their neighbours' streams."""
-        for number, others in neighbours.items():
-            self.sides[number].arguments(others)
-        for number, others in neighbours.items():
-            self.sides[number].meet(others)
-
-    def close(self) -> None:
-        """Give back all, after all work of the streams."""
-        while self.sides:
-            self.sides.pop().close()
-            self.kernels.pop().close()
-        for gpu, pointer in zip(self.gpus, self.words):
-            with gpu.current():
-                gpu.free(pointer)
-
-
-def meetings_of(gpus: Sequence[Device], streams: Sequence[int]) -> GpuMeetings | None:
-    """Meetings of several GPUs; None where a GPU has two streams, or does not reach another."""
-    numbers = {gpu.number for gpu in gpus}
-    if len(numbers) < len(gpus) or len(gpus) < 2:
-        return None
-    if not all(one is two or one.reaches(two) for one in gpus for two in gpus):
-        return None
-    return GpuMeetings(gpus, streams)

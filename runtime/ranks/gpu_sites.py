@@ -24,7 +24,7 @@ from timetile.runtime.device.gpu_memory import HANDLE_BYTES as ALLOCATION_BYTES
 from timetile.runtime.device.gpu_runner import GpuRunner
 from timetile.runtime.host.halos import HaloFrame
 from timetile.runtime.kernels.of_program import ProgramKernels
-from timetile.runtime.ranks.gpu_meetings import GpuMeetings, GpuSide, LoadedKernel, meetings_of
+from timetile.runtime.ranks.gpu_meetings import GpuSide, LoadedKernel
 from timetile.runtime.ranks.nccl_link import NcclLink, new_name, why_no_nccl
 from timetile.runtime.ranks.peers import Peers
 from timetile.runtime.ranks.rims import BoxCopy
@@ -72,7 +72,6 @@ class GpuSite:
         """Events behind the latest work, for `keep_pace`."""
         self.meeting: LoadedKernel | None = None
         """The kernel of meetings with other processes."""
-        self.is_recording = False
         self.is_abandoned = False
         """A run has failed, and the stream may wait for ever: nothing waits for the stream."""
 
@@ -243,10 +242,6 @@ class GpuSite:
         """Let the stream wait for a mark of any GPU."""
         self.device.wait_for_event(self.stream, mark)
 
-    def meetings(self, sites: Sequence[GpuSite]) -> GpuMeetings | None:
-        """Meetings by counts in the memory of GPUs that reach each other."""
-        return meetings_of([each.device for each in sites], [each.stream for each in sites])
-
     def side_of_meetings(self, number: int, words: Sequence[DeviceBuffer]) -> GpuSide:
         """The GPU's side of meetings with other processes."""
         if self.meeting is None:
@@ -259,8 +254,6 @@ class GpuSite:
 
     def keep_pace(self) -> None:
         """Let the host wait until work up to `AHEAD` calls before is done."""
-        if self.look is None or self.is_recording:
-            return
         self.ahead.append(self.device.mark(None, self.stream))
         if len(self.ahead) > AHEAD:
             self.wait_looking(self.ahead.popleft())
@@ -287,7 +280,7 @@ class GpuSite:
     @contextmanager
     def recording(self) -> Generator[Recorded]:
         """Work put on the stream and on streams behind is recorded in a graph."""
-        found, self.is_recording = Recorded(), True
+        found = Recorded()
         self.device.enter()
         self.device.begin_capture(self.stream)
         try:
@@ -295,8 +288,6 @@ class GpuSite:
         except BaseException:
             self.device.drop_capture(self.stream)
             raise
-        finally:
-            self.is_recording = False
         found.graph = self.device.end_capture(self.stream)
 
     @contextmanager

@@ -5,7 +5,7 @@ cells.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from timetile.dialects.boxes import CellBox
@@ -15,17 +15,7 @@ from timetile.runtime.ranks.beside_kernels import BesideLaunch
 from timetile.runtime.ranks.parted import PartedField, PartsMemory
 from timetile.runtime.ranks.present_run import operands_of
 from timetile.runtime.ranks.rims import RimCopy, rim_copies
-from timetile.runtime.ranks.sites import Beside, Meetings, Site
-
-
-def neighbours_of(pairs: Iterable[tuple[int, int]]) -> dict[int, tuple[int, ...]]:
-    """The neighbours of each part, from pairs of parts with rims in common."""
-    found: dict[int, set[int]] = {}
-    for source, target in pairs:
-        if source != target:
-            found.setdefault(source, set()).add(target)
-            found.setdefault(target, set()).add(source)
-    return {number: tuple(sorted(others)) for number, others in sorted(found.items())}
+from timetile.runtime.ranks.sites import Beside, Site
 
 
 class MovedRims:
@@ -38,35 +28,9 @@ class MovedRims:
         """The number of moved bytes."""
         self.have_met = False
         """Parts have waited for all work of their neighbours, and put no more on the streams."""
-        self.pulls = 0
-        """The number of exchanges by copies behind marks."""
-        self.meetings: Meetings | None = None
-        """How parts meet without marks, if they can."""
-        self.has_asked = False
-
-    @property
-    def can_meet(self) -> bool:
-        """Whether parts meet without marks."""
-        if not self.has_asked:
-            self.meetings, self.has_asked = self.sites[0].meetings(self.sites), True
-        return self.meetings is not None
 
     def exchange(self, fields: Sequence[PartedField]) -> None:
         """Make the ghosts of fields fresh: every site pulls cells from its neighbours."""
-        if self.can_meet:
-            self.meet(fields)
-            for field in fields:
-                for pull in self.copies_of(field):
-                    buffers = field.buffers
-                    self.sites[pull.target].pull(
-                        buffers[pull.source], buffers[pull.target], pull.copy
-                    )
-                    self.bytes += pull.copy.bytes
-                field.age, field.is_settled = 0, True
-            # A neighbour may overwrite rims behind the meeting.
-            self.meet(fields)
-            self.have_met = False
-            return
         sources = {pull.source for field in fields for pull in self.copies_of(field)}
         marks = {source: self.sites[source].mark() for source in sources}
         self.pull(fields, self.sites, marks)
@@ -99,7 +63,6 @@ class MovedRims:
         for field in fields:
             field.age, field.is_settled = 0, True
         self.have_met = False
-        self.pulls += 1
 
     def launch_beside(
         self,
@@ -131,20 +94,11 @@ class MovedRims:
     def meet(self, fields: Sequence[PartedField]) -> None:
         """Let each part wait for all work so far of the parts with which it shares rims."""
         pairs = {(each.source, each.target) for field in fields for each in self.copies_of(field)}
-        if self.can_meet and self.meetings is not None:
-            self.meetings.meet(neighbours_of(pairs))
-            return
         marks = [site.mark() for site in self.sites]
         for number, site in enumerate(self.sites):
             for other in range(len(self.sites)):
                 if {(number, other), (other, number)} & pairs:
                     site.wait(marks[other])
-
-    def close(self) -> None:
-        """Give back the meetings, after all work."""
-        if self.meetings is not None:
-            self.meetings.close()
-        self.meetings, self.has_asked = None, False
 
     def copies_of(self, field: PartedField) -> list[RimCopy]:
         """The copies that make the ghosts of a field fresh, computed once for fields of a shape."""

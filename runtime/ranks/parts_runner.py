@@ -56,6 +56,9 @@ class PartsRunner:
     kernels of several steps compare halos as on one device.
     """
 
+    can_record = True
+    """Whether launches and exchanges may be recorded: the host has no work between."""
+
     def __init__(
         self,
         cuts: Sequence[CutProgram],
@@ -93,11 +96,6 @@ class PartsRunner:
         self.order = launch_order(cuts, sites)
         self.rounds = [PartRounds(site, number) for number, site in enumerate(sites)]
         self.done, self.total = 0, 0
-
-    @property
-    def can_record(self) -> bool:
-        """Whether launches and exchanges may be recorded: the host has no work between."""
-        return True
 
     def cuts_of(self, value: SSAValue) -> tuple[CutField, ...]:
         """The parts of a field of the program; none for a field of fewer axes."""
@@ -365,5 +363,4 @@ class PartsRunner:
         for each in self.rounds:
             each.close()
         self.seconds.clear()
-        self.rims.close()
         self.memory.close()

@@ -117,10 +117,7 @@ class RankMemory(PartsMemory):
 class RankSiteRunner(PartsRunner):
     """Runs the loops of a rank's part on a site, together with all ranks."""
 
-    @property
-    def can_record(self) -> bool:
-        """Whether ghosts of all ranks come without work of the host. All ranks call."""
-        return self.ghosts_nearby.are_all_near()
+    can_record = False
 
     def __init__(
         self,

@@ -61,18 +61,6 @@ class RimLink(Protocol):
         ...
 
 
-class Meetings(Protocol):
-    """A way for the streams of sites to wait for each other, inside of graphs of their own."""
-
-    def meet(self, neighbours: Mapping[int, tuple[int, ...]]) -> None:
-        """Let streams wait for all work so far of others' streams, by number."""
-        ...
-
-    def close(self) -> None:
-        """Give back all of the meetings, after all work."""
-        ...
-
-
 class MeetingSide(Protocol):
     """A site's side of meetings with the sites of other processes."""
 
@@ -211,10 +199,6 @@ class Site(Protocol):
 
     def wait(self, mark: Any) -> None:
         """Let the stream wait for a mark of any site of the run."""
-        ...
-
-    def meetings(self, sites: Sequence[Any]) -> Meetings | None:
-        """A way for the streams of sites to meet without marks; None where marks have to do."""
         ...
 
     def side_of_meetings(self, number: int, words: Sequence[Any]) -> MeetingSide | None:

@@ -10,12 +10,7 @@ from xdsl.dialects import scf
 from timetile.dialects.tile import LaunchOp
 from timetile.runtime.executors.numpy_loops import Progress
 from timetile.runtime.host.functions import Host, HostValues
-from timetile.runtime.ranks.cycles import (
-    makes_graphs,
-    repeat_in_cycles,
-    run_as_graph,
-    run_as_graphs,
-)
+from timetile.runtime.ranks.cycles import makes_graphs, repeat_in_cycles, run_as_graph
 from timetile.runtime.ranks.moved_rims import MovedRims
 from timetile.runtime.ranks.parted import PartedField, forget_readers
 from timetile.runtime.ranks.sites import Site
@@ -46,41 +41,28 @@ class LoopTurns:
         self.runner, self.op, self.values = runner, op, values
         given = [values[operand] for launch in launches for operand in launch.operands]
         self.fields = [each for each in dict.fromkeys(given) if isinstance(each, PartedField)]
-        self.pulls: list[int] = []
-        """The number of exchanges by copies behind marks, after each turn so far."""
 
     def turn(self) -> None:
         """Make a turn."""
         self.runner.host.run_block(self.op.body.block, self.values)
-        self.pulls.append(self.runner.rims.pulls)
 
     def state(self) -> tuple[int, ...]:
         """All that a turn depends on."""
         return (self.runner.rims.have_met, *(field.age for field in self.fields))
 
-    def uses_no_marks(self, count: int) -> bool:
-        """Whether the last `count` turns, or all but the first, waited for no marks."""
-        return self.pulls[-1] == self.pulls[max(0, len(self.pulls) - 1 - count)]
-
     def repeat(self, count: int, times: int) -> None:
-        """
-        Make `count` turns `times` times, as a graph. Where parts wait for no marks, each part has a
-        graph of its own.
-        """
+        """Make `count` turns `times` times, each time as one graph."""
         runner = self.runner
         done, pulled = runner.done, runner.rims.bytes
 
         def work() -> None:
-            # All streams have met.
+            # All streams meet at both ends of a graph.
             forget_readers(self.fields)
             for _ in range(count):
                 self.turn()
             forget_readers(self.fields)
 
-        if runner.rims.meetings is not None and self.uses_no_marks(count):
-            run_as_graphs(runner.sites, runner.seconds, work, times)
-        else:
-            run_as_graph([*runner.sites, *runner.seconds], work, times)
+        run_as_graph([*runner.sites, *runner.seconds], work, times)
         runner.done += (times - 1) * (runner.done - done)
         runner.rims.bytes += (times - 1) * (runner.rims.bytes - pulled)
         if runner.progress is not None:

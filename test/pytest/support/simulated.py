@@ -345,12 +345,9 @@ class SimulatedSite(HostsThatWait):
         """Forget a graph."""
         self.world.graphs -= 1
 
-    def meetings(self, sites: Sequence[SimulatedSite]) -> None:
-        """Simulated streams meet by marks."""
-
     def side_of_meetings(self, number: int, words: Sequence[MarkedCells]) -> SimulatedSide | None:
         """Meetings with the sites of other threads, where the host waits for all work before."""
-        return SimulatedSide(self, self.world, number, words) if self.meets else None
+        return SimulatedSide(self, number, words) if self.meets else None
 
     def beside(self) -> SimulatedSite:
         """A site on the device with a stream of its own."""
