@@ -33,7 +33,7 @@ for 25 MB, and 181 us for 34 MB (j3d7pt).
 NEAR_PROCESSES = replace(NVLINK, seconds=50e-6)
 """
 Between processes of a host with a GPU each: two meetings and a copy by the stream, put on the
-stream by a host that is some exchanges ahead.
+stream by a host that is some exchanges ahead. An estimate: no run was timed.
 """
 
 FAR_PROCESSES = replace(NVLINK, seconds=300e-6)
