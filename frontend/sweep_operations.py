@@ -31,8 +31,8 @@ SweptRead = tuple[str, Time, int]
 @dataclass
 class SweepOperations:
     """
-    The operations of the sweeps of a function. `functions` are their cell functions, and `spread`
-    are fields of fewer axes as fields of all axes, by the field.
+    Operations for the sweeps in a function: `functions` are the cell functions, and `spread` gives
+    each field of fewer axes its copy with all axes.
     """
 
     name: str

@@ -32,9 +32,9 @@ FUNCTIONS = ("lists", "places", "values", "steps", "after")
 @irdl_attr_definition
 class PointListAttr(ParametrizedAttribute):
     """
-    One list of a time loop with points: the use, the place of the field among the fields carried by
-    the loop and, behind these, the operands, the number of steps between the read of a cell and the
-    end of the step that wrote the cell, the box of the written cells, and the cells of the field.
+    One list of points in a time loop: how the loop uses the list; which field, counted through the
+    carried fields and then the operands; how many steps after the writing step a cell is read; the
+    box of written cells; and the field's cells.
 
     Example: `#temporal.point_list<sample 1 later 1 in <[0], [8]> of <[-1], [9]>>`
     """

@@ -46,9 +46,9 @@ class ThreadAxis:
 @dataclass(frozen=True)
 class Turn:
     """
-    The present tile of a block, if the blocks of a tile exchange messages, and take one tile after
-    the other: `first_tile` and `tile` are the numbers of the block's first tile and of the present
-    tile, and `steps_before` counts the stream steps of earlier tiles.
+    Where a block is, if the blocks of a tile exchange messages and take one tile after another.
+    `first_tile` and `tile` number the block's first and present tile, and `steps_before` counts
+    stream steps in earlier tiles.
     """
 
     first_tile: SSAValue

@@ -60,9 +60,9 @@ class StepCycles:
 @dataclass(frozen=True)
 class Cost:
     """
-    The prediction for one launch: `registers` of a thread, `shared_bytes` of a block, the `steps`
-    of the slot done last, the `cycles` of a step, the seconds of a step of all tiles for computing
-    and for moving cells, and the cell updates of the launch.
+    The prediction for one launch: `registers` a thread, `shared_bytes` a block, stream `steps`
+    until the last slot is done, and `cycles` a step. For all tiles together: seconds a step for
+    computing, seconds a step for moving cells, and cell updates a launch.
     """
 
     registers: int

@@ -51,8 +51,9 @@ def divisors(number: int) -> list[int]:
 
 def layouts_beside(layout: LayoutAttr, row: int) -> Iterator[tuple[AxisLayout, ...]]:
     """
-    Layouts with as many threads: warps along all axes, as many cells of a thread along each axis or
-    a divisor, and all lanes along the last axis, for rows of few cells also along the axis before.
+    Layouts with an equal number of threads. Warps lie along any axis, a thread keeps its cells
+    along each axis or a divisor, and lanes lie along the last axis; with short rows, along the axis
+    before too.
     """
     axes, warps = layout.axis_layouts, layout.warps
     lanes = prod(axis.lanes for axis in axes)

@@ -6,8 +6,8 @@ of a launch nothing orders accesses, except sent cells between blocks of a clust
 
 Vector clocks record the knowledge of the warps of a team: a block or a cluster, whose threads may
 synchronise. A warp's own clock ticks at each release: at a barrier, at an arrival, at a send. A
-waiting warp acquires the clocks of the releasing warps. An access of a warp at time t is ordered
-before another access exactly if the other access's warp knows a later time of the first warp.
+waiting warp acquires the clocks of the releasing warps. An access by warp A at time t comes before
+an access by warp B exactly if B then knows a time of A later than t.
 """
 
 from __future__ import annotations
