@@ -97,12 +97,12 @@ def print_families(samples: Samples, parameters: Parameters, isa: Isa, console: 
     for name, part in families.items():
         known = [sample for sample in part if sample.needed != NEVER]
         found = [off(sample, parameters, isa) for sample in part]
-        correlation = rank_correlation(
-            [needed(sample, parameters) for sample in known], [sample.needed for sample in known]
-        )
+        orders = [[needed(s, parameters) for s in known], [s.needed for s in known]]
+        several = all(len(set(order)) > 1 for order in orders)
         table.add_row(
-            name, str(len(part)), f"{correlation:.2f}", f"{np.mean(np.abs(found)):.1f}",
-            f"{max(found, key=abs)}", f"{is_considered(part, parameters, isa).right:.0%}",
+            name, str(len(part)), f"{rank_correlation(*orders):.2f}" if several else "",
+            f"{np.mean(np.abs(found)):.1f}", f"{max(found, key=abs)}",
+            f"{is_considered(part, parameters, isa).right:.0%}",
         )  # fmt: skip
     console.print(table)
 
