@@ -70,6 +70,11 @@ class AssembledKernel:
     """Stream steps of a turn of the loop."""
 
 
+def spills_more_than_few_words(kernel: AssembledKernel) -> bool:
+    """Whether a turn of the loop moves so many words that a level more is not worth a try."""
+    return kernel.spilled_words * kernel.period > FEW_WORDS
+
+
 @dataclass(frozen=True)
 class AssembledCandidate:
     """A candidate, its assembled kernel, and the cost with the kernel's spills."""
@@ -129,8 +134,8 @@ def expected(
         return with_kernel(candidate, AssembledKernel(cost.registers, 0.0), target)
     room = SQUEEZED * target.isa.registers_for(warps_of(candidate.schedule) * LANES)
     spilled = known.kernel.spilled_words
-    few = spilled * known.kernel.period <= FEW_WORDS
-    needed = known.kernel.registers if few else room + spilled
+    many = spills_more_than_few_words(known.kernel)
+    needed = room + spilled if many else known.kernel.registers
     off = (needed - known.candidate.cost.registers) * cells / kept_cells(known.candidate)
     missing = max(0.0, cost.registers + off - room)
     more = known.kernel.instructions / known.candidate.cost.cycles.issue

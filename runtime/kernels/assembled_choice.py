@@ -32,6 +32,8 @@ from timetile.passes.scheduling.assembled import (
     AssembledKernel,
     best_assembled,
     in_order,
+    spills_more_than_few_words,
+    unchanged,
 )
 from timetile.passes.scheduling.assembled_parts import AssembledPart, best_parts
 from timetile.passes.scheduling.candidates import Candidate, Trials
@@ -252,14 +254,16 @@ class AssembledChoice:
         behind = [each for each in tiles if each.worth <= first.worth]
         lowers, shorter = choice.trials.lowers, choice.trials.in_turns_of_one
         seen = best_assembled([first, *behind], assembler, target, lowers, shorter)
-        if not seen[0].kernel.spilled_words:
+        spills = bool(seen[0].kernel.spilled_words)
+        if not spills_more_than_few_words(seen[0].kernel):
             # The assembler holds more than the limit, and the model may count too many registers:
             # it left out schedules that fit.
             trials, best = choice.trials.spilling(), seen[0].candidate
             deeper = searched() if best is first else self.deeper(trials, best)
-            shorter = trials.in_turns_of_one
+            # Behind spills in long turns, turns of one step were never timed.
+            shorter = unchanged if spills else trials.in_turns_of_one
             seen = best_assembled([best, *deeper], assembler, target, trials.lowers, shorter)
-        elif is_faster(memory, seen):
+        if spills and is_faster(memory, seen):
             seen = in_order([*seen, *best_parts(memory, assembler.slowest_part, target)])
         if alone:
             # With other loops in the function, kernels may have other names.
