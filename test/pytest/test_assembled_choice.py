@@ -1,11 +1,13 @@
 """The choice among assembled schedules, with made-up assemblers and with the real one."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 
 import timetile
 from timetile import Field, Points, Scalar
@@ -16,14 +18,16 @@ from timetile.passes.cost.spills import issued_cost, spilled_cost
 from timetile.passes.scheduling import schedule_space
 from timetile.passes.scheduling.assembled import AssembledKernel, best_assembled
 from timetile.passes.scheduling.candidates import Candidate, candidates
+from timetile.passes.scheduling.choose_schedule import collected_choices
 from timetile.passes.targets.target import target_named
 from timetile.runtime.cache.store import Cache
+from timetile.runtime.kernels import assembled_choice
 from timetile.runtime.kernels.assembled_choice import LoopAssembler
 from timetile.runtime.kernels.assembler import assembler_version
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.kernels.making import made_kernel
 from timetile.runtime.kernels.of_program import raise_program
-from timetile.runtime.kernels.options import Options
+from timetile.runtime.kernels.options import Options, run_passes
 
 # One worker has the shared results of the file's tests.
 pytestmark = pytest.mark.xdist_group("assembled_choice")
@@ -178,6 +182,35 @@ def test_the_choice_is_kept_and_its_kernel_is_not_made_twice(kept: Cache):
     # Made from the module with all depths, the kernel is the one made for the choice.
     fresh = replace(again.options, passes=None)
     assert made_kernel(again.tiled, name, fresh).ptx == first.kernel(name).ptx
+
+
+@pytest.mark.skipif(assembler_version() is None, reason="no assembler")
+@pytest.mark.parametrize(("words", "tried"), [(0, True), (12, True), (15, False)])
+def test_more_steps_are_tried_behind_few_spilled_words_of_a_turn(
+    words: int, tried: bool, monkeypatch: pytest.MonkeyPatch
+):
+    asked: list[int] = []
+
+    class Spilling(LoopAssembler):
+        def __init__(self, module: ModuleOp, number: int, options: Options):
+            super().__init__(module, number, options)
+            self.is_whole = False
+
+        def __call__(self, candidate: Candidate) -> AssembledKernel:
+            return AssembledKernel(255, words / 3, 0.0, 3)
+
+    def begin_search(*_: object) -> Callable[[], list[Candidate]]:
+        return lambda: asked.append(1) or []
+
+    monkeypatch.setattr(assembled_choice, "LoopAssembler", Spilling)
+    monkeypatch.setattr(assembled_choice.AssembledChoice, "begin_search", begin_search)
+    options = Options(halos="common")
+    module = raise_program(heat.module((8192, 8192), "float64"), options)
+    with collected_choices() as choices:
+        run_passes(options.halves_of_tile_passes()[0], module)
+    (choice,) = choices.values()
+    assembled_choice.AssembledChoice(options, None, "").assembled(module, 0, choice)
+    assert bool(asked) == tried
 
 
 @timetile.stencil
