@@ -67,10 +67,17 @@ def is_asked_to_tune(tune: bool | None) -> bool:
     return os.environ.get(TUNE) == "1" if tune is None else tune
 
 
+STORE_LAYERS = "TIMETILE_STORE_LAYERS"
+"""The variable of the environment that stores layers with short rows alone if it is 1."""
+
+
 def lists_and_layers(executor: Executor, gpus: object) -> tuple[bool, bool]:
-    """Whether points are lists of kernels, and whether layers with short rows are stored alone."""
+    """
+    Whether points are lists of kernels, and whether layers with short rows are stored alone: as the
+    environment asks, for whole programs.
+    """
     lists = executor in WITH_LISTS and gpus is None
-    return lists, lists and not OF_PARTS.get()
+    return lists, lists and not OF_PARTS.get() and os.environ.get(STORE_LAYERS) == "1"
 
 
 def compile_part(program: ModuleOp | str | Path, **options: Any) -> CompiledProgram:

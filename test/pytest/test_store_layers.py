@@ -7,7 +7,7 @@ import timetile
 from timetile import Field
 from timetile.dialects.temporal import ScratchOp
 from timetile.passes.loops import store_layers
-from timetile.runtime.program.compile import compile_part
+from timetile.runtime.program.compile import STORE_LAYERS, compile_part
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 
 SHAPE = (7, 9, 47)
@@ -24,8 +24,9 @@ def layered(u: Field, f: Field, k: Field):
 
 @pytest.fixture(autouse=True)
 def layers_of_any_size(monkeypatch: pytest.MonkeyPatch):
-    """Volumes of a test are small."""
+    """Volumes of a test are small, and the environment asks for fields of layers."""
     monkeypatch.setattr(store_layers, "LEAST_CELLS", 1)
+    monkeypatch.setenv(STORE_LAYERS, "1")
 
 
 def compiled(executor: Executor) -> CompiledProgram:
@@ -58,6 +59,11 @@ def test_calls_go_on_with_the_buffers_of_the_program():
     program = compiled("planes")
     assert scratch_fields(program) == 4
     assert ends_of(program) == ends_of(compiled("numpy"))
+
+
+def test_layers_stay_in_whole_fields_unless_asked(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv(STORE_LAYERS)
+    assert scratch_fields(compiled("planes")) == 0
 
 
 def test_parts_of_a_domain_keep_whole_fields():
