@@ -137,7 +137,6 @@ def pytest_collection_finish() -> None:
     """
     if not is_nightly():
         fuse_by_processor()
-    gc.collect()
     gc.freeze()
     gc.set_threshold(1_000_000, 20, 50)
     gc.enable()
