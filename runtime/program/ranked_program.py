@@ -27,7 +27,6 @@ from timetile.runtime.program.results import RunResult
 from timetile.runtime.ranks.cut_program import CutProgram, check_cut_operations
 from timetile.runtime.ranks.exchange import CutField, Exchange
 from timetile.runtime.ranks.layout import layout
-from timetile.runtime.ranks.mpi import MpiPeers
 from timetile.runtime.ranks.peers import Peers, RankError, digest_of, words_of_all
 from timetile.runtime.ranks.point_tables import merge_between_ranks
 from timetile.runtime.ranks.runner import PartRunner
@@ -273,7 +272,7 @@ def on_ranks(
 
 
 def compiled_on_ranks(
-    peers: MpiPeers,
+    peers: Peers,
     alone: Callable[[], CompiledProgram],
     make: RankedMaker,
     parts: Sequence[int] | Decomposition | None,

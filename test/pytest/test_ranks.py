@@ -227,9 +227,7 @@ def test_rank_0_alone_tells_remarks(caplog: pytest.LogCaptureFixture):
         return made
 
     def run(peers: ThreadPeers) -> None:
-        known: Any = peers
-        known.ranks_beside = [0, 1]
-        compiled_on_ranks(known, alone, RankedProgram, None, None, None)
+        compiled_on_ranks(peers, alone, RankedProgram, None, None, None)
 
     on_threads(2, run)
     assert caplog.text.count("a remark on the program") == 1
