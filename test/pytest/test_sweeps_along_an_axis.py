@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import timetile
-from support.ranks import Ranks, refused
 from support.refused_steps import refusal
 from support.steps import noise, run
 from support.swept import thomas, thomas_text
@@ -84,17 +83,6 @@ def test_two_names_of_one_field_are_refused_before_any_change():
     with pytest.raises((timetile.CompileError, ValueError), match=r"memory|one field"):
         program(u, u, noise(9, 7), 0.3)
     assert np.array_equal(u, kept)
-
-
-def test_ranks_refuse_a_sweep_through_their_parts():
-    model = diffused.module((12, 9))
-    errors = refused(2, lambda peers: Ranks(2).compiled(str(model), peers))
-    assert len(errors) == 2
-    assert any(
-        "a sweep along axis 0 goes through the whole domain, and ranks have parts; run the program "
-        "in one process, on one GPU" in str(error)
-        for error in errors.values()
-    )
 
 
 # In Python.
