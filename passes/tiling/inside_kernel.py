@@ -2,16 +2,18 @@
 
 Updates of the inside of a step with layers often are the step without layers: a tile that streams
 planes reads each cell of a wide stencil once, where kernels that read memory take every tap from
-the first-level cache. The kernel advances one step, and stores the cells of the part alone; kernels
-of the layers follow.
+the first-level cache. The kernel advances one step, and stores the cells of the part alone, scratch
+read by later parts among them; kernels of the layers follow.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects.builtin import ArrayAttr, IntAttr
 
 from timetile.dialects.syntax import encode_integers
-from timetile.dialects.temporal import LoopOp
+from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.tile import KernelOp, RoleKind
 from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
@@ -39,6 +41,12 @@ def first_updates(loop: LoopOp, count: int) -> LoopOp | None:
     return copy
 
 
+def roles_read(updates: Sequence[UpdateOp], loop: LoopOp) -> list[int]:
+    """The arguments of a loop that some updates read."""
+    read = {source for update in updates for source in update.sources}
+    return [k for k, buffer in enumerate(loop.body.block.args) if buffer in read]
+
+
 def drop_unused_fields(kernel: KernelOp) -> None:
     """Drop a kernel's arguments without a reader, such as halos around cells computed by others."""
     block, roles = kernel.body.block, list(kernel.roles)
@@ -59,7 +67,8 @@ def inside_kernel(loop: LoopOp, count: int, schedule: Schedule, name: str) -> Ke
         return None
     step.schedule = ScheduleAttr(schedule)
     stream = None if schedule.resident else 0
-    kernel = KernelBuilder(step, 1, store_all=True).build(name, stream)
+    kept = roles_read(loop.updates[count:], loop)
+    kernel = KernelBuilder(step, 1, store_all=True, kept=kept).build(name, stream)
     drop_unused_fields(kernel)
     if any(role.kind.data is RoleKind.HALO for role in kernel.roles):
         return None

@@ -17,8 +17,8 @@ from xdsl.passes import ModulePass
 import timetile
 from timetile import Field
 from timetile.dialects.boxes import CellBox
-from timetile.dialects.temporal import LoopOp
-from timetile.dialects.tile import ApplyOp, AxisLayout, KernelOp, LayoutAttr
+from timetile.dialects.temporal import LoopOp, ScratchOp
+from timetile.dialects.tile import ApplyOp, AxisLayout, KernelOp, LayoutAttr, RoleKind
 from timetile.dialects.tile.kinds import TileLevel
 from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
 from timetile.frontend.model import Model
@@ -33,7 +33,7 @@ from timetile.passes.cost.memory_reads import launches_in_turn
 from timetile.passes.loops.split_regions import StepInRegions
 from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
 from timetile.passes.tiling.fitted_layouts import fitted_layout
-from timetile.passes.tiling.inside_kernel import first_updates
+from timetile.passes.tiling.inside_kernel import first_updates, inside_kernel
 from timetile.passes.tiling.step_parts import region_parts
 from timetile.runtime.device.actions import LaunchOrder, Prepared
 from timetile.runtime.device.arguments import LaunchArguments
@@ -75,6 +75,22 @@ def numbered(a: Field, b: Field, c: Field, n: Field):
     n.next[LOW] = 0.5 * n[0, 0] + 0.25 * a[0, 0]
     c.next[1:-1, 1:-1] = 0.5 * b[1, -1] + 0.25 * b[0, 1]
     c.next[LOW] = c.next[0, 0] + n.next[0, 0]
+
+
+@timetile.stencil
+def edged(u: Field, b: Field):
+    u.next[1:-1, 1:-1] = 0.5 * u[0, 0] + 0.25 * u[0, 1]
+    u.next[LOW] = u.next[0, 0] + b[0, None] * u[0, 0]
+
+
+@timetile.stencil
+def moved(u: Field):
+    u.next[1:-1, 1:-1] = u[0, 0] - 0.25 * u[1, 0]
+    u.next[HIGH] = u.next[0, 0] + u[0, -1]
+
+
+twice = timetile.sequence(edged, moved)
+"""The second step reads cells of the first, kept in scratch memory, at other places."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +162,19 @@ def test_an_inside_with_kept_planes_has_equal_bits(executor: Executor):
     inside, *layers = kernels(damped)
     assert inside.stream_axis == 0 and CellBox.of(inside.bounds) == CellBox((4, 1), (13, 40))
     assert layers and all(kernel.reads_memory for kernel in layers)
+
+
+def test_an_inside_stores_scratch_that_later_parts_read():
+    assert ends("planes", twice) == ends("numpy", twice)
+    (loop,) = loops_of(compiled("planes", twice).kernels.source)
+    split = StepInRegions(loop).split
+    assert split is not None
+    kernel = inside_kernel(split, 2, Schedule(cells=(2,), ahead=2, occupancy=1), "inside")
+    assert kernel is not None
+    stored = [role.index.data for role in kernel.roles if role.kind.data is RoleKind.TARGET]
+    passed_on = loop.body.block.args[stored[-1]]
+    assert len(stored) == 2 and isinstance(loop.buffers[stored[-1]].owner, ScratchOp)
+    assert any(passed_on in update.sources for update in loop.updates)
 
 
 def test_fields_of_a_step_keep_their_numbers():
