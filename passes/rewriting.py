@@ -56,16 +56,21 @@ def replace_with(
     Rewriter.erase_op(op)
 
 
-def carry_scratch(loop: LoopOp, scratch: Sequence[ScratchOp]) -> LoopOp:
+def carry_scratch(
+    loop: LoopOp, scratch: Sequence[ScratchOp], rotation: Sequence[int] | None = None
+) -> LoopOp:
     """
     Let a loop carry scratch fields, made before it: the body has their arguments already, behind
-    those of the buffers. Scratch fields do not rotate. Returns the loop in place of the old one.
+    those of the buffers. Without the rotation of the whole loop, scratch fields do not rotate.
+    Returns the loop in place of the old one.
     """
-    count = len(loop.buffers)
+    if rotation is None:
+        count = len(loop.buffers)
+        rotation = [*loop.rotation, *range(count, count + len(scratch))]
     new = LoopOp(
         loop.steps,
         [*loop.buffers, *(each.field for each in scratch)],
-        [*loop.rotation, *range(count, count + len(scratch))],
+        rotation,
         loop.detach_region(loop.body),
     )
     new.properties.update({n: p for n, p in loop.properties.items() if n != "rotate"})

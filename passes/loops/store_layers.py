@@ -58,7 +58,7 @@ from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import LoopOp, ScratchOp, UpdateOp
 from timetile.dialects.temporal.footprints import Footprint
 from timetile.passes.analysis.launches.trip_counts import constant_steps
-from timetile.passes.rewriting import name_function
+from timetile.passes.rewriting import carry_scratch, name_function
 
 SHORT_ROW = 128
 """Bytes of a row below which a layer is stored alone: shorter rows take the memory as long."""
@@ -193,23 +193,11 @@ class LayerStorage:
 
     def replace_loop(self) -> None:
         """A loop over the buffers and the fields of layers, between two sweeps of copies."""
-        old = self.loop
-        new = LoopOp(
-            old.steps,
-            [*old.buffers, *(each.field for each in self.scratch)],
-            self.rotation,
-            old.detach_region(old.body),
-        )
-        new.properties.update({n: p for n, p in old.properties.items() if n != "rotate"})
-        new.attributes.update(old.attributes)
-        new.location = old.location
-        for result, kept in zip(old.res, new.res):
-            kept.name_hint = result.name_hint
-            result.replace_all_uses_with(kept)
+        self.loop = carry_scratch(self.loop, self.scratch, self.rotation)
         one = arith.ConstantOp(IntegerAttr(1, IndexType()))
         before, after = (self.copies(one, each) for each in (self.copied_in, self.copied_out))
-        Rewriter.insert_op([*self.scratch, one, before, new, after], InsertPoint.before(old))
-        Rewriter.erase_op(old)
+        Rewriter.insert_op([one, before], InsertPoint.before(self.loop))
+        Rewriter.insert_op(after, InsertPoint.after(self.loop))
 
     def copies(
         self, one: arith.ConstantOp, copies: Sequence[tuple[SSAValue, SSAValue, CellBox]]
