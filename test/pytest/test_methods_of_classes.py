@@ -148,13 +148,14 @@ def test_objects_with_steps_are_copied_and_pickled():
 
 
 class Misspelt:
-    """A step with a wrong name."""
+    """A step with a wrong name, which is declared and never set."""
 
     rate = 0.5
+    rat: float
 
     @timetile.stencil
     def lost(self, u: Field):
-        u.next = u[0] * self.rat  # pyright: ignore
+        u.next = u[0] * self.rat
 
 
 def test_the_error_of_a_method_is_at_the_line_of_the_attribute():
