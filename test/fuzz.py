@@ -15,6 +15,7 @@ fields of bfloat16 need the package ml_dtypes, and are else counted as "not judg
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import json
 import logging
 import os
@@ -28,6 +29,7 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -243,9 +245,10 @@ def reason(said: str) -> str:
 
 def quiet() -> None:
     """
-    A process of the fuzzer prints no remarks, as remarks are no outcome, and leaves interruptions
-    to the first process.
+    A process of the fuzzer prints no remarks, as remarks are no outcome, prints its stack if it
+    crashes, and leaves interruptions to the first process.
     """
+    faulthandler.enable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.getLogger("timetile").setLevel(logging.ERROR)
 
@@ -365,12 +368,8 @@ def main() -> int:
     counts, start = Counts(), time.perf_counter()
     numbers = range(options.seed, options.seed + -(-options.pairs // options.batch))
     pool = ProcessPoolExecutor(options.processes, get_context("spawn"), initializer=quiet)
-    jobs = [
-        pool.submit(
-            judge_batch, n, options.batch, options.executor, options.seconds, options.families
-        )
-        for n in numbers
-    ]
+    how_judged = (options.batch, options.executor, options.seconds, options.families)
+    jobs = {pool.submit(judge_batch, n, *how_judged): n for n in numbers}
     written = start
     try:
         for job in as_completed(jobs):
@@ -381,6 +380,10 @@ def main() -> int:
             if time.perf_counter() - written > WRITTEN_EVERY:
                 written = time.perf_counter()
                 write_counts(options, counts, written - start)
+    except BrokenProcessPool:
+        # The batches in hand are the first that have not ended: one of them ended its process.
+        left = [n for job, n in jobs.items() if not job.done() or job.exception() is not None]
+        counts.found[f"death, in a batch of {left[: options.processes]}"] += 1
     except KeyboardInterrupt:
         # Pairs judged before an interruption count.
         print(" stopped", file=sys.stderr)

@@ -28,6 +28,11 @@ Counts = tuple[int, ...]
 """A number for each in-plane axis."""
 
 
+def default_stream(rank: int) -> int | None:
+    """Tiles of two and more axes are streamed along the slowest."""
+    return None if rank == 1 else 0
+
+
 @lru_cache(maxsize=1 << 12)
 def made_layout(
     tile: TileLevel, cells: Counts, lanes: Counts, warps: Counts, blocks: Counts, pack: int
@@ -62,6 +67,10 @@ class Schedule:
     reads_memory: bool = False
     regions: bool = False
     cuts: tuple[int, ...] = ()
+
+    def stream_axis(self, rank: int) -> int | None:
+        """The streaming axis of tiles of a domain with `rank` axes; None for resident tiles."""
+        return None if self.resident else default_stream(rank)
 
     def layout(self) -> LayoutAttr:
         """The layout attribute of the kernels. Raises VerifyException for a wrong layout."""

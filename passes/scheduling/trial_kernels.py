@@ -11,7 +11,7 @@ from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import Form, LayoutAttr
-from timetile.dialects.tile.schedule import Schedule
+from timetile.dialects.tile.schedule import Schedule, default_stream
 from timetile.passes.analysis.cells.cell_functions import cell_functions
 from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.analysis.launches.liveness import written_bounds
@@ -20,7 +20,7 @@ from timetile.passes.cost.facts import KernelFacts, facts_of
 from timetile.passes.cost.stage_facts import KnownCells
 from timetile.passes.scheduling.kernel_forms import KernelForm
 from timetile.passes.scheduling.schedule_space import radii_of_step, shuffles_several_planes
-from timetile.passes.tiling.device_tiling import KernelBuilder, default_stream
+from timetile.passes.tiling.device_tiling import KernelBuilder
 from timetile.passes.tiling.exchanges import add_exchanges, publish
 from timetile.passes.tiling.register_streaming import delay_exchanges
 from timetile.passes.tiling.split_sums import split_kernel

@@ -69,11 +69,6 @@ from timetile.passes.tiling.part_kernels import part_kernels
 from timetile.passes.tiling.step_parts import memory_schedule
 
 
-def default_stream(rank: int) -> int | None:
-    """Tiles of two and more axes are streamed along the slowest."""
-    return None if rank == 1 else 0
-
-
 @dataclass(frozen=True)
 class DeviceTilingPass(EnumOptionsPass):
     """Make the kernels of every time loop; see the module's documentation."""
@@ -123,9 +118,7 @@ class DeviceTilingPass(EnumOptionsPass):
         """The streaming axis of tiles; None for tiles in one place for all steps."""
         if isinstance(self.stream_axis, int):
             return self.stream_axis
-        if self.stream_axis == "none" or schedule.resident:
-            return None
-        return default_stream(rank)
+        return None if self.stream_axis == "none" else schedule.stream_axis(rank)
 
     def make_kernels(self, loop: LoopOp, prefix: str) -> list[KernelOp]:
         """The kernels of one loop, the final kernels last."""

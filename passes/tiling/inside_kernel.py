@@ -17,6 +17,7 @@ from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.tile import KernelOp, RoleKind
 from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.rewriting import copied_with_module
 from timetile.passes.tiling.build_kernel import KernelBuilder
@@ -66,7 +67,7 @@ def inside_kernel(loop: LoopOp, count: int, schedule: Schedule, name: str) -> Ke
     if step is None:
         return None
     step.schedule = ScheduleAttr(schedule)
-    stream = None if schedule.resident else 0
+    stream = schedule.stream_axis(len(written_bounds(step).lb))
     kept = roles_read(loop.updates[count:], loop)
     kernel = KernelBuilder(step, 1, store_all=True, kept=kept).build(name, stream)
     drop_unused_fields(kernel)

@@ -11,6 +11,7 @@ from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
+from timetile.dialects.tile.schedule import default_stream
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.cost.papers.an5d import fits, thread_reads
@@ -25,7 +26,6 @@ from timetile.passes.cost.papers.ebisu import (
 )
 from timetile.passes.cost.terms import Cost
 from timetile.passes.targets.target import Target
-from timetile.passes.tiling.device_tiling import default_stream
 from timetile.runtime.explain.data import Fact, Section
 from timetile.runtime.explain.figures import loop_radius, read_fields, written_fields
 

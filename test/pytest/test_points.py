@@ -114,6 +114,22 @@ def test_kernels_of_any_depth_have_the_bits_of_numpy(executor: Executor, depth: 
     assert max(fact.steps for fact in program.kernels.facts[0]) == depth
 
 
+@timetile.stencil
+def drift(u: Field, traces: Points):
+    u.next = u[-2, 1] / (abs(u[-2, 1]) + 1)
+    traces.read(u)
+
+
+def test_noted_planes_without_a_later_reader_are_computed():
+    cells = np.argwhere(np.ones((6, 35))) + np.array([2, 0])
+    traces = Points.of_entries(cells, np.ones(len(cells)), np.arange(len(cells)))
+    state = on(drift, "planes", 2).advance({"u": noise(8, 36)}, 4, traces=traces)
+    u = noise(8, 36)
+    for noted in state.samples["traces"]:
+        u[2:, :-1] = u[:-2, 1:] / (abs(u[:-2, 1:]) + 1)
+        assert np.array_equal(noted, u[2:, :-1].reshape(-1))
+
+
 @pytest.mark.covering
 @pytest.mark.parametrize("shot, traces", [(95.5, 100.25), (20, 170.5), (1, 188), (60.5, 60.5)])
 @pytest.mark.parametrize("executor, depth", [("simt", 3), ("ptx", 4)])

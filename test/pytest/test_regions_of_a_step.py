@@ -93,6 +93,12 @@ twice = timetile.sequence(edged, moved)
 """The second step reads cells of the first, kept in scratch memory, at other places."""
 
 
+@timetile.stencil
+def line(u: Field, v: Field):
+    u.next[1:-1] = 0.5 * u[0] + 0.25 * u[1]
+    v.next[2:4] = v[0] + u.next[1]
+
+
 @dataclass(frozen=True)
 class InRegions(ModulePass):
     """
@@ -175,6 +181,14 @@ def test_an_inside_stores_scratch_that_later_parts_read():
     passed_on = loop.body.block.args[stored[-1]]
     assert len(stored) == 2 and isinstance(loop.buffers[stored[-1]].owner, ScratchOp)
     assert any(passed_on in update.sources for update in loop.updates)
+
+
+def test_an_inside_of_one_axis_has_no_stream():
+    program = timetile.compile(line.module((41,), "float32"), executor="numpy", cache=False)
+    (loop,) = loops_of(program.kernels.source)
+    kernel = inside_kernel(loop, 1, Schedule(cells=(2,), ahead=0, occupancy=1), "inside")
+    assert kernel is not None and kernel.stream_axis is None
+    kernel.verify()
 
 
 def test_fields_of_a_step_keep_their_numbers():

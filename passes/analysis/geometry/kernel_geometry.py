@@ -58,8 +58,8 @@ class Geometry(PlaneGeometry):
     @cached_property
     def drain(self) -> int:
         """
-        Steps between the arrival of a plane and the last store of the plane: the largest lag of a
-        store.
+        Steps between the arrival of a plane and the last store or note of the plane: the largest
+        lag of a store, and of a stage whose cells are noted by points.
         """
         return self.outline.drain
 

@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, SSAValue
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.syntax import element_type
+from timetile.dialects.temporal import PointKind
 from timetile.dialects.tile import (
     ApplyOp,
     ExchangeOp,
@@ -42,6 +43,12 @@ def padded(element: Attribute, reach: int) -> int:
     """Cells beside a row, in whole vectors of 16 bytes, around the nearest `reach` cells."""
     vector = VECTOR_BYTES // CELL_BYTES[element]
     return ceil_div(reach, vector) * vector
+
+
+def is_noted(stage: StageOp) -> bool:
+    """Whether points note cells of a stage."""
+    points = stage.point_sets if isinstance(stage, ApplyOp) else ()
+    return any(made.kind is PointKind.SAMPLE for made in points)
 
 
 class Outline:
@@ -150,10 +157,12 @@ class Outline:
     @cached_property
     def drain(self) -> int:
         """
-        Steps between the arrival of a plane and the last store of the plane: the largest lag of a
-        store.
+        Steps between the arrival of a plane and the last store or note of the plane: the largest
+        lag of a store, and of a stage whose cells are noted by points.
         """
-        return max(stage.lag for stage in self.stages if isinstance(stage, StoreOp))
+        return max(
+            stage.lag for stage in self.stages if isinstance(stage, StoreOp) or is_noted(stage)
+        )
 
     @cached_property
     def fill(self) -> int:
