@@ -171,13 +171,17 @@ def check_resident(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
 
 def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
     """Refuse exchanges not possible between the blocks of a tile."""
-    first, *others = layout_of(kernel).axis_layouts
-    if not others or any(axis.blocks > 1 for axis in others):
+    layout = layout_of(kernel)
+    first, *others = layout.axis_layouts
+    along_others = any(axis.blocks > 1 for axis in others)
+    if not others or (layout.has_cluster and along_others):
         refuse(
             kernel,
             "the blocks of a tile lie along the first of several in-plane axes; give device-tiling "
-            "blocks=1 along the other axes, or tile=block for a single axis",
+            "blocks=1 along the other axes, or tile=device, or tile=block for a single axis",
         )
+    if along_others:
+        check_columns_of_blocks(kernel, exchanges)
     check_rings_of_blocks(kernel)
     check_warps_of_blocks(kernel, exchanges, others)
     for exchange in exchanges:
@@ -189,6 +193,25 @@ def check_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
                 "first axis",
             )
     check_sync_of_blocks(kernel, exchanges)
+
+
+def check_columns_of_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> None:
+    """Refuse exchanges not possible between blocks that lie along other axes than the first."""
+    axes = zip(kernel.plane_axes, layout_of(kernel).axis_layouts)
+    for k, (axis, layout) in enumerate(axes):
+        widest = max((exchange.edges[k] for exchange in exchanges), default=0)
+        if k and layout.blocks > 1 and widest > layout.block_extent:
+            refuse(
+                kernel,
+                f"its taps reach {widest} cells along axis {axis} and a block has "
+                f"{layout.block_extent}; give device-tiling more cells or lanes along the axis",
+            )
+    if any(e.what.data is Published.EDGES and not lives_in_ring(e.queue) for e in exchanges):
+        refuse(
+            kernel,
+            "blocks that lie along several axes exchange columns of whole planes; run "
+            "register-streaming with what=plane",
+        )
 
 
 def check_rings_of_blocks(kernel: KernelOp) -> None:
@@ -231,11 +254,12 @@ def check_sync_of_blocks(kernel: KernelOp, exchanges: Sequence[ExchangeOp]) -> N
     sent = {e.home.sync.data for e in exchanges if e.home and not e.publishes_copies}
     whole = any(map(is_ring_of_tile, kernel.stages))
     streamed = layout.has_messages and kernel.stream_axis is not None
-    if streamed and whole and sent != {Sync.GRID}:
+    rings = any(isinstance(stage.home, SharedAttr) for stage in kernel.stages)
+    if streamed and rings and sent != {Sync.GRID}:
         refuse(
             kernel,
             "the blocks of the tile keep whole planes in shared memory, exchanged at barriers of "
-            "the grid; use register-streaming with sync=grid or what=edges",
+            "the grid; run register-streaming, or use sync=grid",
         )
     if layout.has_cluster and (whole or Sync.BARRIER in sent):
         refuse(

@@ -132,9 +132,11 @@ class KernelCode:
     @property
     def takes_for_others(self) -> bool:
         """
-        Several warps lie at the edge of a block, and each reads the cells taken by all of them.
+        Each warp reads cells taken by others: several warps lie at the edge of a block, or one warp
+        takes a column.
         """
-        return self.layout.edge_warps > 1
+        has_columns = any(rim.columns for rim in self.placement.rims.values())
+        return self.layout.edge_warps > 1 or (has_columns and self.layout.warps > 1)
 
     @cached_property
     def exchanges(self) -> dict[SSAValue, ExchangePlan]:

@@ -1,16 +1,17 @@
 """Message buffers in global memory, for messages between the blocks of a tile held by the device.
 
-Every block has a message buffer for each side, with slots for the edges of every exchange. A
-word of 64 bits carries four bytes of a cell and the number of the message; if blocks meet at
-barriers, a word carries a cell. The words of a cell of all lanes of the edge warps lie in a row,
-cell after cell.
+Every block has a message buffer for each side along the first axis, with slots for the edges of
+every exchange, and a buffer for columns and corners if blocks lie along other axes, too. A word of
+64 bits carries four bytes of a cell and the number of the message; if blocks meet at barriers, a
+word carries a cell. The words of a cell of all lanes of the edge warps lie in a row, cell after
+cell. The cells of a column or a corner are packed: the lanes of one warp have a cell each.
 The last word of a tile counts blocks at barriers. The first words of a launch report a wait in
 vain, if waits are bounded.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from xdsl.dialects import arith
@@ -26,7 +27,15 @@ from timetile.dialects.tile import (
     queue_type,
 )
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.tile_to_gpu.thread import Thread, Turn
+from timetile.lowering.tile_to_gpu.thread import Thread, Turn, rank_distance
+from timetile.passes.analysis.geometry.axis_tiling import ceil_div
+from timetile.passes.analysis.geometry.borders import (
+    BlockDirection,
+    Border,
+    along_first,
+    columns_of,
+    directions,
+)
 from timetile.passes.analysis.placed import home_of, layout_of
 from timetile.passes.analysis.queues.synchronisation import (
     collect_orders,
@@ -56,8 +65,25 @@ def lane_words(kernel: KernelOp, element: Attribute) -> int:
 
 
 def slots_of_tile(kernel: KernelOp) -> int:
-    """Words of all slots of all exchanges."""
+    """Words of all slots of all exchanges, on a side along the first axis."""
+    if layout_of(kernel).axis_layouts[0].blocks == 1:
+        return 0
     return sum(slots_of(kernel, exchange, 0).all_words for exchange in messages(kernel))
+
+
+def slots_of_columns(kernel: KernelOp) -> int:
+    """Words of all slots of columns and corners of all exchanges."""
+    return sum(
+        slots_of_column(kernel, exchange, border, 0).all_words
+        for exchange in messages(kernel)
+        for border in columns_of(kernel, exchange)
+    )
+
+
+def directions_of_columns(kernel: KernelOp) -> list[BlockDirection]:
+    """The directions of columns and corners of a kernel's exchanges, each once."""
+    borders = (b for exchange in messages(kernel) for b in columns_of(kernel, exchange))
+    return list(dict.fromkeys(border.direction for border in borders))
 
 
 def takes_turns(kernel: KernelOp) -> bool:
@@ -69,23 +95,33 @@ def takes_turns(kernel: KernelOp) -> bool:
 
 
 def rounds(kernel: KernelOp) -> int:
-    """Barriers after which the blocks of a resident tile have heard of each other."""
+    """Barriers after which any two neighbouring blocks of a resident tile heard of each other."""
     barriers = place_barriers(collect_orders(kernel))
     if blocks_meet(kernel):
         return len(barriers)
     stages = list(kernel.stages)
-    published = [stages.index(exchange) for exchange in messages(kernel) if exchange.edges[0]]
-    return len({next(b for b in barriers if b > position) for position in published})
+    heard: dict[BlockDirection, set[int]] = {}
+    for exchange in messages(kernel):
+        position = stages.index(exchange)
+        for direction in directions(kernel, exchange):
+            heard.setdefault(direction, set()).add(next(b for b in barriers if b > position))
+    return min(map(len, heard.values()), default=0)
 
 
 def buffer_words(kernel: KernelOp) -> int:
-    """Words of a message buffer."""
+    """Words of a message buffer of a side along the first axis."""
     return slots_of_tile(kernel) * (2 if takes_turns(kernel) else 1)
+
+
+def block_words(kernel: KernelOp) -> int:
+    """Words of all message buffers of a block: of both sides, then of columns and corners."""
+    turns = 2 if takes_turns(kernel) else 1
+    return 2 * buffer_words(kernel) + turns * slots_of_columns(kernel)
 
 
 def all_buffer_words(kernel: KernelOp) -> int:
     """Words of all message buffers of one tile."""
-    return 2 * layout_of(kernel).blocks * buffer_words(kernel)
+    return layout_of(kernel).blocks * block_words(kernel)
 
 
 def tile_words(kernel: KernelOp) -> int:
@@ -158,6 +194,14 @@ def slots_of(kernel: KernelOp, exchange: ExchangeOp, first: int) -> MessageSlots
     )
 
 
+def slots_of_column(
+    kernel: KernelOp, exchange: ExchangeOp, border: Border, first: int
+) -> MessageSlots:
+    """The slots of a column or a corner of an exchange: the lanes of one warp have a cell each."""
+    slots = slots_of(kernel, exchange, first)
+    return replace(slots, rows=1, cells=ceil_div(border.cells, LANES), warps=1)
+
+
 @dataclass
 class Message:
     """The cells of a message of one type and one index, and the places of the cells."""
@@ -182,21 +226,27 @@ class Meeting:
         return simt.TileBarrierOp(self.turn.buffer, self.counter, number, blocks)
 
 
+PlacesOfBlocks = dict[tuple[BlockDirection, int], SSAValue]
+"""The first word of a lane in a message buffer, by direction and words of a cell."""
+
+
 @dataclass
 class MessageBuffers:
     """
     The message buffers of a thread. `taken`: the buffers of the thread's own block, with messages
-    of the blocks before (-1) and after (1). `posted`: the buffers of the blocks beside. Both give
-    the lane's first word by side and words of a cell.
+    of the blocks beside. `posted`: the buffers of the blocks beside. Both give
+    the lane's first word by the direction of a block and words of a cell.
     """
 
     turn: Turn
     meeting: Meeting | None = None
     """Where blocks wait for each other, if blocks meet at barriers."""
-    taken: dict[tuple[int, int], SSAValue] = field(default_factory=dict[tuple[int, int], SSAValue])
-    posted: dict[tuple[int, int], SSAValue] = field(default_factory=dict[tuple[int, int], SSAValue])
+    taken: PlacesOfBlocks = field(default_factory=dict[tuple[BlockDirection, int], SSAValue])
+    posted: PlacesOfBlocks = field(default_factory=dict[tuple[BlockDirection, int], SSAValue])
     used: int = 0
     """Words of a message buffer already given to exchanges."""
+    used_by_columns: int = 0
+    """Words of the buffer of columns and corners already given to exchanges."""
 
     @property
     def buffer(self) -> SSAValue:
@@ -209,6 +259,12 @@ class MessageBuffers:
         self.used += slots.all_words
         return slots
 
+    def column_slots(self, kernel: KernelOp, exchange: ExchangeOp, border: Border) -> MessageSlots:
+        """Give slots to a column or a corner of an exchange."""
+        slots = slots_of_column(kernel, exchange, border, self.used_by_columns)
+        self.used_by_columns += slots.all_words
+        return slots
+
 
 def place_message_buffers(
     emit: Emitter, thread: Thread, kernel: KernelOp, turn: Turn
@@ -218,7 +274,7 @@ def place_message_buffers(
     buffers = MessageBuffers(turn)
     words = buffer_words(kernel)
     tile = emit.add_int(emit.mul_int(turn.first_tile, tile_words(kernel)), HEADER_WORDS)
-    own = emit.add_int(tile, emit.mul_int(thread.rank, 2 * words))
+    first = own = emit.add_int(tile, emit.mul_int(thread.rank, block_words(kernel)))
     if blocks_meet(kernel):
         counter = emit.add_int(tile, all_buffer_words(kernel))
         buffers.meeting = Meeting(turn, counter)
@@ -231,10 +287,34 @@ def place_message_buffers(
         number = emit.add_int(emit.mul_int(among, LANES), number)
     for width in {lane_words(kernel, queue_type(e.result).element) for e in messages(kernel)}:
         lane = emit.add_int(own, emit.mul_int(number, width))
-        before, after = 0, words
-        buffers.taken[-1, width] = emit.add_int(lane, before)
-        buffers.taken[1, width] = emit.add_int(lane, after)
+        before, after = (along_first(side, len(layout.axis_layouts)) for side in (-1, 1))
+        beside = rank_distance(layout, after) * block_words(kernel)
+        buffers.taken[before, width] = lane
+        buffers.taken[after, width] = emit.add_int(lane, words)
         # The block before takes from its later side, and the block after from its earlier side.
-        buffers.posted[-1, width] = emit.add_int(lane, after - 2 * words)
-        buffers.posted[1, width] = emit.add_int(lane, before + 2 * words)
+        buffers.posted[before, width] = emit.add_int(lane, words - beside)
+        buffers.posted[after, width] = emit.add_int(lane, beside)
+        if any(axis.blocks > 1 for axis in layout.axis_layouts[1:]):
+            place_columns(emit, thread, kernel, buffers, first, width)
     return buffers
+
+
+def place_columns(
+    emit: Emitter,
+    thread: Thread,
+    kernel: KernelOp,
+    buffers: MessageBuffers,
+    first: SSAValue,
+    width: int,
+) -> None:
+    """Find a lane's words of columns and corners; `first` is the first word of the own block."""
+    layout, words = layout_of(kernel), block_words(kernel)
+    lane = emit.add_int(first, 2 * buffer_words(kernel))
+    if takes_turns(kernel):
+        odd = emit.binary(arith.AndIOp, buffers.turn.steps_before, emit.int(1))
+        lane = emit.add_int(lane, emit.mul_int(odd, slots_of_columns(kernel)))
+    lane = emit.add_int(lane, emit.mul_int(thread.lane, width))
+    for direction in directions_of_columns(kernel):
+        buffers.taken[direction, width] = lane
+        beside = rank_distance(layout, direction) * words
+        buffers.posted[direction, width] = emit.add_int(lane, beside)

@@ -12,21 +12,28 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from timetile.dialects import simt
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.tile_to_gpu.message_buffers import Message, MessageBuffers, MessageSlots
+from timetile.lowering.tile_to_gpu.columns import post_columns, take_columns
+from timetile.lowering.tile_to_gpu.message_buffers import Message, MessageSlots
+from timetile.lowering.tile_to_gpu.message_places import message_number, message_slot
 from timetile.lowering.tile_to_gpu.queues import ExchangePlan, Plane, ReceivedEdge, RimPlanes
-from timetile.lowering.tile_to_gpu.rings import Address, add_offsets
-from timetile.lowering.tile_to_gpu.scopes import (
-    StepScope,
-    StreamStep,
-    VariantScope,
-    once,
-    step_number,
-)
+from timetile.lowering.tile_to_gpu.rings import add_offsets
+from timetile.lowering.tile_to_gpu.scopes import StepScope, VariantScope, once
 from timetile.lowering.tile_to_gpu.thread import block_beside
+from timetile.passes.analysis.geometry.borders import BlockDirection, along_first
 from timetile.passes.analysis.geometry.plane_geometry import Row, vector_cells
 
 SIDES = (-1, 1)
 """The blocks before and after."""
+
+
+def sides(step: StepScope) -> tuple[int, ...]:
+    """The sides on which blocks lie along the first axis."""
+    return SIDES if step.code.layout.axis_layouts[0].blocks > 1 else ()
+
+
+def along(step: StepScope, side: int) -> BlockDirection:
+    """The direction of the block on a side along the first axis."""
+    return along_first(side, len(step.code.geometry.axes))
 
 
 def edge_warp(step: StepScope, side: int) -> int:
@@ -61,42 +68,6 @@ class Edge:
         return [at for row in range(slots.rows) for at in slots.places(self.offset, row)]
 
 
-def message_number(step: StepScope, buffers: MessageBuffers, passed: int) -> SSAValue | None:
-    """
-    The number of the message sent `passed` steps ago; 0 before the first message. Without a stream
-    each exchange has a single message. None if blocks meet at barriers.
-    """
-    if buffers.meeting is not None:
-        return None
-    if not isinstance(step, StreamStep):
-        return step.variant.emit.add_int(buffers.turn.steps_before, 1)
-    number = step_number(step, passed - 1)
-    if passed < 2:
-        return number
-    return step.emit.binary(arith.MaxSIOp, number, step.emit.int(0))
-
-
-def message_slot(step: StepScope, slots: MessageSlots, age: int) -> Address:
-    """
-    The slot of the message of the given age in steps. Messages are counted over all tiles of a
-    block, and so the plane's number alone does not give the slot.
-    """
-    count, words = slots.slots, slots.slot_words
-    if count == 1 or not isinstance(step, StreamStep):
-        return Address(None, 0)
-    if slots.fixed:
-        return Address(None, (step.turn - age) % count * words)
-    return Address(slot_start(step, count, words, age), 0)
-
-
-@once
-def slot_start(step: StreamStep, slots: int, words: int, age: int) -> SSAValue:
-    """The first word of the slot of the message of the given age."""
-    emit = step.emit
-    number = emit.add_int(step_number(step, age), slots)
-    return emit.mul_int(emit.binary(arith.RemUIOp, number, emit.int(slots)), words)
-
-
 def write_message(
     step: StepScope, slots: MessageSlots, plane: Plane, row: Row, target: int
 ) -> None:
@@ -115,18 +86,19 @@ def post_messages(step: StepScope) -> None:
     buffers = step.code.placement.message_buffers
     if buffers is None:
         return
-    for side in SIDES:
+    for side in sides(step):
         number = message_number(step, buffers, 0)
         block = Block()
         emit = step.emit.into(block)
         for (to, _, words, slot), message in step.messages.items():
             if to == side:
-                index = add_offsets(emit, buffers.posted[side, words], slot)
+                index = add_offsets(emit, buffers.posted[along(step, side), words], slot)
                 emit.add(simt.PostOp(message.cells, buffers.buffer, index, message.places, number))
         block.add_op(scf.YieldOp())
         there = block_edge(step.variant, side, edge_warp(step, side))
         step.emit.add(scf.IfOp(there, [], [block]))
     step.messages.clear()
+    post_columns(step)
 
 
 def take_messages(step: StepScope, exchanges: Iterable[ExchangePlan]) -> None:
@@ -139,11 +111,11 @@ def take_messages(step: StepScope, exchanges: Iterable[ExchangePlan]) -> None:
     if buffers is None:
         return
     exchanges = list(exchanges)
-    for side in SIDES:
+    for side in sides(step):
         block = Block()
         emit = step.emit.into(block)
         for (delay, element, words, slot), edges in expected_edges(step, exchanges).items():
-            index = add_offsets(emit, buffers.taken[side, words], slot)
+            index = add_offsets(emit, buffers.taken[along(step, side), words], slot)
             places = [at for edge in edges for at in edge.places]
             types = [element] * len(places)
             number = message_number(step, buffers, delay)
@@ -154,9 +126,9 @@ def take_messages(step: StepScope, exchanges: Iterable[ExchangePlan]) -> None:
         block.add_op(scf.YieldOp())
         there = block_edge(step.variant, side, edge_warp(step, side))
         step.emit.add(scf.IfOp(there, [], [block]))
-    received = [exchange.received for exchange in exchanges]
-    if any(edge is not None and isinstance(edge.place, RimPlanes) for edge in received):
-        # In rows around a plane, lanes read cells written by other lanes of the warp or block.
+    take_columns(step, exchanges)
+    if any(exchange.rim is not None for exchange in exchanges):
+        # Around a plane, lanes read cells written by other lanes of the warp or block.
         if step.code.takes_for_others:
             step.emit.add(gpu.BarrierOp())
         else:

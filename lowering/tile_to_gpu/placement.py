@@ -32,7 +32,13 @@ from timetile.lowering.tile_to_gpu.prefetch import (
     row_staging,
     tile_ring,
 )
-from timetile.lowering.tile_to_gpu.queues import BlockEdge, EdgeBuffer, RimPlanes, SharedPlane
+from timetile.lowering.tile_to_gpu.queues import (
+    BlockEdge,
+    Column,
+    EdgeBuffer,
+    RimPlanes,
+    SharedPlane,
+)
 from timetile.lowering.tile_to_gpu.rings import Ring, SharedMemory
 from timetile.lowering.tile_to_gpu.thread import Thread, block_beside
 from timetile.passes.analysis.block_memory import (
@@ -41,6 +47,7 @@ from timetile.passes.analysis.block_memory import (
     Slice,
     copies_exchange,
 )
+from timetile.passes.analysis.geometry.borders import columns_of, directions
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.queues.lags import oldest_age
 from timetile.passes.analysis.queues.synchronisation import (
@@ -204,9 +211,17 @@ class QueuePlacer:
 
     def place_rim(self, stage: ExchangeOp, plane: SharedPlane, age: int) -> None:
         """The rim of an exchanged plane, if other blocks send cells. Planes arrive at an age."""
-        if self.placement.message_buffers is not None and stage.edges[0]:
-            slots = self.placement.message_buffers.slots(self.kernel, stage)
-            self.placement.rims[stage.result] = RimPlanes(plane, slots, stage.edges[0], age)
+        buffers = self.placement.message_buffers
+        if buffers is None or not directions(self.kernel, stage):
+            return
+        by_rows = stage.edges[0] and self.layout.axis_layouts[0].blocks > 1
+        slots = buffers.slots(self.kernel, stage) if by_rows else None
+        columns = tuple(
+            Column(border, buffers.column_slots(self.kernel, stage, border))
+            for border in columns_of(self.kernel, stage)
+        )
+        rim = RimPlanes(plane, slots, stage.edges[0], age, columns)
+        self.placement.rims[stage.result] = rim
 
     def place_arrivals(self, part: Slice) -> None:
         """The words for arrivals of warps, in the own block and in the blocks beside."""

@@ -51,11 +51,13 @@ def publish(step: StepScope, number: int, exchange: ExchangePlan) -> None:
             step.mark(number, 0)
             rows = edge_rows(step, published.rim)
             send_rows(step, published.rim, rows_of(step, source, exchange.hold, rows))
+            send_columns(step, exchange)
         case PublishedPlane():
             plane = own_plane(step, source, exchange.hold)
             step.mark(number, 0)
             write_plane(step, published.plane, plane)
             send_rows(step, published.rim, plane)
+            send_columns(step, exchange)
         case EdgeBuffer():
             plane = own_plane(step, source, exchange.hold)
             slot = step.slot(published.ring, 0, published.base)
@@ -66,16 +68,22 @@ def publish(step: StepScope, number: int, exchange: ExchangePlan) -> None:
 
 def edge_rows(step: StepScope, rim: RimPlanes | None) -> list[Row]:
     """The warp's first and last rows read by the blocks beside, rows for the block before first."""
-    if rim is None:
+    if rim is None or rim.slots is None:
         return []
     return [*step.code.rows[: rim.slots.rows], *step.code.rows[-rim.slots.rows :]]
 
 
 def send_rows(step: StepScope, rim: RimPlanes | None, plane: Plane) -> None:
     """Add the edge rows of a plane to the messages for the blocks beside."""
-    if rim is not None:
+    if rim is not None and rim.slots is not None:
         for target, row in enumerate(edge_rows(step, rim)):
             write_message(step, rim.slots, plane, row, target)
+
+
+def send_columns(step: StepScope, exchange: ExchangePlan) -> None:
+    """Let the columns of an exchange be sent with the step's messages."""
+    if exchange.rim is not None and exchange.rim.columns:
+        step.leaving.append(exchange)
 
 
 @dataclass(frozen=True)

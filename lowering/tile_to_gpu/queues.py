@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from timetile.lowering.tile_to_gpu.message_buffers import MessageSlots
 from timetile.lowering.tile_to_gpu.rings import Ring
+from timetile.passes.analysis.geometry.borders import BlockDirection, Border
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape, Row
 from timetile.passes.analysis.geometry.shared_layout import EdgeLayout, PaddedPlane
@@ -96,6 +97,18 @@ class EdgeBuffer:
 
 
 @dataclass(frozen=True)
+class Column:
+    """The column or corner that the block beside in a direction sends, and its slots."""
+
+    border: Border
+    slots: MessageSlots
+
+    def places(self, slot: int) -> list[int]:
+        """Where a lane's cells begin, in a slot."""
+        return self.slots.places(slot, 0)
+
+
+@dataclass(frozen=True)
 class RimPlanes:
     """
     The cells around a block's plane in shared memory, `width` along the first axis on either side,
@@ -103,9 +116,15 @@ class RimPlanes:
     """
 
     plane: SharedPlane
-    slots: MessageSlots
+    slots: MessageSlots | None
+    """The slots of rows; None if no blocks lie along the first axis."""
     width: int
     age: int
+    columns: tuple[Column, ...] = ()
+
+    def column(self, direction: BlockDirection) -> Column:
+        """The column that the block beside in a direction sends."""
+        return next(c for c in self.columns if c.border.direction == direction)
 
     def rows(self, geometry: Geometry, side: int) -> list[Row]:
         """The rows before (-1) or after (1) a thread's own, along the first axis."""
@@ -190,10 +209,26 @@ class ExchangePlan(QueuePlan):
         match self.published:
             case EdgeBuffer(slots=MessageSlots() as slots) as buffer:
                 return ReceivedEdge(slots, buffer)
-            case PublishedPlane(rim=RimPlanes() as rim) | PublishedRing(rim=RimPlanes() as rim):
-                return ReceivedEdge(rim.slots, rim)
+            case PublishedPlane(rim=RimPlanes(slots=MessageSlots() as slots) as rim):
+                return ReceivedEdge(slots, rim)
+            case PublishedRing(rim=RimPlanes(slots=MessageSlots() as slots) as rim):
+                return ReceivedEdge(slots, rim)
             case _:
                 return None
+
+    @property
+    def rim(self) -> RimPlanes | None:
+        """The cells around the published planes that other blocks send."""
+        match self.published:
+            case PublishedPlane(rim=rim) | PublishedRing(rim=rim):
+                return rim
+            case _:
+                return None
+
+    @property
+    def is_sent(self) -> bool:
+        """Other blocks get cells of the exchange by messages."""
+        return self.received is not None or self.rim is not None
 
 
 def cells_between(geometry: Geometry, shape: FieldShape, at: Position) -> int:

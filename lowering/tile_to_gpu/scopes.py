@@ -135,6 +135,8 @@ class StepScope(ABC):
         """Cells for the blocks beside, in a tile held by the device."""
         self.arriving: list[ExchangePlan] = []
         """Exchanges with messages posted and not yet taken, in a tile without a stream."""
+        self.leaving: list[ExchangePlan] = []
+        """Exchanges whose columns are in shared memory and not yet posted."""
         self.noted_cells: dict[PointSet, dict[ApplyOp, list[SSAValue]]] = {}
         """For each set of points, the thread's cells of stages that wait to be noted."""
 

@@ -79,7 +79,7 @@ def run_stage(step: StepScope, number: int, stage: StageOp) -> None:
         case ExchangeOp():
             exchange = step.code.exchanges[stage.result]
             publish(step, number, exchange)
-            if isinstance(step, ResidentStep) and exchange.received is not None:
+            if isinstance(step, ResidentStep) and exchange.is_sent:
                 post_messages(step)
                 step.arriving.append(exchange)
         case StoreOp():

@@ -72,11 +72,11 @@ def end_step(step: StreamStep, stages: int) -> None:
     ends = step.turn + 1 == step.loop.copies
     for queue in code.queues.values():
         del step.planes(queue)[queue.depth if ends else queue.depth + 1 :]
-    step.loop.slots.rotate()
     if code.is_split or code.meeting is not None:
         step.mark_shared(stages)
         send_outgoing(step)
         post_messages(step)
+    step.loop.slots.rotate()
     if arrivals is not None:
         # `order-threads` moves the arrival to an earlier place.
         number = step_number(step, 0)

@@ -15,6 +15,7 @@ from timetile.dialects import simt
 from timetile.dialects.tile import LANES, LayoutAttr
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.chunks import Chunk, is_tile
+from timetile.passes.analysis.geometry.borders import BlockDirection, along_first
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 from timetile.passes.analysis.placed import layout_of
@@ -219,10 +220,33 @@ def block_beside(
     emit: Emitter, thread: Thread, side: int, layout: LayoutAttr
 ) -> tuple[SSAValue, SSAValue]:
     """
-    The rank of the block before (-1) or after (1) in the tile, and a mask: the tile has this block.
+    The rank of the block before (-1) or after (1) in the tile, along the first axis, and a mask:
+    the tile has this block.
     """
-    beside = emit.add_int(thread.rank, side)
+    along = along_first(side, len(layout.axis_layouts))
+    beside = emit.add_int(thread.rank, rank_distance(layout, along))
     return beside, emit.compare("ult", beside, layout.blocks)
+
+
+def rank_distance(layout: LayoutAttr, direction: BlockDirection) -> int:
+    """The rank of the block beside in a direction, less the own rank: ranks follow rows."""
+    distance = 0
+    for step, axis in zip(direction, layout.axis_layouts, strict=True):
+        distance = distance * axis.blocks + step
+    return distance
+
+
+def has_block(
+    emit: Emitter, thread: Thread, direction: BlockDirection, layout: LayoutAttr
+) -> SSAValue | None:
+    """A mask: the tile has a block beside the own block in a direction."""
+    masks: list[SSAValue] = []
+    rank = thread.rank
+    for step, axis in reversed(list(zip(direction, layout.axis_layouts, strict=True))):
+        place, rank = emit.split(rank, axis.blocks)
+        if step:
+            masks.append(emit.compare("ult", emit.add_int(place, step), axis.blocks))
+    return emit.all_of(masks)
 
 
 def dealt(emit: Emitter, thread: Thread, width: int) -> Thread:

@@ -9,7 +9,9 @@ After, without a streaming axis:
 1. Blocks of 512 threads hold the cells of a tile in registers for all steps.
 2. Neighbouring blocks send each other their edges after each step. The paper's blocks meet at a
    barrier of the grid (section 3.2): `dtb{sync=grid}`, half as fast.
-3. Tiles have as many blocks as need the fewest turns of the device for the whole domain.
+3. Tiles have as many blocks in a row as need the fewest turns of the device for the whole domain.
+   The paper's blocks lie along both axes: `dtb{blocks=12,11}`, with planes in shared memory, and
+   columns packed when sent.
 4. The depth gives the most valid cells a second, by the equations of the authors' later model for
    tiles that stay (EBISU, equations 2, 8 and 11).
 
@@ -64,11 +66,12 @@ class DtbPass(SystemPass):
                 resident=True,
             )
         )
-        most = target.resident_blocks(schedule.occupancy)
+        across = 1 if self.blocks is None else self.blocks[-1]
+        rows, row = (axis.block_extent for axis in schedule.layout().axis_layouts)
         tiles = Tiles(
             (program.domain[0], program.domain[1]),
-            (schedule.cells[0] * schedule.warps[0], schedule.cells[1] * LANES * schedule.warps[1]),
-            most,
+            (rows, row * across),
+            max(1, target.resident_blocks(schedule.occupancy) // across),
             program.radius,
         )
         given = self.given_depth(program)

@@ -12,11 +12,11 @@ messages: `space global, sync flags`; with `sync=grid` between barriers of the g
 1. A block has 256 threads, the only one of its multiprocessor (section 6.1).
 2. Planes of one axis: overlapping tiles of 512 cells, two a thread, as deep as shifts the
    bottleneck from global to shared memory (equation 17). The slots of planes are computed.
-3. Planes of two axes: blocks along the first axis span the domain and its overlap. The paper's
-   blocks lie along both axes, here along one: tiles overlap along the rows, and rows of 64 cells
-   pay more than the paper's 32 x 32 cells. Shapes and depths are ranked by the paper's equations
-   (`passes/cost/papers/device_tiles.py`); of the first five that a multiprocessor holds, the
-   deepest of the fastest as predicted is taken: as deep as possible (6.4.2). Slots are shifted.
+3. Planes of two axes: blocks along the first axis span the domain and its overlap, and rows of 64
+   cells overlap. The paper's blocks of 32 x 32 cells span both axes: `blocks=11,12`. Shapes and
+   depths are ranked by the paper's equations (`passes/cost/papers/device_tiles.py`); of the first
+   five that a multiprocessor holds, the deepest of the fastest as predicted is taken: as deep as
+   possible (6.4.2). Slots are shifted.
 4. Boxes enter sums plane by plane: the neighbours in a plane are read once, when the plane arrives
    (redundant register streaming, section 4.3.3).
 5. One synchronisation a step serves all levels (lazy streaming, section 4.3.2): a barrier of the
@@ -181,6 +181,8 @@ class EbisuPass(SystemPass):
     def spanned(self, tiles: DeviceTiles, schedule: Schedule, depth: int) -> tuple[Point, float]:
         """A point with the best number of blocks along the first axis, and its speed."""
         rows, row = (axis.block_extent for axis in schedule.layout().axis_layouts)
+        across = 1 if self.blocks is None else self.blocks[-1]
+        tiles, row = tiles.with_blocks_across(across), row * across
         blocks = self.blocks[0] if self.blocks else tiles.best_blocks((rows, row), depth)
         if self.blocks is None and blocks > 1:
             schedule = replace(schedule, blocks=(blocks, 1))

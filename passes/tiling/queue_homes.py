@@ -17,6 +17,7 @@ from timetile.dialects.tile import (
     KernelOp,
     LoadOp,
     MemoryAttr,
+    Published,
     RegistersAttr,
     StoreOp,
     Sync,
@@ -86,7 +87,8 @@ def exchange_home(
     The home of an exchange; `flags` and `every` as for `exchanged_slots`. `period`: unrolling of
     the stream loop.
     """
-    slots = exchanged_slots(ReadAges.of(exchange, stream), flags=flags, every=every)
+    ages, planes = ReadAges.of(exchange, stream), exchange.what.data is Published.PLANE
+    slots = exchanged_slots(ages, flags=flags, every=every, planes=planes)
     if addressing is Addressing.COMPUTED:
         slots = power_of_two(slots)
     elif addressing is Addressing.FIXED:

@@ -32,7 +32,12 @@ pytestmark = pytest.mark.covering
 
 APART = [
     Schedule("two-blocks", device_plane((3, 2), 2, 2), planes=5, shown=FLAGS),
-    Schedule("three-blocks-of-a-warp", device_plane((4, 1), 1, 3), planes=None, shown=FLAGS),
+    Schedule(
+        "three-by-two-blocks-of-a-warp",
+        device_plane((3, 1), 1, 3, across=2),
+        planes=None,
+        shown=FLAGS,
+    ),
     Schedule(
         "four-blocks-and-no-copies",
         device_plane((3, 2), 2, 4),
@@ -102,18 +107,20 @@ def test_messages_carry_doubles_and_edges_of_two_rows(executor: Executor):
 def test_messages_carry_the_corners_of_a_box(executor: Executor):
     rows = replace(NOT_UNROLLED, name="box", form=Form.ROWS)
     check(entry("box-3d").make((4, 9, 29)), rows, 2, executor)
-    check(entry("skewed-3d").make((3, 9, 29)), rows, 2, executor)
+    corners = replace(rows, tiling=device_plane((3, 1), 2, 1, across=2))
+    check(entry("skewed-3d").make((3, 9, 29)), corners, 2, executor)
 
 
-def with_slots(addressing: Addressing, delay: int, planes: int) -> Schedule:
+def with_slots(addressing: Addressing, delay: int, planes: int, across: int = 1) -> Schedule:
     """Messages read `delay` steps later, in a loop unrolled by one."""
+    slots = 2 * delay + (delay == 1 and across > 1)
     return Schedule(
         f"{addressing}-delay-{delay}-planes-{planes}",
-        device_plane((4, 1), 1, 2),
+        device_plane((4, 1), 1, 2, across=across),
         streaming=Streaming(delay=delay, period=1),
         exchanged=addressing,
         planes=planes,
-        shown=f"slots {2 * delay}, {addressing}, every 1, {FLAGS}",
+        shown=f"slots {slots}, {addressing}, every 1, {FLAGS}",
     )
 
 
@@ -121,7 +128,7 @@ SLOTS = [
     with_slots(Addressing.COMPUTED, 1, 32),
     with_slots(Addressing.COMPUTED, 2, 32),
     with_slots(Addressing.COMPUTED, 2, 5),
-    with_slots(Addressing.SHIFTING, 1, 32),
+    with_slots(Addressing.SHIFTING, 1, 32, across=2),
     with_slots(Addressing.SHIFTING, 2, 5),
 ]
 
@@ -211,8 +218,13 @@ def in_rings(addressing: Addressing, every: int) -> Schedule:
 RINGS = [
     in_rings(Addressing.COMPUTED, 1),
     in_rings(Addressing.COMPUTED, 2),
-    in_rings(Addressing.FIXED, 1),
     in_rings(Addressing.SHIFTING, 2),
+    # Blocks along both axes, four of a tile.
+    replace(
+        in_rings(Addressing.FIXED, 1),
+        name="rings-of-four-blocks",
+        tiling=device_plane((3, 1), 2, 2, across=2),
+    ),
     # Own cells in registers, and all cells in shared memory for the others.
     replace(
         in_rings(Addressing.COMPUTED, 1),
@@ -233,7 +245,7 @@ RINGS = [
 IN_RINGS = {
     "rings-computed-every-1": "several-tiles",
     "rings-computed-every-2": "radius-2",
-    "rings-fixed-every-1": "one-tile",
+    "rings-of-four-blocks": "one-tile",
     "rings-shifting-every-2": "box",
     "streamed": "several-tiles",
     "streamed-in-batches": "radius-2",

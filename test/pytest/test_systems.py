@@ -39,12 +39,12 @@ def columns_of(domain: tuple[int, ...]) -> str:
 
 
 CASES: dict[str, tuple[str, int]] = {
-    "ebisu-volume": ("ebisu{depth=2 warps=2,1 blocks=3,1}", 3),
+    "ebisu-volume": ("ebisu{depth=2 cells=4,1 warps=2,1 blocks=2,2}", 3),
     "ebisu": ("ebisu{depth=2}", 2),
     "an5d": ("an5d{depth=2}", 2),
     "an5d-volume": ("an5d{depth=2 warps=8,1}", 3),
     "ssam": ("ssam{depth=2}", 2),
-    "dtb": ("dtb{depth=2 cells=2,2 warps=2,1 blocks=4,1}", 2),
+    "dtb": ("dtb{depth=2 cells=4,2 warps=2,1 blocks=2,3}", 2),
     "semi-stencil": ("semi-stencil{depth=2 warps=8,1}", 3),
 }
 """A pipeline by the name of a system, with small sizes, and the axes of a domain."""

@@ -134,16 +134,18 @@ def test_a_pair_of_cells_shares_reads():
         assert (reads - 1) / 4 <= shared_reads(PLATES[name], 0, in_registers=True) - fewer
 
 
-def test_ebisu_has_a_barrier_of_the_grid_and_four_messages_a_step():
-    row = kernel(in_order(star(3, 1)), "ebisu{depth=3 blocks=3,1 sync=grid}")
+@pytest.mark.parametrize(("blocks", "messages"), [("3,1", 4), ("2,2", 8)])
+def test_ebisu_has_a_barrier_of_the_grid_and_a_message_a_side_and_step(blocks: str, messages: int):
+    """A side sends and takes a message, whatever the depth: two sides in one row of blocks."""
+    row = kernel(in_order(star(3, 1)), f"ebisu{{depth=2 blocks={blocks} sync=grid}}")
     assert row.a_step(simt.TileBarrierOp) == {1}
-    assert row.a_step(simt.PostOp, simt.TakeOp) == {4}
-    assert [home.slots.data for home in row.exchanges] == [2] * 3
+    assert row.a_step(simt.PostOp, simt.TakeOp) == {messages}
+    assert [home.slots.data for home in row.exchanges] == [2] * 2
     assert {home.space.data for home in row.exchanges} == {Space.GLOBAL}
 
 
 def test_ebisu_waits_for_neighbours_alone_without_the_barrier():
-    row = kernel(in_order(star(3, 1)), "ebisu{depth=3 blocks=3,1}")
+    row = kernel(in_order(star(3, 1)), "ebisu{depth=2 blocks=3,1}")
     assert row.a_step(simt.TileBarrierOp) == {0}
     assert min(row.a_step(simt.PostOp, simt.TakeOp)) > 0
 

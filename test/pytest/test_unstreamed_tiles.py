@@ -46,6 +46,7 @@ PLATES = [
     replace(
         EDGES,
         name="planes-by-flags",
+        tiling=device_plane((4, 1), 2, 2, stream_axis="none", across=2),
         streaming=Streaming(what=Published.PLANE),
         shown=exchanged("plane", FLAGS),
     ),
@@ -58,6 +59,7 @@ PLATES = [
     replace(
         EDGES,
         name="planes-in-shared-memory",
+        tiling=device_plane((4, 2), 2, 1, stream_axis="none", across=2),
         buffering=Buffering(storage=Storage.SHARED),
         streaming=None,
         shown="home #tile.shared",
@@ -114,7 +116,7 @@ SOLIDS = [
     ),
     Schedule(
         "one-layer-of-warps",
-        solid(TileLevel.DEVICE, (2, 2, 2), (1, 3, 1), blocks=4),
+        solid(TileLevel.DEVICE, (4, 2, 1), (1, 3, 1), blocks=2, across=(1, 2)),
         planes=None,
         shown=exchanged("plane", FLAGS),
     ),
@@ -167,7 +169,7 @@ def volumes_for(executor: Executor, schedule: Schedule) -> list[tuple[Program, i
 @pytest.mark.parametrize("schedule", SOLIDS, ids=named)
 def test_a_volume_in_resident_tiles_keeps_its_bits(schedule: Schedule, executor: Executor):
     """
-    Warps along any axis, blocks along the first; neither the tile nor a block divides the domain.
+    Warps along any axis, blocks along one and two; neither the tile nor a block divides the domain.
     """
     for program, depth in volumes_for(executor, schedule):
         check(program, schedule, depth, executor)

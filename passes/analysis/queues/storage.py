@@ -184,15 +184,17 @@ def copies_slots(ages: ReadAges, ahead: int, *, blocks: int, split: bool, every:
     return ahead + 1 + ages.behind + ages.oldest + max(late, every - 1)
 
 
-def exchanged_slots(ages: ReadAges, *, flags: bool, every: int) -> int:
+def exchanged_slots(ages: ReadAges, *, flags: bool, every: int, planes: bool = False) -> int:
     """
     Slots of an exchange: one for each plane published and not yet read by all readers, one for each
     of the `every` stream steps until the next barrier, and at least two. With `flags`, blocks send
-    messages: a sender hears `delay` steps late that a slot was read. One slot without a stream.
+    messages: a sender hears `delay` steps late that a slot was read, and of whole `planes` inner
+    rows may still be read after a warp has arrived. One slot without a stream.
     """
     if not ages.streams:
         return 1
-    return max(ages.delay + every + ages.oldest, 2, 2 * ages.delay * flags)
+    late = flags and planes
+    return max(ages.delay + every + ages.oldest + late, 2, 2 * ages.delay * flags)
 
 
 def fixed_slots(slots: int, *, period: int, every: int) -> int:

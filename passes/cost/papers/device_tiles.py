@@ -9,7 +9,7 @@ performance (equations 1, 5, 7 and 11), for the turns of the device and the step
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, prod
 
 from timetile.passes.cost.papers.ebisu import BARRIER_SECONDS, component_seconds
@@ -39,6 +39,14 @@ class DeviceTiles:
     global_accesses: float
     shared_accesses: float
     device: DeviceSpeeds
+
+    def with_blocks_across(self, across: int) -> DeviceTiles:
+        """
+        Tiles with a number of blocks along the second axis for each along the first: a row of these
+        counts as one block with as many cells.
+        """
+        resident = max(1, self.device.resident // across)
+        return replace(self, device=replace(self.device, resident=resident))
 
     def numbers_of_blocks(self, rows: int, depth: int) -> Iterator[int]:
         """Blocks of `rows` rows that span the domain and the overlap, whole or in equal parts."""

@@ -9,7 +9,7 @@ tile.kernel @unplaced() roles [] steps 1 stream 0 bounds <[0, 0], [8, 8]> {
 
 // -----
 
-// CHECK: tile.kernel in @line: the blocks of a tile lie along the first of several in-plane axes; give device-tiling blocks=1 along the other axes, or tile=block for a single axis
+// CHECK: tile.kernel in @line: the blocks of a tile lie along the first of several in-plane axes; give device-tiling blocks=1 along the other axes, or tile=device, or tile=block for a single axis
 tile.kernel @line(%src: !stencil.field<[0,8]x[0,8]xf64>, %dst: !stencil.field<[0,8]x[0,8]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0, 0], [8, 8]>
     layout #tile.layout<device, [1 cells x 32 lanes x 2 blocks]>
@@ -156,7 +156,7 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @columns: the blocks of a tile lie along the first of several in-plane axes; give device-tiling blocks=1 along the other axes, or tile=block for a single axis
+// CHECK: tile.kernel in @columns: the blocks of a tile lie along the first of several in-plane axes; give device-tiling blocks=1 along the other axes, or tile=device, or tile=block for a single axis
 tile.kernel @columns(%src: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>, %dst: !stencil.field<[-1,9]x[-1,9]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<cluster, [4 cells x 2 warps, 2 cells x 32 lanes x 2 blocks]>
@@ -293,15 +293,49 @@ func.func private @cell(%a: f64, %b: f64) -> f64 {
 
 // -----
 
-// CHECK: tile.kernel in @planes_by_flags: the blocks of the tile keep whole planes in shared memory, exchanged at barriers of the grid; use register-streaming with sync=grid or what=edges
-tile.kernel @planes_by_flags(%src: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>, %dst: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>)
+// CHECK: tile.kernel in @rings_by_flags: the blocks of the tile keep whole planes in shared memory, exchanged at barriers of the grid; run register-streaming, or use sync=grid
+tile.kernel @rings_by_flags(%src: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>, %dst: !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0, 0], [8, 8, 64]>
     layout #tile.layout<device, [4 cells x 2 warps x 2 blocks, 2 cells x 32 lanes]>
     variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [1, 2], planes 1>] {
-  %u = tile.load %src home #tile.registers<depth 1, period 2> : !tile.queue<f64, lag 0>
-  %e = tile.exchange %u what plane delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [1, 0]>
+  %u = tile.load %src home #tile.shared<slots 3, fixed, reader tile> : !tile.queue<f64, lag 0>
+  %e = tile.exchange %u what edges delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 1, edges [1, 0]>
   %v = tile.apply @cell(%u[0, 0, 0], %e[0, 1, 0]) home #tile.registers<depth 0, period 2> : !tile.queue<f64, lag 1>
   tile.store %v to %dst : !tile.queue<f64, lag 1>, !stencil.field<[-3,11]x[-3,11]x[-1,65]xf64>
+}
+func.func private @cell(%a: f64, %b: f64) -> f64 {
+  %s = arith.addf %a, %b : f64
+  func.return %s : f64
+}
+
+// -----
+
+// CHECK: tile.kernel in @edges_of_columns: blocks that lie along several axes exchange columns of whole planes; run register-streaming with what=plane
+tile.kernel @edges_of_columns(%src: !stencil.field<[-1,33]x[-1,65]xf64>, %dst: !stencil.field<[-1,33]x[-1,65]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0, 0], [32, 64]>
+    layout #tile.layout<device, [4 cells x 2 warps x 4 blocks, 1 cells x 32 lanes x 2 blocks]>
+    variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [0, 1], planes 1>] {
+  %u = tile.load %src ahead 0 home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  %e = tile.exchange %u what edges delay 0 home #tile.exchange_buffer<slots 1, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 0, edges [1, 1]>
+  %v = tile.apply @cell(%u[0, 0], %e[0, 1]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,33]x[-1,65]xf64>
+}
+func.func private @cell(%a: f64, %b: f64) -> f64 {
+  %s = arith.addf %a, %b : f64
+  func.return %s : f64
+}
+
+// -----
+
+// CHECK: tile.kernel in @far_along_rows: its taps reach 33 cells along axis 1 and a block has 32; give device-tiling more cells or lanes along the axis
+tile.kernel @far_along_rows(%src: !stencil.field<[-1,33]x[-33,97]xf64>, %dst: !stencil.field<[-1,33]x[-33,97]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 bounds <[0, 0], [32, 64]>
+    layout #tile.layout<device, [4 cells x 2 warps x 4 blocks, 1 cells x 32 lanes x 2 blocks]>
+    variants [#tile.variant<axes [], planes 1>, #tile.variant<axes [0, 1], planes 1>] {
+  %u = tile.load %src ahead 0 home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  %e = tile.exchange %u what plane delay 0 home #tile.exchange_buffer<slots 1, fixed, every 1, space global, sync flags> : !tile.queue<f64, lag 0, edges [0, 33]>
+  %v = tile.apply @cell(%u[0, 0], %e[0, 33]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 0>
+  tile.store %v to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,33]x[-33,97]xf64>
 }
 func.func private @cell(%a: f64, %b: f64) -> f64 {
   %s = arith.addf %a, %b : f64

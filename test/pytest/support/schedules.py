@@ -106,15 +106,20 @@ def cluster_plane(cells: tuple[int, int], warps: int, blocks: int) -> DeviceTili
 
 
 def device_plane(
-    cells: tuple[int, int], warps: int, blocks: int, stream_axis: Literal["none"] | None = None
+    cells: tuple[int, int],
+    warps: int,
+    blocks: int,
+    stream_axis: Literal["none"] | None = None,
+    *,
+    across: int = 1,
 ) -> DeviceTilingPass:
-    """Two in-plane axes, a tile held by the device: blocks along the first axis."""
+    """Two in-plane axes, a tile held by the device: blocks along the first axis, and `across`."""
     return DeviceTilingPass(
         tile=TileLevel.DEVICE,
         cells=cells,
         lanes=(1, 32),
         warps=(warps, 1),
-        blocks=(blocks, 1),
+        blocks=(blocks, across),
         pack=1,
         stream_axis=stream_axis,
     )
@@ -125,14 +130,19 @@ def solid(
     cells: tuple[int, int, int],
     warps: tuple[int, int, int],
     blocks: int = 1,
+    *,
+    across: tuple[int, int] = (1, 1),
 ) -> DeviceTilingPass:
-    """Three in-plane axes: a resident tile of a volume, with blocks along the first axis."""
+    """
+    Three in-plane axes: a resident tile of a volume, with blocks along the first axis, and
+    `across`.
+    """
     return DeviceTilingPass(
         tile=level,
         cells=cells,
         lanes=(1, 1, 32),
         warps=warps,
-        blocks=(blocks, 1, 1),
+        blocks=(blocks, *across),
         pack=1,
         stream_axis="none",
     )
