@@ -59,6 +59,7 @@ PASSES = {
     "expand-cells": lazy("passes.cells.expand_cells", "ExpandCellsPass"),
     "drop-updates": lazy("passes.loops.drop_updates", "DropUpdatesPass"),
     "group-updates": lazy("passes.loops.group_updates", "GroupUpdatesPass"),
+    "join-updates": lazy("passes.loops.join_updates", "JoinUpdatesPass"),
     "split-regions": lazy("passes.loops.split_regions", "SplitRegionsPass"),
     "store-layers": lazy("passes.loops.store_layers", "StoreLayersPass"),
     "share-places": lazy("passes.loops.share_places", "SharePlacesPass"),

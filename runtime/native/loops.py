@@ -17,6 +17,7 @@ from timetile.dialects.temporal import LoopOp
 from timetile.lowering.cpu.convert_temporal_to_llvm import TEAM
 from timetile.lowering.cpu.given import Given, steps_name
 from timetile.passes.analysis.skews import extent_of
+from timetile.passes.loops.join_updates import JoinUpdatesPass
 from timetile.passes.loops.split_edges import SplitEdgesPass
 from timetile.runtime.executors.numpy_loops import Progress
 from timetile.runtime.kernels.loops import loops_of
@@ -32,13 +33,18 @@ CELLS_PER_CALL = 1 << 26
 """Cells updated by a thread between two reports to Python: some tenths of a second."""
 
 
-def split_edges(module: ModuleOp) -> ModuleOp:
-    """The module, or a copy whose updates read inside their fields."""
-    if all(update.beyond is None for loop in loops_of(module) for update in loop.updates):
+def prepared(module: ModuleOp) -> ModuleOp:
+    """
+    The module, or a copy whose updates read inside their fields, with updates that compute much in
+    common as one.
+    """
+    updates = [list(loop.updates) for loop in loops_of(module)]
+    if all(len(each) < 2 and all(u.beyond is None for u in each) for each in updates):
         return module
-    split = module.clone()
-    SplitEdgesPass(everywhere=True).apply(Context(), split)
-    return split
+    copy = module.clone()
+    SplitEdgesPass(everywhere=True).apply(Context(), copy)
+    JoinUpdatesPass().apply(Context(), copy)
+    return copy
 
 
 def rotated(names: Sequence[Any], rotation: Sequence[int], steps: int) -> list[Any]:

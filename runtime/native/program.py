@@ -20,7 +20,7 @@ from timetile.runtime.executors.numpy_loops import Progress
 from timetile.runtime.host.memory_protocol import Memory
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.machine.llvm import Code, object_code, processor
-from timetile.runtime.native.loops import LoopCode, split_edges
+from timetile.runtime.native.loops import LoopCode, prepared
 from timetile.runtime.native.memory import NativeMemory
 from timetile.runtime.native.nests import HostNests, NestCode
 from timetile.runtime.native.sweeps import SweepCode
@@ -39,7 +39,7 @@ def code_of(module: ModuleOp, cache: Cache | None) -> bytes:
         return kept
     nests = nest_functions(module, loops_of(module))
     functions = functions_of(
-        loops_of(split_edges(module)), nests, reduction_functions(module), sweep_functions(module)
+        loops_of(prepared(module)), nests, reduction_functions(module), sweep_functions(module)
     )
     code = object_code(ModuleOp(functions))
     if cache is not None:
@@ -51,7 +51,7 @@ class NativeProgram:
     """The loops of a program as machine code, made or loaded here."""
 
     def __init__(self, module: ModuleOp, cache: Cache | None):
-        loops, split = loops_of(module), loops_of(split_edges(module))
+        loops, split = loops_of(module), loops_of(prepared(module))
         nests = nest_functions(module, loops)
         code = Code(code_of(module, cache))
         self.loops = {
