@@ -106,16 +106,24 @@ def where(op: Operation) -> str:
 REMARKS: ContextVar[list[Remark] | None] = ContextVar("REMARKS", default=None)
 
 
+UNTOLD: ContextVar[bool] = ContextVar("UNTOLD", default=False)
+"""Whether remarks are collected without a word to the user."""
+
+
 @contextmanager
-def collected_remarks() -> Generator[list[Remark]]:
-    """Collect the remarks made in the block. An outer collector gets them, too."""
+def collected_remarks(untold: bool = False) -> Generator[list[Remark]]:
+    """
+    Collect the remarks made in the block. An outer collector gets them, too. With `untold`, the
+    caller tells the user.
+    """
     remarks: list[Remark] = []
     around = REMARKS.get()
-    token = REMARKS.set(remarks)
+    token, told = REMARKS.set(remarks), UNTOLD.set(untold or UNTOLD.get())
     try:
         yield remarks
     finally:
         REMARKS.reset(token)
+        UNTOLD.reset(told)
         if around is not None:
             around += remarks
 
@@ -145,7 +153,8 @@ def remark_at(place: OperationPlace, text: str) -> None:
     """
     if MUTED.get():
         return
-    LOGGER.warning("%s: %s", place, text)
+    if not UNTOLD.get():
+        LOGGER.warning("%s: %s", place, text)
     if (remarks := REMARKS.get()) is not None:
         remarks.append(Remark(place, text))
 

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from timetile.frontend.devito.evaluation import number_of
+import numpy as np
+
+from timetile.frontend.devito.evaluation import least_divisor, number_of
 from timetile.frontend.devito.kinds import NARROW, Kinds, is_divisor, is_integer_kind, widest_kind
 from timetile.frontend.devito.library import NotCovered, sympy
 from timetile.frontend.devito.ordering import Ordering
@@ -25,6 +27,9 @@ COMPARISONS = {
     "StrictLessThan": "olt", "Lt": "olt", "LessThan": "ole", "Le": "ole",
     "StrictGreaterThan": "ogt", "Gt": "ogt", "GreaterThan": "oge", "Ge": "oge",
 }  # fmt: skip
+
+FLOATS = {"f32": np.float32, "f64": np.float64}
+"""NumPy's types of floats."""
 
 MOST_FACTORS = 16
 """The largest whole exponent written as products."""
@@ -47,7 +52,7 @@ SIGNED = {"oeq": "eq", "une": "ne", "olt": "slt", "ole": "sle", "ogt": "sgt", "o
 
 OTHERS = (
     "And", "Or", "Not", "Max", "Min", "Piecewise", "ExprCondPair", "BooleanTrue", "IntDiv", "Mod",
-    "INT",
+    "INT", "SafeInv",
 )  # fmt: skip
 """Further classes with operations."""
 
@@ -179,6 +184,9 @@ class Cells:
             return self.function(name, expression.args[0], kind)
         if name == "Piecewise":
             return self.choice(expression.args, kind)
+        if name == "SafeInv":
+            base, guard = expression.args
+            return self.safe_reciprocal(base, guard, kind)
         raise NotCovered(f"it computes {expression}, and timetile has no operation for {name}")
 
     def function(self, name: str, argument: Any, kind: str) -> str:
@@ -332,6 +340,21 @@ class Cells:
             yes = self.value(piece[0], kind)
             total = self.select(self.condition(piece[1]), yes, total, kind)
         return total
+
+    def safe_reciprocal(self, base: Any, guard: Any, kind: str) -> str:
+        """
+        The reciprocal of the base, or 0 where the base or a guard is less than Devito's least
+        divisor.
+        """
+        floats = FLOATS[widest_kind(self.own(guard), "f32")]
+        least = self.number(float(least_divisor(floats)), kind)
+        value, other = self.value(base, kind), self.value(guard, kind)
+        small = self.add(f"arith.cmpf olt, {value}, {least} : {kind}")
+        if other != value:
+            too = self.add(f"arith.cmpf olt, {other}, {least} : {kind}")
+            small = self.add(f"arith.ori {small}, {too} : i1")
+        made = self.binary("divf", self.number(1.0, kind), value, kind)
+        return self.select(small, self.number(0.0, kind), made, kind)
 
     def select(self, condition: str, yes: str, no: str, kind: str) -> str:
         """One of two values."""

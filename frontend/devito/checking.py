@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from timetile.frontend.devito.cells import check_operations
+from timetile.frontend.devito.complex_equations import equations_of_parts
+from timetile.frontend.devito.complex_parts import ComplexParts
 from timetile.frontend.devito.equations import (
     Equation,
     Equations,
@@ -33,9 +35,11 @@ def equations_of(lowered: Sequence[Any]) -> Equations:
     bounds = bounds_of_sets(lowered)
     made = [on_each_subdomain(equation_of(k, each), each, bounds) for k, each in enumerate(lowered)]
     check_sets(lowered, made)
-    together = [equation for each in made for equation in each]
+    parts = ComplexParts()
+    every = [equation for each in made for equation in each]
+    together = [part for equation in every for part in equations_of_parts(equation, parts)]
     items = [replace(equation, number=number) for number, equation in enumerate(together)]
-    found = Equations(items, {}, sets=bounds)
+    found = Equations(items, {}, sets=bounds, parts=parts)
     sums = grid_sums_of(items)
     for equation in items:
         parts = [*equation.reads, equation.target]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from timetile.frontend.devito.complex_parts import ComplexParts
 from timetile.frontend.devito.library import NotCovered, module
 
 
@@ -58,10 +59,16 @@ class Equation:
     in_time: bool
     when: tuple[Any, ...]
     where: tuple[Any, ...]
+    shown: str = ""
+    """The equation as in Devito, if it was complex there."""
+    is_second_part: bool = False
+    """The equation of the imaginary parts behind the equation of the real parts."""
 
     @property
     def text(self) -> str:
         """How messages name the equation."""
+        if self.shown:
+            return f"equation {self.shown}"
         sign = "+=" if self.adds else "="
         value = str(self.value)
         short = value if len(value) <= 60 else f"{value[:57]}..."
@@ -87,6 +94,8 @@ class Equations:
     """The number of buffers of each function with rotating buffers."""
     sets: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict[str, Any])
     """The bounds of the subdomains of each set, by name."""
+    parts: ComplexParts = field(default_factory=ComplexParts)
+    """The parts of complex functions and numbers."""
 
     @property
     def written(self) -> frozenset[str]:

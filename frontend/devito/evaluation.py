@@ -49,6 +49,20 @@ def any_of(*values: Any) -> Any:
     return np.logical_or.reduce(np.broadcast_arrays(*values))
 
 
+def least_divisor(dtype: Any) -> Any:
+    """The number below which Devito's safe reciprocal of a type of floats is 0."""
+    resolution: Any = np.finfo(dtype).resolution
+    return resolution**2
+
+
+def safe_reciprocal(base: Any, guard: Any) -> Array:
+    """The reciprocal of the base, or 0 where the base or a guard is less than the least divisor."""
+    least = least_divisor(np.result_type(guard, np.float32))
+    inverse: Array = np.asarray(1 / base)
+    inverse[(base < least) | (guard < least)] = 0
+    return inverse
+
+
 def power(base: Any, exponent: Any) -> Any:
     """A power; for a whole exponent by products, as in the generated C."""
     if np.ndim(exponent) == 0 and float(exponent).is_integer() and abs(exponent) <= 8:
@@ -77,6 +91,7 @@ MEANINGS: dict[str, Callable[..., Any]] = {
     "Not": np.logical_not,
     "Or": any_of,
     "Pow": power,
+    "SafeInv": safe_reciprocal,
     "StrictGreaterThan": np.greater,
     "StrictLessThan": np.less,
     "Unequality": np.not_equal,

@@ -103,11 +103,16 @@ class Writer:
                     written if self.direction else None,
                 )
                 if added is None:
-                    lines += sweep.write()
+                    made = sweep.write()
+                    stored = lines.pop() if equation.is_second_part and made else None
+                    lines += made
+                    if stored is not None:
+                        # Both parts are read before either is written.
+                        lines.insert(len(lines) - 1, stored)
                 else:
-                    made = NumberOfCells(added, sweep, self.ints)
-                    before += made.scratch()
-                    lines += made.write()
+                    number = NumberOfCells(added, sweep, self.ints)
+                    before += number.scratch()
+                    lines += number.write()
             except NotCovered as error:
                 raise NotCovered(f"{equation.text}: {error}") from None
         body = [*host.lines, *lines]

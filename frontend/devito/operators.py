@@ -8,9 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from timetile.frontend.devito.checking import equations_of
+from timetile.frontend.devito.complex_equations import write_back
+from timetile.frontend.devito.complex_parts import without_suffix
 from timetile.frontend.devito.equations import Equations
 from timetile.frontend.devito.library import NotCovered, module
-from timetile.frontend.devito.runs import OperatorPlan, TimeLoop, call_of, run
+from timetile.frontend.devito.runs import OperatorPlan, TimeLoop, call_of
 from timetile.frontend.devito.where_calls_ran import COUNTS, RanOn
 from timetile.passes.diagnostics import CompileError
 
@@ -53,7 +55,7 @@ def time_loops_of(operator: Any, equations: Equations) -> tuple[TimeLoop, ...]:
         if not getattr(equation.target, "is_Indexed", False):
             # A number of a sparse operation, for the equation behind.
             continue
-        name = equation.target.function.name
+        name = without_suffix(equation.target.function.name)
         writers = [k for k, names in enumerate(written) if name in names]
         if len(writers) != 1:
             raise NotCovered(
@@ -147,14 +149,16 @@ def new_language_operator(stock: Any, options: dict[str, Any]) -> LanguageKind:
             return stock.cfunction.fget(operator)
 
         def call(*given: Any) -> int:
+            asked = call_of(operator.parameters, given)
             try:
-                prepared = plan.prepare(call_of(operator.parameters, given))
+                prepared = plan.prepare(asked)
             except (NotCovered, CompileError) as reason:
                 operator._ran_on = RanOn(str(reason))
                 warn(reason)
                 return stock.cfunction.fget(operator)(*given)
-            operator._ran_on = RanOn()
-            note(operator, given, run(prepared))
+            note(operator, given, plan.run(prepared))
+            write_back(asked.arrays, plan.equations.written)
+            operator._ran_on = RanOn(remarks=tuple(plan.remarks))
             return 0
 
         return call

@@ -9,15 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from timetile.frontend.devito.complex_equations import add_parts
 from timetile.frontend.devito.equations import Equation, Equations, TimeArrays, is_sparse
 from timetile.frontend.devito.evaluation import Array, evaluate, index_values
 from timetile.frontend.devito.functions import Function, Writer
 from timetile.frontend.devito.grid_sums import GridSum, grid_sums_of
 from timetile.frontend.devito.kinds import loaded_kind
 from timetile.frontend.devito.library import NotCovered
+from timetile.frontend.devito.messages import in_devitos_words
 from timetile.frontend.devito.parameters import Argument, Meaning
 from timetile.frontend.devito.pickled import equations_apart, equations_together
 from timetile.frontend.devito.sparse import Statement, entries_of, statements_of
+from timetile.passes.diagnostics import CompileError, Remark, collected_remarks
 from timetile.runtime.program.compile import compile as compile_program
 from timetile.runtime.program.compiled_program import CompiledProgram
 
@@ -67,7 +70,7 @@ def call_of(parameters: Sequence[Any], given: Sequence[Any]) -> Call:
     for parameter, value in zip(parameters, given):
         if hasattr(parameter, "_C_as_ndarray") and hasattr(value, "_obj"):
             call.arrays[parameter.name] = np.asarray(value._obj.underlying_array)
-        elif isinstance(value, int | float | np.generic):
+        elif isinstance(value, int | float | complex | np.generic):
             call.numbers[parameter.name] = value
         elif getattr(value, "is_Integer", False):
             # Bounds of functions on a subdomain are integers of SymPy.
@@ -95,6 +98,8 @@ class OperatorPlan:
     programs: dict[Any, tuple[Function, CompiledProgram | None]] = field(
         default_factory=dict[Any, tuple[Function, CompiledProgram | None]]
     )
+    remarks: dict[str, None] = field(default_factory=dict[str, None])
+    """What keeps the compiled programs slow, in Devito's words."""
 
     slotted: frozenset[int] = field(init=False)
     """The numbers of the equations that use an array dependent on the number of the step."""
@@ -182,15 +187,45 @@ class OperatorPlan:
                 self.equations, self.statements, ints, call.shapes, segment.direction, self.sums
             )
             function = writer.function([self.equations.items[k] for k in segment.active])
-            compiled = compile_program(function.text, **self.options) if function.writes else None
-            self.programs[key] = function, compiled
+            self.programs[key] = function, self.compiled(function) if function.writes else None
         return self.programs[key]
+
+    def compiled(self, function: Function) -> CompiledProgram:
+        """The program of a function. Raises NotCovered, in Devito's words, if there is none."""
+
+        with collected_remarks(untold=True) as remarks:
+            try:
+                made = compile_program(function.text, **self.options)
+            except CompileError as error:
+                raise NotCovered(self.words(error, function)) from error
+        self.keep(remarks, function)
+        return made
+
+    def words(self, said: CompileError | Remark, function: Function) -> str:
+        """A message of the compiler on a function, in Devito's words."""
+        line = said.line if isinstance(said, CompileError) else said.place.line
+        return in_devitos_words(said.reason, line, function, self.equations.items)
+
+    def keep(self, remarks: Iterable[Remark], function: Function) -> None:
+        """Keep remarks on a function."""
+        self.remarks |= dict.fromkeys(self.words(each, function) for each in remarks)
+
+    def run(self, prepared: Sequence[tuple[CompiledProgram, list[Any]]]) -> float:
+        """Run the programs of a call in order, in place; the seconds without transfers."""
+        functions = {id(program): function for function, program in self.programs.values()}
+        seconds = 0.0
+        for program, arguments in prepared:
+            with collected_remarks(untold=True) as remarks:
+                seconds += program(*arguments).seconds
+            self.keep(remarks, functions[id(program)])
+        return seconds
 
     def prepare(self, call: Call) -> list[tuple[CompiledProgram, list[Any]]]:
         """
         The compiled programs of a call, in order, with arguments. Raises NotCovered or CompileError
         if a segment has no program.
         """
+        add_parts(call.arrays, call.numbers, self.equations.parts)
         for name, bounds in self.equations.sets.items():
             if not np.array_equal(call.arrays[name], bounds):
                 raise NotCovered(f"the bounds of the subdomains {name} have changed")
@@ -282,8 +317,3 @@ class OperatorPlan:
 def group_of(segment: StepSegment) -> tuple[Any, ...]:
     """Segments of a group run one program."""
     return segment.active, segment.direction
-
-
-def run(prepared: Sequence[tuple[CompiledProgram, list[Any]]]) -> float:
-    """Run the programs of a call in order, in place; the seconds without transfers."""
-    return sum(program(*arguments).seconds for program, arguments in prepared)

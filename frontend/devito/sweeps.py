@@ -110,6 +110,9 @@ class Sweep:
             return self.access(expression)
         if expression in self.loops:
             return self.coordinate(expression, kind)
+        if type(expression).__name__ == "SafeInv":
+            # Its type is that of the cells: `made_before` gives no other.
+            return self.made_before(expression, expression)
         if not self.is_outside(expression):
             return None
         found = self.scalars.leaf(expression, kind)
@@ -212,15 +215,18 @@ class Sweep:
         return self.temps[name]
 
     def reciprocal(self, base: Any) -> str | None:
+        """The reciprocal of an expression of coefficients at one cell, if known beforehand."""
+        return self.made_before(1 / base, base)
+
+    def made_before(self, made: Any, base: Any) -> str | None:
         """
-        The reciprocal of an expression of coefficients at one cell, from an array computed once a
-        call.
+        A value made of an expression of coefficients at one cell, from an array computed once a
+        call; None if the expression has no such array.
         """
         reads = list(dict.fromkeys(indexed_in(base)))
         if self.written is None or not reads or any(map(self.rows, reads)):
             return None
-        names = {read: sympy.Symbol(read.function.name) for read in reads}
-        made = base.xreplace(names)
+        made = made.xreplace({read: sympy.Symbol(read.function.name) for read in reads})
         moves = made.free_symbols & {*self.loops, self.equations.time}
         roles = [self.equations.role(read) for read in reads]
         kinds = {self.parameters.field_kind(role.function) for role in roles}
@@ -231,7 +237,7 @@ class Sweep:
             return None
         if cell != self.cells.own(base):
             return None
-        name = self.parameters.name(Argument(Meaning.MADE, (1 / made, cell)), kinds.pop())
+        name = self.parameters.name(Argument(Meaning.MADE, (made, cell)), kinds.pop())
         kind = self.parameters.field_kind(roles[0].function)
         return self.tap(name, kind, places.pop(), reads[0].function)
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
 class RanOn:
-    """Where a call ran. `reason` is the sentence of the warning, empty for a call on timetile."""
+    """
+    Where a call ran. `reason` is the sentence of the warning, empty for a call on timetile.
+    `remarks` say what keeps a call on timetile slow.
+    """
 
     reason: str = ""
+    remarks: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def is_timetile(self) -> bool:

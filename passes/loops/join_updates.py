@@ -13,16 +13,17 @@ temporal.loop %n (%u = %U, %v = %V, %p = %P, %q = %Q) rotate [...] {
   temporal.update %p, %q = @first_and_second(%u[-1], %u[0], %u[1], %v[0]) in <[1], [63]>
 }
 ```
-1. An update joins an earlier one of its box if the instructions of both shrink by LEAST_PART of the
-   smaller of the two, once equal values are computed once, and if it waits for no update between.
-2. Neither reads what the other writes, but at the own cell: a value of f32 or f64 that the earlier
-   update writes is handed on, as memory would.
-3. Updates with points or boundaries, and cells of more than MOST_INSTRUCTIONS, stay as they are.
+1. An update joins an earlier update of the same box if both read and compute much in common: equal
+   values are computed once, and the saved instructions are at least LEAST_PART of the smaller
+   cell's. The joining update waits for no update in between.
+2. Neither update reads the other's target beside the own cell. A float written by the earlier
+   update is handed on as a value.
+3. Updates with points or boundaries, and cells of more than MOST_INSTRUCTIONS, stay unchanged.
 
-Machine code of the processor runs an update as one loop over cells, which then loads a tap once and
-computes a value in common once. Kernels of the GPU have the stages of a step beside each other
-anyway. Cells keep their arithmetic, and so their bits. The cost is a copy of two cell functions for
-each of at most TRIED pairs of an update.
+Machine code of the processor runs an update as one loop over cells, and the joined loop loads every
+tap once. Kernels of the GPU compute the stages of a step beside each other in any case. Cells keep
+arithmetic and bits. The cost is a copy of two cell functions for each of at most TRIED pairs of an
+update.
 """
 
 from __future__ import annotations
@@ -53,14 +54,14 @@ TRIED = 6
 """The nearest earlier updates of the box that are tried."""
 
 MOST_INSTRUCTIONS = 1000
-"""Most instructions of a joined cell: longer cells keep values in memory anyway."""
+"""Most instructions of a joined cell: longer cells spill registers."""
 
-Argument = tuple[SSAValue, tuple[int, ...]] | SSAValue | int
-"""What a cell function's argument takes: a field at an offset, a scalar, or a coordinate's axis."""
+CellArgument = tuple[SSAValue, tuple[int, ...]] | SSAValue | int
+"""An argument of a cell function: a field at an offset, a scalar, or the axis of a coordinate."""
 
 
-def arguments_of(update: UpdateOp) -> list[Argument]:
-    """What the arguments of an update's cell function take, in order."""
+def arguments_of(update: UpdateOp) -> list[CellArgument]:
+    """The arguments of an update's cell function, in order."""
     return [*reads_of(update), *update.scalars, *update.index_axes]
 
 
@@ -69,7 +70,7 @@ def reads_of(update: UpdateOp) -> list[tuple[SSAValue, tuple[int, ...]]]:
     return [(update.sources[tap.operand], tuple(tap.offset)) for tap in update.tap_list]
 
 
-def count(function: FuncOp) -> int:
+def work_of_cell(function: FuncOp) -> int:
     """The instructions of a cell function."""
     return sum(sum(instructions(op)) for op in function.body.block.ops)
 
@@ -113,9 +114,9 @@ class JoinedUpdate:
             for function, update in zip(self.functions, self.pair, strict=True)
             for each, argument in zip(arguments_of(update), function.body.block.args, strict=True)
         }
-        order: list[Argument] = [*self.reads, *self.scalars, *self.axes]
+        order: list[CellArgument] = [*self.reads, *self.scalars, *self.axes]
         block = Block(arg_types=[kinds[each] for each in order])
-        known: dict[Argument, SSAValue] = dict(zip(order, block.args, strict=True))
+        known: dict[CellArgument, SSAValue] = dict(zip(order, block.args, strict=True))
         results: list[SSAValue] = []
         for function, update in zip(self.functions, self.pair, strict=True):
             given = map(known.__getitem__, arguments_of(update))
@@ -137,7 +138,7 @@ class JoinedUpdate:
     @property
     def saves(self) -> bool:
         """Whether one update for both saves enough instructions."""
-        apart, joined = [count(function) for function in self.functions], count(self.function)
+        apart, joined = list(map(work_of_cell, self.functions)), work_of_cell(self.function)
         saved = sum(apart) - joined
         return joined <= MOST_INSTRUCTIONS and saved >= max(1, LEAST_PART * min(apart))
 
@@ -158,7 +159,7 @@ class JoinedUpdate:
         return joined
 
 
-def join(loop: LoopOp, module: ModuleOp) -> None:
+def join_updates(loop: LoopOp, module: ModuleOp) -> None:
     """Join the updates of a loop."""
     done: list[Footprint] = []
     for update in list(loop.updates):
@@ -184,4 +185,4 @@ class JoinUpdatesPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
             if 1 < len(loop.updates) <= MOST_UPDATES and has_known_cells(loop):
-                join(loop, op)
+                join_updates(loop, op)

@@ -30,7 +30,7 @@ def a_sum(u: Any) -> list[Any]:
 
 def complex_numbers(u: Any) -> list[Any]:
     phase = dv.Function(name="phase", grid=u.grid, dtype=np.complex64)
-    return [dv.Eq(phase, 2 * phase), dv.Eq(u.forward, u + 1)]
+    return [dv.Eq(phase, sympy.sin(phase)), dv.Eq(u.forward, u + 1)]
 
 
 def long_without_sign(u: Any) -> list[Any]:
@@ -84,8 +84,8 @@ LEFT: dict[Equations, str] = {
     "y + 1], a cell that the equation itself writes in an order that Devito chooses",
     a_sum: "equation 2 (line[x + 1] += u[t, x + 1, y + 1]): it writes a function of other "
     "dimensions than the equations before it do",
-    complex_numbers: "equation 1 (phase[x + 1, y + 1] = 2*phase[x + 1, y + 1]): phase has cells of "
-    "complex64; use float32, float64, or integers from int8 to int64, uint8 or uint16",
+    complex_numbers: "equation 1 (phase[x + 1, y + 1] = sin(phase[x + 1, y + 1])): it computes "
+    "sin(phase[x + 1, y + 1]) of complex numbers, and timetile has no operation for sin",
     long_without_sign: "equation 1 (u[t + 1, x + 1, y + 1] = mask[x + 1, y + 1] + u[t, x + 1, "
     "y + 1]): mask has cells of uint32; use float32, float64, or integers from int8 to "
     "int64, uint8 or uint16",

@@ -15,8 +15,25 @@ from support.devito_operators import CASES
 # SymPy's matrices warn of Devito's tensors.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
-CLOSE = {"float32": 3e-6, "float64": 1e-13}
+CLOSE = {"float32": 3e-6, "complex64": 3e-6, "float64": 1e-13}
 """The largest difference beside the largest number."""
+
+
+HALOS = (
+    "the buffers of u have different halos, where successive steps read different buffers; fill "
+    "the halo of each, or confirm the difference with halos='apart' of timetile.devito.backend"
+)
+
+TOLD = {
+    "diffusion": (HALOS,),
+    "acoustic_2d_so4": (HALOS,),
+    "adjoint_that_injects_receivers": (
+        "the loop over time runs a step at a time: equation 6 (v[t - 1, rp_recx + posx + 4, "
+        "rp_recy + posy + 4] += dt**2*(rp_recx*px + (1 - rp_recx)*(1 - px))*(rp_recy*py +...) "
+        "works at points between the steps",
+    ),
+}
+"""What keeps calls slow."""
 
 
 def cells(case: Case) -> list[NDArray[Any]]:
@@ -45,9 +62,11 @@ def test_operators_do_as_in_devitos_c(name: str):
     expected = run_in_c(expected_case)
     with timetile.devito.backend(executor="cpu"):
         operator = dv.Operator(case.equations)
-    operator.apply(**case.call)
+    summary = operator.apply(**case.call)
     assert operator._lib is None, "Devito's own C was compiled"
     check_same(case, cells(case), expected)
+    for remark in summary.ran_on.remarks:
+        assert not any(word in remark for word in ("%", "@", "<program>", "--halos")), remark
     assert any((a != b).any() for a, b in zip(before, expected))
 
 
@@ -56,17 +75,18 @@ def on_timetile(case: Case) -> Any:
         return dv.Operator(case.equations)
 
 
-@pytest.mark.parametrize("name", ["diffusion", "acoustic_2d_so4", "adjoint_that_injects_receivers"])
+@pytest.mark.parametrize("name", TOLD)
 def test_calls_go_on_with_other_numbers_and_no_compilation(name: str):
     """Another time step and another first step, from any starting buffer."""
     expected_case, case = CASES[name](), CASES[name]()
     operator = on_timetile(case)
     stock = dv.Operator(expected_case.equations, opt="noop", language="C")
     for first, last, dt in ((2, 5, 1.0), (6, 6, 0.5), (7, 9, 0.7), (1, 3, 0.3)):
-        for each in (operator, stock):
-            each.apply(time_m=first, time_M=last, dt=dt)
+        stock.apply(time_m=first, time_M=last, dt=dt)
+        summary = operator.apply(time_m=first, time_M=last, dt=dt)
         check_same(case, cells(case), cells(expected_case))
     assert len(operator._timetile.programs) == 1
+    assert summary.ran_on.remarks == TOLD[name]
 
 
 def test_calls_take_bounds_and_other_functions():

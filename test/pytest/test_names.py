@@ -33,7 +33,7 @@ FUNCTIONS = """
     is_plain is_private is_scalar joined key_of launch_facts limits load loop_of lowered made
     main maximum meaning_of minimum moved name_of number_of numbers opened parse_value
     parts parts_of place_of places_of publish reads_of reciprocal_root register registers
-    replaced run said same_bits select shape_of shift_left shifted source span_of spans splits
+    replaced said same_bits select shape_of shift_left shifted source span_of spans splits
     strides_of synchronise taps_of title_of type_of variants_of warn where with_operands
     written_arguments
 """

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from support.devito_case import Case, Make, drawn, dv, grid_of, noted_in
+from support.devito_case import Case, Make, drawn, dv, grid_of, noted_in, sympy
+
+PARTS: Any = import_module("devito.finite_differences.differentiable")
+"""Devito's functions of complex numbers."""
 
 FLOWS: dict[str, Make] = {}
 """Cases by name."""
@@ -32,12 +36,21 @@ def diffusion_in_double_precision() -> Case:
 
 
 @case
-def anisotropic_diffusion() -> Case:
+def a_packet_of_complex_cells() -> Case:
     grid = grid_of(14, 15)
-    u = drawn(dv.TimeFunction(name="u", grid=grid, space_order=4))
-    k = drawn(dv.Function(name="k", grid=grid, space_order=4), 1, 2)
-    flux = (k * u.dx).dx + (k * u.dy).dy + u.dx.dy
-    return Case([dv.Eq(u.forward, u + 2 * flux)], [u], {"time_M": 4})
+    u = drawn(dv.TimeFunction(name="u", grid=grid, space_order=4, dtype=np.complex64))
+    k = drawn(dv.Function(name="k", grid=grid, space_order=4, dtype=np.complex64), 1, 2)
+    size = drawn(dv.Function(name="size", grid=grid))
+    u.data[:] *= 1j
+    k.data[:] += 1j * k.data
+    c = dv.Constant(name="c", dtype=np.complex64, value=0.3 - 0.2j)
+    flux = 1j * c * ((k * u.dx).dx + u.dy.dy) / k + sympy.exp(c * k) * PARTS.Conj(u)
+    parts = [
+        dv.Eq(u.forward, u + 0.2 * flux),
+        dv.Inc(u.forward, 0.1j * u.forward),
+        dv.Eq(size, PARTS.Real(u) ** 2 + PARTS.Imag(u) ** 2),
+    ]
+    return Case(parts, [u, size], {"time_M": 4})
 
 
 @case
