@@ -28,6 +28,9 @@ Gaps between runs of rows of buckets along axis 0: rows with entries belong to o
 than a gap lie between. A kernel takes the least gap that no level's plane reaches across.
 """
 
+NEAR = 8
+"""The gap between runs known to a list: a kernel joins runs less than its own gap apart."""
+
 
 @dataclass(frozen=True)
 class PointLayout:
@@ -37,12 +40,12 @@ class PointLayout:
 
     1. `begin`: for each bucket, in row-major order, the number of entries in the buckets before,
        and at last the number of all entries;
-    2. `following`: for each row, and one behind, the first row from there on with an entry; the
-       number of rows if there is none;
-    3. for each of `GAPS`, three parts with a number for each row, and one behind: `run_ends`, the
-       end of the run with the first entry from there on, or the number of rows; `runs`, the number
-       of runs that begin before; `cuts`, the row of a cut between chunks that equal chunks would
-       have there;
+    2. for each row, and one behind, and each stack, the buckets of which follow each other along
+       axis 0, two parts: `following`, the first row from there on with an entry of the stack;
+       `run_ends`, the end of the run with this entry, if runs are `NEAR` rows apart. Both are the
+       number of rows if there is no entry;
+    3. `cuts`: for each of `GAPS`, each row, and one behind, the row of a cut between chunks that
+       equal chunks would have there;
     4. `coordinates`: the entries' cells along axis 0, then axis 1, and so on, counted from the
        field's first cell;
     5. `columns`: the entries' columns.
@@ -67,29 +70,28 @@ class PointLayout:
         return tuple(prod(self.counts[axis + 1 :]) for axis in range(len(self.shape)))
 
     @property
+    def stacks(self) -> int:
+        """The buckets of a row."""
+        return prod(self.counts[1:])
+
+    @property
     def following(self) -> int:
-        """The place of part 2."""
+        """The place of the next rows with entries of a stack: row by row."""
         return prod(self.counts) + 1
 
-    def of_gap(self, gap: int, part: int) -> int:
-        """The place of a part of the gap of the given number."""
-        return self.following + (1 + 3 * gap + part) * (self.counts[0] + 1)
-
-    def run_ends(self, gap: int) -> int:
-        """The place of the ends of runs."""
-        return self.of_gap(gap, 0)
-
-    def runs(self, gap: int) -> int:
-        """The place of the numbers of runs before."""
-        return self.of_gap(gap, 1)
+    @property
+    def run_ends(self) -> int:
+        """The place of the ends of runs of a stack: row by row."""
+        return self.following + self.stacks * (self.counts[0] + 1)
 
     def cuts(self, gap: int) -> int:
-        """The place of the cuts between chunks."""
-        return self.of_gap(gap, 2)
+        """The place of the cuts between chunks, for a gap of `GAPS`."""
+        numbers = self.counts[0] + 1
+        return self.run_ends + (self.stacks + gap) * numbers
 
     def coordinates(self, axis: int) -> int:
         """The place of the coordinates along an axis."""
-        return self.of_gap(len(GAPS), 0) + axis * self.entries
+        return self.cuts(len(GAPS)) + axis * self.entries
 
     @property
     def columns(self) -> int:

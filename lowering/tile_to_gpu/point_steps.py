@@ -1,9 +1,9 @@
 """
 Steps of a chunk in which some level has a plane with points.
 
-A list of points knows the runs of planes with entries, and the gaps between. A chunk takes the
-steps of a run in the loop with guards, and all other steps in the steady loop. A run is found by
-three reads once a turn of both loops; a chunk without points reads twice, once.
+A list of points knows the runs of planes with entries of the chunk's tile (`point_stacks.py`). A
+chunk takes the steps of a run in the loop with guards, and all other steps in the steady loop. A
+run is found once a turn of both loops; a chunk without points reads once.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from xdsl.ir import Block, SSAValue
 
 from timetile.dialects import simt
 from timetile.dialects.boxes import CellBox
-from timetile.dialects.point_lists import PointLayout, gap_above
+from timetile.dialects.point_lists import GAPS, PointLayout, gap_above
 from timetile.dialects.temporal import PointSet
 from timetile.dialects.tile import ApplyOp, KernelOp
-from timetile.lowering.emitter import Emitter
+from timetile.lowering.tile_to_gpu.point_stacks import joined_run, next_run, table_number
 from timetile.lowering.tile_to_gpu.scopes import VariantScope, chunk_start, once
 from timetile.lowering.tile_to_gpu.thread import chunk_steps, whole_turns
 
@@ -99,23 +99,6 @@ def streamed_lists(variant: VariantScope) -> tuple[StreamedList, ...]:
     return tuple(lists)
 
 
-def table_number(emit: Emitter, places: SSAValue, part: int, at: SSAValue) -> SSAValue:
-    """An integer of a part of a list."""
-    return emit.add(simt.LoadOp(places, at, part, [i32])).cells[0]
-
-
-def uniform_numbers(
-    variant: VariantScope, found: StreamedList, *wanted: tuple[int, SSAValue]
-) -> list[SSAValue]:
-    """
-    Integers of a list, each of a part at a place equal in all lanes. All reads are on their way
-    before the first is waited for.
-    """
-    emit, places = variant.emit, variant.code.arguments[found.made.places]
-    numbers = [table_number(emit, places, part, at) for part, at in wanted]
-    return [emit.add(simt.UniformOp(number)).result for number in numbers]
-
-
 def row_at(variant: VariantScope, found: StreamedList, step: SSAValue) -> SSAValue:
     """The plane of the last stage at a step, as a row of the list; the nearest row outside."""
     emit = variant.emit
@@ -127,32 +110,43 @@ def row_at(variant: VariantScope, found: StreamedList, step: SSAValue) -> SSAVal
 @once
 def runs_in_chunk(variant: VariantScope) -> SSAValue:
     """An upper bound of the runs of all lists in a chunk, 0 without points."""
-    emit, thread = variant.emit, variant.code.thread
-    steps = chunk_steps(emit, variant.code.geometry, thread.first, thread.last)
+    emit, steps = variant.emit, steps_of_chunk(variant)
     counts: list[SSAValue] = []
     for found in streamed_lists(variant):
+        made, layout = found.made, found.layout
         low = row_at(variant, found, emit.int(0))
         high = row_at(variant, found, emit.add_int(steps, found.high_lag - found.low_lag))
-        layout = found.layout
-        runs = layout.runs(found.gap)
-        begin, before, after = uniform_numbers(
-            variant, found, (layout.following, low), (runs, low), (runs, high)
+        begin, _ = next_run(variant, made, low)
+        entries = table_number(
+            emit, variant.code.arguments[made.places], layout.following - 1, emit.int(0)
         )
-        count = emit.add_int(emit.sub_int(after, before), 1)
+        gap = min(GAPS[found.gap], found.rows)
+        shift = emit.int(int(gap).bit_length() - 1)
+        most = emit.binary(arith.ShRUIOp, emit.sub_int(high, low), shift)
+        most = emit.binary(arith.MinSIOp, emit.add_int(most, 1), entries)
+        count = emit.add(simt.UniformOp(emit.add_int(most, 1))).result
         counts.append(emit.select(emit.compare("slt", begin, high), count, emit.int(0)))
     return reduce(emit.add_int, counts)
+
+
+def steps_of_chunk(variant: VariantScope) -> SSAValue:
+    """The steps of the chunk, in whole turns."""
+    thread = variant.code.thread
+    return chunk_steps(variant.emit, variant.code.geometry, thread.first, thread.last)
 
 
 def runs_at(variant: VariantScope, step: SSAValue) -> list[PointRun]:
     """For each list, the run with the first plane at some level in a step or later."""
     emit, lists = variant.emit, streamed_lists(variant)
     is_some = emit.compare("ne", runs_in_chunk(variant), 0)
+    is_before = emit.compare("slt", step, steps_of_chunk(variant))
     some, none = Block(), Block()
     variant.emit = inner = emit.into(some)
     values = [value for found in lists for value in read_run(variant, found, step)]
     variant.emit = emit
     inner.add(scf.YieldOp(*values))
     none.add_op(scf.YieldOp(*[emit.int(0), emit.int(0), *[emit.int(FAR)] * 3] * len(lists)))
+    is_some = emit.binary(arith.AndIOp, is_some, is_before)
     made = emit.add(scf.IfOp(is_some, [i32] * len(values), [some], [none]))
     parts = len(PointRun.__dataclass_fields__)
     return [
@@ -163,12 +157,9 @@ def runs_at(variant: VariantScope, step: SSAValue) -> list[PointRun]:
 
 def read_run(variant: VariantScope, found: StreamedList, step: SSAValue) -> list[SSAValue]:
     """The values of a run of a list, from a step on."""
-    emit, layout = variant.emit, found.layout
+    emit = variant.emit
     row = row_at(variant, found, step)
-    begin, end = uniform_numbers(
-        variant, found, (layout.following, row), (layout.run_ends(found.gap), row)
-    )
-    (after,) = uniform_numbers(variant, found, (layout.following, end))
+    begin, end, after = joined_run(variant, found.made, row, GAPS[found.gap])
     start = emit.sub_int(emit.int(found.first), chunk_start(variant))
 
     def step_of(plane: SSAValue, lag: int) -> SSAValue:

@@ -26,7 +26,7 @@ from timetile.dialects.temporal import PointKind, PointSet
 from timetile.dialects.tile import LANES, ApplyOp
 from timetile.lowering.emitter import ROLLED, Emitter
 from timetile.lowering.tile_to_gpu.ownership import stored_span
-from timetile.lowering.tile_to_gpu.point_steps import table_number
+from timetile.lowering.tile_to_gpu.point_stacks import table_number
 from timetile.lowering.tile_to_gpu.queues import Plane, Position
 from timetile.lowering.tile_to_gpu.scopes import CellSpan, StepScope, StreamStep
 

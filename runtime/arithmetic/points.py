@@ -10,7 +10,7 @@ import numpy as np
 from xdsl.dialects.stencil import StencilBoundsAttr
 
 from timetile.dialects.boxes import CellBox
-from timetile.dialects.point_lists import GAPS, PointLayout
+from timetile.dialects.point_lists import GAPS, NEAR, PointLayout
 from timetile.dialects.temporal import PointKind, PointSet
 from timetile.runtime.arithmetic.cells import Array
 
@@ -43,9 +43,12 @@ def packed_list(
     found = np.zeros(layout.size, np.int32)
     ends = np.cumsum(np.bincount(flat, minlength=layout.following - 1))
     found[1 : layout.following] = ends
+    fill_stacks(layout, found, np.unique(flat))
     slow = buckets if beside is None else beside // np.array(layout.buckets)
-    rows = (np.bincount(each[:, 0], minlength=layout.counts[0]) > 0 for each in (buckets, slow))
-    fill_rows(layout, found, *rows)
+    is_slow = np.bincount(slow[:, 0], minlength=layout.counts[0]) > 0
+    for number, gap in enumerate(GAPS):
+        start = layout.cuts(number)
+        found[start : start + layout.counts[0] + 1] = moved_rows(is_slow, gap)
     for axis in range(rank):
         start = layout.coordinates(axis)
         found[start : start + count] = cells[order, axis]
@@ -57,27 +60,26 @@ STEPS_WITH_POINTS = 4.0
 """The time of a stream step with points, in stream steps without."""
 
 
-def fill_rows(layout: PointLayout, found: Array, is_used: Array, is_slow: Array) -> None:
-    """
-    Fill the parts of a list with a number for each row. `is_used`: rows with entries; `is_slow`:
-    rows with entries of some list.
-    """
-    rows = len(is_used)
-    places = np.arange(rows + 1)
-    after = np.append(np.where(is_used, places[:rows], rows), rows)
-    following = np.minimum.accumulate(after[::-1])[::-1]
-    found[layout.following : layout.following + rows + 1] = following
-    used = np.flatnonzero(is_used)
-    for number, gap in enumerate(GAPS):
-        begins = used[np.diff(used, prepend=-inf) - 1 >= gap]
-        ends = used[np.diff(used, append=inf) - 1 >= gap] + 1
-        after = np.searchsorted(ends, places, side="right")
-        run_ends = np.append(ends, rows)[after]
-        runs = np.searchsorted(begins, places)
-        parts = (run_ends, runs, moved_rows(is_slow, gap))
-        for part, values in enumerate(parts):
-            start = layout.of_gap(number, part)
-            found[start : start + rows + 1] = values
+def fill_stacks(layout: PointLayout, found: Array, used: Array) -> None:
+    """Fill the parts of a list with a number for each row and stack, from the `used` buckets."""
+    rows, (row, stack) = layout.counts[0], np.divmod(used, layout.stacks)
+    stacks, place = np.unique(stack, return_inverse=True)
+    here = np.zeros((rows + 1, len(stacks)), bool)
+    here[row, place] = True
+    places = np.arange(rows + 1, dtype=np.int32)[:, None]
+    following = next_rows(np.where(here, places, rows))
+    after = np.append(following[1:], np.full((1, len(stacks)), 2 * rows + NEAR), axis=0)
+    is_last = here & ((after - places - 1 >= NEAR) | (after >= rows))
+    ends = next_rows(np.where(is_last, places + 1, rows))
+    for start, values in ((layout.following, following), (layout.run_ends, ends)):
+        part = found[start : start + (rows + 1) * layout.stacks].reshape(rows + 1, -1)
+        part[:] = rows
+        part[:, stacks] = values
+
+
+def next_rows(rows: Array) -> Array:
+    """For each row, the least of the numbers of the rows from there on."""
+    return np.minimum.accumulate(rows[::-1])[::-1]
 
 
 def moved_rows(is_used: Array, gap: float) -> Array:

@@ -21,12 +21,17 @@ def test_cuts_never_fall_and_keep_both_ends(used: list[int]):
         assert used or np.array_equal(cuts, np.arange(101))
 
 
-def test_runs_of_planes_end_where_a_gap_begins():
-    cells = np.array([[row, 5] for row in (3, 4, 20, 60)])
-    layout = PointLayout((100, 64), 8)
-    found, _ = packed_list(layout, cells, np.zeros(4, int))
-    places = {gap: found[layout.run_ends(gap) :][[0, 3, 5, 21, 61]] for gap in range(len(GAPS))}
-    assert list(places[0]) == [5, 5, 21, 61, 100]
-    assert list(places[1]) == [21, 21, 21, 61, 100]
-    assert list(places[len(GAPS) - 1]) == [61, 61, 61, 61, 100]
-    assert list(found[layout.runs(0) :][[0, 4, 20, 21, 100]]) == [0, 1, 1, 2, 3]
+def test_a_list_knows_the_runs_of_each_stack_of_buckets():
+    cells = np.array([[row, 5] for row in (3, 4, 20, 60)] + [[59, 64], [40, 130]])
+    layout = PointLayout((100, 140), 8)
+    found, _ = packed_list(layout, cells, np.zeros(6, int))
+    parts = [
+        found[start : start + 101 * layout.stacks].reshape(101, layout.stacks)
+        for start in (layout.following, layout.run_ends)
+    ]
+    rows = [0, 3, 5, 21, 61, 100]
+    assert [part[rows, 0].tolist() for part in parts] == [
+        [3, 3, 20, 60, 100, 100],
+        [5, 5, 21, 61, 100, 100],
+    ]
+    assert [part[[0, 41], 2].tolist() for part in parts] == [[40, 100], [41, 100]]
