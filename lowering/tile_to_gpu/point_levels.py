@@ -14,8 +14,9 @@ levels with points:
 2. Each level adds the addends of its plane, without a branch.
 3. After the last level, cells are noted for one level after the other: selects find the cells.
 
-A step with more values for a warp than addends, and tiles whose warps wait for each other, take the
-code beside each level for values to add.
+In a plate each lane reads where the entries of one level begin and end, and the loops hear of it: a
+read takes as long as half a level. A step with more values for a warp than addends, and tiles whose
+warps wait for each other, take the code beside each level for values to add.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ from timetile.dialects.temporal import PointKind, PointSet
 from timetile.dialects.tile import LANES, ApplyOp
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.point_addends import SETS, Addends, AddendsOfLists
+from timetile.lowering.tile_to_gpu.point_stacks import table_number
 from timetile.lowering.tile_to_gpu.point_steps import stages_with_points
-from timetile.lowering.tile_to_gpu.points import PointEmitter, has_planes
+from timetile.lowering.tile_to_gpu.points import MadeCells, PointEmitter, clamped, has_planes
 from timetile.lowering.tile_to_gpu.queues import Plane
 from timetile.lowering.tile_to_gpu.scopes import CellSpan, StepScope, StreamStep, unset_cell
 
@@ -119,6 +121,41 @@ class LevelEmitter(PointEmitter):
         super().__init__(step, levels.stages[0], levels.made, {})
         self.stream, self.levels = step, levels
         self.prepare()
+        self.spans: CellSpan | None = None
+        """In each lane, the first entry of the level of the lane's number, and the end."""
+
+    def read_spans(self, emit: Emitter) -> None:
+        """Let each lane read where the entries of a level lie, in a plate."""
+        if len(self.layout.shape) != 2 or len(self.levels.stages) > LANES:
+            return
+        back = emit.mul_int(self.step.code.thread.lane, self.levels.apart)
+        row = clamped(emit, emit.sub_int(self.newest(emit), back), self.layout.shape[0] - 1)
+        before = emit.mul_int(row, self.layout.strides[0])
+        low, high = (
+            table_number(emit, self.places, 0, emit.add_int(before, bucket))
+            for bucket in self.buckets(emit, 1)
+        )
+        self.spans = low, high
+
+    def used(
+        self, emit: Emitter, number: SSAValue, cells: Sequence[SSAValue], own: MadeCells
+    ) -> list[SSAValue]:
+        """The cells after the use of the entries of a level; `own` makes the thread's cells."""
+
+        def use(inner: Emitter) -> list[SSAValue]:
+            self.at_level(inner, number)
+            if self.spans is None:
+                return self.loops(inner, own(inner))
+            return self.batches(inner, low, high, own(inner))
+
+        if self.spans is None:
+            return use(emit)
+        low, high = (
+            emit.add(simt.UniformOp(emit.add(simt.PickOp(each, number)).result)).result
+            for each in self.spans
+        )
+        found = self.chosen(emit, emit.compare("sge", low, high), lambda _: list(cells), use)
+        return found if self.adds else list(cells)
 
     def newest(self, emit: Emitter) -> SSAValue:
         """The plane of level 0, counted from the field's first."""
@@ -157,11 +194,13 @@ def note_levels(
 ) -> None:
     """Note the cells of all levels; `cells` are the thread's cells of each level."""
     made, emit = LevelEmitter(step, levels), step.emit
+    made.read_spans(emit)
 
-    def turn(inner: Emitter, number: SSAValue, _: Sequence[SSAValue]) -> list[SSAValue]:
-        made.at_level(inner, number)
-        own = [of_level(inner, number, values) for values in zip(*cells, strict=True)]
-        return made.loops(inner, own)
+    def turn(inner: Emitter, number: SSAValue, first: Sequence[SSAValue]) -> list[SSAValue]:
+        def own(taken: Emitter) -> list[SSAValue]:
+            return [of_level(taken, number, values) for values in zip(*cells, strict=True)]
+
+        return made.used(inner, number, first, own)
 
     low, high = made.numbers(emit, step.variant.noted_planes[levels.made.places])
     made.loop(emit, (low, high, 1), cells[0], turn)
@@ -180,9 +219,10 @@ class AddendEmitter(LevelEmitter):
         none, no_bits = [emit.int(NO_PLANE)] * SETS, [emit.int(0)] * SETS
         start = [emit.int(0), *none, *no_bits, *[unset] * (count * SETS)]
 
+        self.read_spans(emit)
+
         def turn(inner: Emitter, number: SSAValue, flat: Sequence[SSAValue]) -> list[SSAValue]:
-            self.at_level(inner, number)
-            return self.loops(inner, flat)
+            return self.used(inner, number, flat, lambda _: list(flat))
 
         low, high = self.numbers(emit, self.step.variant.point_planes[self.made.places])
         return Addends.of(self.loop(emit, (low, high, 1), start, turn))

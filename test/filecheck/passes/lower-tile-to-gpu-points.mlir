@@ -4,23 +4,33 @@
 
 // CHECK-LABEL: sym_name = "plate_d2"
 // Chunks end where the list moves the cuts.
-// CHECK:       simt.load %l[%{{.*}} + 1014] : i32
-// CHECK:       simt.load %l[%{{.*}} + 1014] : i32
-// The runs of planes with points that the chunk has at most.
-// CHECK:       simt.load %l[%{{.*}} + 405] : i32
-// CHECK:       simt.load %l[%{{.*}} + 811] : i32
-// CHECK:       simt.load %l[%{{.*}} + 811] : i32
-// A turn takes a run: its first plane, its end, and the first plane of the next.
+// CHECK:       simt.load %l[%{{.*}} + 1217] : i32
+// CHECK:       simt.load %l[%{{.*}} + 1217] : i32
+// Lanes read the next plane with points of a stack each, and the end of its run; the tile has runs if the first is in the chunk.
+// CHECK:       simt.load %l[%[[place:.*]] + 405] : i32
+// CHECK-NEXT:  simt.load %l[%[[place]] + 811] : i32
+// CHECK:       simt.pick
+// CHECK-NEXT:  arith.minsi
+// CHECK:       simt.load %l[%{{.*}} + 404] : i32
+// A turn takes a run, with the runs near its end: its first plane, its end, and the first plane of the next.
 // CHECK:       scf.for
 // CHECK:         scf.if
 // CHECK:           simt.load %l[%[[row:.*]] + 405] : i32
-// CHECK:           simt.load %l[%[[row]] + 608] : i32
-// CHECK:           simt.load %l[%{{.*}} + 405] : i32
+// CHECK-NEXT:      simt.load %l[%[[row]] + 811] : i32
+// CHECK:           scf.for
+// CHECK:             simt.load %l[%[[end:.*]] + 405] : i32
+// CHECK-NEXT:        simt.load %l[%[[end]] + 811] : i32
 // CHECK:         scf.for %{{.*}} step %[[one:.*]] iter_args
-// Values are gathered ahead of both levels: a loop over the levels with points, and 32 entries at a time, an entry in each lane.
-// CHECK:             %[[found:.*]] = simt.uniform
-// CHECK:             %[[end:.*]] = simt.uniform
-// CHECK-NEXT:        scf.for %{{.*}} = %[[found]] to %[[end]] step
+// Values are gathered ahead of both levels. A lane reads where the entries of its level are; the loop takes 32 entries at a time, an entry in each lane.
+// CHECK:             %[[begins:.*]] = simt.load %l[%{{.*}} + 0] : i32
+// CHECK:             %[[ends:.*]] = simt.load %l[%{{.*}} + 0] : i32
+// CHECK:             scf.for %[[level:.*]] = %{{.*}} to
+// CHECK-NEXT:          %[[first:.*]] = simt.pick %[[begins]] lane %[[level]] : i32
+// CHECK-NEXT:          %[[found:.*]] = simt.uniform %[[first]]
+// CHECK-NEXT:          %[[last:.*]] = simt.pick %[[ends]] lane %[[level]] : i32
+// CHECK-NEXT:          %[[end:.*]] = simt.uniform %[[last]]
+// CHECK:               scf.if
+// CHECK:                 scf.for %{{.*}} = %[[found]] to %[[end]] step
 // CHECK:               arith.mulf
 // CHECK:               scf.for %[[entry:.*]] = %{{.*}} step %[[one]] iter_args
 // CHECK-NEXT:            simt.pick %{{.*}} lane %[[entry]] : i32
@@ -47,6 +57,7 @@
 // CHECK:               simt.pick %{{.*}} : i32
 // A lane asks for the cell of its entry, of one level after the other, and notes it: many entries four batches at a time.
 // CHECK:             scf.for
+// CHECK:               scf.if
 // CHECK:               scf.for
 // CHECK-COUNT-4:         simt.store %{{.*}} to %o[%{{.*}} + 0] mask
 // CHECK:               scf.for
@@ -62,6 +73,7 @@
 // CHECK-NEXT:        arith.cmpi ne
 // CHECK-NEXT:        arith.select %{{.*}}, %[[added]], %[[cell]]
 // CHECK:             scf.for
+// CHECK:               scf.if
 // CHECK:               scf.for
 // CHECK-COUNT-4:         simt.store %{{.*}} to %o[%{{.*}} + 0] mask
 // CHECK:               scf.for
@@ -72,7 +84,8 @@
 // CHECK:           scf.yield %{{.*}} : f32, f32
 // Guards along the stream, and the steady steps up to the next run.
 // CHECK:           simt.load %l[%{{.*}} + 405] : i32
-// CHECK-NOT:     simt.pick
+// CHECK:           simt.load %l[%{{.*}} + 811] : i32
+// CHECK:           simt.load %l[%{{.*}} + 811] : i32
 // CHECK:         scf.for
 // CHECK-NOT:       simt.pick
 // CHECK:           simt.mark step 1
@@ -90,7 +103,7 @@ func.func private @three(%a: f32, %b: f32, %c: f32) -> f32 {
 }
 
 func.func @plate(%n: index, %rows: memref<?xi64>, %A: !stencil.field<[0,202]x[0,66]xf32>, %B: !stencil.field<[0,202]x[0,66]xf32>,
-    %l: !stencil.field<[0,3068]xi32>, %w: !stencil.field<[0,8]xf32>, %f: !stencil.field<[0,128]xf32>, %o: !stencil.field<[0,128]xf32>) {
+    %l: !stencil.field<[0,2053]xi32>, %w: !stencil.field<[0,8]xf32>, %f: !stencil.field<[0,128]xf32>, %o: !stencil.field<[0,128]xf32>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] depths [2, 1] {
     temporal.update %b = @three(%a[-1, 0], %a[0, 1], %a[1, 0]) in <[1, 1], [201, 65]> points(%rows, %l, %w, %f, %l, %w, %o)
       uses [#temporal.points<inject 0 columns 2 of <[0, 0], [202, 66]>>, #temporal.points<sample 0 columns 8 of <[0, 0], [202, 66]>>]
