@@ -74,19 +74,28 @@ class UnattendedRun:
         return (self.steps - self.run.done) // self.every
 
     def advance_by_loop(self) -> bool | None:
-        """Whether the condition ended the run; None if the host goes on with the next check."""
+        """
+        Whether the condition ended the run; None if the host goes on with the next check. The GPU
+        makes the steps up to the next check while the loop is made.
+        """
         placed, condition = self.placed, self.condition
         self.loops += 1
+        comparisons, used = list(condition.watch.comparisons), list(condition.used)
+        self.run.go(self.every)
         try:
             loop = GraphLoop(
                 placed.gpu, placed.stream, self.piece,
-                [program.dtype for program in condition.used], condition.watch.comparisons,
+                [program.dtype for program in used], comparisons,
             )  # fmt: skip
         except (RuntimeError, OddStepsError) as error:
             LOGGER.info("the host checks whether the run ends: %s", error)
             self.loops = MOST_LOOPS
-            return None
+            return True if condition.holds() else None
         try:
+            if condition.holds():
+                return True
+            if (condition.watch.comparisons, condition.used) != (comparisons, used):
+                return None
             return self.follow(loop)
         finally:
             loop.close()
