@@ -19,27 +19,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects import arith, gpu
-from xdsl.dialects.builtin import (
-    FloatAttr,
-    IntegerType,
-    ModuleOp,
-    StringAttr,
-    i32,
-    i64,
-)
-from xdsl.dialects.gpu import BlockIdOp, DimensionAttr, DimensionEnum, ThreadIdOp
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FloatAttr, IntegerType, ModuleOp, i32, i64
+from xdsl.ir import Attribute, Block, SSAValue
 
 from timetile.dialects.cell_types import CELL_TYPES
 from timetile.dialects.simt import OverrideOp, ShuffleOp, StoreOp
 from timetile.dialects.simt.buffers import GLOBAL_SPACE, buffer_type
 from timetile.dialects.syntax import field_bounds
 from timetile.dialects.temporal.reduce import BLOCK_CELLS, IDENTITY, LANES, ReduceOp, Reduction
-from timetile.dialects.tile import LaunchAttr
 from timetile.dialects.verified import float_type
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.launch_facts import set_launch_facts
+from timetile.lowering.whole_kernels import block_number, kernel_module, thread_number
 
 WARPS = 4
 """Warps of a block of threads."""
@@ -128,20 +119,16 @@ class RoundCode:
         self.source, self.target = self.entry.args
         self.emit = Emitter(self.entry)
 
-    def make(self) -> gpu.ModuleOp:
-        """The gpu.module of the kernel, with the facts of its launch."""
+    def make(self) -> ModuleOp:
+        """The module of the kernel, with the facts of its launch."""
         made, emit = self.round, self.emit
-        along = DimensionAttr(DimensionEnum.X)
-        thread = emit.add(arith.IndexCastOp(emit.add(ThreadIdOp(along)).result, i32)).result
-        lane, warp = emit.split(thread, LANES)
-        number = emit.add(arith.IndexCastOp(emit.add(BlockIdOp(along)).result, i32)).result
-        block = emit.add_int(emit.mul_int(number, WARPS), warp)
+        lane, warp = emit.split(thread_number(emit), LANES)
+        block = emit.add_int(emit.mul_int(block_number(emit), WARPS), warp)
         is_block = emit.compare("ult", block, made.blocks)
         result = self.lanes_met(self.lane_number(lane, block, is_block))
         is_first = emit.all_of([is_block, emit.compare("eq", lane, 0)])
         emit.add(StoreOp([result], self.target, block, 0, is_first))
-        emit.add(gpu.ReturnOp([]))
-        return self.module()
+        return kernel_module(made.name, self.entry, made.grid, WARPS * LANES)
 
     def lane_number(self, lane: SSAValue, block: SSAValue, is_block: SSAValue) -> SSAValue:
         """The number of a lane: of every 32nd cell of its block."""
@@ -177,26 +164,7 @@ class RoundCode:
             half //= 2
         return number
 
-    def module(self) -> gpu.ModuleOp:
-        """The gpu.module around the code."""
-        made, threads = self.round, WARPS * LANES
-        function = gpu.FuncOp(
-            made.name,
-            (self.entry.arg_types, []),
-            Region(self.entry),
-            kernel=True,
-            known_block_size=[threads, 1, 1],
-        )
-        module = gpu.ModuleOp.create(
-            properties={"sym_name": StringAttr(made.name)}, regions=[Region(Block([function]))]
-        )
-        facts = LaunchAttr(
-            steps=1, roles=[], grid=made.grid, block=threads, shared_bytes=0, occupancy=1
-        )
-        set_launch_facts(module, facts)
-        return module
-
 
 def reduction_kernel(made: Round) -> ModuleOp:
     """A module with the kernel of a round, at the level of threads."""
-    return ModuleOp([RoundCode(made).make()])
+    return RoundCode(made).make()

@@ -10,6 +10,8 @@ from itertools import chain
 from threading import Lock, RLock
 from typing import Any
 
+from timetile.lowering.comparing_kernels import WARPS_OF_A_BLOCK, comparing_name
+from timetile.lowering.gather_kernels import THREADS, gather_name
 from timetile.lowering.ptx.symbols import report_symbol
 from timetile.lowering.reduction_kernels import Round
 from timetile.lowering.tile_to_gpu.message_buffers import launch_words
@@ -17,10 +19,10 @@ from timetile.passes.diagnostics import CompileError
 from timetile.passes.targets.isa import version_of
 from timetile.runtime.device.arguments import LaunchArguments
 from timetile.runtime.device.gpu_memory import GpuMemory
-from timetile.runtime.host.halos import WARPS_OF_A_BLOCK, HaloFrame, comparing_text
-from timetile.runtime.kernels.gathering import THREADS, GatherFrame, gather_name, gather_text
+from timetile.runtime.host.halos import HaloFrame
+from timetile.runtime.kernels.gathering import GatherFrame
 from timetile.runtime.kernels.kernel import Kernel
-from timetile.runtime.kernels.reducing import OLDEST_ARCH, round_text
+from timetile.runtime.kernels.reducing import OLDEST_ARCH, comparing_text, gather_text, round_text
 from timetile.runtime.kernels.reducing import THREADS as BLOCK
 from timetile.runtime.machine.driver import checked
 
@@ -287,7 +289,7 @@ class Device(GpuMemory):
             size = frame.word_bytes
             if size not in self.comparing:
                 text = comparing_text(size)
-                self.comparing[size] = self.function(text.encode() + b"\0", "halos_differ")
+                self.comparing[size] = self.function(text.encode() + b"\0", comparing_name(size))
             if self.answer_word is None:
                 self.answer_word = self.word_of_host()
             function, (answer, place) = self.comparing[size], self.answer_word

@@ -1,4 +1,4 @@
-"""Kernels of reductions as PTX, each text made once."""
+"""Kernels of reductions, gathers and comparisons as PTX, each text made once."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from functools import lru_cache
 
 from xdsl.context import Context
 from xdsl.dialects import gpu
+from xdsl.dialects.builtin import ModuleOp
 
+from timetile.lowering.comparing_kernels import comparing_kernel
 from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
+from timetile.lowering.gather_kernels import gather_kernel
 from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.lowering.reduction_kernels import WARPS, Round, reduction_kernel
 from timetile.passes.targets.target import target_named
@@ -31,7 +34,24 @@ def round_code(made: Round) -> gpu.FuncOp:
 @lru_cache
 def round_text(made: Round, arch: str) -> str:
     """The kernel of a round as PTX for an instruction set."""
-    module = reduction_kernel(made)
+    return text_of(reduction_kernel(made), arch)
+
+
+@lru_cache
+def gather_text(cell_bytes: int, *, scatter: bool = False) -> str:
+    """The kernel reading, or with `scatter` writing, a field at computed places, as PTX."""
+    return text_of(gather_kernel(cell_bytes, scatter=scatter), OLDEST_ARCH)
+
+
+@lru_cache
+def comparing_text(word_bytes: int) -> str:
+    """The kernel comparing halos as PTX: `answer` becomes 1 where some word differs."""
+    return text_of(comparing_kernel(word_bytes), OLDEST_ARCH)
+
+
+def text_of(module: ModuleOp, arch: str) -> str:
+    """A kernel at the level of threads as PTX."""
+    module.verify()
     ConvertGpuToNvvmPass().apply(Context(), module)
     target = target_named(arch)
     return print_module(kernels_of(module), target.isa.ptx_version, target.name)

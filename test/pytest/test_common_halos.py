@@ -17,7 +17,6 @@ from support.compare import assert_as_unfused
 from support.description import Array, Program, random_inputs
 from support.executors import kernel_executors
 from support.programs import program_text
-from support.ptx import Memory, launch
 from support.schedules import (
     Schedule,
     block_plane,
@@ -28,12 +27,18 @@ from support.schedules import (
 )
 from timetile import CompiledProgram
 from timetile.dialects.tile import Form, Guards, LoadOp, Storage, Sync
+from timetile.lowering.comparing_kernels import WARPS_OF_A_BLOCK, comparing_name
 from timetile.passes.loops.common_halos import CommonHalosPass
 from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.tiling.register_streaming import RegisterStreamingPass
 from timetile.runtime.device.gpu import Device, device
-from timetile.runtime.host.halos import WARPS_OF_A_BLOCK, HaloFrame, comparing_text, halos_differ
+from timetile.runtime.executors.ptx.machine import PtxLaunch
+from timetile.runtime.executors.ptx.parse import parse_module
+from timetile.runtime.executors.ptx.program import Program as PtxProgram
+from timetile.runtime.executors.ptx.runner import FieldOfPtx
+from timetile.runtime.host.halos import HaloFrame, halos_differ
 from timetile.runtime.kernels.options import Halos
+from timetile.runtime.kernels.reducing import comparing_text
 from timetile.runtime.machine.driver import gpu_is_available
 from timetile.runtime.program.compiled_program import Executor
 
@@ -244,37 +249,28 @@ WIDE = HaloFrame((3, 4501), (1, 2), (2, 4498), 4)
 
 @pytest.mark.parametrize("frame", [*FRAMES, WIDE], ids=lambda f: "x".join(map(str, f.sizes)))
 def test_the_comparing_kernel_finds_a_difference_in_any_halo_cell(frame: HaloFrame):
-    """The kernel loads every word around the box once, and no word inside or beyond the buffers."""
-    a, b = pair(frame)
-    answer = np.zeros(1, np.uint32)
-    memory = Memory(a.reshape(-1).view(np.uint32), b.reshape(-1).view(np.uint32), answer)
-    names = [f"{what}{axis}" for axis in ("plane", "row", "word") for what in ("", "low_", "high_")]
-    names[::3] = ["planes", "rows", "words"]
-    numbers = [number for axis in frame.words() for number in axis]
-    parameters = dict(zip(("first", "other", "answer"), memory.bases)) | dict(zip(names, numbers))
-    parameters["segments"] = frame.segments
+    """The kernel loads every word around the box, and no word inside or beyond the buffers."""
+    size = frame.word_bytes
+    program = PtxProgram(parse_module(comparing_text(size))[comparing_name(size)])
+    around, _ = positions(frame)
+    inside = tuple(slice(a, b) for a, b in zip(frame.low, frame.high, strict=True))
+    cells, numbers = pair(frame), [n for axis in frame.words() for n in axis]
 
     def differs() -> bool:
-        answer[0] = 0
-        launch(
-            comparing_text(frame.word_bytes),
-            parameters,
-            memory,
-            frame.blocks,
-            32 * WARPS_OF_A_BLOCK,
-        )
-        return bool(answer[0])
+        fields = [FieldOfPtx(each) for each in cells]
+        for field in fields:
+            field.unset.reshape(*frame.sizes, -1)[inside] = True
+        answer = FieldOfPtx(np.zeros(1, np.int32))
+        given = [*fields, answer, *map(np.asarray, np.uint32([*numbers, frame.segments]))]
+        PtxLaunch(program, frame.blocks, 32 * WARPS_OF_A_BLOCK, 0, given).run()
+        return bool(answer.data[0])
 
     assert not differs()
-    around, inside = positions(frame)
-    reads = [count.reshape(*frame.sizes, -1) for count in memory.reads[:2]]
-    assert all((count[at] == 1).all() for count in reads for at in around)
-    assert not any(count[at].any() for count in reads for at in inside)
-    for at in (*around[:: max(1, len(around) // 40)], *around[-1:]):
-        before = b[at]
-        b[at] = -before
+    for at in (*around[:: max(1, len(around) // 20)], *around[-1:]):
+        before = cells[1][at]
+        cells[1][at] = -before
         assert differs(), at
-        b[at] = before
+        cells[1][at] = before
 
 
 @pytest.mark.skipif(not gpu_is_available(), reason="needs a GPU")

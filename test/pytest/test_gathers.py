@@ -10,7 +10,7 @@ import pytest
 
 import timetile
 from timetile.runtime.kernels.assembler import assemble
-from timetile.runtime.kernels.gathering import gather_text
+from timetile.runtime.kernels.reducing import gather_text
 from timetile.runtime.program.compiled_program import Executor
 
 EXECUTORS = ["cpu", "numpy", "planes", "simt", "ptx"]

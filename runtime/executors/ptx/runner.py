@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects.temporal import GatherOp, ReduceOp, SweepOp
 from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
+from timetile.lowering.gather_kernels import THREADS, gather_name
 from timetile.lowering.ptx.symbols import symbol
 from timetile.lowering.reduction_kernels import rounds_of
 from timetile.lowering.sweep_frames import SweepFrame
@@ -26,10 +27,10 @@ from timetile.runtime.executors.runners import PlannedRunner, resident_tiles
 from timetile.runtime.executors.simt.memory import Buffer
 from timetile.runtime.host.cell_nests import FarMemory, NestPlaces
 from timetile.runtime.host.functions import HostValues
-from timetile.runtime.kernels.gathering import THREADS, GatherFrame, gather_name, gather_text
+from timetile.runtime.kernels.gathering import GatherFrame
 from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.kernels.of_program import ProgramKernels
-from timetile.runtime.kernels.reducing import OLDEST_ARCH, round_text
+from timetile.runtime.kernels.reducing import OLDEST_ARCH, gather_text, round_text
 from timetile.runtime.kernels.reducing import THREADS as BLOCK
 from timetile.runtime.kernels.sweeping import sweep_text
 
