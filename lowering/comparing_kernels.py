@@ -29,7 +29,7 @@ from timetile.dialects.simt.buffers import GLOBAL_SPACE, buffer_type
 from timetile.dialects.tile import LANES
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.gather_kernels import WORDS
-from timetile.lowering.whole_kernels import block_number, kernel_module, thread_number
+from timetile.lowering.whole_kernels import block_of_launch, module_of_kernel, thread_of_block
 
 WARPS_OF_A_BLOCK = 8
 
@@ -62,8 +62,8 @@ class ComparingCode:
         """The module of the kernel, with the facts of its launch."""
         emit = self.emit
         planes, rows, words = (self.entry.args[k : k + 3] for k in (3, 6, 9))
-        lane, warp = emit.split(thread_number(emit), LANES)
-        number = emit.add_int(emit.mul_int(block_number(emit), WARPS_OF_A_BLOCK), warp)
+        lane, warp = emit.split(thread_of_block(emit), LANES)
+        number = emit.add_int(emit.mul_int(block_of_launch(emit), WARPS_OF_A_BLOCK), warp)
         segment, row = self.divided(number, self.entry.args[12])
         place, plane = self.divided(row, rows[0])
         crosses = [*self.inside(plane, planes), *self.inside(place, rows)]
@@ -83,7 +83,7 @@ class ComparingCode:
         block.add_op(scf.YieldOp())
         many = emit.int(LANES * WORDS_OF_A_LANE)
         emit.add(scf.ForOp(begin, end, many, [], block))
-        return kernel_module(self.name, self.entry, 0, LANES * WARPS_OF_A_BLOCK)
+        return module_of_kernel(self.name, self.entry, 0, LANES * WARPS_OF_A_BLOCK)
 
     def divided(self, number: SSAValue, count: SSAValue) -> tuple[SSAValue, SSAValue]:
         """The remainder and the quotient of a number without a sign."""

@@ -26,7 +26,7 @@ from xdsl.ir import Block, SSAValue
 from timetile.dialects.simt import LoadOp, StoreOp
 from timetile.dialects.simt.buffers import GLOBAL_SPACE, buffer_type
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.whole_kernels import block_number, kernel_module, thread_number
+from timetile.lowering.whole_kernels import block_of_launch, module_of_kernel, thread_of_block
 
 MOST_AXES = 3
 
@@ -54,8 +54,8 @@ def gather_kernel(cell_bytes: int, *, scatter: bool = False) -> ModuleOp:
     target, source, *places = entry.args[: len(fields)]
     cells, *sizes = entry.args[len(fields) :]
     emit = Emitter(entry)
-    before = emit.mul_int(emit.extend(block_number(emit), i64), THREADS)
-    number = emit.add_int(before, emit.extend(thread_number(emit), i64))
+    before = emit.mul_int(emit.extend(block_of_launch(emit), i64), THREADS)
+    number = emit.add_int(before, emit.extend(thread_of_block(emit), i64))
     is_cell = emit.compare("slt", number, cells)
     far: SSAValue = emit.int(0, i64)
     for axis, at in enumerate(places):
@@ -67,4 +67,4 @@ def gather_kernel(cell_bytes: int, *, scatter: bool = False) -> ModuleOp:
     read, written = (number, far) if scatter else (far, number)
     value = emit.add(LoadOp(source, read, 0, [cell], is_cell)).cells[0]
     emit.add(StoreOp([value], target, written, 0, is_cell))
-    return kernel_module(gather_name(cell_bytes, scatter=scatter), entry, 0, THREADS)
+    return module_of_kernel(gather_name(cell_bytes, scatter=scatter), entry, 0, THREADS)

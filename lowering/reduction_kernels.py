@@ -30,7 +30,7 @@ from timetile.dialects.syntax import field_bounds
 from timetile.dialects.temporal.reduce import BLOCK_CELLS, IDENTITY, LANES, ReduceOp, Reduction
 from timetile.dialects.verified import float_type
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.whole_kernels import block_number, kernel_module, thread_number
+from timetile.lowering.whole_kernels import block_of_launch, module_of_kernel, thread_of_block
 
 WARPS = 4
 """Warps of a block of threads."""
@@ -122,13 +122,13 @@ class RoundCode:
     def make(self) -> ModuleOp:
         """The module of the kernel, with the facts of its launch."""
         made, emit = self.round, self.emit
-        lane, warp = emit.split(thread_number(emit), LANES)
-        block = emit.add_int(emit.mul_int(block_number(emit), WARPS), warp)
+        lane, warp = emit.split(thread_of_block(emit), LANES)
+        block = emit.add_int(emit.mul_int(block_of_launch(emit), WARPS), warp)
         is_block = emit.compare("ult", block, made.blocks)
         result = self.lanes_met(self.lane_number(lane, block, is_block))
         is_first = emit.all_of([is_block, emit.compare("eq", lane, 0)])
         emit.add(StoreOp([result], self.target, block, 0, is_first))
-        return kernel_module(made.name, self.entry, made.grid, WARPS * LANES)
+        return module_of_kernel(made.name, self.entry, made.grid, WARPS * LANES)
 
     def lane_number(self, lane: SSAValue, block: SSAValue, is_block: SSAValue) -> SSAValue:
         """The number of a lane: of every 32nd cell of its block."""

@@ -15,17 +15,17 @@ from timetile.lowering.launch_facts import set_launch_facts
 ALONG = DimensionAttr(DimensionEnum.X)
 
 
-def thread_number(emit: Emitter) -> SSAValue:
+def thread_of_block(emit: Emitter) -> SSAValue:
     """The number of the thread in its block, an i32."""
     return emit.add(IndexCastOp(emit.add(ThreadIdOp(ALONG)).result, i32)).result
 
 
-def block_number(emit: Emitter) -> SSAValue:
+def block_of_launch(emit: Emitter) -> SSAValue:
     """The number of the block in the launch, an i32."""
     return emit.add(IndexCastOp(emit.add(BlockIdOp(ALONG)).result, i32)).result
 
 
-def kernel_module(name: str, entry: Block, grid: int, threads: int) -> ModuleOp:
+def module_of_kernel(name: str, entry: Block, grid: int, threads: int) -> ModuleOp:
     """
     A module with one kernel at the level of threads, from the code of a thread, and the facts of
     its launch. The blocks of a launch are `grid`, or what the launch asks for if 0.

@@ -3,8 +3,8 @@ Planes with points of a tile: a list of points knows, for each stack of buckets 
 next plane with an entry, and the end of the run of planes.
 
 Each lane reads the numbers of one of the tile's stacks, or of several, and the lanes meet. Runs of
-several stacks that overlap, or lie near each other, are one run. All warps of a tile read the same
-stacks, and so take equal steps.
+several stacks are one run if planes overlap, or lie near each other. All warps of a tile read equal
+stacks, and take equal steps.
 """
 
 from __future__ import annotations
@@ -34,16 +34,30 @@ def table_number(emit: Emitter, places: SSAValue, part: int, at: SSAValue) -> SS
     return emit.add(simt.LoadOp(places, at, part, [i32])).cells[0]
 
 
-def stacks_along(variant: VariantScope, made: PointSet, axis: int) -> tuple[SSAValue, int]:
-    """The first bucket of the tile along an in-plane axis, and how many the tile may touch."""
+def touched(variant: VariantScope, made: PointSet, axis: int) -> int:
+    """The most buckets of a tile along an in-plane axis."""
+    code, cells = variant.code, made.layout.buckets[axis]
+    extent = code.geometry.axes[code.kernel.plane_axes.index(axis)].layout.extent
+    return min((extent + cells - 2) // cells + 1, made.layout.counts[axis])
+
+
+def count_of_stacks(variant: VariantScope, made: PointSet) -> int:
+    """The most stacks of a tile."""
+    return prod(touched(variant, made, axis) for axis in range(1, len(made.layout.shape)))
+
+
+def first_bucket(variant: VariantScope, made: PointSet, axis: int) -> SSAValue:
+    """The first bucket of the tile along an in-plane axis."""
     code, emit = variant.code, variant.emit
     number = code.kernel.plane_axes.index(axis)
     place, cells = code.thread.axes[number], made.layout.buckets[axis]
     start = emit.sub_int(place.coordinate, place.in_tile)
     start = emit.add_int(start, -CellBox.of(made.bounds).lower[axis])
     first = emit.binary(arith.ShRSIOp, start, emit.int(cells.bit_length() - 1))
-    extent = code.geometry.axes[number].layout.extent
-    return first, min((extent + cells - 2) // cells + 1, made.layout.counts[axis])
+    # A tile may begin before the field, and end behind.
+    first = emit.binary(arith.MaxSIOp, first, emit.int(0))
+    last = made.layout.counts[axis] - touched(variant, made, axis)
+    return emit.binary(arith.MinSIOp, first, emit.int(last))
 
 
 def lanes_of(count: int) -> int:
@@ -53,20 +67,19 @@ def lanes_of(count: int) -> int:
 
 @once
 def stacks_of_lane(variant: VariantScope, made: PointSet) -> tuple[SSAValue, ...]:
-    """The tile's stacks whose numbers a lane reads."""
+    """The stacks of a lane, among the tile's."""
     emit, layout = variant.emit, made.layout
     axes = range(1, len(layout.shape))
-    touched = [stacks_along(variant, made, axis) for axis in axes]
-    count = prod(many for _, many in touched)
+    firsts = [first_bucket(variant, made, axis) for axis in axes]
+    count = count_of_stacks(variant, made)
     own = emit.binary(arith.AndIOp, variant.code.thread.lane, emit.int(lanes_of(count) - 1))
     found: list[SSAValue] = []
     for start in range(0, count, LANES):
         left = emit.binary(arith.MinSIOp, emit.add_int(own, start), emit.int(count - 1))
         stack = emit.int(0)
-        for axis, (first, many) in reversed(list(zip(axes, touched))):
-            part, left = emit.split(left, many)
-            bucket = emit.binary(arith.MaxSIOp, emit.add_int(first, part), emit.int(0))
-            bucket = emit.binary(arith.MinSIOp, bucket, emit.int(layout.counts[axis] - 1))
+        for axis, first in reversed(list(zip(axes, firsts))):
+            part, left = emit.split(left, touched(variant, made, axis))
+            bucket = emit.add_int(first, part)
             stack = emit.add_int(stack, emit.mul_int(bucket, layout.strides[axis]))
         found.append(stack)
     return tuple(found)
@@ -78,8 +91,7 @@ def met(
     """The least or the greatest of the numbers of all lanes."""
     emit, lane = variant.emit, variant.code.thread.lane
     number = reduce(lambda a, b: emit.binary(kind, a, b), numbers)
-    axes = range(1, len(made.layout.shape))
-    half = lanes_of(prod(stacks_along(variant, made, axis)[1] for axis in axes)) // 2
+    half = lanes_of(count_of_stacks(variant, made)) // 2
     while half:
         other = emit.add(simt.PickOp(number, emit.add_int(lane, half))).result
         number, half = emit.binary(kind, number, other), half // 2
@@ -88,8 +100,8 @@ def met(
 
 def next_run(variant: VariantScope, made: PointSet, row: SSAValue) -> tuple[SSAValue, SSAValue]:
     """
-    The first plane from a plane on with an entry of the tile's stacks, and the end of the runs of
-    planes that begin there; twice the number of planes without an entry.
+    The first plane from a plane on with an entry of the tile's stacks, and the end of the runs
+    beginning near; twice the number of planes without an entry.
     """
     emit, layout, places = variant.emit, made.layout, variant.code.arguments[made.places]
     at = emit.mul_int(row, layout.stacks)

@@ -15,7 +15,7 @@ temporal.update %b = @cell(...) in <[1], [7]> points(%rows, %places, %w, %f)
 1. The step's number is read from a series, and the lists and tables are fields outside the loop.
 2. The last update that touches the field has the operation's box; otherwise an update that copies
    each cell onto itself takes the list. An operation at points stands behind all updates.
-3. All updates read inside their fields: a cell beyond a field has no list.
+3. No field is periodic: images of cells have no list.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from timetile.dialects.syntax import field_bounds
 from timetile.dialects.temporal import LoopOp, PointKind, PointOp, PointsAttr, UpdateOp
+from timetile.dialects.temporal.boundary import Kind
 from timetile.passes.analysis.launches.liveness import live_arguments
 from timetile.passes.raising.cells import copying_cell
 from timetile.passes.raising.errors import CannotRaiseError
@@ -67,11 +68,11 @@ class PointTaker:
             check_place(op, block, self.rename)
             if op.step not in self.series:
                 raise CannotRaiseError(op, "the row is no number of a series at the step")
-            if any(update.beyond is not None for update in updates):
+            if any(is_periodic(update) for update in updates):
                 raise CannotRaiseError(
                     op,
-                    "a field goes on beyond the edges, and points do not; keep the edges, "
-                    'boundary="keep", for kernels of several steps',
+                    "a field is periodic, and kernels of several steps compute images of its cells "
+                    "without points; use another boundary along all axes for such kernels",
                 )
             field = self.rename.get(op.field, op.field)
             if not any(field in update.targets for update in updates):
@@ -92,6 +93,11 @@ class PointTaker:
         made = UpdateOp([field], name, cell.sources, cell.taps, op.box)
         made.location = op.location
         return made
+
+
+def is_periodic(update: UpdateOp) -> bool:
+    """Whether an update computes images of cells: other sides have none outside the bounds."""
+    return any(Kind.PERIODIC in boundary.kinds for boundary in update.continued)
 
 
 def check_place(op: PointOp, block: Block, rename: Mapping[SSAValue, SSAValue]) -> None:
@@ -145,8 +151,9 @@ def with_points(update: UpdateOp, op: PointOp, field: SSAValue, step: SSAValue) 
     new = UpdateOp(
         list(update.targets), update.cell, list(update.sources), update.tap_list, update.box,
         list(update.scalars), update.index_axes, update.outside,
+        () if update.beyond is None else update.beyond.data,
         points=[*(update.points or [step]), op.places, op.weights, op.table],
-        uses=[*update.point_uses, use],
+        uses=[*update.point_uses, use], inner=update.inner is not None,
     )  # fmt: skip
     new.location = update.location
     return new

@@ -34,22 +34,22 @@ def round_code(made: Round) -> gpu.FuncOp:
 @lru_cache
 def round_text(made: Round, arch: str) -> str:
     """The kernel of a round as PTX for an instruction set."""
-    return text_of(reduction_kernel(made), arch)
+    return kernel_text(reduction_kernel(made), arch)
 
 
 @lru_cache
 def gather_text(cell_bytes: int, *, scatter: bool = False) -> str:
     """The kernel reading, or with `scatter` writing, a field at computed places, as PTX."""
-    return text_of(gather_kernel(cell_bytes, scatter=scatter), OLDEST_ARCH)
+    return kernel_text(gather_kernel(cell_bytes, scatter=scatter), OLDEST_ARCH)
 
 
 @lru_cache
 def comparing_text(word_bytes: int) -> str:
     """The kernel comparing halos as PTX: `answer` becomes 1 where some word differs."""
-    return text_of(comparing_kernel(word_bytes), OLDEST_ARCH)
+    return kernel_text(comparing_kernel(word_bytes), OLDEST_ARCH)
 
 
-def text_of(module: ModuleOp, arch: str) -> str:
+def kernel_text(module: ModuleOp, arch: str) -> str:
     """A kernel at the level of threads as PTX."""
     module.verify()
     ConvertGpuToNvvmPass().apply(Context(), module)

@@ -5,7 +5,7 @@
 !field = !stencil.field<[0,66]xf64>
 !temp = !stencil.temp<?xf64>
 
-// CHECK:       func.func private @shot_lists({{.*}}) -> (!stencil.field<[0,50]xi32>, !stencil.field<[0,4]xf64>, !stencil.field<[0,1024]xf64>,
+// CHECK:       func.func private @shot_lists({{.*}}) -> (!stencil.field<[0,29]xi32>, !stencil.field<[0,4]xf64>, !stencil.field<[0,1024]xf64>,
 // CHECK:       func.func private @shot_places(%0: memref<4xi64>, %1: memref<1xi64>,
 // CHECK:         scf.for %k
 // CHECK:           memref.store %{{.*}}, %0[%{{.*}}] : memref<4xi64>

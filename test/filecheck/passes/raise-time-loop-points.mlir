@@ -8,7 +8,7 @@
 // CHECK-NEXT:      temporal.update %b = @taken_cell0(%a[-1], %a[1]) in <[1], [65]> points(%rows, %l, %w, %f, %l, %w, %o)
 // CHECK-SAME:        uses [#temporal.points<inject 0 columns 2 of <[0], [66]>>, #temporal.points<sample 0 columns 8 of <[0], [66]>>]
 // CHECK-NEXT:    }
-func.func @taken(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.field<[0,66]xf64>, %rows: memref<?xi64>, %l: !stencil.field<[0,58]xi32>, %w: !stencil.field<[0,8]xf64>, %f: !stencil.field<[0,32]xf64>, %o: !stencil.field<[0,128]xf64>) {
+func.func @taken(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.field<[0,66]xf64>, %rows: memref<?xi64>, %l: !stencil.field<[0,37]xi32>, %w: !stencil.field<[0,8]xf64>, %f: !stencil.field<[0,32]xf64>, %o: !stencil.field<[0,128]xf64>) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   %r:2 = scf.for %k = %zero to %n step %one iter_args(%a = %A, %b = %B) -> (!stencil.field<[0,66]xf64>, !stencil.field<[0,66]xf64>) {
@@ -31,7 +31,7 @@ func.func @taken(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.field<[
 // -----
 
 // CHECK: temporal.update %b = @copied_cell(%b[0]) in <[2], [9]> points(%rows, %l, %w, %f)
-func.func @copied(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.field<[0,66]xf64>, %rows: memref<?xi64>, %l: !stencil.field<[0,58]xi32>, %w: !stencil.field<[0,8]xf64>, %f: !stencil.field<[0,32]xf64>, %o: !stencil.field<[0,128]xf64>) {
+func.func @copied(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.field<[0,66]xf64>, %rows: memref<?xi64>, %l: !stencil.field<[0,37]xi32>, %w: !stencil.field<[0,8]xf64>, %f: !stencil.field<[0,32]xf64>, %o: !stencil.field<[0,128]xf64>) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   %r:2 = scf.for %k = %zero to %n step %one iter_args(%a = %A, %b = %B) -> (!stencil.field<[0,66]xf64>, !stencil.field<[0,66]xf64>) {
@@ -53,7 +53,7 @@ func.func @copied(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.field<
 // -----
 
 // CHECK: temporal.inject in @early: the time loop runs a step at a time: an update follows the points; put points last in the step
-func.func @early(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.field<[0,66]xf64>, %rows: memref<?xi64>, %l: !stencil.field<[0,58]xi32>, %w: !stencil.field<[0,8]xf64>, %f: !stencil.field<[0,32]xf64>, %o: !stencil.field<[0,128]xf64>) {
+func.func @early(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.field<[0,66]xf64>, %rows: memref<?xi64>, %l: !stencil.field<[0,37]xi32>, %w: !stencil.field<[0,8]xf64>, %f: !stencil.field<[0,32]xf64>, %o: !stencil.field<[0,128]xf64>) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   %r:2 = scf.for %k = %zero to %n step %one iter_args(%a = %A, %b = %B) -> (!stencil.field<[0,66]xf64>, !stencil.field<[0,66]xf64>) {
@@ -76,7 +76,7 @@ func.func @early(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.field<[
 // -----
 
 // CHECK: temporal.inject in @row: the time loop runs a step at a time: the row is no number of a series at the step
-func.func @row(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.field<[0,66]xf64>, %rows: memref<?xi64>, %l: !stencil.field<[0,58]xi32>, %w: !stencil.field<[0,8]xf64>, %f: !stencil.field<[0,32]xf64>, %o: !stencil.field<[0,128]xf64>, %other: i64) {
+func.func @row(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.field<[0,66]xf64>, %rows: memref<?xi64>, %l: !stencil.field<[0,37]xi32>, %w: !stencil.field<[0,8]xf64>, %f: !stencil.field<[0,32]xf64>, %o: !stencil.field<[0,128]xf64>, %other: i64) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   %r:2 = scf.for %k = %zero to %n step %one iter_args(%a = %A, %b = %B) -> (!stencil.field<[0,66]xf64>, !stencil.field<[0,66]xf64>) {
@@ -98,7 +98,7 @@ func.func @row(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.field<[0,
 // -----
 
 // CHECK: temporal.inject in @unwritten: the time loop runs a step at a time: the step does not write the field with points
-func.func @unwritten(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.field<[0,66]xf64>, %rows: memref<?xi64>, %l: !stencil.field<[0,58]xi32>, %w: !stencil.field<[0,8]xf64>, %f: !stencil.field<[0,32]xf64>, %o: !stencil.field<[0,128]xf64>, %C: !stencil.field<[0,66]xf64>) {
+func.func @unwritten(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.field<[0,66]xf64>, %rows: memref<?xi64>, %l: !stencil.field<[0,37]xi32>, %w: !stencil.field<[0,8]xf64>, %f: !stencil.field<[0,32]xf64>, %o: !stencil.field<[0,128]xf64>, %C: !stencil.field<[0,66]xf64>) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   %r:2 = scf.for %k = %zero to %n step %one iter_args(%a = %A, %b = %B) -> (!stencil.field<[0,66]xf64>, !stencil.field<[0,66]xf64>) {
@@ -120,7 +120,7 @@ func.func @unwritten(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.fie
 // -----
 
 // CHECK: temporal.inject in @series: the time loop runs a step at a time: points of one update count their rows by one series
-func.func @series(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.field<[0,66]xf64>, %rows: memref<?xi64>, %l: !stencil.field<[0,58]xi32>, %w: !stencil.field<[0,8]xf64>, %f: !stencil.field<[0,32]xf64>, %o: !stencil.field<[0,128]xf64>, %others: memref<?xi64>) {
+func.func @series(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.field<[0,66]xf64>, %rows: memref<?xi64>, %l: !stencil.field<[0,37]xi32>, %w: !stencil.field<[0,8]xf64>, %f: !stencil.field<[0,32]xf64>, %o: !stencil.field<[0,128]xf64>, %others: memref<?xi64>) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   %r:2 = scf.for %k = %zero to %n step %one iter_args(%a = %A, %b = %B) -> (!stencil.field<[0,66]xf64>, !stencil.field<[0,66]xf64>) {
@@ -144,7 +144,7 @@ func.func @series(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.field<
 // -----
 
 // CHECK: temporal.inject in @carried: the time loop runs a step at a time: the loop carries the list; make the list before the loop
-func.func @carried(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.field<[0,66]xf64>, %rows: memref<?xi64>, %l: !stencil.field<[0,58]xi32>, %w: !stencil.field<[0,8]xf64>, %f: !stencil.field<[0,32]xf64>) {
+func.func @carried(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.field<[0,66]xf64>, %rows: memref<?xi64>, %l: !stencil.field<[0,37]xi32>, %w: !stencil.field<[0,8]xf64>, %f: !stencil.field<[0,32]xf64>) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   %r:3 = scf.for %k = %zero to %n step %one iter_args(%a = %A, %b = %B, %c = %w) -> (!stencil.field<[0,66]xf64>, !stencil.field<[0,66]xf64>, !stencil.field<[0,8]xf64>) {
@@ -164,7 +164,7 @@ func.func @carried(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.field
 // -----
 
 // CHECK: temporal.sample in @unread: the time loop runs a step at a time: the sampled field is read by no later step, and kernels of several steps compute the last values only; sample a field read by steps
-func.func @unread(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.field<[0,66]xf64>, %rows: memref<?xi64>, %l: !stencil.field<[0,58]xi32>, %w: !stencil.field<[0,8]xf64>, %o: !stencil.field<[0,128]xf64>) {
+func.func @unread(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.field<[0,66]xf64>, %rows: memref<?xi64>, %l: !stencil.field<[0,37]xi32>, %w: !stencil.field<[0,8]xf64>, %o: !stencil.field<[0,128]xf64>) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   scf.for %k = %zero to %n step %one {
@@ -182,8 +182,8 @@ func.func @unread(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.field<
 
 // -----
 
-// CHECK: temporal.inject in @ring: the time loop runs a step at a time: a field goes on beyond the edges, and points do not; keep the edges, boundary="keep", for kernels of several steps
-func.func @ring(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.field<[0,66]xf64>, %rows: memref<?xi64>, %l: !stencil.field<[0,58]xi32>, %w: !stencil.field<[0,8]xf64>, %f: !stencil.field<[0,32]xf64>) {
+// CHECK: temporal.inject in @ring: the time loop runs a step at a time: a field is periodic, and kernels of several steps compute images of its cells without points; use another boundary along all axes for such kernels
+func.func @ring(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.field<[0,66]xf64>, %rows: memref<?xi64>, %l: !stencil.field<[0,37]xi32>, %w: !stencil.field<[0,8]xf64>, %f: !stencil.field<[0,32]xf64>) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   %r:2 = scf.for %k = %zero to %n step %one iter_args(%a = %A, %b = %B) -> (!stencil.field<[0,66]xf64>, !stencil.field<[0,66]xf64>) {

@@ -235,7 +235,7 @@ func.func private @uses_of_points() attributes {kinds = [#temporal<point_kind in
 // CHECK:         temporal.update %b = @average(%a[-1], %a[1]) in <[0], [64]> points(%rows, %l, %w, %f, %l, %w, %o)
 // CHECK-SAME:      uses [#temporal.points<inject 0 columns 2 of <[-1], [65]>>, #temporal.points<sample 0 columns 8 of <[-1], [65]>>]
 func.func @points(%n: index, %t: i64, %rows: memref<?xi64>, %A: !stencil.field<[-1,65]xf64>, %B: !stencil.field<[-1,65]xf64>,
-    %l: !stencil.field<[0,58]xi32>, %w: !stencil.field<[0,8]xf64>, %f: !stencil.field<[0,32]xf64>, %o: !stencil.field<[0,128]xf64>) {
+    %l: !stencil.field<[0,37]xi32>, %w: !stencil.field<[0,8]xf64>, %f: !stencil.field<[0,32]xf64>, %o: !stencil.field<[0,128]xf64>) {
   temporal.inject %A at %l weights %w table %f columns 2 step %t in <[0], [64]>
   temporal.sample %A at %l weights %w table %o columns 8 step %t in <[0], [64]>
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
