@@ -109,6 +109,10 @@ def vp_coupled_3d_so8(v: Field, p: Field, m: Field):
     p.next = p[0, 0, 0] - 0.1 * moved_slope(v.next, 0) + 0.1 * spread
 
 
+MIXED = (0.4, -0.05, 2 / 315, -1 / 2240)
+"""Weights of a mixed second difference over the diagonals of a plane, at each distance."""
+
+
 def mixed(u: Field, one: int, other: int) -> Value:
     """A mixed second difference over the diagonals of a plane, to four cells away."""
 
@@ -120,16 +124,43 @@ def mixed(u: Field, one: int, other: int) -> Value:
 
         return (at(-1, -1) + at(1, 1)) - (at(-1, 1) + at(1, -1))
 
-    weights = (0.4, -0.05, 2 / 315, -1 / 2240)
-    return total(w * corner(d) for d, w in enumerate(weights, start=1))
+    return total(w * corner(d) for d, w in enumerate(MIXED, start=1))
 
 
-def tilted(u: Field, s: Field) -> tuple[Value, Value]:
+def second_by_planes(u: Field, axis: int) -> Value:
+    """A second difference of order 8, the cells of an axis from the first to the last."""
+    terms = range(1 - len(ORDER_8), len(ORDER_8))
+    return total(ORDER_8[abs(k)] * u[along(3, axis, k)] for k in terms)
+
+
+def mixed_by_planes(u: Field, one: int, other: int) -> Value:
+    """A mixed second difference, the cells along an axis from the first to the last."""
+
+    def term(k: int) -> Value:
+        offsets = [[0, 0, 0], [0, 0, 0]]
+        for offset, way in zip(offsets, (1, -1)):
+            offset[one], offset[other] = k, way * k
+        low, high = (u[tuple(offset)] for offset in offsets)
+        return MIXED[abs(k) - 1] * (low - high)
+
+    return total(term(k) for k in range(-len(MIXED), len(MIXED) + 1) if k)
+
+
+def tilted(u: Field, s: Field, *, by_planes: bool = False) -> tuple[Value, Value]:
     """
     Second differences of 73 points along the axis of symmetry, tilted by an angle of sine `s`, and
-    in the plane across.
+    in the plane across; sums in the order of planes, or by distance.
     """
-    d = [second(u, 3, axis, ORDER_8) for axis in range(3)]
+    if by_planes:
+        d = [second_by_planes(u, axis) for axis in range(3)]
+        return turned(u, s, d, mixed_by_planes)
+    return turned(u, s, [second(u, 3, axis, ORDER_8) for axis in range(3)], mixed)
+
+
+def turned(
+    u: Field, s: Field, d: Sequence[Value], mixed: Callable[[Field, int, int], Value]
+) -> tuple[Value, Value]:
+    """The second differences `d` along the axes, turned by an angle of sine `s`."""
     squared = s[0, 0, 0] * s[0, 0, 0]
     rest = 1 - squared
     both = s[0, 0, 0] * np.sqrt(rest)
@@ -139,10 +170,12 @@ def tilted(u: Field, s: Field) -> tuple[Value, Value]:
     return deep, d[0] + d[1] + d[2] - deep
 
 
-def anisotropic(p: Field, q: Field, s: Field, e: Field, d: Field) -> tuple[Value, Value]:
+def anisotropic(
+    p: Field, q: Field, s: Field, e: Field, d: Field, *, by_planes: bool = False
+) -> tuple[Value, Value]:
     """What drives the two fields of a tilted transversely isotropic medium."""
-    deep, _ = tilted(p, s)
-    deep_q, across = tilted(q, s)
+    deep, _ = tilted(p, s, by_planes=by_planes)
+    deep_q, across = tilted(q, s, by_planes=by_planes)
     one = (1 + 2 * d[0, 0, 0]) * across + deep
     other = 2 * (e[0, 0, 0] - d[0, 0, 0]) * across + deep_q
     return one, other
@@ -151,6 +184,13 @@ def anisotropic(p: Field, q: Field, s: Field, e: Field, d: Field) -> tuple[Value
 @timetile.stencil
 def tti8(p: Field, q: Field, m: Field, s: Field, e: Field, d: Field):
     one, other = anisotropic(p, q, s, e, d)
+    p.next = 2 * p[0, 0, 0] - p.prev[0, 0, 0] + m[0, 0, 0] * one
+    q.next = 2 * q[0, 0, 0] - q.prev[0, 0, 0] + m[0, 0, 0] * other
+
+
+@timetile.stencil
+def tti8_by_planes(p: Field, q: Field, m: Field, s: Field, e: Field, d: Field):
+    one, other = anisotropic(p, q, s, e, d, by_planes=True)
     p.next = 2 * p[0, 0, 0] - p.prev[0, 0, 0] + m[0, 0, 0] * one
     q.next = 2 * q[0, 0, 0] - q.prev[0, 0, 0] + m[0, 0, 0] * other
 

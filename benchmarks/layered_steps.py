@@ -93,6 +93,27 @@ def in_seven_regions(u: Field, f: Field, m: Field, k: Field, around: Value) -> N
         f.next[region] = f[here] - 0.5 * (k[one] - k[other]) * (u[one] - u[other])
 
 
+def tilted_in_seven_regions(
+    fields: tuple[Field, Field], memories: tuple[Field, Field], m: Field, k: Field,
+    drives: tuple[Value, Value],
+) -> None:  # fmt: skip
+    """A step of two coupled waves with memories in six layers."""
+    here = (0, 0, 0)
+    inside, layers = seven_regions()
+    (p, q), (f, g), (one, other) = fields, memories, drives
+    p.next[inside] = 2 * p[here] - p.prev[here] + m[here] * one
+    q.next[inside] = 2 * q[here] - q.prev[here] + m[here] * other
+    eta = k[here]
+    for number, region in enumerate(layers):
+        axis = number // 2
+        ahead_of, before = along(3, axis, 1), along(3, axis, -1)
+        for u, memory, drive in ((p, f, one), (q, g, other)):
+            kept = (2 - eta * eta + 2 * eta) * u[here] - u.prev[here]
+            u.next[region] = (kept + m[here] * (drive + memory[here])) / (1 + 2 * eta)
+            slopes = (k[ahead_of] - k[before]) * (u[ahead_of] - u[before])
+            memory.next[region] = memory[here] - 0.5 * slopes
+
+
 @timetile.stencil
 def iso_regions_by_planes(u: Field, f: Field, m: Field, k: Field):
     in_seven_regions(u, f, m, k, by_planes(u, ORDER_8))
@@ -107,20 +128,16 @@ def iso_regions(u: Field, f: Field, m: Field, k: Field):
 def tti_regions(
     p: Field, q: Field, m: Field, s: Field, e: Field, d: Field, k: Field, f: Field, g: Field
 ):
-    here = (0, 0, 0)
-    inside, layers = seven_regions()
-    one, other = anisotropic(p, q, s, e, d)
-    p.next[inside] = 2 * p[here] - p.prev[here] + m[here] * one
-    q.next[inside] = 2 * q[here] - q.prev[here] + m[here] * other
-    eta = k[here]
-    for number, region in enumerate(layers):
-        axis = number // 2
-        ahead_of, before = along(3, axis, 1), along(3, axis, -1)
-        for u, memory, drive in ((p, f, one), (q, g, other)):
-            kept = (2 - eta * eta + 2 * eta) * u[here] - u.prev[here]
-            u.next[region] = (kept + m[here] * (drive + memory[here])) / (1 + 2 * eta)
-            slopes = (k[ahead_of] - k[before]) * (u[ahead_of] - u[before])
-            memory.next[region] = memory[here] - 0.5 * slopes
+    drives = anisotropic(p, q, s, e, d)
+    tilted_in_seven_regions((p, q), (f, g), m, k, drives)
+
+
+@timetile.stencil
+def tti_regions_by_planes(
+    p: Field, q: Field, m: Field, s: Field, e: Field, d: Field, k: Field, f: Field, g: Field
+):
+    drives = anisotropic(p, q, s, e, d, by_planes=True)
+    tilted_in_seven_regions((p, q), (f, g), m, k, drives)
 
 
 def strips(axis: int, reach: int) -> tuple[Region, Region]:

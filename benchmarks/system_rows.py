@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import product
 
-from systems_programs import SSAM_STENCILS, WAVES, text_of
+from systems_programs import SSAM_STENCILS, SSAM_VOLUMES, WAVES, text_of
 
 from timetile.passes.cells.simplify_cells import FpDivision
 from timetile.passes.cells.sort_terms import FpReassoc
@@ -23,6 +23,8 @@ PLATE, LARGE, VOLUME = (8192, 8192), (16384, 16384), (512, 512, 512)
 SMALL, CUBE = (600, 600, 600), (900, 900, 900)
 STREAMED, AUTHORS_VOLUME = (2560, 288, 384), (96, 352, 384)
 """EBISU's volume in the paper, and in the authors' code on a GPU of 132 multiprocessors."""
+SPANNED = (96, 350, 382)
+"""A volume that 11 x 12 blocks of 32 x 32 cells span, with a cell of halo on each side."""
 
 
 @dataclass(frozen=True)
@@ -233,10 +235,30 @@ def ssam_cases() -> list[SystemCase]:
     rows += [
         SystemCase("ssam", name, "f32", PLATE, "ssam", default_depth=1) for name in SSAM_STENCILS
     ]
+    rows += [
+        SystemCase("ssam", name, dtype, VOLUME, "ssam", default_depth=1)
+        for name in SSAM_VOLUMES
+        for dtype in ("f32", "f64")
+    ]
     for dtype, speed in (("f64", 773.0), ("f32", 1470.0)):
         papers = ((H200, speed),)
         rows.append(SystemCase("ssam", "j2d5pt-columns", dtype, PLATE, "ssam{depth=6}", papers))
     return rows
+
+
+def stencilgen_cases() -> list[SystemCase]:
+    """EBISU's nine programs, with the depths of its table 3 for STENCILGEN."""
+    plates = {"j2d5pt": 4, "j2d9pt": 4, "j2d9pt-gol": 4, "j2d25pt": 2}
+    volumes = {"j3d7pt": 4, "j3d13pt": 2, "j3d17pt": 2, "j3d27pt": 2, "poisson": 4}
+    # STENCILGEN's own figure on the domains of DTB.
+    papers = {"j2d5pt": ((H200, 416.0),)}
+    return [
+        SystemCase(
+            "stencilgen", name, "f64", domain, f"stencilgen{{depth={depth}}}", papers.get(name, ())
+        )
+        for depths, domain in ((plates, PLATE), (volumes, VOLUME))
+        for name, depth in depths.items()
+    ]
 
 
 BY_HAND = "sizes by hand"
@@ -267,6 +289,23 @@ def cases_by_hand(cases: list[SystemCase]) -> list[SystemCase]:
         replace(square, pipeline="dtb{cells=6,4 sync=grid}", technique=BY_HAND),
         replace(square, pipeline="dtb{sync=grid}", technique="the barrier of the grid"),
         replace(square, pipeline="dtb{storage=shared}", technique="planes in shared memory"),
+        replace(square, pipeline="dtb{blocks=12,11}", technique="blocks along both axes"),
+    ]
+    plate = next(case for case in cases if case.key.startswith("ebisu:j2d5pt:f64:8352x8352:"))
+    volume = next(case for case in cases if case.key.startswith("ebisu:j3d7pt:f64:96x352x384:"))
+    found += [
+        replace(plate, pipeline="ebisu{depth=12 ring=shared}", technique="one ring for all levels"),
+        replace(plate, pipeline="ebisu{depth=6 every=4}", technique="a barrier in four steps"),
+    ]
+    found += [
+        replace(
+            volume,
+            domain=SPANNED,
+            papers=(),
+            pipeline=f"ebisu{{{sizes} cells=4,1 warps=8,1 blocks=11,12}}",
+            technique="blocks along both axes",
+        )
+        for sizes in ("depth=6", "depth=8 sync=grid")
     ]
     return found
 
@@ -284,10 +323,10 @@ def system_cases() -> list[SystemCase]:
         for name, domain in (("star3d4r", VOLUME), ("wave25pt", SMALL), ("wave25pt", CUBE))
         for dtype in ("f32", "f64")
     ]
-    # The sums of these waves are in another order than the planes'.
     semi += [
-        SystemCase("semi-stencil", name, dtype, domain, "semi-stencil", fp_reassoc="on")
+        SystemCase("semi-stencil", name, dtype, domain, "semi-stencil")
         for name, domain, dtype in product(WAVES, (SMALL, CUBE), ("f32", "f64"))
     ]
     cases = [*ebisu_cases(), *ebisu_techniques(), *an5d_cases(), *ssam_cases(), *dtb, *semi]
+    cases += stencilgen_cases()
     return [*cases, *cases_by_hand(cases)]

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from coupled_steps import tti8
-from layered_steps import iso_regions_by_planes, tti_regions
+from coupled_steps import tti8_by_planes
+from layered_steps import iso_regions_by_planes, tti_regions_by_planes
 from stencils import (
     STENCILS,
     Offset,
@@ -44,12 +44,24 @@ SSAM_STENCILS: dict[str, tuple[str, int]] = {
 }
 """The stencils in two axes of SSAM's table 3: radii of stars, sides of boxes."""
 
+SSAM_VOLUMES = {
+    "3d7pt": "star3d1r",
+    "3d13pt": "star3d2r",
+    "3d27pt": "box3d1r",
+    "3d125pt": "box3d2r",
+    "poisson-columns": "poisson",
+}
+"""The stencils in three axes of SSAM's table 3, with the names of `stencils.py`."""
+
 WAVES: dict[str, Model] = {
     "wave25pt-regions": iso_regions_by_planes,
-    "tti73pt": tti8,
-    "tti73pt-regions": tti_regions,
+    "tti73pt": tti8_by_planes,
+    "tti73pt-regions": tti_regions_by_planes,
 }
-"""The semi-stencil's waves in seven regions, and its anisotropic waves."""
+"""
+The semi-stencil's waves in seven regions, and its anisotropic waves, with sums in the order of
+planes.
+"""
 
 REACH = 4
 """Cells that a step of these waves reads beside a cell, along an axis."""
@@ -111,6 +123,8 @@ def stencil_of(name: str) -> Stencil:
         if kind == "box":
             return convolution(size, size)
         return by_columns(star(name, 2, size)).scaled()
+    if name in SSAM_VOLUMES:
+        return by_columns(STENCILS[SSAM_VOLUMES[name]]).scaled()
     if name.endswith("-columns") and name not in STENCILS:
         return by_columns(STENCILS[name.removesuffix("-columns")]).scaled()
     if name in ("box3d3r", "box3d4r"):

@@ -13,7 +13,7 @@ from typing import Any
 from make_performance import DOCS, RESULTS, TYPES, number, replace, table
 
 PAGE = DOCS / "systems.md"
-SYSTEMS = ("ebisu", "an5d", "ssam", "dtb", "semi-stencil")
+SYSTEMS = ("ebisu", "an5d", "ssam", "dtb", "semi-stencil", "stencilgen")
 COLUMNS = ("program", "type", "domain", "depth", "by name", "default", "authors", "on", "ratio")
 CARDS = {"H100": "NVIDIA H100", "H200": "NVIDIA H200", "A100": "NVIDIA A100"}
 

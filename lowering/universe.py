@@ -88,6 +88,7 @@ PASSES = {
     "ssam": lazy("passes.systems.ssam", "SsamPass"),
     "dtb": lazy("passes.systems.dtb", "DtbPass"),
     "semi-stencil": lazy("passes.systems.semi_stencil", "SemiStencilPass"),
+    "stencilgen": lazy("passes.systems.stencilgen", "StencilgenPass"),
     "target-arch": lazy("passes.target_arch", "TargetArchPass"),
     "lower-tile-to-gpu": lazy("lowering.lower_tile_to_gpu", "LowerTileToGpuPass"),
     "order-threads": lazy("lowering.threads.order_threads", "OrderThreadsPass"),

@@ -9,7 +9,9 @@ After, a star of radius 4 along the stream:
 1. A block has 32 x 16 threads with one cell of a plane each (table III), the fastest of the paper.
 2. The planes before the cell's own enter the sum together (section III A): R + 1 planes are read at
    once instead of 2 R + 1. Slots of planes change places.
-3. One step a launch, unless the depth is given.
+3. Several sums may pass to the second half: of the tilted wave's two fields, each has three sums of
+   differences with far planes (section III A has one for each axis of each field).
+4. One step a launch, unless the depth is given.
 
 A sum that does not take the planes one after the other has no halves, and is refused. The sums
 between the halves, and coefficients, lie in registers.
@@ -28,6 +30,13 @@ from timetile.passes.diagnostics import refuse
 from timetile.passes.systems.programs import PaperProgram
 from timetile.passes.systems.system import Point, SystemPass
 from timetile.passes.targets.target import Target
+from timetile.passes.tiling.split_sums import SplitSumsPass
+
+CARRIED = 12
+"""
+The most sums that pass from the first half to the second: registers hold each for as many planes as
+the cell reaches ahead.
+"""
 
 
 @dataclass(frozen=True)
@@ -39,6 +48,10 @@ class SemiStencilPass(SystemPass):
     @property
     def streaming(self) -> None:
         return None
+
+    @property
+    def splitting(self) -> SplitSumsPass:
+        return SplitSumsPass(carried=CARRIED)
 
     def point(self, program: PaperProgram, target: Target) -> Point:
         self.refuse_rank(program, (2, 3), "its planes arrive along one of several axes")

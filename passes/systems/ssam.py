@@ -14,6 +14,9 @@ After, for a body that adds one column after the other:
    N + P - 1 cells of a column.
 3. Partial sums pass from lane to lane (section 4.4). Sums in another order than by columns stay
    whole, with a remark: neighbours' cells are then shuffled.
+4. In volumes the four warps of a block have P = 4 rows of a plane each, and exchange rows in shared
+   memory; planes arrive one after the other. (In section 4.9 a warp has a plane, and sums of
+   neighbouring planes pass through shared memory.)
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from timetile.passes.cost.papers.ssam import OUTPUTS, WARPS_OF_A_BLOCK
 from timetile.passes.systems.programs import PaperProgram
 from timetile.passes.systems.system import SUMS, Point, SystemPass
 from timetile.passes.targets.target import Target
+from timetile.passes.tiling.register_streaming import RegisterStreamingPass
 
 MOST_BLOCKS = 8
 """
@@ -54,11 +58,14 @@ class SsamPass(SystemPass):
     name = "ssam"
 
     @property
-    def streaming(self) -> None:
-        return None
+    def streaming(self) -> RegisterStreamingPass:
+        return RegisterStreamingPass()
 
     def point(self, program: PaperProgram, target: Target) -> Point:
-        self.refuse_rank(program, (2,), "a warp holds whole rows, one after the other")
+        self.refuse_rank(program, (2, 3), "a warp holds rows, one after the other")
+        depth = self.bounded(program, self.given_depth(program) or 1)
+        if program.rank > 2:
+            return Point(depth, self.of_volume(program, target, depth))
         schedule = Schedule(
             tile=TileLevel.WARP,
             cells=(OUTPUTS,),
@@ -67,7 +74,6 @@ class SsamPass(SystemPass):
             pack=WARPS_OF_A_BLOCK,
             form=Form.LANES,
         )
-        depth = self.bounded(program, self.given_depth(program) or 1)
         narrow = self.occupied(program, target, depth, self.sized(schedule))
         if program.cell_bytes > NARROW_BYTES:
             return Point(depth, self.alone(narrow))
@@ -76,6 +82,18 @@ class SsamPass(SystemPass):
         wide = self.sized(replace(schedule, cells=(2 * OUTPUTS,)))
         wide = self.occupied(program, target, depth, wide)
         return Point(depth, wide if wide.occupancy >= WIDE_BLOCKS else narrow)
+
+    def of_volume(self, program: PaperProgram, target: Target, depth: int) -> Schedule:
+        """Blocks of four warps, each with four rows of a plane."""
+        schedule = Schedule(
+            tile=TileLevel.BLOCK,
+            cells=(OUTPUTS, 1),
+            lanes=(1, LANES),
+            warps=(WARPS_OF_A_BLOCK, 1),
+            form=Form.LANES,
+            occupancy=1,
+        )
+        return self.occupied(program, target, depth, self.sized(schedule))
 
     def alone(self, schedule: Schedule) -> Schedule:
         """
@@ -93,7 +111,7 @@ class SsamPass(SystemPass):
         """The schedule with as many blocks on a multiprocessor as registers allow."""
         if self.occupancy is not None:
             return schedule
-        isa, threads = target.isa, schedule.pack * LANES
+        isa, threads = target.isa, schedule.layout().threads
         counted = self.registers(program, Point(depth, schedule), target)
         needed = min(isa.registers_per_thread, int(SUMS * counted))
         held = isa.registers_per_multiprocessor // (threads * needed)

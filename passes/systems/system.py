@@ -19,8 +19,10 @@ from typing import Self
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass, PassPipeline
+from xdsl.rewriter import Rewriter
 
 from timetile.dialects.syntax import encode_integers
 from timetile.dialects.temporal import MOST_DEPTH, LoopOp
@@ -97,6 +99,11 @@ class SystemPass(EnumOptionsPass, ABC):
     def streaming(self) -> RegisterStreamingPass | None:
         """How own cells move to registers; None for planes as `multi-queue-buffering` places."""
 
+    @property
+    def splitting(self) -> SplitSumsPass:
+        """How sums are split."""
+        return SplitSumsPass()
+
     def for_target(self, arch: str, multiprocessors: int | None) -> Self:
         """The pass for a target of the compilation, unless the pass has a target by its options."""
         if self.arch is not None:
@@ -130,7 +137,7 @@ class SystemPass(EnumOptionsPass, ABC):
         streams = () if self.streaming is None else (self.streaming,)
         return (
             DeviceTilingPass(),
-            SplitSumsPass(),
+            self.splitting,
             MultiQueueBufferingPass(),
             *streams,
             CarryHalosPass(),
@@ -215,17 +222,25 @@ class SystemPass(EnumOptionsPass, ABC):
         for kernel in kernels_named_by(loop):
             whole = len(kernel.stages)
             if why_none(kernel, point.schedule.form) is None:
-                split_stages(kernel, module, point.schedule.form, {})
+                split_stages(kernel, module, point.schedule.form, {}, self.splitting.carried)
             if len(kernel.stages) > whole:
                 return True
         return False
 
     def copied(self, program: PaperProgram) -> tuple[LoopOp, ModuleOp]:
-        """The loop of a program in a copy of the program's module."""
+        """
+        The loop of a program in a copy of the program's module, without other functions with loops:
+        their domains may have another number of axes.
+        """
         module = program.module.clone()
         copies = (loop for loop in module.walk() if isinstance(loop, LoopOp))
         loops = (loop for loop in program.module.walk() if isinstance(loop, LoopOp))
-        return next(copy for loop, copy in zip(loops, copies) if loop is program.loop), module
+        copy = next(copy for loop, copy in zip(loops, copies) if loop is program.loop)
+        for function in [each for each in module.ops if isinstance(each, FuncOp)]:
+            inside = [op for op in function.walk() if isinstance(op, LoopOp)]
+            if inside and copy not in inside:
+                Rewriter.erase_op(function)
+        return copy, module
 
     def deepest(self, program: PaperProgram, point: Point, target: Target) -> KernelOp | None:
         """The placed kernel with the depth of a point, in a copy; None if a tile has no cell."""

@@ -31,7 +31,8 @@ the total returns to its cell. Only sums are shuffled, for any number of planes 
 
 A sum is cut only between terms, and keeps their order. The body must add planes from the oldest to
 the newest, or columns from the first to the last. From part to part no more partial sums may pass
-than the cell has results. Constants, scalars, coordinates and values computed from these alone are
+than the cell has results, or than the option `carried` says: a cell with several second differences
+carries a sum for each. Constants, scalars, coordinates and values computed from these alone are
 copied into the parts (coordinates do not travel along rows). Other sums stay whole, with a remark.
 All sums stay whole in a kernel without a streaming axis, and for `form=lanes` in a kernel whose
 rows lie along the stream or belong to several warps.
@@ -55,7 +56,7 @@ from timetile.dialects.tile.kinds import Form
 from timetile.dialects.tile.queues import made_queue_type
 from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.queues.lags import assign_lags
-from timetile.passes.diagnostics import remark
+from timetile.passes.diagnostics import check_options, remark
 from timetile.passes.enum_options import EnumOptionsPass
 from timetile.passes.patterns import rewrite_once
 from timetile.passes.tiling.sum_parts import (
@@ -136,8 +137,11 @@ Cuts = dict[tuple[str, Form, tuple[int, ...]], list[SumFunction]]
 class Splitter:
     """Replaces one apply by a chain of stages."""
 
-    def __init__(self, apply: ApplyOp, module: ModuleOp, form: Form, cuts: Cuts):
+    def __init__(
+        self, apply: ApplyOp, module: ModuleOp, form: Form, cuts: Cuts, carried: int | None
+    ):
         self.apply, self.module, self.cuts = apply, module, cuts
+        self.carried = carried
         self.form: Form = form
         self.function = cell_function(module, apply)
 
@@ -147,7 +151,7 @@ class Splitter:
         if form is Form.LANES and apply.index_axes:
             return False
         offsets = places_of(apply, form)
-        parts = split_body(self.function, offsets)
+        parts = split_body(self.function, offsets, self.carried)
         if parts is None:
             return False
         functions = self.functions(parts, offsets)
@@ -255,25 +259,35 @@ def why_whole(apply: ApplyOp, form: Form) -> str:
 
 @dataclass(frozen=True)
 class SplitSum(RewritePattern):
-    """A sum becomes a chain of stages. `whole` takes the sums that stay."""
+    """
+    A sum becomes a chain of stages, with at most `carried` sums from part to part. `whole` takes
+    the sums that stay.
+    """
 
     module: ModuleOp
     form: Form
     cuts: Cuts
     whole: list[ApplyOp]
+    carried: int | None
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ApplyOp, rewriter: PatternRewriter, /) -> None:
         if not can_split(op, self.form):
             return
-        if not Splitter(op, self.module, self.form, self.cuts).split(rewriter):
+        splitter = Splitter(op, self.module, self.form, self.cuts, self.carried)
+        if not splitter.split(rewriter):
             self.whole.append(op)
 
 
-def split_stages(kernel: KernelOp, module: ModuleOp, form: Form, cuts: Cuts) -> list[ApplyOp]:
-    """Split the sums of a kernel. Returns the sums of several parts that stay whole."""
+def split_stages(
+    kernel: KernelOp, module: ModuleOp, form: Form, cuts: Cuts, carried: int | None = None
+) -> list[ApplyOp]:
+    """
+    Split the sums of a kernel, with at most `carried` sums from part to part, or as many as a cell
+    has results. Returns the sums of several parts that stay whole.
+    """
     whole: list[ApplyOp] = []
-    rewrite_once(kernel.stages, {ApplyOp: SplitSum(module, form, cuts, whole)})
+    rewrite_once(kernel.stages, {ApplyOp: SplitSum(module, form, cuts, whole, carried)})
     assign_lags(kernel)
     return whole
 
@@ -296,8 +310,10 @@ class SplitSumsPass(EnumOptionsPass):
     name = "split-sums"
 
     form: Form | None = None
+    carried: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_options(self, carried=1)
         cuts: Cuts = {}
         for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
             form = self.form or kernel.decisions.form
@@ -306,5 +322,5 @@ class SplitSumsPass(EnumOptionsPass):
             if (why := why_none(kernel, form)) is not None:
                 remark(kernel, why)
                 continue
-            for stage in split_stages(kernel, op, form, cuts):
+            for stage in split_stages(kernel, op, form, cuts, self.carried):
                 remark(stage, why_whole(stage, form))

@@ -84,10 +84,13 @@ def crossing_values(block: Block, latest: Latest, plane: int) -> list[SSAValue]:
     return crossing
 
 
-def split_body(function: FuncOp, offsets: Sequence[int]) -> list[SumPart] | None:
+def split_body(
+    function: FuncOp, offsets: Sequence[int], carried: int | None = None
+) -> list[SumPart] | None:
     """
     The body in parts, the oldest plane first. None if more values pass from a part to the next than
-    the body has results, or a value of a type that no queue holds.
+    the body has results, or a value of a type that no queue holds. With `carried`, so many sums may
+    pass, and of more values than results none is a cell of a plane.
     """
     block = function.body.block
     latest = latest_plane(function, offsets)
@@ -98,10 +101,13 @@ def split_body(function: FuncOp, offsets: Sequence[int]) -> list[SumPart] | None
         if at is not None:
             parts[planes.index(at)].operations.append(op)
     results = returned(function)
+    most = len(results) if carried is None else carried
     for part, following in pairwise(parts):
         part.results = crossing_values(block, latest, part.offset)
         following.incoming = part.results
-        if not 1 <= len(part.results) <= len(results):
+        if not 1 <= len(part.results) <= most:
+            return None
+        if len(part.results) > len(results) and any(v in block.args for v in part.results):
             return None
         if any(value.type not in CELL_BYTES for value in part.results):
             return None

@@ -15,9 +15,17 @@ from timetile.passes.systems.dtb import DtbPass
 from timetile.passes.systems.ebisu import EbisuPass
 from timetile.passes.systems.semi_stencil import SemiStencilPass
 from timetile.passes.systems.ssam import SsamPass
+from timetile.passes.systems.stencilgen import StencilgenPass
 from timetile.passes.systems.system import SystemPass
 
-SYSTEMS: tuple[type[SystemPass], ...] = (EbisuPass, An5dPass, SsamPass, DtbPass, SemiStencilPass)
+SYSTEMS: tuple[type[SystemPass], ...] = (
+    EbisuPass,
+    An5dPass,
+    SsamPass,
+    DtbPass,
+    SemiStencilPass,
+    StencilgenPass,
+)
 """The passes named after published systems: each makes placed kernels of time loops."""
 
 TILE = frozenset(item.name for item in (*tile_passes(), *SYSTEMS))

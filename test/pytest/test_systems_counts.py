@@ -196,6 +196,17 @@ def test_an5d_ages_planes_by_renaming():
     assert Geometry(row.placed).period == 4
 
 
+def test_stencilgen_shifts_planes_through_registers():
+    """A step of code in each loop, two planes a level, a barrier a step, nothing fetched ahead."""
+    row = kernel(in_order(star(2, 1)), "stencilgen")
+    assert row.steps == 4
+    assert Geometry(row.placed).period == 1
+    assert row.a_step(gpu.BarrierOp) == {1}
+    assert row.a_step(simt.StoreOp, shared=True) == {row.steps}
+    assert row.a_step(simt.CopyAsyncOp) == {0}
+    assert [home.slots.data for home in row.exchanges] == [2] * row.steps
+
+
 @pytest.mark.parametrize("side", [3, 5])
 def test_ssam_shuffles_sums_and_no_cells(side: int):
     """At most M - 1 shuffles for a cell of a lane, and no barrier."""

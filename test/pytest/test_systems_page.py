@@ -332,7 +332,7 @@ def test_a_system_prints_the_kernel_of_its_section(command: str, kernel: str):
 
 
 def test_every_system_has_a_section_and_a_name():
-    names = ["ebisu", "an5d", "ssam", "dtb", "semi-stencil"]
+    names = ["ebisu", "an5d", "ssam", "dtb", "semi-stencil", "stencilgen"]
     assert [re.split(r"['{]", command)[1].strip("'") for command, _ in PRINTED] == names
     assert set(re.findall(r"^\| `([^`]+)` \|", BY_NAME, re.MULTILINE)) == set(names)
     (command,) = re.findall(r"^(xdsl-opt .*)$", BY_NAME, re.MULTILINE)

@@ -42,3 +42,36 @@ func.func @heat(%a: !field, %b: !field, %steps: index) {
   }
   func.return
 }
+
+// In a volume the warps of a block have rows of a plane, and exchange the rows at their edges.
+// CHECK-LABEL: tile.kernel @volume_step
+// CHECK-SAME:    layout #tile.layout<block, [4 cells x 4 warps, 1 cells x 32 lanes]>
+// CHECK:         %[[u:.*]] = tile.load
+// CHECK:         %[[e:.*]] = tile.exchange %[[u]]
+// CHECK-SAME:    edges [1, 0]
+// CHECK:         %[[p:.*]] = tile.apply @volume_cell0_lanes0(%[[u]][0, 0, 0]) home #tile.registers
+// CHECK-NEXT:    tile.apply @volume_cell0_lanes1(%[[p]][0, 0, -1], %[[e]][0, -1, 0], %[[u]][0, 0, 0], %[[u]][1, 0, 0]) home #tile.registers
+
+!box = !stencil.field<[-1,97]x[-1,97]x[-1,97]xf64>
+!part = !stencil.temp<?x?x?xf64>
+
+func.func @volume(%a: !box, %b: !box, %steps: index) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %ra, %rb = scf.for %t = %zero to %steps step %one iter_args(%u = %a, %v = %b) -> (!box, !box) {
+    %in = stencil.load %u : !box -> !part
+    %out = stencil.apply(%x = %in : !part) -> (!part) {
+      %x0 = stencil.access %x[0, 0, -1] : !part
+      %x1 = stencil.access %x[0, -1, 0] : !part
+      %x2 = stencil.access %x[0, 0, 0] : !part
+      %x3 = stencil.access %x[1, 0, 0] : !part
+      %s1 = arith.addf %x0, %x1 : f64
+      %s2 = arith.addf %s1, %x2 : f64
+      %s = arith.addf %s2, %x3 : f64
+      stencil.return %s : f64
+    }
+    stencil.store %out to %v(<[0, 0, 0], [96, 96, 96]>) : !part to !box
+    scf.yield %v, %u : !box, !box
+  }
+  func.return
+}
