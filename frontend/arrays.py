@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from xdsl.dialects.builtin import bf16
 
 from timetile.frontend.field_types import ARRAY_DTYPES
 from timetile.passes.targets.hardware import VECTOR_BYTES
+from timetile.runtime.arithmetic.cells import dtype_of
 from timetile.runtime.host.arrays import is_contiguous, is_masked, is_numpy_array, is_on_device
 from timetile.runtime.machine.side_by_side import copy_in_rows
 
@@ -68,7 +71,7 @@ def is_immutable(array: Any) -> bool:
     if is_on_device(array):
         interface = getattr(array, "__cuda_array_interface__", None)
         return interface is None or bool(interface["data"][1])
-    return not np.asarray(array).flags.writeable
+    return not on_host(array).flags.writeable
 
 
 def as_given(array: Any, given: Any) -> Any:
@@ -93,7 +96,7 @@ def is_taken_as_it_is(array: Any) -> bool:
     Whether a program can use the array without a copy: C order, writable, aligned for vectors.
     """
     if not is_on_device(array):
-        flags = np.asarray(array).flags
+        flags = on_host(array).flags
         return bool(flags.c_contiguous and flags.writeable)
     if not hasattr(array, "__cuda_array_interface__"):
         return False
@@ -109,7 +112,19 @@ def seen_by_program(array: Any) -> Any:
     """The array as given to a program: tensors in host memory as NumPy views."""
     if is_numpy_array(array) or is_on_device(array):
         return array
-    return np.asarray(array)
+    return on_host(array)
+
+
+def on_host(array: Any) -> np.ndarray[Any, Any]:
+    """An array in host memory as a view of NumPy."""
+    if not hasattr(array, "detach"):
+        return np.asarray(array)
+    tensor = array.detach()
+    if type_of(tensor) != "bfloat16":
+        return np.asarray(tensor)
+    # PyTorch shows NumPy no bfloat16, and NumPy has none of its own.
+    words = np.asarray(tensor.view(importlib.import_module("torch").int16))
+    return words.view(dtype_of(bf16))
 
 
 def in_memory(array: Any) -> Any:
@@ -117,7 +132,7 @@ def in_memory(array: Any) -> Any:
     if is_numpy_array(array):
         return copy_of(array)
     if hasattr(array, "cpu"):
-        return np.array(array.detach().cpu())
+        return on_host(array.cpu()).copy()
     return np.array(array.get() if hasattr(array, "get") else array)
 
 

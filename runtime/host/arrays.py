@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
+from xdsl.dialects.builtin import bf16
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import Attribute
 
@@ -172,7 +173,7 @@ def from_cuda_array_interface(argument: Argument, array: Any) -> DeviceArray:
     array.
     """
     interface = array.__cuda_array_interface__
-    shape, dtype = tuple(interface["shape"]), np.dtype(interface["typestr"])
+    shape, dtype = tuple(interface["shape"]), interface_dtype(array)
     pointer, read_only = interface["data"]
     if interface.get("mask") is not None:
         raise ValueError(f"argument {argument} is masked; pass a plain array")
@@ -186,6 +187,15 @@ def from_cuda_array_interface(argument: Argument, array: Any) -> DeviceArray:
     # A list has a method named `index`, and no device.
     known = number if isinstance(number, int) else None
     return DeviceArray(int(pointer), shape, dtype, known, array, interface.get("stream"))
+
+
+def interface_dtype(array: Any) -> np.dtype[Any]:
+    """
+    The type of the elements by `__cuda_array_interface__`, where bfloat16 is two bytes of no type.
+    """
+    if str(getattr(array, "dtype", "")).endswith("bfloat16"):
+        return dtype_of(bf16)
+    return np.dtype(array.__cuda_array_interface__["typestr"])
 
 
 class ArrayHome(Protocol):

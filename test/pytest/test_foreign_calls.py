@@ -115,6 +115,15 @@ def test_an_operator_of_pytorch_gives_the_bits_of_advance():
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
+def test_tensors_of_bfloat16_are_advanced():
+    torch: Any = importlib.import_module("torch")
+    cells = np.random.default_rng(3).random(SHAPE).astype(np.float32)
+    narrow = {name: torch.from_numpy(cells).bfloat16() for name in ("p", "k")}
+    ended = wave.advance(narrow, 2, c=0.2)["p"]
+    assert ended.dtype == torch.bfloat16 and not (ended == narrow["p"]).all()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
 def test_complex_models_are_no_operators_of_pytorch():
     with pytest.raises(TypeError, match="takes tensors and numbers; call advance outside"):
         timetile.torch_operator(turned, "timetile_tests::turned")

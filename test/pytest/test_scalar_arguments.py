@@ -182,3 +182,13 @@ def test_device_arrays_with_an_axis_of_one_cell_are_taken(
 
     found = from_cuda_array_interface(0, Array())
     assert found.shape == shape and found.bytes == 8 * math.prod(shape)
+
+
+def test_bfloat16_of_pytorch_on_a_gpu_is_known_by_name():
+    """Its interface says two bytes of no type."""
+
+    class Tensor:
+        dtype = "torch.bfloat16"
+        __cuda_array_interface__ = {"shape": (6,), "typestr": "<V2", "data": (4096, False)}
+
+    assert from_cuda_array_interface(0, Tensor()).dtype.name == "bfloat16"
