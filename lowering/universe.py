@@ -36,6 +36,7 @@ PASSES = {
     "split-levels": lazy("passes.stencil.split_levels", "SplitLevelsPass"),
     "raise-reductions": lazy("passes.stencil.raise_reductions", "RaiseReductionsPass"),
     "split-nests": lazy("passes.stencil.split_nests", "SplitNestsPass"),
+    "raise-levels": lazy("passes.stencil.raise_levels", "RaiseLevelsPass"),
     "raise-nests": lazy("passes.stencil.raise_nests", "RaiseNestsPass"),
     "carry-fields": lazy("passes.stencil.carry_fields", "CarryFieldsPass"),
     "store-carried": lazy("passes.stencil.store_carried", "StoreCarriedPass"),

@@ -37,6 +37,7 @@ from timetile.passes.stencil.join_parts import JoinPartsPass
 from timetile.passes.stencil.load_fields import LoadFieldsPass
 from timetile.passes.stencil.lower_affine_nests import LowerAffineNestsPass
 from timetile.passes.stencil.name_pointers import NamePointersPass
+from timetile.passes.stencil.raise_levels import RaiseLevelsPass
 from timetile.passes.stencil.raise_nests import RaiseNestsPass
 from timetile.passes.stencil.raise_reductions import RaiseReductionsPass
 from timetile.passes.stencil.roll_returns import RollReturnsPass
@@ -65,6 +66,7 @@ def spelling_passes() -> tuple[ModulePass, ...]:
         LowerAffineNestsPass(),
         FoldSubviewsPass(),
         SplitLevelsPass(),
+        RaiseLevelsPass(),
         RaiseReductionsPass(),
         SplitNestsPass(),
         RaiseNestsPass(),
