@@ -166,7 +166,7 @@ def may_be_unrolled(loop: scf.ForOp) -> range | None:
     return numbers if len(numbers) * operations <= MOST_UNROLLED else None
 
 
-def unroll(loop: scf.ForOp, numbers: range) -> None:
+def iterations_in_place(loop: scf.ForOp, numbers: range) -> None:
     """Put the iterations of a loop in place of the loop."""
     (number,) = loop.body.block.args
     for each in numbers:
@@ -178,7 +178,7 @@ def unroll(loop: scf.ForOp, numbers: range) -> None:
     Rewriter.erase_op(loop)
 
 
-def computed(number: SSAValue | int) -> int:
+def known_number(number: SSAValue | int) -> int:
     """A number computed from constants."""
     if isinstance(number, int):
         return number
@@ -186,7 +186,7 @@ def computed(number: SSAValue | int) -> int:
         return known
     owner = number.owner
     assert isinstance(owner, COMPUTED)
-    first, *rest = map(computed, owner.operands)
+    first, *rest = map(known_number, owner.operands)
     for other in rest:
         match owner:
             case arith.AddiOp():
@@ -215,7 +215,7 @@ class RaisedLevels:
         """The memref and the level of each field of a level."""
         for each in memories:
             for name, view in each.fields.items():
-                self.known[name] = each.memory, computed(offsets_of(view)[0])
+                self.known[name] = each.memory, known_number(offsets_of(view)[0])
         self.whole: dict[SSAValue, SSAValue] = {}
         """The field of each memref."""
 
@@ -345,7 +345,7 @@ def raise_levels(module: ModuleOp) -> None:
         return
     if loops:
         for loop, each in zip(loops, known, strict=True):
-            unroll(loop, each)
+            iterations_in_place(loop, each)
         raise_levels(module)
         return
     raised = RaisedLevels(found)

@@ -185,7 +185,7 @@ def test_device_arrays_with_an_axis_of_one_cell_are_taken(
 
 
 def test_bfloat16_of_pytorch_on_a_gpu_is_known_by_name():
-    """Its interface says two bytes of no type."""
+    """The interface of such a tensor says two bytes of no type."""
 
     class Tensor:
         dtype = "torch.bfloat16"
