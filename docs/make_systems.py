@@ -1,4 +1,4 @@
-"""Makes the tables of systems.md from benchmarks/results/systems.json.
+"""Makes the tables of the pages of systems from benchmarks/results/systems.json.
 
 python docs/make_systems.py
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 from make_performance import DOCS, RESULTS, TYPES, number, replace, table
 
-PAGE = DOCS / "systems.md"
+PAGES = DOCS / "systems"
 SYSTEMS = ("ebisu", "an5d", "ssam", "dtb", "semi-stencil", "stencilgen")
 COLUMNS = ("program", "type", "domain", "depth", "by name", "default", "authors", "on", "ratio")
 CARDS = {"H100": "NVIDIA H100", "H200": "NVIDIA H200", "A100": "NVIDIA A100"}
@@ -63,10 +63,9 @@ def section(report: Row, system: str) -> str:
 def main() -> None:
     path: Path = RESULTS / "systems.json"
     report: Row = json.loads(path.read_text())
-    text = PAGE.read_text()
     for system in SYSTEMS:
-        text = replace(text, f"table {system}", section(report, system))
-    PAGE.write_text(text)
+        page = PAGES / f"{system.replace('-', '_')}.md"
+        page.write_text(replace(page.read_text(), f"table {system}", section(report, system)))
 
 
 if __name__ == "__main__":

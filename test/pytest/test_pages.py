@@ -32,8 +32,9 @@ ROOT = Path(__file__).parents[2]
 GENERATED = {"docs/reference.md", "docs/walkthrough.md"}
 """Pages with generators that run the code, and compare the page with the output."""
 
-RUN_BY_ANOTHER_TEST = {"docs/systems.md": "test_systems_page.py"}
-"""Pages with place holders in `sh` blocks, and the test that fills the place holders."""
+SYSTEMS = sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs" / "systems").glob("*.md"))
+RUN_BY_ANOTHER_TEST = dict.fromkeys(["docs/systems.md", *SYSTEMS], "test_systems_page.py")
+"""Pages with place holders in `sh` blocks, or with printed kernels, and the test of the pages."""
 
 SHOWN = (
     "pip install ",
