@@ -10,17 +10,20 @@ gpu.func @reduce.total.f64(%source: memref<5000xf64, 1>, %target: memref<5xf64, 
   ...
   %o = simt.shuffle %b delta 16 : f64
 ```
-A reduction is a kernel for each round; the numbers of a round are the cells of the next.
+A reduction is a kernel for each round; the numbers of a round are the cells of the next. The first
+round may compute its cells (`passes/analysis/reduced_cells.py`): a lane reads the taps of a cell in
+place of the cell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, IntegerType, ModuleOp, i32, i64
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, SSAValue
 
 from timetile.dialects.cell_types import CELL_TYPES
@@ -30,10 +33,15 @@ from timetile.dialects.syntax import field_bounds
 from timetile.dialects.temporal.reduce import BLOCK_CELLS, IDENTITY, LANES, ReduceOp, Reduction
 from timetile.dialects.verified import float_type
 from timetile.lowering.emitter import Emitter
+from timetile.lowering.tile_to_gpu.cells import CellFunction
 from timetile.lowering.whole_kernels import block_of_launch, module_of_kernel, thread_of_block
+from timetile.passes.analysis.reduced_cells import ReducedCells
 
 WARPS = 4
 """Warps of a block of threads."""
+
+READS_AT_ONCE = 32
+"""Reads of a lane under way at once."""
 
 MOST_CELLS = 2**31 - BLOCK_CELLS
 """Cells of a field with indices of 32 bits."""
@@ -96,6 +104,61 @@ def rounds_of(op: ReduceOp) -> Iterator[Round]:
         yield last
 
 
+@dataclass(frozen=True)
+class ReadTap:
+    """A tap of a computed cell: the number of its field, and where it lies as in `Round`."""
+
+    field: int
+    distances: tuple[int, int]
+    first: int
+
+
+@dataclass(frozen=True)
+class ComputedRound(Round):
+    """A round whose cells are computed by a function of taps of fields with `sizes` cells."""
+
+    function: FuncOp
+    taps: tuple[ReadTap, ...]
+    sizes: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel."""
+        return f"computed.{self.kind}.{CELL_TYPES[self.element].llvm}"
+
+    @property
+    def width(self) -> IntegerType:
+        """The type of indices."""
+        return i32 if max(self.sizes) <= MOST_CELLS else i64
+
+
+def computed_round(op: ReduceOp, cells: ReducedCells) -> ComputedRound:
+    """The first round of a reduction of computed cells."""
+    first, taps = next(rounds_of(op)), list[ReadTap]()
+    for tap in cells.update.tap_list:
+        bounds = field_bounds(cells.sources[tap.operand])
+        sizes = [high - low for low, high in zip(bounds.lb, bounds.ub)]
+        steps = [prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
+        places = zip(op.box.lb, tap.offset, bounds.lb, steps)
+        start = sum((low + offset - lowest) * step for low, offset, lowest, step in places)
+        far = [0, 0, *steps[:-1]][-2:]
+        taps.append(ReadTap(tap.operand, (far[0], far[1]), start))
+    bounds = map(field_bounds, cells.sources)
+    sizes = tuple(prod(b - a for a, b in zip(each.lb, each.ub)) for each in bounds)
+    return ComputedRound(
+        first.kind,
+        first.element,
+        first.cells,
+        first.rows,
+        first.distances,
+        first.first,
+        first.size,
+        cells.function,
+        tuple(taps),
+        sizes,
+    )
+
+
 def joined(emit: Emitter, kind: Reduction, a: SSAValue, b: SSAValue) -> SSAValue:
     """The number made of two."""
     none = arith.FastMathFlagsAttr("none")
@@ -113,11 +176,12 @@ class RoundCode:
 
     def __init__(self, made: Round):
         self.round = made
-        sizes = (made.size, made.blocks)
-        kinds = [buffer_type(made.element, cells, GLOBAL_SPACE) for cells in sizes]
+        read = made.sizes if isinstance(made, ComputedRound) else (made.size,)
+        kinds = [buffer_type(made.element, cells, GLOBAL_SPACE) for cells in (*read, made.blocks)]
         self.entry = Block(arg_types=kinds)
-        self.source, self.target = self.entry.args
+        *self.sources, self.target = self.entry.args
         self.emit = Emitter(self.entry)
+        self.cell = CellFunction(made.function) if isinstance(made, ComputedRound) else None
 
     def make(self) -> ModuleOp:
         """The module of the kernel, with the facts of its launch."""
@@ -136,24 +200,52 @@ class RoundCode:
         part, row = emit.split(block, made.blocks_of_row)
         inner, outer = emit.split(row, made.rows[1])
         begin = emit.add_int(emit.mul_int(part, BLOCK_CELLS), lane)
-        index = emit.extend(begin, made.width)
-        for place, distance in zip((outer, inner), made.distances):
-            if distance:
-                far = emit.mul_int(emit.extend(place, made.width), distance)
-                index = emit.add_int(index, far)
         none = FloatAttr(IDENTITY[made.kind], float_type(made.element))
-        identity = emit.constant(none, made.element)
-        cells: list[SSAValue] = []
-        for turn in range(0, min(made.cells, BLOCK_CELLS), LANES):
-            inside = emit.compare("slt", begin, made.cells - turn)
-            mask = emit.all_of([is_block, inside])
-            assert mask is not None
-            read = OverrideOp([identity], self.source, index, made.first + turn, mask)
-            cells.append(emit.add(read).results[0])
-        number = identity
-        for cell in cells:
-            number = joined(emit, made.kind, number, cell)
+        number = identity = emit.constant(none, made.element)
+        taps = [ReadTap(0, made.distances, made.first)]
+        if isinstance(made, ComputedRound):
+            taps = list(made.taps)
+        apart = dict.fromkeys(tap.distances for tap in taps)
+        places = {far: self.place(begin, outer, inner, far) for far in apart}
+        turns = range(0, min(made.cells, BLOCK_CELLS), LANES)
+        at_once = max(1, READS_AT_ONCE // len(taps))
+        for some in range(0, len(turns), at_once):
+            cells: list[tuple[SSAValue, list[SSAValue]]] = []
+            for turn in turns[some : some + at_once]:
+                inside = emit.compare("slt", begin, made.cells - turn)
+                mask = emit.value_of(emit.all_of([is_block, inside]))
+                read = [
+                    OverrideOp(
+                        [identity],
+                        self.sources[tap.field],
+                        places[tap.distances],
+                        tap.first + turn,
+                        mask,
+                    )
+                    for tap in taps
+                ]
+                cells.append((mask, [emit.add(op).results[0] for op in read]))
+            for mask, values in cells:
+                number = joined(emit, made.kind, number, self.computed(mask, values, identity))
         return number
+
+    def place(
+        self, begin: SSAValue, outer: SSAValue, inner: SSAValue, distances: tuple[int, int]
+    ) -> SSAValue:
+        """The place of a lane's first cell in a field, from the place of the box's first cell."""
+        emit, width = self.emit, self.round.width
+        index = emit.extend(begin, width)
+        for place, distance in zip((outer, inner), distances):
+            if distance:
+                far = emit.mul_int(emit.extend(place, width), distance)
+                index = emit.add_int(index, far)
+        return index
+
+    def computed(self, mask: SSAValue, values: Sequence[SSAValue], identity: SSAValue) -> SSAValue:
+        """A cell from what was read: itself, or computed where there is a cell."""
+        if self.cell is None:
+            return values[0]
+        return self.emit.select(mask, self.cell.inline(self.emit, values)[0], identity)
 
     def lanes_met(self, number: SSAValue) -> SSAValue:
         """The numbers of all lanes, joined in halves: the number of lane 0."""

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from timetile.dialects.temporal import GatherOp, ReduceOp, SweepOp
-from timetile.lowering.reduction_kernels import rounds_of
+from timetile.dialects.temporal import GatherOp, LoopOp, ReduceOp, SweepOp
+from timetile.lowering.reduction_kernels import Round, rounds_of
 from timetile.lowering.sweep_frames import SweepFrame
 from timetile.runtime.arithmetic.cells import Array, dtype_of
 from timetile.runtime.device.gpu import Device
@@ -19,6 +19,7 @@ from timetile.runtime.device.sweeps import DeviceSweep
 from timetile.runtime.device.transfers import Transfers
 from timetile.runtime.host.cell_nests import FarMemory, NestPlaces
 from timetile.runtime.kernels.gathering import GatherFrame
+from timetile.runtime.kernels.reducing import ReducedFields
 
 MOST_PLACES = 32
 """
@@ -51,6 +52,7 @@ class DeviceMemory(FarMemory):
         self.fields: dict[Operation, DeviceBuffer] = {}
         self.numbers: dict[tuple[ReduceOp, int], DeviceBuffer] = {}
         """The numbers of the rounds of reductions."""
+        self.reduced = ReducedFields()
         self.noted: list[tuple[int, np.dtype[Any]]] | None = None
         """
         Where the numbers of reductions lie, with their types, while the stream is recorded for a
@@ -142,18 +144,25 @@ class DeviceMemory(FarMemory):
         pointers = [target.pointer, source.pointer, *(p.pointer for p in frame.places(places))]
         self.device.gather(frame, pointers, self.stream)
 
+    def leaves_cells(self, loop: LoopOp, fields: Mapping[SSAValue, Any]) -> bool:
+        return self.is_alone and self.reduced.take(loop, fields)
+
     def reduce(self, op: ReduceOp, buffer: Any) -> Any:
         if not self.is_far(buffer):
             return super().reduce(op, buffer)
         numbers = np.zeros(1, dtype_of(op.result.type))
-        pointer = buffer.pointer
-        for place, made in enumerate(rounds_of(op)):
+        pointers, rounds = [buffer.pointer], list[Round](rounds_of(op))
+        if op in self.reduced.made:
+            rounds[0], fields = self.reduced.made[op]
+            pointers = [each.pointer for each in fields]
+        for place, made in enumerate(rounds):
             if (op, place) not in self.numbers:
                 size = made.blocks * numbers.itemsize
                 self.numbers[op, place] = DeviceBuffer(self.device.allocate(size), size)
             target = self.numbers[op, place].pointer
-            self.device.reduce(made, pointer, target, self.stream)
-            pointer = target
+            self.device.reduce(made, [*pointers, target], self.stream)
+            pointers = [target]
+        (pointer,) = pointers
         if self.noted is not None:
             self.noted.append((pointer, numbers.dtype))
             return numbers[0]

@@ -336,13 +336,13 @@ class Device(GpuMemory):
                 self.texts[text] = self.function(text.encode() + b"\0", name)
             return self.texts[text]
 
-    def reduce(self, made: Round, source: int, target: int, stream: int) -> None:
-        """Run a round of a reduction: read cells at `source`, and write numbers to `target`."""
+    def reduce(self, made: Round, pointers: Sequence[int], stream: int) -> None:
+        """Run a round of a reduction: read fields, and write numbers to the last pointer's."""
         with self.one_load:
             if made not in self.reducing:
                 text = round_text(made, OLDEST_ARCH).encode() + b"\0"
                 self.reducing[made] = self.function(text, made.name)
-        arguments = LaunchArguments((source, target), (ctypes.c_void_p,) * 2)
+        arguments = LaunchArguments(tuple(pointers), (ctypes.c_void_p,) * len(pointers))
         checked(
             self.cuda.cuLaunchKernel(
                 self.reducing[made], made.grid, 1, 1, BLOCK, 1, 1, 0, stream, arguments.address, 0

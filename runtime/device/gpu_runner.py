@@ -54,6 +54,7 @@ class GpuRunner(PlannedRunner):
         self.alone = kernels.beside.is_allowed = alone
         self.device, self.stream = on, stream
         self.memory = self.fields = DeviceMemory(on, stream, kernels.options.target.name)
+        self.fields.is_alone = alone
         self.scratches: dict[tuple[int, int], DeviceBuffer] = {}
         self.scratch_count = 0
         self.prepared: dict[LaunchOp, Prepared] = {}

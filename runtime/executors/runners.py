@@ -142,6 +142,8 @@ class PlannedRunner:
     def __call__(
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
     ) -> Sequence[Any]:
+        if self.memory.leaves_cells(loop, outside):
+            return buffers
         found = self.kernels.edges.of(loop, steps)
         if found is not None:
             return self.edges.run(loop, found, steps, buffers, outside)
@@ -180,10 +182,7 @@ class PlannedRunner:
         return True
 
     def has_common_halos(self, loop: LoopOp, steps: int, buffers: Sequence[Any]) -> bool:
-        """
-        Whether the run has several steps, and rotating buffers with equal halos. Kernels for halos
-        of their own are not even compiled for such a run.
-        """
+        """Whether the run has several steps, and rotating buffers with equal halos."""
         if not self.kernels.compares_halos(loop, steps):
             return False
         known = self.memory.halos.get(get_ident())

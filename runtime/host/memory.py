@@ -51,6 +51,8 @@ Array = NDArray[Any]
 class ArrayMemory:
     """Memory of NumPy arrays."""
 
+    is_alone = True
+
     def __init__(self) -> None:
         self.point_lists: dict[Operation, Any] = {}
         self.halos: dict[int, KnownHalos] = {}
@@ -111,6 +113,10 @@ class ArrayMemory:
         cells = self.contents(source, around, dtype)
         at = [self.contents(place, shape, np.dtype(np.int64)) for place in places]
         self.fill(target, gathered(op, cells, at))
+
+    def leaves_cells(self, loop: LoopOp, fields: Mapping[SSAValue, Any]) -> bool:
+        """Whether a reduction computes the cells of a loop, from `fields` outside the loop."""
+        return False
 
     def reduce(self, op: ReduceOp, buffer: Any) -> Any:
         """The number made of the cells of an array's box, with NumPy."""

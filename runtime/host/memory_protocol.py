@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation, SSAValue
 
-from timetile.dialects.temporal import BroadcastOp, GatherOp, ReduceOp, SweepOp
+from timetile.dialects.temporal import BroadcastOp, GatherOp, LoopOp, ReduceOp, SweepOp
 from timetile.runtime.host.functions import HostValues
 
 Array = NDArray[Any]
@@ -23,6 +23,8 @@ KnownHalos = dict[tuple[Any, ...], tuple[bool, tuple[Any, ...]]]
 class Memory(Protocol):
     """The fields and memory of an executor: NumPy arrays, or stand-ins."""
 
+    is_alone: bool
+    """No other GPU or process works on a run."""
     point_lists: dict[Operation, Any]
     """The lists of points in the memory, by the runs of points (`point_loops.py`)."""
     halos: dict[int, KnownHalos]
@@ -78,6 +80,10 @@ class Memory(Protocol):
 
     def gather(self, op: GatherOp, target: Any, source: Any, places: Sequence[Any]) -> None:
         """Set all cells of a field to cells of another field at computed places."""
+        ...
+
+    def leaves_cells(self, loop: LoopOp, fields: Mapping[SSAValue, Any]) -> bool:
+        """Whether a reduction computes the cells of a loop, from `fields` outside the loop."""
         ...
 
     def reduce(self, op: ReduceOp, buffer: Any) -> Any:

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects import gpu
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
 
+from timetile.dialects.temporal import LoopOp, ReduceOp
 from timetile.lowering.comparing_kernels import comparing_kernel
 from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
 from timetile.lowering.gather_kernels import gather_kernel
 from timetile.lowering.ptx.module import kernels_of, print_module
-from timetile.lowering.reduction_kernels import WARPS, Round, reduction_kernel
+from timetile.lowering.reduction_kernels import (
+    WARPS,
+    ComputedRound,
+    Round,
+    computed_round,
+    reduction_kernel,
+)
+from timetile.passes.analysis.reduced_cells import reduced_cells, reductions_with_cells
 from timetile.passes.targets.target import target_named
 
 THREADS = 32 * WARPS
 """Of a block."""
-
 
 OLDEST_ARCH = "sm_80"
 """The instruction set of a text for all GPUs."""
@@ -55,3 +66,24 @@ def kernel_text(module: ModuleOp, arch: str) -> str:
     ConvertGpuToNvvmPass().apply(Context(), module)
     target = target_named(arch)
     return print_module(kernels_of(module), target.isa.ptx_version, target.name)
+
+
+@dataclass
+class ReducedFields:
+    """The first rounds of reductions that compute their cells, with the fields of the last run."""
+
+    made: dict[ReduceOp, tuple[ComputedRound, tuple[Any, ...]]] = field(
+        default_factory=dict[ReduceOp, tuple[ComputedRound, tuple[Any, ...]]]
+    )
+    known: dict[LoopOp, list[ReduceOp]] = field(default_factory=dict[LoopOp, list[ReduceOp]])
+
+    def take(self, loop: LoopOp, fields: Mapping[SSAValue, Any]) -> bool:
+        """Whether a reduction computes the cells of a loop, from now on from these fields."""
+        if loop not in self.known:
+            self.known[loop] = reductions_with_cells(loop)
+        for op in self.known[loop]:
+            cells = reduced_cells(op)
+            assert cells is not None
+            made = self.made[op][0] if op in self.made else computed_round(op, cells)
+            self.made[op] = made, tuple(fields[source] for source in cells.sources)
+        return bool(self.known[loop])

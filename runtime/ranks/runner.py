@@ -184,6 +184,7 @@ class PartRunner:
     ):
         self.program, self.runner, self.exchange = program, runner, exchange
         self.progress = progress
+        runner.memory.is_alone = False
         self.own = PartMemory(program, exchange, runner.memory)
 
     @property

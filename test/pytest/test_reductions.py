@@ -150,3 +150,60 @@ func.func @twice(%u: {field}) -> (f64, f64) {{
     for program in compiled_on(("numpy", "cpu", "planes", "simt"), text, cache=False):
         cells = np.arange(9.0)
         assert program(cells).returned == (72.0, 816.0)
+
+
+CHANGE = """
+func.func @change(%u: !field, %v: !field) -> KIND {
+  %c = stencil.alloc : !box
+  %a = stencil.load %u : !field -> !temp
+  %b = stencil.load %v : !field -> !temp
+  %w = stencil.apply(%x = %a : !temp, %y = %b : !temp) -> (!temp) {
+    %p = stencil.access %x[0, 1] : !temp
+    %q = stencil.access %y[-1, 0] : !temp
+    %d = arith.subf %p, %q : KIND
+    %e = arith.mulf %d, %d : KIND
+    stencil.return %e : KIND
+  }
+  stencil.store %w to %c(<[0, 0], [5, 1100]>) : !temp to !box
+  %r = temporal.reduce total %c in <[0, 0], [5, 1100]> : !box -> KIND
+  return %r : KIND
+}
+"""
+
+
+def change(element: str, behind: str = "") -> str:
+    """The program of a sum of squares of differences, of two fields with rims of their own."""
+    field, box = (
+        f"!stencil.field<{sizes}x{element}>" for sizes in ("[-1,6]x[-2,1102]", "[0,5]x[0,1100]")
+    )
+    names = {
+        "!field": field,
+        "!box": box,
+        "!temp": f"!stencil.temp<?x?x{element}>",
+        "KIND": element,
+    }
+    text = CHANGE.replace("  return", behind + "  return")
+    for name, written in names.items():
+        text = text.replace(name, written)
+    return text
+
+
+@pytest.mark.parametrize("element", DTYPES)
+def test_cells_that_nothing_else_reads_are_computed_by_the_reduction(element: str):
+    program = timetile.compile(change(element), executor="ptx", cache=False)
+    u, v = drawn((7, 1104), element), drawn((7, 1104), element)[::-1].copy()
+    found = program(u, v).returned[0]
+    (judged,) = timetile.compile(change(element), executor="numpy", cache=False)(u, v).returned
+    assert found.tobytes() == judged.tobytes()
+    assert not program.kernels.made
+
+
+def test_cells_that_something_else_reads_are_stored():
+    again = "  %s = temporal.reduce maximum %c in <[0, 0], [5, 8]> : !box -> KIND\n"
+    program = timetile.compile(change("f32", again), executor="ptx", cache=False)
+    u, v = drawn((7, 1104), "f32"), drawn((7, 1104), "f32")[::-1].copy()
+    assert (
+        program(u, v).returned[0]
+        == timetile.compile(change("f32"), executor="ptx", cache=False)(u, v).returned[0]
+    )
+    assert program.kernels.made

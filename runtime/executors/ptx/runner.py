@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation, SSAValue
 
-from timetile.dialects.temporal import GatherOp, ReduceOp, SweepOp
+from timetile.dialects.temporal import GatherOp, LoopOp, ReduceOp, SweepOp
 from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
 from timetile.lowering.gather_kernels import THREADS, gather_name
 from timetile.lowering.ptx.symbols import symbol
-from timetile.lowering.reduction_kernels import rounds_of
+from timetile.lowering.reduction_kernels import Round, rounds_of
 from timetile.lowering.sweep_frames import SweepFrame
 from timetile.lowering.tile_to_gpu.message_buffers import launch_words
 from timetile.runtime.executors.numpy_loops import Progress
@@ -30,7 +30,7 @@ from timetile.runtime.host.functions import HostValues
 from timetile.runtime.kernels.gathering import GatherFrame
 from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.kernels.of_program import ProgramKernels
-from timetile.runtime.kernels.reducing import OLDEST_ARCH, gather_text, round_text
+from timetile.runtime.kernels.reducing import OLDEST_ARCH, ReducedFields, gather_text, round_text
 from timetile.runtime.kernels.reducing import THREADS as BLOCK
 from timetile.runtime.kernels.sweeping import sweep_text
 
@@ -55,6 +55,7 @@ class FieldMemory(FarMemory):
         super().__init__()
         self.sweeps: dict[SweepOp, Program] = {}
         """The kernels of sweeps made so far."""
+        self.reduced = ReducedFields()
         self.words: dict[SweepOp, Buffer] = {}
         """The words for messages of sweeps, from launch to launch."""
 
@@ -104,12 +105,18 @@ class FieldMemory(FarMemory):
         """The number made by the kernels of a reduction, as printed for a GPU."""
         if not self.is_far(buffer):
             return super().reduce(op, buffer)
-        for made in rounds_of(op):
+        fields, rounds = [buffer], list[Round](rounds_of(op))
+        if op in self.reduced.made:
+            rounds[0], (*fields,) = self.reduced.made[op]
+        for made in rounds:
             numbers = FieldOfPtx(np.zeros(made.blocks, buffer.cell), unset=True)
             entry = parse_module(round_text(made, OLDEST_ARCH))[symbol(made.name)]
-            PtxLaunch(Program(entry), made.grid, BLOCK, 0, [buffer, numbers]).run()
-            buffer = numbers
-        return buffer.data.view(buffer.cell)[0]
+            PtxLaunch(Program(entry), made.grid, BLOCK, 0, [*fields, numbers]).run()
+            fields = [numbers]
+        return fields[0].data.view(buffer.cell)[0]
+
+    def leaves_cells(self, loop: LoopOp, fields: Mapping[SSAValue, Any]) -> bool:
+        return self.is_alone and self.reduced.take(loop, fields)
 
     def sweep(
         self, op: SweepOp, fields: Mapping[SSAValue, Any], numbers: Mapping[SSAValue, Any]
