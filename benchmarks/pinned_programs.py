@@ -34,13 +34,20 @@ def compiled_at(
 ) -> CompiledProgram:
     """
     A program at a depth and a schedule, the words of `schedule_of`; without any, at timetile's own.
+    `reassoc` before the depth allows another order of terms.
     """
-    if not pinned:
-        return timetile.compile(module, executor=executor, halos="common", cache=cache)
-    depth, *decisions = pinned
-    made = PinnedSchedule(schedule_of(*decisions), int(depth))
-    passes = tuple(made if isinstance(each, ChooseSchedulePass) else each for each in tile_passes())
-    return timetile.compile(module, executor=executor, halos="common", passes=passes, cache=cache)
+    fp_reassoc = "on" if pinned[:1] == ["reassoc"] else "flags"
+    decisions = pinned[fp_reassoc == "on" :]
+    passes = None
+    if decisions:
+        depth, *others = decisions
+        made = PinnedSchedule(schedule_of(*others), int(depth))
+        passes = tuple(
+            made if isinstance(each, ChooseSchedulePass) else each for each in tile_passes()
+        )
+    return timetile.compile(
+        module, executor=executor, halos="common", passes=passes, cache=cache, fp_reassoc=fp_reassoc
+    )
 
 
 def best_speed(

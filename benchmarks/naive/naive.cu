@@ -141,6 +141,77 @@ template <class T> __global__ void elastic2_s(int n, IN vx, IN vy, T *xx, T *yy,
   xy[c] += K(0.2) * m[c] * (vx[c + X] - vx[c] + vy[c + Y] - vy[c]);
 }
 
+template <class T> __global__ void elastic_2d_so4_v(int n, T *vx, T *vy, IN xx, IN yy, IN xy, IN b) {
+  PLANE(2)
+  vx[c] += K(0.2) * b[c] * (AHEAD(xx, Y) + BEHIND(xy, X));
+  vy[c] += K(0.2) * b[c] * (BEHIND(xy, Y) + AHEAD(yy, X));
+}
+template <class T> __global__ void elastic_2d_so4_s(int n, IN vx, IN vy, T *xx, T *yy, T *xy, IN k, IN m) {
+  PLANE(2)
+  const T ex = BEHIND(vx, Y), ey = BEHIND(vy, X), l = k[c] * (ex + ey);
+  xx[c] += K(0.2) * (l + 2 * m[c] * ex);
+  yy[c] += K(0.2) * (l + 2 * m[c] * ey);
+  xy[c] += K(0.2) * m[c] * (AHEAD(vx, X) + AHEAD(vy, Y));
+}
+
+// A lattice of 9 velocities: the arrivals, and a collision of Bhatnagar, Gross and Krook.
+template <class T> struct Lattice {
+  const T *from[9];
+  T *to[9];
+};
+template <class T> __global__ void lbm_d2q9(int n, Lattice<T> f) {
+  PLANE(1)
+  constexpr int a[] = {0, 1, 0, -1, 0, 1, -1, -1, 1}, b[] = {0, 0, 1, 0, -1, 1, 1, -1, -1};
+  T g[9], rho = 0, u = 0, v = 0;
+  for (int k = 0; k < 9; k++) {
+    g[k] = f.from[k][c - a[k] * (long)Y - b[k] * (long)X];
+    rho += g[k], u += a[k] * g[k], v += b[k] * g[k];
+  }
+  u /= rho, v /= rho;
+  const T still = 1 - K(1.5) * (u * u + v * v);
+  for (int k = 0; k < 9; k++) {
+    const T along = 3 * (a[k] * u + b[k] * v), w = K(k == 0 ? 4. / 9 : k < 5 ? 1. / 9 : 1. / 36);
+    f.to[k][c] = g[k] + K(1.7) * (w * rho * (still + along + K(0.5) * along * along) - g[k]);
+  }
+}
+
+// Tilted media: second differences of 73 points along the axis of symmetry, and across.
+#define CORNERS(q, s, t, d) \
+  (q[c - d * s - d * t] + q[c + d * s + d * t] - (q[c - d * s + d * t] + q[c + d * s - d * t]))
+#define MIXED(q, s, t) \
+  (K(0.4) * CORNERS(q, s, t, 1) + K(-0.05) * CORNERS(q, s, t, 2) + K(2. / 315) * CORNERS(q, s, t, 3) + \
+   K(-1. / 2240) * CORNERS(q, s, t, 4))
+#define ALONG(q) \
+  (a * K(0.64) * D8(q, X) + a * K(0.36) * D8(q, Y) + (1 - a) * D8(q, Z) + a * K(0.96) * MIXED(q, Y, X) + \
+   b * K(1.6) * MIXED(q, Z, X) + b * K(1.2) * MIXED(q, Z, Y))
+#define TILTED \
+  const T a = s[c] * s[c], b = s[c] * sqrt(1 - a), deep = ALONG(q), across = LAPLACE_3(D8, q) - deep; \
+  const T one = (1 + 2 * d[c]) * across + ALONG(p), other = 2 * (e[c] - d[c]) * across + deep;
+template <class T> __global__ void tti8(int n, IN p, IN q, T *pp, T *qq, IN m, IN s, IN e, IN d) {
+  VOLUME(4)
+  TILTED
+  pp[c] = 2 * p[c] - pp[c] + m[c] * one;
+  qq[c] = 2 * q[c] - qq[c] + m[c] * other;
+}
+// With memories f and g of a damping in three fields.
+template <class T> struct Damped {
+  const T *p, *q, *m, *s, *e, *d, *x, *y, *z;
+  T *pp, *qq, *f, *g;
+};
+template <class T> __global__ void tti13(int n, Damped<T> r) {
+  VOLUME(4)
+  const T *p = r.p, *q = r.q, *s = r.s, *e = r.e, *d = r.d, *kx = r.x, *ky = r.y, *kz = r.z;
+  TILTED
+  const T eta = kx[c] + ky[c] + kz[c], kept = 2 - eta * eta + 2 * eta;
+#define ENTERS(u) \
+  K(0.25) * ((kx[c + Z] - kx[c - Z]) * (u[c + Z] - u[c - Z]) + (ky[c + Y] - ky[c - Y]) * (u[c + Y] - u[c - Y]) + \
+             (kz[c + X] - kz[c - X]) * (u[c + X] - u[c - X]))
+  r.pp[c] = (kept * p[c] - r.pp[c] + r.m[c] * (one + r.f[c])) / (1 + 2 * eta);
+  r.f[c] = (r.f[c] - (ENTERS(p))) / (1 + eta);
+  r.qq[c] = (kept * q[c] - r.qq[c] + r.m[c] * (other + r.g[c])) / (1 + 2 * eta);
+  r.g[c] = (r.g[c] - (ENTERS(q))) / (1 + eta);
+}
+
 template <class T> __global__ void fill(T *p, size_t n, T from, unsigned seed) {
   const size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x;
   if (i >= n) return;
@@ -220,6 +291,18 @@ template <class T> void measure(const char *element) {
   RUN("elastic_3d_so4", V, 9, 0.2, 10,
       velocities<T><<<deep, block>>>(volume, f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8]);
       stresses<T><<<deep, block>>>(volume, f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8]))
+  RUN("elastic_2d_so4", P, 8, 0.2, 20,
+      elastic_2d_so4_v<T><<<flat, block>>>(plane, f[0], f[1], f[2], f[3], f[4], f[5]);
+      elastic_2d_so4_s<T><<<flat, block>>>(plane, f[0], f[1], f[2], f[3], f[4], f[6], f[7]))
+  RUN("lbm_d2q9", P, 18, 1, 10, Lattice<T> r;
+      for (int k = 0; k < 9; k++) r.from[k] = f[k], r.to[k] = f[k + 9];
+      lbm_d2q9<T><<<flat, block>>>(plane, r);
+      for (int k = 0; k < 9; k++) SWAP(k, k + 9))
+  RUN("tti8", V, 8, 0.2, 5, tti8<T><<<deep, block>>>(volume, f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7]);
+      SWAP(0, 2), SWAP(1, 3))
+  RUN("tti13", V, 13, 0.1, 5,
+      Damped<T> r{f[0], f[1], f[4], f[5], f[6], f[7], f[8], f[9], f[10], f[2], f[3], f[11], f[12]};
+      tti13<T><<<deep, block>>>(volume, r); SWAP(0, 2), SWAP(1, 3))
 }
 
 int main() {
