@@ -34,7 +34,7 @@ from timing import copy_bandwidth, events
 import timetile
 from timetile import Field, Model, Value
 from timetile.frontend.field_types import DType
-from timetile.passes.cells.sort_terms import FpReassoc
+from timetile.passes.analysis.cells.sums import FpReassoc
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.device.gpu import Device, device
 from timetile.runtime.program.compiled_program import CompiledProgram

@@ -14,8 +14,8 @@ from itertools import product
 
 from systems_programs import SSAM_STENCILS, SSAM_VOLUMES, WAVES, text_of
 
+from timetile.passes.analysis.cells.sums import FpReassoc
 from timetile.passes.cells.simplify_cells import FpDivision
-from timetile.passes.cells.sort_terms import FpReassoc
 
 Domain = tuple[int, ...]
 H100, H200, A100 = "NVIDIA H100 80GB HBM3", "NVIDIA H200", "NVIDIA A100-PCIE-40GB"

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 from timetile.dialects.decomposition import Decomposition
+from timetile.passes.analysis.cells.sums import FpReassoc
 from timetile.passes.cells.contract_cells import FpContract
 from timetile.passes.cells.simplify_cells import FpDivision
-from timetile.passes.cells.sort_terms import FpReassoc
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.program.compiled_program import Executor
 

@@ -14,9 +14,9 @@ from timetile.lowering.lower_tile_to_gpu import LowerTileToGpuPass
 from timetile.lowering.threads.carry_cells import CarryCellsPass
 from timetile.lowering.threads.order_threads import OrderThreadsPass
 from timetile.lowering.threads.share_cells import ShareCellsPass
+from timetile.passes.analysis.cells.sums import FpReassoc
 from timetile.passes.cells.contract_cells import FpContract
 from timetile.passes.cells.simplify_cells import FpDivision
-from timetile.passes.cells.sort_terms import FpReassoc
 from timetile.passes.diagnostics import apply_verified
 from timetile.passes.loops.temporal_fusion import TemporalFusionPass
 from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass

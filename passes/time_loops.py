@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.passes import ModulePass
 
+from timetile.passes.analysis.cells.sums import FpReassoc
 from timetile.passes.cells.contract_cells import ContractCellsPass, FpContract
 from timetile.passes.cells.cut_sweeps import CutSweepsPass
 from timetile.passes.cells.expand_cells import ExpandCellsPass
@@ -11,13 +12,14 @@ from timetile.passes.cells.expand_powers import ExpandPowersPass
 from timetile.passes.cells.factor_sums import FactorSumsPass
 from timetile.passes.cells.share_subexpressions import ShareSubexpressionsPass
 from timetile.passes.cells.simplify_cells import FpDivision, SimplifyCellsPass
-from timetile.passes.cells.sort_terms import FpReassoc, SortTermsPass
+from timetile.passes.cells.sort_terms import SortTermsPass
 from timetile.passes.loops.common_halos import CommonHalosPass
 from timetile.passes.loops.drop_updates import DropUpdatesPass
 from timetile.passes.loops.expand_boundaries import ExpandBoundariesPass
 from timetile.passes.loops.group_updates import GroupUpdatesPass
 from timetile.passes.loops.hoist_invariants import HoistInvariantsPass
 from timetile.passes.loops.hoist_scalars import HoistScalarsPass
+from timetile.passes.loops.join_updates import JoinUpdatesPass
 from timetile.passes.loops.share_places import SharePlacesPass
 from timetile.passes.loops.split_edges import SplitEdgesPass
 from timetile.passes.loops.store_layers import StoreLayersPass
@@ -117,6 +119,8 @@ def temporal_passes(
         # Contraction may fuse invariant and variant operations, and looks at readers of a value.
         HoistInvariantsPass(),
         SharePlacesPass(),
+        # What two updates compute in common has one order of terms, where the order is free.
+        JoinUpdatesPass(fp_reassoc),
         # Terms are factored and sorted first: a chain of terms contracts to a chain.
         FactorSumsPass(fp_reassoc),
         SortTermsPass(fp_reassoc),

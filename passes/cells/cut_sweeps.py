@@ -30,7 +30,7 @@ from timetile.dialects.syntax import cell_type, element_type
 from timetile.dialects.temporal import SweepOp
 from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.cells.recurrences import recurrence_of, recurrence_of_sweep
-from timetile.passes.cells.sort_terms import FpReassoc
+from timetile.passes.analysis.cells.sums import FpReassoc
 from timetile.passes.diagnostics import remark
 
 LEAST, MOST = 4096, 2**30

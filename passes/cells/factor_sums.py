@@ -21,9 +21,14 @@ temporal.loop %n (%a = %A, %b = %B, %l = %L) rotate [1, 0, 2] {
    in a pair of axes (a mixed derivative).
 2. A grid is cut only if half of the products or more are saved (from 4 x 4 cells on), and if all
    weights are products of weights along the axes up to four units of the last place.
-3. Terms of one plane with equal or opposite weights (constants, scalars, or values made from these)
+3. Terms of one plane with a common factor become a product: `k * a + (2 * k) * b` becomes `k * (a +
+   2 * b)`. The constant weight of a sum with terms in several planes is spread over its terms:
+   each plane then enters one sum on arrival (`spread_weights.py`).
+4. Terms of one plane with equal or opposite weights (constants, scalars, or values made from these)
    are joined: `c * a + c * b` becomes `c * (a + b)`. Terms of several planes are not: the joined
    term would keep all planes until the last is here.
+
+Of a function whose sums may all change their order, equal values are computed once first.
 
 `fp-reassoc=flags` (the default) factors sums of operations that all allow a change of order
 (`fastmath<reassoc>`); `on` all sums; `off` none. The pass runs before `sort-terms`, contraction and
@@ -46,6 +51,7 @@ from xdsl.dialects.stencil import FieldType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.transforms.common_subexpression_elimination import cse
 
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.taps import Tap
@@ -60,22 +66,24 @@ from timetile.passes.analysis.cells.separable import (
 )
 from timetile.passes.analysis.cells.sums import (
     Allows,
+    FpReassoc,
     Offset,
     Sum,
     Term,
+    reorders,
     shared_flags,
+    sums_allow,
     sums_of,
 )
 from timetile.passes.cells.common_weights import join_weights
 from timetile.passes.cells.simplify_cells import constant
 from timetile.passes.cells.sort_terms import (
-    FpReassoc,
     chain,
     functions_by_offsets,
     has_sums,
-    reorders,
     replace_sum,
 )
+from timetile.passes.cells.spread_weights import spread_weights
 from timetile.passes.rewriting import carry_scratch, unique_symbol
 from timetile.passes.update_reads import read_more
 
@@ -265,4 +273,8 @@ class FactorSumsPass(ModulePass):
             if loop.sweep is None:
                 GridCutter(loop, op, allows).run()
         for function, offsets in list(functions_by_offsets(op)):
+            if sums_allow(function, allows):
+                # A value computed twice would be a term with two weights, or of two sums.
+                cse(function.body)
+            spread_weights(function, offsets, allows)
             join_weights(function, offsets, allows)

@@ -30,13 +30,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -45,32 +43,20 @@ from timetile.dialects.temporal import SweepOp, UpdateOp
 from timetile.passes.analysis.cells.cell_functions import cell_function, cell_functions
 from timetile.passes.analysis.cells.sums import (
     Allows,
+    FpReassoc,
     Offset,
     Sum,
     SumOp,
     Term,
     constant_factor,
     last_cells,
+    reorders,
     shared_flags,
     sum_at,
     sums_of,
 )
 from timetile.passes.cells.simplify_cells import constant
 from timetile.passes.rewriting import erase_unused, unique_symbol
-
-FpReassoc = Literal["on", "flags", "off"]
-"""Which sums may change their order: all, those with `fastmath<reassoc>`, or none."""
-
-
-def reorders(fp_reassoc: FpReassoc) -> Allows:
-    """Whether an operation allows another order of terms, under an option."""
-    match fp_reassoc:
-        case "on":
-            return lambda op: True
-        case "flags":
-            return lambda op: FastMathFlag.REASSOC in op.fastmath.data
-        case "off":
-            return lambda op: False
 
 
 def without_sign(term: Term, made: list[Operation]) -> Term:

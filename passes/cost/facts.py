@@ -32,7 +32,7 @@ from timetile.passes.analysis.cells.pressure import value_words
 from timetile.passes.analysis.geometry.outline import Outline
 from timetile.passes.analysis.geometry.plane_geometry import moved_by
 from timetile.passes.analysis.geometry.tile_shape import TileShape
-from timetile.passes.analysis.queues.lags import keeps_sums
+from timetile.passes.analysis.queues.lags import carries_sums, keeps_sums
 from timetile.passes.analysis.queues.shared_coefficients import oldest_copy
 from timetile.passes.analysis.queues.storage import (
     PlanesInRegisters,
@@ -143,6 +143,8 @@ class KernelFacts:
     """Some quotients or roots are approximate."""
     sums_early: bool
     """Whether planes enter sums on arrival."""
+    carries_sums: bool
+    """Whether several partial sums pass from one part of a sum to the next."""
     replaced_levels: int
     """Levels with replaced cells outside the bounds, read by neighbours."""
     fixed: tuple[FixedCells, ...]
@@ -353,5 +355,6 @@ def facts_of(kernel: KernelOp, module: ModuleOp, known: KnownCells | None = None
         quotients=sum(stage.cell.quotients for stage in stages),
         approximates=any(stage.cell.approximates for stage in stages),
         sums_early=keeps_sums(kernel),
+        carries_sums=carries_sums(kernel),
         replaced_levels=sum(any(map(is_read_beside, stage.res)) for stage in replaced),
     )

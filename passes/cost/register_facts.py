@@ -98,6 +98,8 @@ class RegisterFacts:
     """Slots of copies in rings whose number of slots is no power of two."""
     stages: tuple[StageTaps, ...]
     """The stages, each kind once."""
+    carries_sums: bool = False
+    """Several partial sums pass from one part of a sum to the next."""
 
     @cached_property
     def shape(self) -> TileShape:
@@ -147,6 +149,7 @@ def least_register_facts(facts: KernelFacts, setting: Setting) -> RegisterFacts:
         around=cells_beside(setting.patch, facts.spans),
         has_corners=facts.has_corners,
         odd_slots=sum(slots for slots in rings if slots != power_of_two(slots)),
+        carries_sums=facts.carries_sums,
         stages=tuple(dict.fromkeys(stage_taps(taps, setting) for taps in facts.stage_spans)),
     )
 

@@ -10,6 +10,12 @@ from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.cost.register_facts import RegisterFacts
 from timetile.passes.targets.parameters import Parameters, Registers
 
+SUM_NEIGHBOURS = 8
+"""
+Words of neighbours at hand for each further cell of a thread, in sums of several partial sums:
+tilted media of 73 points with 8 fields take 87, 159 and 230 registers for one, two and three cells.
+"""
+
 
 def body_registers(facts: RegisterFacts, parameters: Registers) -> int:
     """
@@ -82,6 +88,9 @@ def neighbour_registers(facts: RegisterFacts, parameters: Registers) -> int:
     plane, the neighbours of a row read from shared memory, and the neighbours of one level for
     planes entering sums on arrival.
     """
+    if facts.carries_sums:
+        # The parts of a sum read their neighbours one after the other.
+        return SUM_NEIGHBOURS * facts.words * (facts.cells - 1)
     most = 0
     if facts.sums_early and facts.shape is TileShape.PENCIL:
         most = facts.words * facts.around
@@ -97,7 +106,9 @@ def registers(facts: RegisterFacts, parameters: Registers) -> int:
     """Registers of a thread: planes, arriving cells, neighbours, and other needs of levels."""
     if facts.shape is TileShape.PLATE:
         return resident_registers(facts, parameters)
-    arriving = facts.words * facts.cells + parameters.load
+    # Cells of coefficients are read from the copies at the end of a sum, one after the other.
+    own = 0 if facts.carries_sums else facts.words * facts.cells
+    arriving = own + parameters.load
     others = facts.loads - 1 if facts.loads and facts.shape.streams else 0
     total = (
         parameters.fixed

@@ -38,10 +38,12 @@ def moved_bytes(
         found = moving.found_in_l2
     else:
         found = moving.found_together if facts.replaced_levels else moving.found_beside
-    loaded = 0.0
-    for load in facts.loads:
-        cells = around if load.result in facts.published else held
-        loaded += (cells - found * (cells - useful)) * field_bytes(load.field)
+    # A field that is loaded again, or beside the cell, is in a cache.
+    cells_of = dict.fromkeys((load.field for load in facts.loads), held)
+    cells_of |= {load.field: around for load in facts.loads if load.result in facts.published}
+    loaded = sum(
+        (cells - found * (cells - useful)) * field_bytes(field) for field, cells in cells_of.items()
+    )
     stored = sum(useful * field_bytes(field) for field in facts.stored)
     return loaded * tiles, float(stored * tiles)
 

@@ -28,6 +28,8 @@ update.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -44,6 +46,7 @@ from timetile.dialects.temporal.footprints import MOST_UPDATES, Footprint
 from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.cells.cell_operations import FLOATS
 from timetile.passes.analysis.cells.instructions import instructions
+from timetile.passes.analysis.cells.sums import Allows, FpReassoc, reorders, sums_allow
 from timetile.passes.loops.group_updates import has_known_cells
 from timetile.passes.rewriting import unique_symbol
 
@@ -159,15 +162,18 @@ class JoinedUpdate:
         return joined
 
 
-def join_updates(loop: LoopOp, module: ModuleOp) -> None:
-    """Join the updates of a loop."""
+def join_updates(loop: LoopOp, module: ModuleOp, allows: Allows | None = None) -> None:
+    """Join the updates of a loop: all, or those whose sums are allowed another order."""
     done: list[Footprint] = []
     for update in list(loop.updates):
         own = Footprint(update)
+        if allows is not None and not sums_allow(cell_function(module, update), allows):
+            done.append(own)
+            continue
         for k in range(len(done) - 1, max(-1, len(done) - 1 - TRIED), -1):
             if may_join(done[k].update, update):
                 made = JoinedUpdate(done[k].update, update, module)
-                if made.saves:
+                if made.saves and (allows is None or sums_allow(made.function, allows)):
                     done[k] = Footprint(made.replace())
                     break
             if own.waits_for(done[k]):
@@ -177,12 +183,18 @@ def join_updates(loop: LoopOp, module: ModuleOp) -> None:
             done.append(own)
 
 
+@dataclass(frozen=True)
 class JoinUpdatesPass(ModulePass):
     """Join updates that compute much in common; see the module's documentation."""
 
     name = "join-updates"
 
+    fp_reassoc: FpReassoc | None = None
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        allows = None if self.fp_reassoc is None else reorders(self.fp_reassoc)
+        if self.fp_reassoc == "off":
+            return
         for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
             if 1 < len(loop.updates) <= MOST_UPDATES and has_known_cells(loop):
-                join_updates(loop, op)
+                join_updates(loop, op, allows)

@@ -100,6 +100,12 @@ cells a lane run 1.8 times faster than one step with four.)
 SUM_ROWS = (2, 3, 4, 5, 6, 8)
 """Rows of a thread for boxes with planes entering sums on arrival."""
 
+WHOLE_ROWS = (2, 3, 4, 5, 6, 8, 10)
+"""Rows of a thread for other tiles of volumes."""
+
+FAR_SUM_ROWS = (1, *SUM_ROWS)
+"""Rows of a thread where such sums reach `HALVED_RADIUS` planes or more: many planes are kept."""
+
 SUM_CELLS = {8: (4, 6), 4: (4, 6, 8, 12)}
 """
 Cells of a lane for boxes with rows entering sums on arrival, in planes of one axis, by bytes of the
@@ -206,8 +212,9 @@ def volume_schedules(loop: LoopOp, size: int, target: Target) -> Iterator[Schedu
     costly = len(forms) > 1 or radii_of_step(loop)[-1] * size >= VECTOR_BYTES
     # Planes of narrow fields have as many copies in half the bytes.
     ahead = 2 * max(1, LEAST_COPY // min(CELL_BYTES[element_type(b)] for b in loop.buffers))
-    for form, rows, cells, warps in product(forms, (2, 3, 4, 5, 6, 8, 10), widths, (8, 12)):
-        if form is Form.ROWS and rows not in SUM_ROWS:
+    sum_rows = FAR_SUM_ROWS if radii_of_step(loop)[0] >= HALVED_RADIUS else SUM_ROWS
+    for form, rows, cells, warps in product(forms, (1, 2, 3, 4, 5, 6, 8, 10), widths, (8, 12)):
+        if rows not in (sum_rows if form is Form.ROWS else WHOLE_ROWS):
             continue
         block = Schedule(
             tile=TileLevel.BLOCK, cells=(rows, cells), lanes=(1, LANES), warps=(warps, 1),

@@ -113,7 +113,7 @@ class Trial:
         within the schedule's `ahead` and the shared memory. None if no number fits.
         """
         wanted = saturating_ahead(self.facts, self.setting, geometry, self.target)
-        if self.shape is TileShape.PENCIL and self.depth > 1:
+        if self.shape is TileShape.PENCIL and (self.depth > 1 or self.facts.carries_sums):
             wanted = max(wanted, self.target.parameters.worth.least_ahead)
         wanted = min(self.schedule.ahead, wanted)
         early = range(wanted, min(wanted, 1) - 1, -1)

@@ -30,12 +30,19 @@ Partial sums travel along the row, from lane to lane. Each lane adds cells of it
 the total returns to its cell. Only sums are shuffled, for any number of planes (SSAM, section 4).
 
 A sum is cut only between terms, and keeps their order. The body must add planes from the oldest to
-the newest, or columns from the first to the last. From part to part no more partial sums may pass
-than the cell has results, or than the option `carried` says: a cell with several second differences
-carries a sum for each. Constants, scalars, coordinates and values computed from these alone are
-copied into the parts (coordinates do not travel along rows). Other sums stay whole, with a remark.
-All sums stay whole in a kernel without a streaming axis, and for `form=lanes` in a kernel whose
-rows lie along the stream or belong to several warps.
+the newest, or columns from the first to the last. From part to part no more partial sums pass than
+the cell has results, or than the option `carried` says: a cell with several second differences
+carries a sum for each. Without the option, up to `MOST_CARRIED` for each result pass where more
+cells beside the own column have entered:
+```
+%p, %q = tile.apply @cell_rows0(%u0[-1,-1], %u0[-1,1]) : !tile.queue<f64, lag -1>, ...
+%u1 = tile.apply @cell_rows1(%p[0,0], %q[0,0], %u0[1,0], %again[0,0], %k[0,0]) : ...
+```
+The last part then takes the coefficients, so that no product with a coefficient is carried, and own
+cells of a field needed by a later part are loaded again. Constants, scalars, coordinates and values
+computed from these alone are copied into the parts (coordinates do not travel along rows). Other
+sums stay whole, with a remark. All sums stay whole in a kernel without a streaming axis, and for
+`form=lanes` in a kernel whose rows lie along the stream or belong to several warps.
 """
 
 from __future__ import annotations
@@ -51,7 +58,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal.boundary import Kind
-from timetile.dialects.tile import ApplyOp, KernelOp, queue_type
+from timetile.dialects.tile import ApplyOp, KernelOp, LoadOp, queue_type
 from timetile.dialects.tile.kinds import Form
 from timetile.dialects.tile.queues import made_queue_type
 from timetile.passes.analysis.cells.cell_functions import cell_function
@@ -67,6 +74,9 @@ from timetile.passes.tiling.sum_parts import (
     part_function,
     split_body,
 )
+
+MOST_CARRIED = 4
+"""Most values carried from part to part for each result of a sum with several partial sums."""
 
 PARTS = {Form.ROWS: "planes", Form.HALVES: "planes", Form.LANES: "columns"}
 """The items, one after the other, of a sum to be split."""
@@ -125,6 +135,35 @@ def places_of(apply: ApplyOp, form: Form) -> list[int]:
     return [part_of(place, places, form) for place in places]
 
 
+def late_places(apply: ApplyOp, form: Form) -> list[int]:
+    """
+    The places of the taps, with coefficients taken last: a field read at the own cell alone is
+    loaded when the last part needs the cell, and no product with it is carried.
+    """
+    places, taps = places_of(apply, form), apply.tap_list
+    beside = {tap.operand for tap in taps if any(tap.offset)}
+    return [
+        place if tap.operand in beside else max(places)
+        for tap, place in zip(taps, places, strict=True)
+    ]
+
+
+def carries_little(apply: ApplyOp, parts: Sequence[SumPart]) -> bool:
+    """No part carries more values than the cells beside the own column that it has entered."""
+    read: set[int] = set()
+    for part in parts[:-1]:
+        read |= {k for k in part.taps if is_beside(apply, k)}
+        if len(part.results) > len(read):
+            return False
+    return True
+
+
+def is_beside(apply: ApplyOp, number: int) -> bool:
+    """Whether a tap reads a cell beside the own column."""
+    offset, axis = apply.tap_list[number].offset, apply.kernel.stream_axis
+    return any(distance for k, distance in enumerate(offset) if k != axis)
+
+
 def can_split(apply: ApplyOp, form: Form) -> bool:
     """The taps of a stage lie in several parts."""
     return len(set(places_of(apply, form))) > 1
@@ -144,6 +183,7 @@ class Splitter:
         self.carried = carried
         self.form: Form = form
         self.function = cell_function(module, apply)
+        self.loaded_again: dict[int, SSAValue] = {}
 
     def split(self, rewriter: PatternRewriter) -> bool:
         """Replace the apply by stages. Returns False if the body has another form."""
@@ -152,9 +192,17 @@ class Splitter:
             return False
         offsets = places_of(apply, form)
         parts = split_body(self.function, offsets, self.carried)
+        if parts is None and form is not Form.LANES and self.carried is None:
+            offsets = late_places(apply, form)
+            most = MOST_CARRIED * len(apply.res)
+            parts = split_body(self.function, offsets, most, again=True)
+            if parts is not None and not carries_little(apply, parts):
+                parts = None
         if parts is None:
             return False
         functions = self.functions(parts, offsets)
+        self.places = offsets
+        self.load_again(parts, rewriter)
         stages: list[ApplyOp] = []
         partial: Sequence[SSAValue] = ()
         # Cells between the lane holding a travelling sum and the cell of the sum.
@@ -168,6 +216,25 @@ class Splitter:
             stages.append(self.returning(partial, travelled, len(parts)))
         rewriter.replace(apply, stages)
         return True
+
+    def load_again(self, parts: Sequence[SumPart], rewriter: PatternRewriter) -> None:
+        """
+        Load own cells of fields once more for parts that need the cells planes later: a load from
+        the second-level cache costs less than registers for all planes between.
+        """
+        loads: dict[SSAValue, SSAValue] = {}
+        for part in parts:
+            for k in part.taps:
+                tap = self.apply.tap_list[k]
+                queue = self.apply.queues[tap.operand]
+                early = self.places[k] < part.offset
+                if not early or not isinstance(load := queue.owner, LoadOp) or any(tap.offset):
+                    continue
+                if queue not in loads:
+                    again = load.clone()
+                    rewriter.insert(again)
+                    loads[queue] = again.result
+                self.loaded_again[k] = loads[queue]
 
     def functions(self, parts: Sequence[SumPart], offsets: Sequence[int]) -> list[SumFunction]:
         """The functions of the parts, made once for all stages with equal cuts."""
@@ -201,7 +268,11 @@ class Splitter:
         taps = [Tap(k, along_row(apply, moved)) for k in range(first)]
         for k in part.taps:
             tap = apply.tap_list[k]
-            taps.append(Tap(tap.operand + first, moved_along_row(tap.offset, -travelled)))
+            operand = tap.operand + first
+            if self.places[k] < part.offset and k in self.loaded_again:
+                queues.append(self.loaded_again[k])
+                operand = len(queues) - 1
+            taps.append(Tap(operand, moved_along_row(tap.offset, -travelled)))
         used = [k for k in range(len(queues)) if any(tap.operand == k for tap in taps)]
         scalars = len(apply.scalars)
         return ApplyOp(

@@ -85,12 +85,13 @@ def crossing_values(block: Block, latest: Latest, plane: int) -> list[SSAValue]:
 
 
 def split_body(
-    function: FuncOp, offsets: Sequence[int], carried: int | None = None
+    function: FuncOp, offsets: Sequence[int], carried: int | None = None, *, again: bool = False
 ) -> list[SumPart] | None:
     """
     The body in parts, the oldest plane first. None if more values pass from a part to the next than
     the body has results, or a value of a type that no queue holds. With `carried`, so many sums may
-    pass, and of more values than results none is a cell of a plane.
+    pass, and of more values than results none is a cell of a plane; with `again`, cells of earlier
+    planes do not pass, and are tapped again in later parts.
     """
     block = function.body.block
     latest = latest_plane(function, offsets)
@@ -103,16 +104,28 @@ def split_body(
     results = returned(function)
     most = len(results) if carried is None else carried
     for part, following in pairwise(parts):
-        part.results = crossing_values(block, latest, part.offset)
-        following.incoming = part.results
-        if not 1 <= len(part.results) <= most:
+        crossing = crossing_values(block, latest, part.offset)
+        if again:
+            crossing = [value for value in crossing if value not in block.args]
+        part.results = following.incoming = crossing
+        if not 1 <= len(crossing) <= most:
             return None
-        if len(part.results) > len(results) and any(v in block.args for v in part.results):
+        if len(crossing) > len(results) and any(value in block.args for value in crossing):
             return None
         if any(value.type not in CELL_BYTES for value in part.results):
             return None
     parts[-1].results = list(results)
+    if again:
+        tap_again(parts, block.args[: len(offsets)])
     return parts
+
+
+def tap_again(parts: Sequence[SumPart], taps: Sequence[SSAValue]) -> None:
+    """Let each part tap the cells that its operations read, those of earlier planes, too."""
+    numbers = {tap: number for number, tap in enumerate(taps)}
+    for part in parts:
+        read = {v for op in part.operations for v in op.operands} | set(part.results)
+        part.taps = sorted(numbers[value] for value in read if value in numbers)
 
 
 def part_function(

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import NoReturn, get_args
 
 import timetile
+from timetile.passes.analysis.cells.sums import FpReassoc
 from timetile.passes.cells.contract_cells import FpContract
 from timetile.passes.cells.simplify_cells import FpDivision
-from timetile.passes.cells.sort_terms import FpReassoc
 from timetile.passes.targets.target import NAMES
 from timetile.runtime.cli import emit, example, explain, machine, run, tune
 from timetile.runtime.cli.failures import WRONG_KERNEL, sentence

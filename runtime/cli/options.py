@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
+from timetile.passes.analysis.cells.sums import FpReassoc
 from timetile.passes.cells.contract_cells import FpContract
 from timetile.passes.cells.simplify_cells import FpDivision
-from timetile.passes.cells.sort_terms import FpReassoc
 from timetile.runtime.cli.terminal import Log
 from timetile.runtime.kernels.options import Halos
 from timetile.runtime.program.compiled_program import Executor

@@ -14,11 +14,11 @@ from xdsl.ir import BlockArgument, SSAValue
 from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.passes.analysis.cells.cell_functions import cell_functions
 from timetile.passes.analysis.cells.constants import float_constant
-from timetile.passes.analysis.cells.sums import Term, sum_at
+from timetile.passes.analysis.cells.sums import Term, reorders, sum_at
 from timetile.passes.cells.contract_cells import ContractCellsPass
 from timetile.passes.cells.factor_sums import FactorSumsPass
 from timetile.passes.cells.share_subexpressions import ShareSubexpressionsPass
-from timetile.passes.cells.sort_terms import SortedSum, SortTermsPass, reorders, sort_module
+from timetile.passes.cells.sort_terms import SortedSum, SortTermsPass, sort_module
 from timetile.passes.rewriting import replace_with
 from timetile.passes.scheduling.candidates import Candidate, candidates
 from timetile.passes.targets.target import Target

@@ -12,9 +12,9 @@ from xdsl.passes import ModulePass, PassPipeline
 
 from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
 from timetile.lowering.pipelines import temporal_passes, thread_passes, tile_passes
+from timetile.passes.analysis.cells.sums import FpReassoc
 from timetile.passes.cells.contract_cells import FpContract
 from timetile.passes.cells.simplify_cells import FpDivision
-from timetile.passes.cells.sort_terms import FpReassoc
 from timetile.passes.diagnostics import apply_verified
 from timetile.passes.loops.common_halos import CommonHalosPass
 from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass

@@ -14,10 +14,10 @@ from xdsl.passes import ModulePass
 
 from timetile.dialects.decomposition import Decomposition
 from timetile.dialects.temporal import MOST_DEPTH
+from timetile.passes.analysis.cells.sums import FpReassoc
 from timetile.passes.analysis.geometry.limits import check_loop
 from timetile.passes.cells.contract_cells import FpContract
 from timetile.passes.cells.simplify_cells import FpDivision
-from timetile.passes.cells.sort_terms import FpReassoc
 from timetile.passes.diagnostics import collected_remarks
 from timetile.passes.loops.temporal_fusion import TemporalFusionPass
 from timetile.passes.target_arch import TargetArchPass

@@ -17,7 +17,7 @@ import timetile
 from support.executors import executors
 from test_sorted_sums import Leaf, Node, Offset, Scaled, Total, model_of, sums, total_reach
 from timetile import Field, Model
-from timetile.passes.cells.sort_terms import FpReassoc
+from timetile.passes.analysis.cells.sums import FpReassoc
 
 Array = np.ndarray[Any, Any]
 

@@ -18,8 +18,9 @@ import timetile
 from support.command_line import run
 from support.executors import executors
 from timetile import Field, Model
+from timetile.passes.analysis.cells.sums import FpReassoc
 from timetile.passes.cells.factor_sums import FactorSumsPass
-from timetile.passes.cells.sort_terms import FpReassoc, SortTermsPass
+from timetile.passes.cells.sort_terms import SortTermsPass
 from timetile.passes.tiling.split_sums import SplitSumsPass
 from timetile.passes.time_loops import temporal_passes
 from timetile.runtime.program.compiled_program import Executor

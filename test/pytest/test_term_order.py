@@ -6,7 +6,7 @@ from typing import Any
 
 import timetile
 from timetile import Field, Model
-from timetile.passes.cells.sort_terms import FpReassoc
+from timetile.passes.analysis.cells.sums import FpReassoc
 from timetile.passes.scheduling.candidates import candidates
 from timetile.passes.targets.target import target_named
 from timetile.runtime.explain.term_order import SortedOrder, faster_order

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from xdsl.dialects import arith
 from xdsl.dialects.func import FuncOp
@@ -21,6 +22,21 @@ SumOp = arith.AddfOp | arith.SubfOp | arith.NegfOp
 
 Allows = Callable[[SumOp | arith.MulfOp], bool]
 """Whether an operation may take part in a change of order."""
+
+
+FpReassoc = Literal["on", "flags", "off"]
+"""Which sums may change their order: all, those with `fastmath<reassoc>`, or none."""
+
+
+def reorders(fp_reassoc: FpReassoc) -> Allows:
+    """Whether an operation allows another order of terms, under an option."""
+    match fp_reassoc:
+        case "on":
+            return lambda op: True
+        case "flags":
+            return lambda op: FastMathFlag.REASSOC in op.fastmath.data
+        case "off":
+            return lambda op: False
 
 
 @dataclass(frozen=True)
@@ -53,6 +69,11 @@ class Sum:
 def is_allowed_sum(op: object, allows: Allows) -> bool:
     """The operation is an addition, difference or negation free to change the order of terms."""
     return isinstance(op, SumOp) and op.result.type in CELL_BYTES and allows(op)
+
+
+def sums_allow(function: FuncOp, allows: Allows) -> bool:
+    """Whether all sums and products of a cell function may change their order."""
+    return all(allows(op) for op in function.body.block.ops if isinstance(op, SumOp | arith.MulfOp))
 
 
 def is_inner(op: SumOp, allows: Allows) -> bool:

@@ -119,6 +119,12 @@ def keeps_sums(kernel: KernelOp) -> bool:
     return any(is_early_sum(queue) for stage in kernel.stages for queue in stage.results)
 
 
+def carries_sums(kernel: KernelOp) -> bool:
+    """Whether several partial sums pass from one part of a sum to the next."""
+    applies = [stage for stage in kernel.stages if isinstance(stage, ApplyOp)]
+    return any(len(stage.res) > 1 and all(map(is_early_sum, stage.res)) for stage in applies)
+
+
 def oldest_age(queue: SSAValue, stream: int | None) -> int:
     """
     The age, in stream steps, of the oldest plane needed by a reader of the queue. The reader of an

@@ -8,13 +8,13 @@
 // CHECK-LABEL: func.func private @join(
 // CHECK-NEXT:    %[[c:.*]] = arith.constant 2.500000e-01 : f64
 // CHECK-NEXT:    %[[next:.*]] = arith.mulf %[[c]], %n : f64
+// CHECK-NEXT:    %[[t:.*]] = arith.addf %w, %h : f64
+// CHECK-NEXT:    %[[q:.*]] = arith.mulf %k, %[[t]] : f64
 // CHECK-NEXT:    %[[quarter:.*]] = arith.constant 2.500000e-01 : f64
 // CHECK-NEXT:    %[[d:.*]] = arith.subf %e, %w : f64
 // CHECK-NEXT:    %[[p:.*]] = arith.mulf %[[quarter]], %[[d]] : f64
-// CHECK-NEXT:    %[[t:.*]] = arith.addf %w, %h : f64
-// CHECK-NEXT:    %[[q:.*]] = arith.mulf %k, %[[t]] : f64
-// CHECK-NEXT:    %[[s:.*]] = arith.addf %[[next]], %[[p]] : f64
-// CHECK-NEXT:    %[[r:.*]] = arith.subf %[[s]], %[[q]] : f64
+// CHECK-NEXT:    %[[s:.*]] = arith.subf %[[next]], %[[q]] : f64
+// CHECK-NEXT:    %[[r:.*]] = arith.addf %[[s]], %[[p]] : f64
 // CHECK-NEXT:    func.return %[[r]] : f64
 // FLAGS-LABEL: func.func private @join(
 // FLAGS:         arith.addf %{{.*}}, %{{.*}} : f64
@@ -47,6 +47,35 @@ func.func private @flags(%w: f64, %h: f64, %e: f64, %k: f64) -> f64 {
   %3 = arith.addf %0, %1 fastmath<reassoc> : f64
   %4 = arith.addf %3, %2 fastmath<reassoc> : f64
   func.return %4 : f64
+}
+
+// The weight of a sum of several planes is spread over its terms, and cells of one plane are joined;
+// the sum of one plane keeps its weight. A coefficient of terms of one plane is taken once.
+// CHECK-LABEL: func.func private @spread(
+// CHECK:         %[[three:.*]] = arith.mulf %{{.*}}, %se : f64
+// CHECK:         %[[north:.*]] = arith.subf %nw, %ne : f64
+// CHECK-NEXT:    %[[early:.*]] = arith.mulf %{{.*}}, %[[north]] : f64
+// CHECK:         %[[south:.*]] = arith.subf %se, %sw : f64
+// CHECK-NEXT:    %[[late:.*]] = arith.mulf %{{.*}}, %[[south]] : f64
+// CHECK-NEXT:    %[[s:.*]] = arith.addf %[[three]], %[[early]] : f64
+// CHECK-NEXT:    %[[t:.*]] = arith.addf %[[s]], %[[late]] : f64
+// CHECK-NEXT:    %[[p:.*]] = arith.mulf %m, %[[t]] : f64
+// CHECK-NEXT:    arith.addf %h, %[[p]] : f64
+// OFF-LABEL:   func.func private @spread(
+// OFF:           arith.mulf %m
+func.func private @spread(%nw: f64, %ne: f64, %sw: f64, %se: f64, %m: f64, %h: f64) -> f64 {
+  %c = arith.constant 0.5 : f64
+  %d = arith.constant 3.0 : f64
+  %0 = arith.subf %nw, %ne : f64
+  %1 = arith.subf %se, %sw : f64
+  %2 = arith.addf %0, %1 : f64
+  %3 = arith.mulf %c, %2 : f64
+  %4 = arith.mulf %m, %3 : f64
+  %5 = arith.mulf %d, %m : f64
+  %6 = arith.mulf %5, %se : f64
+  %7 = arith.addf %h, %4 : f64
+  %8 = arith.addf %7, %6 : f64
+  func.return %8 : f64
 }
 
 // Sixteen weights of rank 1: the sum along the last axis is an update of its own, into a field of
@@ -115,10 +144,11 @@ func.func private @grid(%0: f64, %1: f64, %2: f64, %3: f64, %4: f64, %5: f64, %6
 // CHECK-NEXT:      temporal.update %b = @grid(%[[l]][-1, 0], %[[l]][0, 0], %[[l]][1, 0], %[[l]][2, 0]) in <[0, 0], [8, 8]>
 // OFF-LABEL:   func.func @program
 // OFF-NOT:       temporal.scratch
-func.func @program(%n: index, %k: f64, %A: !stencil.field<[-1,10]x[-1,10]xf64>, %B: !stencil.field<[-1,10]x[-1,10]xf64>) {
+func.func @program(%n: index, %k: f64, %A: !stencil.field<[-1,10]x[-1,10]xf64>, %B: !stencil.field<[-1,10]x[-1,10]xf64>, %m: !stencil.field<[-1,10]x[-1,10]xf64>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
     temporal.update %b = @join(%a[0, -1], %a[0, 0], %a[0, 1], %a[1, 0]) scalars(%k) in <[0, 0], [8, 8]>
     temporal.update %b = @flags(%a[0, -1], %a[0, 0], %a[0, 1]) scalars(%k) in <[0, 0], [8, 8]>
+    temporal.update %b = @spread(%a[-1, -1], %a[-1, 1], %a[1, -1], %a[1, 1], %m[0, 0], %a[0, 0]) in <[0, 0], [8, 8]>
     temporal.update %b = @grid(%a[-1, -1], %a[-1, 0], %a[-1, 1], %a[-1, 2], %a[0, -1], %a[0, 0], %a[0, 1], %a[0, 2], %a[1, -1], %a[1, 0], %a[1, 1], %a[1, 2], %a[2, -1], %a[2, 0], %a[2, 1], %a[2, 2]) in <[0, 0], [8, 8]>
   } : !stencil.field<[-1,10]x[-1,10]xf64>, !stencil.field<[-1,10]x[-1,10]xf64>
   func.return

@@ -1,7 +1,12 @@
 // RUN: xdsl-opt %s -p "join-updates" --split-input-file | filecheck %s
+// RUN: xdsl-opt %s -p 'join-updates{fp-reassoc=on}' --split-input-file | filecheck %s
+// RUN: xdsl-opt %s -p 'join-updates{fp-reassoc=flags}' --split-input-file | filecheck %s --check-prefix=FLAGS
 
 // Both updates compute one difference: the joined cell computes it once. The update between them
-// computes nothing in common, and stays; the last update does not wait for it.
+// computes nothing in common, and stays; the last update does not wait for it. Before
+// contraction, updates without permission for another order of terms stay apart.
+
+// FLAGS-NOT: _and_
 
 !f = !stencil.field<[0,64]xf64>
 func.func private @more(%l: f64, %c: f64, %r: f64) -> f64 { %s = arith.addf %l, %r : f64 %d = arith.subf %s, %c : f64 %e = arith.addf %c, %d : f64 func.return %e : f64 }

@@ -69,6 +69,38 @@ tile.kernel @wider(%src: !field, %dst: !field)
 
 // -----
 
+// Two partial sums pass for one result where more cells beside the own column have entered. A cell of
+// the own column is loaded again for the last part, which taps the coefficient.
+
+!field = !stencil.field<[-1,65]x[-1,65]xf64>
+
+func.func private @mixed(%0: f64, %1: f64, %2: f64, %3: f64, %4: f64, %5: f64, %k: f64) -> f64 {
+  %6 = arith.addf %0, %1 : f64
+  %7 = arith.subf %0, %1 : f64
+  %8 = arith.addf %6, %3 : f64
+  %9 = arith.addf %7, %4 : f64
+  %10 = arith.mulf %8, %9 : f64
+  %11 = arith.mulf %k, %2 : f64
+  %12 = math.fma %10, %5, %11 : f64
+  func.return %12 : f64
+}
+
+// CHECK-LABEL: tile.kernel @several
+// CHECK:         %[[u:.*]] = tile.load %src : !tile.queue<f64, lag 0>
+// CHECK:         %[[again:.*]] = tile.load %src : !tile.queue<f64, lag 1>
+// CHECK-NEXT:    %[[p:.*]], %[[q:.*]] = tile.apply @mixed_rows0(%[[u]][-1, -1], %[[u]][-1, 1])
+// CHECK-NEXT:    %[[r:.*]] = tile.apply @mixed_rows1(%[[p]][0, 0], %[[q]][0, 0], %[[u]][0, -1], %[[u]][0, 1])
+// CHECK-NEXT:    tile.apply @mixed_rows2(%[[r]][0, 0], %[[again]][0, 0], %[[u]][1, 0], %{{.*}}[0, 0]) : !tile.queue<f64, lag 1>
+tile.kernel @several(%src: !field, %dst: !field, %coefficient: !field)
+    roles [#tile.role<source 0>, #tile.role<target 0>, #tile.role<capture 0>] steps 1 stream 0 bounds <[0, 0], [64, 64]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  %k = tile.load %coefficient : !tile.queue<f64, lag 0>
+  %v = tile.apply @mixed(%u[-1, -1], %u[-1, 1], %u[0, 0], %u[0, -1], %u[0, 1], %u[1, 0], %k[0, 0]) : !tile.queue<f64, lag 1>
+  tile.store %v to %dst : !tile.queue<f64, lag 1>, !field
+}
+
+// -----
+
 // Planes in another order than they arrive, and two values that would have to pass from one plane to
 // the next, for one result: both stay whole.
 
