@@ -40,10 +40,23 @@ class KnownSegments:
 
     def __init__(self, accessor: BaseAttrAccessor):
         self.accessor = accessor
+        self.places: dict[bytes, int | slice | None] = {}
+        """The places of the operands, for sizes of all segments as in a property."""
 
     def __get__(self, op: Operation, owner: object = None) -> Any:
         """One operand, several, or None, as declared."""
-        return self.accessor.index(segment_sizes_of(op), op.operands)
+        sizes = op.properties["operandSegmentSizes"]
+        assert isinstance(sizes, DenseArrayBase)
+        data = sizes.data.data
+        if data not in self.places:
+            self.places[data] = self.place(decoded_sizes(data))
+        place = self.places[data]
+        return None if place is None else op.operands[place]
+
+    def place(self, sizes: tuple[int, ...]) -> int | slice | None:
+        """The place of one operand, or the places of several; None if the operand is absent."""
+        found = self.accessor.index(sizes, range(sum(sizes)))
+        return slice(found.start, found.stop) if isinstance(found, range) else found
 
     def __set__(self, op: Operation, value: object) -> NoReturn:
         """NotImplementedError: operands are not written by name."""

@@ -30,8 +30,10 @@ from support.fused import fuse_by_processor
 from support.gpu_programs import book_keeper, cache_in
 from support.groups import scheduler_of_groups
 from support.known_forms import verify_new_forms
+from support.known_ptx import assemble_seldom
 from support.known_texts import forget, parsed_once, raised_once
 from support.plain_classes import ask_by_bases
+from support.quick_ir import answer_quickly
 from support.reports import send_results_alone
 from support.sizes import EXAMPLES, is_nightly
 from timetile.runtime.cache import store
@@ -70,6 +72,9 @@ compilation.raised = raised_once
 
 # A question for the class of an object is asked a hundred million times: see `plain_classes.py`.
 ask_by_bases()
+
+# So are other questions for IR: see `quick_ir.py`.
+answer_quickly()
 
 # The workers of the tests fill the cores: no test compiles in further processes, except on purpose.
 os.environ.setdefault(forks.VARIABLE, "1")
@@ -132,11 +137,13 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 def pytest_collection_finish() -> None:
     """
-    Take the processor's fused multiply-add (see `fused.py`), and collect garbage seldom: the IR of
-    a test is many objects in cycles, gone after the test; modules and tests are never garbage.
+    Take the processor's fused multiply-add (see `fused.py`), assemble seldom (see `known_ptx.py`),
+    and collect garbage seldom: the IR of a test is many objects in cycles, gone after the test;
+    modules and tests are never garbage.
     """
     if not is_nightly():
         fuse_by_processor()
+        assemble_seldom()
     gc.freeze()
     gc.set_threshold(1_000_000, 20, 50)
     gc.enable()

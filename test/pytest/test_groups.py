@@ -8,10 +8,14 @@ from pathlib import Path
 import pytest
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from support.command_line import HEAT
 from support.groups import FEW, group_of, in_whole_files
+from support.known_ptx import forms_of
 from support.plain_classes import ByBases, derived
+from support.quick_ir import WALK, ByPlace
 from support.reports import is_needed
 from support.sizes import is_nightly
+from timetile.runtime.loading.modules import parsed
 
 MARKED = {
     "the only mark": 'pytestmark = pytest.mark.xdist_group("plates")\n',
@@ -60,3 +64,28 @@ def test_classes_of_ir_have_no_registered_members(root: type):
         assert isinstance(each, ByBases)
         registered = import_module("_abc")._get_dump(each)[0]
         assert not registered, f"{each} has registered {registered}"
+
+
+def test_quick_answers_about_ir_are_xdsls():
+    module = parsed(HEAT, "heat")
+    walked = list(module.walk())
+    assert walked == list(WALK(module)) and len(walked) > 5
+    for op in walked:
+        for name, accessor in vars(type(op)).items():
+            if isinstance(accessor, ByPlace):
+                assert getattr(op, name) is accessor.accessor.__get__(op)
+
+
+@pytest.mark.parametrize(
+    ("known", "other", "alike"),
+    [
+        ("@%p1 ld.global.f64 %fd1, [%rd2+-8];", "@!%p3 ld.global.f64 %fd12, [%rd1];", True),
+        ("mov.f64 %fd1, 0d3FF0000000000000;", "mov.f64 %fd2, 0d0000000000000000;", True),
+        ("ld.param.u64 %rd1, [run_step_u];", "ld.param.u64 %rd2, [run_d2_v];", True),
+        ("@%p1 bra $end_3;", "@!%p2 bra $loop_4;", True),
+        ("ld.global.v2.f64 {%fd1, %fd2}, [%rd1];", "ld.global.v4.f64 {%fd1, %fd2}, [%rd1];", False),
+        ("add.rn.f32 %f1, %f2, %f3;", "add.rn.f32 %f1, %f2, 0f00000000;", False),
+    ],
+)
+def test_a_form_of_ptx_has_types_and_no_numbers(known: str, other: str, alike: bool):
+    assert (forms_of(known) == forms_of(other)) == alike

@@ -194,6 +194,9 @@ class PtxMemory:
         left: list[Copy] = []
         for copy in self.copies.pop(strand.number, []):
             arrived = waits[copy.lanes] & (copy.group < strand.committed[copy.lanes] - pending)
+            if not some(arrived):
+                left.append(copy)
+                continue
             words = copy.words[arrived]
             target = copy.target
             target.data[words], target.unset[words] = copy.data[arrived], copy.unset[arrived]

@@ -7,7 +7,7 @@ from xdsl.ir import Operation
 from timetile.dialects import nvvm, simt
 from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.executors.simt.machine import Machine, SimtHandler
-from timetile.runtime.executors.simt.memory import Buffer, Mask, PendingCopy
+from timetile.runtime.executors.simt.memory import Buffer, Mask, PendingCopy, some
 
 
 def run_copy(m: Machine, op: simt.CopyAsyncOp, active: Mask) -> None:
@@ -58,6 +58,9 @@ def run_wait(m: Machine, op: nvvm.CpAsyncWaitGroupOp, active: Mask) -> None:
     left: list[PendingCopy] = []
     for copy in m.pending:
         arrived = active[copy.who] & (copy.group < m.groups[copy.who] - n)
+        if not some(arrived):
+            left.append(copy)
+            continue
         at = copy.at[arrived]
         copy.target.data[at] = copy.cells[arrived]
         copy.target.unset[at] = copy.unset[arrived]
