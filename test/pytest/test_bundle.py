@@ -97,7 +97,7 @@ def built(folder: Path, name: str, main: str) -> Path:
     return program
 
 
-def noted(program: Path, *words: Path | int) -> list[dict[str, Any]]:
+def noted(program: Path, *words: Path | int | str) -> list[dict[str, Any]]:
     """The driver's calls from a program."""
     done = subprocess.run([program, *map(str, words)], check=True, capture_output=True, text=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -120,7 +120,7 @@ int main(int count, char **words) {{
   {name}_program *p;
   {name}_arguments a;
 {body}
-  if (count != 3 || {name}_load(&p, words[1])) return 1;
+  if (count < 3 || {name}_load(&p, words[1])) return 1;
   if ({name}_advance(p, &a, atoi(words[2]), 0)) return 2;
 {order}
   {name}_unload(p);
@@ -273,43 +273,49 @@ QUOTIENTS = {
 }
 
 
-@pytest.mark.parametrize("element", ["f64", "f32"])
-@pytest.mark.parametrize("name", QUOTIENTS)
-def test_c_computes_numbers_with_the_bits_of_cells(name: str, element: str, tmp_path: Path):
-    """Numbers are drawn; a kernel's parameter is compared with the number of the runtime's host."""
-    body = QUOTIENTS[name].replace("T", element)
-    text = f"""
-func.func private @cell(%u: {element}, %k: {element}, %h: {element}) -> {element} {{
-  {body}
+def quotients(element: str) -> str:
+    """A program with a loop for each of the quotients, on fields of its own."""
+    field = f"!stencil.field<[0,64]x{element}>"
+    cells: list[str] = []
+    loops: list[str] = []
+    for k, body in enumerate(QUOTIENTS.values()):
+        cells.append(f"""
+func.func private @cell{k}(%u: {element}, %k: {element}, %h: {element}) -> {element} {{
+  {body.replace("T", element)}
   %r = arith.mulf %u, %q : {element}
   func.return %r : {element}
-}}
-func.func @quotient(%n: index, %k: {element}, %h: {element}, %A: !stencil.field<[0,64]x{element}>,
-    %B: !stencil.field<[0,64]x{element}>) {{
-  temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {{
-    temporal.update %b = @cell(%a[0]) scalars(%k, %h) in <[0], [64]>
-  }} : !stencil.field<[0,64]x{element}>, !stencil.field<[0,64]x{element}>
+}}""")
+        loops.append(f"""
+  temporal.loop %n (%a = %A{k}, %b = %B{k}) rotate [1, 0] {{
+    temporal.update %b = @cell{k}(%a[0]) scalars(%k, %h) in <[0], [64]>
+  }} : {field}, {field}""")
+    given = ", ".join(f"%A{k}: {field}, %B{k}: {field}" for k in range(len(QUOTIENTS)))
+    return f"""{"".join(cells)}
+func.func @quotient(%n: index, %k: {element}, %h: {element}, {given}) {{{"".join(loops)}
   func.return
 }}"""
 
-    program = timetile.compile(text, executor="planes", depth=1, cache=False)
+
+@pytest.mark.parametrize("element", ["f64", "f32"])
+def test_c_computes_numbers_with_the_bits_of_cells(element: str, tmp_path: Path):
+    """Numbers are drawn; parameters of kernels are compared with numbers of the runtime's host."""
+    program = timetile.compile(quotients(element), executor="planes", depth=1, cache=False)
     write_bundle(program, None, tmp_path)
-    plan = json.loads((tmp_path / "plan.json").read_text())
-    read = {argument["name"] for argument in plan["arguments"] if argument["kind"] == "scalar"}
+    fields = [f"{which}{k}" for k in range(len(QUOTIENTS)) for which in "AB"]
+    scalars = [(each, f"strtod(words[{k}], 0)") for k, each in ((3, "k"), (4, "h"))]
+    host = built(tmp_path, "quotient", main_of("quotient", fields, scalars))
     random = np.random.default_rng(7)
     kind = np.float64 if element == "f64" else np.float32
     for _ in range(3):
         k, h = (kind(number) for number in random.uniform(0.1, 3, 2))
-        scalars = [(n, repr(float(v))) for n, v in (("k", k), ("h", h)) if n in read]
-        main = main_of("quotient", ["A", "B"], scalars)
-        calls = noted(built(tmp_path, "quotient", main), tmp_path, 1)
-        (values,) = [call["values"] for call in calls if "launch" in call]
-        made = np.zeros(64, kind)
-        program(1, k, h, np.ones(64, kind), made)
-        (expected,) = set(made)
-        size = 8 if element == "f64" else 4
-        known = {int(v).to_bytes(8, "little")[:size] for v in values}
-        assert kind(expected).tobytes() in known
+        calls = noted(host, tmp_path, 1, repr(float(k)), repr(float(h)))
+        launches = [call["values"] for call in calls if "launch" in call]
+        made = [np.zeros(64, kind) for _ in QUOTIENTS]
+        program(1, k, h, *(each for cells in made for each in (np.ones(64, kind), cells)))
+        for name, values, cells in zip(QUOTIENTS, launches, made, strict=True):
+            (expected,) = set(cells)
+            known = {int(v).to_bytes(8, "little")[: kind().itemsize] for v in values}
+            assert kind(expected).tobytes() in known, name
 
 
 def test_the_command_line_writes_a_folder(tmp_path: Path):
