@@ -9,13 +9,17 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 from xdsl.universe import Universe
 
-from support.syntax import tree_of
+from support.syntax import nodes_of
 from timetile.lowering.universe import DIALECTS, PASSES, TARGETS
+
+# One worker reads the sources.
+pytestmark = pytest.mark.xdist_group("sources")
 
 ROOT = Path(__file__).parents[2]
 FILECHECK = ROOT / "test" / "filecheck"
@@ -117,7 +121,7 @@ SPEAKERS = {
 
 def sentences(file: Path) -> Iterator[str]:
     """The sentences of a file, as regular expressions."""
-    for node in ast.walk(tree_of(file)):
+    for node in nodes_of(file):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             position = SPEAKERS.get(node.func.id)
             if position is not None and len(node.args) > position:
@@ -135,6 +139,7 @@ SOURCES = sorted(
 )
 
 
+@cache
 def checks() -> list[str]:
     """The text of the CHECK lines of all files, comments left out."""
     return [

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import timetile
-from support.syntax import tree_of
+from support.syntax import nodes_of, tree_of
 from support.words import OF_NAMES, pointers_of_name
 
 pytestmark = pytest.mark.xdist_group("sources")
@@ -35,7 +35,7 @@ def imports_of(path: Path) -> Iterator[tuple[int, str]]:
     Every module imported by a file, at any place of the file, with the line; relative modules as
     dots.
     """
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         match node:
             case ast.Import(names=names):
                 yield from ((node.lineno, alias.name) for alias in names)
@@ -164,7 +164,7 @@ def test_no_file_and_no_function_is_long(folder: str):
         where, text = path.relative_to(ROOT), path.read_text()
         if len(text.splitlines()) > MOST_LINES:
             long.append(f"{where} has more than {MOST_LINES} lines")
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
             if lines_of(node) > MOST_LINES_OF_A_FUNCTION:
@@ -223,6 +223,6 @@ def test_no_file_silences_its_checks():
     for path in files:
         text = path.read_text()
         assert "type: ignore" not in text and "noqa" not in text, path
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             if isinstance(node, ast.ExceptHandler):
                 assert not isinstance(node.body[0], ast.Pass), f"{path}:{node.lineno}"

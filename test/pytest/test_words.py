@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from support.syntax import tree_of
+from support.syntax import nodes_of, tree_of
 from support.words import (
     comments,
     comments_of_mlir,
@@ -301,7 +301,7 @@ def documented_methods() -> frozenset[str]:
         item.name
         for paths in sources().values()
         for path in paths
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.ClassDef)
         for item in node.body
         if isinstance(item, ast.FunctionDef) and ast.get_docstring(item) is not None

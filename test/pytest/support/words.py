@@ -7,13 +7,13 @@ import inspect
 import re
 import tokenize
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import cast
 
-from support.syntax import tree_of
+from support.syntax import nodes_of
 
 POINTERS = frozenset(
     [
@@ -75,12 +75,12 @@ def docstrings(path: Path) -> tuple[tuple[int, str], ...]:
     The line and the text of each docstring: of files, classes, functions, and of names with a
     docstring below.
     """
-    return tuple(docstrings_of(tree_of(path)))
+    return tuple(docstrings_of(nodes_of(path)))
 
 
-def docstrings_of(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """The line and the text of each docstring of a file's syntax."""
-    for node in ast.walk(tree):
+def docstrings_of(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
+    """The line and the text of each docstring among the nodes of a syntax."""
+    for node in nodes:
         for body in (getattr(node, name, None) for name in ("body", "orelse", "finalbody")):
             if not isinstance(body, list):
                 continue
@@ -179,7 +179,7 @@ def text_of(message: ast.expr) -> str:
 
 def messages(path: Path) -> Iterator[str]:
     """The texts of refusals, remarks and errors in a file, and the texts of `help=`."""
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if not isinstance(node, ast.Call):
             continue
         match node.func:
