@@ -22,6 +22,7 @@ from rows import described
 
 import timetile
 from timetile import Field, Scalar
+from timetile.frontend.arrays import on_host
 
 SHAPE, STEPS, FACTOR = (1024, 1024), 20, 0.125
 
@@ -36,7 +37,12 @@ def wave(u: Field, c: Field, k: Scalar):
 def cells(dtype: str) -> dict[str, np.ndarray[Any, Any]]:
     """A state to begin with."""
     drawn = np.random.default_rng(3)
-    return {name: (0.5 + 0.1 * drawn.random(SHAPE)).astype(dtype) for name in ("u", "c")}
+    made = {name: 0.5 + 0.1 * drawn.random(SHAPE) for name in ("u", "c")}
+    if dtype == "bfloat16":
+        # As PyTorch and JAX round: from float32.
+        narrow = import_module("ml_dtypes").bfloat16
+        return {name: array.astype(np.float32).astype(narrow) for name, array in made.items()}
+    return {name: array.astype(dtype) for name, array in made.items()}
 
 
 def timed(run: Callable[[], Any], wait: Callable[[Any], Any]) -> tuple[Any, float]:
@@ -73,10 +79,17 @@ def ways_of_jax(dtype: str) -> dict[str, Callable[[], tuple[Any, float]]]:
     }
 
 
+def tensor_of(torch: Any, array: np.ndarray[Any, Any]) -> Any:
+    """An array as a tensor, also of bfloat16, which PyTorch does not take from NumPy."""
+    if array.dtype.name != "bfloat16":
+        return torch.from_numpy(array)
+    return torch.from_numpy(array.astype(np.float32)).bfloat16()
+
+
 def ways_of_torch(dtype: str) -> dict[str, Callable[[], tuple[Any, float]]]:
     """Calls with tensors of PyTorch."""
     torch: Any = import_module("torch")
-    state = {name: torch.from_numpy(array).cuda() for name, array in cells(dtype).items()}
+    state = {name: tensor_of(torch, array).cuda() for name, array in cells(dtype).items()}
     operator: Any = timetile.torch_operator(wave, f"models::wave_{dtype}")
 
     def step(u: Any, c: Any) -> Any:
@@ -91,7 +104,7 @@ def ways_of_torch(dtype: str) -> dict[str, Callable[[], tuple[Any, float]]]:
 
     def wait(found: Any) -> Any:
         torch.cuda.synchronize()
-        return found.cpu()
+        return on_host(found.cpu())
 
     return {
         "advance": lambda: timed(lambda: wave.advance({**state}, STEPS, k=FACTOR)["u"], wait),
@@ -103,7 +116,7 @@ def ways_of_torch(dtype: str) -> dict[str, Callable[[], tuple[Any, float]]]:
 
 def main() -> int:
     failed = 0
-    for dtype in ("float32", "float64"):
+    for dtype in ("float32", "float64", "bfloat16"):
         judge = wave.on(executor="cpu").advance(cells(dtype), STEPS, k=FACTOR)["u"]
         for library, ways in (("torch", ways_of_torch), ("jax", ways_of_jax)):
             try:
