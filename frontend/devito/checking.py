@@ -16,6 +16,9 @@ from timetile.frontend.devito.equations import (
     Role,
     TimeArrays,
     equation_of,
+    has_computed_places,
+    has_time,
+    indexed_in,
     is_sparse,
     is_sparse_equation,
     left_of,
@@ -81,6 +84,26 @@ def check(found: Equations, equation: Equation, sums: Mapping[int, GridSum]) -> 
         check_dense(found, cells)
     elif not is_sparse_equation(equation):
         check_dense(found, equation)
+    elif getattr(equation.target, "is_Indexed", False) and has_computed_places(equation):
+        check_places(found, equation)
+
+
+def check_places(found: Equations, equation: Equation) -> None:
+    """
+    NotCovered for an equation over computed places that reads cells it writes, or whose places
+    change during a run.
+    """
+    target = equation.target
+    for read in equation.reads:
+        if found.role(read) == found.role(target) and read != target:
+            raise NotCovered(
+                f"it reads {read}, a cell that the equation itself may write in an order that "
+                "Devito chooses"
+            )
+    for indexed in (target, *equation.reads):
+        for place in (inner for index in indexed.indices for inner in indexed_in(index)):
+            if has_time(place.function) or place.function.name in found.written:
+                raise NotCovered(f"it uses {indexed}, at a place that the operator changes")
 
 
 def check_dense(found: Equations, equation: Equation) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from timetile.frontend.devito.complex_parts import ComplexParts
-from timetile.frontend.devito.library import NotCovered, module
+from timetile.frontend.devito.library import NotCovered, module, sympy
 
 
 class TimeArrays(Enum):
@@ -163,12 +163,34 @@ def is_sparse(function: Any) -> bool:
 
 def is_sparse_equation(equation: Equation) -> bool:
     """
-    Whether the equation runs over points beside the grid, or computes a number for such an
-    equation.
+    Whether the equation runs over points beside the grid or over computed places, or computes a
+    number for such an equation.
     """
     if not getattr(equation.target, "is_Indexed", False):
         return True
-    return not all(loop.dimension.root.is_Space for loop in equation.loops)
+    over_grid = all(loop.dimension.root.is_Space for loop in equation.loops)
+    return not over_grid or has_computed_places(equation)
+
+
+def has_computed_places(equation: Equation) -> bool:
+    """
+    Whether an index of an equation over the grid is no loop's value and a constant: every fourth
+    cell (`IntDiv`), or a place read from a function.
+    """
+    dimensions = {loop.dimension for loop in equation.loops}
+    return any(
+        is_computed_place(sympy.sympify(index), dimensions)
+        for indexed in (equation.target, *equation.reads)
+        for index in indexed.indices[len(indexed.indices) - len(space_of(indexed.function)) :]
+    )
+
+
+def is_computed_place(index: Any, dimensions: set[Any]) -> bool:
+    """Whether an index is neither a loop's dimension with a constant nor equal for all cells."""
+    moving = index.free_symbols & dimensions
+    if indexed_in(index):
+        return True
+    return bool(moving) and bool((index - next(iter(moving))).free_symbols & dimensions)
 
 
 def conditions_of(lowered: Any) -> list[tuple[Any, Any]]:

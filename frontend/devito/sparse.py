@@ -29,6 +29,9 @@ from timetile.frontend.devito.kinds import is_integer_kind, stored_kind
 from timetile.frontend.devito.library import NotCovered, sympy
 from timetile.frontend.devito.parameters import Argument, Meaning, Parameters
 
+MOST_ENTRIES = 1 << 25
+"""Most entries of a list: places and values take some bytes each."""
+
 
 @dataclass(frozen=True)
 class Statement:
@@ -200,6 +203,10 @@ class Nest:
         statement = self.entries.statement
         self.kind = self.kind_at_points(statement.target)
         self.size = entry_count(statement.loops, self.ints)
+        if self.size > MOST_ENTRIES:
+            raise NotCovered(
+                f"it picks cells of {self.size}, and places are lists of at most {MOST_ENTRIES}"
+            )
         self.cells = Cells(self.kind, f"n{self.number}_", self.leaf, self.is_fixed)
         self.makes = dict(statement.makes)
 

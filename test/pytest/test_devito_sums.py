@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import timetile.devito
 from support.devito_case import drawn, dv, grid_of
-from timetile.frontend.devito import operators
+from timetile.frontend.devito.runs import OperatorPlan
 
 
 def by_devito(name: str, f: Any, g: Any) -> Any:
@@ -26,13 +26,13 @@ def by_numpy(name: str, f: NDArray[Any], g: NDArray[Any]) -> Any:
 @pytest.mark.filterwarnings("error::timetile.devito.DevitoWarning")
 def test_norms_are_sums_in_double_precision(name: str, monkeypatch: pytest.MonkeyPatch):
     count = [0]
-    run = operators.run
+    run = OperatorPlan.run
 
-    def counted(prepared: Any) -> float:
+    def counted(plan: OperatorPlan, prepared: Any) -> float:
         count[0] += 1
-        return run(prepared)
+        return run(plan, prepared)
 
-    monkeypatch.setattr(operators, "run", counted)
+    monkeypatch.setattr(OperatorPlan, "run", counted)
     grid = grid_of(41, 37)
     f, g = (drawn(dv.Function(name=each, grid=grid), -1, 1) for each in "fg")
     with timetile.devito.backend(executor="cpu"):

@@ -107,14 +107,25 @@ def cells_that_a_condition_chooses() -> Case:
 
 
 @case
-def a_condition_on_time() -> Case:
+def conditions_on_time_and_computed_places() -> Case:
     grid = grid_of(14, 15)
     u = drawn(dv.TimeFunction(name="u", grid=grid, space_order=2))
     early = dv.ConditionalDimension(
         "early", parent=grid.time_dim, condition=dv.Lt(grid.time_dim, 4)
     )
-    parts = [dv.Eq(u.forward, 1.5 * u), dv.Eq(u.forward, u.forward + 1, implicit_dims=early)]
-    return Case(parts, [u], {"time_M": 6})
+    x, y = grid.dimensions
+    steps = {x: 2, y: 3}
+    coarse = tuple(dv.ConditionalDimension(f"{d}c", parent=d, factor=n) for d, n in steps.items())
+    every = dv.Function(name="every", dimensions=coarse, shape=(7, 5))
+    place = dv.Function(name="place", grid=grid, space_order=0, dtype=np.int32)
+    place.data[:] = np.arange(15) % 7
+    parts = [
+        dv.Eq(u.forward, 1.5 * u),
+        dv.Eq(u.forward, u.forward + 1, implicit_dims=early),
+        dv.Eq(every, every + u.forward),
+        dv.Eq(picked := dv.Function(name="picked", grid=grid), u[grid.stepping_dim, x, place]),
+    ]
+    return Case(parts, [u, every, picked], {"time_M": 6})
 
 
 @case
