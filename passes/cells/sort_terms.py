@@ -12,7 +12,8 @@ order keeps planes until the last of them is here, and `split-sums` cannot cut t
    use. Sums in a term, as in `u + k*(a + b)`, are sums of their own, sorted first.
 2. A term's place is the last cell that the term needs: by planes along the first axis, the
    streaming axis of schedules, then by rows, then along the row. Terms without a tap come first.
-   Terms of one place keep their order.
+   Terms of one place keep their order. With `order=columns` the place along the row counts first:
+   sums then travel from lane to lane (`ssam`, `split-sums{form=lanes}`).
 3. The sum becomes a chain, a term after the other. A negative term with a constant factor becomes a
    positive term with the opposite factor, an exact change.
 
@@ -30,6 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects import arith
@@ -57,6 +59,9 @@ from timetile.passes.analysis.cells.sums import (
 )
 from timetile.passes.cells.simplify_cells import constant
 from timetile.passes.rewriting import erase_unused, unique_symbol
+
+TermOrder = Literal["planes", "columns"]
+"""What comes one after the other in a sorted sum."""
 
 
 def without_sign(term: Term, made: list[Operation]) -> Term:
@@ -133,12 +138,15 @@ def sort_function(
     erase_unused(function.body.block)
 
 
-def sort_module(module: ModuleOp, allows: Allows) -> list[SortedSum]:
+def sort_module(module: ModuleOp, allows: Allows, order: TermOrder = "planes") -> list[SortedSum]:
     """Sort the sums of all cell functions. Returns the sums with another order."""
     if not any(has_sums(function, allows) for function in cell_functions(module)):
         return []
-    functions = list(functions_by_offsets(module))
-    return [each for one in functions for each in sort_function(*one, allows)]
+    found: list[SortedSum] = []
+    for function, offsets in list(functions_by_offsets(module)):
+        turned = offsets if order == "planes" else [offset[::-1] for offset in offsets]
+        found += sort_function(function, turned, allows)
+    return found
 
 
 def functions_by_offsets(module: ModuleOp) -> Iterator[tuple[FuncOp, Sequence[Offset]]]:
@@ -176,11 +184,12 @@ def has_sums(function: FuncOp, allows: Allows) -> bool:
 
 @dataclass(frozen=True)
 class SortTermsPass(ModulePass):
-    """Take the terms of sums by planes; see the module's documentation."""
+    """Take the terms of sums by planes or columns; see the module's documentation."""
 
     name = "sort-terms"
 
     fp_reassoc: FpReassoc = "flags"
+    order: TermOrder = "planes"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        sort_module(op, reorders(self.fp_reassoc))
+        sort_module(op, reorders(self.fp_reassoc), self.order)

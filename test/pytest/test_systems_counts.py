@@ -20,6 +20,7 @@ from support.programs import program_text
 from timetile.dialects import simt
 from timetile.dialects.tile import ExchangeBufferAttr, ExchangeOp, KernelOp, SharedAttr
 from timetile.dialects.tile.kinds import Space
+from timetile.passes.analysis.block_memory import BlockMemory
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.cost.papers.ebisu import shared_reads
 
@@ -150,11 +151,29 @@ def test_ebisu_waits_for_neighbours_alone_without_the_barrier():
     assert min(row.a_step(simt.PostOp, simt.TakeOp)) > 0
 
 
-def test_ebisu_fits_a_multiprocessor_at_the_papers_depth():
-    """Table 3 has depth 8 for j3d7pt; a block has 227 KB of shared memory."""
-    row = kernel(in_order(star(3, 1)), "ebisu{depth=8}")
-    assert row.steps == 8
-    assert row.shared_bytes <= 227 << 10
+CUBE: list[Offset] = list(product((-1, 0, 1), repeat=3))
+VOLUMES: dict[str, tuple[list[Offset], int]] = {
+    "j3d7pt": (star(3, 1), 8),
+    "j3d13pt": (star(3, 2), 5),
+    "j3d27pt": (CUBE, 5),
+    "poisson": ([at for at in CUBE if sum(map(abs, at)) < 3], 6),
+}
+"""Volumes of table 3, and EBISU's depths."""
+
+
+@pytest.mark.parametrize("name", VOLUMES)
+def test_blocks_along_both_axes_fit_a_multiprocessor_at_the_papers_depth(name: str):
+    """A block has 227 KB of shared memory, and 11 x 12 blocks of 32 x 32 cells span the domain."""
+    taps, depth = VOLUMES[name]
+    text = program_text(sum_program("f64", sorted(taps))((40, 348, 380)))
+    spec = f"ebisu{{depth={depth} cells=4,1 blocks=11,12 sync=grid}}"
+    compiled = timetile.compile(
+        text, executor="planes", passes=spec, arch="h100-sxm", halos="common", cache=False
+    )
+    kernels = [op for op in compiled.kernels.tiled.ops if isinstance(op, KernelOp)]
+    geometry = Geometry(next(op for op in kernels if op.steps.data == depth))
+    assert [axis.count for axis in geometry.axes] == [1, 1]
+    assert BlockMemory.of(geometry).bytes <= 227 << 10
 
 
 @pytest.mark.parametrize(("rank", "radius"), [(2, 1), (2, 2), (3, 1)])
@@ -222,6 +241,14 @@ def test_ssam_shuffles_sums_and_no_cells(side: int):
     assert 0 < shuffles <= 4 * (side - 1)
     assert shuffles < max(whole.a_step(simt.ShuffleOp))
     assert row.a_step(gpu.BarrierOp) == {0} and not row.exchanges
+
+
+def test_sums_written_row_by_row_travel_after_sorting_by_columns():
+    rows = sorted(product((-1, 0, 1), repeat=2))
+    whole = kernel(tuple(rows), "ssam")
+    spec = "raise-time-loop,sort-terms{fp-reassoc=on order=columns},contract-cells,ssam"
+    (shuffles,) = kernel(tuple(rows), spec).a_step(simt.ShuffleOp)
+    assert 0 < shuffles < min(whole.a_step(simt.ShuffleOp))
 
 
 def test_dtb_has_a_barrier_of_the_grid_a_level_if_asked_and_no_stream():

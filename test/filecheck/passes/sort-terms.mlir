@@ -2,6 +2,7 @@
 // RUN: xdsl-opt %s -p 'sort-terms{fp-reassoc=on},contract-cells' | filecheck %s --check-prefix=FUSED
 // RUN: xdsl-opt %s -p sort-terms | filecheck %s --check-prefix=FLAGS
 // RUN: xdsl-opt %s -p 'sort-terms{fp-reassoc=off}' | filecheck %s --check-prefix=OFF
+// RUN: xdsl-opt %s -p 'sort-terms{fp-reassoc=on order=columns}' | filecheck %s --check-prefix=COLUMNS
 
 // Sums take their terms by planes, then by rows. The sum in a product is sorted first, and the
 // product waits for the last plane. A negative product with a constant gets the opposite constant.
@@ -17,6 +18,12 @@
 // CHECK-NEXT:    %[[all:.*]] = arith.mulf %[[k]], %[[s3]] : f64
 // CHECK-NEXT:    %[[new:.*]] = arith.addf %[[here]], %[[all]] : f64
 // CHECK-NEXT:    func.return %[[new]] : f64
+// In the order of columns, the cell in the west comes first, and the cell in the east last.
+// COLUMNS-LABEL: func.func private @heat(
+// COLUMNS:         %[[s0:.*]] = arith.addf %west, %north : f64
+// COLUMNS-NEXT:    %[[s1:.*]] = arith.addf %[[s0]], %{{.*}} : f64
+// COLUMNS-NEXT:    %[[s2:.*]] = arith.addf %[[s1]], %south : f64
+// COLUMNS-NEXT:    %[[s3:.*]] = arith.addf %[[s2]], %east : f64
 // FUSED-LABEL: func.func private @heat(
 // FUSED:         %[[s0:.*]] = arith.addf %north, %west : f64
 // FUSED-NEXT:    %[[s1:.*]] = math.fma %here, %{{.*}}, %[[s0]] : f64
