@@ -41,6 +41,7 @@ from timetile.passes.analysis.launches.trip_counts import (
     most_steps_at_once,
 )
 from timetile.passes.diagnostics import CompileError, remark
+from timetile.passes.not_raised import remark_without_loops
 
 
 def complete_depths(depths: Sequence[int], home_cycles: Sequence[int] = ()) -> tuple[int, ...]:
@@ -105,6 +106,9 @@ class TemporalFusionPass(ModulePass):
                 f"temporal-fusion: depths are numbers from 1 to {MOST_DEPTH}, got "
                 f"{list(self.depths)}"
             )
-        for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
+        loops = [inner for inner in op.walk() if isinstance(inner, LoopOp)]
+        if not loops:
+            remark_without_loops(self, op, "raise-time-loop")
+        for loop in loops:
             write_depths(loop, self.depths)
             remark_left_out(loop, self.depths)

@@ -55,6 +55,7 @@ from timetile.passes.diagnostics import (
 from timetile.passes.enum_options import EnumOptionsPass
 from timetile.passes.loops.split_regions import StepInRegions
 from timetile.passes.loops.temporal_fusion import complete_depths, write_depths
+from timetile.passes.not_raised import remark_without_loops
 from timetile.passes.scheduling.candidates import (
     Candidate,
     Comparison,
@@ -307,7 +308,10 @@ class ChooseSchedulePass(EnumOptionsPass):
         if self.depth is not None and self.depth > MOST_DEPTH:
             raise CompileError(f"{self.name}: depth is at most {MOST_DEPTH}, got {self.depth}")
         target = target_named(self.arch, self.multiprocessors)
-        for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
+        loops = [inner for inner in op.walk() if isinstance(inner, LoopOp)]
+        if not loops:
+            remark_without_loops(self, op, "raise-time-loop")
+        for loop in loops:
             if not loop.updates or loop.schedule is not None:
                 continue
             check_kept(loop, images=True)

@@ -61,6 +61,7 @@ from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.diagnostics import check_options, check_verified, refuse, remark
 from timetile.passes.enum_options import EnumOptionsPass
 from timetile.passes.loops.split_regions import split_step
+from timetile.passes.not_raised import remark_without_loops
 from timetile.passes.rewriting import unique_symbol
 from timetile.passes.tiling.build_kernel import KernelBuilder
 from timetile.passes.tiling.exchanges import add_exchanges, publish
@@ -102,6 +103,7 @@ class DeviceTilingPass(EnumOptionsPass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         check_options(self, cells=1, lanes=1, warps=1, blocks=1, pack=1, occupancy=1, stream_axis=0)
+        remark_without_loops(self, op, "raise-time-loop")
         for function in [f for f in op.ops if isinstance(f, FuncOp)]:
             loops = [inner for inner in function.walk() if isinstance(inner, LoopOp)]
             for number, loop in enumerate(loops):

@@ -68,6 +68,7 @@ from timetile.passes.analysis.queues.storage import (
 )
 from timetile.passes.diagnostics import check_options, remark
 from timetile.passes.enum_options import EnumOptionsPass
+from timetile.passes.not_raised import remark_without_loops
 from timetile.passes.tiling.loop_length import (
     bounded_period,
     check_step,
@@ -223,7 +224,10 @@ class MultiQueueBufferingPass(EnumOptionsPass):
             for name in ("storage", "addressing", "ahead", "every")
             if (value := getattr(self, name)) is not None
         }
-        for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
+        kernels = [k for k in op.ops if isinstance(k, KernelOp)]
+        if not kernels:
+            remark_without_loops(self, op, "raise-time-loop,device-tiling")
+        for kernel in kernels:
             schedule = given_period(replace(kernel.decisions, **own), self.period)
             check_every(kernel, self.every, meeting(kernel, schedule), RINGS_MEET)
             self.say_what_is_ignored(kernel, schedule)

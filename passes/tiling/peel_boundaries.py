@@ -61,6 +61,7 @@ from timetile.passes.analysis.queues.storage import natural_period
 from timetile.passes.cost.rim import edge_weight, why_guards_are_fixed
 from timetile.passes.diagnostics import CompileError, check_options, refuse, remark
 from timetile.passes.enum_options import EnumOptionsPass
+from timetile.passes.not_raised import remark_without_loops
 from timetile.passes.targets.target import DEFAULT_ARCH, Target, target_named
 
 
@@ -114,7 +115,10 @@ class PeelBoundariesPass(EnumOptionsPass):
         if self.edge_weight is not None and self.edge_weight <= 0:
             raise CompileError(f"{self.name}: edge-weight is above 0, got {self.edge_weight}")
         target = target_named(self.arch, self.multiprocessors)
-        for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
+        kernels = [k for k in op.ops if isinstance(k, KernelOp)]
+        if not kernels:
+            remark_without_loops(self, op, "raise-time-loop,device-tiling")
+        for kernel in kernels:
             check_residency(kernel, target)
             geometry = checked_geometry(kernel)
             schedule = kernel.decisions

@@ -68,6 +68,7 @@ from timetile.passes.analysis.queues.synchronisation import (
 )
 from timetile.passes.diagnostics import check_options, refuse, remark
 from timetile.passes.enum_options import EnumOptionsPass
+from timetile.passes.not_raised import remark_without_loops
 from timetile.passes.tiling.exchanges import add_exchanges, publish
 from timetile.passes.tiling.loop_length import bounded_period, given_period, place_in_bounds
 from timetile.passes.tiling.queue_homes import check_every, place_in_registers
@@ -202,7 +203,10 @@ class RegisterStreamingPass(EnumOptionsPass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         check_options(self, delay=0, period=0, every=1)
-        for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
+        kernels = [k for k in op.ops if isinstance(k, KernelOp)]
+        if not kernels:
+            remark_without_loops(self, op, "raise-time-loop,device-tiling")
+        for kernel in kernels:
             schedule = kernel.decisions
             if schedule.storage is Storage.SHARED and self == RegisterStreamingPass():
                 # The schedule asks for shared storage, and the pass has no options.

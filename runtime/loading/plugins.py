@@ -4,7 +4,9 @@ xdsl-opt.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from difflib import get_close_matches
 from functools import cache
 
 from xdsl.dialects import get_all_dialects
@@ -16,6 +18,9 @@ from xdsl.utils.exceptions import ArgSpecParseError
 
 from timetile.lowering.universe import DIALECTS, PASSES
 from timetile.passes.diagnostics import LOGGER
+
+UNKNOWN_PASSES = re.compile(r"Unrecognized passes: \['(?P<name>[^']*)'")
+"""xDSL's message on names of no pass."""
 
 
 @cache
@@ -57,9 +62,18 @@ def parsed_passes(spec: str) -> tuple[ModulePass, ...]:
     try:
         return PassPipeline.parse_spec(universe().all_passes, spec).passes
     except (ArgSpecParseError, ValueError) as error:
+        if unknown := UNKNOWN_PASSES.search(str(error)):
+            raise ValueError(unknown_pass(unknown["name"])) from error
         # The last line of the parser's picture tells the fault.
         lines = str(error).strip().splitlines() or ["it has no pass"]
         raise ValueError(lines[-1].strip()) from error
+
+
+def unknown_pass(name: str) -> str:
+    """The sentence on a name of no pass."""
+    near = get_close_matches(name, universe().all_passes, 1)
+    meant = f"did you mean {near[0]}? " if near else ""
+    return f"no pass is named {name}; {meant}xdsl-opt --help lists all"
 
 
 def is_foreign(item: ModulePass) -> bool:

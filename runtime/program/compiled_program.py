@@ -50,6 +50,7 @@ from timetile.runtime.program.finite import is_finite, warn_of_blow_up
 from timetile.runtime.program.pieces import Span, check_pieces, in_pieces
 from timetile.runtime.program.rehearsal import is_worth_it, rehearse
 from timetile.runtime.program.results import RunResult, next_order
+from timetile.runtime.program.shown_names import ShownNames
 from timetile.runtime.program.unused_options import UnusedOptions
 from timetile.runtime.program.written_fields import constant_arguments
 
@@ -70,7 +71,7 @@ class HostCall:
     seconds: float = 0.0
 
 
-class CompiledProgram:
+class CompiledProgram(ShownNames):
     """
     A stencil program that runs.
 
@@ -112,8 +113,7 @@ class CompiledProgram:
         """Whether the next run measures schedules first."""
         self.function = host_function(module, kernels.options.function)
         self.parameters = parameters_of(self.function)
-        self.runners = Runners(kernels, gpu)
-        self.loops = KnownLoops()
+        self.runners, self.loops = Runners(kernels, gpu), KnownLoops()
         self.is_rehearsed = is_worth_it(self.function)
         given_back = weakref.finalize(self, self.runners.close)
         # When the process ends, the driver frees the memory, and may already be gone.

@@ -69,6 +69,8 @@ def test_a_call_goes_on_with_the_callers_own_objects():
         result = program(u, v, steps=steps)
         assert [id(each) for each in result.buffers[:2]] == [id(each) for each in order]
         assert result.buffers[2] == steps
+    shown = {name for name in dir(program) if not name.startswith("_")}
+    assert "advance" in shown and not shown & {"run_host", "runners", "kernels"}
 
 
 def test_advance_returns_the_arguments_of_the_next_call():

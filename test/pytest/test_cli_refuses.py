@@ -189,7 +189,8 @@ def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]
             "cannot open {folder}/none/x.ptx: No such file or directory"),
         (
             "compile {heat} --pipeline no-such-pass",
-            "--pipeline 'no-such-pass' cannot be used: Unrecognized passes: ['no-such-pass']",
+            "--pipeline 'no-such-pass' cannot be used: no pass is named no-such-pass; xdsl-opt "
+            "--help lists all",
         ),
         (
             "compile {heat} --pipeline device-tiling{{",

@@ -239,7 +239,7 @@ def test_a_package_that_cannot_be_loaded_is_a_warning(
     [
         (
             {"passes": "nothing"},
-            "passes 'nothing' cannot be used: Unrecognized passes: ['nothing']",
+            "passes 'nothing' cannot be used: no pass is named nothing; xdsl-opt --help lists all",
         ),
         ({"passes": ""}, "passes '' cannot be used: "),
         (

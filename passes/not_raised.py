@@ -1,0 +1,26 @@
+"""The remark of passes on time loops and kernels that meet a program before its time loops."""
+
+from __future__ import annotations
+
+from xdsl.dialects import stencil
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from timetile.dialects.temporal import LoopOp, SweepOp
+from timetile.passes.diagnostics import remark
+
+
+def remark_without_loops(item: ModulePass, module: ModuleOp, before: str) -> None:
+    """
+    Say that a pass finds nothing in a program of the stencil dialect without time loops; `before`
+    names the passes to run before.
+    """
+    every = list(module.walk())
+    if any(isinstance(op, LoopOp | SweepOp) for op in every):
+        return
+    if any(isinstance(op, stencil.ApplyOp) for op in every):
+        remark(
+            module,
+            f"{item.name} changes nothing: the program has no temporal.loop yet; run {before} "
+            "before",
+        )

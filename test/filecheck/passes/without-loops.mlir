@@ -1,0 +1,17 @@
+// RUN: xdsl-opt %s -p "temporal-fusion{depths=2},choose-schedule,peel-boundaries" 2>&1 | filecheck %s
+
+// Passes on time loops and kernels tell that the program has none yet.
+
+func.func @copied(%U: !stencil.field<[0,8]xf64>, %V: !stencil.field<[0,8]xf64>) {
+  %u = stencil.load %U : !stencil.field<[0,8]xf64> -> !stencil.temp<?xf64>
+  %v = stencil.apply(%x = %u : !stencil.temp<?xf64>) -> (!stencil.temp<?xf64>) {
+    %a = stencil.access %x[0] : !stencil.temp<?xf64>
+    stencil.return %a : f64
+  }
+  stencil.store %v to %V(<[0], [8]>) : !stencil.temp<?xf64> to !stencil.field<[0,8]xf64>
+  func.return
+}
+
+// CHECK:      builtin.module{{.*}}: temporal-fusion changes nothing: the program has no temporal.loop yet; run raise-time-loop before
+// CHECK-NEXT: builtin.module{{.*}}: choose-schedule changes nothing: the program has no temporal.loop yet; run raise-time-loop before
+// CHECK-NEXT: builtin.module{{.*}}: peel-boundaries changes nothing: the program has no temporal.loop yet; run raise-time-loop,device-tiling before
