@@ -226,9 +226,8 @@ def compiled_on_disk(
         kernels = taken_kernels(made)
         for fact in kernels.facts[0]:
             kernels.kernel(fact.name)
-    first = next(size for name, size in DOMAINS if name == program)
-    equal = bits(program, feature, dtype) if domain == first else None
-    return (program, feature, dtype), equal
+    is_first = domain == dict(reversed(DOMAINS))[program]
+    return (program, feature, dtype), bits(program, feature, dtype) if is_first else None
 
 
 class GpuFields:
@@ -376,11 +375,13 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=14)
     parser.add_argument("--programs", nargs="+", default=list(PROGRAMS), choices=list(PROGRAMS))
     parser.add_argument("--features", nargs="+", default=list(FEATURES), choices=list(FEATURES))
+    parser.add_argument("--dtypes", nargs="+", default=list(DTYPES), choices=list(DTYPES))
     options = parser.parse_args()
+    dtypes: list[DType] = [dtype for dtype in DTYPES if dtype in options.dtypes]
     domains = [each for each in DOMAINS if each[0] in options.programs]
     cases = [
         (program, domain, feature, dtype)
-        for (program, domain), dtype in product(domains, DTYPES)
+        for (program, domain), dtype in product(domains, dtypes)
         for feature in features_of(program, options.features)
     ]
     cases.sort(key=lambda case: -len(case[1]))
@@ -388,7 +389,7 @@ def main() -> None:
         answers = list(pool.map(compiled_on_disk, cases))
     equal = {key: answer for key, answer in answers if answer is not None}
     rows: list[Row] = []
-    for (program, domain), dtype in product(domains, DTYPES):
+    for (program, domain), dtype in product(domains, dtypes):
         for row in rows_of(program, domain, dtype, equal, options.commit, options.features):
             print(row, flush=True)
             rows.append(row)
