@@ -23,7 +23,7 @@ from timetile.passes.raising.memory import (
     name_fields_once,
     written_memory,
 )
-from timetile.passes.raising.points import PointTaker, check_noted, point_operations
+from timetile.passes.raising.points import PointTaker, check_edges, check_noted, point_operations
 from timetile.passes.raising.sequence import (
     Updates,
     build,
@@ -260,6 +260,7 @@ def raise_loop(loop: scf.ForOp, module: ModuleOp, prefix: str) -> None:
     check_sources(fields, raised, made)
     raised.body.block.add_ops(made)
     verify_updates(made, loop)
+    check_edges(points, raised)
     check_noted(points, raised, renamed)
     check_spread_fields(fields, updates)
     check_ranks(updates, loop)

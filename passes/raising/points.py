@@ -15,7 +15,8 @@ temporal.update %b = @cell(...) in <[1], [7]> points(%rows, %places, %w, %f)
 1. The step's number is read from a series, and the lists and tables are fields outside the loop.
 2. The last update that touches the field has the operation's box; otherwise an update that copies
    each cell onto itself takes the list. An operation at points stands behind all updates.
-3. No field is periodic: images of cells have no list.
+3. No field is periodic: images of cells have no list. Kernels continue all fields that go on beyond
+   the edges: no edge is an update of its own.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from timetile.dialects.syntax import field_bounds
 from timetile.dialects.temporal import LoopOp, PointKind, PointOp, PointsAttr, UpdateOp
 from timetile.dialects.temporal.boundary import Kind
+from timetile.passes.analysis.edges import continues_in_kernels, why_split
 from timetile.passes.analysis.launches.liveness import live_arguments
 from timetile.passes.raising.cells import copying_cell
 from timetile.passes.raising.errors import CannotRaiseError
@@ -123,6 +125,17 @@ def last_user(updates: Sequence[UpdateOp], field: SSAValue) -> int:
 def ends_in(update: UpdateOp, field: SSAValue, op: PointOp) -> bool:
     """Whether an update writes the field's cells in the operation's box."""
     return field in update.targets and update.box == op.box
+
+
+def check_edges(ops: Sequence[PointOp], loop: LoopOp) -> None:
+    """Raise CannotRaiseError for points of a step whose edges become updates of boxes."""
+    is_split = any(update.beyond for update in loop.updates) and not continues_in_kernels(loop)
+    if ops and is_split:
+        raise CannotRaiseError(
+            ops[0],
+            f"{why_split(loop)}: the edges are updates of their own, and take no points; give both "
+            "sides of each axis one boundary for all fields, or keep both sides",
+        )
 
 
 def check_noted(ops: Sequence[PointOp], loop: LoopOp, rename: Mapping[SSAValue, SSAValue]) -> None:

@@ -182,6 +182,28 @@ func.func @unread(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.field<
 
 // -----
 
+// CHECK: temporal.inject in @half: the time loop runs a step at a time: along axis 0 one side is kept and the other is not: the edges are updates of their own, and take no points; give both sides of each axis one boundary for all fields, or keep both sides
+func.func @half(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.field<[0,66]xf64>, %rows: memref<?xi64>, %l: !stencil.field<[0,37]xi32>, %w: !stencil.field<[0,8]xf64>, %f: !stencil.field<[0,32]xf64>) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r:2 = scf.for %k = %zero to %n step %one iter_args(%a = %A, %b = %B) -> (!stencil.field<[0,66]xf64>, !stencil.field<[0,66]xf64>) {
+    %t = memref.load %rows[%k] : memref<?xi64>
+    %u = stencil.load %a attributes {boundary = #temporal.boundary<keep, mirror>} : !stencil.field<[0,66]xf64> -> !stencil.temp<?xf64>
+    %v = stencil.apply(%x = %u : !stencil.temp<?xf64>) -> (!stencil.temp<?xf64>) {
+      %l0 = stencil.access %x[-1] : !stencil.temp<?xf64>
+      %l1 = stencil.access %x[1] : !stencil.temp<?xf64>
+      %s = arith.addf %l0, %l1 : f64
+      stencil.return %s : f64
+    }
+    stencil.store %v to %b(<[1], [66]>) : !stencil.temp<?xf64> to !stencil.field<[0,66]xf64>
+    temporal.inject %b at %l weights %w table %f columns 2 step %t in <[1], [66]>
+    scf.yield %b, %a : !stencil.field<[0,66]xf64>, !stencil.field<[0,66]xf64>
+  }
+  func.return
+}
+
+// -----
+
 // CHECK: temporal.inject in @ring: the time loop runs a step at a time: a field is periodic, and kernels of several steps compute images of its cells without points; use another boundary along all axes for such kernels
 func.func @ring(%n: index, %A: !stencil.field<[0,66]xf64>, %B: !stencil.field<[0,66]xf64>, %rows: memref<?xi64>, %l: !stencil.field<[0,37]xi32>, %w: !stencil.field<[0,8]xf64>, %f: !stencil.field<[0,32]xf64>) {
   %zero = arith.constant 0 : index
