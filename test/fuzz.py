@@ -344,7 +344,7 @@ def end(pool: ProcessPoolExecutor) -> None:
     """End the processes of a pool, with their batches."""
     for process in active_children():
         process.terminate()
-    pool.shutdown(cancel_futures=True)
+    pool.shutdown(wait=False, cancel_futures=True)
 
 
 def main() -> int:
@@ -390,9 +390,10 @@ def main() -> int:
     end(pool)
     result = write_counts(options, counts, time.perf_counter() - start)
     print()
-    print(json.dumps(result, indent=1))
+    print(json.dumps(result, indent=1), flush=True)
     return int(bool(counts.found))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # A pool whose processes were ended may wait for them for ever at a usual exit.
+    os._exit(main())

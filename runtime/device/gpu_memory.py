@@ -189,11 +189,15 @@ class GpuMemory:
 
     def end_capture(self, stream: int) -> Any:
         """The recorded work, as a graph to launch."""
-        graph = checked(self.cuda.cuStreamEndCapture(stream))
+        graph = self.captured(stream)
         try:
             return checked(self.cuda.cuGraphInstantiate(graph, 0))
         finally:
             checked(self.cuda.cuGraphDestroy(graph))
+
+    def captured(self, stream: int) -> Any:
+        """The recorded work, as a graph to add to another."""
+        return checked(self.cuda.cuStreamEndCapture(stream))
 
     def drop_capture(self, stream: int) -> None:
         """Stop recording after a failure, whatever the driver says."""

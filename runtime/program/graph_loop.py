@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -75,57 +74,64 @@ class GraphLoop:
 
     def recorded(self, work: Callable[[], Sequence[PlacedNumber]], check: Any) -> Any:
         """The graph: a kernel at the beginning, and the loop of the work and its check."""
-        gpu, cuda = self.gpu, self.gpu.cuda
+        cuda = self.gpu.cuda
+        # The work is recorded alone: a recording that fails inside of a loop takes the loop with
+        # it, and the driver crashes when the graph is destroyed.
+        recording, numbers = self.recorded_work(work)
         graph = checked(cuda.cuGraphCreate(0))
         try:
-            loop = checked(
-                cuda.cuGraphConditionalHandleCreate(
-                    graph, gpu.context, 1, cuda.CU_GRAPH_COND_ASSIGN_DEFAULT
-                )
-            )
-            begin = gpu.function_of_text(begin_text(gpu.arch), BEGIN)
-            given = LaunchArguments((int(loop), self.memory), (ctypes.c_uint64, ctypes.c_void_p))
-            first = cuda.CUDA_KERNEL_NODE_PARAMS()
-            first.func, first.kernelParams = begin, given.address
-            first.gridDimX = first.gridDimY = first.gridDimZ = 1
-            first.blockDimX = first.blockDimY = first.blockDimZ = 1
-            node = checked(cuda.cuGraphAddKernelNode(graph, [], 0, first))
-            what = cuda.CUgraphNodeParams()
-            what.type = cuda.CUgraphNodeType.CU_GRAPH_NODE_TYPE_CONDITIONAL
-            what.conditional.handle, what.conditional.ctx = loop, gpu.context
-            what.conditional.type = cuda.CUgraphConditionalNodeType.CU_GRAPH_COND_TYPE_WHILE
-            what.conditional.size = 1
-            checked(cuda.cuGraphAddNode(graph, [node], None, 1, what))
-            self.record_body(what.conditional.phGraph_out[0], int(loop), work, check)
+            self.add_loop(graph, recording, numbers, check)
             return checked(cuda.cuGraphInstantiate(graph, 0))
         finally:
             checked(cuda.cuGraphDestroy(graph))
+            checked(cuda.cuGraphDestroy(recording))
 
-    def record_body(
-        self,
-        body: Any,
-        loop: int,
-        work: Callable[[], Sequence[PlacedNumber]],
-        check: Any,
-    ) -> None:
-        """Record the work and its check in the body of the loop."""
-        cuda = self.gpu.cuda
-        mode = cuda.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
-        checked(cuda.cuStreamBeginCaptureToGraph(self.stream, body, None, None, 0, mode))
+    def recorded_work(
+        self, work: Callable[[], Sequence[PlacedNumber]]
+    ) -> tuple[Any, Sequence[PlacedNumber]]:
+        """The graph of the work, and the numbers of its check."""
+        gpu = self.gpu
+        gpu.begin_capture(self.stream)
         try:
             numbers = work()
-            values = (loop, self.memory, self.table, *(pointer for pointer, _ in numbers))
-            given = LaunchArguments(values, (ctypes.c_uint64,) * len(values))
-            checked(
-                cuda.cuLaunchKernel(
-                    check, 1, 1, 1, 1, 1, 1, 0, self.stream, given.address, 0
-                )
-            )  # fmt: skip
         except BaseException:
-            with suppress(RuntimeError):
-                checked(cuda.cuStreamEndCapture(self.stream))
+            gpu.drop_capture(self.stream)
             raise
-        checked(cuda.cuStreamEndCapture(self.stream))
+        return gpu.captured(self.stream), numbers
+
+    def add_loop(
+        self, graph: Any, recording: Any, numbers: Sequence[PlacedNumber], check: Any
+    ) -> None:
+        """Add the kernel at the beginning, and the loop of recorded work and its check."""
+        gpu, cuda = self.gpu, self.gpu.cuda
+        loop = checked(
+            cuda.cuGraphConditionalHandleCreate(
+                graph, gpu.context, 1, cuda.CU_GRAPH_COND_ASSIGN_DEFAULT
+            )
+        )
+        begin = gpu.function_of_text(begin_text(gpu.arch), BEGIN)
+        first = self.add_kernel(graph, None, begin, (int(loop), self.memory))
+        what = cuda.CUgraphNodeParams()
+        what.type = cuda.CUgraphNodeType.CU_GRAPH_NODE_TYPE_CONDITIONAL
+        what.conditional.handle, what.conditional.ctx = loop, gpu.context
+        what.conditional.type = cuda.CUgraphConditionalNodeType.CU_GRAPH_COND_TYPE_WHILE
+        what.conditional.size = 1
+        checked(cuda.cuGraphAddNode(graph, [first], None, 1, what))
+        body = what.conditional.phGraph_out[0]
+        done = checked(cuda.cuGraphAddChildGraphNode(body, [], 0, recording))
+        places = (pointer for pointer, _ in numbers)
+        self.add_kernel(body, done, check, (int(loop), self.memory, self.table, *places))
+
+    def add_kernel(self, graph: Any, before: Any, function: Any, values: tuple[int, ...]) -> Any:
+        """Add a kernel of one thread behind another node; `values` are words of 8 bytes."""
+        cuda = self.gpu.cuda
+        given = LaunchArguments(values, (ctypes.c_uint64,) * len(values))
+        what = cuda.CUDA_KERNEL_NODE_PARAMS()
+        what.func, what.kernelParams = function, given.address
+        what.gridDimX = what.gridDimY = what.gridDimZ = 1
+        what.blockDimX = what.blockDimY = what.blockDimZ = 1
+        others = [] if before is None else [before]
+        return checked(cuda.cuGraphAddKernelNode(graph, others, len(others), what))
 
     @property
     def is_full(self) -> bool:
