@@ -126,7 +126,7 @@ def timed(case: Case, gpu: Device, copy: float, folder: Path) -> list[dict[str, 
         first_cells(name_of(p.name), p.shape, DTYPES[case.element], library=cupy)
         for p in program.parameters[:-1]
     ]
-    program(*arrays, steps=2)
+    program(*arrays, steps=8)
     rows = kernel_rows(program, gpu, copy)
     milliseconds = min(events(gpu, lambda: program(*arrays, steps=STEPS), 2))
     program.close()

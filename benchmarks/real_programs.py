@@ -24,7 +24,7 @@ from functools import reduce
 from importlib import import_module
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from coupled_programs import SYSTEMS
 from measure import commit, predicted
@@ -39,18 +39,20 @@ from xdsl.passes import ModulePass
 
 import timetile
 from timetile.dialects.boxes import CellBox, cells_of
+from timetile.dialects.cell_types import CELL_BYTES
+from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
 from timetile.frontend.field_types import DType
 from timetile.frontend.model import Model
 from timetile.lowering.pipelines import tile_passes
 from timetile.lowering.plan_launches import PlannedKernel
+from timetile.passes.analysis.launches.accesses import kernel_accesses
 from timetile.passes.loops import store_layers
 from timetile.passes.loops.temporal_fusion import write_depths
 from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.device.gpu import Device, device
-from timetile.runtime.explain.figures import traffic
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 
@@ -59,7 +61,7 @@ DTYPES: dict[str, DType] = {"f32": "float32", "f64": "float64"}
 SMALL = {2: (67, 333), 3: (19, 37, 141)}
 """Odd domains for comparing bits, by the number of axes."""
 
-SMALL_WITH_LAYERS = (45, 47, 141)
+SMALL_WITH_LAYERS = (61, 63, 141)
 """The odd domain of steps with absorbing layers at both ends of each axis."""
 
 CHECKED_STEPS = 9
@@ -142,23 +144,29 @@ def compiled(program: str, element: str, folder: Path) -> CompiledProgram:
     return timetile.compile(module, executor="gpu", halos="common", cache=Cache(folder))
 
 
-def has_equal_bits(program: str, element: str, pinned: PinnedSchedule) -> bool:
+def has_equal_bits(
+    program: str, element: str, pinned: PinnedSchedule, cache: Cache | Literal[False] = False
+) -> bool:
     """
     Whether a schedule leaves the unfused program's bits on a small domain, from both starts. Rows
     of odd length are staged in shared memory: where a schedule has no room, rows are longer by the
-    cells to the next vector.
+    cells to the next vector. `cache`: of the kernels on the small domain.
     """
     has_layers = program in SYSTEMS and SYSTEMS[program].without
     shape = SMALL_WITH_LAYERS if has_layers else SMALL[model_of(program).step.rank]
     try:
-        return has_equal_bits_on(program, element, pinned, shape)
+        return has_equal_bits_on(program, element, pinned, shape, cache)
     except timetile.CompileError:
         whole = (*shape[:-1], -(-shape[-1] // 4) * 4)
-        return has_equal_bits_on(program, element, pinned, whole)
+        return has_equal_bits_on(program, element, pinned, whole, cache)
 
 
 def has_equal_bits_on(
-    program: str, element: str, pinned: PinnedSchedule, shape: tuple[int, ...]
+    program: str,
+    element: str,
+    pinned: PinnedSchedule,
+    shape: tuple[int, ...],
+    cache: Cache | Literal[False] = False,
 ) -> bool:
     """
     Whether a schedule leaves the unfused program's bits on a domain, from both starts. Layers are
@@ -175,7 +183,7 @@ def has_equal_bits_on(
         for executor in executors:
             given = passes if executor == "gpu" else None
             made = timetile.compile(
-                module.clone(), executor=executor, halos="common", passes=given, cache=False
+                module.clone(), executor=executor, halos="common", passes=given, cache=cache
             )
             arrays = [
                 first_cells(name_of(p.name), p.shape, DTYPES[element], quiet=quiet)
@@ -223,15 +231,25 @@ def checked(row: ProgramRow) -> bool:
 
 def bytes_of_step(program: CompiledProgram) -> float:
     """
-    Bytes for a cell and a step, each field of each kernel once; of a single step. A layer's kernel
-    counts by its share of the step's cells.
+    Bytes for a cell and a step: of each kernel of a single step, the cells of the kernel's bounds
+    read and written of each field, once. A layer's own fields have the layer's cells.
     """
     loop, _ = time_loop(program)
     names = loop.kernel_names if loop.decisions.reads_memory else loop.kernel_names[-1:]
     kernels = [op for op in program.kernels.tiled.ops if isinstance(op, KernelOp)]
     boxes = {op: CellBox.of(op.bounds) for op in kernels if op.sym_name.data in names}
     every = cells_of(reduce(CellBox.__or__, boxes.values()))
-    return sum(traffic(op) * cells_of(box) / every for op, box in boxes.items())
+    return sum(bytes_of_launch(op, box) for op, box in boxes.items()) / every
+
+
+def bytes_of_launch(kernel: KernelOp, bounds: CellBox) -> int:
+    """Bytes of the cells in a kernel's bounds read and written by a launch."""
+    moved = 0
+    for field, access in zip(kernel.body.block.args, kernel_accesses(kernel), strict=True):
+        boxes = [box for box in (access.reads, access.writes) if box is not None]
+        for box in (each for each in boxes if len(each.lower) == len(bounds.lower)):
+            moved += cells_of(box & bounds) * CELL_BYTES[element_type(field)]
+    return moved
 
 
 def measured(row: ProgramRow, program: CompiledProgram, gpu: Device, copy: float) -> None:
