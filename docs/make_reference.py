@@ -124,7 +124,6 @@ def python() -> Iterator[str]:
         "`timetile.wait_for_schedules`."
     )
     yield "- `TIMETILE_TRIALS`: if 0, no long run on a GPU tries other schedules on its own steps."
-    yield "- `TIMETILE_STORE_LAYERS`: if 1, layers with short rows are stored alone during a run."
     yield '- Messages go to `logging.getLogger("timetile")`.\n'
 
 

@@ -76,8 +76,8 @@ def stored_apart(loop: LoopOp) -> Iterator[tuple[int, int]]:
 
 def copies_layers(sweep: LoopOp, loop: LoopOp) -> bool:
     """
-    Whether a sweep copies cells between a loop's scratch and other buffers of the loop: the loop
-    goes on in a later call as in the same call.
+    Whether a sweep copies cells between a loop's scratch and other buffers of the loop, or to
+    scratch that the loop reads: the loop goes on in a later call as in the same call.
     """
     module, args = sweep.get_toplevel_object(), sweep.body.block.args
     assert isinstance(module, ModuleOp)
@@ -87,7 +87,9 @@ def copies_layers(sweep: LoopOp, loop: LoopOp) -> bool:
         block = cell_function(module, update).body.block
         is_copy = list(terminator_of(block, ReturnOp).operands) == list(block.args)
         kinds = {isinstance(field.owner, ScratchOp) for field in fields}
-        if len(fields) != 2 or len(kinds) != 2 or not is_copy or not set(fields) <= {*loop.buffers}:
+        if len(fields) != 2 or len(kinds) != 2 or not is_copy:
+            return False
+        if fields[0] not in loop.captures and not set(fields) <= {*loop.buffers}:
             return False
     return True
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -24,6 +25,7 @@ from timetile.passes.target_arch import TargetArchPass
 from timetile.passes.targets.facts import name_without_facts
 from timetile.passes.targets.target import NAMES, target_named
 from timetile.runtime.cache.store import Cache
+from timetile.runtime.host.loop_facts import stored_apart
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.kernels.measured import DeviceRecords
 from timetile.runtime.kernels.of_program import ProgramKernels
@@ -51,6 +53,7 @@ from timetile.runtime.program.targets import (
     target_without_gpu,
 )
 from timetile.runtime.program.unused_options import UnusedOptions
+from timetile.runtime.program.whole_fields import WholeFields
 
 WITH_LISTS = ("gpu", "planes", "simt", "ptx")
 """Executors whose kernels take lists of points: the others run the host's work between steps."""
@@ -67,17 +70,13 @@ def is_asked_to_tune(tune: bool | None) -> bool:
     return os.environ.get(TUNE) == "1" if tune is None else tune
 
 
-STORE_LAYERS = "TIMETILE_STORE_LAYERS"
-"""The variable of the environment that stores layers with short rows alone if it is 1."""
-
-
 def lists_and_layers(executor: Executor, gpus: object) -> tuple[bool, bool]:
     """
-    Whether points are lists of kernels, and whether layers with short rows are stored alone: as the
-    environment asks, for whole programs.
+    Whether points are lists of kernels, and whether layers with short rows are stored alone, of
+    whole programs.
     """
     lists = executor in WITH_LISTS and gpus is None
-    return lists, lists and not OF_PARTS.get() and os.environ.get(STORE_LAYERS) == "1"
+    return lists, lists and not OF_PARTS.get()
 
 
 def compile_part(program: ModuleOp | str | Path, **options: Any) -> CompiledProgram:
@@ -202,6 +201,22 @@ def kernels_for(
     return kernels
 
 
+def whole_fields(program: ModuleOp | str | Path, made: CompiledProgram) -> WholeFields:
+    """The program for runs of few steps, of a program that may store layers in own fields."""
+    kernels = made.kernels
+    if not any(any(stored_apart(loop)) for loop in loops_of(kernels.source)):
+        return WholeFields()
+    kept = program.clone() if isinstance(program, ModuleOp) else program
+    options = replace(kernels.options, layers=False)
+    measured = None if kernels.records is None else made.gpu
+
+    def make() -> CompiledProgram:
+        own = kernels_for(kept, options, kernels.cache, measured)
+        return CompiledProgram(own.source, own, made.executor, made.gpu, made.threads, made.unused)
+
+    return WholeFields(make)
+
+
 @in_standard_modes
 @without_collection
 def compile(
@@ -310,7 +325,7 @@ def compile(
         executor, depth=depth, arch=arch, bound_waits=bound_waits, threads=threads, tune=tune
     )
     made = CompiledProgram(kernels.source, kernels, executor, gpu, threads, unused)
-    made.tunes = measures and is_asked_to_tune(tune)
+    made.tunes, made.whole = measures and is_asked_to_tune(tune), whole_fields(program, made)
     if gpus is None:
         return made
     return compiled_on_gpus(gpu_numbers(gpus), made, parts, exchange_every)

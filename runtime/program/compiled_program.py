@@ -6,7 +6,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, Self
 
 from numpy.typing import NDArray
@@ -29,11 +29,7 @@ from timetile.runtime.executors.runners import (
 )
 from timetile.runtime.executors.simt.memory import Buffer
 from timetile.runtime.explain.data import Explanation
-from timetile.runtime.host.arrays import (
-    DeviceArray,
-    check_home,
-    is_numpy_array,
-)
+from timetile.runtime.host.arrays import DeviceArray, check_home, is_numpy_array
 from timetile.runtime.host.functions import Host, HostLoops, HostValues
 from timetile.runtime.host.loop_facts import KnownLoops
 from timetile.runtime.host.parameters import bound, parameters_of
@@ -52,6 +48,7 @@ from timetile.runtime.program.rehearsal import is_worth_it, rehearse
 from timetile.runtime.program.results import RunResult, next_order
 from timetile.runtime.program.shown_names import ShownNames
 from timetile.runtime.program.unused_options import UnusedOptions
+from timetile.runtime.program.whole_fields import WholeFields
 from timetile.runtime.program.written_fields import constant_arguments
 
 Executor = Literal["gpu", "cpu", "numpy", "planes", "simt", "ptx"]
@@ -111,6 +108,8 @@ class CompiledProgram(ShownNames):
         self.unused = unused or UnusedOptions(executor)
         self.tunes = False
         """Whether the next run measures schedules first."""
+        self.whole = WholeFields()
+        """The program for runs of few steps, if longer runs store layers alone."""
         self.function = host_function(module, kernels.options.function)
         self.parameters = parameters_of(self.function)
         self.runners, self.loops = Runners(kernels, gpu), KnownLoops()
@@ -152,6 +151,9 @@ class CompiledProgram(ShownNames):
         all steps of a loop. Raises TypeError or ValueError, before any change, for a wrong
         argument.
         """
+        if self.whole.takes(steps):
+            run = partial(self.whole.program, steps=steps, first_step=first_step, stream=stream)
+            return run(*arguments, progress=progress, **named)
         self.unused.say()
         span = Span.checked(steps, first_step)
         given = bound(self.name, self.parameters, arguments, named, steps)
@@ -220,6 +222,7 @@ class CompiledProgram(ShownNames):
     def close(self) -> None:
         """Give back the program's resources on the GPU, after all runs are done."""
         self.runners.close()
+        self.whole.close()
 
     def __enter__(self) -> Self:
         return self
@@ -229,7 +232,6 @@ class CompiledProgram(ShownNames):
 
     def tune(self, values: Sequence[Any]) -> None:
         """Measure schedules on the GPU, on copies of these checked arguments, unless known."""
-        # Programs that only run never need the import.
         from timetile.runtime.program.tuned_program import tune_if_new
 
         self.tunes = False
@@ -247,7 +249,6 @@ class CompiledProgram(ShownNames):
         notebook shows tables. `steps` adds the launches of a run of `steps` steps. Missing kernels
         are compiled.
         """
-        # Programs that only run never need the import.
         from timetile.runtime.explain.explanation import explanation_of
 
         return explanation_of(self, steps)
@@ -281,9 +282,8 @@ class CompiledProgram(ShownNames):
                 return self.run_checked(Buffer.copy_of, runner, values, span)
             case "ptx":
                 # The PTX interpreter finds faults of the text for the GPU.
-                return self.run_checked(
-                    FieldOfPtx.of, PtxRunner(self.kernels, progress), values, span
-                )
+                runner = PtxRunner(self.kernels, progress)
+                return self.run_checked(FieldOfPtx.of, runner, values, span)
             case "gpu":
                 return self.run_gpu(values, span, stream)
 
