@@ -1,17 +1,21 @@
 """
 A format of lit's tests without the start of a process for every command: xdsl-opt, filecheck and
-diff run in processes forked after all imports. Tests with other commands, and tests with a failing
-command, run in lit's own shell, which reports the failure.
+diff run in processes forked after all imports, or in lit's process if the command changes nothing
+there. Tests with other commands, and tests with a failing command, run in lit's own shell, which
+reports the failure.
 """
 
 from __future__ import annotations
 
 import filecmp
+import gc
+import io
 import os
 import re
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -62,6 +66,9 @@ PROGRAMS: dict[str, Callable[[], object]] = {
     "diff": diff,
 }
 
+ONLY_LOOK = ("filecheck", "diff")
+"""Programs that only read, and keep nothing for the next run in a process."""
+
 REDIRECTIONS = {(">",): 1, (">", 2): 2, (">&", 2): 2}
 """Known redirections, by the file number: `> file`, `2> file` and `2>&1`."""
 
@@ -110,8 +117,30 @@ def succeeds(pipeline: Pipeline) -> bool:
     return status == 0
 
 
+def looked(command: Command, given: int) -> int:
+    """The status of a program that only reads, in this process; the output is dropped."""
+    words, sys.argv = sys.argv, command.args
+    before = sys.stdin
+    try:
+        with (
+            open(given, closefd=False) as sys.stdin,
+            redirect_stdout(io.StringIO()),
+            redirect_stderr(io.StringIO()),
+        ):
+            PROGRAMS[command.args[0]]()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except Exception:
+        return 1
+    finally:
+        sys.argv, sys.stdin = words, before
+    return 0
+
+
 def run(command: Command, given: int, answer: int) -> int:
     """The status of a program with input and output files, given by their numbers."""
+    if command.args[0] in ONLY_LOOK and not command.redirects:
+        return looked(command, given)
     sys.stdout.flush()
     sys.stderr.flush()
     if process := os.fork():
@@ -155,6 +184,9 @@ class ForkingTest(lit.formats.ShTest):
             for factories in (TIMETILE_UNIVERSE.all_passes, TIMETILE_UNIVERSE.all_targets):
                 for factory in factories.values():
                     factory()
+            # Forked processes share what is imported, and end before a search for garbage pays.
+            gc.freeze()
+            gc.disable()
 
     def execute(self, test: Any, litConfig: Any) -> Any:
         pipelines = commands_of(test) if can_fork() else None
