@@ -54,15 +54,20 @@ def test_a_gpu_loads_machine_code_of_its_own_major_version_else_ptx(
         ((12, 1), "sm_120"),
     ],
 )
-def test_newer_gpus_run_kernels_of_the_newest_known(
+def test_programs_of_newer_gpus_are_of_the_newest_known(
     driver: BookKeeper, there: tuple[int, int], chosen: str
 ):
     driver.arch = there
+    assert program().kernels.options.arch == chosen
+
+
+@pytest.mark.parametrize("there", [(8, 7), (9, 0), (12, 1)])
+def test_newer_gpus_run_kernels_of_the_newest_known(driver: BookKeeper, there: tuple[int, int]):
+    driver.arch = there
     compiled = program()
-    assert compiled.kernels.options.arch == chosen
     run_a_lot(compiled, driver)
     images = [image for image in driver.images if b"halos_differ" not in image]
-    assembled = assembler_version() is not None and f"{there[0]}" == chosen[3:-1]
+    assembled = assembler_version() is not None
     assert images and all(image.startswith(b"\x7fELF") is assembled for image in images)
     assert all(image.endswith(b"\0") for image in images if not image.startswith(b"\x7fELF"))
 

@@ -3,6 +3,7 @@
 import pytest
 
 import timetile
+from support.sizes import half
 from timetile import Field, Scalar
 from timetile.passes.targets.isa import ISAS
 from timetile.runtime.kernels import assembled_choice, making
@@ -50,7 +51,8 @@ def test_an_assembler_older_than_the_gpu_leaves_ptx_to_the_driver(
     assert kernel.cubin is None and ".target sm_100\n" in kernel.ptx
 
 
-@pytest.mark.parametrize("arch", ISAS)
+@pytest.mark.usefixtures("chosen_by_model")
+@pytest.mark.parametrize("arch", half([*ISAS]))
 def test_the_steady_loop_has_the_arithmetic_of_a_turn(arch: str):
     """
     Five operations for each of 4 cells and 4 levels in each of 3 stream steps: four sums, of which
@@ -75,6 +77,7 @@ def test_spills_of_few_registers_are_seen_in_the_loop():
     assert loop.spill_words >= loop.spills > 20
 
 
+@pytest.mark.usefixtures("chosen_by_model")
 def test_planes_that_age_by_renaming_are_not_moved():
     """Two more steps in a turn of three more than double the instructions."""
     depth_six = steady(kernel_of("sm_90", 6))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,16 +19,26 @@ MARKED = "\ufeff" + TEXT
 RUN = ("run", "--steps", "2", "--init", "discs", "--executor", "numpy", "--no-cache")
 
 
-def command(*words: str, text: str = "") -> subprocess.CompletedProcess[str]:
-    """A finished command."""
+def started(text: str, words: Sequence[str]) -> int:
+    """The status of a command in a process of its own."""
     line = [str(Path(sys.executable).with_name("timetile")), *words]
-    return subprocess.run(line, input=text, capture_output=True, text=True, check=False)
+    return subprocess.run(line, input=text, text=True, check=False).returncode
 
 
-@pytest.mark.parametrize("text", [TEXT, MARKED], ids=["plain", "marked"])
-def test_standard_input_is_a_program(text: str, tmp_path: Path):
-    piped = command(*RUN, "-", "--out", str(tmp_path / "piped.npz"), text=text)
-    assert piped.returncode == 0, piped.stderr
+def run_here(text: str, words: Sequence[str]) -> int:
+    """The status of a command in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdin", io.StringIO(text))
+        return main(words)
+
+
+@pytest.mark.parametrize(
+    ("text", "run"), [(TEXT, run_here), (MARKED, started)], ids=["plain", "marked"]
+)
+def test_standard_input_is_a_program(
+    text: str, run: Callable[[str, Sequence[str]], int], tmp_path: Path
+):
+    assert run(text, [*RUN, "-", "--out", str(tmp_path / "piped.npz")]) == 0
     (tmp_path / "heat2d.mlir").write_text(text)
     out = str(tmp_path / "read.npz")
     assert main([*RUN, str(tmp_path / "heat2d.mlir"), "--out", out]) == 0
