@@ -194,8 +194,8 @@ def elastic_2d_so4() -> Case:
 
 
 @case
-def elastic_3d_so4() -> Case:
-    return elastic(4, 9, 10, 11)
+def elastic_3d_so2() -> Case:
+    return elastic(2, 7, 8, 9)
 
 
 @case
