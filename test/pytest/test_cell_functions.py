@@ -16,11 +16,11 @@ from xdsl.ir import Operation
 import timetile
 from support.cell_operations import Case, cases
 from support.cell_programs import program_of
-from support.printed_kernels import ptx_of
+from support.printed_kernels import made_kernels_of
 from timetile.lowering.ptx import functions
 from timetile.passes.analysis.cells.cell_operations import FUNCTIONS
 from timetile.passes.diagnostics import CompileError
-from timetile.runtime.kernels.assembler import assemble, figures
+from timetile.runtime.kernels.assembler import figures
 from timetile.runtime.program.compiled_program import Executor
 
 ROOT = Path(__file__).parents[2]
@@ -96,18 +96,19 @@ def test_all_functions_assemble_together(arch: str, name: str):
     kind = "f64" if name == "double" else "f32"
     group = [case for case in CASES if str(case.result) == kind and len(case.operands) == 1]
     program = timetile.compile(program_of(group, 64), executor="planes", arch=arch, cache=False)
-    texts = ptx_of(program)
+    kernels = made_kernels_of(program)
     suffix = "f" if kind == "f32" else ""
     for case in group:
         called = FUNCTIONS[case.operation].library + suffix
-        assert any(f"call (result), timetile_{called}, (argument0);" in ptx for ptx in texts)
-    assert all(assemble(ptx, arch).registers > 0 for ptx in texts)
+        call = f"call (result), timetile_{called}, (argument0);"
+        assert any(call in kernel.ptx for kernel in kernels)
+    assert all(kernel.registers > 0 for kernel in kernels)
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if len(c.operands) == 2], ids=str)
 def test_functions_of_two_operands_assemble(case: Case):
     program = timetile.compile(program_of([case], 64), executor="planes", arch="sm_90", cache=False)
-    assert all(assemble(ptx, "sm_90").registers > 0 for ptx in ptx_of(program))
+    assert all(kernel.registers > 0 for kernel in made_kernels_of(program))
 
 
 SAID = """ptxas info    : Function properties for timetile_sin
@@ -167,7 +168,7 @@ def test_without_nvrtc_the_place_of_the_function_is_said(monkeypatch: pytest.Mon
     with pytest.raises(
         CompileError, match=rf"math\.exp in @cells\w* \(<program>:{line}\): PTX has no"
     ):
-        ptx_of(program)
+        made_kernels_of(program)
     # Interpreters need no PTX.
     result = np.zeros(CELLS)
     program(*given(case), result, 1)

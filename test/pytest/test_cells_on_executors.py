@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,8 @@ from support.cell_meaning import MEANINGS
 from support.cell_operations import Case, arguments, cases
 from support.cell_programs import program_of, stored
 from support.executors import kernel_executors
+from support.printed_kernels import made_kernels_of
 from timetile.passes.analysis.cells.cell_operations import FUNCTIONS
-from timetile.runtime.kernels.assembler import assemble
 from timetile.runtime.kernels.of_program import raise_program
 from timetile.runtime.kernels.options import Options
 from timetile.runtime.loading.modules import load
@@ -132,6 +132,4 @@ def test_operations_of_cells_are_those_of_python(number: int):
 @pytest.mark.covering(every=4)
 @pytest.mark.parametrize("number", range(len(GROUPS)), ids=name_of_number)
 def test_every_operation_of_cells_assembles(number: int):
-    kernels = compiled(number, "planes").kernels
-    for facts in chain.from_iterable(kernels.facts):
-        assert assemble(kernels.kernel(facts.name).ptx, "sm_90").registers > 0
+    assert all(kernel.registers > 0 for kernel in made_kernels_of(compiled(number, "planes")))

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 import timetile
-from support.printed_kernels import ptx_of
+from support.printed_kernels import made_kernels_of
 from timetile.passes.diagnostics import CompileError
-from timetile.runtime.kernels.assembler import assemble
 from timetile.runtime.program.compiled_program import Executor
 
 EXECUTORS: tuple[Executor, ...] = ("numpy", "cpu", "planes", "simt", "ptx")
@@ -242,9 +241,10 @@ def test_kernels_assemble(arch: str, kind: str, sizes: tuple[int, int]):
     compiled = timetile.compile(
         program(kind, sizes, CELL), executor="planes", arch=arch, depth=2, cache=False
     )
-    texts = ptx_of(compiled)
-    assert any(f"ld.global.v2.s{kind[1:]}" in text for text in texts) == (sizes[1] == 512)
-    assert all(assemble(text, arch).registers > 0 for text in texts)
+    kernels = made_kernels_of(compiled)
+    wide = any(f"ld.global.v2.s{kind[1:]}" in kernel.ptx for kernel in kernels)
+    assert wide == (sizes[1] == 512)
+    assert all(kernel.registers > 0 for kernel in kernels)
 
 
 def test_other_uses_of_narrow_integers_are_refused():
