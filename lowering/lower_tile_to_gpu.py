@@ -31,7 +31,7 @@ tiles.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from xdsl.context import Context
 from xdsl.dialects import arith, gpu, scf
@@ -112,11 +112,11 @@ def functions_of(kernel: KernelOp, module: ModuleOp) -> dict[str, CellFunction]:
     }
 
 
-def lower_kernel(kernel: KernelOp, module: ModuleOp) -> gpu.ModuleOp:
-    """The gpu.module of one kernel."""
+def lower_kernel(kernel: KernelOp, module: ModuleOp, *, adjacent: bool) -> gpu.ModuleOp:
+    """The gpu.module of one kernel; `adjacent` as for `BlockMemory`."""
     check(kernel)
     geometry = Geometry(kernel)
-    memory = BlockMemory.of(geometry)
+    memory = BlockMemory.of(geometry, adjacent=adjacent)
     check_shared_memory(kernel, memory.bytes, target_of(module))
     fields = kernel.body.block.args
     entry = Block(arg_types=[*argument_types(kernel), *message_types(kernel, geometry.tiles)])
@@ -260,19 +260,24 @@ def made_module(
     return lowered
 
 
-def lower_module(module: ModuleOp, kernels: Sequence[KernelOp]) -> None:
-    """Replace each kernel by a gpu.module."""
+def lower_module(module: ModuleOp, kernels: Sequence[KernelOp], *, adjacent: bool = False) -> None:
+    """Replace each kernel by a gpu.module; `adjacent` as for `BlockMemory`."""
     for kernel in kernels:
-        lowered = lower_kernel(kernel, module)
+        lowered = lower_kernel(kernel, module, adjacent=adjacent)
         module.body.block.insert_op_before(lowered, kernel)
         kernel.detach()
         kernel.erase()
 
 
+@dataclass(frozen=True)
 class LowerTileToGpuPass(ModulePass):
     """Lower every placed kernel; see the module's documentation."""
 
     name = "lower-tile-to-gpu"
 
+    adjacent: bool = False
+    """Whether a warp's parts of shared memory are adjacent: fewer registers hold their places."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        lower_module(op, [kernel for kernel in op.ops if isinstance(kernel, KernelOp)])
+        kernels = [kernel for kernel in op.ops if isinstance(kernel, KernelOp)]
+        lower_module(op, kernels, adjacent=self.adjacent)

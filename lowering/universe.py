@@ -95,6 +95,7 @@ PASSES = {
     "order-threads": lazy("lowering.threads.order_threads", "OrderThreadsPass"),
     "share-cells": lazy("lowering.threads.share_cells", "ShareCellsPass"),
     "carry-cells": lazy("lowering.threads.carry_cells", "CarryCellsPass"),
+    "spare-registers": lazy("lowering.threads.spare_registers", "SpareRegistersPass"),
     "expand-division": lazy("lowering.division.expand_division", "ExpandDivisionPass"),
     "convert-gpu-to-nvvm": lazy("lowering.convert_gpu_to_nvvm", "ConvertGpuToNvvmPass"),
     "convert-temporal-to-llvm": lazy(

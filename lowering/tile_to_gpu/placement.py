@@ -178,10 +178,10 @@ class QueuePlacer:
             case ExchangeOp() if stage.what.data is Published.EDGES:
                 self.placement.edge_buffers[stage.result] = self.edge_buffer(stage)
             case StoreOp() if (part := self.memory.staged.get(stage.field)) is not None:
-                buffer, known = self.buffers.buffer(part), self.placement.staging
-                shared = next((each for each in known.values() if each.buffer is buffer), None)
+                buffer, known = self.buffers.buffer(part.memory), self.placement.staging
+                shared = next((each for each in known.values() if each.part == part), None)
                 known[stage.field] = shared or row_staging(
-                    self.emit, self.geometry, self.thread, buffer, stage.field
+                    self.emit, self.geometry, self.thread, buffer, part, stage.field
                 )
             case _:
                 pass
@@ -195,8 +195,8 @@ class QueuePlacer:
         exchange = copies_exchange(self.geometry, load)
         if exchange is None:
             early = self.memory.early[load.result]
-            buffer = self.buffers.buffer(early.memory)
-            ring = lane_ring(*given, buffer, early.ring, load, self.arguments)
+            buffer = self.buffers.buffer(early.part.memory)
+            ring = lane_ring(*given, buffer, early, load, self.arguments)
         else:
             plane = self.own_plane(self.memory.planes[exchange.result])
             self.placement.shared[exchange.result] = plane

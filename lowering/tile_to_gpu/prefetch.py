@@ -14,10 +14,10 @@ from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.queues import Position, SharedPlane
 from timetile.lowering.tile_to_gpu.rings import Ring
 from timetile.lowering.tile_to_gpu.thread import Thread, dealt, dealt_by_rows, index_width
+from timetile.passes.analysis.block_memory import EarlyPlanes, WarpPart
 from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape, Row, vector_cells
-from timetile.passes.analysis.geometry.shared_layout import PrefetchLayout, StagedRows
 from timetile.passes.analysis.geometry.wide_copies import wide_copy
 
 
@@ -88,15 +88,15 @@ class PrefetchRing:
 
 
 def row_vectors(
-    rows: Sequence[Row], cells: int, width: int, pitch: int, stride: int
+    rows: Sequence[Row], cells: int, width: int, pitch: int, stride: int, first: int = 0
 ) -> list[Vector]:
     """
-    One vector after the other of every row of a thread: `pitch` elements between rows, `stride`
-    cells between the vectors of a row.
+    One vector after the other of every row of a thread, from an element on: `pitch` elements
+    between rows, `stride` cells between the vectors of a row.
     """
     starts = [n * stride for n in range(cells // width)]
     return [
-        Vector((*row, start), line * pitch + start, width)
+        Vector((*row, start), first + line * pitch + start, width)
         for line, row in enumerate(rows)
         for start in starts
     ]
@@ -107,29 +107,32 @@ def lane_ring(
     geometry: Geometry,
     thread: Thread,
     buffer: SSAValue,
-    planes: PrefetchLayout,
+    early: EarlyPlanes,
     load: LoadOp,
     arguments: dict[SSAValue, SSAValue],
 ) -> PrefetchRing:
     """A ring of planes for each warp, in a buffer."""
+    planes, part = early.ring, early.part
     element = element_type(load.field)
     width, cells = geometry.access_width(load.field), geometry.axes[-1].layout.cells
     rows = geometry.thread_rows
     slots = planes.slots, Addressing.COMPUTED, planes.plane_cells
     ring = Ring(buffer, *slots, geometry.period)
-    warp = emit.mul_int(thread.warp_in_block, planes.warp_cells)
+    warp = emit.mul_int(thread.warp_in_block, part.pitch)
     copied_from = read_from = emit.add_int(warp, emit.mul_int(thread.lane, width))
     view = thread
     if geometry.deals_rows(load.field):
         view = dealt(emit, thread, width)
         read_from = emit.add_int(warp, emit.mul_int(thread.lane, cells))
-        copies = row_vectors(rows, cells, width, cells * LANES, width * LANES)
+        copies = row_vectors(rows, cells, width, cells * LANES, width * LANES, part.first)
         whole = vector_cells(cells, element)
-        reads = row_vectors(rows, cells, whole, cells * LANES, whole)
+        reads = row_vectors(rows, cells, whole, cells * LANES, whole, part.first)
     else:
         # Each lane reads the vectors that the lane copied: equal vectors of all lanes are adjacent.
         own = row_vectors(rows, cells, width, cells, width)
-        reads = copies = [Vector(v.at, n * LANES * width, width) for n, v in enumerate(own)]
+        reads = copies = [
+            Vector(v.at, part.first + n * LANES * width, width) for n, v in enumerate(own)
+        ]
     return PrefetchRing(
         load, arguments[load.field], FieldShape.of(load.field), element, ring, load.planes_ahead,
         view, copied_from, copies, read_from, reads,
@@ -285,6 +288,7 @@ class Staging:
     """
 
     buffer: SSAValue
+    part: WarpPart
     element: Attribute
     view: Thread
     written_from: SSAValue
@@ -294,20 +298,25 @@ class Staging:
 
 
 def row_staging(
-    emit: Emitter, geometry: Geometry, thread: Thread, buffer: SSAValue, stored: SSAValue
+    emit: Emitter,
+    geometry: Geometry,
+    thread: Thread,
+    buffer: SSAValue,
+    part: WarpPart,
+    stored: SSAValue,
 ) -> Staging:
     """Rows of shared memory for every warp of the block, as many as a thread holds."""
     element, width = cell_type(stored), geometry.access_width(stored)
     cells, rows = geometry.axes[-1].layout.cells, geometry.thread_rows
-    staged = StagedRows.of(geometry.layout)
-    pitch, warp = staged.pitch, emit.mul_int(thread.warp_in_block, staged.warp_cells)
+    pitch, warp = cells * LANES, emit.mul_int(thread.warp_in_block, part.pitch)
     whole = vector_cells(cells, element)
     return Staging(
         buffer,
+        part,
         element,
         dealt(emit, thread, width),
         emit.add_int(warp, emit.mul_int(thread.lane, cells)),
-        row_vectors(rows, cells, whole, pitch, whole),
+        row_vectors(rows, cells, whole, pitch, whole, part.first),
         emit.add_int(warp, emit.mul_int(thread.lane, width)),
-        row_vectors(rows, cells, width, pitch, width * LANES),
+        row_vectors(rows, cells, width, pitch, width * LANES, part.first),
     )

@@ -31,6 +31,7 @@ from timetile.lowering.tile_to_gpu.queues import (
     QueuePlan,
 )
 from timetile.lowering.tile_to_gpu.rings import Address, Ring, RingSlots, fixed_slot
+from timetile.passes.analysis.block_memory import WarpPart
 from timetile.passes.analysis.geometry.plane_geometry import Row
 
 FULL_WARP = -1
@@ -127,8 +128,8 @@ class StepScope(ABC):
         """Cells of an older level that wait in partial sums for the plane of a queue."""
         self.patched: dict[SSAValue, Plane] = {}
         """Newest planes, patched ahead of the step's end."""
-        self.dealt: dict[tuple[SSAValue, SSAValue], RowVectors] = {}
-        """Rows in the storing lanes, by queue and buffer of shared memory."""
+        self.dealt: dict[tuple[SSAValue, WarpPart], RowVectors] = {}
+        """Rows in the storing lanes, by queue and place in shared memory."""
         self.outgoing: dict[int, list[EdgeMessage]] = {}
         """Cells for the blocks before (-1) and after (1) of the cluster."""
         self.messages: MessagesOfKernel = {}

@@ -287,7 +287,7 @@ def deal_rows(
     Hand rows over, through shared memory, to the storing lanes: a vector for each lane in turn.
     Further stores of a plane find the rows in the lanes.
     """
-    key = stage.queue, staging.buffer
+    key = stage.queue, staging.part
     if key not in step.dealt:
         step.dealt[key] = dealt_rows(step, number, staging, rows)
     waiting: list[RowStore] = []

@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, SSAValue
 from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.syntax import cell_type, element_type
 from timetile.dialects.tile import (
+    LANES,
     Addressing,
     ApplyOp,
     CopiesAttr,
@@ -59,6 +60,20 @@ class Slice:
 
 
 @dataclass(frozen=True)
+class WarpPart:
+    """
+    Cells of each warp for the warp's own lanes: a slice, or a part of a slice shared by all parts
+    of one type, in which the parts of a warp are adjacent.
+    """
+
+    memory: Slice
+    first: int
+    """The part's place behind the first cell of the warp."""
+    pitch: int
+    """Cells between warps."""
+
+
+@dataclass(frozen=True)
 class PlaneRing:
     """
     A ring of `slots` planes for each tile of the block. Queues that share a ring have `base`s: the
@@ -92,7 +107,7 @@ class EdgeRing:
 class EarlyPlanes:
     """The rings of a load with early fetches, one for each warp."""
 
-    memory: Slice
+    part: WarpPart
     ring: PrefetchLayout
 
 
@@ -107,7 +122,7 @@ class BlockMemory:
     """By queue: of exchanges of edges."""
     early: dict[SSAValue, EarlyPlanes] = field(default_factory=dict[SSAValue, EarlyPlanes])
     """By queue: of loads with early fetches, unless the copies serve an exchange."""
-    staged: dict[SSAValue, Slice] = field(default_factory=dict[SSAValue, Slice])
+    staged: dict[SSAValue, WarpPart] = field(default_factory=dict[SSAValue, WarpPart])
     """
     By field: where rows of a warp change hands before they are stored. Fields of a type with the
     cells of one queue share a slice: rows change hands once.
@@ -121,9 +136,12 @@ class BlockMemory:
         return self.slices[-1].end if self.slices else 0
 
     @staticmethod
-    def of(geometry: Geometry) -> BlockMemory:
-        """The memory of a placed kernel."""
-        return Allocator(geometry).allocated()
+    def of(geometry: Geometry, *, adjacent: bool = False) -> BlockMemory:
+        """
+        The memory of a placed kernel. With `adjacent` all cells of a type that a warp keeps for its
+        lanes are adjacent, and one register addresses all of a lane; else slices are smaller.
+        """
+        return Allocator(geometry, adjacent=adjacent).allocated()
 
     def allocate(self, element: Attribute, cells: int) -> Slice:
         """A new slice, behind all others."""
@@ -134,8 +152,9 @@ class BlockMemory:
 class Allocator:
     """Gives the slices of a kernel's memory, stage by stage."""
 
-    def __init__(self, geometry: Geometry):
+    def __init__(self, geometry: Geometry, *, adjacent: bool):
         self.geometry, self.kernel, self.layout = geometry, geometry.kernel, geometry.layout
+        self.adjacent, self.warps = adjacent, geometry.layout.threads // LANES
         self.axes = geometry.layout.axis_layouts
         self.memory = BlockMemory()
         stores = [stage for stage in self.kernel.stages if isinstance(stage, StoreOp)]
@@ -143,11 +162,18 @@ class Allocator:
         """The queue stored to each field."""
         self.common: dict[tuple[int, Attribute], PlaneRing | EdgeRing] = {}
         """The rings that several queues share, by number and type."""
+        self.rings: dict[SSAValue, PrefetchLayout] = {}
+        """The rings of warps, by queue."""
+        self.kept: dict[SSAValue, tuple[Attribute, int]] = {}
+        """Type and number of cells that a warp keeps for its own lanes, by queue or field."""
+        self.parts: dict[SSAValue, WarpPart] = {}
+        """The places of these cells."""
 
     def allocated(self) -> BlockMemory:
         """The memory, with a place for everything."""
         for stage in self.kernel.stages:
             self.add_stage(stage)
+        self.place_kept()
         if arrives(self.kernel):
             words = 2 if self.layout.has_cluster else 1
             self.memory.arrivals = self.memory.allocate(i64, words)
@@ -158,9 +184,7 @@ class Allocator:
         memory = self.memory
         match stage:
             case LoadOp(home=CopiesAttr() as home):
-                ring = PrefetchLayout.of_slots(self.layout, home.slots.data)
-                part = memory.allocate(element_type(stage.field), ring.cells)
-                memory.early[stage.result] = EarlyPlanes(part, ring)
+                self.keep_ring(stage, PrefetchLayout.of_slots(self.layout, home.slots.data))
             case LoadOp(home=RegistersAttr()) if stage.data is not None and stage.planes_ahead:
                 self.add_early(stage)
             case LoadOp(home=SharedAttr() as home) | ApplyOp(home=SharedAttr() as home):
@@ -180,25 +204,62 @@ class Allocator:
                 if ring is not None:
                     memory.edges[stage.result] = ring
             case StoreOp() if self.geometry.deals_rows(stage.field):
-                memory.staged[stage.field] = self.rows_of(stage)
+                self.keep_rows(stage.field)
             case _:
                 pass
 
-    def rows_of(self, store: StoreOp) -> Slice:
-        """The slice for the rows of a store, of its own or of an earlier store of equal cells."""
-        for known, part in self.memory.staged.items():
-            if self.stored[known] is store.queue and known.type == store.field.type:
-                return part
-        cells = StagedRows.of(self.layout).cells
-        return self.memory.allocate(cell_type(store.field), cells)
+    def keep(self, key: SSAValue, element: Attribute, cells: int) -> None:
+        """Keep cells of a warp, in a slice of their own unless parts are adjacent."""
+        self.kept[key] = element, cells
+        if not self.adjacent:
+            memory = self.memory.allocate(element, self.warps * cells)
+            self.parts[key] = WarpPart(memory, 0, cells)
+
+    def place_kept(self) -> None:
+        """Give all rings of warps, and all rows that change hands, their places."""
+        if self.adjacent:
+            self.place_adjacent()
+        for queue, ring in self.rings.items():
+            self.memory.early[queue] = EarlyPlanes(self.parts[queue], ring)
+        for stored in filter(self.geometry.deals_rows, self.stored):
+            self.memory.staged[stored] = self.parts[self.first_dealt(stored)]
+
+    def place_adjacent(self) -> None:
+        """Give each warp a place for all cells of a type that the warp keeps for its lanes."""
+        first: dict[SSAValue, int] = {}
+        pitches: dict[Attribute, int] = {}
+        for key, (element, cells) in self.kept.items():
+            first[key] = pitches.get(element, 0)
+            pitches[element] = first[key] + cells
+        memory = {kind: self.memory.allocate(kind, self.warps * n) for kind, n in pitches.items()}
+        for key, (element, _) in self.kept.items():
+            self.parts[key] = WarpPart(memory[element], first[key], pitches[element])
+
+    def first_dealt(self, stored: SSAValue) -> SSAValue:
+        """The first field with the cells and the type of a field: rows change hands once."""
+        return next(
+            known
+            for known, queue in self.stored.items()
+            if queue is self.stored[stored]
+            and known.type == stored.type
+            and self.geometry.deals_rows(known)
+        )
+
+    def keep_ring(self, load: LoadOp, ring: PrefetchLayout) -> None:
+        """Keep a ring of planes for each warp."""
+        self.rings[load.result] = ring
+        self.keep(load.result, element_type(load.field), ring.warp_cells)
+
+    def keep_rows(self, stored: SSAValue) -> None:
+        """Keep the rows of a store for each warp, unless kept for another field of equal cells."""
+        if (first := self.first_dealt(stored)) not in self.kept:
+            self.keep(first, cell_type(stored), StagedRows.of(self.layout).warp_cells)
 
     def add_early(self, load: LoadOp) -> None:
         """Add the ring of a load with early fetches, which an exchange's readers may share."""
         exchange = copies_exchange(self.geometry, load)
         if exchange is None or exchange.home is None:
-            ring = PrefetchLayout.of(self.layout, load.planes_ahead)
-            part = self.memory.allocate(element_type(load.field), ring.cells)
-            self.memory.early[load.result] = EarlyPlanes(part, ring)
+            self.keep_ring(load, PrefetchLayout.of(self.layout, load.planes_ahead))
             return
         home = exchange.home
         ring = self.own_ring(self.plane_of(exchange), home.slots.data, home.addressing.data)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import ceil, prod
 
 from timetile.dialects.tile.schedule import Schedule
@@ -40,6 +41,18 @@ Words moved in a turn of the loop up to which the assembler still holds a level 
 of waves, fluxes and edges in FP64 moves up to 48 (benchmarks/results/choice-h100.json).
 """
 
+
+NO_WORDS = 1
+"""
+Words of a turn that count as none: a number loaded once in some 2700 instructions, as by three
+steps of shallow water in FP64 (one H200: 150 GPts/s, and 123 by two steps without).
+"""
+
+CLEAN = 1.25
+"""How much faster than a schedule without spilled words another must be expected to be to spill."""
+
+MORE_FOR_CLEAN = 2
+"""Most kernels assembled more, for a schedule without spilled words."""
 
 SPILLED_IN_TURNS = range(8, 17)
 """
@@ -73,6 +86,11 @@ class AssembledKernel:
 def spills_more_than_few_words(kernel: AssembledKernel) -> bool:
     """Whether a turn of the loop moves so many words that a level more is not worth a try."""
     return kernel.spilled_words * kernel.period > FEW_WORDS
+
+
+def is_clean(kernel: AssembledKernel) -> bool:
+    """Whether a turn of the loop moves no words."""
+    return kernel.spilled_words * kernel.period <= NO_WORDS + 1e-6
 
 
 @dataclass(frozen=True)
@@ -209,4 +227,35 @@ def best_assembled(
         if lowers(hoped.candidate):
             seen += in_both_turns(hoped.candidate, assemble, target, shorter)
             tried += 1
-    return in_order(seen)
+    best = in_order(seen)[0]
+    if not is_clean(best.kernel) and not any(is_instead(each, best) for each in seen):
+        fewer = (each for each in others if may_be_clean(each, best) and lowers(each))
+        for candidate in islice(fewer, MORE_FOR_CLEAN):
+            seen.append(with_kernel(candidate, assemble(candidate), target))
+            if is_instead(seen[-1], best):
+                break
+    return clean_first(seen)
+
+
+def is_instead(seen: AssembledCandidate, best: AssembledCandidate) -> bool:
+    """Whether a candidate without spilled words is taken in place of the best one, with some."""
+    return is_clean(seen.kernel) and CLEAN * seen.worth >= best.worth
+
+
+def may_be_clean(candidate: Candidate, best: AssembledCandidate) -> bool:
+    """Whether a candidate keeps fewer cells than the best one, and may be taken in its place."""
+    fewer = kept_cells(candidate) < kept_cells(best.candidate)
+    return fewer and CLEAN * candidate.worth >= best.worth
+
+
+def clean_first(seen: Sequence[AssembledCandidate]) -> list[AssembledCandidate]:
+    """
+    Assembled candidates, the best first; one with spilled words behind a candidate without that is
+    nearly as good.
+    """
+    order = in_order(seen)
+    best = order[0]
+    if is_clean(best.kernel):
+        return order
+    instead = next((each for each in order if is_instead(each, best)), best)
+    return [instead, *(each for each in order if each is not instead)]

@@ -73,10 +73,19 @@ def assembles(arch: str) -> bool:
     return True
 
 
-def assemble(ptx: str, arch: str, name: str = "kernel") -> Assembled:
-    """Assemble one kernel for an architecture (`sm_90`). Raises AssemblerError on failure."""
+FEW_REGISTERS = "-Xptxas=--register-usage-level=0"
+"""The assembler's option for no optimisation that costs registers."""
+
+
+def assemble(ptx: str, arch: str, name: str = "kernel", *, spares: bool = False) -> Assembled:
+    """
+    Assemble one kernel for an architecture (`sm_90`); with `spares` without optimisations that cost
+    registers. Raises AssemblerError on failure.
+    """
     link = cuda_module("bindings.nvjitlink")
     options = [f"-arch={arch}", "-O3", "-verbose", "-Xptxas=-v", "-no-cache"]
+    if spares:
+        options.append(FEW_REGISTERS)
     handle = link.create(len(options), options)
     try:
         data = ptx.encode()

@@ -119,6 +119,18 @@ def test_turns_of_one_step_are_tried_where_turns_of_two_spill_or_are_long(
     assert (seen[0].candidate.schedule.period == 1) == (turns == 1)
 
 
+@pytest.mark.parametrize(("words", "depth"), [(1, 10), (3, 9)])
+def test_a_spilling_kernel_gives_way_to_one_without_that_is_nearly_as_good(words: int, depth: int):
+    """Ten steps are worth 1.05 times nine steps; a single word of a turn counts as none."""
+    first, nine = (next(each for each in found() if each.depth == d) for d in (10, 9))
+
+    def assemble(candidate: Candidate) -> AssembledKernel:
+        return AssembledKernel(255, words if candidate is first else 0)
+
+    seen = best_assembled([first, nine], assemble, TARGET)
+    assert seen[0].candidate.depth == depth
+
+
 def test_of_spilling_kernels_the_fastest_is_taken():
     def assemble(candidate: Candidate) -> AssembledKernel:
         return AssembledKernel(255, 200 - candidate.depth)
@@ -238,8 +250,8 @@ def test_heat_conduction_as_everybody_writes_it_does_not_spill_in_each_step(
     kernels = heat.on(executor="planes", cache=kept).program((8192, 8192), dtype).kernels
     assert kernels.facts
     (seen,) = kernels.choice.seen
-    assert seen[0].spilled_words <= 3
-    assert seen[0].depth >= 9
+    assert seen[0].spilled_words == 0
+    assert seen[0].depth >= 10
 
 
 @timetile.stencil
@@ -267,7 +279,7 @@ def test_strips_of_few_cells_hold_many_steps_of_many_fields(kept: Cache):
 
 
 @pytest.mark.skipif(assembler_version() is None, reason="no assembler")
-def test_tiles_left_out_for_few_registers_are_assembled_beside_steps_that_read_memory(
+def test_tiles_left_out_for_few_registers_are_assembled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Of four cells a lane, the model counts too many registers for two steps of elastic waves."""
@@ -276,6 +288,4 @@ def test_tiles_left_out_for_few_registers_are_assembled_beside_steps_that_read_m
     program = timetile.compile(module, executor="planes", halos="common", cache=Cache(tmp_path))
     assert program.kernels.facts
     (seen,) = program.kernels.choice.seen
-    tile, memory = seen[0], seen[-1]
-    assert (tile.depth, memory.depth) == (2, 1)
-    assert tile.spilled_words == 0 and "reads_memory" in memory.schedule
+    assert (seen[0].depth, seen[0].spilled_words) == (2, 0)

@@ -20,9 +20,9 @@ from timetile.dialects.tile import LaunchOp
 from timetile.runtime.executors.ptx.runner import PtxRunner
 from timetile.runtime.host.functions import HostValues
 from timetile.runtime.kernels import making
-from timetile.runtime.kernels.assembler import Assembled
+from timetile.runtime.kernels.kernel import Kernel
 
-ASSEMBLE = making.assemble
+ASSEMBLED = making.assembled
 LAUNCH = PtxRunner.launch
 
 LEFT_OUT = (
@@ -53,13 +53,13 @@ def forms_of(ptx: str) -> set[str]:
     return {line for line in lines if line.endswith(";") and not line.startswith(".")}
 
 
-def assemble_new_forms(ptx: str, arch: str, name: str = "kernel") -> Assembled | None:
-    """Machine code of a kernel; None for a kernel without a new form that is interpreted."""
-    forms = forms_of(ptx)
-    if interpreted[-1] and forms <= TAKEN[arch]:
-        return None
-    made = ASSEMBLE(ptx, arch, name)
-    TAKEN[arch] |= forms
+def assembled_for_new_forms(kernel: Kernel, *, spares: bool = False) -> Kernel:
+    """A kernel with machine code; as it is if interpreted, and without a new form."""
+    forms = forms_of(kernel.ptx)
+    if interpreted[-1] and forms <= TAKEN[kernel.arch]:
+        return kernel
+    made = ASSEMBLED(kernel, spares=spares)
+    TAKEN[kernel.arch] |= forms
     return made
 
 
@@ -83,5 +83,5 @@ def launch(
 
 def assemble_seldom() -> None:
     """Assemble interpreted kernels for new forms alone, from now on."""
-    making.assemble = assemble_new_forms
+    making.assembled = assembled_for_new_forms
     PtxRunner.launch = launch
