@@ -117,14 +117,34 @@ def copy_of_card(there: GpuMemory, cache: Cache | None) -> float | None:
     return MEASURED[card]
 
 
-def memory_tb_per_s(there: GpuMemory) -> float | None:
+def clocks_of_card(there: GpuMemory, cache: Cache | None) -> tuple[int, int]:
+    """
+    The highest clocks of a card and of its memory, in kilohertz, as kept: the driver asks the
+    card, for up to 0.08 s in each process.
+    """
+    bits, l2 = (there.attribute(name) for name in ("GLOBAL_MEMORY_BUS_WIDTH", "L2_CACHE_SIZE"))
+    key = key_of("clocks", card_text(there), bits, l2)
+    kept = None if cache is None else cache.decoded(key, lambda parts: clocks_in(parts[KEPT]))
+    if kept is not None:
+        return kept
+    found = there.attribute("CLOCK_RATE"), there.attribute("MEMORY_CLOCK_RATE")
+    if cache is not None:
+        cache.write(key, {KEPT: f"{found[0]} {found[1]}".encode()})
+    return found
+
+
+def clocks_in(text: bytes) -> tuple[int, int]:
+    """Two clocks as kept. Raises ValueError for other text."""
+    own, memory = map(int, text.split())
+    return own, memory
+
+
+def memory_tb_per_s(there: GpuMemory, kilohertz: int) -> float | None:
     """
     Bandwidth of a GPU's memory by clock and bus, in 10^12 bytes a second; None if the driver knows
     neither.
     """
-    kilohertz, bits = (
-        there.attribute(name) for name in ("MEMORY_CLOCK_RATE", "GLOBAL_MEMORY_BUS_WIDTH")
-    )
+    bits = there.attribute("GLOBAL_MEMORY_BUS_WIDTH")
     # Each cycle makes two transfers, each as wide as the bus.
     return 2 * kilohertz * 1e3 * bits / 8 / 1e12 or None
 
@@ -136,10 +156,11 @@ def facts_of_card(there: GpuMemory, part: Part, is_known: bool, cache: Cache | N
     clock counts where lower. Otherwise all facts are the driver's.
     """
     isa, found = ISAS[part.isa], dict[str, float]()
-    clock = LOADED_SHARE * there.attribute("CLOCK_RATE") / 1e6
+    kilohertz, memory_kilohertz = clocks_of_card(there, cache)
+    clock = LOADED_SHARE * kilohertz / 1e6
     if clock and not is_same(clock, part.clock_ghz) and (clock < part.clock_ghz or not is_known):
         found["clock"] = float(f"{clock:.3g}")
-    memory = memory_tb_per_s(there)
+    memory = memory_tb_per_s(there, memory_kilohertz)
     if memory is not None and not is_same(memory, part.memory_tb_per_s):
         found["memory"] = float(f"{memory:.3g}")
     l2 = there.attribute("L2_CACHE_SIZE")

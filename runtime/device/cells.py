@@ -14,6 +14,7 @@ from timetile.dialects.temporal import GatherOp, LoopOp, ReduceOp, SweepOp
 from timetile.lowering.reduction_kernels import Round, rounds_of
 from timetile.lowering.sweep_frames import SweepFrame
 from timetile.runtime.arithmetic.cells import Array, dtype_of
+from timetile.runtime.cache.store import Cache
 from timetile.runtime.device.gpu import Device
 from timetile.runtime.device.sweeps import DeviceSweep
 from timetile.runtime.device.transfers import Transfers
@@ -38,12 +39,12 @@ class DeviceBuffer:
 class DeviceMemory(FarMemory):
     """
     Memory with fields on the device, and arrays for memory used by the host only. Kernels of sweeps
-    are made for the instruction set `arch`.
+    are made for the instruction set `arch`, and kept in the cache.
     """
 
-    def __init__(self, on: Device, stream: int, arch: str):
+    def __init__(self, on: Device, stream: int, arch: str, cache: Cache | None = None):
         super().__init__()
-        self.arch = arch
+        self.arch, self.cache = arch, cache
         self.sweeps: dict[SweepOp, DeviceSweep] = {}
         """The kernels of sweeps made so far."""
         self.last: Any = None
@@ -174,7 +175,7 @@ class DeviceMemory(FarMemory):
         self, op: SweepOp, fields: Mapping[SSAValue, Any], numbers: Mapping[SSAValue, Any]
     ) -> None:
         if op not in self.sweeps:
-            self.sweeps[op] = DeviceSweep(SweepFrame.of(op), self.device, self.arch)
+            self.sweeps[op] = DeviceSweep(SweepFrame.of(op), self.device, self.arch, self.cache)
         pointers = {field: buffer.pointer for field, buffer in fields.items()}
         self.sweeps[op].launch(pointers, numbers, self.stream)
         if not self.device.is_capturing(self.stream):

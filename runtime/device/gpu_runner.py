@@ -53,7 +53,8 @@ class GpuRunner(PlannedRunner):
         super().__init__(kernels)
         self.alone = kernels.beside.is_allowed = alone
         self.device, self.stream = on, stream
-        self.memory = self.fields = DeviceMemory(on, stream, kernels.options.target.name)
+        arch, cache = kernels.options.target.name, kernels.cache
+        self.memory = self.fields = DeviceMemory(on, stream, arch, cache)
         self.fields.is_alone = alone
         self.scratches: dict[tuple[int, int], DeviceBuffer] = {}
         self.scratch_count = 0

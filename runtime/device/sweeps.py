@@ -13,9 +13,10 @@ from xdsl.ir import Attribute, SSAValue
 from timetile.dialects.cell_types import CELL_BYTES, CELL_TYPES
 from timetile.dialects.series import number_type
 from timetile.lowering.sweep_frames import SweepFrame
+from timetile.runtime.cache.store import Cache
 from timetile.runtime.device.arguments import LaunchArguments
 from timetile.runtime.device.gpu import Device
-from timetile.runtime.kernels.sweeping import sweep_text
+from timetile.runtime.kernels.sweeping import sweep_image
 from timetile.runtime.machine.driver import checked
 
 MOST_KNOWN = 16
@@ -33,11 +34,11 @@ def c_type(kind: Attribute) -> Any:
 class DeviceSweep:
     """The kernel of a sweep on a device, and the arguments of its launches."""
 
-    def __init__(self, frame: SweepFrame, on: Device, arch: str):
+    def __init__(self, frame: SweepFrame, on: Device, arch: str, cache: Cache | None = None):
         self.frame, self.device = frame, on
         with Device.one_load:
-            text = sweep_text(frame, arch).encode() + b"\0"
-            self.function = on.function(text, frame.name)
+            image = sweep_image(frame, arch, cache)
+            self.function = on.function(image, frame.name)
             on.allow_shared(self.function, frame.name, frame.shared_bytes)
         self.types = [ctypes.c_void_p for _ in self.frame.fields]
         self.types += [c_type(number_type(scalar)) for scalar in self.frame.scalars]

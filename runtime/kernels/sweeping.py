@@ -1,4 +1,4 @@
-"""Kernels of sweeps, at the level of threads and as PTX."""
+"""Kernels of sweeps, at the level of threads, as PTX, and as machine code kept in the cache."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from timetile.lowering.staged_sweeps import sweep_kernel
 from timetile.lowering.sweep_frames import SweepFrame, sweeps_of
 from timetile.passes.targets.target import ARCH_ATTRIBUTE, target_named
 from timetile.runtime.arithmetic.sweeps import function_of_sweep
+from timetile.runtime.cache.keys import key_of, sources_key
+from timetile.runtime.cache.store import Cache
+from timetile.runtime.kernels.assembler import assemble, assembler_key, assembles
 from timetile.runtime.machine.floating_point import standard_modes
+
+IMAGE = "image"
+"""The part of a cache entry with a kernel's machine code, or its PTX."""
 
 
 def sweep_module(frame: SweepFrame, arch: str) -> ModuleOp:
@@ -44,6 +50,31 @@ def sweep_text(frame: SweepFrame, arch: str) -> str:
     target = target_named(arch)
     kernels = kernels_of(hardware_module(frame, arch))
     return print_module(kernels, target.isa.ptx_version, target.name)
+
+
+def sweep_image(frame: SweepFrame, arch: str, cache: Cache | None) -> bytes:
+    """
+    The kernel of a sweep for the driver: machine code where an assembler is there, else PTX. An
+    image made before comes from the cache.
+    """
+    if cache is None:
+        return made_image(frame, arch)
+    op, function = frame.op, function_of_sweep(frame.op)
+    types = [str(operand.type) for operand in op.operands]
+    key = key_of("sweep", op, *types, function, frame.name, arch, sources_key(), assembler_key())
+    kept = cache.decoded(key, lambda parts: parts[IMAGE])
+    if kept is None:
+        kept = made_image(frame, arch)
+        cache.write(key, {IMAGE: kept})
+    return kept
+
+
+def made_image(frame: SweepFrame, arch: str) -> bytes:
+    """The kernel of a sweep for the driver, made now."""
+    text, target = sweep_text(frame, arch), target_named(arch)
+    if assembles(target.name):
+        return assemble(text, target.name, frame.name).cubin
+    return text.encode() + b"\0"
 
 
 def modules_of_sweeps(root: Operation, arch: str, *, to_hardware: bool) -> list[gpu.ModuleOp]:

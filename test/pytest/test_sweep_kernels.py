@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -11,13 +13,15 @@ from support.swept import thomas, thomas_text
 from timetile.dialects.temporal import SweepOp
 from timetile.lowering import sweep_frames
 from timetile.lowering.sweep_frames import PLACES_AHEAD, SweepFrame
+from timetile.runtime.cache.store import Cache
 from timetile.runtime.cli.emit import emitted
 from timetile.runtime.executors.homes import PlaneError
 from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.explain.html import as_html
+from timetile.runtime.kernels import sweeping
 from timetile.runtime.kernels.assembler import assemble, assembler_version
 from timetile.runtime.kernels.reducing import OLDEST_ARCH
-from timetile.runtime.kernels.sweeping import sweep_module, sweep_text
+from timetile.runtime.kernels.sweeping import sweep_image, sweep_module, sweep_text
 from timetile.runtime.program.compiled_program import Executor
 
 
@@ -180,6 +184,21 @@ def test_kernels_of_sweeps_spill_no_register(shape: tuple[int, ...], element: st
     for op in sweeps_of(thomas_text(shape, 0, element)):
         kernel = assemble(sweep_text(SweepFrame.of(op), "sm_90"), "sm_90")
         assert kernel.spill_bytes == 0 and 0 < kernel.registers <= 128
+
+
+def test_the_image_of_a_sweep_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    made: list[str] = []
+
+    def image(frame: SweepFrame, arch: str) -> bytes:
+        made.append(frame.name)
+        return f"{len(made)} {arch}".encode()
+
+    monkeypatch.setattr(sweeping, "made_image", image)
+    ops, cache = sweeps_of(thomas_text((9, 16), 0)), Cache(tmp_path)
+    frames = [SweepFrame.of(op) for op in (*ops, *ops)]
+    images = [sweep_image(frame, "sm_90", cache) for frame in frames]
+    assert images[:2] == images[2:] == [b"1 sm_90", b"2 sm_90"] and len(made) == 2
+    assert sweep_image(frames[0], "sm_100", cache) == b"3 sm_100"
 
 
 @pytest.mark.parametrize("executor", ["planes", "simt", "ptx"])
