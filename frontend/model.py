@@ -23,6 +23,7 @@ from timetile.frontend.complex_arrays import ComplexRun, in_parts, user_names
 from timetile.frontend.field_types import ARRAY_DTYPES, DType, FieldTypes
 from timetile.frontend.jax_calls import TracedCall, is_traced_call, refuse_traced, stand_ins
 from timetile.frontend.keeping import keeper_of
+from timetile.frontend.made_steps import made_step
 from timetile.frontend.module import module_of
 from timetile.frontend.numbers import NumberKey, NumberProgram
 from timetile.frontend.options import Options
@@ -175,7 +176,7 @@ class Model:
         types = self._types(dtype)
         key = (tuple(shape), tuple(types[name] for name in self.step.fields), rooms)
         if key not in self._programs:
-            module = self.module(tuple(shape), types, rooms)
+            module = made_step(self.step, tuple(shape), types, rooms, self.module)
             # All buffers of a field are copies of one array: cells that no step writes are equal in
             # all buffers.
             self._programs[key] = compile_program(module, halos="common", **self.options)

@@ -18,19 +18,22 @@ from timetile.runtime.cache.store import Cache
 from timetile.runtime.kernels.kernel import Parts
 from timetile.runtime.kernels.of_program import raise_program
 from timetile.runtime.kernels.options import Options
+from timetile.runtime.loading.made import MadeProgram
 from timetile.runtime.loading.modules import load, load_text, text_of
-from timetile.runtime.loading.places import module_of_text, places_of
+from timetile.runtime.loading.places import NO_FILE, module_of_text, places_of
 
 
-def raised(program: ModuleOp | str | Path, options: Options, cache: Cache | None) -> ModuleOp:
+def raised(
+    program: ModuleOp | str | Path | MadeProgram, options: Options, cache: Cache | None
+) -> ModuleOp:
     """
     The program at temporal level. Raises CompileError for a wrong program, or one without a time
-    loop. A text raised before comes from the cache.
+    loop. What was raised before from a text, or from what a program is made from, comes from the
+    cache.
     """
     if cache is None or isinstance(program, ModuleOp):
         return raise_program(load(program), options)
-    name = str(program) if isinstance(program, Path) else "<program>"
-    text = text_of(program) if isinstance(program, Path) else program
+    name, text = named_text(program)
     versions = (timetile.__version__, sources_key(), version("xdsl"))
     said = (",".join(map(str, options.temporal_passes())), options.function)
     # The key leaves out the file's name: locations are stored beside the text, and take the name on
@@ -39,11 +42,24 @@ def raised(program: ModuleOp | str | Path, options: Options, cache: Cache | None
     kept = cache.decoded(key, lambda parts: restored(parts, name))
     if kept is not None:
         return kept
-    module = raise_program(load_text(text, name), options)
+    is_made = isinstance(program, MadeProgram)
+    module = raise_program(program.make() if is_made else load_text(text, name), options)
     if is_raised(module):
         places = json.dumps(places_of(module, name))
-        cache.write(key, {"temporal.mlir": str(module).encode(), "places.json": places.encode()})
+        parts = {"temporal.mlir": str(module).encode(), "places.json": places.encode()}
+        # Reading drops numbers at the end of names: kernels have keys of the printed module.
+        if not is_made or str(restored(parts, name)) == str(module):
+            cache.write(key, parts)
     return module
+
+
+def named_text(program: str | Path | MadeProgram) -> tuple[str, str]:
+    """The name of a program's file in messages, and its text or what it is made from."""
+    if isinstance(program, MadeProgram):
+        return NO_FILE, program.key
+    if isinstance(program, Path):
+        return str(program), text_of(program)
+    return NO_FILE, program
 
 
 def is_raised(module: ModuleOp) -> bool:

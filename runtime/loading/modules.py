@@ -17,6 +17,7 @@ from xdsl.utils.lexer import Span
 
 from timetile.dialects.verified_once import verify_module
 from timetile.passes.diagnostics import CompileError
+from timetile.runtime.loading.made import MadeProgram
 from timetile.runtime.loading.names import keep_names
 from timetile.runtime.loading.plugins import all_dialects
 from timetile.runtime.loading.spellings import modern
@@ -200,15 +201,16 @@ def without_inner_modules(module: ModuleOp, name: str) -> ModuleOp:
 
 def check_program(program: object) -> None:
     """Raise TypeError for a program that cannot be loaded."""
-    if not isinstance(program, ModuleOp | str | Path):
+    if not isinstance(program, ModuleOp | str | Path | MadeProgram):
         raise TypeError(
             f"the program is a module, its text or a pathlib.Path, got {type(program).__name__}"
         )
 
 
-def load(program: ModuleOp | str | Path) -> ModuleOp:
+def load(program: ModuleOp | str | Path | MadeProgram) -> ModuleOp:
     """
-    A program given as a module (copied), as text, or as a file. Raises TypeError for other objects.
+    A program given as a module (copied), as text, as a file, or made now. Raises TypeError for
+    other objects.
     """
     check_program(program)
     match program:
@@ -218,3 +220,5 @@ def load(program: ModuleOp | str | Path) -> ModuleOp:
             return load_text(text_of(program), str(program))
         case str():
             return load_text(program)
+        case MadeProgram():
+            return program.make()

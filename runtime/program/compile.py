@@ -31,6 +31,7 @@ from timetile.runtime.kernels.measured import DeviceRecords
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.options import Halos, Options
 from timetile.runtime.kernels.raising import raised
+from timetile.runtime.loading.made import MadeProgram
 from timetile.runtime.loading.modules import check_program
 from timetile.runtime.loading.plugins import is_foreign
 from timetile.runtime.machine.collection import without_collection
@@ -79,7 +80,7 @@ def lists_and_layers(executor: Executor, gpus: object) -> tuple[bool, bool]:
     return lists, lists and not OF_PARTS.get()
 
 
-def compile_part(program: ModuleOp | str | Path, **options: Any) -> CompiledProgram:
+def compile_part(program: ModuleOp | str | Path | MadeProgram, **options: Any) -> CompiledProgram:
     """The program compiled for parts of the domain on ranks."""
     token = OF_PARTS.set(True)
     try:
@@ -187,7 +188,10 @@ def cache_for(cache: Cache | bool, passes: Iterable[ModulePass]) -> Cache | None
 
 
 def kernels_for(
-    program: ModuleOp | str | Path, options: Options, chosen: Cache | None, gpu: int | None
+    program: ModuleOp | str | Path | MadeProgram,
+    options: Options,
+    chosen: Cache | None,
+    gpu: int | None,
 ) -> ProgramKernels:
     """
     The kernels of a program raised now, with the remarks made on the way, and with what was
@@ -201,7 +205,9 @@ def kernels_for(
     return kernels
 
 
-def whole_fields(program: ModuleOp | str | Path, made: CompiledProgram) -> WholeFields:
+def whole_fields(
+    program: ModuleOp | str | Path | MadeProgram, made: CompiledProgram
+) -> WholeFields:
     """The program for runs of few steps, of a program that may store layers in own fields."""
     kernels = made.kernels
     if not any(any(stored_apart(loop)) for loop in loops_of(kernels.source)):
@@ -220,7 +226,7 @@ def whole_fields(program: ModuleOp | str | Path, made: CompiledProgram) -> Whole
 @in_standard_modes
 @without_collection
 def compile(
-    program: ModuleOp | str | Path,
+    program: ModuleOp | str | Path | MadeProgram,
     *,
     executor: Executor | None = None,
     depth: int | None = None,
@@ -242,7 +248,8 @@ def compile(
     gpus: int | Sequence[int] | None = None,
 ) -> CompiledProgram:
     """
-    Compile a stencil program: a module (left unchanged), its text, or a file.
+    Compile a stencil program: a module (left unchanged), its text, a file, or a program made if the
+    cache has none.
 
     - `executor`: `gpu` if a driver answers and `cpu` otherwise, unless given. `cpu` runs machine
       code on `threads` threads of the processor: by default the number in TIMETILE_NUM_THREADS, or
