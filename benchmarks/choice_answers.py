@@ -78,6 +78,7 @@ def rows_of(answers: Sequence[Answer]) -> Iterator[dict[str, Any]]:
             "predicted": chosen.predicted,
             "registers": chosen.registers,
             "spilled_bytes": chosen.spilled_bytes,
+            "steady_spill_words": chosen.steady_spill_words,
             "compile_cpu_s": chosen.seconds,
             "schedule": chosen.schedule,
             "other_depths": {str(each.depth): each.gpts_per_s for each in measured},
