@@ -10,7 +10,9 @@ from pathlib import Path
 from xdsl.passes import ModulePass
 
 from timetile.dialects.tile import KernelOp
-from timetile.passes.diagnostics import LOGGER
+from timetile.passes.diagnostics import LOGGER, CompileError
+from timetile.passes.targets.isa import version_of
+from timetile.passes.targets.target import target_named
 from timetile.runtime.cli.example import examples
 from timetile.runtime.cli.options import Options
 from timetile.runtime.cli.ranks import parts_of
@@ -24,6 +26,7 @@ from timetile.runtime.loading.plugins import parsed_passes
 from timetile.runtime.machine.driver import gpu_is_available
 from timetile.runtime.machine.teams import thread_count
 from timetile.runtime.program.compile import compile as compile_program
+from timetile.runtime.program.compile import default_executor
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 
 
@@ -113,6 +116,21 @@ def compiled(
     if options.verbose:
         describe(program)
     return program
+
+
+def executor_of_readers(options: Options) -> Executor | None:
+    """
+    The executor of a program whose kernels are only read: not the GPU's for kernels of an
+    architecture newer than the GPU.
+    """
+    if options.arch is None or options.device is not None or default_executor() != "gpu":
+        return None
+    try:
+        asked = target_named(options.arch).isa.name
+    except CompileError:
+        # The compilation refuses the name.
+        return None
+    return "cpu" if version_of(asked) > version_of(device(0).arch) else None
 
 
 def describe(program: CompiledProgram) -> None:

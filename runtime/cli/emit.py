@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 
 from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.runtime.bundle.files import write_bundle
-from timetile.runtime.cli.compiled import compiled
+from timetile.runtime.cli.compiled import compiled, executor_of_readers
 from timetile.runtime.cli.options import Options
 from timetile.runtime.cli.outputs import written
 from timetile.runtime.cli.terminal import Log, progress, say
@@ -69,7 +69,7 @@ def compile(options: Options, log: Log) -> int:
             "--steps has no effect without --emit bundle, the only output with a number of steps; "
             "leave out --steps"
         )
-    text = emitted(compiled(options, None), options.emit)
+    text = emitted(compiled(options, executor_of_readers(options)), options.emit)
     if options.out is None:
         sys.stdout.write(text)
     else:
@@ -84,6 +84,7 @@ def bundle(options: Options, log: Log) -> int:
         raise UsageError("--emit bundle writes a folder; name the folder with --out FOLDER")
     if options.out.exists() and not options.out.is_dir():
         raise UsageError(f"{options.out} is a file; name a folder with --out FOLDER")
-    for path in write_bundle(compiled(options, None), options.steps, options.out):
+    program = compiled(options, executor_of_readers(options))
+    for path in write_bundle(program, options.steps, options.out):
         say(f"wrote {path}")
     return 0

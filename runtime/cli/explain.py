@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from timetile.runtime.cli.compiled import compile_kernels, compiled
+from timetile.runtime.cli.compiled import compile_kernels, compiled, executor_of_readers
 from timetile.runtime.cli.options import Options
 from timetile.runtime.cli.ranks import parts_of
 from timetile.runtime.cli.terminal import Log, answer_console, say
@@ -36,7 +36,7 @@ def explain(options: Options, log: Log) -> int:
         raise UsageError("--steps has no effect without --all; give --all to show launches")
     log.prints_remarks = False
     try:
-        program = compiled(options, None)
+        program = compiled(options, executor_of_readers(options))
         compile_kernels([(program.kernels, name) for name in kernel_names(program)])
         found = explanation_of(program, options.steps)
         several = section_of_gpus(options, program, found)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import lcm
 from typing import Protocol
@@ -158,7 +158,19 @@ class Tuning:
             others = [replaced(best, number, each) for each in considered(choice)]
             self.measure_all(first, [each for each in others if each not in self.measured()])
             best = max(self.rows, key=lambda row: row.gcells_per_second).chosen
+        if len(self.rows) > 1:
+            self.measure_again(first)
         return self.rows
+
+    def measure_again(self, first: ProgramKernels) -> None:
+        """
+        Measure the default once more, and count the better time: at the first time the GPU may have
+        been idle, with low clocks.
+        """
+        assert first.given is not None
+        rate = self.cells / self.bench.seconds(first, steps_of(first.given)) / 1e9
+        known = self.rows[0]
+        self.rows[0] = replace(known, gcells_per_second=max(rate, known.gcells_per_second))
 
     def measured(self) -> set[ChosenSchedules]:
         """The schedules measured so far."""

@@ -58,45 +58,73 @@ def compile_job(job: CompileJob) -> None:
         kernels.kernel(name)
 
 
-def run_job(kernels: ProgramKernels, running: set[subprocess.Popen[bytes]]) -> None:
-    """Compile kernels in a process, noted while the process runs."""
-    assert kernels.cache is not None and kernels.given is not None
-    job = CompileJob(str(kernels.source), kernels.options, kernels.cache, kernels.given)
+Process = subprocess.Popen[bytes]
+
+
+def begun_process() -> Process:
+    """A Python that loads the compiler, and waits for a job."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    process = subprocess.Popen(
+    return subprocess.Popen(
         [sys.executable, "-m", MODULE], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL, env=environment,
     )  # fmt: skip
-    running.add(process)
-    try:
-        process.communicate(pickle.dumps(job))
-    finally:
-        running.discard(process)
 
 
-def made_in_processes(kernels: list[ProgramKernels]) -> Iterator[ProgramKernels]:
+class Workers:
     """
-    Kernels in the order of their completion, compiled side by side on all cores. Without a cache,
-    and alone, kernels are compiled at first use.
+    Processes that compile kernels side by side. Some begin at once, and load the compiler while
+    other work goes on; none is left behind the block of a `with` statement.
     """
-    if not kernels or any(each.cache is None for each in kernels) or len(kernels) == 1:
-        yield from kernels
-        return
-    running: set[subprocess.Popen[bytes]] = set()
-    with ThreadPoolExecutor(min(len(kernels), os.cpu_count() or 1)) as pool:
-        waiting: dict[Future[None], ProgramKernels] = {
-            pool.submit(run_job, each, running): each for each in kernels
-        }
+
+    def __init__(self, early: int):
+        self.most = os.cpu_count() or 1
+        self.waiting = [begun_process() for _ in range(min(early, self.most - 1))]
+        self.running: set[Process] = set()
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in (*self.waiting, *self.running):
+            process.kill()
+            process.wait()
+
+    def run_job(self, kernels: ProgramKernels) -> None:
+        """Compile kernels in a process, noted while the process runs."""
+        assert kernels.cache is not None and kernels.given is not None
+        job = CompileJob(str(kernels.source), kernels.options, kernels.cache, kernels.given)
         try:
-            while waiting:
-                done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-                for each in sorted(done, key=list(waiting).index):
-                    yield waiting.pop(each)
+            process = self.waiting.pop()
+        except IndexError:
+            process = begun_process()
+        self.running.add(process)
+        try:
+            process.communicate(pickle.dumps(job))
         finally:
-            for each in waiting:
-                each.cancel()
-            for process in list(running):
-                process.kill()
+            self.running.discard(process)
+
+    def made(self, kernels: list[ProgramKernels]) -> Iterator[ProgramKernels]:
+        """
+        Kernels in the order of their completion, compiled side by side on all cores. Without a
+        cache, and alone, kernels are compiled at first use.
+        """
+        if not kernels or any(each.cache is None for each in kernels) or len(kernels) == 1:
+            yield from kernels
+            return
+        with ThreadPoolExecutor(min(len(kernels), self.most)) as pool:
+            waiting: dict[Future[None], ProgramKernels] = {
+                pool.submit(self.run_job, each): each for each in kernels
+            }
+            try:
+                while waiting:
+                    done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                    for each in sorted(done, key=list(waiting).index):
+                        yield waiting.pop(each)
+            finally:
+                for each in waiting:
+                    each.cancel()
+                for process in list(self.running):
+                    process.kill()
 
 
 def main() -> None:

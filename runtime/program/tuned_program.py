@@ -20,12 +20,13 @@ from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.program_titles import title_of, updates_of_step
 from timetile.runtime.kernels.tuning import (
     LIMIT_SECONDS,
+    MOST_MEASURED,
     SEVERAL,
     Tell,
     Tuning,
     say_nothing,
 )
-from timetile.runtime.kernels.workers import made_in_processes
+from timetile.runtime.kernels.workers import Workers
 from timetile.runtime.machine.driver import checked
 from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.program.pieces import Span
@@ -198,7 +199,10 @@ def tuned(
             kernels = own.edges.continued.kernels
         search = ProgramKernels(kernels.source, kernels.options, kernels.cache)
         cells = updates_of_step(kernels)
-        rows = Tuning(search, bench, cells, limit, made_in_processes, tell=tell).run()
+        early = 0 if search.cache is None else MOST_MEASURED
+        # Processes load the compiler while the default is made and measured.
+        with Workers(early) as workers:
+            rows = Tuning(search, bench, cells, limit, workers.made, tell=tell).run()
     speed = rows[0].gcells_per_second
     record = Measured(title_of(own), records.device, tuple(best_first(rows)), speed)
     records.keep(kernels.model_key, record)

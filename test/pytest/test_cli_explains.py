@@ -10,6 +10,7 @@ import pytest
 import timetile
 from support.catalogue import entry, star, sum_program
 from support.command_line import HEAT, run
+from support.driver import BookKeeper
 from support.programs import program_text
 from timetile.dialects.tile import LaunchOp
 from timetile.passes.targets.target import target_named
@@ -247,3 +248,11 @@ def test_verbose_says_what_is_being_done(heat: Path, capsys: pytest.CaptureFixtu
     assert "info: time loop 0: kernels of 1 steps\n" in said
     assert run(f"explain {heat} --depth 1") == 0
     assert capsys.readouterr().err == ""
+
+
+def test_kernels_of_a_newer_architecture_than_the_gpu_are_explained(
+    heat: Path, driver: BookKeeper, capsys: pytest.CaptureFixture[str]
+):
+    driver.arch = (9, 0)
+    assert run(f"explain {heat} --depth 1 --arch b200") == 0
+    assert re.search(r"GCells/s predicted +\S+ on sm_100", capsys.readouterr().out)

@@ -28,7 +28,7 @@ from timetile.runtime.kernels.measured import (
 from timetile.runtime.kernels.of_program import ProgramKernels, raise_program
 from timetile.runtime.kernels.options import Options
 from timetile.runtime.kernels.tuning import MOST_MEASURED, Tuning
-from timetile.runtime.kernels.workers import launched, made_in_processes
+from timetile.runtime.kernels.workers import Workers, launched
 from timetile.runtime.machine.driver import gpu_is_available
 
 # One worker has the shared results of the file's tests.
@@ -193,7 +193,8 @@ def test_kernels_of_other_processes_are_found_in_the_cache(tmp_path: Path):
     (default,) = written_schedules(kernels_of_the_model().tiled)
     assert default is not None
     both = [kernels(cache).with_schedules((replace(default, depth=d),)) for d in (1, 2)]
-    ready = list(made_in_processes(both))
+    with Workers(1) as workers:
+        ready = list(workers.made(both))
     assert sorted(map(depth_of, ready)) == [1, 2]
     for each in ready:
         for name in launched(each):
