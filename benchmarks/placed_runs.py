@@ -22,14 +22,18 @@ from storage_types import STEPS
 import timetile
 from timetile import Field
 from timetile.frontend.model import Model
+from timetile.passes.loops.cut_domain import Domain
 from timetile.runtime.device.gpu import Device
 from timetile.runtime.device.gpu import device as device_of
 from timetile.runtime.host.parameters import Parameter
+from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.program.parted_program import PartedProgram
 from timetile.runtime.program.pieces import Span
 from timetile.runtime.ranks.gpu_sites import GpuSite, opened
+from timetile.runtime.ranks.part_kernels import PartKernels
 from timetile.runtime.ranks.parted import PartedField
+from timetile.runtime.ranks.rims import extents_of
 
 PLANES = 7
 """Planes with drawn cells, repeated along the first axis."""
@@ -120,18 +124,38 @@ def prepared(run: Run, arch: str = "") -> CompiledProgram:
     return program
 
 
-def make_further_kernels(program: PartedProgram) -> None:
-    """Make the kernels of launches that store beside, and of launches in pieces."""
+def make_further_kernels(program: PartedProgram, *, of_all_ways: bool = False) -> None:
+    """
+    Make the kernels of launches with rims first, or of launches that store beside, or of launches
+    in pieces; with `of_all_ways` all of them.
+    """
     parts = program.parts
     for number in range(len(parts.schedules[False])):
         planned = next(each for each in parts.planned(number, common=False) if each is not None)
         name = planned[1][0].name
-        beside = parts.stored_beside(number, name, common=False)
-        for each in beside or ():
-            each.kernels.kernel(name)
-        for split in () if beside else parts.in_pieces(number, name, common=False) or ():
-            for kernels in (split.inside, *split.rims):
+        for found in (firsts_of, besides_of, pieces_of):
+            made = found(parts, number, name)
+            for kernels in dict.fromkeys(made):
                 kernels.kernel(name)
+            if made and not of_all_ways:
+                break
+
+
+def firsts_of(parts: PartKernels, number: int, name: str) -> list[ProgramKernels]:
+    """The kernels of launches with rims first."""
+    found = parts.rims_first(number, name, common=False) or ()
+    return [kernels for each in found for kernels in (*each.rims, each.inside)]
+
+
+def besides_of(parts: PartKernels, number: int, name: str) -> list[ProgramKernels]:
+    """The kernels of launches that store beside."""
+    return [each.kernels for each in parts.stored_beside(number, name, common=False) or ()]
+
+
+def pieces_of(parts: PartKernels, number: int, name: str) -> list[ProgramKernels]:
+    """The kernels of launches in pieces."""
+    found = parts.in_pieces(number, name, common=False) or ()
+    return [kernels for each in found for kernels in (each.inside, *each.rims)]
 
 
 def drawn(parameter: Parameter, dtype: str, *, turns: bool) -> Any:
@@ -248,8 +272,10 @@ class PlacedRun:
         return time.perf_counter() - start, host
 
     def gpts_per_s(self, steps: int, seconds: float) -> float:
-        """The speed of a run."""
-        return prod(self.run_of.domain) * steps / seconds / 1e9
+        """The speed of a run, by the cells in the box around all updates."""
+        domain = Domain.of(self.program.module)
+        assert domain is not None
+        return prod(extents_of(domain.box)) * steps / seconds / 1e9
 
     def planes(self, numbers: Sequence[int]) -> list[Any]:
         """The cells of some planes of all fields, each from its owner."""

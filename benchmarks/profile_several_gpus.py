@@ -4,11 +4,18 @@ Where the time of a run on several GPUs goes: launches, pulls and waits of each 
     python benchmarks/profile_several_gpus.py --gpus 2 j3d7pt:f32:fill
 
 Each case is run in several ways, on fields placed once: each GPU alone, on the domain of one GPU,
-and all at once, each for itself; all GPUs as they run; with copies of rims; with copies and whole
-launches; without exchanges, with wrong cells, on all GPUs and on the first only. Further ways are
-`launch by launch`, without graphs, and `rims that wait` for a free multiprocessor. `host` is the
-time until all work is on the streams. Events around launches, pulls and waits, the last way, make a
-run a little slower.
+and all at once, each for itself; and all GPUs in parts, by turns:
+
+- `no exchange`, `the first GPU only`: whole launches, with wrong cells;
+- `rims first`, `rims stored`: as runs with an exchange each launch may be;
+- `rims first, no meeting`, `rims stored, no meeting`: no part waits for another;
+- `rims stored at home`: kernels store rims to memory of the own GPU, and no part waits;
+- `copies`, `whole launches`: rims are copied, by launches in pieces and by whole launches.
+
+Launches have rims first whatever their pipelines take, and on few blocks, too. Further ways are
+`launch by launch`, without graphs, and `rims that wait` for a free multiprocessor.
+`host` is the time until all work is on the streams. Events around launches, pulls and waits, the
+last way, make a run a little slower.
 """
 
 from __future__ import annotations
@@ -20,12 +27,15 @@ from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from multiprocessing import get_context
 from typing import Any
 from unittest.mock import patch
 
-from placed_runs import PlacedRun, prepared
-from several_gpus import Case, depth_of, made_kernels
+import numpy as np
+from placed_runs import PlacedRun, Run, make_further_kernels, prepared
+from rows import described
+from scaling_cases import Case, depth_of
 
 from timetile.dialects.tile import LaunchOp
 from timetile.runtime.device.cells import DeviceBuffer
@@ -33,7 +43,10 @@ from timetile.runtime.device.gpu import Device
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.machine.driver import checked
 from timetile.runtime.program.parted_program import PartedProgram
+from timetile.runtime.ranks import first_kernels
 from timetile.runtime.ranks.gpu_sites import GpuSite, opened
+from timetile.runtime.ranks.moved_rims import MovedRims
+from timetile.runtime.ranks.part_kernels import PartKernels
 from timetile.runtime.ranks.parts_runner import PartsRunner
 from timetile.runtime.ranks.rims import BoxCopy
 from timetile.runtime.ranks.sites import Beside
@@ -41,17 +54,29 @@ from timetile.runtime.ranks.sites import Beside
 SECONDS = 0.08
 """Of a timed run."""
 
-WAYS = ("copies", "whole launches", "no exchange", "the first GPU only", "as it is")
+WAYS = (
+    "no exchange", "rims first", "rims first, no meeting", "rims stored", "rims stored, no meeting",
+    "rims stored at home", "copies",
+)  # fmt: skip
 
 
 class WatchedSite(GpuSite):
     """A site that notes events around all work while `is_watching`."""
 
-    is_watching = is_even = is_first_only = False
+    is_watching = is_even = is_first_only = is_at_home = False
 
     def __init__(self, on: Device, *, is_urgent: bool = False):
         super().__init__(on, is_urgent=is_urgent and not WatchedSite.is_even)
         self.noted: list[tuple[str, Any, Any]] = []
+        self.home_buffer: DeviceBuffer | None = None
+
+    def at_home(self, beside: Beside) -> Beside:
+        """A place on the own GPU for a rim of another."""
+        copy = beside.copy
+        if self.home_buffer is None:
+            self.home_buffer = self.new((4 * copy.bytes,), np.dtype(np.uint8))
+        target = replace(copy.target, first=0)
+        return Beside(self.home_buffer, replace(copy, target=target))
 
     def event(self) -> Any:
         """An event with a time, behind all work so far."""
@@ -78,6 +103,8 @@ class WatchedSite(GpuSite):
     ) -> None:
         if WatchedSite.is_first_only and self.home:
             return
+        if WatchedSite.is_at_home:
+            beside = [self.at_home(each) for each in beside]
         kernel = kernels.kernel(op.kernel.string_value())
         name = f"{kernel.name} ({kernel.grid} blocks of {kernel.block}, {len(beside)} beside)"
         self.watched(name, lambda: super(WatchedSite, self).launch(kernels, op, operands, beside))
@@ -103,6 +130,11 @@ def nothing(*_: Any, **__: Any) -> None:
     """No work."""
 
 
+def always(*_: Any) -> bool:
+    """Yes."""
+    return True
+
+
 def lies_of_ages(*_: Any) -> tuple[int, list[Any]]:
     """Ghosts are said to be fresh."""
     return 0, []
@@ -112,18 +144,27 @@ def lies_of_ages(*_: Any) -> tuple[int, list[Any]]:
 def way(name: str) -> Generator[None]:
     """Run in another way inside."""
     with ExitStack() as patched:
+
+        def replaced(owner: Any, member: str, new: Any) -> None:
+            patched.enter_context(patch.object(owner, member, new))
+
         is_apart = name in ("no exchange", "the first GPU only")
-        if is_apart or name in ("copies", "whole launches", "rims that wait"):
-            patched.enter_context(patch.object(PartsRunner, "beside_of", nothing))
+        copies = name in ("copies", "whole launches", "rims that wait")
+        if is_apart or copies or name.startswith("rims stored"):
+            replaced(PartsRunner, "first_of", nothing)
+        if is_apart or copies or name.startswith("rims first"):
+            replaced(PartsRunner, "beside_of", nothing)
         if name == "whole launches":
-            patched.enter_context(patch.object(PartsRunner, "pieces_of", nothing))
+            replaced(PartsRunner, "pieces_of", nothing)
         if name == "launch by launch":
-            patched.enter_context(patch.object(PartsRunner, "can_record", new=False))
+            replaced(PartsRunner, "can_record", False)
         if is_apart:
-            patched.enter_context(patch.object(PartsRunner, "ages_of", lies_of_ages))
-        patched.enter_context(patch.object(WatchedSite, "is_even", name == "rims that wait"))
-        first = name == "the first GPU only"
-        patched.enter_context(patch.object(WatchedSite, "is_first_only", first))
+            replaced(PartsRunner, "ages_of", lies_of_ages)
+        if name.endswith(("no meeting", "at home")):
+            replaced(MovedRims, "meet", nothing)
+        replaced(WatchedSite, "is_even", name == "rims that wait")
+        replaced(WatchedSite, "is_first_only", name == "the first GPU only")
+        replaced(WatchedSite, "is_at_home", name == "rims stored at home")
         yield
 
 
@@ -145,6 +186,28 @@ def timed(run: PlacedRun, label: str) -> int:
     return steps
 
 
+@contextmanager
+def any_pipelines() -> Generator[None]:
+    """Launches have rims first whatever the pipelines of rims take, and on few blocks."""
+    with (
+        patch.object(PartKernels, "exchange_share", 1.0),
+        patch.object(first_kernels, "has_many_waves", always),
+    ):
+        yield
+
+
+def made_kernels(run: Run) -> str:
+    """Make the kernels of a run in all ways, in a process. Returns an error's text."""
+    try:
+        with any_pipelines():
+            program = prepared(run)
+            if isinstance(program, PartedProgram):
+                make_further_kernels(program, of_all_ways=True)
+    except Exception as error:
+        return described(error)
+    return ""
+
+
 def profile(case: Case) -> None:
     """Profile a case."""
     alone, every = case.run(1, 1), case.run(2, case.gpus[0])
@@ -159,6 +222,7 @@ def profile(case: Case) -> None:
         run.close()
     program = prepared(every)
     assert isinstance(program, PartedProgram)
+    make_further_kernels(program, of_all_ways=True)
     sites = [WatchedSite(each) for each in opened(every.homes)]
     several = PlacedRun(every, program, sites)
     print(
@@ -203,7 +267,8 @@ def main() -> None:
     wanted = [text.split(":") for text in given.cases]
     more = (given.gpus,), given.per_gpu, given.every, given.ring
     cases = [Case(name, dtype, size, *more) for name, dtype, size in wanted]
-    with ProcessPoolExecutor(14, mp_context=get_context("spawn")) as pool:
+    spawn = get_context("spawn")
+    with ProcessPoolExecutor(14, mp_context=spawn) as pool, any_pipelines():
         runs = [run for case in cases for run in case.runs]
         made = {run: pool.submit(made_kernels, run) for run in dict.fromkeys(runs)}
         for case in cases:

@@ -8,14 +8,10 @@ Weak and strong scaling on the GPUs of a host.
 
 A case is a program, a type and a size. N GPUs run a domain N times as long along the first axis as
 the domain of one GPU (weak), and the domain of `--strong` GPUs (strong); rows with `ranks` 1 are
-one GPU on its own domain. Both runs of a pair make equal steps, in whole launches, in turn, on
-fields placed once, of `SECONDS` or more, without transfers. Clocks wander by some percent, and the
-median of `ROUNDS` ratios of neighbouring runs counts; speeds are medians, too. GPUs differ by some
-percent, and parts that meet run as the slowest: `slowest_gpts_per_s` is the slowest GPU alone on
-the domain of one, and `weak_of_slowest` the efficiency against it. `equal_bits`: after some
-launches from equal cells (on small domains as graphs), the planes on both sides of each cut and
-others have equal bits on N GPUs and on one; for weak scaling on more than two GPUs, on the domain
-of strong scaling.
+one GPU on its own domain. `scaling_cases.py` has the runs, the rounds and the meaning of all
+entries. `equal_bits`: after some launches from equal cells (on small domains as graphs), the planes
+on both sides of each cut and others have equal bits on N GPUs and on one; for weak scaling on more
+than two GPUs, on the domain of strong scaling.
 
 Processes compile all kernels, others prepare the cases, and one case at a time has the GPUs. With
 `--arch` all kernels are made for a part by name, with the seconds of each run, and nothing runs.
@@ -28,45 +24,19 @@ import json
 import multiprocessing
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from dataclasses import asdict, dataclass
-from math import lcm
+from dataclasses import asdict
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-import numpy as np
 from measure import commit
-from placed_runs import PlacedRun, Run, prepared
+from placed_runs import Run, prepared
 from rows import described
-
-from timetile.runtime.device.gpu import device
-from timetile.runtime.program.compiled_program import CompiledProgram
-from timetile.runtime.program.parted_program import PartedProgram
-from timetile.runtime.ranks.loop_schedules import deepest_of
-
-ROUNDS = 5
-"""The number of timed runs."""
+from scaling_cases import DOMAINS, Case
 
 SECONDS = {"fill": 0.2, "small": 0.08}
 """The least time of a timed run, unless given."""
-
-SHORT_LAUNCHES = 8
-
-CHECKED_LAUNCHES, REST = {"fill": 8, "small": 100}, 5
-"""A comparison of bits runs so many launches, and some steps more."""
-
-DOMAINS: dict[str, dict[str, tuple[int, ...]]] = {
-    "j2d5pt": {"fill": (8192, 16384), "small": (1024, 2048)},
-    "j3d7pt": {"fill": (512, 1024, 1024), "small": (128, 256, 256)},
-    "star25": {"fill": (512, 768, 768), "small": (128, 256, 256)},
-    "yee3": {"fill": (384, 512, 512), "small": (96, 192, 192)},
-    "elastic_3d_so4": {"fill": (320, 384, 384), "small": (96, 192, 192)},
-}
-"""The domains of one GPU."""
-
-Programs = dict[Run, CompiledProgram]
 
 GATE: dict[str, Any] = {}
 """In a process with cases, the lock of the case that has the GPUs."""
@@ -86,176 +56,20 @@ def take_gate(gate: Any) -> None:
     GATE["lock"] = gate
 
 
-@dataclass(frozen=True)
-class Case:
-    """The runs of a program, a type and a size on some numbers of GPUs."""
-
-    program: str
-    dtype: str
-    size: str
-    gpus: tuple[int, ...]
-    per_gpu: int = 1
-    every: int | None = None
-    """Steps between two exchanges; chosen unless given."""
-    ring: bool = False
-    """Whether the domain of several GPUs is periodic: each part has two neighbours."""
-    strong: int = 2
-    """The GPUs whose domain strong scaling divides."""
-    seconds: float = 0.3
-    """The least time of a timed run, as predicted by a short one."""
-
-    def run(self, parts: int, gpus: int, first: int = 0) -> Run:
-        """A run on the domain of `parts` GPUs, from GPU number `first` on."""
-        planes, *others = DOMAINS[self.program][self.size]
-        per_gpu, every = (self.per_gpu, self.every) if gpus > 1 else (1, None)
-        domain = (planes * parts, *others)
-        ring = self.ring and gpus > 1
-        return Run(self.program, self.dtype, domain, gpus, per_gpu, first, every, ring)
-
-    @property
-    def runs(self) -> list[Run]:
-        """Each GPU alone, one on each domain, and N GPUs on the domains of both ways."""
-        ways = [(1, 1, 0), (self.strong, 1, 0)]
-        for gpus in self.gpus:
-            ways += [(self.strong, gpus, 0), (gpus, gpus, 0)]
-        ways += [(1, 1, number) for number in range(1, max(self.gpus))]
-        return [self.run(*way) for way in dict.fromkeys(ways)]
-
-    def measure(self) -> list[dict[str, Any]]:
-        """Prepare all runs, and measure them as soon as the GPUs are free. The rows."""
-        programs = {run: prepared(run) for run in self.runs}
-        with GATE["lock"]:
-            start = time.monotonic()
-            rows = list(self.rows(programs))
-            seconds = time.monotonic() - start
-        return [{**row, "seconds": round(seconds, 1)} for row in rows]
-
-    def rows(self, programs: Programs) -> Iterator[dict[str, Any]]:
-        """Measure strong and weak scaling."""
-        alone, speeds = self.run(1, 1), list[float]()
-        others = [self.run(1, 1, number) for number in range(1, max(self.gpus))]
-        slowest = min(
-            (single(programs[other], other, self.seconds) for other in others), default=float("inf")
-        )
-        for gpus in self.gpus:
-            one, many = self.run(self.strong, 1), self.run(self.strong, gpus)
-            checked = CHECKED_LAUNCHES[self.size]
-            speed, base, ratio, same = pair(programs, one, many, self.seconds, checked)
-            found = exchange_of(programs[many])
-            yield self.row(many, speed, base, same, strong_speedup=ratio) | found
-            many = self.run(gpus, gpus)
-            speed, base, ratio, _ = pair(programs, alone, many, self.seconds)
-            least, found = min(base, slowest), exchange_of(programs[many])
-            yield found | self.row(
-                many, speed, base, same, weak_efficiency=ratio / gpus,
-                slowest_gpts_per_s=least, weak_of_slowest=ratio * base / least / gpus,
-            )  # fmt: skip
-            speeds.append(base)
-        yield self.row(alone, max(speeds), max(speeds), same=True, weak_efficiency=1.0)
-
-    def row(
-        self, run: Run, speed: float, base: float, same: bool, **share: float
-    ) -> dict[str, Any]:
-        """A row of a run."""
-        rounded = {name: round(value, 4) for name, value in share.items()}
-        return {
-            "program": run.program, "dtype": run.dtype, "size": self.size,
-            "domain": list(run.domain), "ranks": run.gpus, "parts_per_gpu": run.per_gpu,
-            "device": device(0).name, "least_seconds": self.seconds, "gpts_per_s": round(speed, 2),
-            "one_gpts_per_s": round(base, 2), **rounded, "equal_bits": same,
-            **({} if run.every is None else {"exchange_every": run.every}),
-        }  # fmt: skip
-
-
-def exchange_of(program: CompiledProgram) -> dict[str, Any]:
-    """The chosen exchange of a program in parts, as entries of a row."""
-    if not isinstance(program, PartedProgram) or program.exchange is None:
-        return {}
-    chosen = program.exchange.chosen
-    return {"launches_an_exchange": chosen.launches, "stores_rims": chosen.stores_beside}
-
-
-def pair(
-    programs: Programs, one: Run, many: Run, seconds: float, checked: int = 0
-) -> tuple[float, float, float, bool]:
-    """
-    The speeds of many GPUs and of one GPU, the ratio of both, and whether both end with equal bits
-    after `checked` launches.
-    """
-    several, judge = PlacedRun(many, programs[many]), PlacedRun(one, programs[one])
-    try:
-        steps = checked * depth_of(several) + REST
-        same = checked > 0 and have_equal_bits(several, judge, steps)
-        speed, alone, ratio = in_turn(several, judge, seconds)
-    finally:
-        judge.close()
-        several.close()
-    return speed, alone, ratio, same
-
-
-def have_equal_bits(several: PlacedRun, judge: PlacedRun, steps: int) -> bool:
-    """Whether planes around the cuts, and others, have equal bits after some steps."""
-    assert several.parted is not None
-    planes = several.program.parameters[0].shape[0]
-    cuts = several.parted.decomposition.faces[0]
-    near = {cut + far for cut in cuts for far in range(-2, 3)}
-    numbers = [each for each in sorted(near | {*range(0, planes, planes // 4)}) if each >= 0]
-    for run in (several, judge):
-        run.run(steps)
-    pairs = zip(several.planes(numbers), judge.planes(numbers), strict=True)
-    return all(np.array_equal(one, other) for one, other in pairs)
-
-
-def depth_of(run: PlacedRun) -> int:
-    """The steps of the deepest launch."""
-    if run.parted is None:
-        return max(fact.steps for facts in run.program.kernels.facts for fact in facts)
-    return deepest_of(run.parted.parts.schedules[False])
-
-
-def enough_steps(runs: Sequence[PlacedRun], seconds: float) -> int:
-    """Steps for some seconds of each run, in whole launches of all, and an even number of them."""
-    unit = 2 * lcm(*map(depth_of, runs))
-    few = -(-SHORT_LAUNCHES * max(map(depth_of, runs)) // unit) * unit
-    steps = few
-    for run in runs:
-        run.run(few)
-        short, _ = run.run(few)
-        steps = max(steps, int(seconds / max(short, 1e-5) * few))
-    return -(-steps // unit) * unit
-
-
-def usual(run: PlacedRun, steps: int) -> float:
-    """The median of the speeds of some runs."""
-    run.run(steps)
-    return median(run.gpts_per_s(steps, run.run(steps)[0]) for _ in range(ROUNDS))
-
-
-def single(program: CompiledProgram, run: Run, seconds: float) -> float:
-    """The speed of a run on a GPU alone."""
-    placed = PlacedRun(run, program)
-    try:
-        return usual(placed, enough_steps([placed], seconds))
-    finally:
-        placed.close()
-
-
-def in_turn(several: PlacedRun, judge: PlacedRun, seconds: float) -> tuple[float, float, float]:
-    """The speeds of two runs of equal numbers of steps, in turn, and the ratio of both."""
-    steps = enough_steps((several, judge), seconds)
-    # The first run of a number of steps plans, and loads kernels.
-    timed = [
-        tuple(run.gpts_per_s(steps, run.run(steps)[0]) for run in (several, judge))
-        for _ in range(ROUNDS + 1)
-    ][1:]
-    speeds, alone = zip(*timed)
-    return median(speeds), median(alone), median(many / one for many, one in timed)
+def rows_of(case: Case) -> list[dict[str, Any]]:
+    """Prepare all runs, and measure them as soon as the GPUs are free. The rows."""
+    programs = {run: prepared(run) for run in case.runs}
+    with GATE["lock"]:
+        start = time.monotonic()
+        rows = list(case.rows(programs))
+        seconds = time.monotonic() - start
+    return [{**row, "seconds": round(seconds, 1)} for row in rows]
 
 
 def measured(case: Case) -> list[dict[str, Any]]:
     """The rows of a case, in a process."""
     try:
-        return case.measure()
+        return rows_of(case)
     except Exception as error:
         return [{**asdict(case), "error": described(error)}]
 

@@ -12,6 +12,7 @@ from timetile.dialects.boxes import CellBox
 from timetile.dialects.decomposition import Ghosts
 from timetile.dialects.tile import LaunchOp
 from timetile.runtime.ranks.beside_kernels import BesideLaunch
+from timetile.runtime.ranks.first_kernels import FirstLaunch
 from timetile.runtime.ranks.parted import PartedField, PartsMemory
 from timetile.runtime.ranks.present_run import operands_of
 from timetile.runtime.ranks.rims import RimCopy, rim_copies
@@ -89,6 +90,40 @@ class MovedRims:
                 self.bytes += sum(each.copy.bytes for each in copies)
             own = operands_of(operands, number)
             self.sites[number].launch(found[number].kernels, op, own, beside)
+        self.meet(written)
+
+    def launch_first(
+        self,
+        found: Sequence[FirstLaunch],
+        order: Sequence[int],
+        seconds: Sequence[Site],
+        op: LaunchOp,
+        operands: Sequence[Any],
+        written: Sequence[PartedField],
+    ) -> None:
+        """
+        Launch rims on second streams, copy them to the ghosts of other parts behind, and launch the
+        cells inside meanwhile: behind all work of parts with rims in common, and before all later
+        work. `order`: of the parts.
+        """
+        if not self.have_met:
+            self.meet(written)
+        for number in order:
+            for field in written:
+                self.memory.wait_for_readers(field, number)
+        before = [site.mark() for site in self.sites]
+        for number in order:
+            site, second, own = self.sites[number], seconds[number], operands_of(operands, number)
+            second.wait(before[number])
+            for kernels in found[number].rims:
+                second.launch(kernels, op, own)
+            for field in written:
+                for each in self.copies_of(field):
+                    if each.source == number:
+                        second.pull(field.buffers[number], field.buffers[each.target], each.copy)
+                        self.bytes += each.copy.bytes
+            site.launch(found[number].inside, op, own)
+            site.wait(second.mark())
         self.meet(written)
 
     def meet(self, fields: Sequence[PartedField]) -> None:

@@ -28,6 +28,7 @@ from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.options import Options, run_passes
 from timetile.runtime.ranks.beside_kernels import BesideLaunch, beside_launch
 from timetile.runtime.ranks.exchange_choice import DeepestLaunch, ExchangeChoice, chosen_exchange
+from timetile.runtime.ranks.first_kernels import FirstLaunch, first_launch
 from timetile.runtime.ranks.layout import cells_in
 from timetile.runtime.ranks.loop_schedules import (
     LoopSchedule,
@@ -88,6 +89,7 @@ class PartKernels:
         self.schedules: dict[bool, list[LoopSchedule]] = {}
         self.splits: dict[tuple[ProgramKernels, int, str], SplitLaunch | None] = {}
         self.besides: dict[tuple[int, str, bool], list[BesideLaunch] | None] = {}
+        self.firsts: dict[tuple[int, str, bool], list[FirstLaunch] | None] = {}
         self.updates: dict[int, str] = {}
         """What the updates of loops compute, by number, in the part of the loop's schedule."""
         self.probed: list[Sequence[PlannedKernel]] = []
@@ -119,6 +121,7 @@ class PartKernels:
         self.modules = [self.part(rank) for rank in self.ranks]
         self.made.clear()
         self.besides.clear()
+        self.firsts.clear()
 
     def chosen_exchange(
         self, found: Sequence[LoopSchedule], may_store_beside: bool
@@ -337,6 +340,39 @@ class PartKernels:
                 return None
             moved = self.ghosts(self.moved_steps)
             made = beside_launch(kernels, loop, own, self.part_of(rank), moved, facts[0])
+            if made is None:
+                return None
+            found.append(made)
+        return found
+
+    def rims_first(self, number: int, name: str, *, common: bool) -> list[FirstLaunch] | None:
+        """
+        The kernels of a launch of a loop's deepest kernel with rims first, by part; None unless
+        each part has them, or if launches share an exchange.
+        """
+        key = number, name, common
+        if key not in self.firsts:
+            self.firsts[key] = self.found_first(number, name, common=common)
+        return self.firsts[key]
+
+    def found_first(self, number: int, name: str, *, common: bool) -> list[FirstLaunch] | None:
+        """The kernels of a launch with rims first, found now."""
+        found: list[FirstLaunch] = []
+        loop = loops_of(self.module)[number]
+        if loop.sweep is not None or loop.has_points:
+            return None
+        for rank, kernels, planned in zip(
+            self.ranks, self.of_parts(common=common), self.planned(number, common=common)
+        ):
+            if planned is None:
+                return None
+            own, facts = planned
+            if facts[0].name != name or len(parts_of_step(facts)) > 1:
+                return None
+            if self.is_fresh(facts[0], facts[0].steps):
+                return None
+            moved, part = self.ghosts(self.moved_steps), self.part_of(rank)
+            made = first_launch(kernels, loop, own, part, moved, facts[0], self.exchange_share)
             if made is None:
                 return None
             found.append(made)

@@ -33,6 +33,7 @@ from timetile.runtime.native.loops import rotated
 from timetile.runtime.ranks.beside_kernels import BesideLaunch
 from timetile.runtime.ranks.cut_program import CutProgram
 from timetile.runtime.ranks.exchange import CutField
+from timetile.runtime.ranks.first_kernels import FirstLaunch
 from timetile.runtime.ranks.moved_rims import MovedRims
 from timetile.runtime.ranks.part_kernels import PartKernels, PlannedLoop
 from timetile.runtime.ranks.parted import STALE, PartedField, PartsMemory
@@ -209,13 +210,20 @@ class PartsRunner:
         used = self.used_steps(run, fact)
         # Neighbours still read what a launch in place would change.
         in_place = any(field in read for field in written)
-        beside = None if in_place else self.beside_of(run, fact, written)
-        can_split = bool(stale) and beside is None and not in_place
+        first = None if in_place else self.first_of(run, fact, written)
+        beside = None if in_place or first else self.beside_of(run, fact, written)
+        is_sent = first is not None or beside is not None
+        can_split = bool(stale) and not is_sent and not in_place
         split = self.pieces_of(run, fact) if can_split else None
-        if beside is not None:
+        if is_sent:
             if stale:
                 self.exchange(stale)
-            self.rims.launch_beside(beside, self.order, op, operands, written)
+            if first is not None:
+                self.rims.launch_first(
+                    first, self.order, self.second_sites(), op, operands, written
+                )
+            elif beside is not None:
+                self.rims.launch_beside(beside, self.order, op, operands, written)
         elif split is None:
             if stale:
                 self.exchange(stale)
@@ -228,8 +236,8 @@ class PartsRunner:
         else:
             self.launch_in_pieces(split, op, operands, stale, written)
         ends = fact.steps > 1 or fact.name == run.last_of_step
-        self.rims.have_met = beside is not None
-        age = 0 if beside is not None else age + used
+        self.rims.have_met = is_sent
+        age = 0 if is_sent else age + used
         for field in self.of_step:
             field.age = max(field.age, age)
         for field in written:
@@ -298,6 +306,20 @@ class PartsRunner:
             return None
         return self.kernels.stored_beside(run.number, fact.name, common=run.common)
 
+    def first_of(
+        self, run: PresentRun, fact: PlannedKernel, written: Sequence[PartedField]
+    ) -> list[FirstLaunch] | None:
+        """The kernels, by part, of a launch with rims first; None for a launch without."""
+        if len(self.sites) == 1 or not all(field.is_settled for field in written):
+            return None
+        return self.kernels.rims_first(run.number, fact.name, common=run.common)
+
+    def second_sites(self) -> list[Site]:
+        """The sites with a second stream for each part."""
+        if not self.seconds:
+            self.seconds = [site.beside() for site in self.sites]
+        return self.seconds
+
     def pieces_of(self, run: PresentRun, fact: PlannedKernel) -> list[SplitLaunch] | None:
         """The pieces of a launch, by part; None for launches that stay whole."""
         return self.kernels.in_pieces(run.number, fact.name, common=run.common)
@@ -314,17 +336,16 @@ class PartsRunner:
         Launch cells that need no ghosts at once, and pull ghosts and launch the rims meanwhile on
         second streams. Each stream goes on behind both.
         """
-        if not self.seconds:
-            self.seconds = [site.beside() for site in self.sites]
+        seconds = self.second_sites()
         for number in range(len(self.sites)):
             for field in written:
                 self.memory.wait_for_readers(field, number)
         before = [site.mark() for site in self.sites]
         for number in self.order:
             self.sites[number].launch(split[number].inside, op, operands_of(operands, number))
-        self.rims.pull(stale, self.seconds, before)
+        self.rims.pull(stale, seconds, before)
         for number in self.order:
-            second = self.seconds[number]
+            second = seconds[number]
             for kernels in split[number].rims:
                 second.launch(kernels, op, operands_of(operands, number))
             self.sites[number].wait(second.mark())

@@ -1,0 +1,289 @@
+"""
+What scaling on several GPUs is measured by: runs of one program in turn, in rounds.
+
+A round has, one after the other, each GPU alone on the domain of one; all GPUs at once, each for
+itself on the domain of one, without any exchange; one GPU on the domain of strong scaling; and all
+GPUs with exchanges on the domains of both ways. Every run has whole launches and `seconds` or more,
+on fields placed once, without transfers. Speeds are medians of the rounds, and so are ratios of
+runs of a round: clocks wander by some percent. A pair runs as its slower GPU does:
+
+- `weak_efficiency` is against the slowest of the GPUs alone;
+- `weak_of_apart` is against the slowest of the GPUs at once without exchanges: the rest is lost to
+  exchanges and ghosts, and nothing to the host, the power or the clocks of GPUs at work together;
+- `weak_of_first` is against the first GPU alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+import numpy as np
+from gpu_clocks import GpuClocks, Span, sampled
+from placed_runs import PlacedRun, Run, besides_of, firsts_of
+
+from timetile.runtime.device.gpu import device
+from timetile.runtime.program.compiled_program import CompiledProgram
+from timetile.runtime.program.parted_program import PartedProgram
+from timetile.runtime.ranks.loop_schedules import deepest_of
+
+ROUNDS = 5
+"""The number of rounds."""
+
+SHORT_LAUNCHES = 8
+
+CHECKED_LAUNCHES, REST = {"fill": 8, "small": 100}, 5
+"""A comparison of bits runs so many launches, and some steps more."""
+
+DOMAINS: dict[str, dict[str, tuple[int, ...]]] = {
+    "j2d5pt": {"fill": (8192, 16384), "small": (1024, 2048)},
+    "j3d7pt": {"fill": (512, 1024, 1024), "small": (128, 256, 256)},
+    "star25": {"fill": (512, 768, 768), "small": (128, 256, 256)},
+    "yee3": {"fill": (384, 512, 512), "small": (96, 192, 192)},
+    "elastic_3d_so4": {"fill": (320, 384, 384), "small": (96, 192, 192)},
+}
+"""The domains of one GPU."""
+
+Programs = dict[Run, CompiledProgram]
+
+
+@dataclass(frozen=True)
+class Case:
+    """The runs of a program, a type and a size on some numbers of GPUs."""
+
+    program: str
+    dtype: str
+    size: str
+    gpus: tuple[int, ...]
+    per_gpu: int = 1
+    every: int | None = None
+    """Steps between two exchanges; chosen unless given."""
+    ring: bool = False
+    """Whether the domain of several GPUs is periodic: each part has two neighbours."""
+    strong: int = 2
+    """The GPUs whose domain strong scaling divides."""
+    seconds: float = 0.3
+    """The least time of a timed run, as predicted by a short one."""
+
+    def run(self, parts: int, gpus: int, first: int = 0) -> Run:
+        """A run on the domain of `parts` GPUs, from GPU number `first` on."""
+        planes, *others = DOMAINS[self.program][self.size]
+        per_gpu, every = (self.per_gpu, self.every) if gpus > 1 else (1, None)
+        domain = (planes * parts, *others)
+        ring = self.ring and gpus > 1
+        return Run(self.program, self.dtype, domain, gpus, per_gpu, first, every, ring)
+
+    @property
+    def alone(self) -> list[Run]:
+        """Each GPU alone, on the domain of one."""
+        return [self.run(1, 1, number) for number in range(max(self.gpus))]
+
+    @property
+    def runs(self) -> list[Run]:
+        """Each GPU alone, one on the domain of strong scaling, N GPUs on the domains of both."""
+        ways = [self.run(self.strong, 1)]
+        for gpus in self.gpus:
+            ways += [self.run(self.strong, gpus), self.run(gpus, gpus)]
+        return list(dict.fromkeys([*self.alone, *ways]))
+
+    def rows(self, programs: Programs) -> Iterator[dict[str, Any]]:
+        """Measure strong and weak scaling, a number of GPUs after the other."""
+        for gpus in self.gpus:
+            with sampled() as clocks:
+                rounds = Rounds(self, gpus, programs, clocks)
+                try:
+                    rounds.measure()
+                    yield from rounds.rows()
+                finally:
+                    rounds.close()
+
+    def row(self, run: Run, speed: float, same: bool, **others: Any) -> dict[str, Any]:
+        """A row of a run."""
+        rounded = {k: round(v, 4) if isinstance(v, float) else v for k, v in others.items()}
+        return {
+            "program": run.program, "dtype": run.dtype, "size": self.size,
+            "domain": list(run.domain), "ranks": run.gpus, "parts_per_gpu": run.per_gpu,
+            "device": device(0).name, "least_seconds": self.seconds, "rounds": ROUNDS,
+            "gpts_per_s": round(speed, 2), **rounded, "equal_bits": same,
+            **({} if run.every is None else {"exchange_every": run.every}),
+        }  # fmt: skip
+
+
+@dataclass
+class Timed:
+    """The runs of one kind of a round: one run, or several at once."""
+
+    runs: list[PlacedRun]
+    seconds: float
+    steps: list[int] = field(default_factory=list[int])
+    speeds: list[list[float]] = field(default_factory=list[list[float]])
+    """GPts/s of each run, by rounds."""
+    spans: list[Span] = field(default_factory=list[Span])
+
+    def prepare(self) -> None:
+        """Find the number of steps; the first run of a number plans, and loads kernels."""
+        self.steps = [enough_steps(run, self.seconds) for run in self.runs]
+        self.once()
+
+    def once(self) -> list[float]:
+        """The speeds of the runs, all at once."""
+        if len(self.runs) == 1:
+            return [speed_of(self.runs[0], self.steps[0])]
+        with ThreadPoolExecutor(len(self.runs)) as pool:
+            return list(pool.map(speed_of, self.runs, self.steps))
+
+    def note(self) -> None:
+        """Run and note the speeds, as a part of a round."""
+        start = time.monotonic()
+        self.speeds.append(self.once())
+        self.spans.append((start, time.monotonic()))
+
+    def slowest(self) -> list[float]:
+        """The speed of the slowest run in each round."""
+        return [min(each) for each in self.speeds]
+
+    def usual(self) -> list[float]:
+        """The median speed of each run."""
+        return [round(median(each), 2) for each in zip(*self.speeds)]
+
+
+class Rounds:
+    """The rounds of a case on a number of GPUs."""
+
+    def __init__(self, case: Case, gpus: int, programs: Programs, clocks: GpuClocks):
+        self.case, self.gpus, self.programs, self.clocks = case, gpus, programs, clocks
+        self.placed: dict[Run, PlacedRun] = {}
+        alone = [self.place(run) for run in case.alone[:gpus]]
+        self.alone = [Timed([run], case.seconds) for run in alone]
+        self.apart = Timed(alone, case.seconds)
+        self.one = Timed([self.place(case.run(case.strong, 1))], case.seconds)
+        self.weak = Timed([self.place(case.run(gpus, gpus))], case.seconds)
+        is_same = case.strong == gpus
+        strong = [self.place(case.run(case.strong, gpus))]
+        self.strong = self.weak if is_same else Timed(strong, case.seconds)
+        self.same = False
+
+    @property
+    def kinds(self) -> list[Timed]:
+        """All kinds of runs, in the order of a round."""
+        found = [*self.alone, self.apart, self.one, self.weak]
+        return found if self.strong is self.weak else [*found, self.strong]
+
+    def place(self, run: Run) -> PlacedRun:
+        """A run with its fields placed, once."""
+        if run not in self.placed:
+            self.placed[run] = PlacedRun(run, self.programs[run])
+        return self.placed[run]
+
+    def measure(self) -> None:
+        """Compare bits, and run all rounds."""
+        several, judge = self.strong.runs[0], self.one.runs[0]
+        checked = CHECKED_LAUNCHES[self.case.size] * depth_of(several) + REST
+        self.same = have_equal_bits(several, judge, checked)
+        for kind in self.kinds:
+            kind.prepare()
+        for _ in range(ROUNDS):
+            for kind in self.kinds:
+                kind.note()
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The rows of strong and of weak scaling, and of one GPU."""
+        case, gpus = self.case, self.gpus
+        many = case.run(case.strong, gpus)
+        found = exchange_of(self.programs[many])
+        (speed,), (one,) = self.strong.usual(), self.one.usual()
+        ratio = median(a / b for a, b in zip(self.strong.slowest(), self.one.slowest()))
+        yield found | case.row(many, speed, self.same, one_gpts_per_s=one, strong_speedup=ratio)
+        many = case.run(gpus, gpus)
+        (speed,) = self.weak.usual()
+        yield exchange_of(self.programs[many]) | case.row(
+            many, speed, self.same, **self.efficiencies(), **self.clocks_of()
+        )
+        first = case.alone[0]
+        (alone,) = self.alone[0].usual()
+        yield case.row(first, alone, same=True, weak_efficiency=1.0)
+
+    def efficiencies(self) -> dict[str, Any]:
+        """Weak efficiency against GPUs alone, and against GPUs at once without exchanges."""
+        alone = list(zip(*(each.slowest() for each in self.alone)))
+        rounds = list(zip(self.weak.slowest(), alone, self.apart.slowest()))
+        gpus = self.gpus
+        return {
+            "alone_gpts_per_s": [each.usual()[0] for each in self.alone],
+            "apart_gpts_per_s": self.apart.usual(),
+            "weak_efficiency": median(many / min(each) for many, each, _ in rounds) / gpus,
+            "weak_of_apart": median(many / apart for many, _, apart in rounds) / gpus,
+            "weak_of_first": median(many / each[0] for many, each, _ in rounds) / gpus,
+        }
+
+    def clocks_of(self) -> dict[str, Any]:
+        """The mean clocks in MHz and the power in watts of all GPUs, in each kind of run."""
+        names = [*(f"alone {number}" for number in range(self.gpus)), "apart", "exchanging"]
+        kinds = [*self.alone, self.apart, self.weak]
+        found = {name: self.clocks.during(kind.spans) for name, kind in zip(names, kinds)}
+        return {
+            "clocks": {
+                name: {str(k): [each.megahertz, each.watts] for k, each in known.items()}
+                for name, known in found.items()
+                if known
+            }
+        }
+
+    def close(self) -> None:
+        """Give back all fields and programs."""
+        for run in self.placed.values():
+            run.close()
+
+
+def exchange_of(program: CompiledProgram) -> dict[str, Any]:
+    """
+    The chosen exchange of a program in parts, as entries of a row, and how rims travel behind the
+    deepest launch: computed `first` and copied meanwhile, `stored` by kernels, or `copied`.
+    """
+    if not isinstance(program, PartedProgram) or program.exchange is None:
+        return {}
+    name = next(filter(None, program.parts.planned(0, common=False)))[1][0].name
+    ways = (("first", firsts_of), ("stored", besides_of))
+    found = (way for way, kernels in ways if kernels(program.parts, 0, name))
+    return {
+        "launches_an_exchange": program.exchange.chosen.launches,
+        "rims": next(found, "copied"),
+    }
+
+
+def have_equal_bits(several: PlacedRun, judge: PlacedRun, steps: int) -> bool:
+    """Whether planes around the cuts, and others, have equal bits after some steps."""
+    assert several.parted is not None
+    planes = several.program.parameters[0].shape[0]
+    cuts = several.parted.decomposition.faces[0]
+    near = {cut + far for cut in cuts for far in range(-2, 3)}
+    numbers = [each for each in sorted(near | {*range(0, planes, planes // 4)}) if each >= 0]
+    for run in (several, judge):
+        run.run(steps)
+    pairs = zip(several.planes(numbers), judge.planes(numbers), strict=True)
+    return all(np.array_equal(one, other) for one, other in pairs)
+
+
+def depth_of(run: PlacedRun) -> int:
+    """The steps of the deepest launch."""
+    if run.parted is None:
+        return max(fact.steps for facts in run.program.kernels.facts for fact in facts)
+    return deepest_of(run.parted.parts.schedules[False])
+
+
+def enough_steps(run: PlacedRun, seconds: float) -> int:
+    """Steps for some seconds, an even number of whole launches."""
+    unit = 2 * depth_of(run)
+    few = SHORT_LAUNCHES // 2 * unit
+    run.run(few)
+    short, _ = run.run(few)
+    return max(few, -(-int(seconds / max(short, 1e-5) * few) // unit) * unit)
+
+
+def speed_of(run: PlacedRun, steps: int) -> float:
+    """The speed of a run in GPts/s."""
+    return run.gpts_per_s(steps, run.run(steps)[0])

@@ -1,0 +1,124 @@
+"""
+Launches with rims first: rims are computed before the cells inside, and travel meanwhile.
+
+A launch followed by an exchange is two or three kernels of one schedule, made by `store-box`: the
+cells that other parts read, on an urgent stream, and the cells inside:
+
+    |ghosts| rim                        inside                        rim |ghosts|
+
+Behind the rims, the urgent stream copies them to the ghosts of the other parts, while blocks of the
+cells inside still compute. No part waits for a copy, and no kernel for stores to another device.
+Each rim fills the pipeline of planes once more. A launch stays whole where a rim is no slab along
+the one axis that is cut, where rims would be half of the part, where all blocks run at once anyway,
+and where blocks wait for each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from timetile.dialects.boxes import CellBox
+from timetile.dialects.decomposition import Ghosts
+from timetile.dialects.syntax import field_bounds
+from timetile.dialects.temporal import LoopOp, PartAttr
+from timetile.dialects.tile import KernelOp
+from timetile.lowering.plan_launches import PlannedKernel
+from timetile.passes.loops.cut_domain import held_box
+from timetile.passes.tiling.store_box import why_not
+from timetile.runtime.kernels.of_program import ProgramKernels
+from timetile.runtime.ranks.split_kernels import (
+    LARGEST_SHARE,
+    filled_share,
+    has_many_waves,
+    with_store_box,
+)
+
+
+@dataclass(frozen=True)
+class FirstLaunch:
+    """The kernels of a launch with rims first."""
+
+    rims: tuple[ProgramKernels, ...]
+    inside: ProgramKernels
+
+
+def own_and_sent(
+    loop: LoopOp, own: LoopOp, part: PartAttr, moved_ghosts: Ghosts, kernel: KernelOp
+) -> tuple[CellBox, list[CellBox]] | None:
+    """
+    The part's cells, and its cells in ghosts of other parts (`moved_ghosts` of their zone), in the
+    coordinates of a kernel. None if the kernel stores some of the cells not at all. `own`: the
+    program's `loop`, cut and moved.
+    """
+    rank, decomposition = part.rank.data, part.decomposition
+    whole = CellBox.of(field_bounds(loop.body.block.args[0]))
+    held = held_box(whole, part)
+    moved = CellBox.of(field_bounds(own.body.block.args[0]))
+    distance = [to - at for to, at in zip(moved.lower, held.lower)]
+    bounds, cells = CellBox.of(kernel.bounds), decomposition.part(rank).moved(distance)
+    if cells not in bounds:
+        return None
+    transfers = list(decomposition.transfers_from(rank, whole, moved_ghosts))
+    if any(transfer.target == rank for transfer in transfers):
+        return None
+    sent = [transfer.source_box.moved(distance) & cells for transfer in transfers]
+    return None if any(box.is_empty for box in sent) else (cells, sent)
+
+
+def slabs_of(own: CellBox, sent: list[CellBox], axis: int) -> list[CellBox]:
+    """
+    The cells inside, and the rims, slabs along an axis with all sent cells; none where a rim is no
+    slab, or where rims would be half of the part.
+    """
+    low, high = own.lower[axis], own.upper[axis]
+    first, last = low, high
+    for box in sent:
+        if box.lower[axis] == low:
+            first = max(first, box.upper[axis])
+        elif box.upper[axis] == high:
+            last = min(last, box.lower[axis])
+        else:
+            return []
+    if last - first < LARGEST_SHARE * (high - low):
+        return []
+    spans = [(first, last), *((a, b) for a, b in ((low, first), (last, high)) if a < b)]
+    return [
+        CellBox(
+            (*own.lower[:axis], a, *own.lower[axis + 1 :]),
+            (*own.upper[:axis], b, *own.upper[axis + 1 :]),
+        )
+        for a, b in spans
+    ]
+
+
+def first_launch(
+    kernels: ProgramKernels,
+    loop: LoopOp,
+    own: LoopOp,
+    part: PartAttr,
+    moved_ghosts: Ghosts,
+    fact: PlannedKernel,
+    most: float,
+) -> FirstLaunch | None:
+    """
+    The kernels of a launch on a part with rims first; None for a launch that stays whole. `most`:
+    the share of a launch that the pipelines of rims may take.
+    """
+    cut = [axis for axis, count in enumerate(part.decomposition.counts) if count > 1]
+    if len(cut) != 1:
+        return None
+    ops = kernels.kernel_module(fact.name).ops
+    kernel = next(op for op in ops if isinstance(op, KernelOp))
+    found = own_and_sent(loop, own, part, moved_ghosts, kernel)
+    if found is None or not found[1]:
+        return None
+    boxes = slabs_of(*found, cut[0])
+    if not boxes or any(why_not(kernel, box) for box in boxes):
+        return None
+    if filled_share(kernel, boxes) > most or not has_many_waves(kernel, kernels):
+        return None
+    made = [with_store_box(kernels, box) for box in boxes]
+    known = [each for each in made if each is not None]
+    if len(known) < len(boxes):
+        return None
+    return FirstLaunch(tuple(known[1:]), known[0])

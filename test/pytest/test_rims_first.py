@@ -1,0 +1,91 @@
+"""Launches with rims first end with the bits of whole launches, on streams in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import timetile
+from support.catalogue import entry
+from support.few_schedules import few_schedules
+from support.programs import program_text
+from support.ranks import copies
+from support.simulated import SimulatedSite, World, on_simulated
+from test_split_launches import arguments_of
+from timetile.dialects.boxes import CellBox
+from timetile.runtime.executors.homes import PlaneError
+from timetile.runtime.ranks import split_kernels
+from timetile.runtime.ranks.first_kernels import slabs_of
+from timetile.runtime.ranks.part_kernels import PartKernels
+
+
+@pytest.fixture(autouse=True)
+def every_launch_has_waves(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Launches of few blocks have rims first, too, whatever their pipelines take."""
+    monkeypatch.setattr(split_kernels, "LEAST_WAVES", 0.0)
+    monkeypatch.setattr(PartKernels, "exchange_share", 1.0)
+    with few_schedules():
+        yield
+
+
+def run(name: str, shape: tuple[int, ...], count: int, seed: int, steps: int) -> tuple[bool, World]:
+    """Whether a run ends with the bits of one device, and the streams."""
+    text = program_text(entry(name).make(shape))
+    arguments = arguments_of(text, steps)
+    expected, own = copies(arguments), copies(arguments)
+    timetile.compile(text, executor="numpy", fp_contract="off", cache=False)(*expected)
+    program, world = on_simulated(text, count, seed, None, 2, depth=2, halos="common")
+    try:
+        program(*own)
+    except PlaneError:
+        # A cell was read before any was there; the rest of the work is dropped.
+        program.placed.present = None
+        return False, world
+    same = all(np.array_equal(a, b) for a, b in zip(own, expected))
+    program.close()
+    return same, world
+
+
+@pytest.mark.covering
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize(
+    "name, shape",
+    [
+        ("heat-3d", (36, 3, 7)),
+        ("heat-2d", (40, 11)),
+        ("wave-2d", (40, 9)),
+        ("two-boxes-2d", (40, 9)),
+    ],
+)
+def test_launches_with_rims_first_keep_all_bits(name: str, shape: tuple[int, ...], count: int):
+    same, world = run(name, shape, count, 3, 13)
+    assert same
+    streams = {stream for stream, kernel in world.launched if kernel.endswith("d2")}
+    assert streams == set(range(2 * count)), "rims run on streams of their own"
+
+
+def test_seeded_missing_waits_of_rims_are_found(monkeypatch: pytest.MonkeyPatch):
+    assert run("heat-2d", (45, 12), 2, 0, 9)[0]
+    wait = SimulatedSite.wait
+
+    def waits_of(second: bool) -> Any:
+        def some(site: SimulatedSite, mark: Any) -> None:
+            if (site.number >= 2) is not second:
+                wait(site, mark)
+
+        return some
+
+    for second in (False, True):
+        monkeypatch.setattr(SimulatedSite, "wait", waits_of(second))
+        assert not all(run("heat-2d", (45, 12), 2, seed, 9)[0] for seed in range(8)), f"{second=}"
+
+
+def test_rims_are_slabs_at_the_ends_of_a_part():
+    own = CellBox((4, 0), (24, 9))
+    low, high = CellBox((4, 0), (7, 9)), CellBox((22, 0), (24, 9))
+    assert slabs_of(own, [low, high], 0) == [CellBox((7, 0), (22, 9)), low, high]
+    assert slabs_of(own, [CellBox((9, 0), (12, 9))], 0) == [], "no rim at an end"
+    assert slabs_of(own, [CellBox((4, 0), (15, 9))], 0) == [], "half of the part"
