@@ -5,10 +5,11 @@ number of processes and the layout.
     mpiexec -n 8 python test/ranks_of_mpi.py --programs 12
     mpiexec -n 8 python test/ranks_of_mpi.py --programs 12 --executor gpu
 
-The processes are eight ranks, then six and two, then four, three and one, and each group runs all
-programs, on the executors cpu and numpy in turn, or on GPUs, with a drawn layout. Processes take
-the GPUs of the machine in turn. Programs are drawn by the number of a seed, equal on all processes.
-A process with a wrong cell says so, and all end with the exit status 1.
+The processes are eight ranks, then six and two, then four, three and one. Each group runs programs
+of the round's families, steps with sweeps in every round, on the executors cpu and numpy in turn,
+or on GPUs, with a drawn layout. Few programs still are of all families in three rounds. Processes
+take the GPUs of the machine in turn. Programs are drawn by the number of a seed, equal on all
+processes. A process with a wrong cell says so, and all end with the exit status 1.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from support import reference
 from support.compare import assert_same_bits
 from support.description import Inputs, Program, random_inputs
 from support.drawn_fields import CannotJudge
-from support.drawn_models import Drawn, How
+from support.drawn_models import Drawn, DrawnModel, How, SweptAssignments
 from support.pairs import Family, Pair, batch
 from support.programs import program_text
 from support.ranks import copies
@@ -48,8 +49,8 @@ GROUPS = ((8,), (6, 2), (4, 3, 1))
 """The sizes of the groups of eight processes that run at once."""
 
 FAMILIES: tuple[Family, ...] = (
-    "programs", "points", "stops", "bounds", "models", "sums", "roles", "sweeps", "sequences",
-    "batches", "stored", "places",
+    "sweeps", "programs", "points", "stops", "sums", "bounds", "sequences", "models", "stored",
+    "roles", "batches", "places",
 )  # fmt: skip
 
 RankExecutor = Literal["cpu", "numpy", "gpu"]
@@ -92,22 +93,38 @@ class Place:
     @staticmethod
     def of(case: Case, number: int, group: MPI.Intracomm, executor: str | None) -> Place:
         """The place of a case by number, on an executor, or on cpu and numpy in turn."""
-        random, in_turn = Random(number), ("cpu", "numpy")[number // len(FAMILIES) % 2]
+        random, in_turn = Random(number), ("cpu", "numpy")[number % 2]
         parts = random.choice([None, *case.layouts(group.size)])
         chosen = cast(RankExecutor, executor or in_turn)
         return Place(group, chosen, parts, random.choice([None, 1, 2, 3]))
 
 
-def drawn(first: int, count: int) -> list[Case]:
-    """Programs of each family in turn, with a layout for every number of ranks."""
+def leaves_an_axis(case: Case) -> bool:
+    """Whether an axis that no sweep goes along has cells for all ranks: lines are never cut."""
+    model = case.pair.program
+    if not isinstance(model, DrawnModel):
+        return True
+    swept = {each.axis for each in model.statements if isinstance(each, SweptAssignments)}
+    most, free = max(map(sum, GROUPS)), set(range(len(model.fields.shape))) - swept
+    return not swept or any(model.fields.shape[axis] >= most for axis in free)
+
+
+def families_of(turn: int) -> list[int]:
+    """The numbers of the families of a round: sweeps first, then others than the round before."""
+    others = list(range(1, len(FAMILIES)))
+    first = 3 * turn % len(others)
+    return [0, *others[first:], *others[:first]]
+
+
+def drawn(first: int, count: int, turn: int) -> list[Case]:
+    """Programs of a round's families in turn, with a layout for every number of ranks."""
     found: list[list[Case]] = []
     numbers = {size for sizes in GROUPS for size in sizes}
     each = -(-count // len(FAMILIES))
-    for number in range(min(count, len(FAMILIES))):
-        cases = map(Case.of, batch(first * len(FAMILIES) + number, 8 * each, FAMILIES))
-        found.append(
-            list(islice((case for case in cases if all(map(case.layouts, numbers))), each))
-        )
+    for number in families_of(turn)[:count]:
+        cases = map(Case.of, batch(first * len(FAMILIES) + number, 16 * each, FAMILIES))
+        fitting = (case for case in cases if all(map(case.layouts, numbers)))
+        found.append(list(islice(filter(leaves_an_axis, fitting), each)))
     return [case for cases in zip_longest(*found) for case in cases if case is not None][:count]
 
 
@@ -170,8 +187,8 @@ def main() -> None:
     if world.size != max(map(sum, GROUPS)):
         parser.error(f"run on {max(map(sum, GROUPS))} processes: mpiexec -n 8 python {sys.argv[0]}")
     ends = Counter[str]()
-    cases = drawn(given.seed, given.programs)
-    for sizes in GROUPS:
+    for turn, sizes in enumerate(GROUPS):
+        cases = drawn(given.seed, given.programs, turn)
         color = next(k for k in range(len(sizes)) if world.rank < sum(sizes[: k + 1]))
         group = cast(MPI.Intracomm, world.Split(color))
         for number, case in enumerate(cases):
