@@ -6,12 +6,16 @@ meetings with the neighbour, stores the count to the neighbour's memory, behind 
 of the stream, and waits until the neighbour's count in the own memory is as high. Counts are never
 reset: they go on from run to run.
 
-A neighbour that never comes is a fault, told by the host: the kernel traps after a longer time.
+A thread that has to wait says so in a word of the host, with the count, until it has met the
+neighbour. The host knows for how long each neighbour has been waited for, and that nobody is late
+while the GPU has work of its own. A neighbour that never comes is a fault, told by the host: the
+kernel traps after a longer time.
 """
 
 from __future__ import annotations
 
 import ctypes
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,21 +34,28 @@ LONGER = 2
 
 NAME = "meet"
 
+ROW = 32
+"""Bytes of a thread's row of the table."""
+
+WORD = 4
+"""Bytes of a word of the host."""
+
 TEXT = f"""
 .version 7.8
 .target sm_80
 .address_size 64
 // table: for each thread the addresses of the own count, of the place of the count in the
-// neighbour's memory, and of the neighbour's count in the own memory. limit: nanoseconds.
+// neighbour's memory, of the neighbour's count in the own memory, and of the host's word. limit:
+// nanoseconds.
 .visible .entry {NAME}(.param .u64 table, .param .u64 limit) {{
-  .reg .u64 %at, %place, %begin, %now, %limit;
+  .reg .u64 %at, %place, %word, %begin, %now, %limit;
   .reg .u32 %lane, %count, %seen;
   .reg .pred %waits, %late;
   ld.param.u64 %at, [table];
   ld.param.u64 %limit, [limit];
   cvta.to.global.u64 %at, %at;
   mov.u32 %lane, %tid.x;
-  mad.wide.u32 %at, %lane, 24, %at;
+  mad.wide.u32 %at, %lane, {ROW}, %at;
   ld.global.u64 %place, [%at];
   ld.global.u32 %count, [%place];
   add.u32 %count, %count, 1;
@@ -53,6 +64,12 @@ TEXT = f"""
   membar.sys;
   st.release.sys.global.u32 [%place], %count;
   ld.global.u64 %place, [%at+16];
+  ld.acquire.sys.global.u32 %seen, [%place];
+  sub.u32 %seen, %seen, %count;
+  setp.lt.s32 %waits, %seen, 0;
+  @!%waits bra done;
+  ld.global.u64 %word, [%at+24];
+  st.volatile.global.u32 [%word], %count;
   mov.u64 %begin, %globaltimer;
 look:
   ld.acquire.sys.global.u32 %seen, [%place];
@@ -65,6 +82,8 @@ look:
   @%late trap;
   bra look;
 met:
+  st.volatile.global.u32 [%word], 0;
+done:
   ret;
 }}
 \0"""
@@ -100,6 +119,13 @@ class GpuSide:
         self.tables: dict[tuple[int, ...], LaunchArguments] = {}
         """The arguments of launches, by neighbours."""
         self.memory: list[int] = []
+        self.locked = self.gpu.allocate_locked(WORD * len(words))
+        self.waits = (ctypes.c_uint32 * len(words)).from_address(self.locked)
+        """The counts of meetings with others that the stream waits for now; 0 for none."""
+        self.seen: list[tuple[int, float]] = [(0, 0.0)] * len(words)
+        """The counts seen last, and when they were seen first."""
+        for other in range(len(words)):
+            self.waits[other] = 0
 
     def arguments(self, others: tuple[int, ...]) -> LaunchArguments:
         """The arguments of a launch that meets others."""
@@ -110,11 +136,12 @@ class GpuSide:
                     own + LINE * other,
                     self.words[other] + LINE * (count + self.number),
                     own + LINE * (count + other),
+                    self.locked + WORD * other,
                 )
                 for other in others
             ]
             with self.gpu.current():
-                table = self.gpu.allocate(24 * len(rows))
+                table = self.gpu.allocate(ROW * len(rows))
                 self.gpu.upload(table, np.array(rows, np.uint64))
                 self.gpu.synchronize(0)
             self.memory.append(table)
@@ -133,8 +160,19 @@ class GpuSide:
             )
         )
 
+    def late(self, limit: float) -> list[int]:
+        """The sites that the stream has waited for longer than `limit` seconds, by number."""
+        now = time.monotonic()
+        for other, count in enumerate(self.waits):
+            if count != self.seen[other][0]:
+                self.seen[other] = count, now
+        return [
+            other for other, (count, since) in enumerate(self.seen) if count and now - since > limit
+        ]
+
     def close(self) -> None:
-        """Give back tables, after all work of the stream."""
+        """Give back tables and words, after all work of the stream."""
         with self.gpu.current():
             while self.memory:
                 self.gpu.free(self.memory.pop())
+            self.gpu.free_locked(self.locked)

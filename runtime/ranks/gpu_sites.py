@@ -66,7 +66,7 @@ class GpuSite:
         """Opened allocations of other processes by handle: the pointer, and opened buffers."""
         self.others: list[GpuSite] = []
         """Sites with further streams, for the buffers of this site."""
-        self.look: Callable[[float], None] | None = None
+        self.look: Callable[[], None] | None = None
         """Called while the host waits, if the stream may wait for other processes."""
         self.ahead: deque[Any] = deque()
         """Events behind the latest work, for `keep_pace`."""
@@ -248,7 +248,7 @@ class GpuSite:
             self.meeting = LoadedKernel(self.device)
         return GpuSide(self.meeting, self.stream, number, [each.pointer for each in words])
 
-    def watch(self, look: Callable[[float], None]) -> None:
+    def watch(self, look: Callable[[], None]) -> None:
         """Waits of the host call `look`; see `Site`."""
         self.look = look
 
@@ -260,11 +260,10 @@ class GpuSite:
 
     def wait_looking(self, event: Any) -> None:
         """Wait for an event, which is destroyed, and look around meanwhile."""
-        start = time.monotonic()
         try:
             while not self.device.has_passed(event):
                 if self.look is not None:
-                    self.look(time.monotonic() - start)
+                    self.look()
                 time.sleep(NAP_SECONDS)
         finally:
             self.device.destroy_event(event)

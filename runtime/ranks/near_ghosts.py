@@ -79,12 +79,13 @@ class NearGhosts:
             assert self.side is not None
         return self.side
 
-    def look(self, waited: float) -> None:
+    def look(self) -> None:
         """Look after the other ranks. Raises RankError if one died, failed or is silent."""
         self.peers.look()
-        if waited > waiting_limit():
-            others = [rank for rank in range(self.peers.count) if rank != self.peers.rank]
-            error = missing(others, self.peers.count, waiting_limit())
+        limit = waiting_limit()
+        silent = [] if self.side is None else self.side.late(limit)
+        if silent:
+            error = missing(silent, self.peers.count, limit)
             self.peers.tell(f"{error}")
             raise error
 

@@ -68,6 +68,13 @@ class MeetingSide(Protocol):
         """Let the stream wait for all work so far of others' streams, which do the same."""
         ...
 
+    def late(self, limit: float) -> list[int]:
+        """
+        The sites that the stream has waited for longer than `limit` seconds, by number; none while
+        the stream has work of its own.
+        """
+        ...
+
     def close(self) -> None:
         """Give back all of the side, after all work."""
         ...
@@ -208,10 +215,10 @@ class Site(Protocol):
         """
         ...
 
-    def watch(self, look: Callable[[float], None]) -> None:
+    def watch(self, look: Callable[[], None]) -> None:
         """
-        Waits of the host call `look` again and again, with the seconds waited so far. After an
-        error inside a run, nothing is waited for.
+        Waits of the host call `look` again and again. After an error inside a run, nothing is
+        waited for.
         """
         ...
 

@@ -56,6 +56,8 @@ class BookKeeper:
     """Pairs of GPUs with access switched on."""
     copied: list[int] = field(default_factory=list[int])
     """Bytes of copies between pointers."""
+    locked: dict[int, Any] = field(default_factory=dict[int, Any])
+    """Page-locked memory of the host, by address."""
     captured: dict[int, int] = field(default_factory=dict[int, int])
     """Streams being captured into graphs, the first one first, and the count of their work."""
     begun: list[int] = field(default_factory=list[int])
@@ -170,6 +172,16 @@ class BookKeeper:
     def cuMemFree(self, pointer: int) -> tuple[Any]:
         assert not self.busy, "memory is freed that a launch may use"
         return self.give("memory", pointer)
+
+    def cuMemAllocHost(self, size: int) -> tuple[Any, int]:
+        words = (ctypes.c_uint32 * -(-size // 4))()
+        place = ctypes.addressof(words)
+        self.locked[place] = words
+        return 0, place
+
+    def cuMemFreeHost(self, place: int) -> tuple[int]:
+        del self.locked[place]
+        return (0,)
 
     def cuMemHostAlloc(self, size: int, flags: int) -> tuple[int, int]:
         self.word = ctypes.c_uint32()

@@ -62,7 +62,7 @@ class SimulatedLink:
 class HostsThatWait:
     """Sites whose hosts wait at each meeting with other threads."""
 
-    def watch(self, look: Callable[[float], None]) -> None:
+    def watch(self, look: Callable[[], None]) -> None:
         """Nothing is waited for behind a meeting."""
 
     def keep_pace(self) -> None:
@@ -95,6 +95,10 @@ class SimulatedSide:
             assert time.monotonic() < end, "a neighbour never came"
             time.sleep(1e-4)
         self.met.append(self.number)
+
+    def late(self, limit: float) -> list[int]:
+        """Nobody is waited for behind a meeting."""
+        return []
 
     def close(self) -> None:
         """Nothing is left."""
