@@ -43,10 +43,9 @@ from timetile.runtime.device.gpu import Device
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.machine.driver import checked
 from timetile.runtime.program.parted_program import PartedProgram
-from timetile.runtime.ranks import first_kernels
+from timetile.runtime.ranks import part_kernels
 from timetile.runtime.ranks.gpu_sites import GpuSite, opened
 from timetile.runtime.ranks.moved_rims import MovedRims
-from timetile.runtime.ranks.part_kernels import PartKernels
 from timetile.runtime.ranks.parts_runner import PartsRunner
 from timetile.runtime.ranks.rims import BoxCopy
 from timetile.runtime.ranks.sites import Beside
@@ -130,11 +129,6 @@ def nothing(*_: Any, **__: Any) -> None:
     """No work."""
 
 
-def always(*_: Any) -> bool:
-    """Yes."""
-    return True
-
-
 def lies_of_ages(*_: Any) -> tuple[int, list[Any]]:
     """Ghosts are said to be fresh."""
     return 0, []
@@ -187,22 +181,27 @@ def timed(run: PlacedRun, label: str) -> int:
 
 
 @contextmanager
-def any_pipelines() -> Generator[None]:
-    """Launches have rims first whatever the pipelines of rims take, and on few blocks."""
-    with (
-        patch.object(PartKernels, "exchange_share", 1.0),
-        patch.object(first_kernels, "has_many_waves", always),
-    ):
+def any_way() -> Generator[None]:
+    """Launches may have rims first whatever they take longer."""
+    with patch.object(part_kernels, "MOST_LONGER", 1.0):
         yield
+
+
+def prepared_for_all(run: Run) -> PartedProgram:
+    """A program in parts, with the kernels of all ways; no way is the chosen one."""
+    program = prepared(run)
+    assert isinstance(program, PartedProgram)
+    print(f"  {program.exchange}", flush=True)
+    program.parts.exchange = None
+    make_further_kernels(program, of_all_ways=True)
+    return program
 
 
 def made_kernels(run: Run) -> str:
     """Make the kernels of a run in all ways, in a process. Returns an error's text."""
     try:
-        with any_pipelines():
-            program = prepared(run)
-            if isinstance(program, PartedProgram):
-                make_further_kernels(program, of_all_ways=True)
+        with any_way():
+            (prepared if run.gpus == 1 else prepared_for_all)(run)
     except Exception as error:
         return described(error)
     return ""
@@ -220,14 +219,12 @@ def profile(case: Case) -> None:
         list(pool.map(timed, runs, labels))
     for run in runs:
         run.close()
-    program = prepared(every)
-    assert isinstance(program, PartedProgram)
-    make_further_kernels(program, of_all_ways=True)
+    program = prepared_for_all(every)
     sites = [WatchedSite(each) for each in opened(every.homes)]
     several = PlacedRun(every, program, sites)
     print(
         f"  exchange every {program.exchange_every}, zones of {program.parts.zone_steps} steps, "
-        f"{program.exchange}, schedules {program.parts.schedules}",
+        f"schedules {program.parts.schedules}",
         flush=True,
     )
     steps = 0
@@ -268,7 +265,7 @@ def main() -> None:
     more = (given.gpus,), given.per_gpu, given.every, given.ring
     cases = [Case(name, dtype, size, *more) for name, dtype, size in wanted]
     spawn = get_context("spawn")
-    with ProcessPoolExecutor(14, mp_context=spawn) as pool, any_pipelines():
+    with ProcessPoolExecutor(14, mp_context=spawn) as pool, any_way():
         runs = [run for case in cases for run in case.runs]
         made = {run: pool.submit(made_kernels, run) for run in dict.fromkeys(runs)}
         for case in cases:

@@ -19,6 +19,8 @@ class Link:
     bytes_per_second: float
     meeting_seconds: float
     stalled_share: float = 0.0
+    reaches: bool = True
+    """Whether copies of a GPU reach the memory of its neighbours, without work of the host."""
 
 
 NVLINK = Link(seconds=27e-6, bytes_per_second=310e9, meeting_seconds=11e-6, stalled_share=2 / 3)
@@ -36,7 +38,7 @@ Between processes of a host with a GPU each: two meetings and a copy by the stre
 stream by a host that is some exchanges ahead. An estimate: no run was timed.
 """
 
-FAR_PROCESSES = replace(NVLINK, seconds=300e-6)
+FAR_PROCESSES = replace(NVLINK, seconds=300e-6, reaches=False)
 """
 Between processes with a GPU each, of hosts that wait for each exchange and for messages: two H200s
 of a host took some 320 us for each launch of j3d7pt on 384 x 512 x 512 cells in FP32 (0.8 MB),

@@ -10,7 +10,7 @@ from timetile.passes.diagnostics import refuse
 from timetile.passes.loops.cut_domain import Domain
 from timetile.runtime.explain.data import Fact, Section
 from timetile.runtime.program.compiled_program import CompiledProgram
-from timetile.runtime.ranks.exchange_choice import ExchangeChoice, ExchangeCost
+from timetile.runtime.ranks.exchange_choice import ExchangeChoice, ExchangeCost, Way
 from timetile.runtime.ranks.layout import slab_layout
 from timetile.runtime.ranks.part_kernels import PartKernels
 
@@ -18,6 +18,11 @@ COLUMNS = (
     "launches", "steps", "rims", "a launch (us)", "of these, ghosts", "an exchange (us)",
     "together (us)", "GCells/s",
 )  # fmt: skip
+
+
+WAYS: dict[Way, str] = {
+    "copied": "copied", "stored": "stored by kernels", "first": "first, copied meanwhile",
+}  # fmt: skip
 
 
 def exchange_section(
@@ -71,7 +76,7 @@ def cost_row(cost: ExchangeCost, choice: ExchangeChoice, cells: int) -> tuple[st
     return (
         f"{cost.launches}",
         f"{cost.launches * choice.depth}",
-        "stored by kernels" if cost.stores_beside else "copied",
+        WAYS[cost.way],
         f"{cost.launch_seconds * 1e6:.0f}",
         f"{100 * cost.ghost_share:.1f}%",
         f"{cost.exchange_seconds * 1e6:.0f}",

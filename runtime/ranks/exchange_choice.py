@@ -10,9 +10,11 @@ the schedule. The least time wins; of times that hardly differ, the fewest launc
 large planes have costly ghosts (k is 1), long parts and short planes cheap ones. A zone never
 reaches over a whole part. A wrong prediction costs time, never bits.
 
-Where kernels store the ghosts of neighbours themselves, a launch followed by an exchange computes
-no ghosts, and rims travel while it computes, part of their time unseen:
+A launch followed by an exchange has two further ways. Rims may be computed first, and be copied
+while the cells inside are computed: each rim fills the pipeline of planes once more. Or kernels
+store the ghosts of neighbours themselves, part of the travel unseen. No ghosts are computed:
 
+    seconds(1) = own cells x D / speed x (1 + pipelines of rims) + link meeting seconds
     seconds(1) = own cells x D / speed + link meeting seconds + a share of the rims' copy
 """
 
@@ -21,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Literal
 
 from timetile.dialects.decomposition import Decomposition, Ghosts
 from timetile.passes.loops.cut_domain import Domain
@@ -32,6 +35,19 @@ MOST_LAUNCHES = 16
 
 HARDLY_MORE = 1.003
 """Times differ by more than this factor, or the smaller ghost zone is taken."""
+
+
+FILLED_COST = 0.5
+"""A step that fills or drains a pipeline computes half of the levels."""
+
+HIDDEN_SHARE = 0.5
+"""Copies of rims computed first have so much of a launch to travel unseen."""
+
+Way = Literal["copied", "stored", "first"]
+"""
+How rims travel: copied between launches, stored by kernels, or computed first and copied while the
+cells inside are computed.
+"""
 
 
 @dataclass(frozen=True)
@@ -46,8 +62,8 @@ class ExchangeCost:
     """The share of these seconds spent on ghosts."""
     exchange_seconds: float
     """Seconds of an exchange."""
-    stores_beside: bool = False
-    """Whether kernels store the ghosts of neighbours, and nothing is copied."""
+    way: Way = "copied"
+    """How rims travel."""
 
     @property
     def seconds(self) -> float:
@@ -70,9 +86,19 @@ class ExchangeChoice:
         return self.chosen.launches * self.depth
 
     @property
-    def stores_beside(self) -> bool:
-        """Whether kernels store the ghosts of neighbours, and nothing is copied."""
-        return self.chosen.stores_beside
+    def way(self) -> Way:
+        """How rims travel."""
+        return self.chosen.way
+
+    @property
+    def slack(self) -> float:
+        """
+        The share of a launch that it may take longer before another choice takes less time; 1
+        without another choice.
+        """
+        others = [each.seconds for each in self.others]
+        least = min(others, default=2 * self.chosen.seconds)
+        return (least - self.chosen.seconds) / self.chosen.launch_seconds
 
     def __str__(self) -> str:
         chosen = self.chosen
@@ -82,10 +108,10 @@ class ExchangeChoice:
             f"a launch takes {chosen.launch_seconds * 1e6:.0f} us, "
             f"{100 * chosen.ghost_share:.1f}% of them for ghosts"
         )
-        first = next((each for each in self.others if each.launches == 1), None)
-        if first is None:
+        each_launch = [each.seconds for each in self.others if each.launches == 1]
+        if not each_launch or chosen.launches == 1:
             return said
-        more = first.seconds / chosen.seconds - 1
+        more = min(each_launch) / chosen.seconds - 1
         return f"{said}; an exchange each launch would take {100 * more:.1f}% longer"
 
 
@@ -97,8 +123,8 @@ class DeepestLaunch:
     """Its steps."""
     gcells_per_second: float
     """The predicted speed."""
-    stores_beside: bool = False
-    """Whether the kernel can probably store the ghosts of neighbours."""
+    ways: frozenset[Way] = frozenset[Way]()
+    """The further ways that the kernel can probably go."""
 
 
 def exchange_costs(
@@ -111,22 +137,38 @@ def exchange_costs(
     depth = launch.depth
     cost, unrolled = StepCost(domain), decomposition.periodic
     own = max(cells_in(decomposition.part(rank)) for rank in range(decomposition.count))
+    rate = launch.gcells_per_second * 1e9
+    ghosts = cost.ghosts(unrolled, depth)
+    # Kernels store, and copy, what the next launch reads.
+    _, read = held_and_sent(cost, decomposition, ghosts)
+    seconds, travel = own * depth / rate, read / link.bytes_per_second
+    if "first" in launch.ways:
+        longer = seconds * (1 + pipelines_of_rims(decomposition, ghosts))
+        seen = max(0.0, travel - HIDDEN_SHARE * seconds)
+        yield ExchangeCost(1, longer, 0.0, link.meeting_seconds + seen, "first")
+    if "stored" in launch.ways:
+        seen = max(link.stalled_share * travel, travel - seconds)
+        yield ExchangeCost(1, seconds, 0.0, link.meeting_seconds + seen, "stored")
     for launches in range(1, MOST_LAUNCHES + 1):
         ghosts = cost.ghosts(unrolled, launches * depth + 1)
         if launches > 1 and not reaches_neighbours_only(decomposition, ghosts):
             return
-        held, travel = held_and_sent(cost, decomposition, ghosts)
-        travel /= link.bytes_per_second
-        rate = launch.gcells_per_second * 1e9
-        if launches == 1 and launch.stores_beside:
-            # Kernels store what the next launch reads.
-            _, stored = held_and_sent(cost, decomposition, cost.ghosts(unrolled, depth))
-            seconds, copied = own * depth / rate, stored / link.bytes_per_second
-            seen = max(link.stalled_share * copied, copied - seconds)
-            yield ExchangeCost(1, seconds, 0.0, link.meeting_seconds + seen, stores_beside=True)
-            continue
-        seconds, exchange = held * depth / rate, link.seconds + travel
-        yield ExchangeCost(launches, seconds, 1 - own / held, exchange)
+        held, sent = held_and_sent(cost, decomposition, ghosts)
+        exchange = link.seconds + sent / link.bytes_per_second
+        yield ExchangeCost(launches, held * depth / rate, 1 - own / held, exchange)
+
+
+def pipelines_of_rims(decomposition: Decomposition, ghosts: Ghosts) -> float:
+    """
+    The share of a launch that the pipelines of rims computed first take: each fills for as many
+    planes as a launch reaches on both sides.
+    """
+    share = 0.0
+    for faces, (below, above) in zip(decomposition.faces, ghosts):
+        planes = min(high - low for low, high in pairwise(faces))
+        rims = min(2, len(faces) - 2)
+        share += FILLED_COST * rims * (below + above) / planes
+    return share
 
 
 def held_and_sent(
@@ -154,5 +196,6 @@ def chosen_exchange(
     """The number of launches between two exchanges with the least predicted time."""
     costs = list(exchange_costs(domain, decomposition, launch, link))
     least = min(each.seconds for each in costs)
-    chosen = next(each for each in costs if each.seconds <= HARDLY_MORE * least)
+    fewest = min(each.launches for each in costs if each.seconds <= HARDLY_MORE * least)
+    chosen = min((each for each in costs if each.launches == fewest), key=lambda cost: cost.seconds)
     return ExchangeChoice(chosen, tuple(each for each in costs if each is not chosen), launch.depth)

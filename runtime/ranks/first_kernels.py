@@ -9,13 +9,14 @@ cells that other parts read, on an urgent stream, and the cells inside:
 Behind the rims, the urgent stream copies them to the ghosts of the other parts, while blocks of the
 cells inside still compute. No part waits for a copy, and no kernel for stores to another device.
 Each rim fills the pipeline of planes once more. A launch stays whole where a rim is no slab along
-the one axis that is cut, where rims would be half of the part, where all blocks run at once anyway,
-and where blocks wait for each other.
+the one axis that is cut, where rims would be half of the part, where pipelines would take longer
+than another way, and where blocks wait for each other.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil, inf
 
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.decomposition import Ghosts
@@ -23,15 +24,13 @@ from timetile.dialects.syntax import field_bounds
 from timetile.dialects.temporal import LoopOp, PartAttr
 from timetile.dialects.tile import KernelOp
 from timetile.lowering.plan_launches import PlannedKernel
+from timetile.passes.analysis.geometry.axis_tiling import ceil_div
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.loops.cut_domain import held_box
 from timetile.passes.tiling.store_box import why_not
 from timetile.runtime.kernels.of_program import ProgramKernels
-from timetile.runtime.ranks.split_kernels import (
-    LARGEST_SHARE,
-    filled_share,
-    has_many_waves,
-    with_store_box,
-)
+from timetile.runtime.ranks.exchange_choice import FILLED_COST
+from timetile.runtime.ranks.split_kernels import LARGEST_SHARE, with_store_box
 
 
 @dataclass(frozen=True)
@@ -91,34 +90,84 @@ def slabs_of(own: CellBox, sent: list[CellBox], axis: int) -> list[CellBox]:
     ]
 
 
+@dataclass(frozen=True)
+class BlockSteps:
+    """The work of a kernel's launch, in steps of the stream of a block."""
+
+    blocks: int
+    all: float
+    """Steps of all blocks together."""
+    longest: float
+    """Steps of the longest block."""
+
+    @staticmethod
+    def of(kernels: ProgramKernels, name: str) -> BlockSteps | None:
+        """The work of a kernel; None where blocks wait for each other."""
+        kernel = kernel_of(kernels, name)
+        layout, geometry = kernel.layout, Geometry(kernel)
+        if layout is None or layout.has_messages:
+            return None
+        shares = layout.blocks / layout.pack.data
+        filled = (1 - FILLED_COST) * (geometry.fill + geometry.drain)
+        steps = [geometry.steps(each.planes.data) - filled for each in geometry.used_variants]
+        tiles = geometry.variant_numbers
+        together = sum(count * each for count, each in zip(tiles, steps, strict=True))
+        return BlockSteps(ceil(sum(tiles) * shares), together * shares, max(steps))
+
+    def rounds(self, held: int) -> float:
+        """Steps until the last block ends, with `held` blocks at once."""
+        whole = self.longest * ceil_div(self.blocks, held)
+        return whole if self.blocks <= held else self.all / held
+
+
+def kernel_of(kernels: ProgramKernels, name: str) -> KernelOp:
+    """The tiled kernel of a name."""
+    return next(op for op in kernels.kernel_module(name).ops if isinstance(op, KernelOp))
+
+
+def share_longer(whole: ProgramKernels, made: FirstLaunch, name: str) -> float:
+    """The share of a whole launch that a launch with rims first takes longer; inf if it cannot."""
+    found = [BlockSteps.of(each, name) for each in (whole, made.inside, *made.rims)]
+    known = [each for each in found if each is not None]
+    if len(known) < len(found):
+        return inf
+    kernel = kernel_of(whole, name)
+    held = whole.options.target.resident_blocks(kernel.blocks_per_multiprocessor)
+    alone, inside, *rims = known
+    if inside.blocks > held:
+        # Blocks of the inside start wherever a rim's block has ended.
+        steps = (inside.all + sum(each.all for each in rims)) / held
+    else:
+        steps = inside.longest + sum(each.longest * ceil_div(each.blocks, held) for each in rims)
+    return steps / alone.rounds(held) - 1
+
+
 def first_launch(
+    most: float,
     kernels: ProgramKernels,
     loop: LoopOp,
     own: LoopOp,
     part: PartAttr,
     moved_ghosts: Ghosts,
     fact: PlannedKernel,
-    most: float,
 ) -> FirstLaunch | None:
     """
     The kernels of a launch on a part with rims first; None for a launch that stays whole. `most`:
-    the share of a launch that the pipelines of rims may take.
+    the share of a launch that it may take longer.
     """
     cut = [axis for axis, count in enumerate(part.decomposition.counts) if count > 1]
     if len(cut) != 1:
         return None
-    ops = kernels.kernel_module(fact.name).ops
-    kernel = next(op for op in ops if isinstance(op, KernelOp))
+    kernel = kernel_of(kernels, fact.name)
     found = own_and_sent(loop, own, part, moved_ghosts, kernel)
     if found is None or not found[1]:
         return None
     boxes = slabs_of(*found, cut[0])
     if not boxes or any(why_not(kernel, box) for box in boxes):
         return None
-    if filled_share(kernel, boxes) > most or not has_many_waves(kernel, kernels):
-        return None
     made = [with_store_box(kernels, box) for box in boxes]
     known = [each for each in made if each is not None]
     if len(known) < len(boxes):
         return None
-    return FirstLaunch(tuple(known[1:]), known[0])
+    launch = FirstLaunch(tuple(known[1:]), known[0])
+    return launch if share_longer(kernels, launch, fact.name) <= most else None

@@ -7,8 +7,10 @@ equal numbers of steps, and run through one plan. Parts of equal extents share t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -27,7 +29,12 @@ from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.options import Options, run_passes
 from timetile.runtime.ranks.beside_kernels import BesideLaunch, beside_launch
-from timetile.runtime.ranks.exchange_choice import DeepestLaunch, ExchangeChoice, chosen_exchange
+from timetile.runtime.ranks.exchange_choice import (
+    DeepestLaunch,
+    ExchangeChoice,
+    Way,
+    chosen_exchange,
+)
 from timetile.runtime.ranks.first_kernels import FirstLaunch, first_launch
 from timetile.runtime.ranks.layout import cells_in
 from timetile.runtime.ranks.loop_schedules import (
@@ -38,6 +45,9 @@ from timetile.runtime.ranks.loop_schedules import (
     write_schedules,
 )
 from timetile.runtime.ranks.split_kernels import SplitLaunch, split_launch
+
+MOST_LONGER = 0.05
+"""The share of a launch that it may take longer with rims first where nothing is predicted."""
 
 GUESSED_STEPS = 8
 """Steps of a launch assumed for the ghost zone of the part that a schedule is chosen for."""
@@ -51,6 +61,16 @@ def without_idle_loops(module: ModuleOp) -> ModuleOp:
             function.erase(safe_erase=False)
     return module
 
+
+T = TypeVar("T")
+
+MakesLaunch = Callable[
+    [ProgramKernels, LoopOp, LoopOp, PartAttr, Ghosts, PlannedKernel], "T | None"
+]
+"""
+Makes the kernels of a launch on a part: from the part's kernels, the program's loop, the part's
+loop, the part, the moved cells of the ghost zone, and the facts of the launch.
+"""
 
 PlannedLoop = tuple[LoopOp, list[PlannedKernel]]
 """A loop of a part, and the facts of its kernels."""
@@ -98,15 +118,17 @@ class PartKernels:
         self.zone_steps = (asked or GUESSED_STEPS) + 1
         found = self.chosen(options, common=common)
         deepest = deepest_of(found)
-        self.exchange = None if asked else self.chosen_exchange(found, self.may_store_beside)
+        self.ways = self.possible_ways
+        self.exchange = None if asked else self.chosen_exchange(found)
         """Why there are so many steps between two exchanges; None if asked for, or unknown."""
         self.steps = asked or (deepest if self.exchange is None else self.exchange.steps)
         if deepest > self.steps:
             found = self.chosen(replace(options, depth=asked), common=common)
         self.schedules[common] = found
         self.cut_parts()
-        if self.exchange is not None and self.exchange.stores_beside and not self.stores_beside:
-            self.exchange = self.chosen_exchange(found, may_store_beside=False)
+        while self.exchange is not None and not self.goes_as_chosen(self.exchange.way):
+            self.ways -= {self.exchange.way}
+            self.exchange = self.chosen_exchange(found)
             assert self.exchange is not None
             self.steps = self.exchange.steps
             self.cut_parts()
@@ -123,9 +145,7 @@ class PartKernels:
         self.besides.clear()
         self.firsts.clear()
 
-    def chosen_exchange(
-        self, found: Sequence[LoopSchedule], may_store_beside: bool
-    ) -> ExchangeChoice | None:
+    def chosen_exchange(self, found: Sequence[LoopSchedule]) -> ExchangeChoice | None:
         """
         The launches between two exchanges for the loop with the deepest launch. None if its speed
         is not predicted.
@@ -135,37 +155,43 @@ class PartKernels:
         if domain is None or not known:
             return None
         speed = known[0].gcells_per_second
-        launch = DeepestLaunch(deepest, speed, may_store_beside)
+        launch = DeepestLaunch(deepest, speed, self.ways)
         return chosen_exchange(domain, self.decomposition, launch, self.link)
 
-    @property
-    def stores_beside(self) -> bool:
+    def goes_as_chosen(self, way: Way) -> bool:
         """
-        Whether the deepest kernel of each loop that is followed by an exchange stores the ghosts of
-        other parts.
+        Whether the deepest kernel of each loop has its rims go a way. Ranks of several processes
+        agree when they run: each knows its own kernels only.
         """
+        if way == "copied" or len(self.ranks) < self.decomposition.count:
+            return True
         common = self.options.halos == "compared"
         deepest = deepest_of(self.schedules[common])
+        made = self.rims_first if way == "first" else self.stored_beside
         for number, chosen in enumerate(self.schedules[common]):
             planned = next(filter(None, self.planned(number, common=common)), None)
             if planned is None or deepest not in chosen.depths:
                 continue
-            if self.stored_beside(number, planned[1][0].name, common=common) is None:
+            if made(number, planned[1][0].name, common=common) is None:
                 return False
         return True
 
     @property
-    def may_store_beside(self) -> bool:
+    def possible_ways(self) -> frozenset[Way]:
         """
-        Whether kernels can probably store the ghosts of other parts: all parts are of one process,
-        rims are whole planes, and a step is one kernel. Whether a kernel would spill registers is
-        known only when it is made.
+        The further ways that rims can probably go: a step is one kernel, and kernels store to parts
+        of the own process. What a kernel takes longer, or would spill, is known once it is made.
         """
-        is_slabs = all(count == 1 for count in self.decomposition.counts[1:])
+        counts = self.decomposition.counts
         has_parts = any(len(parts_of_step(facts)) > 1 for facts in self.probed)
         has_points = any(loop.has_points for loop in loops_of(self.module))
-        is_plain = is_slabs and not has_parts and not has_points
-        return len(self.ranks) == self.decomposition.count and is_plain
+        if has_parts or has_points or not self.link.reaches:
+            return frozenset()
+        is_slabs = all(count == 1 for count in counts[1:])
+        ways: set[Way] = {"first"} if sum(count > 1 for count in counts) == 1 else set()
+        if is_slabs and len(self.ranks) == self.decomposition.count:
+            ways.add("stored")
+        return frozenset(ways)
 
     def part(self, rank: int) -> ModuleOp:
         """The loops of a part, at the origin."""
@@ -314,50 +340,31 @@ class PartKernels:
     def stored_beside(self, number: int, name: str, *, common: bool) -> list[BesideLaunch] | None:
         """
         The kernels of a launch of a loop's deepest kernel that store beside, by part; None unless
-        each part has one, or if launches share an exchange: parts then wait for each other twice,
-        and copies are as quick.
+        each part has one, or if rims go another way.
         """
         key = number, name, common
-        if key not in self.besides:
-            self.besides[key] = self.found_beside(number, name, common=common)
-        return self.besides[key]
-
-    def found_beside(self, number: int, name: str, *, common: bool) -> list[BesideLaunch] | None:
-        """The kernels of a launch that store beside, found now."""
-        found: list[BesideLaunch] = []
-        loop = loops_of(self.module)[number]
-        if loop.sweep is not None or loop.has_points:
+        if self.exchange is not None and self.exchange.way != "stored":
             return None
-        for rank, kernels, planned in zip(
-            self.ranks, self.of_parts(common=common), self.planned(number, common=common)
-        ):
-            if planned is None:
-                return None
-            own, facts = planned
-            if facts[0].name != name or len(parts_of_step(facts)) > 1:
-                return None
-            if self.is_fresh(facts[0], facts[0].steps):
-                return None
-            moved = self.ghosts(self.moved_steps)
-            made = beside_launch(kernels, loop, own, self.part_of(rank), moved, facts[0])
-            if made is None:
-                return None
-            found.append(made)
-        return found
+        if key not in self.besides:
+            self.besides[key] = self.sent(number, name, common, beside_launch)
+        return self.besides[key]
 
     def rims_first(self, number: int, name: str, *, common: bool) -> list[FirstLaunch] | None:
         """
         The kernels of a launch of a loop's deepest kernel with rims first, by part; None unless
-        each part has them, or if launches share an exchange.
+        each part has them, or if rims go another way.
         """
         key = number, name, common
+        if self.exchange is not None and self.exchange.way != "first":
+            return None
         if key not in self.firsts:
-            self.firsts[key] = self.found_first(number, name, common=common)
+            most = MOST_LONGER if self.exchange is None else self.exchange.slack
+            self.firsts[key] = self.sent(number, name, common, partial(first_launch, most))
         return self.firsts[key]
 
-    def found_first(self, number: int, name: str, *, common: bool) -> list[FirstLaunch] | None:
-        """The kernels of a launch with rims first, found now."""
-        found: list[FirstLaunch] = []
+    def sent(self, number: int, name: str, common: bool, make: MakesLaunch[T]) -> list[T] | None:
+        """The kernels, by part, of a loop's deepest launch; None unless each part has one."""
+        found: list[T] = []
         loop = loops_of(self.module)[number]
         if loop.sweep is not None or loop.has_points:
             return None
@@ -372,7 +379,7 @@ class PartKernels:
             if self.is_fresh(facts[0], facts[0].steps):
                 return None
             moved, part = self.ghosts(self.moved_steps), self.part_of(rank)
-            made = first_launch(kernels, loop, own, part, moved, facts[0], self.exchange_share)
+            made = make(kernels, loop, own, part, moved, facts[0])
             if made is None:
                 return None
             found.append(made)

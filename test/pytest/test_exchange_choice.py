@@ -9,7 +9,12 @@ from support.catalogue import entry
 from support.programs import program_text
 from timetile.passes.loops.cut_domain import Domain
 from timetile.passes.targets.links import Link
-from timetile.runtime.ranks.exchange_choice import DeepestLaunch, ExchangeChoice, chosen_exchange
+from timetile.runtime.ranks.exchange_choice import (
+    DeepestLaunch,
+    ExchangeChoice,
+    Way,
+    chosen_exchange,
+)
 from timetile.runtime.ranks.layout import slab_layout
 
 LINK = Link(seconds=40e-6, bytes_per_second=300e9, meeting_seconds=20e-6)
@@ -22,13 +27,13 @@ def chosen(
     count: int = 2,
     link: Link = LINK,
     *,
-    stores_beside: bool = False,
+    ways: frozenset[Way] = frozenset[Way](),
 ) -> ExchangeChoice:
     """The choice for a program on some GPUs, with 1000 GCells/s predicted."""
     program = timetile.compile(program_text(entry(name).make(shape)), executor="numpy", cache=False)
     domain = Domain.of(program.module)
     assert domain is not None
-    launch = DeepestLaunch(depth, 1000.0, stores_beside)
+    launch = DeepestLaunch(depth, 1000.0, ways)
     return chosen_exchange(domain, slab_layout(domain, count), launch, link)
 
 
@@ -61,11 +66,26 @@ def test_the_choice_says_what_exchanges_cost():
     )
 
 
+STORED: frozenset[Way] = frozenset(["stored"])
+FIRST: frozenset[Way] = frozenset(["stored", "first"])
+
+
 def test_rims_stored_by_kernels_cost_a_meeting():
     """Copies would be shared by several launches; stores travel while a launch computes."""
     copied = chosen("heat-3d", (800, 512, 512), 4)
-    stored = chosen("heat-3d", (800, 512, 512), 4, stores_beside=True)
+    stored = chosen("heat-3d", (800, 512, 512), 4, ways=STORED)
     assert copied.chosen.launches > 1 == stored.chosen.launches
+    assert stored.way == "stored"
     assert stored.chosen.exchange_seconds == 20e-6 and stored.chosen.ghost_share == 0
-    slow = chosen("heat-3d", (800, 512, 512), 4, link=Link(40e-6, 1e9, 20e-6), stores_beside=True)
+    slow = chosen("heat-3d", (800, 512, 512), 4, link=Link(40e-6, 1e9, 20e-6), ways=STORED)
     assert slow.chosen.exchange_seconds > 1e-3, "what travels longer than a launch is waited for"
+
+
+def test_rims_are_first_where_their_pipelines_take_less_than_stalled_stores():
+    stalling = Link(40e-6, 300e9, 20e-6, stalled_share=1.0)
+    long = chosen("heat-3d", (2048, 512, 512), 4, link=stalling, ways=FIRST)
+    assert long.way == "first" and long.chosen.exchange_seconds == 20e-6
+    assert long.chosen.launch_seconds == pytest.approx(1024 * 512 * 512 * 4 * (1 + 4 / 1024) / 1e12)
+    assert 0 < long.slack < 0.01, "a launch of another way is hardly longer"
+    quick = Link(40e-6, 300e9, 20e-6, stalled_share=0.1)
+    assert chosen("heat-3d", (40, 512, 512), 4, link=quick, ways=FIRST).way == "stored"

@@ -17,16 +17,14 @@ from support.simulated import SimulatedSite, World, on_simulated
 from test_split_launches import arguments_of
 from timetile.dialects.boxes import CellBox
 from timetile.runtime.executors.homes import PlaneError
-from timetile.runtime.ranks import split_kernels
+from timetile.runtime.ranks import part_kernels
 from timetile.runtime.ranks.first_kernels import slabs_of
-from timetile.runtime.ranks.part_kernels import PartKernels
 
 
 @pytest.fixture(autouse=True)
-def every_launch_has_waves(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Launches of few blocks have rims first, too, whatever their pipelines take."""
-    monkeypatch.setattr(split_kernels, "LEAST_WAVES", 0.0)
-    monkeypatch.setattr(PartKernels, "exchange_share", 1.0)
+def rims_are_first(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Launches of few blocks have rims first, too, whatever they take longer."""
+    monkeypatch.setattr(part_kernels, "MOST_LONGER", 1e9)
     with few_schedules():
         yield
 

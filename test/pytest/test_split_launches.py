@@ -20,6 +20,11 @@ from timetile.runtime.executors.homes import PlaneError
 from timetile.runtime.program.parted_program import PartedProgram
 from timetile.runtime.ranks import split_kernels
 from timetile.runtime.ranks.gpu_sites import GpuSite
+from timetile.runtime.ranks.part_kernels import PartKernels
+
+
+def no_launches(*_: object, common: bool) -> None:
+    """No launch has rims first."""
 
 
 def reaches_nothing(*_: object) -> bool:
@@ -31,6 +36,7 @@ def reaches_nothing(*_: object) -> bool:
 def every_launch_has_waves(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Launches of few blocks are split, too."""
     monkeypatch.setattr(split_kernels, "LEAST_WAVES", 0.0)
+    monkeypatch.setattr(PartKernels, "rims_first", no_launches)
     with few_schedules():
         yield
 

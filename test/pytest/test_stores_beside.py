@@ -16,7 +16,7 @@ from support.few_schedules import few_schedules
 from support.programs import program_text
 from support.ranks import copies
 from support.simulated import SimulatedSite, World, on_simulated
-from test_split_launches import arguments_of
+from test_split_launches import arguments_of, no_launches
 from test_store_box import arrays_of, kernels_of, run_planes, run_threads, tiled
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.tile import RoleKind
@@ -28,6 +28,7 @@ from timetile.runtime.program.parted_program import PartedProgram
 from timetile.runtime.ranks import beside_kernels
 from timetile.runtime.ranks.beside_kernels import with_stores_beside
 from timetile.runtime.ranks.moved_rims import MovedRims
+from timetile.runtime.ranks.part_kernels import PartKernels
 
 
 def never_more(*_: object) -> bool:
@@ -49,6 +50,7 @@ def kernels_store_beside(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Kernels store to buffers of other sites, whatever they spill."""
     monkeypatch.setattr(SimulatedSite, "stores_beside", True)
     monkeypatch.setattr(beside_kernels, "spills_more", never_more)
+    monkeypatch.setattr(PartKernels, "rims_first", no_launches)
     with few_schedules():
         yield
 
@@ -166,10 +168,10 @@ def test_chunks_with_the_last_planes_start_first_and_store_all_cells():
 def test_exchanges_are_chosen_again_where_kernels_would_spill(monkeypatch: pytest.MonkeyPatch):
     text = program_text(entry("heat-3d").make((800, 512, 512)))
     stored = on_simulated(text, 2, 0, None, None, halos="common")[0]
-    assert stored.exchange is not None and stored.exchange.stores_beside
+    assert stored.exchange is not None and stored.exchange.way == "stored"
     monkeypatch.setattr(beside_kernels, "spills_more", always_more)
     copied = on_simulated(text, 2, 0, None, None, halos="common")[0]
-    assert copied.exchange is not None and not copied.exchange.stores_beside
+    assert copied.exchange is not None and copied.exchange.way == "copied"
     assert copied.exchange_every > stored.exchange_every, "copies are shared by launches"
 
 
