@@ -104,6 +104,7 @@ def run_as_graph(sites: Sequence[Site], work: Callable[[], None], times: int) ->
     try:
         for _ in range(times):
             first.launch_graph(graph)
+            first.keep_pace()
     finally:
         first.free_graph(graph)
     part_again(sites)

@@ -72,6 +72,7 @@ class GpuSite:
         """Events behind the latest work, for `keep_pace`."""
         self.meeting: LoadedKernel | None = None
         """The kernel of meetings with other processes."""
+        self.is_recording = False
         self.is_abandoned = False
         """A run has failed, and the stream may wait for ever: nothing waits for the stream."""
 
@@ -253,7 +254,9 @@ class GpuSite:
         self.look = look
 
     def keep_pace(self) -> None:
-        """Let the host wait until work up to `AHEAD` calls before is done."""
+        """Let the host wait until work up to `AHEAD` calls before is done, and look around."""
+        if self.look is None or self.is_recording:
+            return
         self.ahead.append(self.device.mark(None, self.stream))
         if len(self.ahead) > AHEAD:
             self.wait_looking(self.ahead.popleft())
@@ -279,7 +282,7 @@ class GpuSite:
     @contextmanager
     def recording(self) -> Generator[Recorded]:
         """Work put on the stream and on streams behind is recorded in a graph."""
-        found = Recorded()
+        found, self.is_recording = Recorded(), True
         self.device.enter()
         self.device.begin_capture(self.stream)
         try:
@@ -287,6 +290,8 @@ class GpuSite:
         except BaseException:
             self.device.drop_capture(self.stream)
             raise
+        finally:
+            self.is_recording = False
         found.graph = self.device.end_capture(self.stream)
 
     @contextmanager

@@ -6,6 +6,7 @@ cells.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from timetile.dialects.boxes import CellBox
@@ -15,8 +16,38 @@ from timetile.runtime.ranks.beside_kernels import BesideLaunch
 from timetile.runtime.ranks.first_kernels import FirstLaunch
 from timetile.runtime.ranks.parted import PartedField, PartsMemory
 from timetile.runtime.ranks.present_run import operands_of
-from timetile.runtime.ranks.rims import RimCopy, rim_copies
+from timetile.runtime.ranks.rims import BoxCopy, RimCopy, rim_copies
 from timetile.runtime.ranks.sites import Beside, Site
+
+
+@dataclass(frozen=True)
+class SentRim:
+    """A copy of cells of a buffer to the ghosts of another part's buffer."""
+
+    source: Any
+    target: Any
+    copy: BoxCopy
+
+
+def put_rims_first(
+    found: FirstLaunch,
+    site: Site,
+    second: Site,
+    op: LaunchOp,
+    operands: Sequence[Any],
+    sent: Sequence[SentRim],
+) -> None:
+    """
+    Put a launch on the stream of a part: rims on a second stream, with copies behind, and the cells
+    inside meanwhile. The stream goes on behind both.
+    """
+    second.wait(site.mark())
+    for kernels in found.rims:
+        second.launch(kernels, op, operands)
+    for rim in sent:
+        second.pull(rim.source, rim.target, rim.copy)
+    site.launch(found.inside, op, operands)
+    site.wait(second.mark())
 
 
 class MovedRims:
@@ -102,28 +133,23 @@ class MovedRims:
         written: Sequence[PartedField],
     ) -> None:
         """
-        Launch rims on second streams, copy them to the ghosts of other parts behind, and launch the
-        cells inside meanwhile: behind all work of parts with rims in common, and before all later
-        work. `order`: of the parts.
+        Launch rims first on all parts, behind all work of parts with rims in common, and before all
+        later work. `order`: of the parts.
         """
         if not self.have_met:
             self.meet(written)
         for number in order:
             for field in written:
                 self.memory.wait_for_readers(field, number)
-        before = [site.mark() for site in self.sites]
-        for number in order:
-            site, second, own = self.sites[number], seconds[number], operands_of(operands, number)
-            second.wait(before[number])
-            for kernels in found[number].rims:
-                second.launch(kernels, op, own)
-            for field in written:
-                for each in self.copies_of(field):
-                    if each.source == number:
-                        second.pull(field.buffers[number], field.buffers[each.target], each.copy)
-                        self.bytes += each.copy.bytes
-            site.launch(found[number].inside, op, own)
-            site.wait(second.mark())
+            sent = [
+                SentRim(field.buffers[number], field.buffers[each.target], each.copy)
+                for field in written
+                for each in self.copies_of(field)
+                if each.source == number
+            ]
+            self.bytes += sum(rim.copy.bytes for rim in sent)
+            own, second = operands_of(operands, number), seconds[number]
+            put_rims_first(found[number], self.sites[number], second, op, own, sent)
         self.meet(written)
 
     def meet(self, fields: Sequence[PartedField]) -> None:

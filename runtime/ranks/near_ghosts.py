@@ -19,6 +19,7 @@ import numpy as np
 from timetile.runtime.arithmetic.cells import Array
 from timetile.runtime.ranks.exchange import Exchange
 from timetile.runtime.ranks.gpu_meetings import words_for
+from timetile.runtime.ranks.moved_rims import SentRim
 from timetile.runtime.ranks.parted import PartedField
 from timetile.runtime.ranks.peers import missing, waiting_limit, words_of_all
 from timetile.runtime.ranks.rims import box_copy
@@ -89,13 +90,33 @@ class NearGhosts:
             self.peers.tell(f"{error}")
             raise error
 
-    def exchange(self, fields: Sequence[PartedField]) -> None:
-        """Make the ghosts of fields fresh."""
-        side, site, own = self.present_side(), self.site, self.peers.rank
-        self.open_sources([field for field in fields if field not in self.sources])
-        neighbours = neighbours_of_rank(fields, own)
+    def meet(self, fields: Sequence[PartedField]) -> None:
+        """Let the stream wait for all work so far of the ranks with rims of fields in common."""
+        side = self.present_side()
+        neighbours = neighbours_of_rank(fields, self.peers.rank)
         if neighbours:
             side.meet(neighbours)
+
+    def sent_rims(self, fields: Sequence[PartedField]) -> list[SentRim]:
+        """The copies to the ghosts of fields on other ranks."""
+        self.open_sources([field for field in fields if field not in self.sources])
+        found: list[SentRim] = []
+        for field in fields:
+            cut, buffer = field.cuts[0], field.buffers[0]
+            for transfer in cut.sent:
+                part, target = cut.part, transfer.target
+                held = part.decomposition.held(target, cut.whole, part.zone)
+                boxes = (cut.held, transfer.source_box, held, transfer.box)
+                copy = box_copy(*boxes, field.dtype.itemsize)
+                found.append(SentRim(buffer, self.sources[field][target], copy))
+                self.moved.bytes += copy.bytes
+        return found
+
+    def exchange(self, fields: Sequence[PartedField]) -> None:
+        """Make the ghosts of fields fresh."""
+        site, own = self.site, self.peers.rank
+        self.open_sources([field for field in fields if field not in self.sources])
+        self.meet(fields)
         for field in fields:
             cut, buffer = field.cuts[0], field.buffers[0]
             for transfer in cut.received:
@@ -106,8 +127,7 @@ class NearGhosts:
                 site.pull(buffer if source == own else self.sources[field][source], buffer, copy)
                 self.moved.bytes += copy.bytes
             field.age, field.is_settled = 0, True
-        if neighbours:
-            side.meet(neighbours)
+        self.meet(fields)
         site.keep_pace()
 
     def open_sources(self, fields: Sequence[PartedField]) -> None:

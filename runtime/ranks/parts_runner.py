@@ -57,9 +57,6 @@ class PartsRunner:
     kernels of several steps compare halos as on one device.
     """
 
-    can_record = True
-    """Whether launches and exchanges may be recorded: the host has no work between."""
-
     def __init__(
         self,
         cuts: Sequence[CutProgram],
@@ -97,6 +94,11 @@ class PartsRunner:
         self.order = launch_order(cuts, sites)
         self.rounds = [PartRounds(site, number) for number, site in enumerate(sites)]
         self.done, self.total = 0, 0
+
+    @property
+    def can_record(self) -> bool:
+        """Whether launches and exchanges may be recorded: the host has no work between."""
+        return True
 
     def cuts_of(self, value: SSAValue) -> tuple[CutField, ...]:
         """The parts of a field of the program; none for a field of fewer axes."""
@@ -219,9 +221,7 @@ class PartsRunner:
             if stale:
                 self.exchange(stale)
             if first is not None:
-                self.rims.launch_first(
-                    first, self.order, self.second_sites(), op, operands, written
-                )
+                self.launch_first(first, op, operands, written)
             elif beside is not None:
                 self.rims.launch_beside(beside, self.order, op, operands, written)
         elif split is None:
@@ -313,6 +313,17 @@ class PartsRunner:
         if len(self.sites) == 1 or not all(field.is_settled for field in written):
             return None
         return self.kernels.rims_first(run.number, fact.name, common=run.common)
+
+    def launch_first(
+        self,
+        first: Sequence[FirstLaunch],
+        op: LaunchOp,
+        operands: Sequence[Any],
+        written: Sequence[PartedField],
+    ) -> None:
+        """Make a launch with rims first."""
+        seconds = self.second_sites()
+        self.rims.launch_first(first, self.order, seconds, op, operands, written)
 
     def second_sites(self) -> list[Site]:
         """The sites with a second stream for each part."""

@@ -21,6 +21,7 @@ from xdsl.ir import SSAValue
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.decomposition import Transfer
 from timetile.dialects.temporal import LoopOp
+from timetile.dialects.tile import LaunchOp
 from timetile.lowering.plan_launches import PlannedKernel
 from timetile.passes.diagnostics import LOGGER
 from timetile.runtime.arithmetic.cells import Array
@@ -29,12 +30,15 @@ from timetile.runtime.host.halo_notice import HaloNotice
 from timetile.runtime.host.halos import compared_in_turn
 from timetile.runtime.ranks.cut_program import CutProgram
 from timetile.runtime.ranks.exchange import CutField, Exchange, array_part
+from timetile.runtime.ranks.first_kernels import FirstLaunch
+from timetile.runtime.ranks.moved_rims import put_rims_first
 from timetile.runtime.ranks.near_ghosts import NearGhosts
 from timetile.runtime.ranks.part_kernels import PartKernels, PlannedLoop
 from timetile.runtime.ranks.parted import PartedField, PartsMemory
 from timetile.runtime.ranks.parts_runner import PartsRunner, PresentRun
 from timetile.runtime.ranks.peers import Peers, digest_of, words_of_all
 from timetile.runtime.ranks.point_tables import merge_between_ranks
+from timetile.runtime.ranks.present_run import operands_of
 from timetile.runtime.ranks.rims import box_copy, extents_of
 from timetile.runtime.ranks.shared_buffers import SharedBuffers
 from timetile.runtime.ranks.sites import HANDLE_BYTES, RimLink, RimMessage, Site
@@ -117,7 +121,10 @@ class RankMemory(PartsMemory):
 class RankSiteRunner(PartsRunner):
     """Runs the loops of a rank's part on a site, together with all ranks."""
 
-    can_record = False
+    @property
+    def can_record(self) -> bool:
+        """Whether ghosts of all ranks come without work of the host. All ranks call."""
+        return self.ghosts_nearby.are_all_near()
 
     def __init__(
         self,
@@ -138,6 +145,8 @@ class RankSiteRunner(PartsRunner):
         """The link to ranks out of reach, if any."""
         self.has_tried = False
         self.agreed: dict[tuple[LoopOp, bool], int | None] = {}
+        self.firsts: dict[tuple[int, str, bool], list[FirstLaunch] | None] = {}
+        """The launches with rims first, as agreed by all ranks."""
 
     def has_common_halos(
         self, loop: LoopOp, number: int, steps: int, buffers: Sequence[PartedField]
@@ -173,6 +182,36 @@ class RankSiteRunner(PartsRunner):
     def pieces_of(self, run: PresentRun, fact: PlannedKernel) -> list[SplitLaunch] | None:
         """None: the host waits for messages, and launches behind."""
         return None
+
+    def first_of(
+        self, run: PresentRun, fact: PlannedKernel, written: Sequence[PartedField]
+    ) -> list[FirstLaunch] | None:
+        """The own kernels of a launch with rims first, where each rank has some and is near."""
+        is_settled = all(field.is_settled for field in written)
+        if not is_settled or not self.ghosts_nearby.are_all_near():
+            return None
+        key = run.number, fact.name, run.common
+        if key not in self.firsts:
+            own = self.kernels.rims_first(*key[:2], common=run.common)
+            words = words_of_all(self.ghosts.peers, NO if own is None else YES)
+            self.firsts[key] = own if all(word == YES for word in words) else None
+        return self.firsts[key]
+
+    def launch_first(
+        self,
+        first: Sequence[FirstLaunch],
+        op: LaunchOp,
+        operands: Sequence[Any],
+        written: Sequence[PartedField],
+    ) -> None:
+        """Make a launch with rims first, between two meetings with the neighbours."""
+        (site,), (second,) = self.sites, self.second_sites()
+        sent = self.ghosts_nearby.sent_rims(written)
+        if not self.rims.have_met:
+            self.ghosts_nearby.meet(written)
+        put_rims_first(first[0], site, second, op, operands_of(operands, 0), sent)
+        self.ghosts_nearby.meet(written)
+        site.keep_pace()
 
     def exchange(self, fields: Sequence[PartedField]) -> None:
         """

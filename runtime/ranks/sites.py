@@ -223,7 +223,10 @@ class Site(Protocol):
         ...
 
     def keep_pace(self) -> None:
-        """Let the host wait until all but the latest work is done, by calls of this method."""
+        """
+        Let the host wait until all but the latest work is done, by calls of this method, where the
+        stream waits for other processes; not while work is recorded.
+        """
         ...
 
     def beside(self) -> Site:

@@ -15,6 +15,7 @@ from support.few_schedules import few_schedules
 from support.programs import program_text
 from support.ranks import copies
 from support.simulated import SimulatedSite, World, on_simulated
+from test_several_gpus import run_on_ranks
 from test_split_launches import arguments_of
 from timetile.runtime.executors.homes import PlaneError
 from timetile.runtime.program.parted_program import PartedProgram
@@ -43,6 +44,13 @@ def count_graphs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(SimulatedSite, "launch_graph", noted)
     return found
+
+
+def test_ranks_that_meet_repeat_launches_as_graphs(monkeypatch: pytest.MonkeyPatch):
+    launched = count_graphs(monkeypatch)
+    text = program_text(entry("heat-2d").make((40, 9)))
+    run_on_ranks(text, arguments_of(text, 38), 2, 2)
+    assert len(launched) > 2, "graphs are launched on both ranks"
 
 
 def run(seed: int, steps: int = 38, every: int = 4) -> tuple[bool, World]:

@@ -13,12 +13,14 @@ from support.catalogue import entry
 from support.few_schedules import few_schedules
 from support.programs import program_text
 from support.ranks import copies
-from support.simulated import SimulatedSite, World, on_simulated
+from support.simulated import SimulatedSite, World, on_simulated, simulated_rank
 from test_split_launches import arguments_of
 from timetile.dialects.boxes import CellBox
 from timetile.runtime.executors.homes import PlaneError
+from timetile.runtime.program.ranked_program import on_ranks
 from timetile.runtime.ranks import part_kernels
 from timetile.runtime.ranks.first_kernels import slabs_of
+from timetile.runtime.ranks.threads import ThreadPeers, on_threads
 
 
 @pytest.fixture(autouse=True)
@@ -79,6 +81,36 @@ def test_seeded_missing_waits_of_rims_are_found(monkeypatch: pytest.MonkeyPatch)
     for second in (False, True):
         monkeypatch.setattr(SimulatedSite, "wait", waits_of(second))
         assert not all(run("heat-2d", (45, 12), 2, seed, 9)[0] for seed in range(8)), f"{second=}"
+
+
+@pytest.mark.parametrize("steps", [9, 76])
+def test_ranks_with_a_gpu_each_have_rims_first(steps: int):
+    """Few launches go one by one, and many as a graph on each rank."""
+    text = program_text(entry("heat-2d").make((45, 12)))
+    arguments = arguments_of(text, steps)
+    expected = copies(arguments)
+    timetile.compile(text, executor="numpy", fp_contract="off", cache=False)(*expected)
+    options: Any = {"executor": "planes", "fp_contract": "off", "cache": False, "depth": 2}
+    worlds: list[World] = []
+
+    def work(peers: ThreadPeers) -> list[Any]:
+        def alone() -> timetile.CompiledProgram:
+            return timetile.compile(text, halos="common", **options)
+
+        program = on_ranks(peers, alone, make=simulated_rank, exchange_every=2)
+        own = copies(arguments)
+        program(*own)
+        site: Any = program.placed.present.sites[0]
+        worlds.append(site.world)
+        program.close()
+        return own
+
+    for own in on_threads(3, work):
+        assert all(np.array_equal(a, b) for a, b in zip(own, expected))
+    for world in worlds:
+        streams = [stream for stream, kernel in world.launched if kernel.endswith("d2")]
+        assert set(streams) == {0, 1}, "rims run on streams of their own"
+        assert len(streams) < 3 * steps // 2 or steps == 9, "launches are recorded in a graph"
 
 
 def test_rims_are_slabs_at_the_ends_of_a_part():

@@ -347,7 +347,7 @@ class SimulatedSite(HostsThatWait):
 
     def side_of_meetings(self, number: int, words: Sequence[MarkedCells]) -> SimulatedSide | None:
         """Meetings with the sites of other threads, where the host waits for all work before."""
-        return SimulatedSide(self, number, words) if self.meets else None
+        return SimulatedSide(self, self.world, number, words) if self.meets else None
 
     def beside(self) -> SimulatedSite:
         """A site on the device with a stream of its own."""

@@ -6,7 +6,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -59,6 +59,25 @@ class SimulatedLink:
         """Nothing is left."""
 
 
+class Recording(Protocol):
+    """Records work."""
+
+    recorded: Any
+    """None while nothing is recorded."""
+
+
+class Waiting(Protocol):
+    """A site whose host may wait."""
+
+    def put_work(self, work: Callable[[], None]) -> None:
+        """Put work on the stream."""
+        ...
+
+    def synchronize(self) -> None:
+        """Wait for all work."""
+        ...
+
+
 class HostsThatWait:
     """Sites whose hosts wait at each meeting with other threads."""
 
@@ -80,13 +99,20 @@ class SimulatedSide:
     met: ClassVar[list[int]] = []
     """The numbers of sites that met others."""
 
-    def __init__(self, site: Site, number: int, words: Sequence[MarkedCells]):
-        self.site, self.number = site, number
+    def __init__(self, site: Waiting, world: Recording, number: int, words: Sequence[MarkedCells]):
+        self.site, self.world, self.number = site, world, number
         self.counts = [each.data.view(np.uint32)[:: LINE // 4] for each in words]
 
     def meet(self, others: tuple[int, ...]) -> None:
+        """Meet others now, or in a graph."""
+        if self.world.recorded is not None:
+            self.site.put_work(lambda: self.meet_now(others))
+        else:
+            self.site.synchronize()
+            self.meet_now(others)
+
+    def meet_now(self, others: tuple[int, ...]) -> None:
         """Count, tell others the count, and wait for theirs."""
-        self.site.synchronize()
         own, count, end = self.counts[self.number], len(self.counts), time.monotonic() + 60
         for other in others:
             own[other] += 1
