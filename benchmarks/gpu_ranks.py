@@ -16,6 +16,7 @@ so after `SHORT_TIMEOUT` seconds.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
 import signal
 import time
@@ -35,6 +36,7 @@ from rows import described, source
 import timetile
 from timetile.dialects.boxes import CellBox
 from timetile.runtime.device.gpu import device
+from timetile.runtime.machine.guard import PARENT_DEATH_SIGNAL
 from timetile.runtime.program.ranked_gpu_program import RankedGpuProgram
 from timetile.runtime.program.ranked_program import on_ranks
 from timetile.runtime.ranks.gpu_sites import GpuSite
@@ -155,7 +157,8 @@ def work(
     only: Sequence[str] | None,
     said: Callable[..., None],
 ) -> None:
-    """Run all programs on a process."""
+    """Run all programs on a process, which dies with its parent."""
+    ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
     if way == "messages":
         patch.object(GpuSite, "side_of_meetings", no_side).start()
     elif way != "opened":
