@@ -219,6 +219,10 @@ class Device(GpuMemory):
         finally:
             checked(cuda.cuGraphDestroy(graph))
 
+    def upload_graph(self, graph: Any, stream: int) -> None:
+        """Prepare a graph for launches, as work of a stream."""
+        checked(self.cuda.cuGraphUpload(graph, stream))
+
     def launch_graph(self, graph: Any, stream: int) -> None:
         """Launch a graph on a stream."""
         checked(self.cuda.cuGraphLaunch(graph, stream))

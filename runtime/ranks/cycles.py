@@ -11,6 +11,8 @@ The work of a few cycles, on all streams, becomes a graph, which is launched aga
    recorded, not done. At the end the first site waits for all streams.
 3. The first site launches the graph as often as the graph fits into the remaining turns.
 4. All streams wait for the first site, and the turns left run one by one.
+
+Where sites meet without marks, each site has a graph of its own, launched in turn.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import ExitStack
 
-from timetile.runtime.ranks.sites import Site
+from timetile.runtime.ranks.sites import Recorded, Site
 
 LAUNCHES_OF_A_GRAPH = 32
 """Least number of launches in a graph, on each part: streams meet at the ends of a graph."""
@@ -108,3 +110,34 @@ def run_as_graph(sites: Sequence[Site], work: Callable[[], None], times: int) ->
     finally:
         first.free_graph(graph)
     part_again(sites)
+
+
+def run_as_graphs(
+    sites: Sequence[Site], seconds: Sequence[Site], work: Callable[[], None], times: int
+) -> None:
+    """
+    Record some work on the streams of all sites, which wait for each other without marks: a graph
+    for each site, with its second stream. Do the work `times` times, behind earlier work of all
+    streams. Nothing waits between the launches of two sites' graphs.
+    """
+    meet([*sites, *seconds])
+    part_again([*sites, *seconds])
+    recorded: list[Recorded] = []
+    with ExitStack() as marks:
+        for site in (*sites, *seconds):
+            marks.enter_context(site.marks_of_graph())
+        with ExitStack() as recordings:
+            recorded += [recordings.enter_context(site.recording()) for site in sites]
+            work()
+    pairs = [(site, each.graph) for site, each in zip(sites, recorded)]
+    try:
+        for site, graph in pairs:
+            site.upload_graph(graph)
+        for _ in range(times):
+            for site, graph in pairs:
+                site.launch_graph(graph)
+    finally:
+        for site, graph in pairs:
+            site.free_graph(graph)
+    for site, second in zip(sites, seconds):
+        second.wait(site.mark())

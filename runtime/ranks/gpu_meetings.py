@@ -1,5 +1,5 @@
 """
-Meetings of GPUs of several processes, by counts in their memory, without work of the hosts.
+Meetings of GPUs by counts in their memory, without events of other GPUs or work of the host.
 
 A meeting is a kernel of few threads on each GPU, a thread for each neighbour. The thread counts the
 meetings with the neighbour, stores the count to the neighbour's memory, behind all earlier stores
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -88,6 +88,10 @@ done:
 }}
 \0"""
 """The kernel of a meeting, as PTX."""
+
+
+Neighbours = Mapping[int, tuple[int, ...]]
+"""The neighbours of GPUs that meet, by number."""
 
 
 def words_for(count: int) -> int:
@@ -176,3 +180,53 @@ class GpuSide:
             while self.memory:
                 self.gpu.free(self.memory.pop())
             self.gpu.free_locked(self.locked)
+
+
+class GpuMeetings:
+    """Meetings of the GPUs of a process, each with a stream, that reach each other's memory."""
+
+    def __init__(self, gpus: Sequence[Device], streams: Sequence[int]):
+        self.gpus, self.words = gpus, list[int]()
+        size = words_for(len(gpus))
+        for gpu in gpus:
+            with gpu.current():
+                self.words.append(gpu.allocate(size))
+                gpu.upload(self.words[-1], np.zeros(size, np.uint8))
+                gpu.synchronize(0)
+        self.kernels = [LoadedKernel(gpu) for gpu in gpus]
+        pairs = zip(self.kernels, streams, strict=True)
+        self.sides = [GpuSide(*pair, number, self.words) for number, pair in enumerate(pairs)]
+        for number, (side, gpu) in enumerate(zip(self.sides, gpus)):
+            with gpu.current():
+                side.meet((number,))
+                gpu.synchronize(side.stream)
+
+    def prepare(self, neighbours: Neighbours) -> None:
+        """Make ready all that meetings of GPUs with their neighbours need."""
+        for number, others in neighbours.items():
+            self.sides[number].arguments(others)
+
+    def meet(self, neighbours: Neighbours) -> None:
+        """Let the streams of GPUs wait for all work so far of their neighbours' streams."""
+        self.prepare(neighbours)
+        for number, others in neighbours.items():
+            self.sides[number].meet(others)
+
+    def close(self) -> None:
+        """Give back all, after all work of the streams."""
+        while self.sides:
+            self.sides.pop().close()
+            self.kernels.pop().close()
+        for gpu, pointer in zip(self.gpus, self.words):
+            with gpu.current():
+                gpu.free(pointer)
+
+
+def meetings_of(gpus: Sequence[Device], streams: Sequence[int]) -> GpuMeetings | None:
+    """Meetings of several GPUs; None where a GPU has two streams, or does not reach another."""
+    numbers = {gpu.number for gpu in gpus}
+    if len(numbers) < len(gpus) or len(gpus) < 2:
+        return None
+    if not all(one is two or one.reaches(two) for one in gpus for two in gpus):
+        return None
+    return GpuMeetings(gpus, streams)

@@ -24,7 +24,7 @@ from timetile.runtime.device.gpu_memory import HANDLE_BYTES as ALLOCATION_BYTES
 from timetile.runtime.device.gpu_runner import GpuRunner
 from timetile.runtime.host.halos import HaloFrame
 from timetile.runtime.kernels.of_program import ProgramKernels
-from timetile.runtime.ranks.gpu_meetings import GpuSide, LoadedKernel
+from timetile.runtime.ranks.gpu_meetings import GpuMeetings, GpuSide, LoadedKernel, meetings_of
 from timetile.runtime.ranks.nccl_link import NcclLink, new_name, why_no_nccl
 from timetile.runtime.ranks.peers import Peers
 from timetile.runtime.ranks.rims import BoxCopy
@@ -243,6 +243,10 @@ class GpuSite:
         """Let the stream wait for a mark of any GPU."""
         self.device.wait_for_event(self.stream, mark)
 
+    def meetings(self, sites: Sequence[GpuSite]) -> GpuMeetings | None:
+        """Meetings by counts in the memory of GPUs that reach each other."""
+        return meetings_of([each.device for each in sites], [each.stream for each in sites])
+
     def side_of_meetings(self, number: int, words: Sequence[DeviceBuffer]) -> GpuSide:
         """The GPU's side of meetings with other processes."""
         if self.meeting is None:
@@ -305,6 +309,11 @@ class GpuSite:
             for event in kept:
                 if event is not None:
                     self.device.destroy_event(event)
+
+    def upload_graph(self, graph: Any) -> None:
+        """Prepare a graph for launches."""
+        self.device.enter()
+        self.device.upload_graph(graph, self.stream)
 
     def launch_graph(self, graph: Any) -> None:
         """Launch a graph on the stream."""

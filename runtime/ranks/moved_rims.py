@@ -17,7 +17,7 @@ from timetile.runtime.ranks.first_kernels import FirstLaunch
 from timetile.runtime.ranks.parted import PartedField, PartsMemory
 from timetile.runtime.ranks.present_run import operands_of
 from timetile.runtime.ranks.rims import BoxCopy, RimCopy, rim_copies
-from timetile.runtime.ranks.sites import Beside, Site
+from timetile.runtime.ranks.sites import Beside, Meetings, Site
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,41 @@ class MovedRims:
         """The number of moved bytes."""
         self.have_met = False
         """Parts have waited for all work of their neighbours, and put no more on the streams."""
+        self.pieces = 0
+        """The number of launches in pieces: other streams wait for marks of all parts."""
+        self.meetings: Meetings | None = None
+        self.has_asked = False
+        self.by_counts = False
+        """Whether parts meet without marks now, in graphs of their own."""
+
+    @property
+    def can_count(self) -> bool:
+        """Whether parts can meet without marks."""
+        if not self.has_asked:
+            self.meetings, self.has_asked = self.sites[0].meetings(self.sites), True
+        return self.meetings is not None
 
     def exchange(self, fields: Sequence[PartedField]) -> None:
         """Make the ghosts of fields fresh: every site pulls cells from its neighbours."""
+        if self.by_counts:
+            self.meet(fields)
+            self.pull_now(fields)
+            # A neighbour may overwrite rims behind the meeting.
+            self.meet(fields)
+            return
         sources = {pull.source for field in fields for pull in self.copies_of(field)}
         marks = {source: self.sites[source].mark() for source in sources}
         self.pull(fields, self.sites, marks)
+
+    def pull_now(self, fields: Sequence[PartedField]) -> None:
+        """Pull the ghosts of fields on the parts' streams, without a wait."""
+        for field in fields:
+            for pull in self.copies_of(field):
+                source, target = field.buffers[pull.source], field.buffers[pull.target]
+                self.sites[pull.target].pull(source, target, pull.copy)
+                self.bytes += pull.copy.bytes
+            field.age, field.is_settled = 0, True
+        self.have_met = False
 
     def pull(
         self,
@@ -152,14 +181,32 @@ class MovedRims:
             put_rims_first(found[number], self.sites[number], second, op, own, sent)
         self.meet(written)
 
+    def neighbours(self, fields: Sequence[PartedField]) -> dict[int, tuple[int, ...]]:
+        """For each part the parts with which it shares rims of fields."""
+        found: dict[int, set[int]] = {}
+        for each in (copy for field in fields for copy in self.copies_of(field)):
+            if each.source != each.target:
+                found.setdefault(each.source, set()).add(each.target)
+                found.setdefault(each.target, set()).add(each.source)
+        return {number: tuple(sorted(others)) for number, others in sorted(found.items())}
+
     def meet(self, fields: Sequence[PartedField]) -> None:
         """Let each part wait for all work so far of the parts with which it shares rims."""
+        if self.by_counts and self.meetings is not None:
+            self.meetings.meet(self.neighbours(fields))
+            return
         pairs = {(each.source, each.target) for field in fields for each in self.copies_of(field)}
         marks = [site.mark() for site in self.sites]
         for number, site in enumerate(self.sites):
             for other in range(len(self.sites)):
                 if {(number, other), (other, number)} & pairs:
                     site.wait(marks[other])
+
+    def close(self) -> None:
+        """Give back the meetings, after all work."""
+        if self.meetings is not None:
+            self.meetings.close()
+        self.meetings, self.has_asked = None, False
 
     def copies_of(self, field: PartedField) -> list[RimCopy]:
         """The copies that make the ghosts of a field fresh, computed once for fields of a shape."""

@@ -348,6 +348,7 @@ class PartsRunner:
         second streams. Each stream goes on behind both.
         """
         seconds = self.second_sites()
+        self.rims.pieces += 1
         for number in range(len(self.sites)):
             for field in written:
                 self.memory.wait_for_readers(field, number)
@@ -395,4 +396,5 @@ class PartsRunner:
         for each in self.rounds:
             each.close()
         self.seconds.clear()
+        self.rims.close()
         self.memory.close()

@@ -61,6 +61,22 @@ class RimLink(Protocol):
         ...
 
 
+class Meetings(Protocol):
+    """A way for the streams of a process to wait for each other, inside of graphs of their own."""
+
+    def prepare(self, neighbours: Mapping[int, tuple[int, ...]]) -> None:
+        """Make ready all that meetings of sites with their neighbours need, by number."""
+        ...
+
+    def meet(self, neighbours: Mapping[int, tuple[int, ...]]) -> None:
+        """Let the streams of sites wait for all work so far of their neighbours' streams."""
+        ...
+
+    def close(self) -> None:
+        """Give back all of the meetings, after all work."""
+        ...
+
+
 class MeetingSide(Protocol):
     """A site's side of meetings with the sites of other processes."""
 
@@ -208,6 +224,13 @@ class Site(Protocol):
         """Let the stream wait for a mark of any site of the run."""
         ...
 
+    def meetings(self, sites: Sequence[Any]) -> Meetings | None:
+        """
+        A way for the streams of a process's sites to meet inside of graphs of their own; None where
+        one graph has to serve all sites.
+        """
+        ...
+
     def side_of_meetings(self, number: int, words: Sequence[Any]) -> MeetingSide | None:
         """
         The side of meetings with other processes of the site with a number, by the words of all
@@ -245,6 +268,10 @@ class Site(Protocol):
 
     def marks_of_graph(self) -> AbstractContextManager[Any]:
         """Marks of the block are of recorded work; marks from before stay as they are."""
+        ...
+
+    def upload_graph(self, graph: Any) -> None:
+        """Prepare recorded work, on the stream: launching it waits for nothing."""
         ...
 
     def launch_graph(self, graph: Any) -> None:

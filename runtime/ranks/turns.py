@@ -10,7 +10,12 @@ from xdsl.dialects import scf
 from timetile.dialects.tile import LaunchOp
 from timetile.runtime.executors.numpy_loops import Progress
 from timetile.runtime.host.functions import Host, HostValues
-from timetile.runtime.ranks.cycles import makes_graphs, repeat_in_cycles, run_as_graph
+from timetile.runtime.ranks.cycles import (
+    makes_graphs,
+    repeat_in_cycles,
+    run_as_graph,
+    run_as_graphs,
+)
 from timetile.runtime.ranks.moved_rims import MovedRims
 from timetile.runtime.ranks.parted import PartedField, forget_readers
 from timetile.runtime.ranks.sites import Site
@@ -41,30 +46,51 @@ class LoopTurns:
         self.runner, self.op, self.values = runner, op, values
         given = [values[operand] for launch in launches for operand in launch.operands]
         self.fields = [each for each in dict.fromkeys(given) if isinstance(each, PartedField)]
+        self.pieces: list[int] = []
+        """The number of launches in pieces, before each turn."""
 
     def turn(self) -> None:
         """Make a turn."""
+        self.pieces.append(self.runner.rims.pieces)
         self.runner.host.run_block(self.op.body.block, self.values)
 
     def state(self) -> tuple[int, ...]:
         """All that a turn depends on."""
         return (self.runner.rims.have_met, *(field.age for field in self.fields))
 
+    def can_count(self, count: int) -> bool:
+        """Whether parts can meet by counts in the next `count` turns, as in the last ones."""
+        before = self.pieces[max(0, len(self.pieces) - count)]
+        return self.runner.rims.can_count and self.runner.rims.pieces == before
+
     def repeat(self, count: int, times: int) -> None:
-        """Make `count` turns `times` times, each time as one graph."""
-        runner = self.runner
-        done, pulled = runner.done, runner.rims.bytes
+        """
+        Make `count` turns `times` times, as a graph. Where parts can meet by counts, each part has
+        a graph of its own.
+        """
+        runner, rims = self.runner, self.runner.rims
+        done, pulled = runner.done, rims.bytes
 
         def work() -> None:
-            # All streams meet at both ends of a graph.
+            # All streams have met.
             forget_readers(self.fields)
             for _ in range(count):
                 self.turn()
             forget_readers(self.fields)
 
-        run_as_graph([*runner.sites, *runner.seconds], work, times)
+        if self.can_count(count):
+            assert rims.meetings is not None
+            cut = [field for field in self.fields if field.cuts]
+            rims.meetings.prepare(rims.neighbours(cut))
+            rims.by_counts = True
+            try:
+                run_as_graphs(runner.sites, runner.seconds, work, times)
+            finally:
+                rims.by_counts = False
+        else:
+            run_as_graph([*runner.sites, *runner.seconds], work, times)
         runner.done += (times - 1) * (runner.done - done)
-        runner.rims.bytes += (times - 1) * (runner.rims.bytes - pulled)
+        rims.bytes += (times - 1) * (rims.bytes - pulled)
         if runner.progress is not None:
             runner.progress(runner.done, runner.total)
 

@@ -15,6 +15,7 @@ from support.few_schedules import few_schedules
 from support.programs import program_text
 from support.ranks import copies
 from support.simulated import SimulatedSite, World, on_simulated
+from support.simulated_streams import SimulatedMeetings
 from test_several_gpus import run_on_ranks
 from test_split_launches import arguments_of
 from timetile.runtime.executors.homes import PlaneError
@@ -81,6 +82,27 @@ def test_graphs_of_launches_keep_all_bits(monkeypatch: pytest.MonkeyPatch, waves
     assert world.graphs == 0, "all graphs are given back"
 
 
+@pytest.mark.parametrize("waves", [0.0, 1e9], ids=["in pieces", "whole"])
+def test_sites_that_count_have_graphs_of_their_own(monkeypatch: pytest.MonkeyPatch, waves: float):
+    """Launches in pieces wait for marks of other sites, and share a graph."""
+    monkeypatch.setattr(split_kernels, "LEAST_WAVES", waves)
+    monkeypatch.setattr(SimulatedSite, "counts", True)
+    launched = count_graphs(monkeypatch)
+    assert run(5)[0]
+    assert set(launched) == ({0, 1} if waves else {0})
+
+
+def test_missing_meetings_of_graphs_are_found(monkeypatch: pytest.MonkeyPatch):
+    def nothing(*_: Any) -> None:
+        return
+
+    monkeypatch.setattr(split_kernels, "LEAST_WAVES", 1e9)
+    monkeypatch.setattr(SimulatedSite, "counts", True)
+    assert all(run(seed)[0] for seed in range(3))
+    monkeypatch.setattr(SimulatedMeetings, "meet", nothing)
+    assert not all(run(seed)[0] for seed in range(12))
+
+
 @pytest.mark.parametrize("name", ["meet", "part_again"])
 def test_streams_that_do_not_meet_around_graphs_are_found(
     monkeypatch: pytest.MonkeyPatch, name: str
@@ -124,7 +146,8 @@ def test_graphs_of_two_gpus_are_given_back(driver: BookKeeper):
     assert isinstance(program, PartedProgram)
     program(*arguments_of(text, 61))
     graphs = [stream for name, stream in driver.launched if name == "graph"]
-    assert len(graphs) >= 3 and len(set(graphs)) == 1
+    assert len(graphs) >= 3 and len(set(graphs)) == 2, "a graph for each GPU"
+    assert len(driver.uploaded) == driver.most["graph"] == 2, "both are ready before one runs"
     assert not driver.held["graph"]
     program.close()
     assert not driver.left

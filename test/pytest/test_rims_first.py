@@ -18,7 +18,7 @@ from test_split_launches import arguments_of
 from timetile.dialects.boxes import CellBox
 from timetile.runtime.executors.homes import PlaneError
 from timetile.runtime.program.ranked_program import on_ranks
-from timetile.runtime.ranks import part_kernels
+from timetile.runtime.ranks import cycles, part_kernels
 from timetile.runtime.ranks.first_kernels import slabs_of
 from timetile.runtime.ranks.threads import ThreadPeers, on_threads
 
@@ -50,6 +50,7 @@ def run(name: str, shape: tuple[int, ...], count: int, seed: int, steps: int) ->
 
 
 @pytest.mark.covering
+@pytest.mark.parametrize("counts", [False, True])
 @pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize(
     "name, shape",
@@ -60,8 +61,15 @@ def run(name: str, shape: tuple[int, ...], count: int, seed: int, steps: int) ->
         ("two-boxes-2d", (40, 9)),
     ],
 )
-def test_launches_with_rims_first_keep_all_bits(name: str, shape: tuple[int, ...], count: int):
-    same, world = run(name, shape, count, 3, 13)
+def test_launches_with_rims_first_keep_all_bits(
+    name: str, shape: tuple[int, ...], count: int, counts: bool, monkeypatch: pytest.MonkeyPatch
+):
+    """Sites that count have graphs of their own, others share one."""
+    monkeypatch.setattr(SimulatedSite, "counts", counts)
+    monkeypatch.setattr(cycles, "LAUNCHES_OF_A_GRAPH", 2)
+    monkeypatch.setattr(cycles, "LAUNCHES_AHEAD", 0)
+    monkeypatch.setattr(cycles, "FEWEST_LAUNCHES", 4)
+    same, world = run(name, shape, count, 3, 25)
     assert same
     streams = {stream for stream, kernel in world.launched if kernel.endswith("d2")}
     assert streams == set(range(2 * count)), "rims run on streams of their own"

@@ -56,12 +56,14 @@ class BookKeeper:
     """Pairs of GPUs with access switched on."""
     copied: list[int] = field(default_factory=list[int])
     """Bytes of copies between pointers."""
+    uploaded: set[int] = field(default_factory=set[int])
+    """Graphs prepared for launches."""
     locked: dict[int, Any] = field(default_factory=dict[int, Any])
     """Page-locked memory of the host, by address."""
     captured: dict[int, int] = field(default_factory=dict[int, int])
     """Streams being captured into graphs, the first one first, and the count of their work."""
-    begun: list[int] = field(default_factory=list[int])
-    """Streams whose own captures have begun: all of them, or a single one that others join."""
+    roots: dict[int, int] = field(default_factory=dict[int, int])
+    """The first stream of each captured stream's graph."""
     recorded: dict[int, int] = field(default_factory=dict[int, int])
     """Events recorded in a capture, and the count of work before."""
     joined: dict[int, int] = field(default_factory=dict[int, int])
@@ -249,10 +251,11 @@ class BookKeeper:
     def cuStreamWaitEvent(self, stream: int, event: int, flags: int) -> tuple[int]:
         assert self.living[event] == "event" and event in self.marks
         if event in self.recorded:
-            assert self.captured, "a recorded event is waited for outside of its capture"
-            assert len(self.begun) == 1, "captures wait for each other"
+            root = self.roots.get(self.marks[event])
+            assert root is not None, "a recorded event is waited for outside of its capture"
             self.captured.setdefault(stream, 0)
-            if stream == next(iter(self.captured)):
+            assert self.roots.setdefault(stream, root) == root, "captures wait for each other"
+            if stream == root:
                 self.joined[self.marks[event]] = self.recorded[event]
         else:
             assert stream not in self.captured, "recorded work waits for an event from before"
@@ -335,21 +338,17 @@ class BookKeeper:
 
     def cuStreamBeginCapture(self, stream: int, mode: str) -> tuple[int]:
         assert mode == "relaxed" and stream not in self.captured
-        assert set(self.captured) == set(self.begun), "a capture begins beside joined streams"
-        self.captured[stream] = 0
-        self.begun.append(stream)
+        self.captured[stream], self.roots[stream] = 0, stream
         return (0,)
 
     def cuStreamEndCapture(self, stream: int) -> tuple[int, list[Any]]:
         """Every stream has waited for all recorded work, directly."""
-        self.begun.remove(stream)
-        if self.begun:
-            self.captured.pop(stream)
-            return 0, []
-        assert next(iter(self.captured)) == stream
-        for other, count in self.captured.items():
-            assert other == stream or self.joined.get(other) == count, "recorded work is not joined"
-        self.captured, self.joined = {}, {}
+        assert self.roots[stream] == stream
+        for other in [each for each, root in self.roots.items() if root == stream]:
+            count = self.captured.pop(other)
+            del self.roots[other]
+            joined = self.joined.pop(other, None)
+            assert other == stream or joined == count, "recorded work is not joined"
         return 0, []
 
     def cuGraphCreate(self, flags: int) -> tuple[int, list[Any]]:
@@ -369,6 +368,11 @@ class BookKeeper:
 
     def cuGraphExecDestroy(self, graph: int) -> tuple[Any]:
         return self.give("graph", graph)
+
+    def cuGraphUpload(self, graph: int, stream: int) -> tuple[int]:
+        assert self.living[graph] == "graph"
+        self.uploaded.add(graph)
+        return (0,)
 
     def cuGraphLaunch(self, graph: int, stream: int) -> tuple[int]:
         assert self.living[graph] == "graph"

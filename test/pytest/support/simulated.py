@@ -16,6 +16,7 @@ from xdsl.ir import SSAValue
 
 import timetile
 from support.simulated_link import HostsThatWait, SimulatedLink, SimulatedSide
+from support.simulated_streams import Mark, Met, SimulatedMeetings, Step, World
 from timetile.dialects.decomposition import Decomposition
 from timetile.dialects.syntax import field_bounds
 from timetile.dialects.temporal import SweepOp
@@ -32,74 +33,6 @@ from timetile.runtime.program.ranked_gpu_program import RankedGpuProgram
 from timetile.runtime.ranks.peers import Peers
 from timetile.runtime.ranks.rims import BoxCopy, Pitches
 from timetile.runtime.ranks.sites import HANDLE_BYTES, Beside, Recorded
-
-
-class Mark:
-    """A mark on a stream; `is_passed` once all work before is done."""
-
-    def __init__(self) -> None:
-        self.is_passed = False
-
-    def passed(self) -> None:
-        """All work before is done."""
-        self.is_passed = True
-
-
-Work = Callable[[], None]
-
-Step = tuple[int, Work | Mark, bool]
-"""Recorded on a stream: work, a mark, or (True) a wait for a mark."""
-
-
-class World:
-    """The streams of all simulated devices."""
-
-    def __init__(self, seed: int):
-        self.recorded: list[Step] | None = None
-        """The steps recorded so far, while a graph is made."""
-        self.graphs = 0
-        """The number of graphs not given back."""
-        self.seed, self.random = seed, np.random.default_rng(seed)
-        self.streams: list[deque[Callable[[], None] | Mark]] = []
-        self.waits: dict[int, Mark] = {}
-        self.launched: list[tuple[int, str]] = []
-        self.pulled: list[tuple[int, int]] = []
-        """Bytes of pulls, by site."""
-
-    def is_ready(self, stream: int) -> bool:
-        """The first work of a stream may run now."""
-        queue = self.streams[stream]
-        return bool(queue) and not (isinstance(queue[0], Mark) and not queue[0].is_passed)
-
-    def put(self, stream: int, work: Work | Mark, *, waits: bool = False) -> None:
-        """Put work, a mark or a wait for a mark on a stream."""
-        if self.recorded is not None:
-            self.recorded.append((stream, work, waits))
-        elif isinstance(work, Mark) and not waits:
-            self.streams[stream].append(work.passed)
-        else:
-            self.streams[stream].append(work)
-
-    def run_graph(self, steps: Sequence[Step]) -> None:
-        """Run recorded work, in any order allowed by its own marks and waits."""
-        inner = World(int(self.random.integers(1 << 30)))
-        inner.streams = [deque() for _ in self.streams]
-        marks = {work: Mark() for _, work, _ in steps if isinstance(work, Mark)}
-        for stream, work, waits in steps:
-            inner.put(stream, marks[work] if isinstance(work, Mark) else work, waits=waits)
-        for stream in range(len(inner.streams)):
-            inner.run_until_empty(stream)
-
-    def run_until_empty(self, stream: int) -> None:
-        """Run work of all streams, in any order, until one stream has none."""
-        assert self.recorded is None, "the host waits while work is recorded"
-        while self.streams[stream]:
-            ready = [number for number in range(len(self.streams)) if self.is_ready(number)]
-            assert ready, "all streams wait for each other"
-            queue = self.streams[int(self.random.choice(ready))]
-            work = queue.popleft()
-            if not isinstance(work, Mark):
-                work()
 
 
 def boxes(cells: NDArray[Any], copy: BoxCopy, at: Pitches) -> list[NDArray[Any]]:
@@ -324,13 +257,14 @@ class SimulatedSite(HostsThatWait):
 
     @contextmanager
     def recording(self) -> Generator[Recorded]:
-        """Record the work of all streams."""
-        found, self.world.recorded = Recorded(), []
+        """Record the work of all streams, or of the site's where other sites record, too."""
+        found = Recorded()
+        self.world.recordings[self.number] = []
         try:
             yield found
-            found.graph = self.world.recorded
+            found.graph = self.world.recordings[self.number]
         finally:
-            self.world.recorded = None
+            del self.world.recordings[self.number]
         self.world.graphs += 1
 
     def marks_of_graph(self) -> AbstractContextManager[Any]:
@@ -339,7 +273,20 @@ class SimulatedSite(HostsThatWait):
 
     def launch_graph(self, graph: list[Step]) -> None:
         """Do recorded work, later."""
-        self.put_work(lambda: self.world.run_graph(graph))
+        if any(isinstance(work, Met) for _, work, _ in graph):
+            self.world.put_graph(graph)
+        else:
+            self.put_work(lambda: self.world.run_graph(graph))
+
+    def upload_graph(self, graph: list[Step]) -> None:
+        """Nothing is needed."""
+
+    counts = False
+    """Whether sites of a process meet by counts."""
+
+    def meetings(self, sites: Sequence[SimulatedSite]) -> SimulatedMeetings | None:
+        """Meetings by counts."""
+        return SimulatedMeetings(sites) if self.counts else None
 
     def free_graph(self, graph: list[Step]) -> None:
         """Forget a graph."""
@@ -351,7 +298,9 @@ class SimulatedSite(HostsThatWait):
 
     def beside(self) -> SimulatedSite:
         """A site on the device with a stream of its own."""
-        return SimulatedSite(self.world, self.home)
+        made = SimulatedSite(self.world, self.home)
+        self.world.parents[made.number] = self.number
+        return made
 
     def synchronize(self) -> None:
         """Run until the stream is empty."""
