@@ -1,21 +1,21 @@
 """
-Where the time of a run on several GPUs goes: launches, pulls and waits of each GPU, by events.
+Where the time of a run on several GPUs goes: ways to run in turn, and launches, pulls and waits.
 
     python benchmarks/profile_several_gpus.py --gpus 2 j3d7pt:f32:fill
 
-Each case is run in several ways, on fields placed once: each GPU alone, on the domain of one GPU,
-and all at once, each for itself; and all GPUs in parts, by turns:
+Each case is run in several ways, on fields placed once, in rounds: each GPU alone, on the domain of
+one GPU, and all at once, each for itself; and all GPUs in parts:
 
 - `no exchange`, `the first GPU only`: whole launches, with wrong cells;
 - `rims first`, `rims stored`: as runs with an exchange each launch may be;
-- `rims first, no meeting`, `rims stored, no meeting`: no part waits for another;
+- `..., no meeting`: no part waits for another; `..., events`: parts wait by events, in one graph;
 - `rims stored at home`: kernels store rims to memory of the own GPU, and no part waits;
 - `copies`, `whole launches`: rims are copied, by launches in pieces and by whole launches.
 
-Launches have rims first whatever their pipelines take, and on few blocks, too. Further ways are
-`launch by launch`, without graphs, and `rims that wait` for a free multiprocessor.
-`host` is the time until all work is on the streams. Events around launches, pulls and waits, the
-last way, make a run a little slower.
+Before each run all GPUs work for `--heat` seconds: clocks depend on the work before. A line has the
+median speed of a way, the clocks of all GPUs, and the cells of a clock of the slowest. Launches may
+have rims first whatever they take longer. With `--events` a run launch by launch follows, with
+events around launches, pulls and waits, on each stream.
 """
 
 from __future__ import annotations
@@ -25,17 +25,19 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
+from statistics import median
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from gpu_clocks import GpuClocks, Span, sampled
 from placed_runs import PlacedRun, Run, make_further_kernels, prepared
 from rows import described
-from scaling_cases import Case, depth_of
+from scaling_cases import Case, Timed
 
 from timetile.dialects.tile import LaunchOp
 from timetile.runtime.device.cells import DeviceBuffer
@@ -50,13 +52,13 @@ from timetile.runtime.ranks.parts_runner import PartsRunner
 from timetile.runtime.ranks.rims import BoxCopy
 from timetile.runtime.ranks.sites import Beside
 
-SECONDS = 0.08
-"""Of a timed run."""
+ROUNDS = 4
 
 WAYS = (
-    "no exchange", "rims first", "rims first, no meeting", "rims stored", "rims stored, no meeting",
-    "rims stored at home", "copies",
+    "no exchange", "rims first", "rims first, no meeting", "rims stored", "rims stored, events",
+    "rims stored, no meeting", "rims stored at home", "copies",
 )  # fmt: skip
+"""The ways of all GPUs in parts, unless given."""
 
 
 class WatchedSite(GpuSite):
@@ -156,28 +158,12 @@ def way(name: str) -> Generator[None]:
             replaced(PartsRunner, "ages_of", lies_of_ages)
         if name.endswith(("no meeting", "at home")):
             replaced(MovedRims, "meet", nothing)
+        if name.endswith("events"):
+            replaced(MovedRims, "can_count", False)
         replaced(WatchedSite, "is_even", name == "rims that wait")
         replaced(WatchedSite, "is_first_only", name == "the first GPU only")
         replaced(WatchedSite, "is_at_home", name == "rims stored at home")
         yield
-
-
-def timed(run: PlacedRun, label: str) -> int:
-    """Print the speed of the best of three runs of whole launches, and return the steps."""
-    unit = 2 * depth_of(run)
-    steps = 8 * unit
-    run.run(steps)
-    seconds, _ = run.run(steps)
-    steps = unit * max(8, int(SECONDS / max(seconds, 1e-5) * 8))
-    run.run(steps)
-    seconds, host = min(run.run(steps) for _ in range(5))
-    speed = run.gpts_per_s(steps, seconds)
-    print(
-        f"  {label}: {speed:.1f} GPts/s, {steps} steps in {seconds * 1e3:.3f} ms, host "
-        f"{host * 1e3:.3f} ms",
-        flush=True,
-    )
-    return steps
 
 
 @contextmanager
@@ -185,6 +171,11 @@ def any_way() -> Generator[None]:
     """Launches may have rims first whatever they take longer."""
     with patch.object(part_kernels, "MOST_LONGER", 1.0):
         yield
+
+
+def profiled_runs(case: Case) -> list[Run]:
+    """Each GPU alone, and all in parts."""
+    return [*case.alone, case.run(max(case.gpus), max(case.gpus))]
 
 
 def prepared_for_all(run: Run) -> PartedProgram:
@@ -207,34 +198,70 @@ def made_kernels(run: Run) -> str:
     return ""
 
 
-def profile(case: Case) -> None:
+@dataclass
+class Tried:
+    """A way to run, with the speeds of all rounds."""
+
+    name: str
+    run: Callable[[], list[float]]
+    """Runs once; the speeds of all runs at once."""
+    speeds: list[float] = field(default_factory=list[float])
+    spans: list[Span] = field(default_factory=list[Span])
+
+    def note(self) -> None:
+        """Run once."""
+        start = time.monotonic()
+        self.speeds.append(min(self.run()))
+        self.spans.append((start, time.monotonic()))
+
+    def line(self, clocks: GpuClocks) -> str:
+        """The median of the speeds, and the clocks."""
+        speed, found = median(self.speeds), clocks.during(self.spans)
+        slowest = min((each.megahertz for each in found.values()), default=0.0)
+        said = ", ".join(f"{each.megahertz:.0f} MHz {each.watts:.0f} W" for each in found.values())
+        return f"  {self.name}: {speed:.1f} GPts/s, {speed / max(slowest, 1):.4f} a clock; {said}"
+
+
+def in_way(name: str, timed: Timed) -> Tried:
+    """A way of all GPUs in parts."""
+
+    def run() -> list[float]:
+        with way(name):
+            return timed.once()
+
+    return Tried(name, run)
+
+
+def profile(case: Case, given: argparse.Namespace) -> None:
     """Profile a case."""
-    alone, every = case.run(1, 1), case.run(2, case.gpus[0])
-    lone = [case.run(1, 1, number) for number in range(case.gpus[0])]
-    runs = [PlacedRun(each, prepared(each)) for each in lone]
-    for number, run in enumerate(runs):
-        timed(run, f"GPU {number} alone, {alone.domain}")
-    with ThreadPoolExecutor(len(runs)) as pool:
-        labels = [f"GPU {number}, all at once" for number in range(len(runs))]
-        list(pool.map(timed, runs, labels))
-    for run in runs:
-        run.close()
+    every = case.run(max(case.gpus), max(case.gpus))
+    runs = [PlacedRun(each, prepared(each)) for each in case.alone]
     program = prepared_for_all(every)
     sites = [WatchedSite(each) for each in opened(every.homes)]
     several = PlacedRun(every, program, sites)
-    print(
-        f"  exchange every {program.exchange_every}, zones of {program.parts.zone_steps} steps, "
-        f"schedules {program.parts.schedules}",
-        flush=True,
-    )
-    steps = 0
-    for name in WAYS:
-        several.runner.seconds = []
-        with way(name):
-            steps = timed(several, name)
-    with way("launch by launch"):
-        watch(several, sites, steps)
-    several.close()
+    print(f"  zones of {program.parts.zone_steps} steps, {program.parts.schedules}", flush=True)
+    alone = [Timed([run], given.seconds) for run in runs]
+    apart, heat = Timed(runs, given.seconds), Timed(runs, given.heat)
+    together = Timed([several], given.seconds)
+    for each in (*alone, apart, heat, together):
+        each.prepare()
+    tried = [Tried(f"GPU {number} alone", each.once) for number, each in enumerate(alone)]
+    tried += [Tried("each GPU, all at once", apart.once)]
+    tried += [in_way(name, together) for name in given.ways]
+    for each in tried:
+        each.run()
+    with sampled() as clocks:
+        for _ in range(ROUNDS):
+            for each in tried:
+                heat.once()
+                each.note()
+    for each in tried:
+        print(each.line(clocks), flush=True)
+    if given.events:
+        with way("launch by launch"):
+            watch(several, sites, together.steps[0])
+    for run in (several, *runs):
+        run.close()
 
 
 def watch(several: PlacedRun, sites: Sequence[WatchedSite], steps: int) -> None:
@@ -259,6 +286,10 @@ def main() -> None:
     parser.add_argument("--per-gpu", type=int, default=1)
     parser.add_argument("--every", type=int, help="steps between two exchanges")
     parser.add_argument("--ring", action="store_true", help="let each part have two neighbours")
+    parser.add_argument("--ways", nargs="+", default=WAYS)
+    parser.add_argument("--seconds", type=float, default=0.08, help="of a run")
+    parser.add_argument("--heat", type=float, default=0.1, help="seconds of work before each run")
+    parser.add_argument("--events", action="store_true", help="watch a run launch by launch, too")
     parser.add_argument("cases", nargs="+", metavar="PROGRAM:TYPE:SIZE")
     given = parser.parse_args()
     wanted = [text.split(":") for text in given.cases]
@@ -266,15 +297,15 @@ def main() -> None:
     cases = [Case(name, dtype, size, *more) for name, dtype, size in wanted]
     spawn = get_context("spawn")
     with ProcessPoolExecutor(14, mp_context=spawn) as pool, any_way():
-        runs = [run for case in cases for run in case.runs]
-        made = {run: pool.submit(made_kernels, run) for run in dict.fromkeys(runs)}
+        wanted_runs = dict.fromkeys(run for case in cases for run in profiled_runs(case))
+        made = {run: pool.submit(made_kernels, run) for run in wanted_runs}
         for case in cases:
             start = time.perf_counter()
-            for run in case.runs:
+            for run in profiled_runs(case):
                 made[run].result()
             print(f"{case}, {time.perf_counter() - start:.1f} s for kernels", flush=True)
             try:
-                profile(case)
+                profile(case, given)
             except Exception:
                 traceback.print_exc()
             print(f"  {time.perf_counter() - start:.1f} s in all", flush=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -13,7 +13,8 @@ from support.catalogue import entry
 from support.few_schedules import few_schedules
 from support.programs import program_text
 from support.ranks import copies
-from support.simulated import SimulatedSite, World, on_simulated, simulated_rank
+from support.simulated import SimulatedRank, SimulatedSite, on_simulated, simulated_rank
+from support.simulated_streams import World
 from test_split_launches import arguments_of
 from timetile.dialects.boxes import CellBox
 from timetile.runtime.executors.homes import PlaneError
@@ -106,10 +107,12 @@ def test_ranks_with_a_gpu_each_have_rims_first(steps: int):
             return timetile.compile(text, halos="common", **options)
 
         program = on_ranks(peers, alone, make=simulated_rank, exchange_every=2)
+        assert isinstance(program, SimulatedRank)
         own = copies(arguments)
         program(*own)
-        site: Any = program.placed.present.sites[0]
-        worlds.append(site.world)
+        runner = program.placed.present
+        assert runner is not None
+        worlds.append(cast(SimulatedSite, runner.sites[0]).world)
         program.close()
         return own
 
