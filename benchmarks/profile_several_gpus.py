@@ -52,8 +52,6 @@ from timetile.runtime.ranks.parts_runner import PartsRunner
 from timetile.runtime.ranks.rims import BoxCopy
 from timetile.runtime.ranks.sites import Beside
 
-ROUNDS = 4
-
 WAYS = (
     "no exchange", "rims first", "rims first, no meeting", "rims stored", "rims stored, events",
     "rims stored, no meeting", "rims stored at home", "copies",
@@ -251,7 +249,7 @@ def profile(case: Case, given: argparse.Namespace) -> None:
     for each in tried:
         each.run()
     with sampled() as clocks:
-        for _ in range(ROUNDS):
+        for _ in range(given.rounds):
             for each in tried:
                 heat.once()
                 each.note()
@@ -288,6 +286,7 @@ def main() -> None:
     parser.add_argument("--ring", action="store_true", help="let each part have two neighbours")
     parser.add_argument("--ways", nargs="+", default=WAYS)
     parser.add_argument("--seconds", type=float, default=0.08, help="of a run")
+    parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--heat", type=float, default=0.1, help="seconds of work before each run")
     parser.add_argument("--events", action="store_true", help="watch a run launch by launch, too")
     parser.add_argument("cases", nargs="+", metavar="PROGRAM:TYPE:SIZE")
