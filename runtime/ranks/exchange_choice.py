@@ -37,9 +37,6 @@ HARDLY_MORE = 1.003
 """Times differ by more than this factor, or the smaller ghost zone is taken."""
 
 
-FILLED_COST = 0.5
-"""A step that fills or drains a pipeline computes half of the levels."""
-
 HIDDEN_SHARE = 0.5
 """Copies of rims computed first have so much of a launch to travel unseen."""
 
@@ -143,7 +140,7 @@ def exchange_costs(
     _, read = held_and_sent(cost, decomposition, ghosts)
     seconds, travel = own * depth / rate, read / link.bytes_per_second
     if "first" in launch.ways:
-        longer = seconds * (1 + pipelines_of_rims(decomposition, ghosts))
+        longer = seconds * (1 + pipelines_of_rims(decomposition, ghosts, depth))
         seen = max(0.0, travel - HIDDEN_SHARE * seconds)
         yield ExchangeCost(1, longer, 0.0, link.meeting_seconds + seen, "first")
     if "stored" in launch.ways:
@@ -158,16 +155,24 @@ def exchange_costs(
         yield ExchangeCost(launches, held * depth / rate, 1 - own / held, exchange)
 
 
-def pipelines_of_rims(decomposition: Decomposition, ghosts: Ghosts) -> float:
+def filled_cost(depth: int) -> float:
     """
-    The share of a launch that the pipelines of rims computed first take: each fills for as many
-    planes as a launch reaches on both sides.
+    The cost of a step that fills or drains a pipeline, over that of any other step: on average, a
+    step computes half of the levels, the first one included.
+    """
+    return (depth + 1) / (2 * depth)
+
+
+def pipelines_of_rims(decomposition: Decomposition, ghosts: Ghosts, depth: int) -> float:
+    """
+    The share of a launch of some steps that the pipelines of rims computed first take: each fills
+    for as many planes as a launch reaches on both sides.
     """
     share = 0.0
     for faces, (below, above) in zip(decomposition.faces, ghosts):
         planes = min(high - low for low, high in pairwise(faces))
         rims = min(2, len(faces) - 2)
-        share += FILLED_COST * rims * (below + above) / planes
+        share += filled_cost(depth) * rims * (below + above) / planes
     return share
 
 

@@ -29,7 +29,7 @@ from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.loops.cut_domain import held_box
 from timetile.passes.tiling.store_box import why_not
 from timetile.runtime.kernels.of_program import ProgramKernels
-from timetile.runtime.ranks.exchange_choice import FILLED_COST
+from timetile.runtime.ranks.exchange_choice import filled_cost
 from timetile.runtime.ranks.split_kernels import LARGEST_SHARE, with_store_box
 
 
@@ -101,14 +101,14 @@ class BlockSteps:
     """Steps of the longest block."""
 
     @staticmethod
-    def of(kernels: ProgramKernels, name: str) -> BlockSteps | None:
-        """The work of a kernel; None where blocks wait for each other."""
+    def of(kernels: ProgramKernels, name: str, depth: int) -> BlockSteps | None:
+        """The work of a kernel of some steps; None where blocks wait for each other."""
         kernel = kernel_of(kernels, name)
         layout, geometry = kernel.layout, Geometry(kernel)
         if layout is None or layout.has_messages:
             return None
         shares = layout.blocks / layout.pack.data
-        filled = (1 - FILLED_COST) * (geometry.fill + geometry.drain)
+        filled = (1 - filled_cost(depth)) * (geometry.fill + geometry.drain)
         steps = [geometry.steps(each.planes.data) - filled for each in geometry.used_variants]
         tiles = geometry.variant_numbers
         together = sum(count * each for count, each in zip(tiles, steps, strict=True))
@@ -125,13 +125,15 @@ def kernel_of(kernels: ProgramKernels, name: str) -> KernelOp:
     return next(op for op in kernels.kernel_module(name).ops if isinstance(op, KernelOp))
 
 
-def share_longer(whole: ProgramKernels, made: FirstLaunch, name: str) -> float:
+def share_longer(whole: ProgramKernels, made: FirstLaunch, fact: PlannedKernel) -> float:
     """The share of a whole launch that a launch with rims first takes longer; inf if it cannot."""
-    found = [BlockSteps.of(each, name) for each in (whole, made.inside, *made.rims)]
+    found = [
+        BlockSteps.of(each, fact.name, fact.steps) for each in (whole, made.inside, *made.rims)
+    ]
     known = [each for each in found if each is not None]
     if len(known) < len(found):
         return inf
-    kernel = kernel_of(whole, name)
+    kernel = kernel_of(whole, fact.name)
     held = whole.options.target.resident_blocks(kernel.blocks_per_multiprocessor)
     alone, inside, *rims = known
     if inside.blocks > held:
@@ -170,4 +172,4 @@ def first_launch(
     if len(known) < len(boxes):
         return None
     launch = FirstLaunch(tuple(known[1:]), known[0])
-    return launch if share_longer(kernels, launch, fact.name) <= most else None
+    return launch if share_longer(kernels, launch, fact) <= most else None
