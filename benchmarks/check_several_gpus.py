@@ -4,9 +4,10 @@ Checks programs on the GPUs of a host against a single GPU, bit for bit.
     python benchmarks/check_several_gpus.py --gpus 2
 
 Every program runs with cuts along each axis, in as many parts as GPUs and in twice as many, with
-equal and with different halos; long programs run with launches in pieces, too. Blocks of `messages`
-wait for each other: their cooperative launches are in graphs. A line is printed for each run; the
-exit status is 1 if some differ.
+equal and with different halos, and with exchanges as chosen and every few steps; long programs run
+with rims first and with launches in pieces, too. GPUs with a part each meet by counts, others by
+events. Blocks of `messages` wait for each other: their cooperative launches are in graphs. A line
+is printed for each run; the exit status is 1 if some differ.
 """
 
 from __future__ import annotations
@@ -30,10 +31,13 @@ from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
 from timetile.passes.tiling.device_tiling import DeviceTilingPass
 from timetile.runtime.host.arrays import is_numpy_array
 from timetile.runtime.program.compiled_program import CompiledProgram
-from timetile.runtime.ranks import cycles, split_kernels
+from timetile.runtime.ranks import cycles, part_kernels, split_kernels
 from timetile.runtime.ranks.peers import as_bytes
 
 STEPS = 101
+
+EVERY = (None, 4)
+"""Steps between two exchanges: as chosen, and so few that rims may go first."""
 
 
 @timetile.stencil(boundary=("periodic", ("mirror", timetile.value(0.5))))
@@ -122,13 +126,18 @@ def arguments_for(program: CompiledProgram, *, same: bool) -> list[Any]:
 
 
 def checked(
-    text: str, numbers: Sequence[int], parts: Sequence[int], passes: Sequence[ModulePass] | None
+    text: str,
+    numbers: Sequence[int],
+    parts: Sequence[int],
+    every: int | None,
+    passes: Sequence[ModulePass] | None,
 ) -> str:
     """The outcome of a check: equal, different, or an error."""
     try:
         one = timetile.compile(text, executor="gpu")
         said: list[str] = []
-        with timetile.compile(text, gpus=list(numbers), parts=parts, passes=passes) as many:
+        places: dict[str, Any] = {"gpus": list(numbers), "parts": parts, "exchange_every": every}
+        with timetile.compile(text, passes=passes, **places) as many:
             for same in (True, False):
                 right, own = arguments_for(one, same=same), arguments_for(one, same=same)
                 one(*right)
@@ -144,7 +153,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Programs on several GPUs against one.")
     parser.add_argument("--gpus", type=int, default=2)
     # The few blocks of small domains are split, too.
-    split_kernels.LEAST_WAVES = 0.0
+    split_kernels.LEAST_WAVES, part_kernels.MOST_LONGER = 0.0, 1e9
     # Few launches are a graph.
     cycles.LAUNCHES_OF_A_GRAPH, cycles.LAUNCHES_AHEAD, cycles.FEWEST_LAUNCHES = 2, 0, 4
     parser.add_argument("--only", nargs="*", help="programs by name")
@@ -154,15 +163,16 @@ def main() -> None:
         failed += outcome != "equal equal"
         print(f"shot parts {layout[1]} on GPUs {layout[0]}: {outcome}", flush=True)
     runs = [
-        (name, text, *layout)
+        (name, text, *layout, every)
         for name, (text, axes) in texts().items()
         if not given.only or name in given.only
+        for every in EVERY
         for layout in layouts(axes, given.gpus)
     ]
-    for name, text, numbers, parts in runs:
-        outcome = checked(text, numbers, parts, messages() if name == "messages" else None)
+    for name, text, numbers, parts, every in runs:
+        outcome = checked(text, numbers, parts, every, messages() if name == "messages" else None)
         failed += outcome != "equal equal"
-        where = f"{name} parts {parts} on GPUs {numbers}"
+        where = f"{name} parts {parts} on GPUs {numbers} every {every}"
         print(f"{where}: {outcome} ({time.monotonic() - start:.0f} s)", flush=True)
     sys.exit(1 if failed else 0)
 
