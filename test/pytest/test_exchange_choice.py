@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 import timetile
@@ -20,6 +22,15 @@ from timetile.runtime.ranks.layout import slab_layout
 LINK = Link(seconds=40e-6, bytes_per_second=300e9, meeting_seconds=20e-6)
 
 
+@cache
+def domain_of(name: str, shape: tuple[int, ...]) -> Domain:
+    """The domain of a program."""
+    program = timetile.compile(program_text(entry(name).make(shape)), executor="numpy", cache=False)
+    domain = Domain.of(program.module)
+    assert domain is not None
+    return domain
+
+
 def chosen(
     name: str,
     shape: tuple[int, ...],
@@ -30,9 +41,7 @@ def chosen(
     ways: frozenset[Way] = frozenset[Way](),
 ) -> ExchangeChoice:
     """The choice for a program on some GPUs, with 1000 GCells/s predicted."""
-    program = timetile.compile(program_text(entry(name).make(shape)), executor="numpy", cache=False)
-    domain = Domain.of(program.module)
-    assert domain is not None
+    domain = domain_of(name, shape)
     launch = DeepestLaunch(depth, 1000.0, ways)
     return chosen_exchange(domain, slab_layout(domain, count), launch, link)
 
