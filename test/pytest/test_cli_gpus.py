@@ -11,7 +11,7 @@ from support.command_line import error_of
 from support.driver import BookKeeper
 from timetile.runtime.cli import compiled, main
 
-pytestmark = pytest.mark.usefixtures("own_cache")
+pytestmark = pytest.mark.usefixtures("own_cache", "chosen_among_few")
 
 
 def test_missing_gpus_are_refused(
@@ -50,7 +50,7 @@ def test_explain_tells_what_exchanges_cost(heat: Path, capsys: pytest.CaptureFix
     costs = [row.split() for row in rows if row[:1].isdigit()]
     chosen, *others = costs
     assert all(float(chosen[-2]) <= 1.01 * float(other[-2]) for other in others)
-    assert {row[2] for row in costs} == {"copied"}, "kernels store whole planes beside only"
+    assert "stored" not in {row[2] for row in costs}, "kernels store whole planes beside only"
     speed = re.search(r"speed +(\d\.\d\d) times the \d+ GCells/s of one; the domain is too", said)
     assert speed is not None and float(speed[1]) < 1, "few cells are faster on one GPU"
 

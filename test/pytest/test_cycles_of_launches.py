@@ -16,7 +16,6 @@ from support.programs import program_text
 from support.ranks import copies
 from support.simulated import SimulatedSite, World, on_simulated
 from support.simulated_streams import SimulatedMeetings
-from test_several_gpus import run_on_ranks
 from test_split_launches import arguments_of
 from timetile.runtime.executors.homes import PlaneError
 from timetile.runtime.program.parted_program import PartedProgram
@@ -47,13 +46,6 @@ def count_graphs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-def test_ranks_that_meet_repeat_launches_as_graphs(monkeypatch: pytest.MonkeyPatch):
-    launched = count_graphs(monkeypatch)
-    text = program_text(entry("heat-2d").make((40, 9)))
-    run_on_ranks(text, arguments_of(text, 38), 2, 2)
-    assert len(launched) > 2, "graphs are launched on both ranks"
-
-
 def run(seed: int, steps: int = 38, every: int = 4) -> tuple[bool, World]:
     """Whether a run on two devices ends with the bits of one device, and the streams."""
     text = program_text(entry("heat-2d").make((40, 9)))
@@ -72,24 +64,18 @@ def run(seed: int, steps: int = 38, every: int = 4) -> tuple[bool, World]:
     return same, world
 
 
-@pytest.mark.parametrize("waves", [0.0, 1e9], ids=["in pieces", "whole"])
-def test_graphs_of_launches_keep_all_bits(monkeypatch: pytest.MonkeyPatch, waves: float):
+@pytest.mark.parametrize("waves, counts", [(0.0, True), (1e9, False), (1e9, True)])
+def test_graphs_of_launches_keep_all_bits(
+    monkeypatch: pytest.MonkeyPatch, waves: float, counts: bool
+):
+    """Sites that count have graphs of their own; launches in pieces wait for marks."""
     monkeypatch.setattr(split_kernels, "LEAST_WAVES", waves)
+    monkeypatch.setattr(SimulatedSite, "counts", counts)
     launched = count_graphs(monkeypatch)
     same, world = run(5)
     assert same
-    assert len(launched) >= 3 and set(launched) == {0}
+    assert len(launched) >= 3 and set(launched) == ({0, 1} if counts and waves else {0})
     assert world.graphs == 0, "all graphs are given back"
-
-
-@pytest.mark.parametrize("waves", [0.0, 1e9], ids=["in pieces", "whole"])
-def test_sites_that_count_have_graphs_of_their_own(monkeypatch: pytest.MonkeyPatch, waves: float):
-    """Launches in pieces wait for marks of other sites, and share a graph."""
-    monkeypatch.setattr(split_kernels, "LEAST_WAVES", waves)
-    monkeypatch.setattr(SimulatedSite, "counts", True)
-    launched = count_graphs(monkeypatch)
-    assert run(5)[0]
-    assert set(launched) == ({0, 1} if waves else {0})
 
 
 def test_missing_meetings_of_graphs_are_found(monkeypatch: pytest.MonkeyPatch):
