@@ -5,10 +5,11 @@ A model of weak and strong scaling on many GPUs, from constants measured on two.
 
 A launch of D steps on a part of n planes that copies ghosts computes n + (k D) r planes for each
 face, for k launches between two exchanges of ghosts of k D + 1 steps and radius r. Each exchange
-moves both faces, one after the other, and GPUs wait for each other: nothing overlaps. Kernels that
-store rims to the memory of a neighbour in the same host compute n planes: GPUs wait for each other,
-and rims travel meanwhile, in part seen. Constants inside a host are those of
-`passes/targets/links.py`. Between hosts faces are copied. Assumptions, beside the constants below:
+moves both faces, one after the other, and GPUs wait for each other: nothing overlaps. Launches with
+rims first, and kernels that store rims, compute n planes inside a host: GPUs wait for each other,
+and rims travel meanwhile. Rims first fill the pipeline of planes once more for each face, and
+travel unseen for half of a launch; stored rims are seen in part. Constants inside a host are those
+of `passes/targets/links.py`. Between hosts faces are copied. Assumptions, beside the constants below:
 slabs along the first axis; launches as fast for each cell as on one GPU; GPUs of equal speed; faces
 inside a host through NVLink, and between hosts through one network card a GPU without a copy
 through the host's memory. The plot has measured points of `several-gpus.json`, too.
@@ -28,6 +29,7 @@ from matplotlib import rcParams
 from matplotlib.figure import Figure
 
 from timetile.passes.targets.links import NVLINK
+from timetile.runtime.ranks.exchange_choice import HIDDEN_SHARE, Way, filled_cost
 
 rcParams["svg.hashsalt"] = "timetile"
 
@@ -49,8 +51,8 @@ class Modelled:
     depth: int
     launches: int
     """Launches between two exchanges."""
-    stores: bool
-    """Whether kernels store rims to the memory of neighbours."""
+    way: Way
+    """How rims travel inside a host."""
     gpts_per_s: float
     """Measured on one H200."""
     domain: tuple[int, ...]
@@ -58,11 +60,11 @@ class Modelled:
 
 
 PROGRAMS = [
-    Modelled("j2d5pt f32", 4, 1, 12, 4, False, 4075.9, (8192, 16384)),
-    Modelled("j3d7pt f32", 4, 1, 6, 1, True, 1517.3, (512, 1024, 1024)),
-    Modelled("j3d7pt f64", 8, 1, 4, 1, True, 714.9, (512, 1024, 1024)),
-    Modelled("star25 f32", 4, 4, 1, 1, True, 417.9, (512, 768, 768)),
-    Modelled("yee3 f64", 48, 1, 3, 1, True, 69.66, (384, 512, 512)),
+    Modelled("j2d5pt f32", 4, 1, 12, 4, "copied", 4075.9, (8192, 16384)),
+    Modelled("j3d7pt f32", 4, 1, 6, 1, "first", 1517.3, (512, 1024, 1024)),
+    Modelled("j3d7pt f64", 8, 1, 4, 1, "first", 714.9, (512, 1024, 1024)),
+    Modelled("star25 f32", 4, 4, 1, 1, "first", 417.9, (512, 768, 768)),
+    Modelled("yee3 f64", 48, 1, 3, 1, "stored", 69.66, (384, 512, 512)),
 ]
 
 
@@ -74,7 +76,7 @@ def launch_seconds(program: Modelled, planes: float, gpus: int) -> float:
     area, zone = prod(program.domain[1:]), program.launches * program.depth + 1
     faces = 0 if gpus == 1 else 1 if gpus == 2 else 2
     crossed = 1 if gpus > GPUS_OF_A_HOST else 0
-    copied = crossed if program.stores else faces
+    copied = faces if program.way == "copied" else crossed
     computed = planes + copied * (zone - 1) * program.radius
     seconds = computed * area * program.depth / (program.gpts_per_s * 1e9)
     size = zone * program.radius * area * program.cell_bytes
@@ -82,10 +84,16 @@ def launch_seconds(program: Modelled, planes: float, gpus: int) -> float:
     exchange = NVLINK.seconds * (copied > 0) + inside * size / rate
     # A part at the end of a host has one face on the network, and all wait for it in turn.
     exchange += crossed * (NETWORK_SECONDS + size / NETWORK_RATE)
-    if program.stores and faces > crossed:
-        travel = (faces - crossed) * size * (zone - 1) / zone / rate
-        seen = max(NVLINK.stalled_share * travel, travel - seconds)
-        exchange += NVLINK.meeting_seconds + seen
+    near = faces - crossed
+    if program.way != "copied" and near > 0:
+        travel = near * size * (zone - 1) / zone / rate
+        exchange += NVLINK.meeting_seconds
+        if program.way == "first":
+            filled = 2 * program.depth * program.radius * filled_cost(program.depth)
+            exchange += max(0.0, travel - HIDDEN_SHARE * seconds)
+            seconds *= 1 + near * filled / planes
+        else:
+            exchange += max(NVLINK.stalled_share * travel, travel - seconds)
     return seconds + exchange / program.launches
 
 
