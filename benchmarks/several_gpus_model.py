@@ -9,10 +9,10 @@ moves both faces, one after the other, and GPUs wait for each other: nothing ove
 rims first, and kernels that store rims, compute n planes inside a host: GPUs wait for each other,
 and rims travel meanwhile. Rims first fill the pipeline of planes once more for each face, and
 travel unseen for half of a launch; stored rims are seen in part. Constants inside a host are those
-of `passes/targets/links.py`. Between hosts faces are copied. Assumptions, beside the constants below:
-slabs along the first axis; launches as fast for each cell as on one GPU; GPUs of equal speed; faces
-inside a host through NVLink, and between hosts through one network card a GPU without a copy
-through the host's memory. The plot has measured points of `several-gpus.json`, too.
+of `passes/targets/links.py`. Between hosts faces are copied. Assumptions, beside the constants
+below: slabs along the first axis; launches as fast for each cell as on one GPU; GPUs of equal
+speed; faces inside a host through NVLink, and between hosts through one network card a GPU without
+a copy through the host's memory. The plot has measured points of `several-gpus.json`, too.
 """
 
 from __future__ import annotations
