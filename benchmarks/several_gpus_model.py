@@ -29,7 +29,7 @@ from matplotlib import rcParams
 from matplotlib.figure import Figure
 
 from timetile.passes.targets.links import NVLINK
-from timetile.runtime.ranks.exchange_choice import HIDDEN_SHARE, Way, filled_cost
+from timetile.runtime.ranks.exchange_choice import HIDDEN_SHARE, RimWay, filled_cost
 
 rcParams["svg.hashsalt"] = "timetile"
 
@@ -51,7 +51,7 @@ class Modelled:
     depth: int
     launches: int
     """Launches between two exchanges."""
-    way: Way
+    way: RimWay
     """How rims travel inside a host."""
     gpts_per_s: float
     """Measured on one H200."""

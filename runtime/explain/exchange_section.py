@@ -10,7 +10,7 @@ from timetile.passes.diagnostics import refuse
 from timetile.passes.loops.cut_domain import Domain
 from timetile.runtime.explain.data import Fact, Section
 from timetile.runtime.program.compiled_program import CompiledProgram
-from timetile.runtime.ranks.exchange_choice import ExchangeChoice, ExchangeCost, Way
+from timetile.runtime.ranks.exchange_choice import ExchangeChoice, ExchangeCost, RimWay
 from timetile.runtime.ranks.layout import slab_layout
 from timetile.runtime.ranks.part_kernels import PartKernels
 
@@ -20,7 +20,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-WAYS: dict[Way, str] = {
+WAYS: dict[RimWay, str] = {
     "copied": "copied", "stored": "stored by kernels", "first": "first, copied meanwhile",
 }  # fmt: skip
 

@@ -17,9 +17,11 @@ Where sites meet without marks, each site has a graph of its own, launched in tu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Hashable, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
 
+from timetile.runtime.ranks.peers import RankError
 from timetile.runtime.ranks.sites import Recorded, Site
 
 LAUNCHES_OF_A_GRAPH = 32
@@ -88,6 +90,36 @@ def repeat_in_cycles(
         turn()
 
 
+Graphs = Sequence[tuple[Site, Any]]
+"""Graphs, each with the site that launches it."""
+
+
+@contextmanager
+def given_back(graphs: Graphs) -> Generator[Graphs]:
+    """
+    Graphs that are forgotten behind the block. After the failure of another rank a graph may wait
+    for ever, and stays.
+    """
+    try:
+        yield graphs
+    except RankError:
+        raise
+    except BaseException:
+        for site, graph in graphs:
+            site.free_graph(graph)
+        raise
+    for site, graph in graphs:
+        site.free_graph(graph)
+
+
+def launch_all(graphs: Graphs) -> None:
+    """Launch the graph of each site once."""
+    for site, graph in graphs:
+        site.launch_graph(graph)
+    for site, _ in graphs:
+        site.keep_pace()
+
+
 def run_as_graph(sites: Sequence[Site], work: Callable[[], None], times: int) -> None:
     """
     Record some work on the streams of all sites, and do the work `times` times, behind earlier and
@@ -102,13 +134,9 @@ def run_as_graph(sites: Sequence[Site], work: Callable[[], None], times: int) ->
             part_again(sites)
             work()
             meet(sites)
-    graph = recorded.graph
-    try:
+    with given_back([(first, recorded.graph)]) as graphs:
         for _ in range(times):
-            first.launch_graph(graph)
-            first.keep_pace()
-    finally:
-        first.free_graph(graph)
+            launch_all(graphs)
     part_again(sites)
 
 
@@ -129,15 +157,10 @@ def run_as_graphs(
         with ExitStack() as recordings:
             recorded += [recordings.enter_context(site.recording()) for site in sites]
             work()
-    pairs = [(site, each.graph) for site, each in zip(sites, recorded)]
-    try:
-        for site, graph in pairs:
+    with given_back([(site, each.graph) for site, each in zip(sites, recorded)]) as graphs:
+        for site, graph in graphs:
             site.upload_graph(graph)
         for _ in range(times):
-            for site, graph in pairs:
-                site.launch_graph(graph)
-    finally:
-        for site, graph in pairs:
-            site.free_graph(graph)
+            launch_all(graphs)
     for site, second in zip(sites, seconds):
         second.wait(site.mark())

@@ -40,7 +40,7 @@ HARDLY_MORE = 1.003
 HIDDEN_SHARE = 0.5
 """Copies of rims computed first have so much of a launch to travel unseen."""
 
-Way = Literal["copied", "stored", "first"]
+RimWay = Literal["copied", "stored", "first"]
 """
 How rims travel: copied between launches, stored by kernels, or computed first and copied while the
 cells inside are computed.
@@ -59,7 +59,7 @@ class ExchangeCost:
     """The share of these seconds spent on ghosts."""
     exchange_seconds: float
     """Seconds of an exchange."""
-    way: Way = "copied"
+    way: RimWay = "copied"
     """How rims travel."""
 
     @property
@@ -83,7 +83,7 @@ class ExchangeChoice:
         return self.chosen.launches * self.depth
 
     @property
-    def way(self) -> Way:
+    def way(self) -> RimWay:
         """How rims travel."""
         return self.chosen.way
 
@@ -120,7 +120,7 @@ class DeepestLaunch:
     """Its steps."""
     gcells_per_second: float
     """The predicted speed."""
-    ways: frozenset[Way] = frozenset[Way]()
+    ways: frozenset[RimWay] = frozenset[RimWay]()
     """The further ways that the kernel can probably go."""
 
 

@@ -321,7 +321,9 @@ class GpuSite:
         self.device.launch_graph(graph, self.stream)
 
     def free_graph(self, graph: Any) -> None:
-        """Forget a graph."""
+        """Forget a graph. The host looks around until the graph, which may wait for others, ends."""
+        if self.look is not None:
+            self.synchronize()
         self.device.free_graph(graph)
 
     def synchronize(self) -> None:

@@ -32,7 +32,7 @@ from timetile.runtime.ranks.beside_kernels import BesideLaunch, beside_launch
 from timetile.runtime.ranks.exchange_choice import (
     DeepestLaunch,
     ExchangeChoice,
-    Way,
+    RimWay,
     chosen_exchange,
 )
 from timetile.runtime.ranks.first_kernels import FirstLaunch, first_launch
@@ -158,10 +158,10 @@ class PartKernels:
         launch = DeepestLaunch(deepest, speed, self.ways)
         return chosen_exchange(domain, self.decomposition, launch, self.link)
 
-    def goes_as_chosen(self, way: Way) -> bool:
+    def goes_as_chosen(self, way: RimWay) -> bool:
         """
         Whether the deepest kernel of each loop has its rims go a way. Ranks of several processes
-        agree when they run: each knows its own kernels only.
+        agree in a run: a rank knows its own kernels only.
         """
         if way == "copied" or len(self.ranks) < self.decomposition.count:
             return True
@@ -177,10 +177,10 @@ class PartKernels:
         return True
 
     @property
-    def possible_ways(self) -> frozenset[Way]:
+    def possible_ways(self) -> frozenset[RimWay]:
         """
-        The further ways that rims can probably go: a step is one kernel, and kernels store to parts
-        of the own process. What a kernel takes longer, or would spill, is known once it is made.
+        Further ways that rims can probably go: a step is one kernel, and kernels store to parts of
+        the own process. Time and spilled registers of a kernel are known after its compilation.
         """
         counts = self.decomposition.counts
         has_parts = any(len(parts_of_step(facts)) > 1 for facts in self.probed)
@@ -188,7 +188,7 @@ class PartKernels:
         if has_parts or has_points or not self.link.reaches:
             return frozenset()
         is_slabs = all(count == 1 for count in counts[1:])
-        ways: set[Way] = {"first"} if sum(count > 1 for count in counts) == 1 else set()
+        ways: set[RimWay] = {"first"} if sum(count > 1 for count in counts) == 1 else set()
         if is_slabs and len(self.ranks) == self.decomposition.count:
             ways.add("stored")
         return frozenset(ways)

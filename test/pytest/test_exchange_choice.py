@@ -14,7 +14,7 @@ from timetile.passes.targets.links import Link
 from timetile.runtime.ranks.exchange_choice import (
     DeepestLaunch,
     ExchangeChoice,
-    Way,
+    RimWay,
     chosen_exchange,
 )
 from timetile.runtime.ranks.layout import slab_layout
@@ -38,7 +38,7 @@ def chosen(
     count: int = 2,
     link: Link = LINK,
     *,
-    ways: frozenset[Way] = frozenset[Way](),
+    ways: frozenset[RimWay] = frozenset[RimWay](),
 ) -> ExchangeChoice:
     """The choice for a program on some GPUs, with 1000 GCells/s predicted."""
     domain = domain_of(name, shape)
@@ -75,8 +75,8 @@ def test_the_choice_says_what_exchanges_cost():
     )
 
 
-STORED: frozenset[Way] = frozenset(["stored"])
-FIRST: frozenset[Way] = frozenset(["stored", "first"])
+STORED: frozenset[RimWay] = frozenset(["stored"])
+FIRST: frozenset[RimWay] = frozenset(["stored", "first"])
 
 
 def test_rims_stored_by_kernels_cost_a_meeting():
