@@ -321,7 +321,7 @@ class GpuSite:
         self.device.launch_graph(graph, self.stream)
 
     def free_graph(self, graph: Any) -> None:
-        """Forget a graph. The host looks around until the graph, which may wait for others, ends."""
+        """Forget a graph, behind a wait where the graph may wait for other processes."""
         if self.look is not None:
             self.synchronize()
         self.device.free_graph(graph)
