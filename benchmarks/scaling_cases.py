@@ -1,12 +1,13 @@
 """
 What scaling on several GPUs is measured by: runs of one program in turn, in rounds.
 
-A round has, one after the other, each GPU alone on the domain of one; all GPUs at once, each for
-itself on the domain of one, without any exchange; one GPU on the domain of strong scaling; and all
-GPUs with exchanges on the domains of both ways. Every run has whole launches and `seconds` or more,
-on fields placed once, without transfers. Clocks depend on the work before, as GPUs run at the limit
-of their power: before each run all GPUs compute for as long, each for itself. Speeds are medians of
-the rounds, and so are ratios of runs of a round. A pair runs as its slower GPU does:
+A round has each GPU alone on the domain of one; all GPUs at once, each for itself on the domain of
+one, without any exchange; and all GPUs with exchanges on the domain of all. Rounds of strong
+scaling have one GPU, and all, on one domain. Every run has whole launches and `seconds` or more, on
+fields placed once, without transfers. Clocks depend on the work of the last second, as GPUs run at
+the limit of their power: before each run all GPUs compute for as long, each for itself, and no GPU
+has more to do in a round than another. Speeds are medians of the rounds, and so are ratios of runs
+of a round. A pair runs as its slower GPU does:
 
 - `weak_efficiency` is against the slowest of the GPUs alone;
 - `weak_of_apart` is against the slowest of the GPUs at once without exchanges: the rest is lost to
@@ -163,16 +164,8 @@ class Rounds:
         self.apart = Timed(alone, case.seconds)
         self.one = Timed([self.place(case.run(case.strong, 1))], case.seconds)
         self.weak = Timed([self.place(case.run(gpus, gpus))], case.seconds)
-        is_same = case.strong == gpus
-        strong = [self.place(case.run(case.strong, gpus))]
-        self.strong = self.weak if is_same else Timed(strong, case.seconds)
+        self.strong = Timed([self.place(case.run(case.strong, gpus))], case.seconds)
         self.same = False
-
-    @property
-    def kinds(self) -> list[Timed]:
-        """All kinds of runs, in the order of a round."""
-        found = [*self.alone, self.apart, self.one, self.weak]
-        return found if self.strong is self.weak else [*found, self.strong]
 
     def place(self, run: Run) -> PlacedRun:
         """A run with its fields placed, once."""
@@ -185,10 +178,11 @@ class Rounds:
         several, judge = self.strong.runs[0], self.one.runs[0]
         checked = CHECKED_LAUNCHES[self.case.size] * depth_of(several) + REST
         self.same = have_equal_bits(several, judge, checked)
-        for kind in self.kinds:
+        weak, strong = (*self.alone, self.apart, self.weak), (self.one, self.strong)
+        for kind in (*weak, *strong):
             kind.prepare()
-        for _ in range(ROUNDS):
-            for kind in self.kinds:
+        for kinds in (weak, strong):
+            for kind in ROUNDS * kinds:
                 self.apart.once()
                 kind.note()
 

@@ -30,6 +30,7 @@ from matplotlib.figure import Figure
 
 from timetile.passes.targets.links import NVLINK
 from timetile.runtime.ranks.exchange_choice import HIDDEN_SHARE, RimWay, filled_cost
+from timetile.runtime.ranks.first_kernels import BEGIN_SECONDS
 
 rcParams["svg.hashsalt"] = "timetile"
 
@@ -55,16 +56,18 @@ class Modelled:
     """How rims travel inside a host."""
     gpts_per_s: float
     """Measured on one H200."""
+    rounds: float
+    """Rounds of blocks of a rim computed first."""
     domain: tuple[int, ...]
     """Of one GPU in weak scaling; strong scaling divides a domain twice as long."""
 
 
 PROGRAMS = [
-    Modelled("j2d5pt f32", 4, 1, 12, 4, "copied", 4075.9, (8192, 16384)),
-    Modelled("j3d7pt f32", 4, 1, 6, 1, "first", 1517.3, (512, 1024, 1024)),
-    Modelled("j3d7pt f64", 8, 1, 4, 1, "first", 714.9, (512, 1024, 1024)),
-    Modelled("star25 f32", 4, 4, 1, 1, "first", 417.9, (512, 768, 768)),
-    Modelled("yee3 f64", 48, 1, 3, 1, "stored", 69.66, (384, 512, 512)),
+    Modelled("j2d5pt f32", 4, 1, 12, 4, "copied", 4075.9, 0, (8192, 16384)),
+    Modelled("j3d7pt f32", 4, 1, 6, 1, "first", 1517.3, 4.1, (512, 1024, 1024)),
+    Modelled("j3d7pt f64", 8, 1, 4, 1, "first", 714.9, 4.3, (512, 1024, 1024)),
+    Modelled("star25 f32", 4, 4, 1, 1, "stored", 417.9, 0, (512, 768, 768)),
+    Modelled("yee3 f64", 48, 1, 3, 1, "first", 69.66, 7.8, (384, 512, 512)),
 ]
 
 
@@ -90,10 +93,12 @@ def launch_seconds(program: Modelled, planes: float, gpus: int) -> float:
         exchange += NVLINK.meeting_seconds
         if program.way == "first":
             filled = 2 * program.depth * program.radius * filled_cost(program.depth)
+            exchange += near * program.rounds * BEGIN_SECONDS
             exchange += max(0.0, travel - HIDDEN_SHARE * seconds)
             seconds *= 1 + near * filled / planes
         else:
-            exchange += max(NVLINK.stalled_share * travel, travel - seconds)
+            stalled = NVLINK.stalled_share if program.depth == 1 else NVLINK.deep_stalled_share
+            exchange += max(stalled * travel, travel - seconds)
     return seconds + exchange / program.launches
 
 

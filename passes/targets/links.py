@@ -11,25 +11,32 @@ class Link:
     What an exchange of ghosts takes: `seconds` for marks, waits and the start of a copy, and
     `bytes_per_second` of a copy from a neighbour's memory. Where kernels store rims to a
     neighbour's memory, nothing is copied, neighbours wait for each other (`meeting_seconds`), and
-    a launch takes `stalled_share` of the rims' copies longer: all blocks of a wave store rims at
-    one time.
+    a launch of one step takes `stalled_share` of the rims' copies longer, and of several steps
+    `deep_stalled_share`: all blocks of a wave store rims at one time.
     """
 
     seconds: float
     bytes_per_second: float
     meeting_seconds: float
     stalled_share: float = 0.0
+    deep_stalled_share: float = 0.0
     reaches: bool = True
     """Whether copies of a GPU reach the memory of its neighbours, without work of the host."""
 
 
-NVLINK = Link(seconds=27e-6, bytes_per_second=310e9, meeting_seconds=11e-6, stalled_share=2 / 3)
+NVLINK = Link(
+    seconds=27e-6,
+    bytes_per_second=310e9,
+    meeting_seconds=5e-6,
+    stalled_share=0.5,
+    deep_stalled_share=1.2,
+)
 """
 Fitted to two H200s of a host, against launches without exchanges. Copies between whole launches
 took 27 us for 0.8 and 2.6 MB (j2d5pt), 50 us for 9.4 MB (star25), 106 us for 25 MB and 115 us for
-19 MB of six fields. Rims stored by kernels, against one GPU with half of the cells, took 4 to 11 us
-on small domains (0.1 to 2 MB; j3d7pt of f32 22 us), 29 and 37 us for 9.4 and 19 MB (star25), 82 us
-for 25 MB, and 181 us for 34 MB (j3d7pt).
+19 MB of six fields. A meeting took 4.5 and 5 us a launch (j3d7pt of 256 x 256 x 256 cells, star25).
+Rims stored by kernels took 16 and 27 us for 9.4 and 19 MB (star25, one step), 82 us for 25 MB, and
+130 to 181 us for 34 MB (j3d7pt of four steps).
 """
 
 NEAR_PROCESSES = replace(NVLINK, seconds=50e-6)

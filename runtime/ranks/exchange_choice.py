@@ -61,6 +61,8 @@ class ExchangeCost:
     """Seconds of an exchange."""
     way: RimWay = "copied"
     """How rims travel."""
+    whole_seconds: float = 0.0
+    """Of rims computed first: seconds of a launch of the own cells as a whole."""
 
     @property
     def seconds(self) -> float:
@@ -88,14 +90,15 @@ class ExchangeChoice:
         return self.chosen.way
 
     @property
-    def slack(self) -> float:
+    def limits_of_first(self) -> tuple[float, float]:
         """
-        The share of a launch that it may take longer before another choice takes less time; 1
-        without another choice.
+        The share of a whole launch that a launch with rims first may take longer before another
+        choice takes less time, and the seconds of a whole launch.
         """
-        others = [each.seconds for each in self.others]
-        least = min(others, default=2 * self.chosen.seconds)
-        return (least - self.chosen.seconds) / self.chosen.launch_seconds
+        chosen = self.chosen
+        least = min((each.seconds for each in self.others), default=2 * chosen.seconds)
+        whole = chosen.whole_seconds
+        return (least - chosen.exchange_seconds) / whole - 1, whole
 
     def __str__(self) -> str:
         chosen = self.chosen
@@ -142,9 +145,10 @@ def exchange_costs(
     if "first" in launch.ways:
         longer = seconds * (1 + pipelines_of_rims(decomposition, ghosts, depth))
         seen = max(0.0, travel - HIDDEN_SHARE * seconds)
-        yield ExchangeCost(1, longer, 0.0, link.meeting_seconds + seen, "first")
+        yield ExchangeCost(1, longer, 0.0, link.meeting_seconds + seen, "first", seconds)
     if "stored" in launch.ways:
-        seen = max(link.stalled_share * travel, travel - seconds)
+        stalled = link.stalled_share if depth == 1 else link.deep_stalled_share
+        seen = max(stalled * travel, travel - seconds)
         yield ExchangeCost(1, seconds, 0.0, link.meeting_seconds + seen, "stored")
     for launches in range(1, MOST_LAUNCHES + 1):
         ghosts = cost.ghosts(unrolled, launches * depth + 1)

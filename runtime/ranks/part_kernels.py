@@ -358,8 +358,9 @@ class PartKernels:
         if self.exchange is not None and self.exchange.way != "first":
             return None
         if key not in self.firsts:
-            most = MOST_LONGER if self.exchange is None else self.exchange.slack
-            self.firsts[key] = self.sent(number, name, common, partial(first_launch, most))
+            chosen = self.exchange
+            limits = (MOST_LONGER, 0.0) if chosen is None else chosen.limits_of_first
+            self.firsts[key] = self.sent(number, name, common, partial(first_launch, *limits))
         return self.firsts[key]
 
     def sent(self, number: int, name: str, common: bool, make: MakesLaunch[T]) -> list[T] | None:
