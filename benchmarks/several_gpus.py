@@ -35,7 +35,7 @@ from placed_runs import Run, prepared
 from rows import described
 from scaling_cases import DOMAINS, Case
 
-SECONDS = {"fill": 0.2, "small": 0.08}
+SECONDS = {"fill": 0.1, "small": 0.05}
 """The least time of a timed run, unless given."""
 
 GATE: dict[str, Any] = {}
