@@ -105,5 +105,5 @@ class PointLayout:
 
 
 def gap_above(reach: int) -> int:
-    """The number of the least of `GAPS` that is at least a number of planes."""
+    """The position of the smallest gap in `GAPS` that spans some planes."""
     return next(number for number, gap in enumerate(GAPS) if gap >= reach)

@@ -18,7 +18,7 @@ PREV = ".prev"
 
 
 def names_of_parts(name: str) -> tuple[str, str]:
-    """The names of the parts of an array of a state: of `psi.prev`, `psi.real.prev` and so on."""
+    """The names for both parts of an array in a state: `psi.real.prev` and so on for `psi.prev`."""
     own = name.removesuffix(PREV)
     end = PREV if name.endswith(PREV) else ""
     return field_of_part(own, REAL) + end, field_of_part(own, IMAG) + end

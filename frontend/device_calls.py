@@ -110,7 +110,7 @@ class DeviceCall:
 
 
 def downloaded(gpu: Device, operand: CalledValue, pointer: int, stream: int) -> Any:
-    """A number of a GPU's memory, as a number of Python's; an array of numbers as NumPy's."""
+    """A number in GPU memory as Python's; an array of numbers as NumPy's."""
     array = np.zeros(operand.shape, operand.dtype)
     gpu.synchronize(stream)
     gpu.download(array, pointer)

@@ -53,7 +53,7 @@ def in_range(number: int, name: str) -> bool:
 
 
 def value_type(name: str) -> str:
-    """The type of a cell's value of a field's type: 16-bit floats compute in float32."""
+    """The type in which cells compute: float32 for 16-bit floats, else the field's."""
     return "float32" if name in ("float16", "bfloat16") else name
 
 

@@ -169,7 +169,7 @@ class PointsArgument(Points):
 
 
 def linear_entries(places: Array) -> tuple[Array, Array, Array]:
-    """Cells, weights and points of the nearest cells of each place, without weights of zero."""
+    """The nearest cells to each place: cell, weight and point, zero weights left out."""
     count, rank = places.shape
     base = np.floor(places)
     far = places - base

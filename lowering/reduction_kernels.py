@@ -232,7 +232,7 @@ class RoundCode:
     def place(
         self, begin: SSAValue, outer: SSAValue, inner: SSAValue, distances: tuple[int, int]
     ) -> SSAValue:
-        """The place of a lane's first cell in a field, from the place of the box's first cell."""
+        """Where a lane's first cell lies in a field, given the first cell in the box."""
         emit, width = self.emit, self.round.width
         index = emit.extend(begin, width)
         for place, distance in zip((outer, inner), distances):

@@ -9,7 +9,7 @@ from xdsl.utils.str_enum import StrEnum
 
 
 class TileLevel(StrEnum):
-    """The threads of a tile: a warp, a block, a cluster of blocks, or all blocks of the device."""
+    """Which threads share a tile: a warp, a block, a cluster, or the whole device."""
 
     WARP = "warp"
     BLOCK = "block"
@@ -30,7 +30,7 @@ class Addressing(StrEnum):
 
 
 class RingUse(StrEnum):
-    """OWN: every exchange has a ring of planes of its own. SHARED: exchanges share rings."""
+    """OWN: each exchange has its own ring. SHARED: exchanges share rings."""
 
     OWN = "own"
     SHARED = "shared"

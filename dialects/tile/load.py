@@ -124,7 +124,7 @@ class LoadOp(IRDLOperation):
 
     @property
     def axes(self) -> tuple[int, ...] | None:
-        """The domain's axes of a field of fewer axes; None for a field of all axes."""
+        """The axes that a field of fewer axes has; None if it has all."""
         return None if self.along is None else decode_integers(self.along)
 
     @property

@@ -1,4 +1,4 @@
-"""Equations on a set of subdomains, as an equation for each subdomain of the set."""
+"""Splits an equation on a SubDomainSet into one equation for each subdomain."""
 
 from __future__ import annotations
 

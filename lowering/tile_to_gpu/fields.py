@@ -48,7 +48,7 @@ def base_of(variant: VariantScope, shape: FieldShape, view: Thread) -> SSAValue:
 def moved_to(
     variant: VariantScope, emit: Emitter, base: SSAValue, stride: int, planes: SSAValue
 ) -> SSAValue:
-    """A cell of a field, moved by a number of planes. `stride`: the cells of a plane."""
+    """A field's cell some planes further on; a plane has `stride` cells."""
     moved = emit.mul_int(emit.extend(planes, variant.code.index_type), stride)
     return emit.add_int(moved, base)
 

@@ -133,7 +133,7 @@ def tile_words(kernel: KernelOp) -> int:
 
 
 def launch_words(tiles: int, words: int) -> int:
-    """Words of a launch, from the number of tiles and the words of a tile."""
+    """Message words for a launch: tiles times words per tile."""
     return HEADER_WORDS + tiles * words
 
 

@@ -192,7 +192,7 @@ class LevelEmitter(PointEmitter):
 def note_levels(
     step: StreamStep, levels: LevelsOfPoints, cells: Sequence[Sequence[SSAValue]]
 ) -> None:
-    """Note the cells of all levels; `cells` are the thread's cells of each level."""
+    """Note sampled cells at all levels; `cells` holds the thread's own, level by level."""
     made, emit = LevelEmitter(step, levels), step.emit
     made.read_spans(emit)
 

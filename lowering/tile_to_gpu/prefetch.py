@@ -63,7 +63,7 @@ class PrefetchRing:
     ring: Ring
     ahead: int
     view: Thread
-    """The view of the thread's copied cells: the thread's own cells, or dealt cells."""
+    """The cells that a thread copies: its own, or its share of the plane."""
     copied_from: SSAValue
     """Offset of the first copied cell in a slot (elements)."""
     copies: list[Vector]

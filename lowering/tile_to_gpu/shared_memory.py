@@ -13,7 +13,7 @@ from timetile.passes.diagnostics import refuse
 from timetile.passes.targets.target import Target
 
 AROUND = 4
-"""Memory for a one-cell tile and the cells around, counted in cells of a large tile."""
+"""The overhead around a tile: a one-cell tile's memory, counted in cells."""
 
 
 @dataclass(frozen=True)

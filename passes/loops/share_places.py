@@ -62,7 +62,7 @@ MOST_FIELDS = 4
 """Most scratch fields of a loop."""
 
 LEAST_PLACES, LEAST_SAVED, LEAST_PART = 3, 32, 0.1
-"""Least places of a value, least saved instructions, and their least part of all instructions."""
+"""The fewest places worth sharing, and the fewest saved instructions, also as a part of all."""
 
 TRIED = 12
 """Groups whose savings are counted exactly."""

@@ -117,7 +117,7 @@ class SubStep:
 
 @dataclass(frozen=True, eq=False)
 class RegionPiece:
-    """An update in a region of a sub-step, or a whole update without a sub-step."""
+    """A sub-step's update in one region, or a whole update outside of sub-steps."""
 
     origin: Footprint
     box: CellBox

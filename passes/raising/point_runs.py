@@ -176,7 +176,7 @@ class Companion:
         return made.op()
 
     def step_numbers(self) -> list[Attribute]:
-        """The types of the number of the first step, the stride, and the number of steps."""
+        """The types for first step, stride and step count."""
         kind = self.block.args[0].type
         return [kind, kind, IndexType()]
 

@@ -28,7 +28,7 @@ from timetile.passes.raising.recurrences import remark_recurrences
 from timetile.passes.rewriting import unique_symbol
 
 Spread = tuple[stencil.LoadOp, tuple[int, ...]]
-"""A load of a field of fewer axes, and the domain's axes of the field."""
+"""The load of a field with fewer axes, and which axes it has."""
 
 
 @dataclass

@@ -193,7 +193,7 @@ class Trials:
         return None if facts is None else Trial(self.kernels, self.target, schedule, depth, facts)
 
     def depths(self, schedule: Schedule, given: int | None) -> range:
-        """The considered depths of a schedule: the given depth, if considered, or all depths."""
+        """The depths to try: the given one if it can be tried, else all."""
         kernels = self.kernels
         shape = kernels.shape(schedule)
         return depths(schedule, shape, given, several_planes=kernels.several_planes)

@@ -62,7 +62,7 @@ class TrialKernels:
         return self.known[form]
 
     def build(self, form: KernelForm, layout: LayoutAttr) -> KernelFacts | None:
-        """The facts of a kernel of a form; `layout` is any layout of the form."""
+        """Facts about a kernel of some form; any layout in that form will do."""
         builder = KernelBuilder(self.loop, form.depth, store_all=form.depth == 1)
         builder.single_steps = form.depth == 1
         kernel = builder.build("trial", self.stream(resident=form.is_resident))

@@ -262,7 +262,7 @@ class RaisedLevels:
         return LevelledApply(apply, levels.pop(), operands)
 
     def field(self, memory: SSAValue, level: SSAValue) -> SSAValue:
-        """The field of a memref, made at the memref; `level` is the field of one of its levels."""
+        """The whole field for a memref, made once; `level` shows its bounds."""
         if memory not in self.whole:
             kind, bounds = memory.type, field_bounds(level)
             assert isa(kind, MemRefType[Attribute])

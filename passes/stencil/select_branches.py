@@ -84,7 +84,7 @@ BRANCHES: Patterns = {scf.IfOp: SelectResults()}
 
 
 def forget_results(op: Operation) -> None:
-    """Give the results of type `!stencil.result` of an operation the type of the stored value."""
+    """Replace an operation's `!stencil.result` types by the types of stored values."""
     if isinstance(op, stencil.StoreResultOp):
         return
     for result in op.results:

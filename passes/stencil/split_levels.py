@@ -273,7 +273,7 @@ def carry_levels(loop: scf.ForOp, levels: Sequence[SSAValue]) -> list[SSAValue]:
 
 
 def replace_access(op: LevelAccess, level: SSAValue) -> None:
-    """Let an access of a memref of levels be one of the level's memref; a view is the level."""
+    """Replace an access by one to its level's own memref; a view becomes the level itself."""
     if isinstance(op, memref.SubviewOp):
         Rewriter.replace_op(op, [], [level])
         return

@@ -45,7 +45,7 @@ filter of 3 x 3 runs at 231 GCells/s on an H200, with three rows in blocks of fo
 """
 
 NARROW_BYTES = 4
-"""Bytes of cells of which a lane may have eight: 32 bytes, as four cells of FP64."""
+"""Bytes that a lane may keep: eight FP32 cells or four FP64 cells."""
 
 WIDE_BLOCKS = 4
 """Blocks of a multiprocessor from which on a lane of narrow cells has twice the cells."""

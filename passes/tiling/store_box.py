@@ -75,7 +75,7 @@ def bounds_for(kernel: KernelOp, box: CellBox) -> CellBox:
 
 
 def store_in(kernel: KernelOp, box: CellBox) -> None:
-    """Let a kernel store the cells of a box only. Refuses a box without a cell of a store."""
+    """Restrict a kernel's stores to a box. Refuses a box that no store touches."""
     kept = bounds_for(kernel, box)
     for stage in kernel.stages:
         if isinstance(stage, StoreOp):

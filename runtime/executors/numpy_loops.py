@@ -125,7 +125,7 @@ def run_slab(
 
 
 def first_of_target(update: UpdateOp, made: PointSet) -> tuple[int, ...]:
-    """The first cell of the field with the points of a set: a part of the field of the list."""
+    """Where a set's points begin in the field that holds the whole list."""
     return tuple(field_bounds(update.targets[made.target]).lb)
 
 

@@ -64,7 +64,7 @@ class LongRun:
 
 
 class Entrant:
-    """A runner, and the numbers of steps with the kernels of a run of `steps` steps."""
+    """A runner, and how many steps its kernels take in a run of `steps`."""
 
     def __init__(self, runner: PlannedRunner, loop: LoopOp, steps: int):
         self.runner, self.steps = runner, steps

@@ -95,7 +95,7 @@ def copies_layers(sweep: LoopOp, loop: LoopOp) -> bool:
 
 
 def is_inside_step(loop: LoopOp) -> bool:
-    """Whether a loop lies in a time loop of the host: its steps are no time steps of the run."""
+    """Whether a time loop of the host surrounds a loop, whose steps then are no time steps."""
     around = loop.parent_op()
     while around is not None and TIME_LOOP not in around.attributes:
         around = around.parent_op()

@@ -134,7 +134,7 @@ def tapered_pieces(steps: int, rows: int) -> Iterator[tuple[int, int]]:
 
 
 def take_rows(each: ListOfRun, rows: Array, found: Array) -> None:
-    """Put noted cells, in the order of the list, to rows of cells in the order of the entries."""
+    """Copy noted cells from list order to rows in entry order."""
     if len(each.entries) == len(each.places):
         np.take(found, each.place_of_entry, axis=1, out=rows, mode="clip")
     else:

@@ -40,7 +40,7 @@ def copies_cells(loop: LoopOp) -> bool:
 
 @dataclass(frozen=True)
 class LoopVariants:
-    """Kernels for a variant of a program, and the variant's value for each value of the program."""
+    """A program variant's kernels, and what each program value is called in it."""
 
     kernels: ProgramKernels
     values: dict[SSAValue, SSAValue]

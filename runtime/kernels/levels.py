@@ -1,4 +1,4 @@
-"""The passes of a compilation by level: given passes replace the default passes of their level."""
+"""The passes for each level: given passes replace the defaults there."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def written_schedules(module: ModuleOp) -> ChosenSchedules:
 
 
 def record_key(key: str, device: str) -> str:
-    """The key of the record of a program, by the key of the program's kernels."""
+    """The key under which a program's measured schedules are kept."""
     return key_of(key, "measured", device)
 
 

@@ -27,7 +27,7 @@ PURE = "nounwind willreturn memory(none)"
 
 @dataclass(frozen=True)
 class VectorFunction:
-    """A function of numbers, and the function of libmvec on vectors of such numbers."""
+    """A scalar function and its counterpart on vectors in libmvec."""
 
     name: str
     """The name in the C library, `expf`."""

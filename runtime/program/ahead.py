@@ -69,7 +69,7 @@ LoopStart = tuple[ProgramKernels, LoopOp, int, Mapping[SSAValue, Any]]
 def runs_of(
     kernels: ProgramKernels, loop: LoopOp, steps: int, known: Mapping[SSAValue, Any]
 ) -> list[LoopStart]:
-    """A run of a loop, or, for a loop with edge cells, the runs in place of the run."""
+    """What a loop's run consists of: one run, or several if the loop has edge cells."""
     found = kernels.edges.of(loop, steps)
     if found is None:
         return [(kernels, loop, steps, known)]

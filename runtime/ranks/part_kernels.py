@@ -54,7 +54,7 @@ GUESSED_STEPS = 8
 
 
 def without_idle_loops(module: ModuleOp) -> ModuleOp:
-    """A module of functions of a loop each, without the functions of loops without updates."""
+    """A module with a function for each loop that has updates."""
     for function in [op for op in module.ops if isinstance(op, FuncOp)]:
         if any(isinstance(op, LoopOp) and not op.updates for op in function.body.walk()):
             function.detach()

@@ -22,7 +22,7 @@ class SharedBuffers:
         self.site, self.peers = site, peers
         self.opened: dict[bytes, Any] = {}
         self.near: frozenset[int] | None = None
-        """The ranks that open buffers of this rank, and this rank theirs; None if not tried yet."""
+        """The ranks that share buffers with this one both ways; None before the first try."""
 
     def near_ranks(self, buffer: Any) -> frozenset[int]:
         """The ranks with buffers in reach, tried with a buffer of each rank the first time."""

@@ -1,4 +1,4 @@
-"""Sums of a cell function: the terms of nested additions, and the last cell of a term."""
+"""Sums in cell functions: the terms of nested additions, and each term's last cell."""
 
 from __future__ import annotations
 

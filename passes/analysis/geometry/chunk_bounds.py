@@ -32,7 +32,7 @@ class ChunkBounds:
         self.known: dict[int, tuple[int, int]] = {}
 
     def column(self, planes: int) -> tuple[int, int]:
-        """The chunks of a column in chunks of some planes, and the steps of a chunk."""
+        """How many chunks a column has for a given height, and how many steps each takes."""
         if planes not in self.known:
             steps = ceil_div(planes + self.restart, self.period) * self.period
             self.known[planes] = ceil_div(self.planes, planes), steps

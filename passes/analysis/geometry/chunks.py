@@ -49,7 +49,7 @@ def end_planes(geometry: Geometry, residency: Residency, *, sums: bool) -> tuple
 def edge_heights(
     geometry: Geometry, planes: int, weight: float | None, corner: int
 ) -> Iterable[int]:
-    """The planes of chunks on the rim considered beside chunks of `planes` planes inside."""
+    """Heights tried for chunks on the rim while chunks inside have `planes`."""
     if weight is None:
         return (planes,)
     return {edge_height(geometry, planes, weight, corner), planes}

@@ -156,7 +156,7 @@ class Geometry(PlaneGeometry):
         return ceil_div(columns * (joined + self.restart) - self.restart, planes)
 
     def column_tiles(self, columns: int, planes: int, joined: int) -> int:
-        """Tiles of some columns: the chunks of each column, and the chunks of joined planes."""
+        """How columns of tiles are cut: chunks in each column, and chunks of joined planes."""
         alone = columns * self.chunks(planes, joined)
         return alone + self.joined_chunks(columns, planes, joined)
 

@@ -56,7 +56,7 @@ def moved_by(at: tuple[int, ...], moved: Sequence[int]) -> tuple[int, ...]:
 
 
 def vector_cells(cells: int, element: Attribute) -> int:
-    """Cells of one access: the widest access dividing `cells` consecutive cells of a thread."""
+    """Cells in the widest access that divides a thread's `cells` consecutive ones."""
     return gcd(cells, widest_access(element))
 
 

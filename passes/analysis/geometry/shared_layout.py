@@ -162,7 +162,7 @@ class PrefetchLayout:
 
 @dataclass(frozen=True)
 class StagedRows:
-    """The rows that a warp's lanes hold, laid out row by row, for each warp of a block."""
+    """For each warp, the rows its lanes hold, laid out in order."""
 
     rows: int
     """Rows of a thread."""

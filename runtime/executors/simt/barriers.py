@@ -1,4 +1,4 @@
-"""Barriers of a block, between the blocks of a cluster, and between the blocks of a tile."""
+"""Barriers inside a block, across a cluster, and across all blocks that share a tile."""
 
 from __future__ import annotations
 
