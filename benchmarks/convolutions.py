@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from fields import ELEMENTS
+from fields import ELEMENTS, View
 from measure import commit
 from reports import write_report
 from rows import described
@@ -213,9 +213,11 @@ def make(chosen: Filter, arch: str, folder: Path) -> tuple[int, int, str]:
         return 0, 0, described(error)
 
 
-def speed_of(program: CompiledProgram, fields: DeviceFields, chosen: Filter) -> float:
+def speed_of(
+    program: CompiledProgram, fields: DeviceFields, chosen: Filter, numbers: list[Any]
+) -> float:
     """GCells/s of the best of three runs."""
-    views, numbers = fields.views, chosen.numbers
+    views = fields.views
 
     def run(steps: int) -> None:
         program(*views, *numbers, steps, steps=steps)
@@ -235,8 +237,14 @@ def measure(gpu: Device, chosen: Filter, arch: str, folder: Path, row: Row, copy
         shapes = [tuple(h - low for low, h in zip(b.lb, b.ub)) for b in bounds[:2]]
         fields = DeviceFields(gpu, shapes, chosen.dtype)
         fields.fill()
+        numbers = chosen.numbers
+        if chosen.weights == "array":
+            (values,) = numbers
+            pointer = gpu.allocate(values.nbytes)
+            gpu.upload(pointer, values)
+            numbers = [View(pointer, values)]
         try:
-            row.gcells_per_s = speed_of(program, fields, chosen)
+            row.gcells_per_s = speed_of(program, fields, chosen, numbers)
         finally:
             fields.free()
     size = 2 * np.dtype(ELEMENTS[chosen.dtype]).itemsize

@@ -1,4 +1,4 @@
-"""Makes the tables of the pages of systems from benchmarks/results/systems.json.
+"""Makes the tables of the pages of systems from systems.json and convolutions.json of results.
 
 python docs/make_systems.py
 """
@@ -60,12 +60,44 @@ def section(report: Row, system: str) -> str:
     return f"GCells/s, measured on one {measured}:\n\n{table(COLUMNS, map(cells_of, rows))}\n"
 
 
+FILTERS = ("filter", "type", "weights", "edges", "cells", "GCells/s", "of a copy", "SSAM")
+"""The columns of the table of convolutions."""
+
+
+def filter_cells(row: Row) -> Iterator[str]:
+    """One row of the table of convolutions."""
+    yield row["filter"]
+    yield TYPES[row["dtype"]]
+    yield row["weights"]
+    yield row["edges"]
+    yield " x ".join(map(str, row["domain"]))
+    yield number(row["gcells_per_s"])
+    yield number(row["of_copy"], 2)
+    yield number(row["ssam"]) if row["ssam"] else ""
+
+
+def convolutions(report: Row) -> str:
+    """The table of convolutions: by weights and edges, then by size."""
+    rows = [row for row in report["rows"] if row["gcells_per_s"]]
+    kinds = list(dict.fromkeys((r["weights"], r["edges"], len(r["domain"])) for r in rows))
+
+    def place(row: Row) -> tuple[int, str, int]:
+        kind = row["weights"], row["edges"], len(row["domain"])
+        return kinds.index(kind), row["dtype"], int(row["filter"].split()[0])
+
+    ordered = sorted(rows, key=place)
+    said = f"{card(report['device'])} at {report['commit']}"
+    return f"Measured on one {said}:\n\n{table(FILTERS, map(filter_cells, ordered))}\n"
+
+
 def main() -> None:
     path: Path = RESULTS / "systems.json"
     report: Row = json.loads(path.read_text())
     for system in SYSTEMS:
         page = PAGES / f"{system.replace('-', '_')}.md"
         page.write_text(replace(page.read_text(), f"table {system}", section(report, system)))
+    page, known = PAGES / "ssam.md", json.loads((RESULTS / "convolutions.json").read_text())
+    page.write_text(replace(page.read_text(), "table convolutions", convolutions(known)))
 
 
 if __name__ == "__main__":

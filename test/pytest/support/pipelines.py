@@ -111,7 +111,7 @@ def tiling(random: Random, rank: int, stream: Value | None) -> dict[str, Value]:
     }
     if tile in ("cluster", "device"):
         most = [1, 2, 2, 3] if random.random() < 0.9 else [9, 200]
-        made["blocks"] = (choice(most), *(choice([1] * 9 + [2]) for _ in range(axes - 1)))
+        made["blocks"] = (choice(most), *(choice([1] * 3 + [2]) for _ in range(axes - 1)))
     numbers: dict[str, Callable[[], Value]] = {
         "pack": lambda: choice([1, 2, 3]),
         "occupancy": lambda: choice([1, 1, 2, 3, 40]),
