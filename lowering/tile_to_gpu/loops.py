@@ -95,7 +95,7 @@ def emit_both_variants(code: KernelCode, emit: Emitter, inside: SSAValue) -> boo
     Emit both variants of a kernel as one, if the rim has a single loop: it is also the head and the
     tail of the tiles `inside` the rim. False, and nothing is emitted, for other kernels.
     """
-    rim, inner = VariantScope(code, emit, guarded=True), VariantScope(code, emit, guarded=False)
+    inner = VariantScope(code, emit, guarded=False, around=(rim := VariantScope(code, emit, True)))
     if code.stream is None or is_cell_by_cell(code):
         return False
     if has_steady_loop(rim) or not has_steady_loop(inner):

@@ -60,6 +60,11 @@ class VariantScope:
     code: KernelCode
     emit: Emitter
     guarded: bool
+    around: VariantScope | None = None
+    """
+    The variant of the rim, if tiles inside the rim share its code: values ahead of the loops are
+    made by all tiles.
+    """
     stored_spans: dict[int, tuple[SSAValue, SSAValue]] = field(
         default_factory=dict[int, tuple[SSAValue, SSAValue]]
     )

@@ -212,7 +212,12 @@ def vector_width(step: StepScope, load: LoadOp, place: Position) -> int:
 
 @once
 def fixed_cell(variant: VariantScope, load: LoadOp, shape: FieldShape, place: Position) -> SSAValue:
-    """A cell of a field without the streaming axis, read ahead of the steps."""
+    """
+    A cell of a field without the streaming axis, read ahead of the steps: by all tiles, if the rim
+    and the tiles inside share a code.
+    """
+    if variant.around is not None:
+        return fixed_cell(variant.around, load, shape, place)
     code, emit = variant.code, variant.emit
     beside = tuple(
         min(cell, 0) + max(cell - tiling.layout.cells + 1, 0)
