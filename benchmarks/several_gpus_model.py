@@ -132,7 +132,8 @@ def measured() -> Iterator[tuple[str, int, float]]:
     for row in json.loads(RESULTS.read_text())["rows"]:
         name = f"{row['program']} {row['dtype']}"
         if name in known and row.get("size", "fill") == "fill" and "weak_efficiency" in row:
-            yield name, row["ranks"], row.get("weak_of_slowest", row["weak_efficiency"])
+            shares = ("weak_of_apart", "weak_of_slowest", "weak_efficiency")
+            yield name, row["ranks"], next(row[share] for share in shares if share in row)
 
 
 def plot(path: Path) -> None:
