@@ -27,6 +27,8 @@ from support.simulated import SimulatedSite, on_simulated, simulated_rank
 from support.sizes import seeds
 from timetile.frontend import model
 from timetile.runtime.executors.homes import MarkedCells
+from timetile.runtime.loading.made import MadeProgram
+from timetile.runtime.loading.modules import load
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 from timetile.runtime.program.ranked_program import on_ranks
 from timetile.runtime.ranks.threads import ThreadPeers, on_threads
@@ -56,9 +58,13 @@ def found_by_ranks(
     """The results of all ranks, which are threads."""
     own = threading.local()
 
-    def compiled(program: ModuleOp, **options: Any) -> CompiledProgram:
+    def compiled(program: ModuleOp | MadeProgram, **options: Any) -> CompiledProgram:
         alone = partial(
-            timetile.compile, str(program), executor=how.executor, cache=False, **plain(options)
+            timetile.compile,
+            str(load(program)),
+            executor=how.executor,
+            cache=False,
+            **plain(options),
         )
         return on_ranks(own.peers, alone, None, 2, **make)
 
@@ -95,8 +101,9 @@ def check_on_gpus(drawn: Drawn, seed: int, monkeypatch: pytest.MonkeyPatch) -> N
     """Compare the results of two or three simulated devices with NumPy's."""
     how = How("planes", 1 + seed % 3, 2 + seed % 4)
 
-    def compiled(program: ModuleOp, **options: Any) -> CompiledProgram:
-        return on_simulated(str(program), 2 + seed % 2, seed, depth=how.depth, halos="common")[0]
+    def compiled(program: ModuleOp | MadeProgram, **options: Any) -> CompiledProgram:
+        text = str(load(program))
+        return on_simulated(text, 2 + seed % 2, seed, depth=how.depth, halos="common")[0]
 
     compiling(monkeypatch, compiled)
     with drawn_schedules(Random(seed)):
