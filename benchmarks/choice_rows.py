@@ -176,7 +176,7 @@ def main() -> None:
     share, shares = options.share
     asked = [q for q in all_questions() if not options.only or q.program in options.only]
     questions, later = asked[share::shares], list[tuple[Answer, list[ChosenSchedules]]]()
-    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with ProcessPoolExecutor(max(1, len(os.sched_getaffinity(0)) - 1)) as pool:
         # Processes of the pool begin before the GPU is in use.
         pool.submit(os.getpid).result()
         folder = options.folder.with_name(f"{options.folder.name}-{share}")
