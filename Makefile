@@ -50,8 +50,8 @@ filecheck: .venv/dev
 
 # The generated pages of docs/ are those of the code.
 generated: .venv/dev
-	$(BIN)/python docs/make_walkthrough.py --check
-	$(BIN)/python docs/make_reference.py --check
+	$(BIN)/python docs/make_walkthrough.py --check & first=$$!; \
+	$(BIN)/python docs/make_reference.py --check && wait $$first
 
 pytest: .venv/dev
 	$(BIN)/pytest -n auto

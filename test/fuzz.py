@@ -202,7 +202,7 @@ def differences(
             yield f"{np.count_nonzero(~same)} of {same.size} cells of {name} differ"
 
 
-def judged(pair: Pair, executor: Executor, seconds: int) -> Outcome:
+def judged(pair: Pair, executor: Executor, seconds: float) -> Outcome:
     """The end of a pair, within a time limit in seconds."""
     text = text_of(pair)
     signal.signal(signal.SIGALRM, stop)

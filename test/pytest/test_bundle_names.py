@@ -47,7 +47,7 @@ NAMES = (
 def bundle(folder: Path, name: str = "heat", a: str = "a", b: str = "b") -> list[Path]:
     """The files of the bundle of a small program."""
     text = PROGRAM.format(name=f'"{name}"', a=a, b=b)
-    program = timetile.compile(text, executor="planes", depth=2, halos="apart", cache=False)
+    program = timetile.compile(text, executor="planes", depth=1, halos="apart", cache=False)
     return write_bundle(program, None, folder)
 
 

@@ -97,7 +97,7 @@ def test_wrong_bits_and_lost_time_are_found(fuzz: ModuleType, monkeypatch: pytes
             slow(*arguments)
 
     monkeypatch.setattr(fuzz, "run", run_for_ever)
-    assert fuzz.judged(pair, "planes", 1).kind == "time-out"
+    assert fuzz.judged(pair, "planes", 0.2).kind == "time-out"
 
 
 def test_counts_are_written(

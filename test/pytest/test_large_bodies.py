@@ -14,6 +14,7 @@ from support.description import Element, Program, random_inputs
 from support.expressions import Expression, Scalar, Tap, weighted_sum
 from support.few_schedules import few_schedules
 from support.programs import program_text
+from support.sizes import half
 from timetile.frontend.field_types import DType
 from timetile.passes.scheduling.candidates import LONGEST, candidates, compare
 from timetile.passes.scheduling.choose_schedule import choose
@@ -133,7 +134,7 @@ def fluxes_of_faces(h: timetile.Field, p: timetile.Field, q: timetile.Field):
     q.next = q[0, 0] - 0.2 * (d - b + g - e)
 
 
-@pytest.mark.parametrize("element", ["float32", "float64"])
+@pytest.mark.parametrize("element", half(["float32", "float64"]))
 def test_quotients_shared_by_cells_are_foreseen_in_registers(element: DType):
     """Shared quotients wait in registers for other cells of the row, and for later planes."""
     for kernel in kernels(fluxes_of_faces.module((4096, 4096), element)):

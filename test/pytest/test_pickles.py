@@ -6,7 +6,7 @@ import copy
 import multiprocessing
 import pickle
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -127,10 +127,16 @@ def test_states_stay_states(again: Again):
     assert twin["u"].tobytes() == state["u"].tobytes()
 
 
+@cache
+def text_of_long_step() -> str:
+    """The program of a step with a long expression."""
+    return str(long_step.module((5,)))
+
+
 @AGAIN
 def test_long_expressions_are_no_deep_recursion(again: Again):
     twin = again(long_step.step)
-    assert str(timetile.Model(twin).module((5,))) == str(long_step.module((5,)))
+    assert str(timetile.Model(twin).module((5,))) == text_of_long_step()
 
 
 def advanced_elsewhere(u: NDArray[Any], c: float) -> Any:

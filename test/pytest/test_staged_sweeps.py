@@ -218,6 +218,7 @@ func.func @sums(%u: !stencil.field<[0,9]x[0,70000]xf64>, %v: !stencil.field<[0,9
     assert SweepFrame.of(op).staging is None and SweepFrame.of(op).slots == 0
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("element", ["f32", "f64"])
 @pytest.mark.parametrize("shape", [(512, 512, 512), (8192, 8192), (999, 1001), (1 << 20,)], ids=str)
 def test_staged_kernels_spill_no_register(shape: tuple[int, ...], element: str):
