@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import product
 
@@ -48,10 +47,8 @@ class Version:
 class KernelBuilder:
     """Builds the stages of a kernel of a loop."""
 
-    def __init__(self, loop: LoopOp, steps: int, *, store_all: bool, kept: Collection[int] = ()):
+    def __init__(self, loop: LoopOp, steps: int, *, store_all: bool):
         self.loop, self.steps, self.store_all = loop, steps, store_all
-        self.kept = kept
-        """The arguments of the loop whose buffers other kernels of the step read."""
         self.bounds = written_bounds(loop)
         self.rank = len(self.bounds.lb)
         self.moves = loop_rotation(loop)
@@ -95,9 +92,8 @@ class KernelBuilder:
         ]
 
     def is_forgotten(self, role: int) -> bool:
-        """Whether the buffer of a role is the loop's own scratch, read only by this kernel."""
-        own = is_own_scratch(self.loop, role) and not self.moves.live[role]
-        return own and role not in self.kept
+        """Whether the buffer of a role is the loop's own scratch, read only in the writing step."""
+        return is_own_scratch(self.loop, role) and not self.moves.live[role]
 
     def load(
         self,

@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ArrayAttr, IntAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.rewriter import Rewriter
 
 from timetile.dialects.syntax import encode_integers
-from timetile.dialects.temporal import LoopOp, UpdateOp
+from timetile.dialects.temporal import LoopOp, ScratchOp, UpdateOp
 from timetile.dialects.tile import KernelOp, RoleKind
 from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
@@ -26,11 +28,14 @@ from timetile.passes.tiling.exchanges import add_exchanges, publish
 
 def first_updates(loop: LoopOp, count: int) -> LoopOp | None:
     """
-    A loop with the first updates alone, of single steps, in a copy of the loop's module; None where
-    fields or scalars from outside the loop have other numbers.
+    A loop with the first updates alone, of single steps, in a copy of the loop's module; scratch
+    read by later updates is a field of the copy's function. None where fields or scalars from
+    outside the loop have other numbers.
     """
     copy = copied_with_module(loop)
     captures, scalars = copy.captures, copy.scalars
+    for role in roles_read(copy.updates[count:], copy):
+        give_field(copy, role)
     for update in list(copy.updates)[count:]:
         update.detach()
         update.erase()
@@ -40,6 +45,17 @@ def first_updates(loop: LoopOp, count: int) -> LoopOp | None:
     copy.schedule = copy.inside = None
     copy.depths = encode_integers((1,))
     return copy
+
+
+def give_field(loop: LoopOp, role: int) -> None:
+    """Let an argument of the function be the loop's buffer of a role in place of scratch."""
+    scratch, function = loop.buffers[role].owner, loop.parent_op()
+    if not isinstance(scratch, ScratchOp) or not isinstance(function, FuncOp):
+        return
+    block = function.body.block
+    field = block.insert_arg(scratch.field.type, len(block.args))
+    Rewriter.replace_op(scratch, [], [field])
+    function.update_function_type()
 
 
 def roles_read(updates: Sequence[UpdateOp], loop: LoopOp) -> list[int]:
@@ -68,8 +84,7 @@ def inside_kernel(loop: LoopOp, count: int, schedule: Schedule, name: str) -> Ke
         return None
     step.schedule = ScheduleAttr(schedule)
     stream = schedule.stream_axis(len(written_bounds(step).lb))
-    kept = roles_read(loop.updates[count:], loop)
-    kernel = KernelBuilder(step, 1, store_all=True, kept=kept).build(name, stream)
+    kernel = KernelBuilder(step, 1, store_all=True).build(name, stream)
     drop_unused_fields(kernel)
     if any(role.kind.data is RoleKind.HALO for role in kernel.roles):
         return None

@@ -181,6 +181,9 @@ def test_an_inside_stores_scratch_that_later_parts_read():
     passed_on = loop.body.block.args[stored[-1]]
     assert len(stored) == 2 and isinstance(loop.buffers[stored[-1]].owner, ScratchOp)
     assert any(passed_on in update.sources for update in loop.updates)
+    # The choice of the inside's schedule counts the store, too.
+    alone = first_updates(split, 2)
+    assert alone is not None and not isinstance(alone.buffers[stored[-1]].owner, ScratchOp)
 
 
 def test_an_inside_of_one_axis_has_no_stream():
