@@ -47,6 +47,7 @@ from timetile.frontend.field_types import DType
 from timetile.frontend.model import Model
 from timetile.lowering.pipelines import tile_passes
 from timetile.lowering.plan_launches import PlannedKernel
+from timetile.passes.analysis.cells.sums import FpReassoc
 from timetile.passes.analysis.launches.accesses import kernel_accesses
 from timetile.passes.loops import store_layers
 from timetile.passes.loops.temporal_fusion import write_depths
@@ -66,6 +67,12 @@ SMALL_WITH_LAYERS = (61, 63, 141)
 
 CHECKED_STEPS = 9
 """Steps of a comparison of bits."""
+
+ORDERS: tuple[FpReassoc, ...] = ("flags", "on")
+"""The program's order of terms, and another one."""
+
+TILTED = ("tti8", "tti13")
+"""Programs measured in both orders."""
 
 SECONDS = 0.1
 """The least time of a timed run."""
@@ -103,6 +110,7 @@ class ProgramRow:
     dtype: str
     domain: tuple[int, ...]
     start: str
+    fp_reassoc: FpReassoc = "flags"
     schedule: str = ""
     inside: str = ""
     fields: int = 0
@@ -138,14 +146,19 @@ def domain_of(program: str, element: str) -> tuple[int, ...]:
     return (8192, 8192) if PROGRAMS[program].step.rank == 2 else (512, 512, 512)
 
 
-def compiled(program: str, element: str, folder: Path) -> CompiledProgram:
-    """The program at the chosen schedule."""
-    module = model_of(program).module(domain_of(program, element), DTYPES[element])
-    return timetile.compile(module, executor="gpu", halos="common", cache=Cache(folder))
+def compiled(row: ProgramRow, folder: Path) -> CompiledProgram:
+    """The program of a row at the chosen schedule."""
+    module, order = model_of(row.program).module(row.domain, DTYPES[row.dtype]), row.fp_reassoc
+    cache = Cache(folder)
+    return timetile.compile(module, executor="gpu", halos="common", cache=cache, fp_reassoc=order)
 
 
 def has_equal_bits(
-    program: str, element: str, pinned: PinnedSchedule, cache: Cache | Literal[False] = False
+    program: str,
+    element: str,
+    pinned: PinnedSchedule,
+    cache: Cache | Literal[False] = False,
+    order: FpReassoc = "flags",
 ) -> bool:
     """
     Whether a schedule leaves the unfused program's bits on a small domain, from both starts. Rows
@@ -155,10 +168,10 @@ def has_equal_bits(
     has_layers = program in SYSTEMS and SYSTEMS[program].without
     shape = SMALL_WITH_LAYERS if has_layers else SMALL[model_of(program).step.rank]
     try:
-        return has_equal_bits_on(program, element, pinned, shape, cache)
+        return has_equal_bits_on(program, element, pinned, shape, cache, order)
     except timetile.CompileError:
         whole = (*shape[:-1], -(-shape[-1] // 4) * 4)
-        return has_equal_bits_on(program, element, pinned, whole, cache)
+        return has_equal_bits_on(program, element, pinned, whole, cache, order)
 
 
 def has_equal_bits_on(
@@ -167,6 +180,7 @@ def has_equal_bits_on(
     pinned: PinnedSchedule,
     shape: tuple[int, ...],
     cache: Cache | Literal[False] = False,
+    order: FpReassoc = "flags",
 ) -> bool:
     """
     Whether a schedule leaves the unfused program's bits on a domain, from both starts. Layers are
@@ -183,7 +197,12 @@ def has_equal_bits_on(
         for executor in executors:
             given = passes if executor == "gpu" else None
             made = timetile.compile(
-                module.clone(), executor=executor, halos="common", passes=given, cache=cache
+                module.clone(),
+                executor=executor,
+                halos="common",
+                passes=given,
+                cache=cache,
+                fp_reassoc=order,
             )
             arrays = [
                 first_cells(name_of(p.name), p.shape, DTYPES[element], quiet=quiet)
@@ -204,7 +223,7 @@ def name_of(parameter: str | None) -> str:
 def prepared(row: ProgramRow, folder: Path) -> ProgramRow:
     """Compile a program into the cache, and describe it."""
     try:
-        program = compiled(row.program, row.dtype, folder)
+        program = compiled(row, folder)
         loop, facts = time_loop(program)
         kernels = [program.kernels.kernel(each.name) for each in facts]
         schedule = loop.decisions
@@ -226,7 +245,7 @@ def checked(row: ProgramRow) -> bool:
     """Whether a row's schedule leaves the unfused program's bits on a small domain."""
     inside = f"#tile.schedule<{row.inside}>" if row.inside else ""
     pinned = PinnedSchedule(f"#tile.schedule<{row.schedule}>", row.depth, inside)
-    return not row.error and has_equal_bits(row.program, row.dtype, pinned)
+    return not row.error and has_equal_bits(row.program, row.dtype, pinned, order=row.fp_reassoc)
 
 
 def bytes_of_step(program: CompiledProgram) -> float:
@@ -306,7 +325,7 @@ def timed(row: ProgramRow, start: str, folder: Path, gpu: Device, copy: float) -
     """A row of a start, timed."""
     own = replace(row, start=start)
     try:
-        program = compiled(row.program, row.dtype, folder)
+        program = compiled(row, folder)
         measured(own, program, gpu, copy)
         program.close()
     except Exception as error:
@@ -331,8 +350,9 @@ def main() -> None:
     options, began = arguments(), time.perf_counter()
     console = Console(width=200)
     rows = [
-        ProgramRow(name, element, domain_of(name, element), "random")
+        ProgramRow(name, element, domain_of(name, element), "random", order)
         for name in options.programs or (*PROGRAMS, *SYSTEMS)
+        for order in (ORDERS if name in TILTED else ORDERS[:1])
         for element in options.elements
     ]
     done: list[list[ProgramRow]] = []
@@ -344,7 +364,7 @@ def main() -> None:
     count = min(os.cpu_count() or 1, len(rows))
     with ProcessPoolExecutor(count) as pool:
         waiting = [pool.submit(prepared, row, options.folder) for row in rows]
-        equal: dict[tuple[str, str], Future[bool]] = {}
+        equal: dict[int, Future[bool]] = {}
         naive, gpu = naive_speeds(options.naive), device()
         with gpu.current():
             copy = copy_bandwidth(gpu)
@@ -360,14 +380,13 @@ def main() -> None:
                     said = json.dumps(asdict(own))
                     console.print(said, markup=False, highlight=False, soft_wrap=True)
         # Comparisons use the GPU, and come behind all timings.
-        for own in done:
+        for number, own in enumerate(done):
             if own[0].gpts_per_s:
-                equal[own[0].program, own[0].dtype] = pool.submit(checked, own[0])
-        for own in done:
-            key = own[0].program, own[0].dtype
-            if key in equal:
-                with_bits(own, equal[key], left())
-            said = f"{' '.join(key)}: equal bits {own[0].equal_bits} {own[0].error}"
+                equal[number] = pool.submit(checked, own[0])
+        for number, own in enumerate(done):
+            if number in equal:
+                with_bits(own, equal[number], left())
+            said = f"{own[0].program} {own[0].dtype} {own[0].fp_reassoc}: equal bits {own[0].equal_bits} {own[0].error}"
             console.print(said, markup=False, highlight=False, soft_wrap=True)
         about = {
             "commit": options.commit or commit(),
