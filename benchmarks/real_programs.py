@@ -68,11 +68,8 @@ SMALL_WITH_LAYERS = (61, 63, 141)
 CHECKED_STEPS = 9
 """Steps of a comparison of bits."""
 
-ORDERS: tuple[FpReassoc, ...] = ("flags", "on")
-"""The program's order of terms, and another one."""
-
-TILTED = ("tti8", "tti13")
-"""Programs measured in both orders."""
+ORDERS: dict[str, tuple[FpReassoc, ...]] = {"tti8": ("flags", "on"), "tti13": ("flags", "on")}
+"""Orders of terms; of other programs the program's own."""
 
 SECONDS = 0.1
 """The least time of a timed run."""
@@ -352,7 +349,7 @@ def main() -> None:
     rows = [
         ProgramRow(name, element, domain_of(name, element), "random", order)
         for name in options.programs or (*PROGRAMS, *SYSTEMS)
-        for order in (ORDERS if name in TILTED else ORDERS[:1])
+        for order in ORDERS.get(name, ("flags",))
         for element in options.elements
     ]
     done: list[list[ProgramRow]] = []
@@ -364,7 +361,6 @@ def main() -> None:
     count = min(os.cpu_count() or 1, len(rows))
     with ProcessPoolExecutor(count) as pool:
         waiting = [pool.submit(prepared, row, options.folder) for row in rows]
-        equal: dict[int, Future[bool]] = {}
         naive, gpu = naive_speeds(options.naive), device()
         with gpu.current():
             copy = copy_bandwidth(gpu)
@@ -380,13 +376,13 @@ def main() -> None:
                     said = json.dumps(asdict(own))
                     console.print(said, markup=False, highlight=False, soft_wrap=True)
         # Comparisons use the GPU, and come behind all timings.
-        for number, own in enumerate(done):
-            if own[0].gpts_per_s:
-                equal[number] = pool.submit(checked, own[0])
+        timings = [(k, own[0]) for k, own in enumerate(done) if own[0].gpts_per_s]
+        equal = {k: pool.submit(checked, row) for k, row in timings}
         for number, own in enumerate(done):
             if number in equal:
                 with_bits(own, equal[number], left())
-            said = f"{own[0].program} {own[0].dtype} {own[0].fp_reassoc}: equal bits {own[0].equal_bits} {own[0].error}"
+            row = own[0]
+            said = f"{row.program} {row.dtype} {row.fp_reassoc}: {row.equal_bits} {row.error}"
             console.print(said, markup=False, highlight=False, soft_wrap=True)
         about = {
             "commit": options.commit or commit(),

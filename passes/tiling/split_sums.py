@@ -148,12 +148,15 @@ def late_places(apply: ApplyOp, form: Form) -> list[int]:
     ]
 
 
-def carries_little(apply: ApplyOp, parts: Sequence[SumPart]) -> bool:
-    """No part carries more values than the cells beside the own column that it has entered."""
+def carries_little(apply: ApplyOp, parts: Sequence[SumPart], places: Sequence[int]) -> bool:
+    """Parts carry no more values than cells beside have entered, and read no such cell again."""
     read: set[int] = set()
-    for part in parts[:-1]:
-        read |= {k for k in part.taps if is_beside(apply, k)}
-        if len(part.results) > len(read):
+    for part in parts:
+        beside = {k for k in part.taps if is_beside(apply, k)}
+        if any(places[k] < part.offset for k in beside):
+            return False
+        read |= beside
+        if part is not parts[-1] and len(part.results) > len(read):
             return False
     return True
 
@@ -196,7 +199,7 @@ class Splitter:
             offsets = late_places(apply, form)
             most = MOST_CARRIED * len(apply.res)
             parts = split_body(self.function, offsets, most, again=True)
-            if parts is not None and not carries_little(apply, parts):
+            if parts is not None and not carries_little(apply, parts, offsets):
                 parts = None
         if parts is None:
             return False
