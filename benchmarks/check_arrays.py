@@ -2,7 +2,7 @@
 Steps on arrays of JAX and PyTorch on a GPU: in `jax.jit` and as an operator of PyTorch, with the
 bits of the processor.
 
-    python benchmarks/check_arrays.py
+    python benchmarks/check_arrays.py [float32] [float64] [bfloat16]
 
 Prints a line for each way: the library, the way, the type, whether all bits are equal, and the
 milliseconds of a call of 20 steps on 1024 x 1024 cells, the best of five.
@@ -116,7 +116,7 @@ def ways_of_torch(dtype: str) -> dict[str, Callable[[], tuple[Any, float]]]:
 
 def main() -> int:
     failed = 0
-    for dtype in ("float32", "float64", "bfloat16"):
+    for dtype in sys.argv[1:] or ("float32", "float64", "bfloat16"):
         judge = wave.on(executor="cpu").advance(cells(dtype), STEPS, k=FACTOR)["u"]
         for library, ways in (("torch", ways_of_torch), ("jax", ways_of_jax)):
             try:
