@@ -71,5 +71,5 @@ def advice(
         )
     if fill is not None and fill < PARTLY_FILLED:
         yield f"a larger domain: this one keeps {fill:.0%} of the GPU's places for blocks busy"
-    if resources.spill_bytes:
+    if resources.spill_words:
         yield f"--depth less than {kernel.steps.data}, or less work in a step: registers spill"

@@ -34,7 +34,8 @@ class Resources:
     """
     The resources of one block of a kernel: `registers` and `spill_bytes` of a thread, both None
     without the assembler, `shared_bytes` of the block. `blocks` blocks of `warps` warps fit a
-    multiprocessor, limited by the resource `limit`.
+    multiprocessor, limited by the resource `limit`. `spill_words` are the 32-bit words spilled in a
+    turn of the loop inside the domain.
     """
 
     shared_bytes: int
@@ -43,6 +44,7 @@ class Resources:
     blocks: int | None = None
     warps: int | None = None
     limit: str | None = None
+    spill_words: int | None = None
 
 
 @dataclass(frozen=True)

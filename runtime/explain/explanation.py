@@ -13,7 +13,7 @@ from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.launches.liveness import written_bounds, written_cells
 from timetile.passes.cost.launch import predict
 from timetile.passes.cost.memory_reads import launches_in_turn, memory_cost
-from timetile.passes.cost.spills import spilled_cost
+from timetile.passes.cost.spills import WORD_BYTES, spilled_cost
 from timetile.passes.cost.terms import Cost, Limit
 from timetile.passes.scheduling.candidates import Candidate, Comparison, compare
 from timetile.passes.scheduling.choose_schedule import ModelChoice, fitting
@@ -53,6 +53,7 @@ from timetile.runtime.explain.sweep_summaries import sweep_summaries
 from timetile.runtime.kernels.assembled_choice import steady_step
 from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.kernels.machine_code import steady_loop
 from timetile.runtime.program.compiled_program import CompiledProgram
 
 LIMITS = {
@@ -185,7 +186,13 @@ class LoopReport:
             room.blocks,
             room.warps,
             room.limit,
+            self.spill_words(kernel),
         )
+
+    def spill_words(self, kernel: Kernel) -> int:
+        """The words spilled in a turn of the loop inside; without such a loop, in the kernel."""
+        loop = None if kernel.cubin is None else steady_loop(kernel.cubin, kernel.arch)
+        return kernel.spill_bytes // WORD_BYTES if loop is None else loop.spill_words
 
     def alternative(self) -> Alternative | None:
         """The best schedule not chosen."""

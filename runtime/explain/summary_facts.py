@@ -77,6 +77,8 @@ def resources_text(found: Resources) -> str:
             '(pip install "timetile[assembler]")'
         )
     spills = f"{found.spill_bytes} bytes spilled" if found.spill_bytes else "none spilled"
+    if found.spill_bytes and not found.spill_words:
+        spills += " at the rim, none inside"
     return (
         f"takes {found.registers} registers a thread ({spills}) and {shared}; a multiprocessor "
         f"holds {plural(found.blocks or 0, 'block')} of {plural(found.warps or 0, 'warp')} each, "
