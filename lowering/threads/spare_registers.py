@@ -163,7 +163,8 @@ def index_rows(block: Block, *, loads: bool, stores: bool) -> None:
     """Give far rows of a block's accesses an index each: of loads, of stores, or of both."""
     rows: dict[tuple[SSAValue, SSAValue], IndexedRow] = {}
     for op, buffer, place, name in indexed_accesses(block):
-        if not (stores if isinstance(op, simt.StoreOp) else loads):
+        asked = stores if isinstance(op, simt.StoreOp) else loads
+        if not asked or op.operands[place].type != i32:
             continue
         index, offset = op.operands[place], op.properties[name]
         assert isinstance(offset, IntegerAttr)
