@@ -65,8 +65,8 @@ def test_the_steady_loop_has_the_arithmetic_of_a_turn(arch: str):
 
 
 def test_spills_of_few_registers_are_seen_in_the_loop():
-    """With 128 registers a thread, planes of 8 levels do not fit."""
-    kernel = kernel_of("sm_90", 8)
+    """With 128 registers a thread, planes of 6 levels do not fit."""
+    kernel = kernel_of("sm_90", 6)
     few = kernel.ptx.replace(".minnctapersm 1", ".minnctapersm 2")
     assert few != kernel.ptx
     assembled = assemble(few, "sm_90")
