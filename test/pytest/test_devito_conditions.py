@@ -16,6 +16,9 @@ import timetile.devito
 from support.devito_case import dv, grid_of, sympy
 from support.sizes import seeds
 
+# One worker imports Devito.
+pytestmark = pytest.mark.xdist_group("devito")
+
 COND_EQ: Any = __import__("devito.symbolics", fromlist=["CondEq"]).CondEq
 """An equality that SymPy does not evaluate."""
 

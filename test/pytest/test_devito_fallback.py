@@ -16,6 +16,9 @@ from support.devito_case import drawn, dv, grid_of, sympy
 from timetile.frontend.devito.library import NotCovered
 from timetile.frontend.devito.sparse import reads_itself
 
+# One worker imports Devito.
+pytestmark = pytest.mark.xdist_group("devito")
+
 
 def in_order(u: Any) -> list[Any]:
     t, (x, y) = u.grid.stepping_dim, u.grid.dimensions

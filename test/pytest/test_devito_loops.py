@@ -11,6 +11,9 @@ import pytest
 import timetile.devito
 from support.devito_case import Case, drawn, dv, grid_of
 
+# One worker imports Devito.
+pytestmark = pytest.mark.xdist_group("devito")
+
 
 def function_of(name: str, grid: Any) -> Any:
     """A function over time with random cells."""

@@ -13,7 +13,11 @@ from support.devito_case import Case, drawn, dv
 from support.devito_operators import CASES
 
 # SymPy's matrices warn of Devito's tensors.
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    # One worker imports Devito.
+    pytest.mark.xdist_group("devito"),
+]
 
 CLOSE = {"float32": 3e-6, "complex64": 3e-6, "float64": 1e-13}
 """The largest difference beside the largest number."""

@@ -13,6 +13,9 @@ import pytest
 import timetile.devito
 from support.devito_case import drawn, dv, grid_of
 
+# One worker imports Devito.
+pytestmark = pytest.mark.xdist_group("devito")
+
 COPIES: dict[str, Callable[[Any], Any]] = {
     "pickle": lambda operator: pickle.loads(pickle.dumps(operator)),
     "deepcopy": copy.deepcopy,

@@ -12,6 +12,9 @@ import timetile.devito
 from support.devito_case import drawn, dv, grid_of
 from timetile.frontend.devito.runs import OperatorPlan
 
+# One worker imports Devito.
+pytestmark = pytest.mark.xdist_group("devito")
+
 
 def by_devito(name: str, f: Any, g: Any) -> Any:
     return dv.inner(f, g) if name == "inner" else getattr(dv, name)(f)

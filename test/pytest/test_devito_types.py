@@ -14,6 +14,9 @@ import timetile.devito
 from support.devito_case import dv, grid_of
 from support.sizes import seeds
 
+# One worker imports Devito.
+pytestmark = pytest.mark.xdist_group("devito")
+
 INT_DIV: Any = import_module("devito.symbolics").IntDiv
 """A quotient of integers as in C."""
 
