@@ -122,7 +122,7 @@ def main() -> None:
         if given.out is not None:
             machine = {
                 "command": "python benchmarks/devito_beside_c.py",
-                "machine": str(processor()),
+                "machine": processor().name,
             }
             write_report(given.out, machine, [asdict(row) for row in rows])
 
