@@ -78,7 +78,13 @@ def pair_of_equations(equation: Equation, parts: ComplexParts) -> list[Equation]
 
 
 def add_parts(arrays: dict[str, Array], numbers: dict[str, Any], parts: ComplexParts) -> None:
-    """Add the arrays and numbers of the parts to those of a call."""
+    """
+    Add the arrays and numbers of the parts to those of a call. Functions of numbers are computed in
+    double precision, as by the C of complex numbers.
+    """
+    if parts.functions:
+        single = [name for name, value in numbers.items() if isinstance(value, np.float32)]
+        numbers |= {name: float(numbers[name]) for name in single}
     for name in parts.numbers & numbers.keys():
         value = complex(numbers[name])
         numbers |= dict(zip(part_names(name), (value.real, value.imag), strict=True))

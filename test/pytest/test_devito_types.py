@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import timetile.devito
-from support.devito_case import dv, grid_of
+from support.devito_case import dv, grid_of, sympy
 from support.sizes import seeds
 
 # One worker imports Devito.
@@ -96,3 +96,14 @@ def test_integers_and_precisions_are_mixed_as_in_devitos_c(seed: int):
             assert (a == b).all()
         else:
             assert np.abs(a - b).max() <= 3e-6 * np.abs(b).max()
+
+
+def test_functions_of_complex_numbers_are_computed_in_double_precision():
+    """Spacings are float32, and Devito's C may call the function of float32."""
+    grid = grid_of(4, 4)
+    phase = dv.Function(name="phase", grid=grid, dtype=np.complex128)
+    w = dv.Constant(name="w", dtype=np.complex128, value=0.3 - 0.2j)
+    with timetile.devito.backend(executor="cpu"):
+        operator = dv.Operator(dv.Eq(phase, sympy.exp(sympy.I - grid.dimensions[0].spacing) * w))
+    assert operator.apply().ran_on.is_timetile
+    assert np.allclose(phase.data, np.exp(1j - 10) * (0.3 - 0.2j), rtol=1e-14, atol=0)
