@@ -86,8 +86,9 @@ def convolutions(report: Row) -> str:
         return kinds.index(kind), row["dtype"], int(row["filter"].split()[0])
 
     ordered = sorted(rows, key=place)
-    said = f"{card(report['device'])} at {report['commit']}"
-    return f"Measured on one {said}:\n\n{table(FILTERS, map(filter_cells, ordered))}\n"
+    commits = ", ".join(sorted({row["commit"] for row in rows}))
+    said = f"Measured on one {card(report['device'])} at {commits}"
+    return f"{said}:\n\n{table(FILTERS, map(filter_cells, ordered))}\n"
 
 
 def main() -> None:
