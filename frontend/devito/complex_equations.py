@@ -83,7 +83,9 @@ def add_parts(arrays: dict[str, Array], numbers: dict[str, Any], parts: ComplexP
     double precision, as by the C of complex numbers.
     """
     if parts.functions:
-        single = [name for name, value in numbers.items() if isinstance(value, np.float32)]
+        single = [
+            name for name, value in numbers.items() if getattr(value, "dtype", None) == np.float32
+        ]
         numbers |= {name: float(numbers[name]) for name in single}
     for name in parts.numbers & numbers.keys():
         value = complex(numbers[name])
