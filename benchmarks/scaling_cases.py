@@ -36,7 +36,8 @@ from timetile.runtime.ranks.loop_schedules import deepest_of
 ROUNDS = 4
 """The number of rounds."""
 
-SHORT_LAUNCHES = 8
+SHORT_LAUNCHES, GUESSES = 8, 3
+"""The launches of a first short run, and the number of guesses for a run that is long enough."""
 
 CHECKED_LAUNCHES, REST = {"fill": 8, "small": 100}, 5
 """A comparison of bits runs so many launches, and some steps more."""
@@ -272,12 +273,19 @@ def depth_of(run: PlacedRun) -> int:
 
 
 def enough_steps(run: PlacedRun, seconds: float) -> int:
-    """Steps for some seconds, an even number of whole launches."""
+    """
+    Steps for some seconds, an even number of whole launches. Few launches go one by one, many as
+    graphs, which take less time: longer runs tell how many steps are enough.
+    """
     unit = 2 * depth_of(run)
-    few = SHORT_LAUNCHES // 2 * unit
-    run.run(few)
-    short, _ = run.run(few)
-    return max(few, -(-int(seconds / max(short, 1e-5) * few) // unit) * unit)
+    steps = SHORT_LAUNCHES // 2 * unit
+    for _ in range(GUESSES):
+        run.run(steps)
+        taken, _ = run.run(steps)
+        if taken >= seconds:
+            break
+        steps = -(-int(seconds / max(taken, 1e-5) * steps) // unit) * unit
+    return steps
 
 
 def speed_of(run: PlacedRun, steps: int) -> float:
