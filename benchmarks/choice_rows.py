@@ -78,11 +78,11 @@ def add_programs() -> list[str]:
 
 
 def all_questions() -> list[Question]:
-    """The programs, the longest to compile first."""
+    """The programs, each with a type first."""
     own, more = list(MODELS), add_programs()
-    named = [(name, element) for element in ("f64", "f32") for name in own]
-    named += [(name, "f32") for name in more]
-    named += [(name, "f64") for name in STENCIL_NAMES] + [(name, "f32") for name in TABLE_F32]
+    named = [(name, "f64") for name in own] + [(name, "f32") for name in more]
+    named += [(name, "f64") for name in STENCIL_NAMES] + [(name, "f32") for name in own]
+    named += [(name, "f32") for name in TABLE_F32]
     return [Question(name, element) for name, element in named]
 
 
@@ -162,6 +162,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--share", type=int, nargs=2, default=(0, 1), help="K N: the K-th of N")
     parser.add_argument("--only", nargs="*", help="names of programs")
+    parser.add_argument("--most", type=int, help="so many rows, the first ones")
     parser.add_argument("--budget", type=float, default=140, help="no measurement begins later")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--commit", default=None)
@@ -175,7 +176,10 @@ def main() -> None:
     began, choice.SECONDS = time.perf_counter(), SECONDS
     share, shares = options.share
     asked = [q for q in all_questions() if not options.only or q.program in options.only]
-    questions, later = asked[share::shares], list[tuple[Answer, list[ChosenSchedules]]]()
+    questions, later = (
+        asked[: options.most][share::shares],
+        list[tuple[Answer, list[ChosenSchedules]]](),
+    )
     with ProcessPoolExecutor(max(1, len(os.sched_getaffinity(0)) - 1)) as pool:
         # Processes of the pool begin before the GPU is in use.
         pool.submit(os.getpid).result()
