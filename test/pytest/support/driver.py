@@ -330,7 +330,7 @@ class BookKeeper:
     def cuLaunchKernel(self, function: tuple[int, str], *others: Any) -> tuple[int]:
         assert self.living[function[0]] == "module", "the kernel is not loaded any more"
         stream = others[7]
-        if function[1] == "halos_differ":
+        if function[1].startswith("halos_differ"):
             self.word.value = int(self.differ)
         self.work_on(stream)
         self.launched.append((function[1], stream))
