@@ -79,7 +79,9 @@ class ComparingCode:
         block = Block(arg_types=[i32])
         self.emit = emit.into(block)
         start = self.emit.add_int(block.args[0], lane)
-        self.compare([self.word_of(start, k, end, low, skipped) for k in range(8)], before)
+        self.compare(
+            [self.word_of(start, k, end, low, skipped) for k in range(WORDS_OF_A_LANE)], before
+        )
         block.add_op(scf.YieldOp())
         many = emit.int(LANES * WORDS_OF_A_LANE)
         emit.add(scf.ForOp(begin, end, many, [], block))

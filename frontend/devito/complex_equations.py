@@ -15,7 +15,6 @@ import numpy as np
 
 from timetile.frontend.devito.complex_parts import (
     PARTS,
-    SUFFIXES,
     ComplexParts,
     is_complex,
     part_names,
@@ -96,9 +95,9 @@ def add_parts(arrays: dict[str, Array], numbers: dict[str, Any], parts: ComplexP
             arrays[part] = np.ascontiguousarray(cells)
 
 
-def write_back(arrays: Mapping[str, Array], written: Iterable[str]) -> None:
+def write_back(arrays: Mapping[str, Array], written: Iterable[str], parts: ComplexParts) -> None:
     """Copy the written parts of a call to the complex arrays."""
-    for name in {without_suffix(each) for each in written if each.endswith(SUFFIXES)}:
+    for name in {without_suffix(each) for each in written if each in parts.functions}:
         first, second = (arrays[part] for part in part_names(name))
         array: Any = arrays[name]
         array.real[...] = first

@@ -157,7 +157,7 @@ def new_language_operator(stock: Any, options: dict[str, Any]) -> LanguageKind:
                 warn(reason)
                 return stock.cfunction.fget(operator)(*given)
             note(operator, given, plan.run(prepared))
-            write_back(asked.arrays, plan.equations.written)
+            write_back(asked.arrays, plan.equations.written, plan.equations.parts)
             operator._ran_on = RanOn(remarks=tuple(plan.remarks))
             return 0
 

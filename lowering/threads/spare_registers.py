@@ -176,7 +176,6 @@ def index_rows(block: Block, *, loads: bool, stores: bool) -> None:
             rows[key] = IndexedRow(at, moved.result)
         op.operands[place] = rows[key].index
         op.properties[name] = integer(at - rows[key].first)
-        rows[buffer, rows[key].index] = rows[key]
 
 
 @dataclass(frozen=True)

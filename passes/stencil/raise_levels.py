@@ -33,13 +33,14 @@ stencil.store %r to %f(<[1, 0, 0], [2, 24, 20]>) : !t3 to !field
 3. An apply with levels is moved to the level of its stores: reads of other levels get a distance.
    Fields without levels have an axis less than the apply.
 
-`join-levels` then makes a sweep of levels in a row. Memrefs with other uses stay as they are, and
-so does the program if an apply stores several levels, or hands values to another apply.
+`join-levels` then makes a sweep of levels in a row. Memrefs with other uses stay as they are. If an
+apply stores several levels, or hands values to another apply, levels stay views, and loops are
+unrolled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
@@ -87,7 +88,7 @@ class LevelFields:
 
     @property
     def loops(self) -> list[scf.ForOp]:
-        """The loops whose numbers pick levels, the innermost first."""
+        """The loops whose numbers pick levels."""
         found = (loops_behind(offsets_of(view)[0]) or [] for view in self.views)
         return list(dict.fromkeys(loop for loops in found for loop in loops))
 
@@ -176,6 +177,16 @@ def iterations_in_place(loop: scf.ForOp, numbers: range) -> None:
         made += [op.clone(names) for op in loop.body.block.ops if not isinstance(op, scf.YieldOp)]
         Rewriter.insert_op(made, InsertPoint.before(loop))
     Rewriter.erase_op(loop)
+
+
+def innermost(loops: Iterable[scf.ForOp]) -> list[scf.ForOp]:
+    """The loops with no other of the loops inside, each once."""
+    every = list(dict.fromkeys(loops))
+    return [
+        loop
+        for loop in every
+        if not any(other is not loop and loop.is_ancestor(other) for other in every)
+    ]
 
 
 def known_number(number: SSAValue | int) -> int:
@@ -338,7 +349,7 @@ def raise_levels(module: ModuleOp) -> None:
     """Raise the levels of all memrefs of a module, if all of them can be raised."""
     memories = {op.source: None for op in module.walk() if isinstance(op, memref.SubviewOp)}
     found = [each for memory in memories if (each := level_fields(memory)) is not None]
-    loops = list(dict.fromkeys(loop for each in found for loop in each.loops))
+    loops = innermost(loop for each in found for loop in each.loops)
     numbers = [may_be_unrolled(loop) for loop in loops]
     known = [each for each in numbers if each is not None]
     if not found or len(known) < len(loops):

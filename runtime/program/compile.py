@@ -32,7 +32,7 @@ from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.options import Halos, Options
 from timetile.runtime.kernels.raising import raised
 from timetile.runtime.loading.made import MadeProgram
-from timetile.runtime.loading.modules import check_program
+from timetile.runtime.loading.modules import check_program, text_of
 from timetile.runtime.loading.plugins import is_foreign
 from timetile.runtime.machine.collection import without_collection
 from timetile.runtime.machine.driver import gpu_is_available
@@ -213,6 +213,9 @@ def whole_fields(
     if not any(any(stored_apart(loop)) for loop in loops_of(kernels.source)):
         return WholeFields()
     kept = program.clone() if isinstance(program, ModuleOp) else program
+    if isinstance(program, Path):
+        # The file may be another when the program is made.
+        kept = text_of(program)
     options = replace(kernels.options, layers=False)
     measured = None if kernels.records is None else made.gpu
 

@@ -98,6 +98,14 @@ def test_integers_and_precisions_are_mixed_as_in_devitos_c(seed: int):
             assert np.abs(a - b).max() <= 3e-6 * np.abs(b).max()
 
 
+def test_a_real_function_may_be_named_like_a_part():
+    part = dv.Function(name="u__re", grid=grid_of(4, 4))
+    with timetile.devito.backend(executor="cpu"):
+        operator = dv.Operator(dv.Eq(part, part + 1))
+    assert operator.apply().ran_on.is_timetile
+    assert np.all(part.data == 1)
+
+
 def test_functions_of_complex_numbers_are_computed_in_double_precision():
     """Spacings are float32, and Devito's C may call the function of float32."""
     grid = grid_of(4, 4)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -131,6 +132,17 @@ def test_runs_of_few_steps_use_whole_fields():
     program(*fields, steps=2)
     assert program.whole.made is not None
     assert scratch_fields(program.whole.made) == 0
+
+
+def test_runs_of_few_steps_are_of_the_program_compiled(tmp_path: Path):
+    path = tmp_path / "layered.mlir"
+    path.write_text(str(layered.module(SHAPE, "float64")))
+    program = timetile.compile(path, executor="planes", halos="common", passes=PASSES, cache=False)
+    path.write_text("no program")
+    fields, expected = drawn_fields(), drawn_fields()
+    program(*fields, steps=1)
+    compiled("numpy")(*expected, steps=1)
+    assert program.whole.made is not None and bits(fields) == bits(expected)
 
 
 def test_parts_of_a_domain_keep_whole_fields():

@@ -40,6 +40,75 @@ func.func @viewed(%d: !levels, %s: !level) {
 
 // -----
 
+// The levels of two loops, one inside the other.
+
+!levels = memref<6x8xf64>
+!part = memref<8xf64, strided<[1], offset: ?>>
+!level = !stencil.field<[0,8]xf64>
+!t = !stencil.temp<?xf64>
+func.func @nested(%d: !levels, %s: !level) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c3 = arith.constant 3 : index
+  scf.for %i = %c0 to %c2 step %c1 {
+    scf.for %j = %c0 to %c3 step %c1 {
+      %first = arith.muli %i, %c3 : index
+      %k = arith.addi %first, %j : index
+      %dk = memref.subview %d[%k, 0] [1, 8] [1, 1] : !levels to !part
+      %fk = stencil.external_load %dk : !part -> !level
+      %w = stencil.load %s : !level -> !t
+      %r = stencil.apply(%g = %w : !t) -> (!t) {
+        %0 = stencil.access %g[0] : !t
+        stencil.return %0 : f64
+      }
+      stencil.store %r to %fk(<[0], [8]>) : !t to !level
+    }
+  }
+  return
+}
+
+// CHECK-LABEL: @nested
+// CHECK-NOT:   scf.for
+// CHECK:       stencil.store %{{.*}} to %{{.*}}(<[0, 0], [1, 8]>)
+// CHECK:       stencil.store %{{.*}} to %{{.*}}(<[5, 0], [6, 8]>)
+
+// -----
+
+// An apply that stores two levels: they stay views, and the loop is unrolled.
+
+!levels = memref<4x8xf64>
+!part = memref<8xf64, strided<[1], offset: ?>>
+!level = !stencil.field<[0,8]xf64>
+!t = !stencil.temp<?xf64>
+func.func @stored_twice(%d: !levels, %s: !level) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  scf.for %i = %c0 to %c3 step %c1 {
+    %k = arith.addi %i, %c1 : index
+    %di = memref.subview %d[%i, 0] [1, 8] [1, 1] : !levels to !part
+    %dk = memref.subview %d[%k, 0] [1, 8] [1, 1] : !levels to !part
+    %fi = stencil.external_load %di : !part -> !level
+    %fk = stencil.external_load %dk : !part -> !level
+    %w = stencil.load %s : !level -> !t
+    %r = stencil.apply(%g = %w : !t) -> (!t) {
+      %0 = stencil.access %g[0] : !t
+      stencil.return %0 : f64
+    }
+    stencil.store %r to %fi(<[0], [8]>) : !t to !level
+    stencil.store %r to %fk(<[0], [8]>) : !t to !level
+  }
+  return
+}
+
+// CHECK-LABEL: @stored_twice
+// CHECK-NOT:   scf.for
+// CHECK:       memref.subview %d[%{{.*}}, 0] [1, 8] [1, 1]
+// CHECK:       memref.subview
+
+// -----
+
 // A level at a number that only a run knows: the program stays as it is.
 
 !levels = memref<4x8xf64>
