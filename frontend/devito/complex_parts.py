@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from timetile.frontend.devito.cells import MOST_FACTORS
 from timetile.frontend.devito.library import NotCovered, sympy
 
 RealAndImaginary = tuple[Any, Any]
@@ -15,9 +16,6 @@ RealAndImaginary = tuple[Any, Any]
 
 SUFFIXES = ("__re", "__im")
 """The ends of the names of parts."""
-
-MOST_FACTORS = 16
-"""The largest whole exponent of a power of a complex expression."""
 
 
 def is_complex(part: Any) -> bool:

@@ -65,14 +65,8 @@ class Device(GpuMemory):
         """Tiles held by the device at once, of kernels with blocks waiting for each other."""
         self.message_buffers: dict[tuple[Kernel, int], int] = {}
         """Device memory for exchanges between the blocks of a kernel, one for each stream."""
-        self.comparing: dict[int, Any] = {}
-        """The functions comparing halos, by the bytes of a word."""
         self.answer_word: tuple[ctypes.c_uint32, int] | None = None
         """The word of the answer of a comparison, on the host and on the device."""
-        self.gathering: dict[str, Any] = {}
-        """The functions that read and write fields at computed places, by name."""
-        self.reducing: dict[Round, Any] = {}
-        """The functions of the rounds of reductions."""
         self.texts: dict[str, Any] = {}
         """The functions of small kernels by their texts, kept loaded."""
         self.one_comparison = Lock()
@@ -291,12 +285,10 @@ class Device(GpuMemory):
         # All streams and threads share the word of the answer.
         with self.one_comparison:
             size = frame.word_bytes
-            if size not in self.comparing:
-                text = comparing_text(size)
-                self.comparing[size] = self.function(text.encode() + b"\0", comparing_name(size))
             if self.answer_word is None:
                 self.answer_word = self.word_of_host()
-            function, (answer, place) = self.comparing[size], self.answer_word
+            function = self.function_of_text(comparing_text(size), comparing_name(size))
+            answer, place = self.answer_word
             answer.value = 0
             arguments = LaunchArguments(
                 (first, other, place, *chain.from_iterable(frame.words()), frame.segments),
@@ -319,16 +311,13 @@ class Device(GpuMemory):
         places in the second, with `scatter` in the first.
         """
         name = gather_name(frame.cell_bytes, scatter=scatter)
-        with self.one_load:
-            if name not in self.gathering:
-                text = gather_text(frame.cell_bytes, scatter=scatter)
-                self.gathering[name] = self.function(text.encode() + b"\0", name)
+        function = self.function_of_text(gather_text(frame.cell_bytes, scatter=scatter), name)
         numbers = frame.numbers()
         types = (ctypes.c_void_p,) * len(pointers) + (ctypes.c_int64,) * len(numbers)
         arguments = LaunchArguments((*pointers, *numbers), types)
         checked(
             self.cuda.cuLaunchKernel(
-                self.gathering[name], frame.blocks, 1, 1, THREADS, 1, 1,
+                function, frame.blocks, 1, 1, THREADS, 1, 1,
                 0, stream, arguments.address, 0,
             )
         )  # fmt: skip
@@ -342,14 +331,11 @@ class Device(GpuMemory):
 
     def reduce(self, made: Round, pointers: Sequence[int], stream: int) -> None:
         """Run a round of a reduction: read fields, and write numbers to the last pointer's."""
-        with self.one_load:
-            if made not in self.reducing:
-                text = round_text(made, OLDEST_ARCH).encode() + b"\0"
-                self.reducing[made] = self.function(text, made.name)
+        function = self.function_of_text(round_text(made, OLDEST_ARCH), made.name)
         arguments = LaunchArguments(tuple(pointers), (ctypes.c_void_p,) * len(pointers))
         checked(
             self.cuda.cuLaunchKernel(
-                self.reducing[made], made.grid, 1, 1, BLOCK, 1, 1, 0, stream, arguments.address, 0
+                function, made.grid, 1, 1, BLOCK, 1, 1, 0, stream, arguments.address, 0
             )
         )
 

@@ -18,7 +18,6 @@ from xdsl.passes import ModulePass
 
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.decomposition import Ghosts, Transfer
-from timetile.dialects.syntax import field_bounds
 from timetile.dialects.temporal import LoopOp, PartAttr
 from timetile.dialects.tile import KernelOp
 from timetile.lowering.plan_launches import PlannedKernel
@@ -29,6 +28,7 @@ from timetile.passes.tiling.store_box import StoreBoxPass, why_not
 from timetile.runtime.cache.keys import key_of
 from timetile.runtime.kernels.kernel import Parts
 from timetile.runtime.kernels.of_program import ProgramKernels
+from timetile.runtime.ranks.kernel_boxes import PartInKernel
 
 MOST_SPILLED = 16
 """Bytes of registers that a kernel may spill more for storing beside."""
@@ -58,21 +58,16 @@ def boxes_in_kernel(
     coordinates of a kernel. None if the kernel stores some of the cells not at all. `own`: the
     program's `loop`, cut and moved.
     """
-    rank, decomposition = part.rank.data, part.decomposition
-    whole = CellBox.of(field_bounds(loop.body.block.args[0]))
-    held = held_box(whole, part)
-    moved = CellBox.of(field_bounds(own.body.block.args[0]))
-    distance = [to - at for to, at in zip(moved.lower, held.lower)]
-    bounds, cells = CellBox.of(kernel.bounds), decomposition.part(rank).moved(distance)
-    if cells not in bounds:
+    rank, known = part.rank.data, PartInKernel.of(loop, own, part, kernel)
+    if known is None:
         return None
     boxes: list[CellBox] = []
-    for transfer in decomposition.transfers_from(rank, whole, moved_ghosts):
-        box = sent_cells(transfer, whole, part)
+    for transfer in part.decomposition.transfers_from(rank, known.whole, moved_ghosts):
+        box = sent_cells(transfer, known.whole, part)
         if box is None:
             return None
-        boxes.append(box.moved(distance) & bounds)
-    return None if any(box.is_empty for box in boxes) else (cells, boxes)
+        boxes.append(box.moved(known.distance) & known.bounds)
+    return None if any(box.is_empty for box in boxes) else (known.cells, boxes)
 
 
 def sent_cells(transfer: Transfer, whole: CellBox, part: PartAttr) -> CellBox | None:

@@ -20,16 +20,15 @@ from math import ceil, inf
 
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.decomposition import Ghosts
-from timetile.dialects.syntax import field_bounds
 from timetile.dialects.temporal import LoopOp, PartAttr
 from timetile.dialects.tile import KernelOp
 from timetile.lowering.plan_launches import PlannedKernel
 from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
-from timetile.passes.loops.cut_domain import held_box
 from timetile.passes.tiling.store_box import why_not
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.ranks.exchange_choice import filled_cost
+from timetile.runtime.ranks.kernel_boxes import PartInKernel
 from timetile.runtime.ranks.split_kernels import LARGEST_SHARE, with_store_box
 
 BEGIN_SECONDS = 10e-6
@@ -55,19 +54,14 @@ def own_and_sent(
     coordinates of a kernel. None if the kernel stores some of the cells not at all. `own`: the
     program's `loop`, cut and moved.
     """
-    rank, decomposition = part.rank.data, part.decomposition
-    whole = CellBox.of(field_bounds(loop.body.block.args[0]))
-    held = held_box(whole, part)
-    moved = CellBox.of(field_bounds(own.body.block.args[0]))
-    distance = [to - at for to, at in zip(moved.lower, held.lower)]
-    bounds, cells = CellBox.of(kernel.bounds), decomposition.part(rank).moved(distance)
-    if cells not in bounds:
+    rank, known = part.rank.data, PartInKernel.of(loop, own, part, kernel)
+    if known is None:
         return None
-    transfers = list(decomposition.transfers_from(rank, whole, moved_ghosts))
+    transfers = list(part.decomposition.transfers_from(rank, known.whole, moved_ghosts))
     if any(transfer.target == rank for transfer in transfers):
         return None
-    sent = [transfer.source_box.moved(distance) & cells for transfer in transfers]
-    return None if any(box.is_empty for box in sent) else (cells, sent)
+    sent = [transfer.source_box.moved(known.distance) & known.cells for transfer in transfers]
+    return None if any(box.is_empty for box in sent) else (known.cells, sent)
 
 
 def slabs_of(own: CellBox, sent: list[CellBox], axis: int) -> list[CellBox]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 
 import timetile
@@ -13,11 +12,9 @@ from support.catalogue import entry
 from support.driver import BookKeeper
 from support.few_schedules import few_schedules
 from support.programs import program_text
-from support.ranks import copies
-from support.simulated import SimulatedSite, World, on_simulated
+from support.simulated import SimulatedSite, World
+from support.simulated_runs import arguments_of, ends_as_one
 from support.simulated_streams import SimulatedMeetings
-from test_split_launches import arguments_of
-from timetile.runtime.executors.homes import PlaneError
 from timetile.runtime.program.parted_program import PartedProgram
 from timetile.runtime.ranks import cycles, split_kernels
 from timetile.runtime.ranks.cycles import repeat_in_cycles
@@ -49,19 +46,7 @@ def count_graphs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def run(seed: int, steps: int = 38, every: int = 4) -> tuple[bool, World]:
     """Whether a run on two devices ends with the bits of one device, and the streams."""
     text = program_text(entry("heat-2d").make((40, 9)))
-    arguments = arguments_of(text, steps)
-    expected, own = copies(arguments), copies(arguments)
-    timetile.compile(text, executor="numpy", fp_contract="off", cache=False)(*expected)
-    program, world = on_simulated(text, 2, seed, None, every, depth=2, halos="common")
-    try:
-        program(*own)
-    except PlaneError:
-        # A cell was read before any was there; the rest of the work is dropped.
-        program.placed.present = None
-        return False, world
-    same = all(np.array_equal(a, b) for a, b in zip(own, expected))
-    program.close()
-    return same, world
+    return ends_as_one(text, arguments_of(text, steps), 2, seed, every, depth=2)
 
 
 @pytest.mark.parametrize("waves, counts", [(0.0, True), (1e9, False), (1e9, True)])

@@ -13,11 +13,10 @@ from support.catalogue import entry
 from support.few_schedules import few_schedules
 from support.programs import program_text
 from support.ranks import copies
-from support.simulated import SimulatedRank, SimulatedSite, on_simulated, simulated_rank
+from support.simulated import SimulatedRank, SimulatedSite, simulated_rank
+from support.simulated_runs import arguments_of, ends_as_one
 from support.simulated_streams import World
-from test_split_launches import arguments_of
 from timetile.dialects.boxes import CellBox
-from timetile.runtime.executors.homes import PlaneError
 from timetile.runtime.program.ranked_program import on_ranks
 from timetile.runtime.ranks import cycles, part_kernels
 from timetile.runtime.ranks.first_kernels import slabs_of
@@ -38,19 +37,7 @@ def rims_are_first(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def run(name: str, shape: tuple[int, ...], count: int, seed: int, steps: int) -> tuple[bool, World]:
     """Whether a run ends with the bits of one device, and the streams."""
     text = program_text(entry(name).make(shape))
-    arguments = arguments_of(text, steps)
-    expected, own = copies(arguments), copies(arguments)
-    timetile.compile(text, executor="numpy", fp_contract="off", cache=False)(*expected)
-    program, world = on_simulated(text, count, seed, None, 2, depth=2, halos="common")
-    try:
-        program(*own)
-    except PlaneError:
-        # A cell was read before any was there; the rest of the work is dropped.
-        program.placed.present = None
-        return False, world
-    same = all(np.array_equal(a, b) for a, b in zip(own, expected))
-    program.close()
-    return same, world
+    return ends_as_one(text, arguments_of(text, steps), count, seed, depth=2)
 
 
 @pytest.mark.covering

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pytest
 
 import timetile
@@ -13,10 +12,9 @@ from support.catalogue import entry
 from support.driver import BookKeeper
 from support.few_schedules import few_schedules
 from support.programs import program_text
-from support.ranks import copies
-from support.simulated import SimulatedSite, World, on_simulated
+from support.simulated import SimulatedSite, World
+from support.simulated_runs import arguments_of, ends_as_one
 from test_parts_of_a_step import BlockShape, passes_of
-from timetile.runtime.executors.homes import PlaneError
 from timetile.runtime.program.parted_program import PartedProgram
 from timetile.runtime.ranks import split_kernels
 from timetile.runtime.ranks.gpu_sites import GpuSite
@@ -41,31 +39,10 @@ def every_launch_has_waves(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def arguments_of(text: str, steps: int) -> list[Any]:
-    """Fields of equal halos, and a number of steps."""
-    program = timetile.compile(text, executor="numpy", cache=False)
-    field = next(each for each in program.parameters if each.is_field)
-    kind = np.float32 if "f32" in text else np.float64
-    shared = np.random.default_rng(1).random(field.shape).astype(kind)
-    return [shared.copy() if p.is_field else steps for p in program.parameters]
-
-
 def run(text: str, count: int, seed: int, steps: int, **options: Any) -> tuple[bool, World]:
     """Whether a run in pieces ends with the bits of one device, and the streams."""
     arguments = arguments_of(text, steps)
-    expected, own = copies(arguments), copies(arguments)
-    timetile.compile(text, executor="numpy", fp_contract="off", cache=False)(*expected)
-    options = options or {"depth": 2}
-    program, world = on_simulated(text, count, seed, None, 2, halos="common", **options)
-    try:
-        program(*own)
-    except PlaneError:
-        # A cell was read before any was there; the rest of the work is dropped.
-        program.placed.present = None
-        return False, world
-    same = all(np.array_equal(a, b) for a, b in zip(own, expected))
-    program.close()
-    return same, world
+    return ends_as_one(text, arguments, count, seed, **(options or {"depth": 2}))
 
 
 @pytest.mark.covering

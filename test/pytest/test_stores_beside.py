@@ -14,15 +14,14 @@ from support.catalogue import entry
 from support.driver import BookKeeper
 from support.few_schedules import few_schedules
 from support.programs import program_text
-from support.ranks import copies
 from support.simulated import SimulatedSite, World, on_simulated
-from test_split_launches import arguments_of, no_launches
+from support.simulated_runs import arguments_of, run_beside_one
+from test_split_launches import no_launches
 from test_store_box import arrays_of, kernels_of, run_planes, run_threads, tiled
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.tile import RoleKind
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.tiling.peel_boundaries import PeelBoundariesPass
-from timetile.runtime.executors.homes import PlaneError
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.program.parted_program import PartedProgram
 from timetile.runtime.ranks import beside_kernels
@@ -60,17 +59,7 @@ def run(
 ) -> tuple[bool, World, PartedProgram]:
     """Whether a run ends with the bits of one device, and the streams."""
     text = program_text(entry(name).make(shape))
-    arguments = arguments_of(text, steps)
-    expected, own = copies(arguments), copies(arguments)
-    timetile.compile(text, executor="numpy", fp_contract="off", cache=False)(*expected)
-    program, world = on_simulated(text, count, seed, None, 2, depth=2, halos="common")
-    try:
-        program(*own)
-    except PlaneError:
-        # A cell was read before any was there; the rest of the work is dropped.
-        program.placed.present = None
-        return False, world, program
-    return all(np.array_equal(a, b) for a, b in zip(own, expected)), world, program
+    return run_beside_one(text, arguments_of(text, steps), count, seed, depth=2)
 
 
 @pytest.mark.covering
