@@ -30,12 +30,14 @@ from timetile.dialects.cell_types import CELL_TYPES
 from timetile.dialects.simt import OverrideOp, ShuffleOp, StoreOp
 from timetile.dialects.simt.buffers import GLOBAL_SPACE, buffer_type
 from timetile.dialects.syntax import field_bounds
+from timetile.dialects.taps import Tap
 from timetile.dialects.temporal.reduce import BLOCK_CELLS, IDENTITY, LANES, ReduceOp, Reduction
 from timetile.dialects.verified import float_type
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.cells import CellFunction
 from timetile.lowering.whole_kernels import block_of_launch, module_of_kernel, thread_of_block
 from timetile.passes.analysis.reduced_cells import ReducedCells
+from timetile.passes.raising.narrow_fields import read_field
 
 WARPS = 4
 """Warps of a block of threads."""
@@ -106,11 +108,15 @@ def rounds_of(op: ReduceOp) -> Iterator[Round]:
 
 @dataclass(frozen=True)
 class ReadTap:
-    """A tap of a computed cell: the number of its field, and where it lies as in `Round`."""
+    """
+    A tap of a computed cell: the number of its field, and where it lies as in `Round`. Its cells
+    are `step` apart along a row: 1, or 0 in a field without the last axis.
+    """
 
     field: int
     distances: tuple[int, int]
     first: int
+    step: int = 1
 
 
 @dataclass(frozen=True)
@@ -132,19 +138,23 @@ class ComputedRound(Round):
         return i32 if max(self.sizes) <= MOST_CELLS else i64
 
 
+def read_tap(op: ReduceOp, tap: Tap, source: SSAValue) -> ReadTap:
+    """Where a reduction reads a tap in the memory behind a field, which may have fewer axes."""
+    held = read_field(source)
+    lows, bounds = tuple(op.box.lb), field_bounds(held.field)
+    sizes = [high - low for low, high in zip(bounds.lb, bounds.ub)]
+    steps, first = [0] * len(lows), 0
+    for number, axis in enumerate(range(len(lows)) if held.axes is None else held.axes):
+        steps[axis] = prod(sizes[number + 1 :])
+        first += (lows[axis] + tap.offset[axis] - tuple(bounds.lb)[number]) * steps[axis]
+    outer, inner, step = [0, 0, *steps][-3:]
+    return ReadTap(tap.operand, (outer, inner), first, step)
+
+
 def computed_round(op: ReduceOp, cells: ReducedCells) -> ComputedRound:
     """The first round of a reduction of computed cells."""
-    first, taps = next(rounds_of(op)), list[ReadTap]()
-    for tap in cells.update.tap_list:
-        bounds = field_bounds(cells.sources[tap.operand])
-        sizes = [high - low for low, high in zip(bounds.lb, bounds.ub)]
-        steps = [prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
-        places = zip(op.box.lb, tap.offset, bounds.lb, steps)
-        start = sum((low + offset - lowest) * step for low, offset, lowest, step in places)
-        far = [0, 0, *steps[:-1]][-2:]
-        taps.append(ReadTap(tap.operand, (far[0], far[1]), start))
-    bounds = map(field_bounds, cells.sources)
-    sizes = tuple(prod(b - a for a, b in zip(each.lb, each.ub)) for each in bounds)
+    first = next(rounds_of(op))
+    bounds = [field_bounds(read_field(source).field) for source in cells.sources]
     return ComputedRound(
         first.kind,
         first.element,
@@ -154,8 +164,8 @@ def computed_round(op: ReduceOp, cells: ReducedCells) -> ComputedRound:
         first.first,
         first.size,
         cells.function,
-        tuple(taps),
-        sizes,
+        tuple(read_tap(op, tap, cells.sources[tap.operand]) for tap in cells.update.tap_list),
+        tuple(prod(b - a for a, b in zip(each.lb, each.ub)) for each in bounds),
     )
 
 
@@ -205,7 +215,7 @@ class RoundCode:
         taps = [ReadTap(0, made.distances, made.first)]
         if isinstance(made, ComputedRound):
             taps = list(made.taps)
-        apart = dict.fromkeys(tap.distances for tap in taps)
+        apart = dict.fromkeys((*tap.distances, tap.step) for tap in taps)
         places = {far: self.place(begin, outer, inner, far) for far in apart}
         turns = range(0, min(made.cells, BLOCK_CELLS), LANES)
         at_once = max(1, READS_AT_ONCE // len(taps))
@@ -218,8 +228,8 @@ class RoundCode:
                     OverrideOp(
                         [identity],
                         self.sources[tap.field],
-                        places[tap.distances],
-                        tap.first + turn,
+                        places[*tap.distances, tap.step],
+                        tap.first + turn * tap.step,
                         mask,
                     )
                     for tap in taps
@@ -230,11 +240,12 @@ class RoundCode:
         return number
 
     def place(
-        self, begin: SSAValue, outer: SSAValue, inner: SSAValue, distances: tuple[int, int]
+        self, begin: SSAValue, outer: SSAValue, inner: SSAValue, apart: tuple[int, int, int]
     ) -> SSAValue:
         """Where a lane's first cell lies in a field, given the first cell in the box."""
         emit, width = self.emit, self.round.width
-        index = emit.extend(begin, width)
+        *distances, step = apart
+        index = emit.extend(begin, width) if step else emit.int(0, width)
         for place, distance in zip((outer, inner), distances):
             if distance:
                 far = emit.mul_int(emit.extend(place, width), distance)

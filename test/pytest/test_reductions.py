@@ -198,6 +198,34 @@ def test_cells_that_nothing_else_reads_are_computed_by_the_reduction(element: st
     assert not program.kernels.made
 
 
+@pytest.mark.parametrize("axes", [(0,), (1,), (2,), (0, 2), (1, 2)], ids=str)
+def test_computed_cells_read_fields_of_fewer_axes_where_they_lie(axes: tuple[int, ...]):
+    shape = (3, 4, 37)
+    sizes = [shape[axis] for axis in axes]
+    narrow = f"!stencil.field<{'x'.join(f'[-1,{size}]' for size in sizes)}xf64>"
+    text = f"""
+func.func @product(%a: f64, %b: f64) -> f64 {{
+  %c = arith.mulf %a, %b : f64
+  return %c : f64
+}}
+func.func @change(%u: !field, %p: {narrow}) -> f64 {{
+  %one = arith.constant 1 : index
+  %c = stencil.alloc : !field
+  %wide = temporal.broadcast %p axes {list(axes)} : {narrow} to !field
+  %n = temporal.loop %one (%now = %c) rotate [0] sweep {{
+    temporal.update %now = @product(%u[0, 0, -1], %wide[0, 0, -1]) in <[0, 0, 1], [3, 4, 37]>
+  }} : !field
+  %r = temporal.reduce total %c in <[0, 0, 1], [3, 4, 37]> : !field -> f64
+  return %r : f64
+}}
+""".replace("!field", f"!stencil.field<{'x'.join(f'[0,{size}]' for size in shape)}xf64>")
+    program = timetile.compile(text, executor="ptx", cache=False)
+    u, p = drawn(shape, "f64"), drawn([size + 1 for size in sizes], "f64")
+    judge = timetile.compile(text, executor="numpy", cache=False)
+    assert program(u, p).returned == judge(u, p).returned
+    assert not program.kernels.made
+
+
 def test_cells_that_something_else_reads_are_stored():
     again = "  %s = temporal.reduce maximum %c in <[0, 0], [5, 8]> : !box -> KIND\n"
     program = timetile.compile(change("f32", again), executor="ptx", cache=False)
