@@ -13,12 +13,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from timetile.dialects.temporal import LoopOp, SweepOp
 from timetile.frontend.placed_runs import PlacedRun
 from timetile.frontend.runs import StateRun
 from timetile.frontend.stopping import EndCondition, OtherNumbersError, advanced_in_pieces
 from timetile.passes.diagnostics import LOGGER
-from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.program.graph_loop import MOST_CHECKS, GraphLoop, PlacedNumber
 
 FEWEST_CHECKS = 4
@@ -157,15 +155,6 @@ def launched_checks(made: int, seconds: float, most: int) -> int:
     return max(1, min(wanted, 4 * most, MOST_CHECKS))
 
 
-def is_one_loop(program: CompiledProgram) -> bool:
-    """
-    Whether all work of a program is one time loop. Sweeps, and loops inside a step, have work
-    between that no graph takes.
-    """
-    work = [op for op in program.kernels.source.walk() if isinstance(op, LoopOp | SweepOp)]
-    return len(work) == 1 and isinstance(work[0], LoopOp) and work[0].sweep is None
-
-
 def advanced_alone(
     run: StateRun,
     steps: int,
@@ -178,7 +167,7 @@ def advanced_alone(
     `again` begins the run again. Returns the run, and whether the condition ended it.
     """
     placed = PlacedRun.of(run)
-    if placed is None or run.series or steps < every or not is_one_loop(run.program):
+    if placed is None or run.series or steps < every:
         return run, advanced_in_pieces(run, steps, every, condition, lambda: None)
     try:
         with placed:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import timetile
-from timetile import Field, repeat
+from timetile import Field
 from timetile.frontend import unattended
 from timetile.frontend.numbers import NumberProgram
 from timetile.frontend.runs import StateRun
@@ -206,19 +206,6 @@ def test_a_run_without_an_end_makes_all_steps(here: None):
     assert (ended.steps, ended.stopped) == (4, True)
     ended = model.advance({"u": np.eye(9)}, 43, every=4, until=never)
     assert (ended.steps, ended.stopped, LoopHere.made) == (43, False, 1)
-
-
-@timetile.stencil
-def settled(u: Field, p: Field):
-    for _ in repeat(2):
-        p.next = 0.5 * p[0, 0] + 0.25 * (u[-1, 0] + u[1, 0])
-    u.next = 0.5 * (u[0, 0] + p.next[0, 0])
-
-
-def test_the_host_checks_steps_with_loops_inside(here: None):
-    state, model = {"u": np.eye(9), "p": np.ones((9, 9))}, settled.on(executor="cpu", cache=False)
-    ended = model.advance(state, 43, every=4, until=never)
-    assert (ended.steps, ended.stopped, LoopHere.made) == (43, False, 0)
 
 
 @pytest.mark.skipif(not assembles("sm_90"), reason="needs an assembler")
