@@ -74,6 +74,17 @@ def stored_apart(loop: LoopOp) -> Iterator[tuple[int, int]]:
                 yield from ((layer, roles[target]) for target in targets if target in roles)
 
 
+def has_stored_layers(loop: LoopOp) -> bool:
+    """
+    Whether sweeps copy layers for a loop: cells of the loop's buffers, or of coefficients alone
+    (`passes/loops/store_layers.py`).
+    """
+    around = loop.parent_op()
+    inner = around.walk() if around is not None else ()
+    sweeps = (op for op in inner if isinstance(op, LoopOp) and op.sweep is not None)
+    return any(copies_layers(sweep, loop) for sweep in sweeps)
+
+
 def copies_layers(sweep: LoopOp, loop: LoopOp) -> bool:
     """
     Whether a sweep copies cells between a loop's scratch and other buffers of the loop, or to

@@ -25,7 +25,7 @@ from timetile.passes.target_arch import TargetArchPass
 from timetile.passes.targets.facts import name_without_facts
 from timetile.passes.targets.target import NAMES, target_named
 from timetile.runtime.cache.store import Cache
-from timetile.runtime.host.loop_facts import stored_apart
+from timetile.runtime.host.loop_facts import has_stored_layers
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.kernels.measured import DeviceRecords
 from timetile.runtime.kernels.of_program import ProgramKernels
@@ -210,7 +210,7 @@ def whole_fields(
 ) -> WholeFields:
     """The program for runs of few steps, of a program that may store layers in own fields."""
     kernels = made.kernels
-    if not any(any(stored_apart(loop)) for loop in loops_of(kernels.source)):
+    if not any(map(has_stored_layers, loops_of(kernels.source))):
         return WholeFields()
     kept = program.clone() if isinstance(program, ModuleOp) else program
     if isinstance(program, Path):
