@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Any, NoReturn, TypeVar
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, DenseArrayBase, i32
@@ -16,7 +16,7 @@ Segment = SSAValue | Sequence[SSAValue] | None
 """An operand, several operands, or none."""
 
 
-@cache
+@lru_cache(maxsize=1 << 10)
 def segment_sizes(sizes: tuple[int, ...]) -> Attribute:
     """The property with the number of operands in each segment."""
     return DenseArrayBase.from_list(i32, sizes)
@@ -29,7 +29,7 @@ def segment_sizes_of(op: Operation) -> tuple[int, ...]:
     return decoded_sizes(sizes.data.data)
 
 
-@cache
+@lru_cache(maxsize=1 << 10)
 def decoded_sizes(data: bytes) -> tuple[int, ...]:
     """The sizes of segments in the bytes of a property."""
     return i32.unpack(data, len(data) // i32.size)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Protocol
 
 from xdsl.ir import SSAValue
@@ -49,7 +49,7 @@ def decode_taps(array: Integers, rank: int) -> tuple[Tap, ...]:
     return taps_in(decode_integers(array), rank)
 
 
-@cache
+@lru_cache(maxsize=1 << 12)
 def taps_in(values: tuple[int, ...], rank: int) -> tuple[Tap, ...]:
     """The taps in the flat form."""
     width = rank + 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from xdsl.ir import Operation
@@ -67,7 +67,7 @@ def said(binding: Any, program: Any, what: str) -> str:
     return text.decode(errors="replace").rstrip("\0")
 
 
-@cache
+@lru_cache(maxsize=64)
 def compiled(source: str, target: str) -> str:
     """
     PTX of functions in CUDA C++ for an architecture. Raises CompileError if NVRTC refuses the

@@ -13,7 +13,7 @@ With `cells [2, 1, 2], lanes [1, 1, 32], warps [2, 4, 1]`, a layer of 500 x 500 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import lru_cache
 from itertools import product
 from math import prod
 
@@ -84,7 +84,7 @@ def time_of(axes: tuple[AxisLayout, ...], sizes: Sizes, start: int) -> float:
     return cells * (1 + GUARDED * (1 - inside)) * (1 + beside) * (1 + SINGLE / of_thread)
 
 
-@cache
+@lru_cache(maxsize=1 << 10)
 def fitted_axes(layout: LayoutAttr, sizes: Sizes, start: int) -> tuple[AxisLayout, ...]:
     """The layout of the axes for a box of some sizes: of equal times, the first."""
     own = layout.axis_layouts
