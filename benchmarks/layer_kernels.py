@@ -23,8 +23,8 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from real_programs import DTYPES, domain_of, model_of, name_of
-from real_steps import first_cells
+from pinned_programs import fields_in_cupy
+from real_programs import DTYPES, domain_of, model_of
 from rows import described
 from timing import copy_bandwidth, events
 
@@ -120,12 +120,8 @@ def kernel_rows(program: CompiledProgram, gpu: Device, copy: float) -> list[dict
 
 def timed(case: Case, gpu: Device, copy: float, folder: Path) -> list[dict[str, Any]]:
     """The rows of a case."""
-    cupy: Any = import_module("cupy")
     program = compiled(case, folder)
-    arrays = [
-        first_cells(name_of(p.name), p.shape, DTYPES[case.element], library=cupy)
-        for p in program.parameters[:-1]
-    ]
+    arrays = fields_in_cupy(program, DTYPES[case.element])
     program(*arrays, steps=8)
     rows = kernel_rows(program, gpu, copy)
     milliseconds = min(events(gpu, lambda: program(*arrays, steps=STEPS), 2))

@@ -10,21 +10,18 @@ block, the blocks of a multiprocessor, and the cuts of the step, if any. The lin
 
 from __future__ import annotations
 
-from importlib import import_module
 from math import prod
 from pathlib import Path
 from typing import Any
 
 from measure import predicted
-from pinned_programs import best_speed, compiled_at
+from pinned_programs import best_speed, compiled_at, fields_in_cupy
 from printed_rows import print_rows
 from real_programs import (
     DTYPES,
     domain_of,
     model_of,
-    name_of,
 )
-from real_steps import first_cells
 from rows import described
 
 from timetile.runtime.cache.store import Cache
@@ -61,12 +58,8 @@ def prepared(text: str) -> dict[str, Any]:
 
 def measured(text: str, gpu: Device, copy: float) -> dict[str, float]:
     """The best of three timed runs, in GPts/s, and its share of a copy's speed."""
-    cupy: Any = import_module("cupy")
     program, (name, element) = compiled(text), text.split()[:2]
-    arrays = [
-        first_cells(name_of(p.name), p.shape, DTYPES[element], library=cupy)
-        for p in program.parameters[:-1]
-    ]
+    arrays = fields_in_cupy(program, DTYPES[element])
     program(*arrays, steps=2)
     return best_speed(program, arrays, prod(domain_of(name, element)), gpu, copy, 2)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
+from importlib import import_module
 from typing import Any
 
-from real_programs import SECONDS, PinnedSchedule, bytes_of_step
+from real_programs import SECONDS, PinnedSchedule, bytes_of_step, name_of
+from real_steps import first_cells
 from timing import events
 from xdsl.dialects.builtin import ModuleOp
 
@@ -48,6 +50,16 @@ def compiled_at(
     return timetile.compile(
         module, executor=executor, halos="common", passes=passes, cache=cache, fp_reassoc=fp_reassoc
     )
+
+
+def fields_in_cupy(program: CompiledProgram, dtype: str) -> list[Any]:
+    """The first cells of a program's fields, in GPU memory."""
+    cupy: Any = import_module("cupy")
+    return [
+        first_cells(name_of(p.name), p.shape, dtype, library=cupy)
+        for p in program.parameters
+        if p.is_field
+    ]
 
 
 def best_speed(

@@ -19,15 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from measure import predicted
-from pinned_programs import best_speed, compiled_at
+from pinned_programs import best_speed, compiled_at, fields_in_cupy
 from printed_rows import print_rows
 from real_programs import (
     DTYPES,
     domain_of,
     model_of,
-    name_of,
 )
-from real_steps import first_cells
 from rows import described
 
 from timetile.runtime.cache.store import Cache
@@ -71,10 +69,7 @@ def measured(text: str, gpu: Device, copy: float) -> dict[str, float]:
     """The best of three timed runs, its share of a copy's speed for one step, and a sum of bits."""
     cupy: Any = import_module("cupy")
     program, (name, element) = compiled(text), text.split()[:2]
-    arrays = [
-        first_cells(name_of(p.name), p.shape, DTYPES[element], library=cupy)
-        for p in program.parameters[:-1]
-    ]
+    arrays = fields_in_cupy(program, DTYPES[element])
     program(*arrays, steps=BITS_STEPS)
     bits = sum(int(array.view(cupy.uint32).sum(dtype=cupy.uint64)) for array in arrays)
     cells = prod(domain_of(name, element))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, cast
 
 from timetile.frontend.arrays import in_memory
@@ -25,12 +24,7 @@ class Keeper:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, problem: object, traceback: object) -> None:
         """Nothing is left to do."""
 
     def keep(self) -> None:
@@ -64,12 +58,7 @@ class FileKeeper(Keeper):
         """Append a state."""
         self.file.add(state.steps, {name: state[name] for name in self.run.assigned})
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, problem: object, traceback: object) -> None:
         """Wait for the last state."""
         self.file.close(failed=problem is not None)
 

@@ -11,7 +11,6 @@ import ctypes
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -88,12 +87,7 @@ class PlacedKeeping:
             found[name] = cells.reshape(array.shape).copy()
         self.keeper.taken(State(found, slot.steps, stopped=False))
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, problem: object, traceback: object) -> None:
         try:
             if problem is None:
                 self.give()

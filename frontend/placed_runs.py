@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from math import prod
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -104,12 +103,7 @@ class PlacedRun:
             self.gpu.wait_for_stream(self.stream, found.stream)
         return ShownArray(found.pointer, found.shape, np.dtype(found.dtype), (found, array))
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, problem: object, traceback: object) -> None:
         run, gpu = self.run, self.gpu
         try:
             run.arrays = {key: self.arrays[id(shown)][1] for key, shown in run.arrays.items()}

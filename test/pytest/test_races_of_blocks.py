@@ -87,6 +87,24 @@ NOT_TOLD = (
 """The interpreter's report on a kernel of blocks without messages from each other."""
 
 
+def assert_each_is_needed(
+    kernels: ProgramKernels,
+    threads: gpu.ModuleOp,
+    program: Program,
+    group: Callable[[gpu.ModuleOp], list[list[Operation]]],
+) -> int:
+    """A kernel passes, and fails without any one of its groups of operations; their number."""
+    run_blocks(kernels, threads.clone(), program)
+    count = len(group(threads))
+    for number in range(count):
+        module = threads.clone()
+        for op in group(module)[number]:
+            Rewriter.erase_op(op)
+        with pytest.raises(SimtError, match=NOT_TOLD):
+            run_blocks(kernels, module, program)
+    return count
+
+
 @pytest.mark.parametrize("group", [messages_of_a_side, halves])
 def test_every_message_of_a_generated_kernel_is_needed(
     group: Callable[[gpu.ModuleOp], list[list[Operation]]],
@@ -96,15 +114,8 @@ def test_every_message_of_a_generated_kernel_is_needed(
     fails.
     """
     kernels, threads, program = kernel_of_blocks(2)
-    run_blocks(kernels, threads.clone(), program)
-    count = len(group(threads))
+    count = assert_each_is_needed(kernels, threads, program, group)
     assert count >= 4, "both sides take and send, and warps arrive and wait"
-    for number in range(count):
-        module = threads.clone()
-        for op in group(module)[number]:
-            Rewriter.erase_op(op)
-        with pytest.raises(SimtError, match=NOT_TOLD):
-            run_blocks(kernels, module, program)
 
 
 NOT_MET = "without a synchronisation between|are not numbered one after the other"
@@ -177,14 +188,8 @@ def test_every_message_and_barrier_between_blocks_along_two_axes_is_needed(
         program_text(program), executor="simt", passes=schedule.passes(2), cache=False
     )
     kernels, threads = compiled.kernels, compiled.kernels.threads("run_d2")
-    run_blocks(kernels, threads.clone(), program)
-    assert len(group(threads)) == count, "sides and barriers of two levels, in one variant"
-    for number in range(count):
-        module = threads.clone()
-        for op in group(module)[number]:
-            Rewriter.erase_op(op)
-        with pytest.raises(SimtError, match=NOT_TOLD):
-            run_blocks(kernels, module, program)
+    found = assert_each_is_needed(kernels, threads, program, group)
+    assert found == count, "sides and barriers of two levels, in one variant"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from support.few_schedules import few_schedules
 from support.programs import program_text
 from support.ranks import copies
 from support.simulated import SimulatedRank, SimulatedSite, simulated_rank
-from support.simulated_runs import arguments_of, ends_as_one
+from support.simulated_runs import arguments_of, ends_as_one, waits_of_some_streams
 from support.simulated_streams import World
 from timetile.dialects.boxes import CellBox
 from timetile.runtime.program.ranked_program import on_ranks
@@ -65,17 +65,8 @@ def test_launches_with_rims_first_keep_all_bits(
 
 def test_seeded_missing_waits_of_rims_are_found(monkeypatch: pytest.MonkeyPatch):
     assert run("heat-2d", (45, 12), 2, 0, 9)[0]
-    wait = SimulatedSite.wait
-
-    def waits_of(second: bool) -> Any:
-        def some(site: SimulatedSite, mark: Any) -> None:
-            if (site.number >= 2) is not second:
-                wait(site, mark)
-
-        return some
-
-    for second in (False, True):
-        monkeypatch.setattr(SimulatedSite, "wait", waits_of(second))
+    for second, waits in waits_of_some_streams().items():
+        monkeypatch.setattr(SimulatedSite, "wait", waits)
         assert not all(run("heat-2d", (45, 12), 2, seed, 9)[0] for seed in range(8)), f"{second=}"
 
 

@@ -13,7 +13,7 @@ from support.driver import BookKeeper
 from support.few_schedules import few_schedules
 from support.programs import program_text
 from support.simulated import SimulatedSite, World
-from support.simulated_runs import arguments_of, ends_as_one
+from support.simulated_runs import arguments_of, ends_as_one, waits_of_some_streams
 from test_parts_of_a_step import BlockShape, passes_of
 from timetile.runtime.program.parted_program import PartedProgram
 from timetile.runtime.ranks import split_kernels
@@ -73,17 +73,8 @@ def test_the_first_kernel_of_a_step_that_reads_memory_runs_in_pieces(
 def test_seeded_missing_waits_of_pieces_are_found(monkeypatch: pytest.MonkeyPatch):
     text = program_text(entry("heat-2d").make((45, 12)))
     assert run(text, 2, 0, 9)[0]
-    wait = SimulatedSite.wait
-
-    def waits_of(second: bool) -> Any:
-        def some(site: SimulatedSite, mark: Any) -> None:
-            if (site.number >= 2) is not second:
-                wait(site, mark)
-
-        return some
-
-    for second in (False, True):
-        monkeypatch.setattr(SimulatedSite, "wait", waits_of(second))
+    for second, waits in waits_of_some_streams().items():
+        monkeypatch.setattr(SimulatedSite, "wait", waits)
         assert not all(run(text, 2, seed, 9)[0] for seed in range(8)), f"{second=}"
 
 

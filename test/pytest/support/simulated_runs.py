@@ -8,7 +8,7 @@ import numpy as np
 
 import timetile
 from support.ranks import copies
-from support.simulated import World, on_simulated
+from support.simulated import SimulatedSite, World, on_simulated
 from timetile.runtime.executors.homes import PlaneError
 from timetile.runtime.program.parted_program import PartedProgram
 
@@ -36,6 +36,23 @@ def run_beside_one(
         program.placed.present = None
         return False, world, program
     return all(np.array_equal(a, b) for a, b in zip(own, expected)), world, program
+
+
+def waits_of_some_streams() -> dict[bool, Any]:
+    """
+    Faulty waits of sites: without those of the first two streams (False), and without those of all
+    others (True).
+    """
+    wait = SimulatedSite.wait
+
+    def only(second: bool) -> Any:
+        def some(site: SimulatedSite, mark: Any) -> None:
+            if (site.number >= 2) is not second:
+                wait(site, mark)
+
+        return some
+
+    return {second: only(second) for second in (False, True)}
 
 
 def ends_as_one(
