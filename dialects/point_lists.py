@@ -81,7 +81,7 @@ class PointLayout:
 
     @property
     def run_ends(self) -> int:
-        """The place of the ends of runs of a stack: row by row."""
+        """Where the ends of runs lie, stack by stack and row by row."""
         return self.following + self.stacks * (self.counts[0] + 1)
 
     def cuts(self, gap: int) -> int:

@@ -68,7 +68,7 @@ def memref_type(value: SSAValue) -> MemRefType[Attribute]:
 
 
 def temp_element(value: SSAValue) -> Attribute:
-    """The type of the cells of a value of `stencil`."""
+    """The cell type of a `!stencil.temp`."""
     kind = value.type
     assert isa(kind, TempType[Attribute])
     return kind.element_type

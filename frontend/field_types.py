@@ -58,7 +58,7 @@ def value_type(name: str) -> str:
 
 
 def promoted(names: Iterable[str]) -> str:
-    """The type of a result of operands of some types, by NumPy's rules."""
+    """The type that operands of the named types give, by NumPy's rules."""
     return np.result_type(*names).name
 
 

@@ -39,8 +39,8 @@ def made_step(
     make: Callable[[tuple[int, ...], FieldTypes, Rooms], ModuleOp],
 ) -> MadeProgram | ModuleOp:
     """
-    The program of a step for arrays of a shape and of types, and for lists of points of some sizes,
-    as made by `make`. A step without a pickle is made at once.
+    A step's program, made by `make`, for the given array shape, field types and sizes of point
+    lists. A step that cannot be pickled is made at once.
     """
     try:
         digest = digest_of_step(step)

@@ -48,7 +48,7 @@ class PlacedRun:
         self.outer = stream_handle(run.stream)
         self.stream = self.outer or gpu.own_stream
         self.shown: dict[int, ShownArray] = {}
-        """By the identities of the arrays of the run."""
+        """The run's arrays on the GPU, by the identity of the caller's array."""
         self.stack = ExitStack()
 
     @staticmethod

@@ -105,8 +105,8 @@ def swept_cell(
     scalars: Mapping[str, SSAValue],
 ) -> stencil.ApplyOp:
     """
-    The cell of a sweep as the body of an apply on loads of the fields, in a block for a moment: the
-    loads are of the places before, as far as the body reads new values.
+    The cell of a sweep as the body of an apply, with a load of each field: where the body reads new
+    values, the load is of the places before. The block holds the apply for the moment only.
     """
     values = [typed.stored(item) for item in made]
     used = [value.operation for value in walk(values)]

@@ -31,7 +31,7 @@ from timetile.lowering.whole_kernels import block_of_launch, module_of_kernel, t
 MOST_AXES = 3
 
 THREADS = 256
-"""Of a block."""
+"""Threads of a block."""
 
 WORDS = {1: i8, 2: i16, 4: i32, 8: i64}
 """The type of a cell's bits, by bytes."""

@@ -39,7 +39,7 @@ from timetile.lowering.tile_to_gpu.stored_cells import load_cells, override_cell
 
 
 class RingThread(SweepThread):
-    """Emits the code of a thread of a sweep with a ring of turns in shared memory."""
+    """Emits a thread's code for a sweep with a ring of turns in shared memory."""
 
     def __init__(self, frame: SweepFrame, function: FuncOp):
         super().__init__(frame, function)
@@ -125,7 +125,7 @@ class RingThread(SweepThread):
     def copy_turn(
         self, emit: Emitter, number: SSAValue, index: dict[SSAValue, SSAValue], ahead: int
     ) -> None:
-        """Start the copies of the turn of places `ahead` of a place, as one group."""
+        """Start the copies for the turn `ahead` places further on, as one group."""
         slot = self.slot(emit, emit.add_int(number, ahead))
         for place in range(self.frame.places_of_turn):
             for tap in self.frame.loads:

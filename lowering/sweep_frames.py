@@ -116,10 +116,10 @@ def may_be_beside(op: SweepOp, beside: int, most: int = ACCESS_BYTES) -> bool:
 @dataclass(frozen=True)
 class SweepFrame:
     """
-    The launch of a sweep: fields and scalars, in the order of arguments, lines and threads. The
-    cells of places `ahead` of a turn are asked for; none for 0. With `staging` a warp's lines pass
-    through shared memory. A thread has the lines of `beside` cells along the last axis. The cells
-    of a turn of places are copied to a ring of `ring` turns in shared memory; 0 for none.
+    The launch of a sweep: fields and scalars, in the order of arguments, lines and threads. Cells
+    are asked for `ahead` places before a turn needs them; 0: never. With `staging` a warp's lines
+    pass through shared memory. A thread has the lines of `beside` cells along the last axis. Cells
+    of a turn are copied to a ring of `ring` turns in shared memory; 0: no ring.
     """
 
     op: SweepOp

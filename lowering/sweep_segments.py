@@ -113,8 +113,8 @@ class SegmentThread(SweepThread):
 
     def share_out(self, emit: Emitter, unit: int, access: Callable[[Emitter, Share], None]) -> None:
         """
-        Emit an `access` for each part of a lane of a segment of all lines, in units of some cells;
-        many are a loop of some, as the assembler would keep the cells of all in registers.
+        Emit the lane's accesses to a segment of all lines, in units of `unit` cells. Many accesses
+        become a loop of a few: the assembler would keep the cells of all in registers.
         """
         units, lines = self.staging.places // unit, self.staging.lines
         count = max(lines * units // LANES, 1)
@@ -131,7 +131,7 @@ class SegmentThread(SweepThread):
         emit.add(rolled(scf.ForOp(*bounds, [], Region(body))))
 
     def share(self, emit: Emitter, unit: int, turn: SSAValue, number: int) -> Share:
-        """The part of a lane of a number counted from the first of a turn."""
+        """The lane's access with the given number, counted from the first of a turn."""
         units = self.staging.places // unit
         if units <= LANES:
             place, line = emit.split(self.lane, units)

@@ -43,7 +43,7 @@ MOST_SHARED = 100 * 1024
 """Bytes of shared memory of a group: a block of any target has more."""
 
 MULTIPROCESSOR_SHARED = 228 * 1024
-"""Bytes of shared memory of a multiprocessor of a large GPU."""
+"""Shared memory of a large GPU's multiprocessor, in bytes."""
 
 BLOCK_OVERHEAD = 1024
 """Bytes of shared memory that the system takes for a block."""
@@ -220,7 +220,7 @@ class LineStaging:
     # Shared memory.
 
     def is_aligned(self, field: SSAValue) -> bool:
-        """Whether vectors of the segments of every line are whole vectors of memory."""
+        """Whether every line's segments begin and end with whole vectors of memory."""
         shape, vector, along = FieldShape.of(field), vector_of(field), self.op.axis.data
         lengths = shape.sizes[along], self.origin - shape.lower[along]
         return not any(length % vector for length in lengths)

@@ -43,7 +43,7 @@ from timetile.dialects.simt.directives import BufferPlace
 
 class ArrivalsOp(IRDLOperation):
     """
-    Base of the two halves of a barrier of the block. Accesses before a thread's arrival are visible
+    Base of the two halves of a block barrier. Accesses before a thread's arrival are visible
     to all threads after their wait for the phase. Phases are numbered from 0. The first operand
     counts arrivals in shared memory: in a single 64-bit word, or in two words by turns where other
     blocks send, since a sender may be a phase ahead.
@@ -82,8 +82,8 @@ class ExpectOp(ArrivalsOp):
 @irdl_op_definition
 class ArriveOp(ArrivalsOp):
     """
-    The threads of a warp arrive, and go on. The phase completes after the arrival of all threads of
-    the block and of the expected number of bytes from other blocks.
+    The threads of a warp arrive, and go on. The phase completes when all threads of the block and
+    all expected bytes from other blocks have arrived.
 
     Example: `simt.arrive %b phase %p bytes %n : memref<1xi64, 3>`
     """

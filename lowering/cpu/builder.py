@@ -96,7 +96,7 @@ class Builder:
         return self.binary(llvm.OrOp, a, b)
 
     def bits(self, value: SSAValue, kind: Attribute) -> SSAValue:
-        """The bits of a value as a value of another type of the same width."""
+        """The bits of a value, read as another type of equal width."""
         return self.add(llvm.BitcastOp(value, kind)).result
 
     def intrinsic(self, name: str, arguments: Sequence[SSAValue], kind: Attribute) -> SSAValue:

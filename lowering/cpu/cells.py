@@ -49,7 +49,7 @@ Binary = (
     | llvm.ArithmeticBinOpDisjoint
     | llvm.AbstractFloatArithOp
 )
-"""Operations of the llvm dialect of two numbers of one type."""
+"""Operations of the llvm dialect with two operands of equal type."""
 
 
 def plain(kind: type[Binary]) -> Lowering:

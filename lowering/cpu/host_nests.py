@@ -61,7 +61,7 @@ WAYS: list[Attribute] = [i64, i1, i64, i64]
 
 
 def nest_name(number: int) -> str:
-    """The name of the function of a loop of the host."""
+    """The name of the function for a loop of the host."""
     return f"nest{number}"
 
 

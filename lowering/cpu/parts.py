@@ -19,7 +19,7 @@ from timetile.lowering.cpu.updates import function_of
 from timetile.passes.analysis.skews import Lags, Skew, extent_of
 
 PART: list[Attribute] = [i64] * 7
-"""The types of the arguments of `PartFunction` after the arguments of `Given`."""
+"""Argument types of `PartFunction`, behind those of `Given`."""
 
 
 def lag_of(build: Builder, lags: Lags, step: SSAValue, update: int) -> SSAValue:

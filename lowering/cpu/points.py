@@ -83,7 +83,7 @@ class PointCode:
         return begin, build.plus(build.binary(llvm.SDivOp, last, size), build.int(1))
 
     def address(self, field: SSAValue, at: SSAValue, kind: Attribute) -> SSAValue:
-        """Of a number of a field."""
+        """The address of a field's number at a place."""
         return self.build.moved(self.pointers[field], at, kind)
 
     def number(self, field: SSAValue, part: int, at: SSAValue) -> SSAValue:

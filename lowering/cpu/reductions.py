@@ -32,7 +32,7 @@ BLOCKS: list[Attribute] = [*[POINTER] * 3, *[i64] * 7]
 
 
 def reduction_name(kind: Reduction, element: Attribute) -> str:
-    """The name of the function of a kind of reduction."""
+    """The name of the function for a kind of reduction."""
     return f"reduce.{kind}.{CELL_TYPES[element].llvm}"
 
 

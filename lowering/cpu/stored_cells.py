@@ -49,8 +49,8 @@ def widened_cell(build: Builder, value: SSAValue, kind: Attribute) -> SSAValue:
 
 def as_stored(build: Builder, value: SSAValue, kind: Attribute) -> SSAValue:
     """
-    The bits of the nearest float of a type of memory, of two equally near the even one; the last
-    bits of an integer.
+    A value as stored: the nearest float of the stored type (the even one between two equally near),
+    or the last bits of an integer.
     """
     if kind in NARROW_INTEGERS:
         return build.add(llvm.TruncOp(value, cast(IntegerType, kind))).res

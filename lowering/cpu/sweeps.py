@@ -91,7 +91,7 @@ def ordered_sweeps(module: ModuleOp) -> list[SweepOp]:
 
 
 def sweep_functions(module: ModuleOp) -> list[SweepFunction]:
-    """The functions of the sweeps of a module with an order of their own, made."""
+    """A function for each sweep of a module that goes place after place, made."""
     found = [SweepFunction(op, module, number) for number, op in enumerate(ordered_sweeps(module))]
     for each in found:
         each.make()

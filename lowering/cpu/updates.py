@@ -121,7 +121,7 @@ class CellCode:
         raise AssertionError("a cell function ends with a return")
 
     def address(self, field: SSAValue, offset: Sequence[int]) -> SSAValue:
-        """Of the cell at an offset, in a field."""
+        """The address of a field's cell at an offset."""
         kind = memory_type(element_type(field))
         if field not in self.corners:
             pointer, place = self.pointers[field], self.offset(strides_of(field))

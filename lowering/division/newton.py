@@ -75,7 +75,7 @@ class DivisionExpansion(Sequences):
         self.needed: LaneGuards | None = None
         """Where the result of the present operation is needed."""
         self.inverses: dict[SSAValue, Inverse | None] = {}
-        """Of known divisors."""
+        """The inverses of known divisors."""
         self.roots: dict[SSAValue, SSAValue] = {}
         """
         Results known to be ordinary and positive under the conditions, with an approximate

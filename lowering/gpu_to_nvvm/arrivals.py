@@ -30,7 +30,7 @@ SUSPENDED_NANOSECONDS = 1_000_000
 
 @dataclass(frozen=True)
 class ArrivalPattern(RewritePattern):
-    """Base of the patterns of operations that find the word of a phase."""
+    """Base of the patterns for operations on a phase: finds the word that counts the phase."""
 
     values: FunctionValues
 

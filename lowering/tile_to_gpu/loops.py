@@ -59,7 +59,7 @@ also serves kernels with divisions or roots, because of the long code of exact r
 
 FEW_TAPS = 600
 """
-Taps of a turn of the loops of all variants up to which head and tail have loops of their own.
+Most taps, in one turn of all variants' loops together, for which head and tail have own loops.
 Longer code gains from one loop for both: up to a fifth, and nearly half of the time to compile
 (measured: heat in 2D with insulated edges, 3240 taps, 1981 to 2377 GCells/s). Short code loses, for
 a few registers more: j3d7pt in FP64, 560 taps, 644 to 612.

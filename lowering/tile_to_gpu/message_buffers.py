@@ -72,7 +72,7 @@ def slots_of_tile(kernel: KernelOp) -> int:
 
 
 def slots_of_columns(kernel: KernelOp) -> int:
-    """Words of all slots of columns and corners of all exchanges."""
+    """Words that all exchanges take for columns and corners, in all slots."""
     return sum(
         slots_of_column(kernel, exchange, border, 0).all_words
         for exchange in messages(kernel)

@@ -40,7 +40,7 @@ def message_slot(step: StepScope, slots: MessageSlots, age: int) -> Address:
 
 @once
 def slot_start(step: StreamStep, slots: int, words: int, age: int) -> SSAValue:
-    """The first word of the slot of the message of the given age."""
+    """The first word of the slot that holds the message `age` steps old."""
     emit = step.emit
     number = emit.add_int(step_number(step, age), slots)
     return emit.mul_int(emit.binary(arith.RemUIOp, number, emit.int(slots)), words)

@@ -30,7 +30,7 @@ class PadCopy:
     distance: SSAValue
     """Cells of the field from the thread's first own cell."""
     coordinates: tuple[SSAValue, ...]
-    """Of the first copied cell in the program, per in-plane axis."""
+    """The first copied cell, by in-plane axis, in the program's coordinates."""
     valid: SSAValue | None
     """Off for threads without a copy; None if all threads have one."""
 

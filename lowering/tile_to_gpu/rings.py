@@ -78,8 +78,8 @@ class RingSlots:
 
     def slot(self, emit: Emitter, ring: Ring, turn: int, age: int, base: int) -> Address:
         """
-        The slot of the plane of the given age in step `count + turn` of the chunk. `turn` counts
-        the copies of the unrolled body.
+        The slot that holds, in the chunk's step `count + turn`, the plane `age` steps old. `turn`
+        counts the copies of the unrolled body.
         """
         number = turn - age + base
         if ring.slots == 1 or ring.addressing is Addressing.FIXED:

@@ -164,7 +164,7 @@ class StepScope(ABC):
 
     def mark(self, stage: int, row: int, *, private: bool = False) -> None:
         """
-        Mark the following code as part of a stage and of the row of the given number. `private`: no
+        Mark the following code with a stage and the number of a row. `private`: no
         other warp needs the code, wherever the row lies; stores are an example.
         """
         edge, rows = self.code.edge_rows, len(self.code.rows)

@@ -132,8 +132,8 @@ def synchronise(step: StepScope, count: int) -> None:
 
 def meeting_number(step: StepScope, meeting: Meeting, count: int) -> SSAValue:
     """
-    The number of a meeting of all blocks of the tile: once a step or less often, or at every
-    barrier without a stream.
+    The number of a barrier at which all blocks of the tile wait: once a step or less often; without
+    a stream, at every barrier.
     """
     code = step.code
     if not isinstance(step, StreamStep):

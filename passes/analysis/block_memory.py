@@ -117,11 +117,11 @@ class BlockMemory:
 
     slices: list[Slice] = field(default_factory=list[Slice])
     planes: dict[SSAValue, PlaneRing] = field(default_factory=dict[SSAValue, PlaneRing])
-    """By queue: of homes in shared memory, and of exchanges of planes or of copies."""
+    """By queue: rings of homes in shared memory, and of exchanges of planes or copies."""
     edges: dict[SSAValue, EdgeRing] = field(default_factory=dict[SSAValue, EdgeRing])
-    """By queue: of exchanges of edges."""
+    """By queue: slots of exchanges of edges."""
     early: dict[SSAValue, EarlyPlanes] = field(default_factory=dict[SSAValue, EarlyPlanes])
-    """By queue: of loads with early fetches, unless the copies serve an exchange."""
+    """By queue: planes fetched early by loads, unless the copies serve an exchange."""
     staged: dict[SSAValue, WarpPart] = field(default_factory=dict[SSAValue, WarpPart])
     """
     By field: where rows of a warp change hands before they are stored. Fields of a type with the

@@ -134,7 +134,7 @@ class EdgeCopies:
         return BoundaryAttr(*sides)
 
     def side(self, cells: StepCells, axis: int, *, above: bool) -> Side:
-        """The source of the cells beside the middle of a side of the box."""
+        """Where the cells beside a face of the box come from, found at the middle of the face."""
         middle = [places[len(places) // 2] for places in self.classes.firsts]
         low, high = self.box.lower[axis], self.box.upper[axis]
 
@@ -183,7 +183,7 @@ class EdgeCopies:
         return tuple(seen)
 
     def behind(self, cells: StepCells, field: SSAValue, place: CellPlace) -> CellSymbol:
-        """The symbol of the image of a cell of a field that goes on by the boundary."""
+        """The symbol of the cell, or number, that a continued field has at a place outside."""
         seen = self.image(place)
         return cells.at(field, seen) if isinstance(seen, tuple) else number_symbol(seen)
 

@@ -32,7 +32,7 @@ PLAIN = (
 """Operations of cells taken by a kernel without a rewrite."""
 
 MOST_TAPS, MOST_OPERATIONS = 12, 40
-"""Of a cell: the code of a thread has 32 cells."""
+"""Most taps and operations of a cell: a thread's code has 32 cells."""
 
 
 @dataclass(frozen=True)

@@ -99,8 +99,8 @@ def conflicts(
     accesses: Accesses, names: Sequence[int]
 ) -> Iterator[tuple[BufferAccess, BufferAccess]]:
     """
-    Pairs of an access of a step and an access of a later step to the same buffer, with at least one
-    write. Argument k of the later step names the buffer of argument `names[k]` of the earlier step.
+    Pairs of accesses to one buffer, by an earlier and a later step, at least one a write. Argument
+    k of the later step names the buffer that argument `names[k]` of the earlier step names.
     """
     for name, others in zip(names, accesses, strict=True):
         for later in others:

@@ -95,7 +95,7 @@ LineKey = tuple[SSAValue, Lines]
 
 @dataclass(frozen=True)
 class CutGrid:
-    """Terms of a sum that are weighted cells of one source on a grid of rank 1."""
+    """Terms of a sum: cells of one source, weighted by a grid of rank 1."""
 
     source: SSAValue
     kind: Attribute

@@ -65,7 +65,7 @@ def grouped(every: Sequence[Footprint]) -> list[Footprint]:
 
 
 def has_layers(loop: LoopOp) -> bool:
-    """Whether some update of a loop has a box of few of the step's cells."""
+    """Whether some update writes a small share of the cells that the step writes."""
     bounds = CellBox.of(written_bounds(loop))
     cells = prod(high - low for low, high in zip(bounds.lower, bounds.upper))
     boxes = [CellBox.of(update.box) for update in loop.updates]

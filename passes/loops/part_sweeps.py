@@ -81,8 +81,8 @@ def name_of_rank_sweep(number: int) -> str:
 
 def cut_sweep(op: SweepOp, part: PartAttr, bounds: dict[SSAValue, CellBox]) -> None:
     """
-    Cut the lines of a sweep in a function of its own to those of a rank, and the fields to
-    `bounds`. A sweep without a line is erased.
+    Keep a rank's lines of a sweep, and cut the fields to `bounds`; the sweep is alone in its
+    function. A sweep without a line is erased.
     """
     function = op.parent_op()
     assert isinstance(function, FuncOp)

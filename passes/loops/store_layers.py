@@ -80,8 +80,8 @@ LEAST_CELLS = 1 << 18
 
 FEW_SHARED = 0.25
 """
-The least share of the cells of a read layer from which readers of the whole field bring the
-layer's rows anyway.
+A layer that is only read has no field of its own if other updates read this share of the layer's
+cells: they bring the layer's rows anyway.
 """
 
 RANK = 3
@@ -104,7 +104,7 @@ class UsedBox:
 
 
 def used_boxes(loop: LoopOp, cycle: Sequence[int]) -> list[UsedBox]:
-    """The disjoint boxes of the cells used of the buffers of a cycle."""
+    """Disjoint boxes around the cells that a loop uses in the buffers of a cycle."""
     buffers = {loop.body.block.args[role] for role in cycle}
     found: list[UsedBox] = []
     for update in loop.updates:

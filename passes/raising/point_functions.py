@@ -247,7 +247,7 @@ class StepsOfHost:
 
 
 def copies_of_values(copies: Copies) -> dict[SSAValue, SSAValue]:
-    """The copies of results and of arguments of blocks."""
+    """The copy of each result and block argument."""
     found: dict[SSAValue, SSAValue] = {}
     for old, new in copies.items():
         found.update(zip(old.results, new.results))

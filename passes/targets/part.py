@@ -29,7 +29,7 @@ class Part:
     """Beginnings of the driver's name for the part."""
     multiprocessors: int
     clock_ghz: float
-    """Of the multiprocessors, under load."""
+    """The clock of the multiprocessors under load, in GHz."""
     memory_tb_per_s: float
     """Bandwidth of the memory on paper (10^12 bytes a second)."""
     copy_tb_per_s: float

@@ -37,7 +37,7 @@ from timetile.passes.tiling.kernel_arguments import KernelArguments
 
 @dataclass
 class Version:
-    """The content of a buffer of the loop at some point of the kernel."""
+    """What a buffer of the loop holds at some point of the kernel."""
 
     origin: int
     """The argument of the loop that named the buffer before the kernel's first step."""

@@ -139,7 +139,7 @@ def copies_suffice(kernel: KernelOp, exchange: ExchangeOp, ahead: int) -> bool:
 
 
 def copied_cells(kernel: KernelOp, load: LoadOp) -> int:
-    """Cells of one copy of a field with the rows of the first stored field, in any tile."""
+    """Cells of one copy of a field, in any tile: tiles lie as in the first stored field's rows."""
     stored = next(stage.field for stage in kernel.stages if isinstance(stage, StoreOp))
     rows, own = FieldShape.of(stored), FieldShape.loaded(load, kernel.rank)
     if kernel.plane_axes[-1] != kernel.rank - 1:

@@ -22,7 +22,7 @@ from timetile.dialects.tile import AxisLayout, LayoutAttr
 from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 
 LEAST_GAIN = 0.9
-"""The share of the time of tiles for the cells inside from which a layer has tiles of its own."""
+"""A layer has tiles of its own below this share of the time that the inside's tiles take."""
 
 GUARDED = 1.0
 """

@@ -48,7 +48,7 @@ def first_updates(loop: LoopOp, count: int) -> LoopOp | None:
 
 
 def give_field(loop: LoopOp, role: int) -> None:
-    """Let an argument of the function be the loop's buffer of a role in place of scratch."""
+    """Make the loop's buffer with a role an argument of the function, in place of scratch."""
     scratch, function = loop.buffers[role].owner, loop.parent_op()
     if not isinstance(scratch, ScratchOp) or not isinstance(function, FuncOp):
         return

@@ -110,7 +110,7 @@ RINGS_MEET = "use device-tiling tile=device and storage=shared"
 
 def rings_apart(kernel: KernelOp, schedule: Schedule) -> bool:
     """
-    Whether every block of a tile of the device has a ring of its own. (Lowering refuses rings in
+    Whether every block of a device tile has a ring of its own. (Lowering refuses rings in
     streamed tiles whose blocks exchange by flags, unless planes move to registers before.)
     """
     resident = kernel.stream_axis is None

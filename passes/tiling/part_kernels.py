@@ -48,8 +48,8 @@ def part_kernels(loop: LoopOp, schedule: Schedule, name: str) -> list[KernelOp]:
 
 def lay_out(kernels: Sequence[KernelOp], schedule: Schedule, cells: int) -> None:
     """
-    Give the kernels of a step of so many cells the layout of a schedule, or one that fits the
-    kernel's layer.
+    Give the kernels of a step, which has `cells` cells, a schedule's layout; a kernel of a layer
+    gets one that fits the layer.
     """
     layout, occupancy = schedule.layout(), IntAttr(schedule.occupancy)
     for kernel in kernels:

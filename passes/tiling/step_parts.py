@@ -240,7 +240,7 @@ def is_region_part(part: StepPart) -> bool:
 
 
 def has_like_boxes(part: StepPart) -> bool:
-    """Each update of a part writes a large share of the cells of the box around all updates."""
+    """Each update of a part writes a large share of the part's box."""
     cells = cells_of(CellBox.of(part.box))
     return all(cells_of(CellBox.of(update.box)) >= LEAST_BOX * cells for update in part.updates)
 

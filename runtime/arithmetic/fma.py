@@ -27,7 +27,7 @@ FAR = 200
 """Powers of 2 between two terms of which the smaller only breaks ties: more than three times 53."""
 
 LEAST_UNIT = -1074
-"""Of a subnormal number the last bit."""
+"""The exponent of a subnormal number's last bit."""
 
 LEAST_EXPONENT = LEAST_UNIT + 52
 """Numbers below 2 to this power are subnormal."""

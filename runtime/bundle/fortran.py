@@ -13,7 +13,7 @@ LONGEST = 63
 """Characters of a name in Fortran."""
 
 SUFFIX = len("_advance_arrays")
-"""Characters of the longest ending of a name of the module."""
+"""Characters of the longest ending that the module adds to a name."""
 
 FORTRAN_TYPES = {
     "double": "real(c_double)",

@@ -31,7 +31,7 @@ from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.program.results import argument_of
 
 VERSION = 3
-"""Of the plan's form; a reader refuses others."""
+"""The version of the plan's form; a reader refuses other versions."""
 
 
 @dataclass(frozen=True)

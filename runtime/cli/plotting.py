@@ -124,7 +124,7 @@ def draw_curves(figure: Any, place: Any, name: str, times: Mapping[str, Sequence
 def draw_images(
     figure: Any, places: Any, name: str, times: Mapping[str, Sequence[Panel]], *, signed: bool
 ) -> None:
-    """A field of two axes or slices of one of three: a scale of colours for each time."""
+    """Draw a 2D field, or slices of a 3D field, with a scale of colours for each time."""
     from matplotlib import colormaps
 
     colours = colormaps[SIGNED if signed else PLAIN].with_extremes(bad=WILD)

@@ -57,7 +57,7 @@ def two_buffers(there: GpuMemory, size: int) -> Any:
 
 
 def fastest_copy(there: GpuMemory, size: int, stream: int) -> float:
-    """The seconds of the fastest of some copies between two buffers of the device."""
+    """The seconds that the fastest of several copies takes, from buffer to buffer on the device."""
     cuda, fastest = there.cuda, float("inf")
     before, after = checked(cuda.cuEventCreate(0)), checked(cuda.cuEventCreate(0))
     try:

@@ -61,7 +61,7 @@ class LoopSummary:
     """
     One time loop in short.
 
-    - `cells`: the extent of the hull of all cells written by a step.
+    - `cells`: the extent of the box around all cells that a step writes.
     - `kernel`: the kernel of most steps of a run; `depth`: its time steps.
     - `gcells_per_second`: the cost model's prediction for launches of the kernel;
       `single_step_bound`: the bound by memory of a program with one step per launch (both in 1e9

@@ -180,7 +180,7 @@ def occupancy(kernel: Kernel, target: Target) -> Occupancy:
 
 @dataclass(frozen=True)
 class LaunchCounts:
-    """The number of launches of each kernel for a number of steps, and other needs of the plan."""
+    """How often a plan launches each kernel, and what else the plan needs."""
 
     launches: Counter[str]
     scratch: int

@@ -76,7 +76,7 @@ class HaloFrame:
 
     @cached_property
     def segments(self) -> int:
-        """Of a row, for a warp each."""
+        """Segments of a row: a warp compares a segment."""
         return -(-self.words()[-1][0] // SEGMENT_WORDS)
 
     @cached_property

@@ -84,8 +84,8 @@ class Hdf5Arrays:
 
     def room(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> list[int]:
         """
-        The rows of a chunk, and the places in the file, in bytes, of the chunks of a new snapshot
-        of unknown cells; no places in an array without room for cells before they are written.
+        Room in the file for a snapshot whose cells follow: the rows of a chunk, and where each
+        chunk lies, in bytes. `[0]` for an array that has no room before the cells are written.
         """
         if name not in self.file:
             h5py: Any = import_module("h5py")

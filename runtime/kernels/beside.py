@@ -110,8 +110,8 @@ class ChoiceBesideRuns:
 
     def steps_left(self, loop: LoopOp, steps: int, rest: int) -> int:
         """
-        Of the last `rest` steps of a run of `steps` steps, those for the chosen kernels: a number
-        whose plan launches the kernels of the whole run. 0 for few steps, and after a failed
+        How many of the last `rest` steps of a run of `steps` steps go to the chosen kernels: a
+        number whose plan launches the kernels of the whole run. 0 for few steps, and after a failed
         choice.
         """
         own = self.kernels

@@ -47,7 +47,7 @@ class GatherFrame:
 
     @property
     def blocks(self) -> int:
-        """Of the launch."""
+        """Blocks of the launch."""
         return -(-self.cells // THREADS)
 
     def places(self, given: Sequence[Any]) -> list[Any]:

@@ -15,7 +15,7 @@ from timetile.lowering.plan_launches import PlannedKernel
 from timetile.passes.analysis.launches.accesses import CellAccess
 
 Parts = Mapping[str, bytes]
-"""Of an entry of the disk cache, by name."""
+"""The files of an entry of the disk cache, by name."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class CompileJob:
 
 
 def launched(kernels: ProgramKernels) -> list[str]:
-    """The kernels of runs of a multiple of each loop's deepest depth."""
+    """The kernels launched by runs whose steps are a multiple of each loop's deepest depth."""
     names: dict[str, None] = {}
     for loop in kernels.loops:
         facts = kernels.facts_of(loop)

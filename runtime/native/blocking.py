@@ -74,7 +74,7 @@ class Use:
 
 
 def cells_inside(update: UpdateOp) -> int:
-    """The number of cells of an update at a place of the two outermost axes."""
+    """How many cells an update has at each place of the two outermost axes."""
     return prod(high - low for low, high in list(zip(update.box.lb, update.box.ub))[2:])
 
 
@@ -121,7 +121,7 @@ class BlockingRule:
                 yield Blocking(depth, self.rows, -(-places // blocks))
 
     def beyond(self, use: Use, axis: int, depth: int) -> int:
-        """The number of further places of a field touched by a pass of some steps along an axis."""
+        """Places of a field beyond a block that a pass of `depth` steps touches, along an axis."""
         return use.reaches[axis] + (depth - 1) * self.skews[axis].lags.step
 
     def columns_kept(self, depth: int) -> int:

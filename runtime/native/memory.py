@@ -46,7 +46,7 @@ class NativeMemory(ViewMemory):
         return cells.reshape(())[()]
 
     def round(self, kind: Reduction, element: Attribute, cells: Array) -> Array:
-        """The numbers of all blocks of the rows of an array of 1 to 3 axes, in order."""
+        """A number for each block of each row, in order; the array has 1 to 3 axes."""
         function = self.code.function(reduction_name(kind, element), BLOCKS)
         *outer, width = cells.shape
         blocks = -(-width // BLOCK_CELLS)

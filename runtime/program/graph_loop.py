@@ -69,7 +69,7 @@ class GraphLoop:
 
     @property
     def table(self) -> int:
-        """The address of the numbers of all checks of a launch."""
+        """The address of the table with the numbers of each check of a launch."""
         return self.memory + 4 * (WORDS + 1)
 
     def recorded(self, work: Callable[[], Sequence[PlacedNumber]], check: Any) -> Any:

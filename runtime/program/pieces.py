@@ -87,8 +87,8 @@ def has_time_loop(function: FuncOp) -> bool:
 
 def check_pieces(function: FuncOp) -> None:
     """
-    Raise CompileError unless consecutive calls of a function leave the result of one call of all
-    their steps.
+    Raise CompileError unless calls one after the other leave what one call with all their steps
+    leaves.
     """
     loops = [op for op in function.body.block.ops if is_time_loop(op)]
     if not loops:

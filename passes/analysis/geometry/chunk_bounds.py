@@ -44,8 +44,8 @@ class ChunkBounds:
 
     def least(self, edge: int, planes: int) -> float:
         """
-        The least duration, in interior steps, of a launch with chunks of `edge` planes on the rim
-        and of `planes` planes inside.
+        The least duration, in interior steps, of a launch whose chunks have `edge` planes on the
+        rim and `planes` planes inside.
         """
         if self.restart < 0:
             return 0.0

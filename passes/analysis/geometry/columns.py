@@ -42,7 +42,7 @@ class Columns:
     """
 
     def tiles(self, geometry: Geometry) -> int:
-        """The number of chunks of all columns of this kind."""
+        """How many chunks the columns of this kind have together."""
         return geometry.column_tiles(self.count, self.planes, self.joined)
 
     def steps(self, geometry: Geometry, residency: Residency) -> float:
@@ -86,7 +86,7 @@ class Chunks:
 
     @property
     def longest(self) -> float:
-        """Steps of the longest chunks of each kind of columns, together."""
+        """The sum of the steps of each kind's longest chunk."""
         return sum(steps for _, steps in self.kinds)
 
 

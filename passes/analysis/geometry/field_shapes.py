@@ -17,8 +17,8 @@ from timetile.dialects.tile import LoadOp
 @dataclass(frozen=True)
 class FieldShape:
     """
-    A field's bounds and strides (cells). A field of fewer axes has unknown bounds and a stride of 0
-    along each missing axis of the domain.
+    A field's bounds and strides (cells). Along an axis that the field lacks, bounds are unknown and
+    the stride is 0.
     """
 
     lower: tuple[int, ...]
@@ -34,7 +34,7 @@ class FieldShape:
 
     @staticmethod
     def along(field: SSAValue, axes: Sequence[int], rank: int) -> FieldShape:
-        """The shape of a field with cells along some axes of a domain of `rank` axes."""
+        """The shape of a field that has cells along `axes` alone, in a domain of `rank` axes."""
         bounds = field_bounds(field)
         lower, upper = [0] * rank, [1] * rank
         for axis, low, high in zip(axes, bounds.lb, bounds.ub, strict=True):

@@ -320,9 +320,7 @@ class PlaneGeometry:
 
     @property
     def cuts_pairs(self) -> bool:
-        """
-        Whether the stored cells of tiles end in the middle of vectors of two cells, to save a tile.
-        """
+        """Whether tiles store up to the middle of a vector of two cells, to save a tile."""
         last = self.axes[-1]
         return self.vector == 2 and last.count > 1 and last.overlap_low % 2 == 1
 

@@ -298,8 +298,8 @@ def plan(rotation: Rotation, depths: Sequence[int], steps: int) -> LaunchPlan:
 
 def plan_period(rotation: Rotation, depths: Sequence[int]) -> tuple[int, int]:
     """
-    `(first, period)`, in steps: the plan of any number of steps from `first` on is the plan of
-    `period` steps less, with more repeats of the loop.
+    `(first, period)`, in steps: from `first` steps on, a plan is the plan for `period` fewer steps
+    with more repeats of the loop.
     """
     search = Search(rotation, depths, 0)
     first, period = 0, 1

@@ -27,7 +27,7 @@ def plan_in_place(rotation: Rotation, steps: int) -> LaunchPlan:
 
 def period_in_place(rotation: Rotation) -> tuple[int, int]:
     """
-    `(first, period)`, in steps: the plan in place of any number of steps from `first` on is the
-    plan of `period` steps less, with one more repeat.
+    `(first, period)`, in steps: from `first` steps on, a plan in place is the plan for `period`
+    fewer steps with one more repeat.
     """
     return 3 * rotation.order, rotation.order

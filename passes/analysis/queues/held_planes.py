@@ -21,7 +21,7 @@ from xdsl.traits import SymbolTable
 from timetile.dialects.tile import ApplyOp, KernelOp
 
 TappedPlanes: TypeAlias = list[tuple[SSAValue, int]]
-"""The queue and the age of the plane of every tap of a stage, in the order of its cell function."""
+"""For each tap of a stage, the queue and the plane's age, in the order of the cell function."""
 
 
 def tapped_planes(stage: ApplyOp) -> TappedPlanes:
@@ -60,8 +60,8 @@ def dependent_operations(function: FuncOp, late: set[SSAValue]) -> set[Operation
 
 def queues_holding_oldest(kernel: KernelOp, oldest: Mapping[SSAValue, int]) -> set[SSAValue]:
     """
-    The queues, of some of a kernel, with a reader that combines the oldest plane with a value made
-    from the newest plane. `oldest`: the age of the oldest plane of each of the queues.
+    The queues whose oldest plane some reader combines with a value made from the newest plane.
+    `oldest`: the considered queues of a kernel, with the age of the oldest plane.
     """
     module = kernel.parent_op()
     if not isinstance(module, ModuleOp):

@@ -122,8 +122,8 @@ def last_read(
     queue: SSAValue, numbers: Mapping[Operation, int], stream: int | None
 ) -> tuple[int, int]:
     """
-    The last read of a queue's plane: steps behind the writing, and the reading stage. Readers of an
-    exchange of edges read the ring of the queue.
+    The last read of a queue's plane: steps behind the writing, and the reading stage. Who reads an
+    exchange of edges also reads the queue's ring.
     """
     found = [(0, 0)]
     for use in queue.uses:

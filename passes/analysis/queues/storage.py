@@ -221,8 +221,7 @@ def ring_window(queue: SSAValue, stream: int | None) -> int:
 
 def ring_slots(kernel: KernelOp, kept: Sequence[SSAValue]) -> int:
     """
-    Slots of the circular multi-queue: the sum of the windows of all results of stages keeping
-    planes.
+    Slots of the circular multi-queue: the windows of all queues that keep planes, added up.
     """
     return sum(
         sum(ring_window(result, kernel.stream_axis) for result in stage.results)

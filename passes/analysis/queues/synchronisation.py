@@ -178,7 +178,7 @@ def orders_of_read(
     *,
     inner: bool,
 ) -> list[AccessOrder]:
-    """The orders of a reader of a plane of some age that other threads write."""
+    """How reads of a plane `age` steps old are ordered with the writes of other threads."""
     exchange = queue.owner if isinstance(queue.owner, ExchangeOp) else None
     distance = age
     if exchange is not None:

@@ -99,7 +99,7 @@ class NestApplies:
 
 
 class CellBody:
-    """The region of the apply of a group of stores, and the apply's operands."""
+    """The body and the operands of the apply that a group of stores becomes."""
 
     def __init__(self, around: NestApplies, group: Sequence[Written]):
         self.around, self.group = around, group
