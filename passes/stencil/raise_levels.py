@@ -41,20 +41,18 @@ unrolled.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import arith, memref, scf, stencil
+from xdsl.dialects import memref, scf, stencil
 from xdsl.dialects.builtin import (
-    DYNAMIC_INDEX,
     IntAttr,
     IntegerAttr,
     MemRefType,
     ModuleOp,
-    NoneAttr,
 )
 from xdsl.dialects.stencil import FieldType, IndexAttr, TempType
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.hints import isa
@@ -63,97 +61,12 @@ from timetile.dialects.boxes import CellBox
 from timetile.dialects.syntax import field_bounds
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.raising.cells import MOST_UNROLLED
-from timetile.passes.raising.memory import erase_dead, is_alias
+from timetile.passes.raising.memory import erase_dead
 from timetile.passes.stencil.fold_subviews import offsets_of
+from timetile.passes.stencil.level_fields import LevelFields, known_number, level_fields
 from timetile.passes.stencil.unroll_loops import constant
 
 Temp = TempType[Attribute]
-
-LEVEL_USES = stencil.LoadOp | stencil.StoreOp
-"""Operations on the field of a level."""
-
-COMPUTED = arith.AddiOp | arith.SubiOp | arith.MuliOp | arith.IndexCastOp
-"""Operations that compute a level."""
-
-
-@dataclass
-class LevelFields:
-    """A memref of levels: the views of levels, and the fields of each view."""
-
-    memory: SSAValue
-    views: list[memref.SubviewOp] = field(default_factory=list[memref.SubviewOp])
-    fields: dict[SSAValue, memref.SubviewOp] = field(
-        default_factory=dict[SSAValue, memref.SubviewOp]
-    )
-
-    @property
-    def loops(self) -> list[scf.ForOp]:
-        """The loops whose numbers pick levels."""
-        found = (loops_behind(offsets_of(view)[0]) or [] for view in self.views)
-        return list(dict.fromkeys(loop for loops in found for loop in loops))
-
-
-def loops_behind(number: SSAValue | int) -> list[scf.ForOp] | None:
-    """The loops from whose numbers and constants alone a number is computed; None for another."""
-    if isinstance(number, int) or integer_constant(number) is not None:
-        return []
-    owner = number.owner
-    if isinstance(owner, Block):
-        loop = owner.parent_op()
-        return [loop] if isinstance(loop, scf.ForOp) and number is owner.args[0] else None
-    if not isinstance(owner, COMPUTED):
-        return None
-    parts = [loops_behind(operand) for operand in owner.operands]
-    known = [part for part in parts if part is not None]
-    return [loop for part in known for loop in part] if len(known) == len(parts) else None
-
-
-def level_fields(memory: SSAValue) -> LevelFields | None:
-    """The levels of a memref as fields; None for a memref with other uses."""
-    kind = memory.type
-    if not isa(kind, MemRefType[Attribute]) or not isinstance(kind.layout, NoneAttr):
-        return None
-    shape, found = kind.get_shape(), LevelFields(memory)
-    if not 2 <= len(shape) <= 3 or DYNAMIC_INDEX in shape:
-        return None
-    for use in memory.uses:
-        view = use.operation
-        if not isinstance(view, memref.SubviewOp) or not is_whole_level(view, shape):
-            return None
-        if loops_behind(offsets_of(view)[0]) is None:
-            return None
-        found.views.append(view)
-        for name in fields_of_view(view.result):
-            if name is None:
-                return None
-            found.fields[name] = view
-    bounds = {field_bounds(name) for name in found.fields}
-    ranks = {len(each.lb) for each in bounds}
-    return found if len(bounds) == 1 and ranks == {len(shape) - 1} else None
-
-
-def is_whole_level(view: memref.SubviewOp, shape: Sequence[int]) -> bool:
-    """Whether a view shows all cells of one level."""
-    seen = view.result.type
-    assert isa(seen, MemRefType[Attribute])
-    strides = set(view.static_strides.get_values())
-    sizes = view.static_sizes.get_values()
-    is_level = sizes == (1, *shape[1:]) and seen.get_shape() == tuple(shape[1:])
-    return is_level and strides == {1} and not any(offsets_of(view)[1:])
-
-
-def fields_of_view(view: SSAValue) -> list[SSAValue | None]:
-    """The fields that loads and stores of the dialect use for a view; None for another use."""
-    found: list[SSAValue | None] = []
-    for use in view.uses:
-        op = use.operation
-        if isinstance(op, stencil.LoadOp | stencil.StoreOp) and isa(
-            view.type, FieldType[Attribute]
-        ):
-            found.append(view)
-        else:
-            found += fields_of_view(op.results[0]) if is_alias(op) else [None]
-    return found
 
 
 def may_be_unrolled(loop: scf.ForOp) -> range | None:
@@ -187,26 +100,6 @@ def innermost(loops: Iterable[scf.ForOp]) -> list[scf.ForOp]:
         for loop in every
         if not any(other is not loop and loop.is_ancestor(other) for other in every)
     ]
-
-
-def known_number(number: SSAValue | int) -> int:
-    """A number computed from constants."""
-    if isinstance(number, int):
-        return number
-    if (known := integer_constant(number)) is not None:
-        return known
-    owner = number.owner
-    assert isinstance(owner, COMPUTED)
-    first, *rest = map(known_number, owner.operands)
-    for other in rest:
-        match owner:
-            case arith.AddiOp():
-                first += other
-            case arith.SubiOp():
-                first -= other
-            case _:
-                first *= other
-    return first
 
 
 @dataclass

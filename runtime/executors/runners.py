@@ -6,20 +6,18 @@ Executors of programs on NumPy arrays, beside the machine code of `runtime/nativ
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from threading import get_ident
 from typing import Any, Protocol
 
 import numpy as np
 from xdsl.dialects import gpu
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
-from timetile.dialects.series import is_series
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, KernelOp, LaunchOp, ScratchOp, StepValueOp
 from timetile.lowering.plan_launches import parts_of_step
 from timetile.lowering.tile_to_gpu.message_buffers import launch_words
-from timetile.passes.diagnostics import refuse
 from timetile.runtime.executors.checked_memory import BufferMemory, CellsMemory
 from timetile.runtime.executors.early_steps import EarlySteps
 from timetile.runtime.executors.edge_runs import EdgeRunners
@@ -27,19 +25,15 @@ from timetile.runtime.executors.homes import MarkedCells
 from timetile.runtime.executors.numpy_loops import Progress, run_loop
 from timetile.runtime.executors.planes import PlanesLaunch
 from timetile.runtime.executors.rival_runs import RivalRuns
-from timetile.runtime.executors.series import series_entries, step_value
+from timetile.runtime.executors.series import step_value
 from timetile.runtime.executors.simt.interpreter import SimtLaunch
 from timetile.runtime.executors.simt.machine import BlockCode
 from timetile.runtime.executors.simt.memory import Buffer
-from timetile.runtime.host.functions import Host, HostHandler, HostValues, check_stride
+from timetile.runtime.host.functions import Host, HostValues
 from timetile.runtime.host.halo_notice import HaloNotice
 from timetile.runtime.host.halos import HaloFrame, compared_in_turn, halos_differ
-from timetile.runtime.host.loop_facts import KnownLoops, LoopFacts
-from timetile.runtime.host.memory import ArrayMemory, ViewMemory, memory_handlers
+from timetile.runtime.host.memory import ArrayMemory, ViewMemory
 from timetile.runtime.host.memory_protocol import Memory
-from timetile.runtime.host.points import point_handler
-from timetile.runtime.host.run_record import LoopRun, RunRecord
-from timetile.runtime.host.sweeps import sweep_handler
 from timetile.runtime.kernels.lowered import launch_facts
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.planning import launched_by, planned_function
@@ -321,79 +315,3 @@ class SimtRunner(PlannedRunner):
         target.data[:] = source.data
         target.unset[:] = source.unset
         return []
-
-
-def read_and_written(
-    loop: LoopOp, buffers: Sequence[Any], outside: Mapping[SSAValue, Any]
-) -> list[SSAValue]:
-    """The field read under another name and written by a sweep of one update, if any."""
-    written = [id(buffer) for buffer in buffers]
-    both = [field for field, buffer in outside.items() if id(buffer) in written]
-    return both if loop.sweep is not None and len(loop.updates) == len(both) == 1 else []
-
-
-def check_loop(loop: LoopOp, buffers: Sequence[Any], values: HostValues, facts: LoopFacts) -> None:
-    """Raise CompileError if a loop cannot run on these buffers."""
-    for stride in facts.strides:
-        check_stride(loop, values[stride])
-    outside = {field: values[field] for field in facts.captures}
-    copied = read_and_written(loop, buffers, outside)
-    others = [buffer for field, buffer in outside.items() if field not in copied]
-    memory = [id(buffer) for buffer in (*buffers, *others)]
-    if any(memory.count(id(buffer)) > 1 for buffer in buffers):
-        refuse(loop, "two buffers of the loop are one field; give each buffer a field")
-
-
-def loaded_before(
-    loop: LoopOp, buffers: Sequence[Any], outside: dict[SSAValue, Any], memory: Memory
-) -> dict[SSAValue, Any]:
-    """
-    A copy of the field read under another name and written by a sweep of one update: stencil.load
-    takes all cells before stencil.store writes any. Rotating buffers decide at run time which
-    fields are one.
-    """
-    both = read_and_written(loop, buffers, outside)
-    if not both:
-        return {}
-    return {both[0]: memory.copied(loop, both[0], outside[both[0]])}
-
-
-def loop_handler(
-    runner: LoopRunner, steps: int | None, record: RunRecord, loops: KnownLoops, first: int = 0
-) -> dict[type[Operation], HostHandler]:
-    """
-    The host handler for time loops and sweeps. `steps` replaces the trip counts of time loops, and
-    the first step is number `first`.
-    """
-
-    def run(loop: LoopOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
-        count, *buffers = operands
-        is_sweep = loop.sweep is not None
-        facts = loops.of(loop)
-        total = int(count) if steps is None or is_sweep or facts.is_inner else steps
-        total = max(total, 0)
-        outside = {value: values[value] for value in (*facts.captures, *facts.scalars)}
-        for series in filter(is_series, facts.scalars):
-            begin = first if steps is not None and not facts.is_inner else 0
-            outside[series] = series_entries(loop, outside[series], begin, total)
-        check_loop(loop, buffers, values, facts)
-        if is_sweep:
-            outside |= loaded_before(loop, buffers, outside, runner.memory)
-        names = runner(loop, total, buffers, outside)
-        written = [names[role] for role in facts.latest]
-        record.add(LoopRun(total, total * facts.cells, written, is_sweep))
-        return names
-
-    return {LoopOp: run}
-
-
-def handlers_of(
-    runner: LoopRunner, steps: int | None, record: RunRecord, loops: KnownLoops, first: int = 0
-) -> dict[type[Operation], HostHandler]:
-    """The handlers needed by a host function for its loops and its own accesses to memory."""
-    return {
-        **loop_handler(runner, steps, record, loops, first),
-        **sweep_handler(runner.memory, record),
-        **point_handler(runner.memory),
-        **memory_handlers(runner.memory),
-    }

@@ -16,6 +16,7 @@ from timetile.passes.diagnostics import CompileError
 from timetile.runtime.device.cells import DeviceBuffer
 from timetile.runtime.device.gpu_runner import GpuRunner
 from timetile.runtime.device.runners import Runners
+from timetile.runtime.executors.handlers import handlers_of
 from timetile.runtime.executors.homes import MarkedCells
 from timetile.runtime.executors.numpy_loops import Progress
 from timetile.runtime.executors.ptx.runner import FieldOfPtx, PtxRunner
@@ -25,7 +26,6 @@ from timetile.runtime.executors.runners import (
     NumpyRunner,
     PlanesRunner,
     SimtRunner,
-    handlers_of,
 )
 from timetile.runtime.executors.simt.memory import Buffer
 from timetile.runtime.explain.data import Explanation

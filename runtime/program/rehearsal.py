@@ -12,7 +12,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 
 from timetile.dialects.temporal import LoopOp
 from timetile.passes.raising.memory import ALIASES
-from timetile.runtime.executors.runners import check_loop
+from timetile.runtime.executors.handlers import check_loop
 from timetile.runtime.host.functions import SCALARS, Host, HostValues, is_scalar
 from timetile.runtime.host.loop_facts import KnownLoops
 from timetile.runtime.native.loops import rotated
