@@ -228,7 +228,7 @@ def best_assembled(
             seen += in_both_turns(hoped.candidate, assemble, target, shorter)
             tried += 1
     best = in_order(seen)[0]
-    if not is_clean(best.kernel) and not any(is_instead(each, best) for each in seen):
+    if lacks_clean(seen):
         fewer = (each for each in others if may_be_clean(each, best) and lowers(each))
         for candidate in islice(fewer, MORE_FOR_CLEAN):
             seen.append(with_kernel(candidate, assemble(candidate), target))
@@ -240,6 +240,20 @@ def best_assembled(
 def is_instead(seen: AssembledCandidate, best: AssembledCandidate) -> bool:
     """Whether a candidate without spilled words is taken in place of the best one, with some."""
     return is_clean(seen.kernel) and CLEAN * seen.worth >= best.worth
+
+
+def gives_way(seen: AssembledCandidate) -> bool:
+    """
+    Whether a candidate gives way to another without spilled words: its steady loop spills. Kernels
+    that read memory have no loop, and the cost has all of their spills.
+    """
+    return not seen.candidate.schedule.reads_memory and not is_clean(seen.kernel)
+
+
+def lacks_clean(seen: Sequence[AssembledCandidate]) -> bool:
+    """Whether the best assembled candidate spills, and none without spills is nearly as good."""
+    best = in_order(seen)[0]
+    return gives_way(best) and not any(is_instead(each, best) for each in seen)
 
 
 def may_be_clean(candidate: Candidate, best: AssembledCandidate) -> bool:
@@ -255,7 +269,7 @@ def clean_first(seen: Sequence[AssembledCandidate]) -> list[AssembledCandidate]:
     """
     order = in_order(seen)
     best = order[0]
-    if is_clean(best.kernel):
+    if not gives_way(best):
         return order
     instead = next((each for each in order if is_instead(each, best)), best)
     return [instead, *(each for each in order if each is not instead)]

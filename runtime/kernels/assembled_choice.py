@@ -26,16 +26,18 @@ from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.cost.launch import predict
 from timetile.passes.diagnostics import collected_remarks
 from timetile.passes.scheduling.assembled import (
+    CLEAN,
     SQUEEZED,
     WORTH_ASSEMBLING,
     AssembledCandidate,
     AssembledKernel,
     best_assembled,
-    in_order,
+    clean_first,
+    gives_way,
     spills_more_than_few_words,
     unchanged,
 )
-from timetile.passes.scheduling.assembled_parts import AssembledPart, best_parts
+from timetile.passes.scheduling.assembled_parts import AssembledPart, best_parts, tiles_and_parts
 from timetile.passes.scheduling.candidates import Candidate, Trials
 from timetile.passes.scheduling.choose_schedule import ModelChoice
 from timetile.passes.scheduling.schedule_space import schedules
@@ -141,6 +143,7 @@ class LoopAssembler:
         self.options = options
         self.kernels: dict[Candidate, Kernel] = {}
         self.known: dict[Candidate, AssembledKernel] = {}
+        self.parts: dict[Candidate, AssembledPart] = {}
 
     def __call__(self, candidate: Candidate) -> AssembledKernel:
         """What the assembler makes of a candidate's deepest kernel, found once."""
@@ -173,6 +176,12 @@ class LoopAssembler:
         _, placing = self.options.halves_of_tile_passes()
         run_passes(placing, module, verify=False)
         return module
+
+    def part(self, candidate: Candidate) -> AssembledPart:
+        """What the assembler makes of the slowest kernel of a candidate, found once."""
+        if candidate not in self.parts:
+            self.parts[candidate] = self.slowest_part(candidate)
+        return self.parts[candidate]
 
     def slowest_part(self, candidate: Candidate) -> AssembledPart:
         """What the assembler makes of the slowest kernel of a step that reads memory."""
@@ -264,7 +273,7 @@ class AssembledChoice:
             shorter = unchanged if spills else trials.in_turns_of_one
             seen = best_assembled([best, *deeper], assembler, target, trials.lowers, shorter)
         if spills and is_faster(memory, seen):
-            seen = in_order([*seen, *best_parts(memory, assembler.slowest_part, target)])
+            seen = tiles_and_parts(seen, memory, assembler.part, target)
         if alone:
             # With other loops in the function, kernels may have other names.
             kernel = assembler.kernels[seen[0].candidate]
@@ -278,10 +287,12 @@ class AssembledChoice:
         assembler, lowers = LoopAssembler(module, number, self.options), choice.trials.lowers
         others, memory = split_by_memory(choice.others)
         target = self.options.target
-        seen = best_parts([choice.chosen, *memory], assembler.slowest_part, target)
+        parts = [choice.chosen, *memory]
+        seen = best_parts(parts, assembler.part, target)
         tiles = list(dropwhile(lambda each: not lowers(each), others))
         if is_faster(tiles, seen):
-            seen = in_order([*seen, *best_assembled(tiles, assembler, target, lowers)])
+            found = best_assembled(tiles, assembler, target, lowers)
+            seen = tiles_and_parts(found, parts, assembler.part, target)
         # The model may count too many registers for tiles of more steps.
         trials = choice.trials.spilling()
         deeper = self.nearly_fitting(trials, choice.chosen)
@@ -292,7 +303,7 @@ class AssembledChoice:
                 for each in found
                 if not each.kernel.spilled_words or each.worth > WORTH_SPILLING * seen[0].worth
             ]
-            seen = in_order([*seen, *clean])
+            seen = clean_first([*seen, *clean])
         if len(loops_of(module)) == 1 and assembler.is_whole:
             kernel = assembler.kernels[seen[0].candidate]
             self.kernels[kernel.name] = kernel
@@ -337,8 +348,12 @@ def split_by_memory(
 
 
 def is_faster(candidates: Sequence[Candidate], seen: Sequence[AssembledCandidate]) -> bool:
-    """Whether the first of other candidates is worth to be assembled."""
-    return bool(candidates) and candidates[0].worth > WORTH_ASSEMBLING * seen[0].worth
+    """
+    Whether the first of other candidates is worth to be assembled: for being faster, or for being
+    nearly as good as the best one, whose steady loop spills.
+    """
+    least = 1 / CLEAN if gives_way(seen[0]) else WORTH_ASSEMBLING
+    return bool(candidates) and candidates[0].worth > least * seen[0].worth
 
 
 def summary_of(seen: AssembledCandidate) -> AssembledSchedule:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -19,7 +21,12 @@ from timetile.passes.cost.memory_reads import loads_of_thread, part_cost
 from timetile.passes.cost.shared_work import PlacedWork
 from timetile.passes.cost.spills import spilled_parts
 from timetile.passes.loops.split_regions import StepInRegions
-from timetile.passes.scheduling.assembled_parts import AssembledPart, best_parts
+from timetile.passes.scheduling.assembled import AssembledCandidate, AssembledKernel
+from timetile.passes.scheduling.assembled_parts import (
+    AssembledPart,
+    best_parts,
+    tiles_and_parts,
+)
 from timetile.passes.scheduling.candidates import Candidate
 from timetile.passes.scheduling.memory_schedules import PartTrials
 from timetile.passes.targets.target import target_named
@@ -52,6 +59,7 @@ def memory(cells: tuple[int, ...], blocks: int = 2) -> Schedule:
     )  # fmt: skip
 
 
+@cache
 def trials() -> PartTrials:
     """The trials of the step in parts."""
     module = carried.module(SHAPE, "float32")
@@ -117,6 +125,25 @@ def test_a_schedule_that_spills_gives_way_to_fewer_blocks_or_cells():
     assert (best.candidate.schedule.cells, best.candidate.schedule.occupancy) == ((4, 1, 1), 1)
     # After four blocks, three and two are known to be too many.
     assert asked == [((4, 1, 1), 4), ((4, 1, 1), 1)]
+
+
+@pytest.mark.parametrize("speed, taken", [(1.2, True), (1.3, False)])
+def test_a_tile_that_spills_gives_way_to_a_kernel_that_reads_memory(speed: float, taken: bool):
+    """
+    Two blocks of a memory kernel spill little, one block nothing: predicted behind the spilling
+    kernel, and assembled all the same, the one block is taken within a quarter of the tile.
+    """
+
+    def assemble(candidate: Candidate) -> AssembledPart:
+        return AssembledPart(128, 8 * (candidate.schedule.occupancy - 1))
+
+    given = candidates(memory((1, 1, 1), 2), memory((1, 1, 1), 1))
+    given[1] = replace(given[1], worth=0.95 * given[0].worth)
+    streamed = Schedule(tile=TileLevel.BLOCK, cells=(2, 1), lanes=(1, 32), warps=(8, 1))
+    tile = replace(given[0], schedule=streamed, worth=speed * given[1].worth)
+    spilling = AssembledCandidate(tile, AssembledKernel(255, 9.0), tile.cost)
+    best, *_ = tiles_and_parts([spilling], given, assemble, H100)
+    assert best.candidate is (given[1] if taken else tile)
 
 
 def test_spilled_words_beyond_the_first_level_cache_cost_more():
