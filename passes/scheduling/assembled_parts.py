@@ -2,8 +2,8 @@
 
 Threads with several cells share loads and results, and hold many values at once: the model's count
 of registers is far off for wide stencils. The model's best schedule is assembled. While the slowest
-kernel spills, schedules with fewer blocks or fewer cells follow, until no other is expected to be
-faster. Where a tile spills in its steady loop, schedules nearly as good as the tile follow, until
+kernel spills, others follow, until no other is expected to be faster with spills as of kernels
+seen. Where a tile spills in its steady loop, schedules nearly as good as the tile follow, until
 one without spills is assembled.
 """
 
@@ -11,15 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import prod
+from math import ceil, prod
 
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.cost.spills import WORD_BYTES, spilled_parts
 from timetile.passes.scheduling.assembled import (
-    CLEAN,
     AssembledCandidate,
     AssembledKernel,
     clean_first,
+    in_order,
+    is_instead,
     lacks_clean,
 )
 from timetile.passes.scheduling.candidates import Candidate
@@ -60,23 +61,47 @@ def worth_of_seen(seen: AssembledCandidate) -> float:
     return seen.worth * (SPILLING if seen.kernel.spilled_words else 1.0)
 
 
-def spills_alike(candidate: Candidate, seen: Sequence[AssembledCandidate], target: Target) -> bool:
+def expected_part(
+    candidate: Candidate, seen: Sequence[AssembledCandidate], target: Target
+) -> AssembledCandidate:
     """
-    A thread with as many cells or fewer needed more registers: all given ones, and one for each two
-    words of local memory.
+    A candidate with the spills to be expected: a thread with as many cells or fewer needed all of
+    its registers, and one more for each two words of local memory.
     """
     cells = prod(candidate.schedule.cells)
     room = target.isa.registers_for(threads_of(candidate.schedule))
-    return any(
-        each.kernel.spilled_words
-        and prod(each.candidate.schedule.cells) <= cells
-        and room < each.kernel.registers + each.kernel.spilled_words / 2
+    needed = (
+        each.kernel.registers + each.kernel.spilled_words / 2
         for each in seen
+        if each.kernel.spilled_words and prod(each.candidate.schedule.cells) <= cells
     )
+    missing = max(0.0, max(needed, default=0.0) - room)
+    return with_part(candidate, AssembledPart(room, ceil(2 * WORD_BYTES * missing)), target)
 
 
 AssemblePart = Callable[[Candidate], AssembledPart]
 """Assembles the slowest kernel of a candidate's step."""
+
+
+def next_part(
+    candidates: Sequence[Candidate],
+    seen: Sequence[AssembledCandidate],
+    tiles: Sequence[AssembledCandidate],
+    target: Target,
+) -> Candidate | None:
+    """
+    The candidate to assemble next: expected to be faster than all seen, or to spill nothing where
+    the best one of `tiles` spills; None for no such candidate.
+    """
+    expected = [expected_part(each, seen, target) for each in candidates]
+    hoped = max(expected, key=worth_of_seen, default=None)
+    if hoped is None or worth_of_seen(hoped) > max(map(worth_of_seen, seen), default=0.0):
+        return None if hoped is None else hoped.candidate
+    if not tiles or not lacks_clean([*tiles, *seen]):
+        return None
+    best = in_order([*tiles, *seen])[0]
+    instead = (each.candidate for each in expected if is_instead(each, best))
+    return next(instead, None)
 
 
 def best_parts(
@@ -91,14 +116,13 @@ def best_parts(
     in its place.
     """
     seen: list[AssembledCandidate] = []
-    for candidate in candidates:
-        best = max(map(worth_of_seen, seen), default=0.0)
-        if candidate.worth <= best and tiles and lacks_clean([*tiles, *seen]):
-            best = max(each.worth for each in tiles) / CLEAN
-        if len(seen) == MOST_PARTS or candidate.worth <= best:
+    left = list(candidates)
+    while len(seen) < MOST_PARTS:
+        candidate = next_part(left, seen, tiles, target)
+        if candidate is None:
             break
-        if not spills_alike(candidate, seen, target):
-            seen.append(with_part(candidate, assemble(candidate), target))
+        left.remove(candidate)
+        seen.append(with_part(candidate, assemble(candidate), target))
     return sorted(seen, key=worth_of_seen, reverse=True)
 
 
