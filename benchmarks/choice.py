@@ -24,29 +24,25 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import fields, replace
-from functools import cache, lru_cache
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
-from choice_answers import Answer, Question, described_answer, domain_of, rows_of
-from choice_models import MODELS, start
+from choice_answers import DTYPES, Answer, Question, described_answer, domain_of, rows_of
+from choice_arrays import Arrays, rate
+from choice_models import MODELS
 from measure import commit, predicted
 from reports import write_report
 from rich.console import Console
 from rows import described, parsed, source
-from timing import copy_bandwidth, events
-from xdsl.dialects import stencil
+from timing import copy_bandwidth
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute
 
 import timetile
-from timetile.dialects.syntax import element_type, field_type
 from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
-from timetile.frontend.field_types import DType
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.device.gpu import Device, device
 from timetile.runtime.kernels.loops import loops_of
@@ -56,8 +52,6 @@ from timetile.runtime.kernels.options import run_passes
 from timetile.runtime.program.arguments import checked_argument
 from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.program.tuned_program import tuned
-
-DTYPES: dict[str, DType] = {"f64": "float64", "f32": "float32"}
 
 STENCIL_NAMES = (
     *("j2d5pt", "j2d9pt", "j2d9pt-gol", "j2d25pt", "gradient2d", "star2d3r", "box2d3r"),
@@ -75,9 +69,6 @@ USUAL = {each.name: getattr(Schedule(), each.name) for each in fields(Schedule)}
 """The entries of a schedule, with their usual values."""
 
 RESULTS = Path(__file__).parent / "results"
-
-SECONDS = 0.1
-"""The least time of a timed run."""
 
 
 @cache
@@ -142,16 +133,19 @@ def compiled_in_groups(
 
 def answered(question: Question, folder: Path) -> Answer:
     """Put the kernels of a question into the cache."""
-    answer = Answer(question)
-    began = time.process_time()
     try:
-        program = compiled(question, Cache(folder))
-        for facts in program.kernels.facts:
-            for known in facts:
-                program.kernels.kernel(known.name)
-        describe(program, answer)
+        return made(compiled(question, Cache(folder)), question)
     except Exception as error:
-        answer.error = described(error)
+        return Answer(question, described(error))
+
+
+def made(program: CompiledProgram, question: Question) -> Answer:
+    """Make all kernels of a question's program."""
+    answer, began = Answer(question), time.process_time()
+    for facts in program.kernels.facts:
+        for known in facts:
+            program.kernels.kernel(known.name)
+    describe(program, answer)
     answer.seconds = round(time.process_time() - began, 2)
     return answer
 
@@ -168,63 +162,6 @@ def describe(program: CompiledProgram, answer: Answer) -> None:
     if steady is not None:
         answer.steady_instructions = steady.instructions
         answer.steady_spill_words = steady.spill_words
-
-
-def is_field(kind: Attribute) -> bool:
-    """Whether an argument is a field."""
-    return kind.name == stencil.FieldType.name
-
-
-def takes(function: FuncOp) -> bool:
-    """Whether a function has a body, and takes fields."""
-    return bool(function.body.blocks) and any(map(is_field, function.body.block.arg_types))
-
-
-@lru_cache(maxsize=24)
-def cells_of(name: str, shape: tuple[int, ...], dtype: DType) -> Any:
-    """A field to begin with, in GPU memory: drawn once for many programs."""
-    cupy: Any = import_module("cupy")
-    return cupy.asarray(start(name, shape, dtype))
-
-
-class Arrays:
-    """The arguments of a program's function: arrays in GPU memory, and numbers."""
-
-    def __init__(self, program: CompiledProgram, question: Question):
-        (function,) = (op for op in program.module.walk() if isinstance(op, FuncOp) and takes(op))
-        numbers = dict(MODELS[question.program].numbers) if question.program in MODELS else {}
-        self.values: list[Any] = []
-        for argument in function.body.block.args:
-            hint = argument.name_hint or ""
-            if not is_field(argument.type):
-                self.values.append(numbers.get(hint, 1))
-                continue
-            shape = field_type(argument).get_shape()
-            dtype = DTYPES[str(element_type(argument))]
-            # Buffers that take turns begin with equal halos: buffers of one name, or of one shape.
-            base = hint.removesuffix("_next").removesuffix("_prev")
-            if question.program not in MODELS:
-                base = f"cells of {shape}"
-            self.values.append(cells_of(base, shape, dtype).copy())
-
-
-def rate(program: CompiledProgram, question: Question, gpu: Device, depth: int) -> float:
-    """The best of three runs, in 1e9 cell updates per second."""
-    values = Arrays(program, question).values
-    cells = 1
-    for extent in domain_of(question.program):
-        cells *= extent
-
-    def run(steps: int) -> None:
-        program(*values, steps=steps)
-
-    steps = 2 * depth
-    run(steps)
-    spent = min(events(gpu, lambda: run(steps), 2))
-    steps = depth * max(2, int(SECONDS * 1e3 / max(spent, 1e-3) * 2))
-    best = min(events(gpu, lambda: run(steps), 3))
-    program.close()
-    return round(cells * steps / best / 1e6, 1)
 
 
 def tune(question: Question, gpu: Device, cached: Cache, limit: float, answer: Answer) -> None:

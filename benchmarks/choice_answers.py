@@ -8,6 +8,10 @@ from typing import Any
 
 from choice_models import MODELS
 
+from timetile.frontend.field_types import DType
+
+DTYPES: dict[str, DType] = {"f64": "float64", "f32": "float32"}
+
 PLATE, CUBE = (8192, 8192), (512, 512, 512)
 """The domains by the number of axes."""
 

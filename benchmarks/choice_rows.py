@@ -1,160 +1,174 @@
 """
 Measure all rows of `choice.py` at one commit, in one go: the chosen schedule, the depths beside the
-chosen one, and the schedule found by tuning.
+chosen one, and schedules of other kinds, as tuning measures them.
 
-    CUDA_VISIBLE_DEVICES=0 taskset -c 0-15 python benchmarks/choice_rows.py --share 0 2
-    CUDA_VISIBLE_DEVICES=1 taskset -c 16-31 python benchmarks/choice_rows.py --share 1 2
+    CUDA_VISIBLE_DEVICES=0 python benchmarks/choice_rows.py --share 0 2 --out 0.json
+    CUDA_VISIBLE_DEVICES=1 python benchmarks/choice_rows.py --share 1 2 --out 1.json
+    python benchmarks/choice_rows.py --resume 0.json 1.json --most 0 --out choice.json
 
-Programs are the steps of `choice_models.py`, real steps of `real_steps.py`, examples, and stencils
-of the tables. A share of the programs has a GPU and cores of its own. Processes compile: the chosen
-kernels of all programs first, then kernels of a step more and a step less, then the best schedules
-of different kinds, as `timetile tune` would. The calling process measures ready kernels: the best
-of three runs of a depth, then `Tuning`, with the bits of all schedules compared. Rows are written
-after each measurement.
+Programs are those of `choice_programs.py`. A share of the programs has a GPU and cores of its own.
+Processes compile (`choice_pool.py`); the calling process measures a program when all of its kernels
+are ready, and writes the row. Of each schedule the bits are compared with those of the chosen one,
+and the best of three runs of `SECONDS` counts; chosen, best and tuned schedules are measured once
+more at the end, one after the other.
+
+- `default_gpts`: the chosen schedule; `other_depths`: given depths, up to two below and above, and
+  the best depth of the rows of `--known`, each with the schedule chosen for the depth;
+- `tuning`: the model's best schedules of different kinds; `tuned_gpts`: the best of those and the
+  chosen one;
+- `best_gpts`: the best of all.
+
+Rows of `--resume` are kept, and their programs left out: a further call completes a set of rows.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import shlex
 import sys
 import time
-from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import replace
-from functools import partial
+from collections.abc import Iterable
 from importlib import import_module
+from math import lcm
 from pathlib import Path
 from typing import Any
 
-import choice
-from check_python import EXAMPLES
-from choice import STENCIL_NAMES, Arrays, Measuring, answered, compiled, rate
-from choice_answers import Answer, Question
-from choice_models import MODELS, UserModel
-from real_steps import PROGRAMS
+from choice import RESULTS, compiled, first_results
+from choice_answers import Question, domain_of
+from choice_arrays import Arrays, rate
+from choice_pool import Compiled, Pool, Ready
+from choice_programs import all_questions, in_order_of_cost
+from measure import commit
+from reports import write_report
+from rows import described
+from settings import wait_for_choices
+from timing import copy_bandwidth
 
+from timetile.passes.diagnostics import CompileError
 from timetile.runtime.cache.store import Cache
-from timetile.runtime.kernels.measured import (
-    ChosenSchedules,
-    best_first,
-    schedules_text,
-    written_schedules,
-)
-from timetile.runtime.kernels.program_titles import updates_of_step
-from timetile.runtime.kernels.tuning import Tuning, considered, replaced
-from timetile.runtime.kernels.workers import launched
+from timetile.runtime.device.gpu import Device, device
+from timetile.runtime.kernels.measured import WORTH_TAKING
+from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.program.arguments import checked_argument
 from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.program.tuned_program import GpuBench
 
-REAL = ("acoustic_2d_so4", "acoustic_3d_so8", "wave_3d_so4", "vardiff_3d_so4", "elastic_3d_so4")
-"""Real steps, as of Devito's operators, in FP32."""
-
-TABLE_F32 = ("j2d5pt", "j2d9pt", "gradient2d", "star2d3r", "box2d3r", "j3d7pt", "j3d27pt")
-"""Stencils of the tables in FP32; all are measured in FP64."""
-
-SECONDS = 0.05
+SECONDS = 0.03
 """The least time of a timed run."""
 
-KINDS = 3
-"""Schedules of different kinds made for tuning, beside the chosen one."""
+AGREEING = 2
+"""Launches of the deepest kernels in a run whose bits are compared."""
 
-LIMIT = 4.0
-"""Seconds of tuning a program."""
-
-
-def add_programs() -> list[str]:
-    """Add real steps and examples to the models: their names."""
-    sys.path.insert(0, str(EXAMPLES))
-    names: list[str] = [*REAL]
-    for name in REAL:
-        MODELS[name] = UserModel(PROGRAMS[name])
-    for name in ("fdtd", "gray_scott", "lattice_boltzmann", "shallow_water", "burgers"):
-        example = import_module(name)
-        names.append(f"examples/{name}")
-        MODELS[names[-1]] = UserModel(getattr(example, name), dict(example.NUMBERS))
-    return names
+Rows = list[dict[str, Any]]
 
 
-def all_questions() -> list[Question]:
-    """The programs, each with a type first."""
-    own, more = list(MODELS), add_programs()
-    named = [(name, "f64") for name in own] + [(name, "f32") for name in more]
-    named += [(name, "f64") for name in STENCIL_NAMES] + [(name, "f32") for name in own]
-    named += [(name, "f32") for name in TABLE_F32]
-    return [Question(name, element) for name, element in named]
+class Program:
+    """A program on a GPU, and the speeds of its schedules, in 1e9 cell updates a second."""
+
+    def __init__(self, ready: Ready, gpu: Device, folder: Path):
+        self.ready, self.gpu, self.cache = ready, gpu, Cache(folder)
+        self.program = compiled(ready.question, self.cache)
+        self.kernels = self.program.kernels
+        self.arrays = Arrays(self.program, ready.question).values
+        self.known: dict[tuple[int, str], float] = {}
+        """Speeds by depth and schedule."""
+        self.wrong: list[str] = []
+        """Schedules that left other bits."""
+
+    def kernels_of(self, made: Compiled) -> ProgramKernels:
+        """The kernels of a compiled schedule."""
+        if made.given is None:
+            return compiled(made.question, self.cache).kernels
+        return self.kernels.with_schedules(made.given)
+
+    def measure(self, made: Compiled, bench: GpuBench | None = None) -> None:
+        """Measure a schedule; with a bench its bits are compared first."""
+        kernels = self.kernels_of(made)
+        steps = lcm(made.depth, self.ready.chosen.depth) * AGREEING
+        if bench is not None and not bench.agree(self.kernels, kernels, steps):
+            self.wrong.append(made.schedule)
+            return
+        program = CompiledProgram(kernels.source, kernels, "gpu", 0)
+        found = rate(program, self.ready.question, self.gpu, made.depth, self.arrays, SECONDS)
+        self.known[made.key] = max(found, self.known.get(made.key, 0.0))
+
+    def measure_all(self) -> None:
+        """Measure each schedule once, and the chosen, the tuned and the best one once more."""
+        checked = [checked_argument(p, a, 0) for p, a in zip(self.program.parameters, self.arrays)]
+        chosen, others = self.ready.chosen, [*self.ready.near, *self.ready.kinds]
+        self.measure(chosen)
+        with GpuBench(self.program, checked).open() as bench:
+            for made in others:
+                if made.key not in self.known:
+                    try:
+                        self.measure(made, bench)
+                    except (CompileError, RuntimeError) as error:
+                        self.ready.errors.append(f"{made.depth} steps: {described(error)}")
+        finalists = (chosen, self.best([chosen, *self.ready.kinds]), self.best([chosen, *others]))
+        for made in {made.key: made for made in finalists}.values():
+            self.measure(made)
+
+    def speed(self, made: Compiled) -> float:
+        """The best speed of a schedule; 0 without one."""
+        return self.known.get(made.key, 0.0)
+
+    def best(self, all_made: Iterable[Compiled]) -> Compiled:
+        """The fastest schedule."""
+        return max(all_made, key=self.speed)
+
+    def row(self) -> dict[str, Any]:
+        """The row of a measured program."""
+        ready, chosen = self.ready, self.ready.chosen
+        best = self.best([chosen, *ready.near, *ready.kinds])
+        tuned = self.best([chosen, *ready.kinds])
+        if self.speed(tuned) < WORTH_TAKING * self.speed(chosen):
+            tuned = chosen
+        question = ready.question
+        return {
+            "program": question.program,
+            "dtype": question.element,
+            "domain": list(domain_of(question.program)),
+            "default_gpts": self.speed(chosen),
+            "default_depth": chosen.depth,
+            "best_gpts": self.speed(best),
+            "best_depth": best.depth,
+            "tuned_gpts": self.speed(tuned),
+            "tuned_depth": tuned.depth,
+            "tuned_schedule": tuned.schedule,
+            "ratio": round(self.speed(chosen) / self.speed(best), 3),
+            "tuned_ratio": round(self.speed(tuned) / self.speed(best), 3),
+            **chosen.resources,
+            "schedule": chosen.schedule,
+            "best_schedule": best.schedule,
+            "other_depths": {str(each.depth): self.speed(each) for each in ready.near},
+            "tuning": [[e.depth, e.schedule, self.speed(e)] for e in ready.kinds],
+            "other_bits": self.wrong,
+            "errors": ready.errors,
+        }
 
 
-def made_for_tuning(question: Question, folder: Path) -> list[ChosenSchedules]:
-    """Compile the chosen schedule and others, as given ones: all schedules, the chosen first."""
-    kernels = compiled(question, Cache(folder)).kernels
-    default = written_schedules(kernels.tiled)
-    given = [default]
-    for number, found in enumerate(kernels.model_choices):
-        if found is not None:
-            others = (replaced(default, number, each) for each in considered(found))
-            given += [each for each in others if each not in given][:KINDS]
-    for each in given:
-        own = kernels.with_schedules(each)
-        for name in launched(own):
-            own.kernel(name)
-    return given
+def measured_row(ready: Ready, gpu: Device, folder: Path) -> dict[str, Any]:
+    """The row of a program with compiled kernels."""
+    program = Program(ready, gpu, folder)
+    try:
+        program.measure_all()
+        return program.row()
+    finally:
+        program.program.close()
+        program.arrays.clear()
+        import_module("cupy").get_default_memory_pool().free_all_blocks()
 
 
-def tune(measuring: Measuring, answer: Answer, given: list[ChosenSchedules]) -> None:
-    """Measure schedules of a program with `Tuning`, and the best one like other rows."""
-    question, gpu = answer.question, measuring.gpu
-    program = compiled(question, Cache(measuring.options.folder))
-    kernels, values = program.kernels, Arrays(program, question).values
-    checked = [checked_argument(p, a, 0) for p, a in zip(program.parameters, values)]
-    default, *others = given
-    with GpuBench(program, checked).open() as bench:
-        tuning = Tuning(kernels, bench, updates_of_step(kernels), LIMIT)
-        tuning.end = tuning.clock() + LIMIT
-        first = kernels.with_schedules(default)
-        tuning.measure(first, first, default)
-        tuning.measure_all(first, others)
-    best = best_first(tuning.rows)[0].chosen
-    for row in tuning.rows:
-        for each in row.chosen:
-            if each is not None:
-                known = answer.tried.get(str(each.depth), 0.0)
-                answer.tried[str(each.depth)] = max(known, round(row.gcells_per_second, 1))
-    answer.tuned_schedule, answer.tuned_gpts = schedules_text(best), answer.gpts_per_s
-    if best != default:
-        own = kernels.with_schedules(best)
-        other = CompiledProgram(kernels.source, own, "gpu", 0)
-        found = rate(other, question, gpu, own.facts[0][0].steps)
-        answer.tuned_gpts = max(found, answer.gpts_per_s)
-    program.close()
+def kept_rows(paths: Iterable[Path]) -> Rows:
+    """The rows of earlier results."""
+    return [row for path in paths for row in json.loads(path.read_text())["rows"]]
 
 
-Found = tuple[Answer, list[ChosenSchedules] | None]
-"""An answer with compiled kernels, or schedules for tuning."""
-
-
-def made(pool: ProcessPoolExecutor, questions: list[Question], folder: Path) -> Iterator[Found]:
-    """Answers with compiled kernels as they come, then schedules for tuning, by the answer."""
-    waiting = {pool.submit(answered, question, folder) for question in questions}
-    tuning: dict[Future[list[ChosenSchedules]], Answer] = {}
-    while waiting or tuning:
-        both: list[Future[Any]] = [*waiting, *tuning]
-        wait(both, return_when=FIRST_COMPLETED)
-        for each in [future for future in waiting if future.done()]:
-            waiting.remove(each)
-            answer = each.result()
-            yield answer, None
-            if answer.question.depth is None and not answer.error:
-                for depth in (answer.depth - 1, answer.depth + 1):
-                    if depth > 0:
-                        near = replace(answer.question, depth=depth)
-                        waiting.add(pool.submit(answered, near, folder))
-                tuning[pool.submit(made_for_tuning, answer.question, folder)] = answer
-        for other in [future for future in tuning if future.done()]:
-            answer = tuning.pop(other)
-            if other.exception() is None:
-                yield answer, other.result()
+def names_of(rows: Rows) -> set[tuple[str, str]]:
+    """The programs and types of rows."""
+    return {(row["program"], row["dtype"]) for row in rows}
 
 
 def arguments() -> argparse.Namespace:
@@ -163,41 +177,87 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--share", type=int, nargs=2, default=(0, 1), help="K N: the K-th of N")
     parser.add_argument("--only", nargs="*", help="names of programs")
     parser.add_argument("--most", type=int, help="so many rows, the first ones")
-    parser.add_argument("--budget", type=float, default=140, help="no measurement begins later")
+    parser.add_argument("--budget", type=float, default=140, help="no row begins later, seconds")
+    cores = len(os.sched_getaffinity(0))
+    parser.add_argument("--processes", type=int, default=cores - 1, help="that compile")
+    parser.add_argument("--resume", type=Path, nargs="*", default=[], help="results to complete")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--commit", default=None)
     parser.add_argument("--folder", type=Path, default=Path("build/choice-rows"))
-    parser.add_argument("--first", type=Path, default=choice.RESULTS / "first-result.json")
+    parser.add_argument("--first", type=Path, default=RESULTS / "first-result.json")
+    parser.add_argument("--known", type=Path, default=RESULTS / "choice-h200.json")
     return parser.parse_args()
+
+
+class Report:
+    """The rows of a call, those of earlier calls first."""
+
+    def __init__(self, options: argparse.Namespace):
+        self.options, self.began = options, time.perf_counter()
+        self.rows = kept_rows(options.resume)
+        self.first = first_results(options.first)
+        self.about: dict[str, Any] = {
+            "commit": options.commit or commit(),
+            "command": shlex.join(["python", "benchmarks/choice_rows.py", *sys.argv[1:]]),
+        }
+        for path in options.resume[:1]:
+            known = json.loads(path.read_text())
+            self.about |= {key: known[key] for key in ("device", "copy_tb_per_s")}
+
+    @property
+    def spent(self) -> float:
+        """Seconds since the beginning."""
+        return time.perf_counter() - self.began
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Add a row, and write all."""
+        first = self.first.get(f"{row['program']} {row['dtype']}")
+        about = {"device": self.about["device"], "commit": self.about["commit"]}
+        self.rows.append({**row, "first_result_s": first, **about})
+        print(f"{self.spent:.0f} s", json.dumps(row), flush=True)
+        self.write()
+
+    def write(self) -> None:
+        """Write all rows."""
+        if self.options.out is not None:
+            write_report(self.options.out, self.about, self.rows)
+
+
+def asked(options: argparse.Namespace, known: Rows, done: Rows) -> list[Question]:
+    """The programs of a share without a row, the cheapest first."""
+    found = [q for q in all_questions() if not options.only or q.program in options.only]
+    share, shares = options.share
+    own = in_order_of_cost(found, known)[share::shares][: options.most]
+    return [each for each in own if (each.program, each.element) not in names_of(done)]
 
 
 def main() -> None:
     options = arguments()
-    began, choice.SECONDS = time.perf_counter(), SECONDS
-    share, shares = options.share
-    asked = [q for q in all_questions() if not options.only or q.program in options.only]
-    questions, later = (
-        asked[: options.most][share::shares],
-        list[tuple[Answer, list[ChosenSchedules]]](),
-    )
-    with ProcessPoolExecutor(max(1, len(os.sched_getaffinity(0)) - 1)) as pool:
-        # Processes of the pool begin before the GPU is in use.
-        pool.submit(os.getpid).result()
-        folder = options.folder.with_name(f"{options.folder.name}-{share}")
-        options.folder = folder
-        measuring = Measuring(options)
-        with measuring.gpu.current():
-            for answer, given in made(pool, questions, folder):
-                if given is None:
-                    measuring.measure(answer)
-                elif answer.gpts_per_s:
-                    later.append((answer, given))
-                if time.perf_counter() - began > options.budget:
+    wait_for_choices()
+    report, known = Report(options), kept_rows([options.known])
+    questions = asked(options, known, report.rows)
+    if not questions:
+        report.write()
+        return
+    folder = options.folder.with_name(f"{options.folder.name}-{options.share[0]}")
+    # Processes of the pool begin before the GPU is in use.
+    with Pool(options.processes, folder, known) as pool:
+        pool.begin(questions)
+        gpu = device()
+        with gpu.current():
+            report.about |= {
+                "device": gpu.name,
+                "copy_tb_per_s": round(copy_bandwidth(gpu), 3),
+            }
+            for ready in pool:
+                if report.spent > options.budget:
                     break
-            for answer, given in later:
-                measuring.do(answer, partial(tune, measuring, answer, given))
-        pool.shutdown(wait=False, cancel_futures=True)
-    measuring.console.print(f"{time.perf_counter() - began:.0f} s")
+                try:
+                    report.add(measured_row(ready, gpu, folder))
+                except Exception as error:
+                    name = f"{ready.question.program} {ready.question.element}"
+                    print(f"{report.spent:.0f} s {name}: {described(error)}", flush=True)
+    print(f"{report.spent:.0f} s")
 
 
 if __name__ == "__main__":
