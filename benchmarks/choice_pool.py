@@ -1,8 +1,8 @@
 """Compilation of the rows of `choice_rows.py` in processes.
 
-A program's chosen kernels come first; then given depths near the chosen one, and the model's best
-schedules of different kinds, as `timetile tune` considers. Work for the first programs goes first,
-so that programs are ready one after the other. A process works on one schedule at a time.
+A program's chosen kernels come first; then given depths near the choice, and the model's best
+schedules of different kinds, as `timetile tune` considers. Work for the first programs goes first:
+programs are ready one after the other.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Compiled:
     depth: int
     schedule: str
     given: ChosenSchedules | None = None
-    """The schedules of all loops, for one of tuning."""
+    """The schedules of all loops, for schedules of tuning."""
     resources: dict[str, Any] = field(default_factory=dict[str, Any], compare=False)
     """Prediction, registers and spills of the deepest kernel."""
 
@@ -107,7 +107,7 @@ def of_kind(question: Question, given: ChosenSchedules, folder: Path) -> Compile
 
 
 class Pool:
-    """Compiles programs in processes, and gives each when all of its schedules are ready."""
+    """Compiles programs in processes, and gives a program when all schedules are ready."""
 
     def __init__(self, processes: int, folder: Path, known: list[dict[str, Any]]):
         self.processes, self.folder = max(1, processes), folder
@@ -187,7 +187,7 @@ class Pool:
             self.ready.put(program)
 
     def add_others(self, place: int, program: Ready, kinds: list[ChosenSchedules]) -> None:
-        """Add work for depths near the chosen one and the best known one, and for tuning."""
+        """Add work for depths near the choice, for the best known depth, and for tuning."""
         question, depth = program.question, program.chosen.depth
         best = self.best_depths.get((question.program, question.element), depth)
         depths = dict.fromkeys((depth - 1, depth + 1, best, depth - 2, depth + 2))

@@ -6,16 +6,16 @@ chosen one, and schedules of other kinds, as tuning measures them.
     CUDA_VISIBLE_DEVICES=1 python benchmarks/choice_rows.py --share 1 2 --out 1.json
     python benchmarks/choice_rows.py --resume 0.json 1.json --most 0 --out choice.json
 
-Programs are those of `choice_programs.py`. A share of the programs has a GPU and cores of its own.
-Processes compile (`choice_pool.py`); the calling process measures a program when all of its kernels
-are ready, and writes the row. Of each schedule the bits are compared with those of the chosen one,
-and the best of three runs of `SECONDS` counts; chosen, best and tuned schedules are measured once
-more at the end, one after the other.
+Programs are listed in `choice_programs.py`. A share of the programs has a GPU and cores of its own.
+Processes compile (`choice_pool.py`); the calling process measures a program when all kernels are
+ready, and writes the row. The bits of each schedule are compared with the bits of the choice, and
+the best of three runs of `SECONDS` counts; chosen, best and tuned schedules are measured once more
+at the end, one after the other.
 
 - `default_gpts`: the chosen schedule; `other_depths`: given depths, up to two below and above, and
   the best depth of the rows of `--known`, each with the schedule chosen for the depth;
-- `tuning`: the model's best schedules of different kinds; `tuned_gpts`: the best of those and the
-  chosen one;
+- `tuning`: the model's best schedules of different kinds; `tuned_gpts`: the best of these and the
+  choice;
 - `best_gpts`: the best of all.
 
 Rows of `--resume` are kept, and their programs left out: a further call completes a set of rows.

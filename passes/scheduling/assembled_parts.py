@@ -2,9 +2,9 @@
 
 Threads with several cells share loads and results, and hold many values at once: the model's count
 of registers is far off for wide stencils. The model's best schedule is assembled. While the slowest
-kernel spills, others follow, until no other is expected to be faster with spills as of kernels
-seen. Where a tile spills in its steady loop, schedules nearly as good as the tile follow, until
-one without spills is assembled.
+kernel spills, schedules follow by the speed expected with spills as of assembled kernels, until
+none is expected to be faster. Where a tile spills in its steady loop, schedules nearly as good as
+the tile follow, until a schedule without spills is assembled.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def next_part(
     target: Target,
 ) -> Candidate | None:
     """
-    The candidate to assemble next: expected to be faster than all seen, or to spill nothing where
-    the best one of `tiles` spills; None for no such candidate.
+    The candidate to assemble next: expected to be faster than all assembled ones, or to spill
+    nothing where the best of `tiles` spills; None for no such candidate.
     """
     expected = [expected_part(each, seen, target) for each in candidates]
     hoped = max(expected, key=worth_of_seen, default=None)
@@ -112,8 +112,8 @@ def best_parts(
 ) -> list[AssembledCandidate]:
     """
     The assembled candidates, the best first; `candidates` are the model's best first, at least one.
-    Behind `tiles`, whose best one spills, candidates follow until one without spills may be taken
-    in its place.
+    Behind `tiles` whose best one spills, candidates follow until a candidate without spills is
+    nearly as good.
     """
     seen: list[AssembledCandidate] = []
     left = list(candidates)

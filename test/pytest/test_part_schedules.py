@@ -128,7 +128,7 @@ def test_a_schedule_that_spills_gives_way_to_fewer_blocks_or_cells():
 
 
 @pytest.mark.parametrize("speed, taken", [(1.2, True), (1.3, False)])
-def test_a_tile_that_spills_gives_way_to_a_kernel_that_reads_memory(speed: float, taken: bool):
+def test_a_spilling_tile_gives_way_to_a_kernel_that_reads_memory(speed: float, taken: bool):
     """
     Two blocks of a memory kernel spill little, one block nothing: predicted behind the spilling
     kernel, and assembled all the same, the one block is taken within a quarter of the tile.
