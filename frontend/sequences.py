@@ -216,11 +216,6 @@ def check_names_of(made: Step, steps: Sequence[Step]) -> None:
         )
 
 
-def argument_names_of(step: Step) -> tuple[str, ...]:
-    """The names of all arguments of a step."""
-    return *step.fields, *step.pairs, *step.scalars, *step.series
-
-
 def check_fields(steps: Sequence[Step]) -> None:
     """Raise ValueError for a field that models of a sequence do not share alike."""
     kept: FieldEdges = ((Kind.KEEP, Kind.KEEP),) * steps[0].rank

@@ -1,4 +1,4 @@
-"""What a host function does at its loops, sweeps and points, and at memory of its own."""
+"""Handlers of the host function's loops, sweeps and points, and of memory allocated by the host."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from timetile.runtime.host.sweeps import sweep_handler
 def read_and_written(
     loop: LoopOp, buffers: Sequence[Any], outside: Mapping[SSAValue, Any]
 ) -> list[SSAValue]:
-    """The field read under another name and written by a sweep of one update, if any."""
+    """The field read by one name and written by another in a sweep of one update, if any."""
     written = [id(buffer) for buffer in buffers]
     both = [field for field, buffer in outside.items() if id(buffer) in written]
     return both if loop.sweep is not None and len(loop.updates) == len(both) == 1 else []
@@ -46,9 +46,9 @@ def loaded_before(
     loop: LoopOp, buffers: Sequence[Any], outside: dict[SSAValue, Any], memory: Memory
 ) -> dict[SSAValue, Any]:
     """
-    A copy of the field read under another name and written by a sweep of one update: stencil.load
-    takes all cells before stencil.store writes any. Rotating buffers decide at run time which
-    fields are one.
+    A copy of the field read by one name and written by another in a sweep of one update:
+    stencil.load takes all cells before stencil.store writes any. Buffers in turns decide at run
+    time whether two names are one field.
     """
     both = read_and_written(loop, buffers, outside)
     if not both:
@@ -88,7 +88,7 @@ def loop_handler(
 def handlers_of(
     runner: LoopRunner, steps: int | None, record: RunRecord, loops: KnownLoops, first: int = 0
 ) -> dict[type[Operation], HostHandler]:
-    """The handlers needed by a host function for its loops and its own accesses to memory."""
+    """Handlers of loops, sweeps, points and memory, for a host function."""
     return {
         **loop_handler(runner, steps, record, loops, first),
         **sweep_handler(runner.memory, record),
