@@ -20,16 +20,16 @@ from timetile.passes.diagnostics import LOGGER
 from timetile.runtime.program.graph_loop import MOST_CHECKS, GraphLoop, PlacedNumber
 
 FEWEST_CHECKS = 4
-"""Checks worth a loop."""
+"""The fewest checks to come for which a loop is made."""
 
 FIRST_CHECKS = 8
 """Checks of the first launch of a loop."""
 
 LAUNCH_SECONDS = 0.1
-"""The time of a launch: so late the condition's function may see its numbers."""
+"""Seconds of a launch of the loop: the condition's function sees numbers at most this late."""
 
 MOST_LOOPS = 4
-"""Loops made in a run: so often the outcomes of comparisons may change."""
+"""The most loops of a run: another outcome of a comparison takes another loop."""
 
 
 class AstrayError(Exception):

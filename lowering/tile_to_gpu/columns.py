@@ -30,7 +30,7 @@ from timetile.passes.analysis.geometry.borders import BlockDirection, Border, di
 
 @once
 def sends_towards(variant: VariantScope, direction: BlockDirection, number: int) -> SSAValue | None:
-    """The thread's warp has a number, and the tile continues in a direction in another block."""
+    """A mask: this is the warp that sends in a direction, and the tile has a block there."""
     emit, code = variant.emit, variant.code
     there = has_block(emit, code.thread, direction, code.layout)
     if code.layout.warps == 1:
@@ -44,8 +44,8 @@ def lane_cell(
     variant: VariantScope, shape: tuple[int, ...], strides: tuple[int, ...], group: int
 ) -> SSAValue:
     """
-    The distance, in a plane of shared memory, from the first cell of a border to the lane's cell:
-    the cells of `shape` row by row, `group` warps of cells further.
+    The distance, in a plane of shared memory, from a border's first cell to the lane's cell. Lanes
+    have the cells of `shape` row by row; `group` counts the warps of cells before.
     """
     emit, number = variant.emit, variant.emit.add_int(variant.code.thread.lane, group * LANES)
     cells = Border((1,) * len(shape), shape, shape).cells
@@ -60,14 +60,14 @@ def lane_cell(
 
 @once
 def has_cell(variant: VariantScope, cells: int, group: int) -> SSAValue | None:
-    """The lane has a cell of a border, `group` warps of cells further; None if all lanes have."""
+    """A mask: the lane has a cell, `group` warps of cells into a border; None if all lanes have."""
     left = cells - group * LANES
     return None if left >= LANES else variant.emit.compare("slt", variant.code.thread.lane, left)
 
 
 @dataclass(frozen=True)
 class LaneCells:
-    """The cells of a border that a lane has, in a slot of a plane: of the block, or beyond."""
+    """A lane's cells of a border, in a plane's slot: inside the block, or received from beyond."""
 
     step: StepScope
     column: Column
@@ -84,7 +84,7 @@ class LaneCells:
 
 
 def synchronise_block(step: StepScope) -> None:
-    """All warps of the block have written their cells."""
+    """Wait until all warps of the block have written their cells."""
     if step.code.layout.warps == 1:
         step.synchronise_warp()
     else:
@@ -102,7 +102,7 @@ def post_columns(step: StepScope) -> None:
         block = Block()
         emit = step.emit.into(block)
         messages: dict[tuple[Attribute, int, SSAValue | None], Message] = {}
-        for exchange, rim in leaving(step.leaving, direction):
+        for exchange, rim in with_column(step.leaving, direction):
             # The block beside has the slots of what comes from the opposite direction.
             slots = rim.column(direction_back(direction)).slots
             slot = message_slot(step, slots, 0)
@@ -117,10 +117,10 @@ def post_columns(step: StepScope) -> None:
     step.leaving.clear()
 
 
-def leaving(
+def with_column(
     exchanges: Iterable[ExchangePlan], direction: BlockDirection
 ) -> Iterator[tuple[ExchangePlan, RimPlanes]]:
-    """The exchanges with a column in a direction, and the planes with the column."""
+    """The exchanges that send a column in a direction, each with the planes around the column."""
     for exchange in exchanges:
         rim = exchange.rim
         if rim is not None and any(c.border.direction == direction for c in rim.columns):
@@ -188,7 +188,7 @@ def expected_columns(
 ) -> ExpectedColumns:
     """The columns sent from a direction for this step."""
     found: ExpectedColumns = {}
-    for exchange, rim in leaving(exchanges, direction):
+    for exchange, rim in with_column(exchanges, direction):
         slots, delay = rim.column(direction).slots, exchange.delay
         slot = message_slot(step, slots, delay)
         key = delay, slots.element, slots.words, slot.index

@@ -68,7 +68,7 @@ class Device(GpuMemory):
         self.answer_word: tuple[ctypes.c_uint32, int] | None = None
         """The word of the answer of a comparison, on the host and on the device."""
         self.texts: dict[str, Any] = {}
-        """The functions of small kernels by their texts, kept loaded."""
+        """Functions of small kernels, by the kernel's text: loaded until the process ends."""
         self.one_comparison = Lock()
         self.one_loop = RLock()
         """Held by a run whose work is recorded on `own_stream`, or on a stream of the caller's."""

@@ -19,7 +19,7 @@ BlockDirection = tuple[int, ...]
 
 
 def direction_back(direction: BlockDirection) -> BlockDirection:
-    """The direction back."""
+    """The opposite direction."""
     return tuple(-step for step in direction)
 
 
