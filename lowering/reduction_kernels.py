@@ -18,11 +18,11 @@ place of the cell.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IntegerType, ModuleOp, i32, i64
+from xdsl.dialects.builtin import FloatAttr, IntegerType, ModuleOp, StringAttr, i32, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, SSAValue
 
@@ -121,9 +121,13 @@ class ReadTap:
 
 @dataclass(frozen=True)
 class ComputedRound(Round):
-    """A round whose cells are computed by a function of taps of fields with `sizes` cells."""
+    """
+    A round whose cells are computed by a function of taps of fields with `sizes` cells. Rounds of
+    functions with equal text are equal; the function is a copy, outside the program's module.
+    """
 
-    function: FuncOp
+    text: str
+    function: FuncOp = field(compare=False)
     taps: tuple[ReadTap, ...]
     sizes: tuple[int, ...]
 
@@ -154,6 +158,8 @@ def read_tap(op: ReduceOp, tap: Tap, source: SSAValue) -> ReadTap:
 def computed_round(op: ReduceOp, cells: ReducedCells) -> ComputedRound:
     """The first round of a reduction of computed cells."""
     first = next(rounds_of(op))
+    function = cells.function.clone(clone_name_hints=False)
+    function.sym_name = StringAttr("cell")
     bounds = [field_bounds(read_field(source).field) for source in cells.sources]
     return ComputedRound(
         first.kind,
@@ -163,7 +169,8 @@ def computed_round(op: ReduceOp, cells: ReducedCells) -> ComputedRound:
         first.distances,
         first.first,
         first.size,
-        cells.function,
+        str(function),
+        function,
         tuple(read_tap(op, tap, cells.sources[tap.operand]) for tap in cells.update.tap_list),
         tuple(prod(b - a for a, b in zip(each.lb, each.ub)) for each in bounds),
     )
