@@ -5,9 +5,9 @@ a report, and the launches followed by a wait. The driver records calls.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from support.fake_driver import FIELDS, KERNEL, Capture, FakeDriver
@@ -15,6 +15,11 @@ from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.lowering.ptx.waits import MOST_POLLS, MOST_SLEEPS
 from timetile.runtime.device import gpu_memory
 from timetile.runtime.device.gpu import Device
+from timetile.runtime.executors.ptx.machine import PtxLaunch
+from timetile.runtime.executors.ptx.parse import parse_module
+from timetile.runtime.executors.ptx.program import Program
+from timetile.runtime.executors.ptx.runner import FieldOfPtx
+from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.loading.modules import load_text
 
@@ -124,8 +129,8 @@ llvm.func @k(%n: i32) attributes {{
     assert "k$report" not in unbounded
 
 
-def instructions_of(body: str, *, bound_waits: bool) -> list[str]:
-    """A kernel's instructions after the arguments: %rd1 is the report's address, %r1 a number."""
+def printed(body: str, *, bound_waits: bool) -> str:
+    """A kernel of one warp as PTX, with a buffer of words and a number."""
     module = load_text(f"""
 "gpu.module"() <{{sym_name = "k"}}> ({{
   llvm.func @k(%words: !llvm.ptr<1>, %n: i32) attributes {{
@@ -136,7 +141,12 @@ def instructions_of(body: str, *, bound_waits: bool) -> list[str]:
 }}) {{tile.launch = #tile.launch<steps 1, roles [], grid 26, block 64, shared_bytes 0, occupancy 1,
     blocks_per_tile 13, message_words 64>}} : () -> ()
 """)
-    text = print_module(kernels_of(module), "8.1", "sm_90", bound_waits=bound_waits)
+    return print_module(kernels_of(module), "8.1", "sm_90", bound_waits=bound_waits)
+
+
+def instructions_of(body: str, *, bound_waits: bool) -> list[str]:
+    """A kernel's instructions after the arguments: %rd1 is the report's address, %r1 a number."""
+    text = printed(body, bound_waits=bound_waits)
     _, found, rest = text.partition("ld.param.u32 %r1, [k_param_1];\n")
     assert found
     return [line.strip().removesuffix(";") for line in rest.splitlines()]
@@ -151,27 +161,22 @@ def test_a_take_waits_for_every_word_of_a_message(kind: str, count: int):
     places = ", ".join(str(2 * k) for k in range(count))
     names = ", ".join(f"%a{k}" for k in range(count))
     kinds = ", ".join([kind] * count)
-    code = instructions_of(
-        f"{names} = simt.take %words[{places}] number %n : {kinds}", bound_waits=False
-    )
-    read = [line for line in code if line.startswith("ld.relaxed.gpu.global")]
-    words = [word for line in read for word in re.findall(r"%rd\d+", line.partition(", [")[0])]
-    numbers = {
-        word: number
-        for line in code
-        for number, word in re.findall(r"mov\.b64 \{%r\d+, (%r\d+)\}, (%rd\d+)", line)
-    }
-    assert len(words) == count * (2 if kind == "f64" else 1)
-    # The predicates behind the vote, from the last back to the first.
-    (voted,) = (line.split(", ")[1] for line in code if line.startswith("vote.sync.any"))
-    compared: list[str] = []
-    for line in reversed(code):
-        if line.startswith("setp.ne") and line.split()[1].rstrip(",") == voted:
-            _, number, sent, *before = line.split(maxsplit=1)[1].split(", ")
-            assert sent == "%r1"
-            compared.append(number)
-            voted = before[0] if before else ""
-    assert sorted(compared) == sorted(numbers[word] for word in words)
+    text = printed(f"{names} = simt.take %words[{places}] number %n : {kinds}", bound_waits=False)
+    program = Program(parse_module(text)["k"])
+    sent = [2 * k + half for k in range(count) for half in range(2 if kind == "f64" else 1)]
+
+    def take(late: int | None) -> None:
+        numbers = np.full(2 * count, 6, np.uint32)
+        numbers[sent] = 7
+        if late is not None:
+            numbers[late] = 6
+        words = FieldOfPtx(numbers.astype(np.uint64) << np.uint64(32))
+        PtxLaunch(program, 1, 32, 0, [words, np.asarray(7, np.uint32)]).run()
+
+    take(None)
+    for word in sent:
+        with pytest.raises(SimtError, match="waits for an event that never comes"):
+            take(word)
 
 
 MEET = "simt.tile_barrier %words[] number %n blocks 13"
