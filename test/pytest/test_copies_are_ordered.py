@@ -16,9 +16,10 @@ from support.compare import assert_as_unfused
 from support.description import Box, Buffer, Program, Store, Update, random_inputs
 from support.expressions import Offset, Tap
 from support.programs import program_text
-from support.schedules import Schedule, block_plane, block_row
+from support.schedules import Schedule, block_plane, block_row, check
 from timetile.dialects.tile import (
     Addressing,
+    Form,
     KernelOp,
     SharedAttr,
     Storage,
@@ -26,11 +27,13 @@ from timetile.dialects.tile import (
     queue_home,
 )
 from timetile.passes.analysis.queues import synchronisation
+from timetile.passes.analysis.queues.storage import ReadAges
 from timetile.passes.analysis.queues.synchronisation import (
     AccessOrder,
     collect_orders,
     split_keeps,
 )
+from timetile.passes.tiling import queue_homes
 from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
 from timetile.runtime.executors.simt.errors import SimtError
@@ -163,3 +166,27 @@ def test_a_slot_is_written_again_after_as_many_steps_as_the_ring_has_slots(
 def test_split_barriers_release_inner_rows_a_step_later(distance: int, inner: bool, kept: bool):
     """Reads of a warp after its arrival are ordered by the arrival of the next step."""
     assert split_keeps([AccessOrder(0, 1, 3), AccessOrder(1, 0, distance, inner)]) == kept
+
+
+def test_rows_that_read_copies_along_the_row_after_an_arrival_need_a_slot_more(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """
+    Slots and the choice of a barrier know these rows, each by a rule of its own; without both, a
+    copy overwrites what a warp still reads.
+    """
+    split = Streaming(sync=Sync.MBARRIER)
+    tiling, copies = block_plane((3, 2), (3, 1)), Buffering(ahead=2)
+    schedule = Schedule("copies", tiling, copies, split, form=Form.ROWS, planes=None)
+    counted = queue_homes.copies_slots
+
+    def fewer(ages: ReadAges, ahead: int, **named: Any) -> int:
+        return counted(ages, ahead, **(named | {"split": False}))
+
+    def none(*_: object) -> bool:
+        return False
+
+    monkeypatch.setattr(queue_homes, "copies_slots", fewer)
+    monkeypatch.setattr(synchronisation, "reads_in_inner_rows", none)
+    with pytest.raises(SimtError, match="overwrites what another thread may still read"):
+        check(entry("box-3d").make((4, 4, 10)), schedule, 2, "simt")
