@@ -24,6 +24,11 @@ def places_of(index: IndexAttr) -> tuple[int, ...]:
     return tuple([place.data for place in index.array.data])
 
 
+def sizes_of(bounds: StencilBoundsAttr) -> tuple[int, ...]:
+    """The cells of an attribute along each axis."""
+    return tuple([high - low for low, high in zip(bounds.lb, bounds.ub, strict=True)])
+
+
 @dataclass(frozen=True)
 class CellBox:
     """The cells from `lower` to before `upper`; an empty box has no cells."""
@@ -35,6 +40,11 @@ class CellBox:
     def of(bounds: StencilBoundsAttr) -> CellBox:
         """The cells of an attribute."""
         return CellBox(places_of(bounds.lb), places_of(bounds.ub))
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """The cells along each axis."""
+        return tuple(high - low for low, high in zip(self.lower, self.upper, strict=True))
 
     @property
     def is_empty(self) -> bool:

@@ -26,6 +26,7 @@ from xdsl.dialects.builtin import FloatAttr, IntegerType, ModuleOp, StringAttr, 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, SSAValue
 
+from timetile.dialects.boxes import sizes_of
 from timetile.dialects.cell_types import CELL_TYPES
 from timetile.dialects.simt import OverrideOp, ShuffleOp, StoreOp
 from timetile.dialects.simt.buffers import GLOBAL_SPACE, buffer_type
@@ -93,7 +94,7 @@ class Round:
 def rounds_of(op: ReduceOp) -> Iterator[Round]:
     """The rounds of a reduction; of one cell there is a round, too, that copies the cell."""
     kind, element, bounds = op.reduction, op.result.type, field_bounds(op.field)
-    sizes = [high - low for low, high in zip(bounds.lb, bounds.ub)]
+    sizes = sizes_of(bounds)
     steps = [prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
     first = sum((a - b) * step for a, b, step in zip(op.box.lb, bounds.lb, steps))
     rows, far = [1, 1, *op.sizes[:-1]][-2:], [0, 0, *steps[:-1]][-2:]
@@ -146,7 +147,7 @@ def read_tap(op: ReduceOp, tap: Tap, source: SSAValue) -> ReadTap:
     """Where a reduction reads a tap in the memory behind a field, which may have fewer axes."""
     held = read_field(source)
     lows, bounds = tuple(op.box.lb), field_bounds(held.field)
-    sizes = [high - low for low, high in zip(bounds.lb, bounds.ub)]
+    sizes = sizes_of(bounds)
     steps, first = [0] * len(lows), 0
     for number, axis in enumerate(range(len(lows)) if held.axes is None else held.axes):
         steps[axis] = prod(sizes[number + 1 :])
@@ -172,7 +173,7 @@ def computed_round(op: ReduceOp, cells: ReducedCells) -> ComputedRound:
         str(function),
         function,
         tuple(read_tap(op, tap, cells.sources[tap.operand]) for tap in cells.update.tap_list),
-        tuple(prod(b - a for a, b in zip(each.lb, each.ub)) for each in bounds),
+        tuple(prod(sizes_of(each)) for each in bounds),
     )
 
 

@@ -10,6 +10,7 @@ from math import prod
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
+from timetile.dialects.boxes import sizes_of
 from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.syntax import cell_type, field_bounds
 from timetile.dialects.taps import Tap
@@ -238,9 +239,9 @@ class SweepFrame:
         return scalars_of(self.op)
 
     @property
-    def sizes(self) -> list[int]:
+    def sizes(self) -> tuple[int, ...]:
         """The cells of the box along each axis."""
-        return [high - low for low, high in zip(self.op.box.lb, self.op.box.ub)]
+        return sizes_of(self.op.box)
 
     @property
     def lines(self) -> int:

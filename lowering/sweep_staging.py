@@ -20,6 +20,7 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
+from timetile.dialects.boxes import sizes_of
 from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.syntax import element_type
 from timetile.dialects.taps import Tap
@@ -97,7 +98,7 @@ def bytes_of(field: SSAValue) -> int:
 
 def lines_of(op: SweepOp) -> int:
     """The lines of a sweep along its axis."""
-    sizes = [high - low for low, high in zip(op.box.lb, op.box.ub)]
+    sizes = sizes_of(op.box)
     return prod(sizes[axis] for axis in op.line_axes)
 
 

@@ -118,7 +118,7 @@ class PointSet:
     def layout(self) -> PointLayout:
         """The parts of the list."""
         box = CellBox.of(self.bounds)
-        shape = tuple(high - low for low, high in zip(box.lower, box.upper))
+        shape = box.extents
         return PointLayout(shape, cells_of_line(self.weights))
 
 

@@ -19,6 +19,7 @@ from xdsl.traits import MemoryReadEffect
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
+from timetile.dialects.boxes import sizes_of
 from timetile.dialects.syntax import element_type, field_bounds
 
 LANES = 32
@@ -103,7 +104,7 @@ class ReduceOp(IRDLOperation):
     @property
     def sizes(self) -> tuple[int, ...]:
         """The cells of the box along each axis."""
-        return tuple(high - low for low, high in zip(self.box.lb, self.box.ub))
+        return sizes_of(self.box)
 
     def verify_(self) -> None:
         bounds, element = field_bounds(self.field), element_type(self.field)

@@ -40,7 +40,7 @@ class PointCode:
         # The field may be a part of the field that the list counts from.
         held = CellBox.of(bounds)
         self.moved = [first - low for first, low in zip(self.first, held.lower)]
-        self.extents = [high - low for low, high in zip(held.lower, held.upper)]
+        self.extents = held.extents
         self.layout = layout = self.made.layout
         rank = len(layout.shape)
         whole = [

@@ -23,7 +23,7 @@ from functools import cached_property
 
 from xdsl.ir import SSAValue
 
-from timetile.dialects.boxes import CellBox
+from timetile.dialects.boxes import CellBox, sizes_of
 from timetile.dialects.decomposition import Ghosts, is_covered
 from timetile.dialects.syntax import field_bounds
 from timetile.dialects.temporal import LoopOp, UpdateOp
@@ -103,7 +103,7 @@ class StepMargins:
         for tap in update.tap_list:
             source = sources[tap.operand]
             bounds = field_bounds(source)
-            extents = [high - low for low, high in zip(bounds.lb, bounds.ub)]
+            extents = sizes_of(bounds)
             boundary = continued[tap.operand]
             taken = tap_distances(tap.offset, boundary, extents, self.unrolled)
             own = known.get(source, none)

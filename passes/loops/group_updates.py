@@ -33,13 +33,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from timetile.dialects.boxes import CellBox
+from timetile.dialects.boxes import CellBox, cells_of
 from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.temporal.footprints import MOST_UPDATES, Footprint
 from timetile.passes.analysis.launches.liveness import written_bounds
@@ -67,11 +66,9 @@ def grouped(every: Sequence[Footprint]) -> list[Footprint]:
 def has_layers(loop: LoopOp) -> bool:
     """Whether some update writes a small share of the cells that the step writes."""
     bounds = CellBox.of(written_bounds(loop))
-    cells = prod(high - low for low, high in zip(bounds.lower, bounds.upper))
+    cells = cells_of(bounds)
     boxes = [CellBox.of(update.box) for update in loop.updates]
-    return any(
-        prod(high - low for low, high in zip(box.lower, box.upper)) < LAYER * cells for box in boxes
-    )
+    return any(cells_of(box) < LAYER * cells for box in boxes)
 
 
 def has_known_cells(loop: LoopOp) -> bool:

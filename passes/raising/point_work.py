@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import i32
 from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
 from xdsl.ir import Attribute, BlockArgument, SSAValue
 
+from timetile.dialects.boxes import sizes_of
 from timetile.dialects.point_lists import PointLayout
 from timetile.dialects.syntax import field_bounds
 from timetile.dialects.temporal import PointKind
@@ -61,7 +62,7 @@ class RaisedList:
     def shape(self) -> tuple[int, ...]:
         """The cells of the field along each axis."""
         bounds = field_bounds(self.field)
-        return tuple(high - low for low, high in zip(bounds.lb, bounds.ub))
+        return sizes_of(bounds)
 
     @property
     def parts(self) -> list[FieldType[Attribute]]:

@@ -43,7 +43,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from timetile.dialects.boxes import CellBox
+from timetile.dialects.boxes import CellBox, sizes_of
 from timetile.dialects.syntax import field_type
 from timetile.dialects.temporal.boundary import BoundaryAttr, Kind, Side, image
 from timetile.passes.raising.cells import BOUNDARY
@@ -186,9 +186,7 @@ class LoadReads:
         pieces = read_pieces(value, box, coordinates_of(value))
         if pieces is None:
             return None
-        most = max(
-            pieces, key=lambda piece: prod(b - a for a, b in zip(piece.box.lb, piece.box.ub))
-        )
+        most = max(pieces, key=lambda piece: prod(sizes_of(piece.box)))
         if not isinstance(most.read, tuple) or len(most.read) != len(box.lb):
             return None
         return ContinuedRead(value, most.read, pieces)

@@ -114,8 +114,7 @@ def stored_bounds(op: Operation) -> StencilBoundsAttr | None:
 def joined(part: CellBox, counts: Sequence[int]) -> CellBox:
     """The domain of some parts along the first axes."""
     wide = (*counts, *[1] * (len(part.lower) - len(counts)))
-    extents = (high - low for low, high in zip(part.lower, part.upper))
-    upper = (low + n * cells for low, n, cells in zip(part.lower, wide, extents))
+    upper = (low + n * cells for low, n, cells in zip(part.lower, wide, part.extents))
     return CellBox(part.lower, tuple(upper))
 
 

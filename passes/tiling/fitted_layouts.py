@@ -96,7 +96,7 @@ def fitted_axes(layout: LayoutAttr, sizes: Sizes, start: int) -> tuple[AxisLayou
 
 def fitted_layout(layout: LayoutAttr, box: CellBox) -> LayoutAttr:
     """A layout of as many threads for the cells of a box; the given one unless others gain."""
-    sizes = tuple(high - low for low, high in zip(box.lower, box.upper, strict=True))
+    sizes = box.extents
     if layout.blocks > 1 or layout.pack.data > 1 or len(sizes) < 2:
         return layout
     axes = fitted_axes(layout, sizes, box.lower[-1])

@@ -11,6 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import SSAValue
 
+from timetile.dialects.boxes import sizes_of
 from timetile.dialects.syntax import cell_type, field_bounds
 from timetile.dialects.temporal import SweepOp
 from timetile.dialects.verified import ancestor_of
@@ -60,7 +61,7 @@ def run_sweep(
         run_parts(op, function, fields, numbers)
         return
     for box in boxes_in_order(op):
-        shape = tuple(high - low for low, high in zip(box.lb, box.ub))
+        shape = sizes_of(box)
         arguments: list[Any] = []
         for tap in op.tap_list:
             source = op.sources[tap.operand]

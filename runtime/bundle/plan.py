@@ -13,6 +13,7 @@ from xdsl.dialects.func import ReturnOp
 from xdsl.dialects.stencil import FieldType
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
+from timetile.dialects.boxes import sizes_of
 from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.series import is_series
 from timetile.dialects.syntax import element_type, field_bounds
@@ -120,7 +121,7 @@ class Planner:
                     self.function,
                     f"the host reads %{name} cell by cell; run the program from Python",
                 )
-            shape = tuple(h - low for low, h in zip(parameter.bounds.lb, parameter.bounds.ub))
+            shape = sizes_of(parameter.bounds)
             return Argument(name, "field", kind, shape, prod(shape) * CELL_BYTES[parameter.kind])
         return Argument(name, "steps" if is_trip_count(value) else "scalar", kind)
 
@@ -241,7 +242,7 @@ class Planner:
 def bytes_of_field(value: SSAValue) -> int:
     """The bytes of a field."""
     bounds = field_bounds(value)
-    cells = prod(high - low for low, high in zip(bounds.lb, bounds.ub))
+    cells = prod(sizes_of(bounds))
     return cells * CELL_BYTES[element_type(value)]
 
 

@@ -14,6 +14,7 @@ from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import SSAValue
 from xdsl.traits import SymbolTable
 
+from timetile.dialects.boxes import sizes_of
 from timetile.dialects.series import is_series
 from timetile.dialects.syntax import cell_type, field_bounds
 from timetile.dialects.taps import Tap
@@ -113,7 +114,7 @@ def run_slab(
         as_computed(tapped(update, tap, box, buffers), update.sources[tap.operand])
         for tap in update.tap_list
     ]
-    shape = tuple(high - low for low, high in zip(box.lb, box.ub))
+    shape = sizes_of(box)
     arguments += [np.broadcast_to(np.asarray(scalars[s]), shape) for s in update.scalars]
     arguments += [coordinates(box, axis) for axis in update.index_axes]
     results = call(function, arguments)

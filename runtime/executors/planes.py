@@ -19,7 +19,7 @@ import numpy as np
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import SSAValue
 
-from timetile.dialects.boxes import bounds_between
+from timetile.dialects.boxes import bounds_between, sizes_of
 from timetile.dialects.syntax import field_bounds
 from timetile.dialects.taps import Tap
 from timetile.dialects.tile import (
@@ -74,7 +74,7 @@ class PlanesLaunch:
         self.steady = range(0) if self.stream is None else steady_steps(geometry)
         self.boxes = computed_boxes(kernel)
         self.frame = self.section(frame_of(kernel, self.boxes), 0)
-        self.shape = tuple(high - low for low, high in zip(self.frame.lb, self.frame.ub))
+        self.shape = sizes_of(self.frame)
         self.needed = {stage: self.needed_planes(stage) for stage in self.stages}
         self.stored = {s: s.cells.bounds() for s in self.stages if isinstance(s, StoreOp)}
         self.read_planes: dict[StageOp, list[tuple[FieldShape, int]]] = {}

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from timetile.dialects.boxes import sizes_of
 from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
@@ -216,7 +217,7 @@ class LoopReport:
         bounds = written_bounds(self.loop)
         return LoopSummary(
             title=self.title,
-            cells=tuple(high - low for low, high in zip(bounds.lb, bounds.ub)),
+            cells=sizes_of(bounds),
             element=self.element(),
             radius=loop_radius(self.loop),
             bytes_read=bytes_of_cells(read_fields(self.loop)),

@@ -13,6 +13,7 @@ from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 
+from timetile.dialects.boxes import sizes_of
 from timetile.dialects.verified import memref_type
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.arithmetic.cells import DTYPES
@@ -35,7 +36,7 @@ def allocated(op: Operation) -> tuple[tuple[int, ...], np.dtype[Any]]:
                 op,
                 f"the operation allocates {kind} of unknown extents; give the field static bounds",
             )
-        shape = tuple(high - low for low, high in zip(kind.bounds.lb, kind.bounds.ub))
+        shape = sizes_of(kind.bounds)
     else:
         kind = memref_type(op.results[0])
         shape = kind.get_shape()

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import bf16
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import Attribute
 
+from timetile.dialects.boxes import sizes_of
 from timetile.passes.targets.hardware import VECTOR_BYTES
 from timetile.runtime.arithmetic.cells import DTYPES, dtype_of
 from timetile.runtime.machine.cuda import cuda_module
@@ -56,7 +57,7 @@ def check_shape(
     integers takes integers without a sign, too, and truth values: programs name operations, not
     types, with or without a sign.
     """
-    expected = tuple(high - low for low, high in zip(bounds.lb, bounds.ub))
+    expected = sizes_of(bounds)
     if tuple(shape) != expected:
         spans = " x ".join(f"[{low}, {high})" for low, high in zip(bounds.lb, bounds.ub))
         raise ValueError(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from timetile.dialects.boxes import sizes_of
 from timetile.dialects.syntax import field_bounds
 from timetile.dialects.temporal import BroadcastOp, GatherOp, ReduceOp
 
@@ -25,7 +26,7 @@ def wide_cells(op: BroadcastOp, source: Array) -> Array:
         )
         for k, axis in enumerate(axes)
     )
-    shape = tuple(high - low for low, high in zip(wide.lb, wide.ub))
+    shape = sizes_of(wide)
     narrow = source[inner][tuple(slice(None) if a in axes else None for a in range(len(shape)))]
     return np.broadcast_to(narrow, shape)
 

@@ -19,6 +19,7 @@ from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.hints import isa
 
+from timetile.dialects.boxes import sizes_of
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import (
     BroadcastOp,
@@ -75,7 +76,7 @@ class ArrayMemory:
 
     def extents(self, field: SSAValue) -> tuple[int, ...]:
         """The cells along each axis of a field of the function."""
-        return shape_of(field_bounds(field))
+        return sizes_of(field_bounds(field))
 
     def contents(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """The cells of a buffer as an array."""
@@ -108,8 +109,8 @@ class ArrayMemory:
 
     def gather(self, op: GatherOp, target: Any, source: Any, places: Sequence[Any]) -> None:
         """Set all cells of an array to cells of another array at computed places."""
-        dtype, shape = dtype_of(element_type(op.source)), shape_of(field_bounds(op.target))
-        around = shape_of(field_bounds(op.source))
+        dtype, shape = dtype_of(element_type(op.source)), sizes_of(field_bounds(op.target))
+        around = sizes_of(field_bounds(op.source))
         cells = self.contents(source, around, dtype)
         at = [self.contents(place, shape, np.dtype(np.int64)) for place in places]
         self.fill(target, gathered(op, cells, at))
@@ -120,7 +121,7 @@ class ArrayMemory:
 
     def reduce(self, op: ReduceOp, buffer: Any) -> Any:
         """The number made of the cells of an array's box, with NumPy."""
-        shape, dtype = shape_of(field_bounds(op.field)), dtype_of(element_type(op.field))
+        shape, dtype = sizes_of(field_bounds(op.field)), dtype_of(element_type(op.field))
         return reduced(op.reduction, box_cells(op, self.contents(buffer, shape, dtype)))[()]
 
     def sweep(
@@ -128,7 +129,7 @@ class ArrayMemory:
     ) -> None:
         """Run a sweep with NumPy on the cells of fields."""
         cells = {
-            field: self.contents(b, shape_of(field_bounds(field)), dtype_of(element_type(field)))
+            field: self.contents(b, sizes_of(field_bounds(field)), dtype_of(element_type(field)))
             for field, b in fields.items()
         }
         run_sweep(op, cells, numbers)
@@ -139,7 +140,7 @@ class ArrayMemory:
         if self.is_read_in_place(op):
             return source
         dtype = dtype_of(element_type(op.field))
-        cells = self.contents(source, shape_of(field_bounds(op.source)), dtype)
+        cells = self.contents(source, sizes_of(field_bounds(op.source)), dtype)
         wide = np.ascontiguousarray(wide_cells(op, cells))
         made = self.new(op, wide.shape, dtype)
         self.fill(made, wide)
@@ -163,11 +164,6 @@ class ViewMemory(ArrayMemory):
         return wide_cells(op, source) if found is source else found
 
 
-def shape_of(bounds: StencilBoundsAttr) -> tuple[int, ...]:
-    """The cells along each axis."""
-    return tuple(high - low for low, high in zip(bounds.lb, bounds.ub))
-
-
 def memref_shape(value: SSAValue, buffer: Any) -> tuple[int, ...]:
     """The shape of a memref: of the type, or of the field or array behind."""
     kind = memref_type(value)
@@ -180,7 +176,7 @@ def memref_shape(value: SSAValue, buffer: Any) -> tuple[int, ...]:
         if isa(field := name.type, FieldType[Attribute]) and isinstance(
             field.bounds, StencilBoundsAttr
         ):
-            return shape_of(field.bounds)
+            return sizes_of(field.bounds)
     if is_numpy_array(buffer):
         return buffer.shape
     refuse(
@@ -290,7 +286,7 @@ def handlers_of_fields(memory: Memory) -> dict[type[Operation], HostHandler]:
         return [memory.new(op, *allocated(op))]
 
     def scratch(op: ScratchOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
-        shape = shape_of(field_bounds(op.field))
+        shape = sizes_of(field_bounds(op.field))
         return [memory.new(op, shape, dtype_of(element_type(op.field)))]
 
     def broadcast(op: BroadcastOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:

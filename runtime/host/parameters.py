@@ -15,6 +15,7 @@ from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
 from xdsl.ir import Attribute, Operation, SSAValue, Use
 from xdsl.utils.hints import isa
 
+from timetile.dialects.boxes import sizes_of
 from timetile.dialects.series import is_series
 from timetile.dialects.syntax import element_type, field_type
 from timetile.dialects.temporal import LoopOp, PointRunOp, UpdateOp
@@ -57,7 +58,7 @@ class Parameter:
         """The shape of an array, halos included; empty for a scalar."""
         if self.bounds is None:
             return ()
-        return tuple(high - low for low, high in zip(self.bounds.lb, self.bounds.ub))
+        return sizes_of(self.bounds)
 
     @property
     def label(self) -> str:

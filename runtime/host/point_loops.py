@@ -20,6 +20,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.traits import SymbolTable
 
+from timetile.dialects.boxes import sizes_of
 from timetile.dialects.point_lists import PointLayout
 from timetile.dialects.temporal import PointKind, PointListAttr, PointRunOp, point_run_before
 from timetile.dialects.verified import memref_type
@@ -28,7 +29,6 @@ from timetile.runtime.arithmetic.cells import dtype_of
 from timetile.runtime.arithmetic.points import packed_list
 from timetile.runtime.host.cell_nests import FarMemory
 from timetile.runtime.host.functions import Host, HostHandler, HostLoops, HostValues, NestRun
-from timetile.runtime.host.memory import shape_of
 from timetile.runtime.host.memory_protocol import Memory, unwritten_halos
 from timetile.runtime.host.run_record import RunRecord
 
@@ -75,7 +75,7 @@ class ListOfRun:
     def __post_init__(self) -> None:
         self.kind = self.use.kind.data
         self.later = self.use.later.data
-        self.shape = shape_of(self.use.cells)
+        self.shape = sizes_of(self.use.cells)
         self.size = prod(self.shape)
         found = self.places
         self.known = np.flatnonzero((found >= 0) & (found < self.size))

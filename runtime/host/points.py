@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation, SSAValue
 
+from timetile.dialects.boxes import sizes_of
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import InjectOp, PointKind, PointOp, PointRunOp, SampleOp
 from timetile.runtime.arithmetic.cells import Array, dtype_of
 from timetile.runtime.arithmetic.points import PointEntries, entries_in, use_entries
 from timetile.runtime.host.functions import HostHandler, HostValues
-from timetile.runtime.host.memory import shape_of
 from timetile.runtime.host.memory_protocol import Memory
 
 
@@ -89,7 +89,7 @@ def is_only_read(places: SSAValue) -> bool:
 
 def contents_of(memory: Memory, field: SSAValue, buffer: Any) -> Array:
     """All cells of a field."""
-    return memory.contents(buffer, shape_of(field_bounds(field)), dtype_of(element_type(field)))
+    return memory.contents(buffer, sizes_of(field_bounds(field)), dtype_of(element_type(field)))
 
 
 def use_far_points(
@@ -100,7 +100,7 @@ def use_far_points(
     kind = dtype_of(element_type(op.field))
     if not len(entries.order):
         return
-    shape = shape_of(field_bounds(op.field))
+    shape = sizes_of(field_bounds(op.field))
     cells = np.ravel_multi_index(tuple(entries.cells), shape).astype(np.int64)
     used, number = np.unique(cells, return_inverse=True)
     near = memory.fetch(field, used, kind)

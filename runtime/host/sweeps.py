@@ -8,6 +8,7 @@ from typing import Any
 
 from xdsl.ir import Operation
 
+from timetile.dialects.boxes import sizes_of
 from timetile.dialects.temporal import SweepOp
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.host.functions import HostHandler, HostValues
@@ -26,7 +27,7 @@ def sweep_handler(memory: Memory, record: RunRecord) -> dict[type[Operation], Ho
         if any(memories.count(id(buffer)) > 1 for buffer in written):
             refuse(op, "two fields of the sweep are one; give each name a separate field")
         memory.sweep(op, fields, {scalar: given[scalar] for scalar in op.scalars})
-        cells = prod(high - low for low, high in zip(op.box.lb, op.box.ub))
+        cells = prod(sizes_of(op.box))
         record.add(LoopRun(1, cells, written, is_sweep=True))
         return []
 

@@ -21,6 +21,7 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
+from timetile.dialects.boxes import sizes_of
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.passes.analysis.skews import Skew
@@ -67,7 +68,7 @@ class Use:
     @staticmethod
     def of(field: SSAValue, skews: tuple[Skew, Skew]) -> Use:
         bounds = field_bounds(field)
-        sides = [high - low for low, high in zip(bounds.lb, bounds.ub)]
+        sides = sizes_of(bounds)
         cell = dtype_of(element_type(field)).itemsize
         reaches = (skews[0].reach(field), skews[1].reach(field))
         return Use(cell * prod(sides[2:]), cell * prod(sides), reaches)

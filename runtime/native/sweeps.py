@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import SSAValue
 
+from timetile.dialects.boxes import sizes_of
 from timetile.dialects.temporal import SweepOp
 from timetile.lowering.arguments import fields_of, scalars_of
 from timetile.lowering.cpu.sweeps import kinds_of, sweep_name
@@ -25,7 +26,7 @@ class SweepCode:
     def __init__(self, op: SweepOp, number: int, code: Code):
         self.op = op
         self.function = code.function(sweep_name(number), kinds_of(op))
-        self.cells = prod(high - low for low, high in zip(op.box.lb, op.box.ub))
+        self.cells = prod(sizes_of(op.box))
         lines = op.line_axes
         self.span = extent_of(op.box, lines[0]) if lines else (0, 1)
         """The lines shared by threads: a sweep of one axis is a single line."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
+from timetile.dialects.boxes import sizes_of
 from timetile.dialects.series import is_series
 from timetile.dialects.syntax import element_type, field_bounds
 from timetile.dialects.temporal import LoopOp
@@ -14,7 +15,6 @@ from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp, StepValueOp
 from timetile.runtime.arithmetic.cells import dtype_of
 from timetile.runtime.executors.series import step_value
 from timetile.runtime.host.functions import Host, HostValues
-from timetile.runtime.host.memory import shape_of
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.kernels.planning import planned_function
 from timetile.runtime.ranks.cut_program import RankLoop
@@ -83,7 +83,7 @@ class PartRounds:
 
     def scratch(self, op: ScratchOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """Scratch buffers are kept from run to run."""
-        shape = shape_of(field_bounds(op.operands[0]))
+        shape = sizes_of(field_bounds(op.operands[0]))
         dtype = dtype_of(element_type(op.operands[0]))
         key = (self.count, shape, dtype)
         self.count += 1

@@ -10,7 +10,7 @@ from math import prod
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import SSAValue
 
-from timetile.dialects.boxes import CellBox
+from timetile.dialects.boxes import CellBox, sizes_of
 from timetile.dialects.syntax import field_bounds
 from timetile.dialects.temporal import LoopOp, ScratchOp, UpdateOp
 from timetile.passes.analysis.launches.rotation import Rotation
@@ -169,7 +169,7 @@ def written_arguments(loop: LoopOp) -> tuple[bool, ...]:
 def written_cells(loop: LoopOp) -> int:
     """The number of cells of the box around all cells written by a step."""
     bounds = written_bounds(loop)
-    return prod(high - low for low, high in zip(bounds.lb, bounds.ub))
+    return prod(sizes_of(bounds))
 
 
 def loop_rotation(loop: LoopOp) -> Rotation:

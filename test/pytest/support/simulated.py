@@ -17,6 +17,7 @@ from xdsl.ir import SSAValue
 import timetile
 from support.simulated_link import HostsThatWait, SimulatedLink, SimulatedSide
 from support.simulated_streams import Mark, Met, SimulatedMeetings, Step, World
+from timetile.dialects.boxes import sizes_of
 from timetile.dialects.decomposition import Decomposition
 from timetile.dialects.syntax import field_bounds
 from timetile.dialects.temporal import SweepOp
@@ -25,7 +26,6 @@ from timetile.runtime.arithmetic.sweeps import BoxSlices, run_sweep
 from timetile.runtime.executors.homes import MarkedCells
 from timetile.runtime.executors.planes import PlanesLaunch
 from timetile.runtime.host.halos import HaloFrame, halos_differ
-from timetile.runtime.host.memory import shape_of
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.program.parted_program import PartedProgram
@@ -123,7 +123,7 @@ class SimulatedSite(HostsThatWait):
             self.tiled[kernels, name] = PlanesLaunch(kernel, [*operands, *[None] * len(beside)])
         known = self.tiled[kernels, name]
         further = known.kernel.body.block.args[len(operands) :]
-        shapes = [shape_of(field_bounds(argument)) for argument in further]
+        shapes = [sizes_of(field_bounds(argument)) for argument in further]
         assert len(shapes) == len(beside), "a buffer for each further argument"
         self.world.launched.append((self.number, name))
 
