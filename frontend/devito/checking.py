@@ -24,6 +24,8 @@ from timetile.frontend.devito.equations import (
     left_of,
     space_of,
 )
+from timetile.frontend.devito.extra_dimensions import on_each_value
+from timetile.frontend.devito.function_slices import Slices
 from timetile.frontend.devito.grid_sums import GridSum, grid_sums_of
 from timetile.frontend.devito.kinds import stored_kind
 from timetile.frontend.devito.library import NotCovered
@@ -38,11 +40,12 @@ def equations_of(lowered: Sequence[Any]) -> Equations:
     bounds = bounds_of_sets(lowered)
     made = [on_each_subdomain(equation_of(k, each), each, bounds) for k, each in enumerate(lowered)]
     check_sets(lowered, made)
-    parts = ComplexParts()
+    parts, slices = ComplexParts(), Slices()
     every = [equation for each in made for equation in each]
-    together = [part for equation in every for part in equations_of_parts(equation, parts)]
+    pairs = [equations_of_parts(equation, parts) for equation in every]
+    together = on_each_value(pairs, slices)
     items = [replace(equation, number=number) for number, equation in enumerate(together)]
-    found = Equations(items, {}, sets=bounds, parts=parts)
+    found = Equations(items, {}, sets=bounds, parts=parts, slices=slices)
     sums = grid_sums_of(items)
     for equation in items:
         parts = [*equation.reads, equation.target]

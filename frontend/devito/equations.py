@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from timetile.frontend.devito.complex_parts import ComplexParts
+from timetile.frontend.devito.function_slices import Slices
 from timetile.frontend.devito.library import NotCovered, module, sympy
 
 
@@ -96,6 +97,8 @@ class Equations:
     """The bounds of the subdomains of each set, by name."""
     parts: ComplexParts = field(default_factory=ComplexParts)
     """The parts of complex functions and numbers."""
+    slices: Slices = field(default_factory=Slices)
+    """The parts of functions with dimensions beside the grid's."""
 
     @property
     def written(self) -> frozenset[str]:

@@ -8,13 +8,14 @@ from typing import Any
 
 from timetile.frontend.devito.complex_parts import without_suffix
 from timetile.frontend.devito.equations import Equation
+from timetile.frontend.devito.function_slices import original_name
 from timetile.frontend.devito.functions import Function
 from timetile.frontend.devito.parameters import Argument, Meaning
 
 NEEDS_STEP = "the loop depends on the time index, and kernels do not"
 """The remark on a loop with work for the host between its steps."""
 
-NAMED = re.compile(r"%(?:p(?P<argument>\d+)|(?P<function>\w+)_level\d+)")
+NAMED = re.compile(r"%(?:p(?P<argument>\d+)|(?P<function>[\w.]+)_level\d+)")
 """A field or a scalar of the translated function."""
 
 IN_TURN = re.compile(r"(?P<name>\w+)(?: and (?P=name))+ take turns, and differ outside .*?, where")
@@ -31,7 +32,7 @@ def devito_name(argument: Argument) -> str:
     """Devito's name of an argument."""
     match argument.meaning:
         case Meaning.FIELD:
-            return without_suffix(argument.of.function)
+            return without_suffix(original_name(argument.of.function))
         case Meaning.SCALAR | Meaning.MADE:
             return str(argument.of[0])
         case Meaning.MEMORY:
@@ -56,7 +57,7 @@ def in_devitos_words(
         number = found["argument"]
         if number is not None:
             return devito_name(function.arguments[int(number)])
-        return without_suffix(found["function"])
+        return without_suffix(original_name(found["function"]))
 
     text = NAMED.sub(name, reason).replace("@devito", "the operator")
     text = text.replace("the time loop runs", "the loop over time runs")

@@ -11,6 +11,7 @@ from timetile.frontend.devito.checking import equations_of
 from timetile.frontend.devito.complex_equations import write_back
 from timetile.frontend.devito.complex_parts import without_suffix
 from timetile.frontend.devito.equations import Equations
+from timetile.frontend.devito.function_slices import original_name
 from timetile.frontend.devito.library import NotCovered, module
 from timetile.frontend.devito.runs import OperatorPlan, TimeLoop, call_of
 from timetile.frontend.devito.where_calls_ran import COUNTS, RanOn
@@ -55,7 +56,7 @@ def time_loops_of(operator: Any, equations: Equations) -> tuple[TimeLoop, ...]:
         if not getattr(equation.target, "is_Indexed", False):
             # A number of a sparse operation, for the equation behind.
             continue
-        name = without_suffix(equation.target.function.name)
+        name = without_suffix(original_name(equation.target.function.name))
         writers = [k for k, names in enumerate(written) if name in names]
         if len(writers) != 1:
             raise NotCovered(
@@ -157,7 +158,8 @@ def new_language_operator(stock: Any, options: dict[str, Any]) -> LanguageKind:
                 warn(reason)
                 return stock.cfunction.fget(operator)(*given)
             note(operator, given, plan.run(prepared))
-            write_back(asked.arrays, plan.equations.written, plan.equations.parts)
+            written = plan.equations.slices.write_back(asked.arrays, plan.equations.written)
+            write_back(asked.arrays, written, plan.equations.parts)
             operator._ran_on = RanOn(remarks=tuple(plan.remarks))
             return 0
 

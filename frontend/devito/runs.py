@@ -226,6 +226,7 @@ class OperatorPlan:
         if a segment has no program.
         """
         add_parts(call.arrays, call.numbers, self.equations.parts)
+        self.equations.slices.add_to(call.arrays, call.numbers)
         for name, bounds in self.equations.sets.items():
             if not np.array_equal(call.arrays[name], bounds):
                 raise NotCovered(f"the bounds of the subdomains {name} have changed")
