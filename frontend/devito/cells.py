@@ -52,7 +52,7 @@ SIGNED = {"oeq": "eq", "une": "ne", "olt": "slt", "ole": "sle", "ogt": "sgt", "o
 
 OTHERS = (
     "And", "Or", "Not", "Max", "Min", "Piecewise", "ExprCondPair", "BooleanTrue", "IntDiv", "Mod",
-    "INT", "SafeInv",
+    "INT", "SafeInv", "atan2",
 )  # fmt: skip
 """Further classes with operations."""
 
@@ -180,6 +180,9 @@ class Cells:
             return self.extremum(operation, expression.args, kind)
         if name in ("IntDiv", "Mod", "INT"):
             return self.whole(name, expression, kind)
+        if name == "atan2":
+            first, second = (self.value(argument, kind) for argument in expression.args)
+            return self.add(f"math.atan2 {first}, {second} : {kind}")
         if name in FUNCTIONS:
             return self.function(name, expression.args[0], kind)
         if name == "Piecewise":

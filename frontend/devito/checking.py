@@ -29,6 +29,7 @@ from timetile.frontend.devito.function_slices import Slices
 from timetile.frontend.devito.grid_sums import GridSum, grid_sums_of
 from timetile.frontend.devito.kinds import stored_kind
 from timetile.frontend.devito.library import NotCovered
+from timetile.frontend.devito.step_sums import sums_in_steps
 from timetile.frontend.devito.subdomain_sets import bounds_of_sets, check_sets, on_each_subdomain
 
 
@@ -43,9 +44,9 @@ def equations_of(lowered: Sequence[Any]) -> Equations:
     parts, slices = ComplexParts(), Slices()
     every = [equation for each in made for equation in each]
     pairs = [equations_of_parts(equation, parts) for equation in every]
-    together = on_each_value(pairs, slices)
+    together, beginnings = sums_in_steps(on_each_value(pairs, slices))
     items = [replace(equation, number=number) for number, equation in enumerate(together)]
-    found = Equations(items, {}, sets=bounds, parts=parts, slices=slices)
+    found = Equations(items, {}, sets=bounds, parts=parts, slices=slices, beginnings=beginnings)
     sums = grid_sums_of(items)
     for equation in items:
         parts = [*equation.reads, equation.target]
@@ -122,7 +123,13 @@ def check_dense(found: Equations, equation: Equation) -> None:
     places = [found.loop_of(index, equation) for index in target.indices[-len(space) :]]
     used = [loop for loop, _ in places if loop is not None]
     if len(used) < len(equation.loops):
-        raise NotCovered("it sums over a dimension that its target does not have")
+        own = {loop.dimension for loop in used}
+        others = [loop.dimension for loop in equation.loops if loop.dimension not in own]
+        over = " and ".join(map(str, others))
+        if equation.adds:
+            each = " and ".join(map(str, own))
+            raise NotCovered(f"it sums over {over} for each {each}; sums over all are covered")
+        raise NotCovered(f"it runs over {over} beside the dimensions that it writes")
     for (loop, _), dimension in zip(places, space):
         if loop is not None and loop.dimension.root is not dimension.root:
             raise NotCovered(

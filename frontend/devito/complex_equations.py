@@ -63,11 +63,12 @@ def pair_of_equations(equation: Equation, parts: ComplexParts) -> list[Equation]
     target = equation.target
     if any(parts.of(where)[1] != 0 for where in (*equation.where, *equation.when)):
         raise NotCovered("it compares complex numbers")
-    if not getattr(target, "is_Indexed", False):
-        raise NotCovered("it sums complex numbers; sum their parts")
+    is_number = not getattr(target, "is_Indexed", False)
+    if is_number and not all(loop.dimension.root.is_Space for loop in equation.loops):
+        raise NotCovered("it sums complex numbers at points; sum their parts")
     real, imaginary = parts.of(equation.value)
     shown = equation.text.partition(" ")[2]
-    if not is_complex(target.function):
+    if not is_complex(target if is_number else target.function):
         return [replace(equation, value=real, shown=shown)]
     first, second = parts.of(target)
     return [

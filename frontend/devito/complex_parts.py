@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -89,17 +89,10 @@ class ComplexParts:
             return product_of_parts(parts)
         if expression.is_Pow and parts[1][0].is_Integer and abs(parts[1][0]) <= MOST_FACTORS:
             return power_of_parts((first, second), int(parts[1][0]))
-        if name == "Real":
-            return first, sympy.S.Zero
-        if name == "Imag":
-            return second, sympy.S.Zero
-        if name == "Conj":
-            return first, -second
-        if name == "Abs":
-            return sympy.sqrt(first**2 + second**2), sympy.S.Zero
-        if name == "exp":
-            size = sympy.exp(first)
-            return size * sympy.cos(second), size * sympy.sin(second)
+        if expression.is_Pow and parts[1][0].is_Number and parts[1][1] == 0:
+            return polar_power((first, second), parts[1][0])
+        if name in FUNCTIONS_OF_PARTS:
+            return FUNCTIONS_OF_PARTS[name](first, second)
         raise NotCovered(
             f"it computes {expression} of complex numbers, and timetile has no operation for {name}"
         )
@@ -112,6 +105,66 @@ PARTS = ("Real", "Imag", "Conj")
 def has_name(expression: Any, names: Iterable[str]) -> bool:
     """The expression is of a class with one of the names."""
     return type(expression).__name__ in names
+
+
+def polar_power(base: RealAndImaginary, exponent: Any) -> RealAndImaginary:
+    """The parts of a power with a real exponent, by the absolute value and the angle."""
+    first, second = base
+    size = (first**2 + second**2) ** (exponent / 2)
+    angle = exponent * sympy.atan2(second, first)
+    return size * sympy.cos(angle), size * sympy.sin(angle)
+
+
+def exponential(a: Any, b: Any) -> RealAndImaginary:
+    """The parts of exp."""
+    size = sympy.exp(a)
+    return size * sympy.cos(b), size * sympy.sin(b)
+
+
+def hyperbolic_tangent(a: Any, b: Any) -> RealAndImaginary:
+    """The parts of tanh, by functions that do not overflow."""
+    h, t = sympy.tanh(a), sympy.tan(b)
+    below = 1 + h**2 * t**2
+    return h * (1 + t**2) / below, t * (1 - h**2) / below
+
+
+def of_turned_number(
+    function: Callable[[Any, Any], RealAndImaginary],
+) -> Callable[..., RealAndImaginary]:
+    """The function g(z) = -i f(iz): sin of sinh, and tan of tanh."""
+
+    def of_parts(a: Any, b: Any) -> RealAndImaginary:
+        first, second = function(-b, a)
+        return second, -first
+
+    return of_parts
+
+
+def hyperbolic_sine(a: Any, b: Any) -> RealAndImaginary:
+    """The parts of sinh."""
+    return sympy.sinh(a) * sympy.cos(b), sympy.cosh(a) * sympy.sin(b)
+
+
+def hyperbolic_cosine(a: Any, b: Any) -> RealAndImaginary:
+    """The parts of cosh."""
+    return sympy.cosh(a) * sympy.cos(b), sympy.sinh(a) * sympy.sin(b)
+
+
+FUNCTIONS_OF_PARTS: dict[str, Callable[[Any, Any], RealAndImaginary]] = {
+    "Real": lambda a, b: (a, sympy.S.Zero),
+    "Imag": lambda a, b: (b, sympy.S.Zero),
+    "Conj": lambda a, b: (a, -b),
+    "Abs": lambda a, b: (sympy.sqrt(a**2 + b**2), sympy.S.Zero),
+    "cos": lambda a, b: hyperbolic_cosine(-b, a),
+    "cosh": hyperbolic_cosine,
+    "exp": exponential,
+    "log": lambda a, b: (sympy.log(a**2 + b**2) / 2, sympy.atan2(b, a)),
+    "sin": of_turned_number(hyperbolic_sine),
+    "sinh": hyperbolic_sine,
+    "tan": of_turned_number(hyperbolic_tangent),
+    "tanh": hyperbolic_tangent,
+}
+"""The parts of functions of a complex number, by class, given both parts of the number."""
 
 
 def product_of_parts(parts: Iterable[RealAndImaginary]) -> RealAndImaginary:

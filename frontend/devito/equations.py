@@ -99,6 +99,8 @@ class Equations:
     """The parts of complex functions and numbers."""
     slices: Slices = field(default_factory=Slices)
     """The parts of functions with dimensions beside the grid's."""
+    beginnings: tuple[Any, ...] = ()
+    """Values of numbers of arrays before the loop over time."""
 
     @property
     def written(self) -> frozenset[str]:

@@ -95,14 +95,18 @@ MEANINGS: dict[str, Callable[..., Any]] = {
     "StrictGreaterThan": np.greater,
     "StrictLessThan": np.less,
     "Unequality": np.not_equal,
+    "atan2": np.arctan2,
     "ceiling": np.ceil,
     "cos": np.cos,
+    "cosh": np.cosh,
     "exp": np.exp,
     "floor": np.floor,
     "log": np.log,
     "sin": np.sin,
+    "sinh": np.sinh,
     "sqrt": np.sqrt,
     "tan": np.tan,
+    "tanh": np.tanh,
 }
 """The meanings of functions and operators of SymPy and Devito, by class name."""
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from timetile.frontend.devito.equations import Equation, has_time, space_of
-from timetile.frontend.devito.function_slices import Slice, Slices
+from timetile.frontend.devito.function_slices import ArrayPart, Slices
 from timetile.frontend.devito.library import NotCovered, module, sympy
 from timetile.frontend.devito.pickled import unevaluated
 
@@ -32,7 +32,7 @@ def extra_dimensions(equations: Sequence[Equation]) -> dict[Any, int]:
     found: dict[Any, int] = {}
     for equation in equations:
         for indexed in (*equation.reads, equation.target):
-            function = getattr(indexed, "function", None)
+            function: Any = getattr(indexed, "function", None)
             if not getattr(indexed, "is_Indexed", False) or is_at_points(function):
                 continue
             space = space_of(function)
@@ -56,9 +56,7 @@ def number_of_equations(equations: Sequence[Equation], extra: Mapping[Any, int])
     return sum(int(np.prod(each)) for each in sizes)
 
 
-def on_each_value(
-    groups: Sequence[Sequence[Equation]], slices: Slices
-) -> list[Equation]:
+def on_each_value(groups: Sequence[Sequence[Equation]], slices: Slices) -> list[Equation]:
     """
     The equations of all values of dimensions beside the grid's, in order; the given equations if
     there is no such dimension, or if more than `MOST_EQUATIONS` would be made. Equations of a group
@@ -68,7 +66,7 @@ def on_each_value(
     extra = extra_dimensions(every)
     count = number_of_equations(every, extra)
     if not extra or count > MOST_EQUATIONS:
-        check_points(extra, every, count)
+        check_count(extra, every, count)
         return every
     written = {e.target.function for e in every if getattr(e.target, "is_Indexed", False)}
     made: list[Equation] = []
@@ -77,19 +75,21 @@ def on_each_value(
         for loop in loops:
             slices.ranges += [(loop.first, 0), (loop.last, extra[loop.dimension] - 1)]
         for equation in group:
-            check_values(equation, extra, bool(loops))
+            check_own_reads(equation, extra, bool(loops))
         for places in product(*(range(extra[loop.dimension]) for loop in loops)):
             values = {loop.dimension: place for loop, place in zip(loops, places, strict=True)}
             made += [Substitution(slices, extra, values, written).of(each) for each in group]
     return made
 
 
-def check_points(extra: Mapping[Any, int], equations: Sequence[Equation], count: int) -> None:
+def check_count(extra: Mapping[Any, int], equations: Sequence[Equation], count: int) -> None:
     """Raise NotCovered for more equations with functions over time than are made."""
     for equation in equations:
         function = getattr(equation.target, "function", None)
-        if function is not None and has_time(function) and not extra.keys().isdisjoint(
-            function.dimensions
+        if (
+            function is not None
+            and has_time(function)
+            and not extra.keys().isdisjoint(function.dimensions)
         ):
             raise NotCovered(
                 f"{equation.text}: an equation for each value of "
@@ -98,7 +98,7 @@ def check_points(extra: Mapping[Any, int], equations: Sequence[Equation], count:
             )
 
 
-def check_values(equation: Equation, extra: Mapping[Any, int], has_loop: bool) -> None:
+def check_own_reads(equation: Equation, extra: Mapping[Any, int], has_loop: bool) -> None:
     """Raise NotCovered for an equation that reads its own results of other values."""
     target = equation.target
     if not getattr(target, "is_Indexed", False):
@@ -169,7 +169,7 @@ class Substitution:
         if len(axes) == len(function.dimensions):
             if function in self.written:
                 raise NotCovered(f"it uses {indexed}, which the operator writes")
-            self.slices.known[name] = Slice(function.name, places)
+            self.slices.known[name] = ArrayPart(function.name, places)
             return module("devito.types").Scalar(name=name, dtype=function.dtype)
         rest = [k for k in range(len(function.dimensions)) if k not in axes]
         if name not in self.slices.known:
@@ -178,7 +178,7 @@ class Substitution:
                 dimensions=tuple(function.dimensions[k] for k in rest),
                 shape=tuple(function.shape[k] for k in rest),
             )
-            self.slices.known[name] = Slice(function.name, places, part)
+            self.slices.known[name] = ArrayPart(function.name, places, part)
         return self.slices.known[name].function.indexed[tuple(indices[k] for k in rest)]
 
     def place(self, indexed: Any, function: Any, axis: int, index: Any) -> int:

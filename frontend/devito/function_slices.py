@@ -13,7 +13,7 @@ from timetile.frontend.devito.library import NotCovered
 
 
 @dataclass(frozen=True)
-class Slice:
+class ArrayPart:
     """The part of an array: of a function, at places along some of its axes."""
 
     of: str
@@ -31,7 +31,7 @@ class Slice:
 class Slices:
     """The parts of functions with dimensions beside the grid's, by name."""
 
-    known: dict[str, Slice] = field(default_factory=dict[str, Slice])
+    known: dict[str, ArrayPart] = field(default_factory=dict[str, ArrayPart])
     ranges: list[tuple[Any, int]] = field(default_factory=list[tuple[Any, int]])
     """Bounds of loops, and their values for which the equations are made."""
 

@@ -21,11 +21,14 @@ class GridSum:
     added: Equation
     begin: Any
     keeps: bool
+    first_part: Equation | None = None
+    """The added real parts, if `added` are imaginary parts."""
 
     def cells(self) -> Equation:
         """The equation of the added cells, with a function of the grid as the target."""
         loops = {loop.dimension for loop in self.added.loops}
-        for read in self.added.reads:
+        first = [] if self.first_part is None else self.first_part.reads
+        for read in [*self.added.reads, *first]:
             indices = read.indices[len(read.indices) - len(space_of(read.function)) :]
             moved = [loops & index.free_symbols for index in indices]
             if not is_sparse(read.function) and len(moved) == len(loops) and all(moved):
@@ -61,7 +64,9 @@ def grid_sums_of(equations: Sequence[Equation]) -> dict[int, GridSum]:
         if not getattr(target, "is_Indexed", False):
             (sums if equation.adds else begins)[target] = equation
         elif is_one_number(equation) and is_over_grid(equation):
-            found[equation.number] = GridSum(equation, equation, 0, True)
+            found[equation.number] = GridSum(
+                equation, equation, 0, True, first_part_of(equation, equations)
+            )
         elif is_one_number(equation) and value in sums and is_over_grid(sums[value]):
             parts = (begins[value], sums[value], equation)
             if len({(part.in_time, part.when) for part in parts}) > 1 or equation.loops:
@@ -69,5 +74,12 @@ def grid_sums_of(equations: Sequence[Equation]) -> dict[int, GridSum]:
                     f"{equation.text}: it sums cells of several steps; sum each step with Inc"
                 )
             begin = begins[value].value
-            found[equation.number] = GridSum(equation, sums[value], begin, equation.adds)
+            found[equation.number] = GridSum(
+                equation, sums[value], begin, equation.adds, first_part_of(sums[value], equations)
+            )
     return found
+
+
+def first_part_of(equation: Equation, equations: Sequence[Equation]) -> Equation | None:
+    """The equation of the real parts, for an equation of imaginary parts."""
+    return equations[equation.number - 1] if equation.is_second_part else None

@@ -160,7 +160,7 @@ def new_language_operator(stock: Any, options: dict[str, Any]) -> LanguageKind:
             note(operator, given, plan.run(prepared))
             written = plan.equations.slices.write_back(asked.arrays, plan.equations.written)
             write_back(asked.arrays, written, plan.equations.parts)
-            operator._ran_on = RanOn(remarks=tuple(plan.remarks))
+            operator._ran_on = RanOn(remarks=plan.remarks_on(prepared))
             return 0
 
         return call

@@ -98,8 +98,8 @@ class OperatorPlan:
     programs: dict[Any, tuple[Function, CompiledProgram | None]] = field(
         default_factory=dict[Any, tuple[Function, CompiledProgram | None]]
     )
-    remarks: dict[str, None] = field(default_factory=dict[str, None])
-    """What keeps the compiled programs slow, in Devito's words."""
+    remarks: dict[int, dict[str, None]] = field(default_factory=dict[int, dict[str, None]])
+    """What keeps each compiled program slow, in Devito's words, by the program's `id`."""
 
     slotted: frozenset[int] = field(init=False)
     """The numbers of the equations that use an array dependent on the number of the step."""
@@ -198,7 +198,7 @@ class OperatorPlan:
                 made = compile_program(function.text, **self.options)
             except CompileError as error:
                 raise NotCovered(self.words(error, function)) from error
-        self.keep(remarks, function)
+        self.keep(remarks, function, made)
         return made
 
     def words(self, said: CompileError | Remark, function: Function) -> str:
@@ -206,9 +206,15 @@ class OperatorPlan:
         line = said.line if isinstance(said, CompileError) else said.place.line
         return in_devitos_words(said.reason, line, function, self.equations.items)
 
-    def keep(self, remarks: Iterable[Remark], function: Function) -> None:
-        """Keep remarks on a function."""
-        self.remarks |= dict.fromkeys(self.words(each, function) for each in remarks)
+    def keep(self, remarks: Iterable[Remark], function: Function, program: CompiledProgram) -> None:
+        """Keep remarks on a function's program."""
+        kept = self.remarks.setdefault(id(program), {})
+        kept |= dict.fromkeys(self.words(each, function) for each in remarks)
+
+    def remarks_on(self, prepared: Sequence[tuple[CompiledProgram, list[Any]]]) -> tuple[str, ...]:
+        """What keeps the programs of a call slow, each remark once."""
+        programs = dict.fromkeys(id(program) for program, _ in prepared)
+        return tuple(dict.fromkeys(each for key in programs for each in self.remarks[key]))
 
     def run(self, prepared: Sequence[tuple[CompiledProgram, list[Any]]]) -> float:
         """Run the programs of a call in order, in place; the seconds without transfers."""
@@ -217,7 +223,7 @@ class OperatorPlan:
         for program, arguments in prepared:
             with collected_remarks(untold=True) as remarks:
                 seconds += program(*arguments).seconds
-            self.keep(remarks, functions[id(program)])
+            self.keep(remarks, functions[id(program)], program)
         return seconds
 
     def prepare(self, call: Call) -> list[tuple[CompiledProgram, list[Any]]]:
@@ -230,6 +236,8 @@ class OperatorPlan:
         for name, bounds in self.equations.sets.items():
             if not np.array_equal(call.arrays[name], bounds):
                 raise NotCovered(f"the bounds of the subdomains {name} have changed")
+        for each in self.equations.beginnings:
+            each.store(call.arrays, call.numbers)
         groups: dict[tuple[Any, ...], list[StepSegment]] = {}
         segments = self.segments(call)
         for segment in segments:

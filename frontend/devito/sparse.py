@@ -25,7 +25,7 @@ from timetile.frontend.devito.equations import (
     is_sparse,
 )
 from timetile.frontend.devito.evaluation import Array, evaluate, flat_place, integer, is_known
-from timetile.frontend.devito.kinds import is_integer_kind, stored_kind
+from timetile.frontend.devito.kinds import is_integer_kind, stored_kind, widest_kind
 from timetile.frontend.devito.library import NotCovered, sympy
 from timetile.frontend.devito.parameters import Argument, Meaning, Parameters
 
@@ -253,7 +253,8 @@ class Nest:
             return self.array("value", expression)
         if getattr(expression, "is_Indexed", False):
             memory, index, kind = self.cell(expression)
-            return self.cells.add(f"memref.load {memory}[{index}] : {kind}")
+            loaded = self.cells.add(f"memref.load {memory}[{index}] : {kind}")
+            return self.cells.converted(loaded, stored_kind(expression.function), self.kind)
         if expression.is_Symbol and expression in self.makes:
             return self.cells.value(self.makes[expression])
         if expression.is_Symbol:
@@ -277,24 +278,29 @@ class Nest:
         The memory, the index, and the type of the cell named by an indexed function at the entry.
         """
         function = indexed.function
-        if self.kind_at_points(indexed) != self.kind:
-            raise NotCovered(f"it mixes float32 and float64 at each point: {indexed}; use one")
+        own = self.kind_at_points(indexed)
+        if widest_kind(own, self.kind) != self.kind:
+            raise NotCovered(
+                f"it stores float64 values as float32 at each point: {indexed}; use one"
+            )
         shape = self.parameters.shapes[function.name]
         place = self.array("place", indexed)
         at = self.cells.add(f"arith.index_cast {place} : i64 to index")
         if is_sparse(function) or not has_time(function):
-            return self.memory_cell(indexed, at, shape)
+            return self.memory_cell(indexed, at, shape, own)
         role = self.equations.role(indexed)
-        kind = f"memref<{int(np.prod(shape[1:]))}x{self.kind}>"
+        kind = f"memref<{int(np.prod(shape[1:]))}x{own}>"
         name = self.field_of(role)
         source = self.parameters.field_kind(function.name)
         memory = self.cells.add(f"builtin.unrealized_conversion_cast {name} : {source} to {kind}")
         return memory, at, kind
 
-    def memory_cell(self, indexed: Any, at: str, shape: Sequence[int]) -> tuple[str, str, str]:
-        """The cell of a series, or of a function of the grid without time."""
+    def memory_cell(
+        self, indexed: Any, at: str, shape: Sequence[int], own: str
+    ) -> tuple[str, str, str]:
+        """The cell, of a type, of a series, or of a function of the grid without time."""
         function = indexed.function
-        kind = f"memref<{int(np.prod(shape))}x{self.kind}>"
+        kind = f"memref<{int(np.prod(shape))}x{own}>"
         if not is_sparse(function):
             name = self.parameters.array(Role(function.name, TimeArrays.ONE))
             source = self.parameters.field_kind(function.name)

@@ -31,11 +31,6 @@ def a_sum(u: Any) -> list[Any]:
     return [dv.Eq(u.forward, u + 1), dv.Inc(line, u)]
 
 
-def complex_numbers(u: Any) -> list[Any]:
-    phase = dv.Function(name="phase", grid=u.grid, dtype=np.complex64)
-    return [dv.Eq(phase, sympy.sin(phase)), dv.Eq(u.forward, u + 1)]
-
-
 def long_without_sign(u: Any) -> list[Any]:
     mask = dv.Function(name="mask", grid=u.grid, dtype=np.uint32)
     return [dv.Eq(u.forward, u + mask)]
@@ -87,8 +82,6 @@ LEFT: dict[Equations, str] = {
     "y + 1], a cell that the equation itself writes in an order that Devito chooses",
     a_sum: "equation 2 (line[x + 1] += u[t, x + 1, y + 1]): it writes a function of other "
     "dimensions than the equations before it do",
-    complex_numbers: "equation 1 (phase[x + 1, y + 1] = sin(phase[x + 1, y + 1])): it computes "
-    "sin(phase[x + 1, y + 1]) of complex numbers, and timetile has no operation for sin",
     long_without_sign: "equation 1 (u[t + 1, x + 1, y + 1] = mask[x + 1, y + 1] + u[t, x + 1, "
     "y + 1]): mask has cells of uint32; use float32, float64, or integers from int8 to "
     "int64, uint8 or uint16",
@@ -97,8 +90,8 @@ LEFT: dict[Equations, str] = {
     "subdomains; make the set several subdomains",
     between: "equations without time stand between equations with time; move them",
     one_moment: "kept is read or written at times that may be the same",
-    sum_to_one_row: "equation 2 (total[1, y + 1] += u[t + 1, x + 1, y + 1]): it sums over a "
-    "dimension that its target does not have",
+    sum_to_one_row: "equation 2 (total[1, y + 1] += u[t + 1, x + 1, y + 1]): it sums over x for "
+    "each y; sums over all are covered",
     diagonal: "equation 1 (u[t + 1, x + 1, y + 1] = u[t, x + 1, x + 1]): it reads u[t, x + 1, x + "
     "1] along another dimension than it writes",
     unknown_function: "equation 1 (u[t + 1, x + 1, y + 1] = sign(u[t, x + 1, y + 1])): it computes "
@@ -111,22 +104,28 @@ def name_of(make: Equations) -> str:
     return getattr(make, "__name__", "")
 
 
+RUN = (in_order, long_without_sign, sum_to_one_row)
+"""Equations that also run: the calls of the others are alike."""
+
+
 @pytest.mark.parametrize("make", LEFT, ids=name_of)
 def test_equations_without_a_translation_run_in_devitos_c(make: Equations):
     """A warning names the equation and the reason, and the results are Devito's."""
     u, v = (drawn(dv.TimeFunction(name="u", grid=grid_of(9, 9))) for _ in range(2))
-    dv.Operator(make(u), language="C").apply(time_M=3)
     with (
         timetile.devito.backend(executor="cpu"),
         pytest.warns(timetile.devito.DevitoWarning) as said,
     ):
         operator = dv.Operator(make(v))
-    summary = operator.apply(time_M=3)
-    assert str(summary.ran_on) == f"Devito's own C: {LEFT[make]}"
-    assert timetile.devito.call_counts()[str(summary.ran_on)] == 1
     assert [str(each.message) for each in said] == [
         f"Devito's own C runs in place of timetile: {LEFT[make]}"
     ]
+    if make not in RUN:
+        return
+    dv.Operator(make(u), language="C").apply(time_M=3)
+    summary = operator.apply(time_M=3)
+    assert str(summary.ran_on) == f"Devito's own C: {LEFT[make]}"
+    assert timetile.devito.call_counts()[str(summary.ran_on)] == 1
     assert (u.data_with_halo == v.data_with_halo).all()
 
 

@@ -2,32 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import timetile.devito
-from support.devito_case import drawn, dv, grid_of
+from support.devito_case import dv, grid_of
 from timetile.frontend.devito.runs import OperatorPlan
 
 # One worker imports Devito.
 pytestmark = pytest.mark.xdist_group("devito")
 
 
-def by_devito(name: str, f: Any, g: Any) -> Any:
-    return dv.inner(f, g) if name == "inner" else getattr(dv, name)(f)
+def filled(function: Any, seed: int) -> Any:
+    """The function with drawn cells."""
+    draw = np.random.default_rng(seed).standard_normal
+    function.data[:] = draw(function.data.shape)
+    if np.issubdtype(function.dtype, np.complexfloating):
+        function.data[:] += 1j * draw(function.data.shape)
+    return function
 
 
-def by_numpy(name: str, f: NDArray[Any], g: NDArray[Any]) -> Any:
-    numbers = {"norm": np.linalg.norm(f), "sumall": np.sum(f), "inner": np.sum(f * g)}
-    return numbers[name]
+def a_function(grid: Any, seed: int) -> Any:
+    return filled(dv.Function(name=f"f{seed}", grid=grid), seed)
 
 
-@pytest.mark.parametrize("name", ["norm", "sumall", "inner"])
+def a_complex_function(grid: Any, seed: int) -> Any:
+    return filled(dv.Function(name=f"f{seed}", grid=grid, dtype=np.complex64), seed)
+
+
+def all_steps(grid: Any, seed: int) -> Any:
+    return filled(dv.TimeFunction(name=f"f{seed}", grid=grid, save=3), seed)
+
+
+def receivers(grid: Any, seed: int) -> Any:
+    return filled(dv.SparseTimeFunction(name=f"f{seed}", grid=grid, npoint=4, nt=5), seed)
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("sumall", a_function),
+        ("inner", a_complex_function),
+        ("norm", all_steps),
+        ("norm", receivers),
+    ],
+)
 @pytest.mark.filterwarnings("error::timetile.devito.DevitoWarning")
-def test_norms_are_sums_in_double_precision(name: str, monkeypatch: pytest.MonkeyPatch):
+def test_norms_are_sums_in_double_precision(
+    name: str, make: Callable[[Any, int], Any], monkeypatch: pytest.MonkeyPatch
+):
     count = [0]
     run = OperatorPlan.run
 
@@ -36,11 +62,12 @@ def test_norms_are_sums_in_double_precision(name: str, monkeypatch: pytest.Monke
         return run(plan, prepared)
 
     monkeypatch.setattr(OperatorPlan, "run", counted)
-    grid = grid_of(41, 37)
-    f, g = (drawn(dv.Function(name=each, grid=grid), -1, 1) for each in "fg")
+    grid = grid_of(11, 7)
+    f, g = (make(grid, seed) for seed in (1, 2))
     with timetile.devito.backend(executor="cpu"):
-        found = by_devito(name, f, g)
-    expected = by_numpy(name, np.array(f.data, np.float64), np.array(g.data, np.float64))
+        found = dv.inner(f, g) if name == "inner" else getattr(dv, name)(f)
+    a, b = (np.array(each.data, np.complex128) for each in (f, g))
+    expected = {"norm": np.linalg.norm(a), "sumall": np.sum(a), "inner": np.sum(a * b)}[name]
     assert abs(found - expected) <= 1e-6 * abs(expected)
     assert count[0] == 1, "the sum runs on timetile"
 
