@@ -112,7 +112,7 @@ class StepBuilder:
         return module
 
     def fill(self, body: Block, inner: dict[Buffer, SSAValue]) -> None:
-        """The body of the time loop."""
+        """Fill the body of the time loop."""
         for name, series in self.series.items():
             number = memref.LoadOp.get(series, [body.args[0]])
             body.add_op(located(number, self.step.place))

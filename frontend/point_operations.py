@@ -63,7 +63,7 @@ class PointOperations:
                 field.name_hint = f"{spelled(use.name)}_{part}"
 
     def emit(self, body: Block, fields: Mapping[Buffer, SSAValue]) -> None:
-        """The operations of all uses, in order."""
+        """Emit the operations of all uses, in order."""
         if self.rows is None:
             return
         row = memref.LoadOp.get(self.rows, [body.args[0]])

@@ -198,7 +198,7 @@ class Statements:
         return load.res
 
     def repeat(self, block: Block, made: RepeatedBody) -> None:
-        """An inner loop of a repeated body."""
+        """Emit an inner loop around a repeated body."""
         low, high, one = (arith.ConstantOp(IntegerAttr(k, IndexType())) for k in (0, made.count, 1))
         inner = Block(arg_types=[IndexType()])
         self.fill(inner, made.body)
@@ -207,7 +207,7 @@ class Statements:
         block.add_ops([low, high, one, located(loop, made.place)])
 
     def assign(self, block: Block, group: Group, loaded: dict[Read, SSAValue]) -> None:
-        """The apply of a group, and the stores of the results."""
+        """Emit a group's apply, and the stores of its results."""
         apply = self.apply(group.made, loaded)
         block.add_op(located(apply, group.made[0].place))
         for item, result in zip(group.made, apply.res):

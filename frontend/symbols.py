@@ -197,7 +197,7 @@ class Recorder:
         )
 
     def assign(self, name: str, region: Region | None, value: object) -> None:
-        """A new value for the cells of a field."""
+        """Note a new value for the cells of a field."""
         if self.points:
             raise error(
                 f"{name}.next is assigned after {self.points[-1].name} is used; use points after "

@@ -83,7 +83,7 @@ class CellsThread(SweepThread):
         return self.shared(layout.kind, layout.cells)
 
     def synchronise(self) -> None:
-        """The threads of the block wait for each other."""
+        """Let the threads of the block wait for each other."""
         self.emit.add(gpu.BarrierOp())
 
     def split(self, number: SSAValue, count: int) -> tuple[SSAValue, SSAValue]:

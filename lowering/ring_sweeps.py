@@ -62,7 +62,7 @@ class RingThread(SweepThread):
             at += cells * bytes_of(self.field_of(tap))
 
     def go(self, carried: list[SSAValue]) -> None:
-        """All places of the line: turns that copy, turns that only read, single places."""
+        """Emit all places of the line: turns that copy, turns that only read, single places."""
         self.place_rings()
         emit, frame, turn = self.emit, self.frame, self.frame.places_of_turn
         count, ahead = len(self.op.places), (frame.ring - 1) * turn

@@ -58,7 +58,7 @@ class StagedThread(SegmentThread):
     # Segments.
 
     def go(self, carried: list[SSAValue]) -> None:
-        """All places of the group's lines, a segment after the other."""
+        """Emit all places of the group's lines, a segment after the other."""
         emit, staging = self.emit, self.staging
         if staging.streams:
             ahead = Block(arg_types=[i32])

@@ -104,7 +104,7 @@ class SweepThread:
         return [cells[line] for line in range(self.frame.beside) for cells in carried]
 
     def go(self, carried: list[SSAValue]) -> None:
-        """All places of the line, after the kept cells of the places before."""
+        """Emit all places of the line, after the kept cells of the places before."""
         count, turn = len(self.op.places), self.frame.places_of_turn
         whole = count // turn * turn
         asking = max(0, whole - self.frame.ahead) // turn * turn if self.frame.ahead else 0
@@ -115,7 +115,7 @@ class SweepThread:
     # The line of a thread.
 
     def find_line(self) -> None:
-        """The number of the line, its coordinates, and its distance in each field."""
+        """Find the line's number, its coordinates, and its distance in each field."""
         frame, emit = self.frame, self.emit
         along = DimensionAttr(DimensionEnum.X)
         thread = emit.add(arith.IndexCastOp(emit.add(ThreadIdOp(along)).result, i32)).result

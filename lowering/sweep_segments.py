@@ -71,7 +71,7 @@ class SegmentThread(SweepThread):
         """The distances of the group's lines in shared memory, by the strides of a field."""
 
     def find_line(self) -> None:
-        """The line that a lane works on; a lane beyond the last line repeats one."""
+        """Find the line that a lane works on; a lane beyond the last line repeats one."""
         frame, emit, lines = self.frame, self.emit, self.staging.lines
         along = DimensionAttr(DimensionEnum.X)
         self.lane = emit.add(arith.IndexCastOp(emit.add(ThreadIdOp(along)).result, i32)).result

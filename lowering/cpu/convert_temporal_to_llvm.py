@@ -114,7 +114,7 @@ class StepsFunction:
         return self.function
 
     def one_pass(self, count: SSAValue, arguments: Operands, teamed: SSAValue) -> None:
-        """A pass of some steps: all updates together, or update after update."""
+        """Emit a pass of some steps: all updates together, or update after update."""
         build, updates = self.build, range(len(self.loop.updates))
         if len(updates) == 1:
             self.phases(None, count, arguments, teamed)

@@ -139,7 +139,7 @@ class NestFunction:
     def parallel(
         self, ranges: Sequence[Sequence[SSAValue]], body: Block, places: list[SSAValue]
     ) -> None:
-        """A loop nest in row-major order."""
+        """Emit a loop nest in row-major order."""
         if not ranges:
             self.values.update(zip(body.args, places))
             self.block(body)
@@ -152,7 +152,7 @@ class NestFunction:
         self.build.loop(ranges[0][0], ranges[0][1], ranges[0][2], turn)
 
     def choice(self, op: scf.IfOp) -> None:
-        """A branch; the results are arguments of the block after."""
+        """Emit a branch; its results are arguments of the block behind."""
         build = self.build
         then, other = build.new_block(), build.new_block()
         after = build.new_block([llvm_type(value.type) for value in op.results])
@@ -173,7 +173,7 @@ class NestFunction:
         return []
 
     def operation(self, op: Operation) -> None:
-        """An operation of the host."""
+        """Emit an operation of the host."""
         operands = [self.values[value] for value in op.operands]
         match op:
             case scf.ForOp():
@@ -226,7 +226,7 @@ class NestFunction:
         build.block = onward
 
     def change(self, op: memref.AtomicRMWOp, value: SSAValue) -> None:
-        """A cell changed by a sum, a product, or a new value."""
+        """Emit the change of a cell: by a sum, by a product, or to a new value."""
         build, kind, number = self.build, value.type, kind_number(op)
         address = self.cell(op, kind)
         old = build.loaded(address, kind)
@@ -240,7 +240,7 @@ class NestFunction:
         self.values[op.results[0]] = old
 
     def sweep(self, op: LoopOp) -> None:
-        """A sweep of one step, or an inner loop of sweeps, by a single thread."""
+        """Emit a sweep of one step, or an inner loop of sweeps, on a single thread."""
         build, number = self.build, self.sweeps.index(op)
         given, turns = Given.of(op), turns_of(op)
         names = [self.values[buffer] for buffer in op.buffers]

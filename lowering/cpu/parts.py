@@ -83,7 +83,7 @@ class PartFunction:
         return self.function
 
     def stages(self, row: SSAValue, column: SSAValue) -> None:
-        """All stages on the block of places starting at a row and a column."""
+        """Emit all stages on the block of places that begins at a row and a column."""
         build, count = self.build, len(self.given.buffers)
         others = self.arguments[count:]
 

@@ -33,7 +33,7 @@ class PointCode:
     spans: Sequence[tuple[SSAValue, SSAValue]]
 
     def emit(self) -> None:
-        """Loops over rows of buckets and their entries, if the spans hold cells."""
+        """Emit loops over rows of buckets and their entries, if the spans hold cells."""
         build, target = self.build, self.update.targets[self.made.target]
         bounds = field_bounds(target)
         self.kind, self.first = element_type(target), CellBox.of(self.made.bounds).lower

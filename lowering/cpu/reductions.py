@@ -92,7 +92,7 @@ class BlocksFunction:
         return quotient, self.build.minus(number, self.build.times(quotient, by))
 
     def each_lane(self, lanes: SSAValue, body: LaneBody) -> None:
-        """A loop over the first lanes."""
+        """Emit a loop over the first lanes."""
 
         def turn(lane: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             body(lane)
@@ -114,13 +114,13 @@ class BlocksFunction:
         self.build.store(number, self.build.moved(self.lanes, lane, self.element))
 
     def take(self, lane: SSAValue, at: SSAValue) -> None:
-        """A lane takes a cell of the row."""
+        """Let a lane take a cell of the row."""
         place = self.build.moved(self.source, self.build.plus(at, lane), self.element)
         cell = self.build.loaded(place, self.element)
         self.put(lane, self.joined(self.lane(lane), cell))
 
     def meet(self, lane: SSAValue, by: SSAValue) -> None:
-        """A lane takes the number of a lane farther on."""
+        """Let a lane take the number of a lane farther on."""
         self.put(lane, self.joined(self.lane(lane), self.lane(self.build.plus(lane, by))))
 
     def joined(self, a: SSAValue, b: SSAValue) -> SSAValue:

@@ -59,7 +59,7 @@ class SweepFunction(CellCode):
         return self.function
 
     def nest(self, axes: Sequence[int], places: dict[int, SSAValue]) -> None:
-        """The loop of the first axis, around the loops of the others, or around the cell."""
+        """Emit the loop of the first axis, around the loops of the others, or around the cell."""
         if not axes:
             self.places[:] = [places[axis] for axis in range(self.sweep.rank)]
             self.one_cell()

@@ -95,7 +95,7 @@ class CellCode:
         self.offsets: dict[tuple[int, ...], SSAValue] = {}
 
     def one_cell(self) -> None:
-        """All taps, the arithmetic of the cell, and all results."""
+        """Emit all taps, the arithmetic of the cell, and all results."""
         update, values = self.update, list[SSAValue]()
         for tap in update.tap_list:
             source = update.sources[tap.operand]
@@ -170,7 +170,7 @@ class UpdateFunction(CellCode):
         return self.function
 
     def whole(self) -> None:
-        """All cells of the spans, and then their points, list by list."""
+        """Emit all cells of the spans, and then their points, list by list."""
         self.nest(0)
         for made in self.own.point_sets:
             step, spans = self.scalars[self.own.points[0]], self.spans[: self.own.rank]
@@ -184,7 +184,7 @@ class UpdateFunction(CellCode):
         return self.build.int(low), self.build.int(high)
 
     def nest(self, axis: int) -> None:
-        """The loop of an axis, around the loops of later axes, or around the cell."""
+        """Emit the loop of an axis, around the loops of later axes, or around the cell."""
         if axis == self.update.rank:
             self.one_cell()
             return

@@ -15,7 +15,7 @@ from timetile.lowering.ptx.writer import Writer
 
 
 def print_for(w: Writer, op: scf.ForOp) -> None:
-    """A counted loop, tested before the first turn and at the end of each."""
+    """Print a counted loop, tested before the first turn and at the end of each."""
     start, end = w.label("loop"), w.label("end")
     index, *carried = op.body.block.args
     counter = w.define(index)

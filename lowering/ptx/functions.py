@@ -100,7 +100,7 @@ def device_functions(called: Mapping[str, tuple[str, int]], target: str) -> str:
 
 
 def print_function(w: Writer, op: Operation) -> None:
-    """A call of a function."""
+    """Print a call of a function."""
     if nvrtc() is None:
         refuse(
             op,

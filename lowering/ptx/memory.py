@@ -37,7 +37,7 @@ def guard(w: Writer, mask: SSAValue | None) -> str:
 
 
 def print_gep(w: Writer, op: llvm.GEPOp) -> None:
-    """A pointer plus an index; constants are folded into the addresses."""
+    """Print a pointer plus an index; constants are folded into the addresses."""
     size = element_bytes(op.elem_type)
     (constant,) = op.rawConstantIndices.get_values()
     pointer, *indices = op.operands
@@ -58,7 +58,7 @@ def print_gep(w: Writer, op: llvm.GEPOp) -> None:
 def access(
     w: Writer, word: str, op: simt.LoadOp | simt.StoreOp | simt.OverrideOp, registers: list[str]
 ) -> None:
-    """A load or a store of one or several cells, under a mask."""
+    """Print a load or a store of one or several cells, under a mask."""
     kind = op.cell_types[0]
     buffer, _, mask = op.place
     space = "shared" if address_space(buffer) == SHARED_SPACE else "global"

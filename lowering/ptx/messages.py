@@ -33,7 +33,7 @@ def unnumbered(w: Writer, op: simt.PostOp | simt.TakeOp) -> Iterator[tuple[SSAVa
 
 
 def print_post(w: Writer, op: simt.PostOp) -> None:
-    """Each 64-bit word, four bytes of a cell and the message's number, is written at once."""
+    """Print one write for each 64-bit word: four bytes of a cell and the message's number."""
     if op.number is None:
         for cell, kind, where in unnumbered(w, op):
             w.line(f"st.global.{kind} {where}, {w.in_register(cell)}")

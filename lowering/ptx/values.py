@@ -325,7 +325,7 @@ def print_propagating(w: Writer, op: arith.MaximumfOp | arith.MinimumfOp) -> Non
 
 
 def print_rsqrt(w: Writer, op: xmath.RsqrtOp) -> None:
-    """The reciprocal of the square root, both rounded: PTX's own is approximate."""
+    """Print the reciprocal of the square root, both rounded: PTX's own is approximate."""
     kind = REGISTERS[op.result.type][1]
     root = w.register(op.result.type)
     w.line(f"sqrt.rn.{kind} {root}, {w.use(op.operand)}")

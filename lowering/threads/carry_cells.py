@@ -150,7 +150,7 @@ class CarryingLoop:
         self.hand_on(op, later, operand)
 
     def hand_on(self, op: Operation, later: Operation, operand: SSAValue) -> None:
-        """The loop's part of `carry`: each turn hands the later operation's result on."""
+        """Let each turn hand the later operation's result on: the loop's part of `carry`."""
         self.terminator.operands[self.places[operand]] = later.results[0]
         readers = [use.operation for use in op.results[0].uses]
         for known in (op, *readers):

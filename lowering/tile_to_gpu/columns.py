@@ -103,7 +103,7 @@ def post_columns(step: StepScope) -> None:
         emit = step.emit.into(block)
         messages: dict[tuple[Attribute, int, SSAValue | None], Message] = {}
         for exchange, rim in with_column(step.leaving, direction):
-            # The block beside has the slots of what comes from the opposite direction.
+            # For the block beside, the message comes from the opposite direction.
             slots = rim.column(direction_back(direction)).slots
             slot = message_slot(step, slots, 0)
             key = slots.element, slots.words, slot.index

@@ -147,7 +147,7 @@ def begin_tile(variant: VariantScope) -> None:
 
 
 def leave(variant: VariantScope) -> None:
-    """A block ends after the arrival of all messages to the block."""
+    """Wait, at the end of a block, until all messages to the block have arrived."""
     code, emit = variant.code, variant.emit
     arrivals = code.placement.arrivals
     if arrivals is None or not code.layout.has_cluster:

@@ -96,7 +96,7 @@ class EdgeSlot:
 
 
 def publish_rows(step: StepScope, number: int, plane: Plane, slot: EdgeSlot) -> None:
-    """The first and the last rows of the warp, all lanes."""
+    """Publish the first and the last rows of the warp, all lanes."""
     buffer, rows = slot.buffer, step.code.rows
     width = vector_cells(step.code.cells, buffer.element)
     edge = range(buffer.edges.width)

@@ -26,7 +26,7 @@ from timetile.passes.analysis.geometry.filling import first_step
 
 
 def run_step(step: StepScope) -> None:
-    """All stages, once."""
+    """Emit all stages, once."""
     if step.code.kernel.reads_memory and len(step.code.rows) > 1:
         run_by_rows(step)
         return

@@ -91,7 +91,7 @@ class WeightSpreader:
         self.note(made)
         assert total.owner is made[-1]
         replace_sum(found, made)
-        # A reader without readers would count as a reader.
+        # Dead operations would count as readers of their operands.
         erase_unused(self.function.body.block)
         return inner
 
@@ -145,7 +145,7 @@ class WeightSpreader:
             for each in sum_at(value.owner, self.allows).terms:
                 yield from self.spread(each, own)
         elif constant(own, value.type) is None:
-            # A product of weights beyond the type: the inner product stays.
+            # The weights' product is no finite number of the type: the inner product stays.
             yield Weighted(term.value, -weight if term.negative else weight)
         else:
             yield Weighted(value, own)

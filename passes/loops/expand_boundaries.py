@@ -130,7 +130,7 @@ class BoundaryExpansion:
         return op
 
     def replace_loop(self) -> None:
-        """A loop over the buffers and the scratch fields. Scratch fields do not rotate."""
+        """Replace the loop by one over the buffers and the scratch fields, which do not rotate."""
         old = self.loop
         count = len(old.buffers)
         new = LoopOp(

@@ -139,7 +139,7 @@ class Demand:
         return self.loaded[load] if read is None else read
 
     def store(self, piece: Piece) -> None:
-        """A value is stored, or joined to another, over a box."""
+        """Note that a value is stored, or joined to another, over a box."""
         if isinstance(piece.source, stencil.ApplyOp):
             self.stored.setdefault(piece.source, []).append(piece.box)
             return
@@ -152,7 +152,7 @@ class Demand:
     """For each value of fewer axes, with the axes in a domain, the reading cells."""
 
     def need_of(self, access: ApplyRead, box: StencilBoundsAttr) -> None:
-        """An apply over a box reads by an access."""
+        """Note what an apply over a box reads by an access."""
         around = moved(box, access.offset)
         if len(access.axes) < len(box.lb):
             key = unbuffered(access.operand), access.axes
@@ -163,7 +163,7 @@ class Demand:
         self.need(access.operand, around)
 
     def need(self, value: SSAValue, box: StencilBoundsAttr) -> None:
-        """An apply reads a value over a box."""
+        """Note that an apply reads a value over a box."""
         value = unbuffered(value)
         self.read[value] = self.read[value] | box if value in self.read else box
 

@@ -132,7 +132,7 @@ def is_memory(kind: Attribute) -> bool:
 
 
 def name_fields_once(root: Operation) -> None:
-    """Of several casts of one memory to one type, make `root` and its regions use the first."""
+    """Let `root` and its regions use the first of several casts of one memory to one type."""
     known: dict[tuple[SSAValue, Attribute], SSAValue] = {}
     inner = [op for region in root.regions for block in region.blocks for op in block.ops]
     for op in (root, *inner):

@@ -131,7 +131,7 @@ class Parting:
         return list(op.results)
 
     def add(self, op: Operation) -> None:
-        """An operation in place of the apply."""
+        """Add an operation in place of the apply."""
         op.location = self.apply.location
         self.made.append(op)
 

@@ -211,7 +211,7 @@ class DeviceTilingPass(EnumOptionsPass):
         return stream
 
     def remark_on_pack(self, kernel: KernelOp) -> None:
-        """A remark if tiles are not of one warp, and `pack` has no effect."""
+        """Remark that `pack` has no effect if tiles are not of one warp."""
         if self.pack is None or kernel.layout is None or kernel.layout.level.data is TileLevel.WARP:
             return
         remark(

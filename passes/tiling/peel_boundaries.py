@@ -139,7 +139,7 @@ class PeelBoundariesPass(EnumOptionsPass):
             kernel.variants = ArrayAttr(variants_of(kernel, columns, guards_all=weight is None))
 
     def remark_on_options(self, kernel: KernelOp, geometry: Geometry) -> None:
-        """A remark for each option that has no effect on a kernel."""
+        """Remark on each option that has no effect on a kernel."""
         why = why_guards_are_fixed(geometry)
         if self.guards is not None and why is not None:
             remark(kernel, f"guards={self.guards} is ignored: {why}; leave it out")

@@ -274,7 +274,7 @@ class RegisterStreamingPass(EnumOptionsPass):
             split_barrier(kernel, asked=self.sync is Sync.MBARRIER)
 
     def say_what_is_ignored(self, kernel: KernelOp) -> None:
-        """A remark for each option that has no effect on a kernel."""
+        """Remark on each option that has no effect on a kernel."""
         exchanges = [stage for stage in kernel.stages if isinstance(stage, ExchangeOp)]
         if kernel.stream_axis is None:
             for name, value in (("delay", self.delay), ("period", self.period)):

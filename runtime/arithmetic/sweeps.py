@@ -27,7 +27,7 @@ Visited = Callable[[SSAValue, BoxSlices], None]
 
 
 def no_check(field: SSAValue, cells: BoxSlices) -> None:
-    """No check of an access."""
+    """Check no access."""
 
 
 def function_of_sweep(op: SweepOp) -> FuncOp:

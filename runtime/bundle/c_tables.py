@@ -54,7 +54,7 @@ class TableMaker:
         return self.made
 
     def add(self, loop: LoopEntry) -> None:
-        """The rows of a loop."""
+        """Add the rows of a loop."""
         made = self.made
         launches, plans = len(made.launches), len(made.plans)
         for row in loop.launches:

@@ -164,7 +164,7 @@ class Planner:
         self.plan.scratch.append(bytes_of_field(value))
 
     def add_loop(self, loop: LoopOp) -> None:
-        """The launches of one loop."""
+        """Add the launches of one loop."""
         if any(map(is_series, loop.scalars)):
             refuse(
                 loop,
@@ -201,7 +201,7 @@ class Planner:
                 self.plan.next.append((at, entry.results + role))
 
     def add_steps(self, loops: Sequence[LoopOp]) -> None:
-        """The number of steps that the program itself states."""
+        """Add the number of steps that the program itself states."""
         if self.plan.steps is None:
             found = {constant_steps(loop) for loop in loops if loop.sweep is None}
             self.plan.steps = found.pop() if len(found) == 1 else None

@@ -110,7 +110,7 @@ def title_of(time: str, panel: Panel) -> str:
 
 
 def draw_curves(figure: Any, place: Any, name: str, times: Mapping[str, Sequence[Panel]]) -> None:
-    """A field of one axis: a curve for each time."""
+    """Draw a field of one axis: a curve for each time."""
     axis = figure.add_subplot(place)
     for number, (time, (panel, *_)) in enumerate(times.items()):
         first, end = panel.ends[0]

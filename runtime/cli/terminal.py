@@ -27,7 +27,7 @@ Advance = Callable[[int, int], None]
 
 
 def say(text: str) -> None:
-    """A line of the answer."""
+    """Print a line of the answer."""
     print(text)
 
 

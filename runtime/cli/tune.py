@@ -49,7 +49,7 @@ def speed_text(row: MeasuredRow) -> str:
 
 
 def print_record(record: Measured) -> None:
-    """The measured schedules of a program."""
+    """Print the measured schedules of a program."""
     say(f"{record.program}, on {record.device}")
     table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False)
     for column in ("GCells/s measured", "schedule"):

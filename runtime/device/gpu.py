@@ -117,7 +117,7 @@ class Device(GpuMemory):
     # Kernels held by programs.
 
     def retain(self, kernel: Kernel, stream: int) -> None:
-        """A runner of a stream uses a kernel."""
+        """Note that a runner of a stream uses a kernel."""
         with self.one_load:
             self.users[kernel] += 1
             self.streams[kernel, stream] += 1

@@ -332,7 +332,7 @@ class GpuRunner(PlannedRunner):
                 LOGGER.warning("what a program held on the GPU is not given back: %s", error)
 
     def give_back(self) -> None:
-        """The work of `close`, with the device current."""
+        """Do the work of `close`, with the device current."""
         others = (
             self.common,
             self.uncounted,

@@ -56,7 +56,7 @@ class DeviceSweep:
         return self.frame.words * CELL_BYTES[i64]
 
     def clear_words(self) -> None:
-        """No launch has ended, and no message has come."""
+        """Clear the words: no launch has ended, and no message has come."""
         on = self.device
         stream = on.new_stream()
         checked(on.cuda.cuMemsetD8Async(self.words, 0, self.word_bytes, stream))

@@ -25,7 +25,7 @@ def print_heading(console: Console, text: str) -> None:
 
 
 def print_facts(console: Console, facts: Sequence[Fact]) -> None:
-    """Facts one below the other, the texts in one column."""
+    """Print facts one below the other, the texts in one column."""
     width = max((len(fact.label) for fact in facts), default=0)
     label = ""
     for fact in facts:
@@ -55,7 +55,7 @@ def print_section(console: Console, section: Section) -> None:
 
 
 def print_explanation(console: Console, explanation: Explanation, *, full: bool) -> None:
-    """The summary of every loop and sweep; with `full`, all sections; then the remarks."""
+    """Print the summary of every loop and sweep; with `full`, all sections; then the remarks."""
     for loop in explanation.loops:
         print_heading(console, title(explanation, loop))
         print_facts(console, list(summary_facts(loop)))

@@ -105,7 +105,7 @@ class ArrayMemory:
         return copy
 
     def note_change(self, array: Array) -> None:
-        """The host has filled an array: nothing is kept about arrays."""
+        """Forget what is kept about arrays: the host has filled one."""
 
     def gather(self, op: GatherOp, target: Any, source: Any, places: Sequence[Any]) -> None:
         """Set all cells of an array to cells of another array at computed places."""

@@ -75,7 +75,7 @@ class Memory(Protocol):
         ...
 
     def note_change(self, array: Array) -> None:
-        """The host has filled an array itself."""
+        """Note that the host has filled an array itself."""
         ...
 
     def gather(self, op: GatherOp, target: Any, source: Any, places: Sequence[Any]) -> None:

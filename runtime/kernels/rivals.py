@@ -56,7 +56,7 @@ class RivalSchedules:
         return entered
 
     def leave(self) -> None:
-        """The end of a run that entered."""
+        """End a run that entered."""
         self.is_trying = False
 
     def begin(self, steps: int) -> None:

@@ -81,7 +81,7 @@ def status_of(rank: int, handed_on: list[signal.Signals]) -> int:
     for each in handed_on:
         signal.signal(each, hand_on)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, handed_on)
-    # The process keeps its number until no signal is handed on.
+    # The number of the process stays taken until no signal is handed on.
     os.waitid(os.P_PID, rank, os.WEXITED | os.WNOWAIT)
     for each in handed_on:
         signal.signal(each, signal.SIG_IGN)

@@ -141,7 +141,7 @@ class Team:
         self.barrier.close()
 
     def work(self, jobs: SimpleQueue[Job | None]) -> None:
-        """The work of a thread: its jobs, until the last."""
+        """Do the jobs of a thread, until the last."""
         while (job := jobs.get()) is not None:
             try:
                 with standard_modes():

@@ -123,7 +123,7 @@ class GpuBench:
         return bool(loops)
 
     def run(self, program: CompiledProgram, values: list[Any], steps: int) -> None:
-        """A run of a number of steps."""
+        """Run a number of steps."""
         with program.runners.lent(0) as runner:
             program.run_host(runner, values, Span(steps, 0))
 

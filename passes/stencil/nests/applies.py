@@ -132,7 +132,7 @@ class CellBody:
         return Region(self.block)
 
     def add_numbers(self) -> None:
-        """The numbers of the loops, from the coordinates of the cell."""
+        """Add the numbers of the loops, computed from the coordinates of the cell."""
         for axis, place in enumerate(self.places):
             if place.loop is None:
                 continue

@@ -69,7 +69,7 @@ class Barriers:
         """The knowledge released with each word of global memory."""
 
     def release(self, blocks: Ints) -> None:
-        """All warps of some blocks go on."""
+        """Let all warps of some blocks go on."""
         self.memory.events += 1
         for strand in self.strands:
             lanes = strand.lanes_of(blocks)
@@ -138,7 +138,7 @@ class Barriers:
     def make(
         self, strand: Strand, lane: int, place: tuple[int, int], count: int, text: str
     ) -> None:
-        """A lane makes one ready."""
+        """Let a lane make one ready."""
         if place in self.counted:
             raise SimtError(text, "makes an mbarrier ready that is ready")
         warp = int(self.clocks.warps[strand.threads[lane]])

@@ -82,7 +82,7 @@ class Clocks:
         self.known[warps, warps % self.team_warps] += 1
 
     def meet(self, warps: Ints, group: int) -> None:
-        """All of `group` consecutive warps release, and acquire from each other."""
+        """Let `group` consecutive warps release, and acquire from each other."""
         self.tick(warps)
         together = self.known[warps].reshape(-1, group, self.team_warps).max(axis=1)
         self.known[warps] = np.repeat(together, group, axis=0)

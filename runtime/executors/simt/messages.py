@@ -54,7 +54,7 @@ class Messages:
     def post(
         self, op: Operation, at: Ints, who: Ints, number: Ints, cells: Values, unset: Mask | None
     ) -> None:
-        """Threads write a cell each."""
+        """Write a cell for each thread."""
         words = cells.dtype.itemsize // 4
         self.check_bounds(op, at, words)
         if np.unique(at).size != at.size:

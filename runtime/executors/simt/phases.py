@@ -30,7 +30,7 @@ class Phases:
         self.known[block, phase] = np.maximum(self.known[block, phase], known)
 
     def receive(self, block: int, phase: int, count: int, known: Ints) -> None:
-        """Bytes have come from a warp of another block."""
+        """Note that bytes have come from a warp of another block."""
         self.received.add((block, phase))
         self.missing[block, phase] -= count
         self.known[block, phase] = np.maximum(self.known[block, phase], known)
