@@ -28,8 +28,6 @@ Other loops stay unchanged: raising names the carried memref.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import MemRefType, ModuleOp, UnrealizedConversionCastOp
@@ -40,19 +38,17 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.hints import isa
 
 from timetile.passes.raising.memory import is_alias
+from timetile.passes.raising.names import names_of
 
 
-def other_names(value: SSAValue, end: Operation | None) -> Iterator[Operation]:
+def uses_in_loop(value: SSAValue, end: Operation | None) -> list[Operation]:
     """
     The casts of a memref in a loop, casts of casts included, and each other reader except the
     loop's end: readers of a name come before the name.
     """
-    for use in list(value.uses):
-        op = use.operation
-        if is_alias(op) and not isinstance(op.results[0].type, FieldType):
-            yield from other_names(op.results[0], end)
-        if op is not end:
-            yield op
+    names = [name for name in names_of(value) if not isinstance(name.type, FieldType)]
+    readers = [use.operation for name in names for use in name.uses]
+    return [op for op in reversed(readers) if op is not end]
 
 
 def fields_of(loop: scf.ForOp) -> dict[Attribute, FieldType[Attribute]]:
@@ -63,7 +59,7 @@ def fields_of(loop: scf.ForOp) -> dict[Attribute, FieldType[Attribute]]:
     found: dict[Attribute, FieldType[Attribute]] = {}
     carried = [value for value in loop.body.block.args if isinstance(value.type, MemRefType)]
     for value in carried:
-        for op in other_names(value, loop.body.block.last_op):
+        for op in uses_in_loop(value, loop.body.block.last_op):
             kind = op.results[0].type if is_alias(op) else None
             if isinstance(kind, MemRefType):
                 continue
@@ -87,10 +83,10 @@ def carry_fields(loop: scf.ForOp, kinds: dict[Attribute, FieldType[Attribute]]) 
     positions = [k for k, value in enumerate(loop.iter_args) if value.type in kinds]
     for k in positions:
         own, old = loop.body.block.args[k + 1], loop.iter_args[k].type
-        names = list(other_names(own, end))
+        readers = uses_in_loop(own, end)
         loop.operands[3 + k] = renamed(loop.iter_args[k], kinds[old], InsertPoint.before(loop))
         own = Rewriter.replace_value_with_new_type(own, kinds[old])
-        for op in names:
+        for op in readers:
             Rewriter.replace_op(op, [], [own])
         result = Rewriter.replace_value_with_new_type(loop.results[k], kinds[old])
         users = list(result.uses)

@@ -31,7 +31,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.hints import isa
 
-from timetile.passes.raising.memory import erase_dead, is_alias
+from timetile.passes.raising.memory import erase_dead, memory_of
 
 Extent = SSAValue | int
 """An offset, a size or a stride: known, or computed by the program."""
@@ -70,8 +70,7 @@ def kept_axes(part: memref.SubviewOp) -> list[int] | None:
 
 def part_behind(memory: SSAValue) -> memref.SubviewOp | None:
     """The subview of a memref, or of a memref with another name; None for other memory."""
-    while isinstance(owner := memory.owner, Operation) and is_alias(owner):
-        memory = owner.operands[0]
+    owner = memory_of(memory).owner
     return owner if isinstance(owner, memref.SubviewOp) else None
 
 

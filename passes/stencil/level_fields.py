@@ -14,6 +14,7 @@ from xdsl.utils.hints import isa
 from timetile.dialects.syntax import field_bounds
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.raising.memory import is_alias
+from timetile.passes.raising.names import names_of
 from timetile.passes.stencil.fold_subviews import offsets_of
 
 COMPUTED = arith.AddiOp | arith.SubiOp | arith.MuliOp | arith.IndexCastOp
@@ -88,16 +89,14 @@ def is_whole_level(view: memref.SubviewOp, shape: Sequence[int]) -> bool:
 
 def fields_of_view(view: SSAValue) -> list[SSAValue | None]:
     """The fields that loads and stores of the dialect use for a view; None for another use."""
-    found: list[SSAValue | None] = []
-    for use in view.uses:
-        op = use.operation
-        if isinstance(op, stencil.LoadOp | stencil.StoreOp) and isa(
-            view.type, FieldType[Attribute]
-        ):
-            found.append(view)
-        else:
-            found += fields_of_view(op.results[0]) if is_alias(op) else [None]
-    return found
+    uses = [(name, use.operation) for name in names_of(view) for use in name.uses]
+    return [
+        name
+        if isinstance(op, stencil.LoadOp | stencil.StoreOp) and isa(name.type, FieldType[Attribute])
+        else None
+        for name, op in uses
+        if not is_alias(op)
+    ]
 
 
 def known_number(number: SSAValue | int) -> int:

@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, BlockArgument, SSAValue
 from xdsl.rewriter import Rewriter
 
 from timetile.passes.raising.memory import is_alias
+from timetile.passes.raising.names import names_in_loop
 
 ACCESSES = (memref.LoadOp, memref.StoreOp, memref.SubviewOp)
 """Operations on memory of any layout."""
@@ -27,11 +28,6 @@ def loop_position(value: SSAValue) -> tuple[scf.ForOp, int] | None:
     return (owner, owner.results.index(value)) if isinstance(owner, scf.ForOp) else None
 
 
-def names_at(loop: scf.ForOp, position: int) -> list[SSAValue]:
-    """The names of a carried value in the loop and behind."""
-    return [loop.body.block.args[position + 1], loop.results[position]]
-
-
 def names_of_views(views: Iterable[SSAValue]) -> list[SSAValue] | None:
     """
     All names of views: results of casts, and values carried by loops. None if another operation
@@ -40,14 +36,9 @@ def names_of_views(views: Iterable[SSAValue]) -> list[SSAValue] | None:
     names = list(dict.fromkeys(views))
     for name in names:
         for use in name.uses:
-            op, further = use.operation, list[SSAValue]()
-            if isinstance(op, memref.CastOp):
-                further = [op.dest]
-            elif isinstance(op, scf.ForOp):
-                further = names_at(op, use.index - 3)
-            elif isinstance(op, scf.YieldOp) and isinstance(loop := op.parent_op(), scf.ForOp):
-                further = names_at(loop, use.index)
-            elif not is_alias(op) and not isinstance(op, ACCESSES):
+            op = use.operation
+            further = [op.dest] if isinstance(op, memref.CastOp) else names_in_loop(use)
+            if not further and not is_alias(op) and not isinstance(op, ACCESSES):
                 return None
             names += [value for value in further if value not in names]
     for loop, position in dict.fromkeys(filter(None, map(loop_position, names))):

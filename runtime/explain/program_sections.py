@@ -9,6 +9,7 @@ from xdsl.ir import SSAValue
 from timetile.dialects.temporal import LoopOp, SweepOp, UpdateOp
 from timetile.passes.analysis.launches.liveness import live_arguments
 from timetile.passes.analysis.launches.trip_counts import constant_steps
+from timetile.passes.raising.names import names_of
 from timetile.passes.raising.narrow_fields import read_field
 from timetile.passes.targets.target import Target
 from timetile.runtime.executors.numpy_loops import cell_function
@@ -27,7 +28,7 @@ from timetile.runtime.explain.figures import (
 from timetile.runtime.explain.names import name_of, names, spans
 from timetile.runtime.explain.summary_facts import plural
 from timetile.runtime.host.loop_facts import is_trip_count
-from timetile.runtime.host.parameters import Parameter, names_of
+from timetile.runtime.host.parameters import Parameter
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.program.compiled_program import CompiledProgram
 

@@ -16,8 +16,8 @@ from xdsl.utils.hints import isa
 from timetile.dialects.boxes import sizes_of
 from timetile.dialects.verified import memref_type
 from timetile.passes.diagnostics import refuse
+from timetile.passes.raising.names import names_of
 from timetile.runtime.arithmetic.cells import DTYPES
-from timetile.runtime.host.parameters import names_of
 
 ALLOCATIONS = (memref.AllocOp, memref.AllocaOp, gpu.AllocOp, stencil.AllocOp)
 FREED = (memref.DeallocOp, gpu.DeallocOp)

@@ -34,7 +34,8 @@ from timetile.dialects.temporal import (
 )
 from timetile.dialects.verified import memref_type, operation_at
 from timetile.passes.diagnostics import refuse
-from timetile.passes.raising.memory import is_alias, memory_of
+from timetile.passes.raising.memory import memory_of
+from timetile.passes.raising.names import names_of
 from timetile.passes.raising.narrow_fields import is_read_in_place
 from timetile.runtime.arithmetic.cells import dtype_of
 from timetile.runtime.arithmetic.reductions import reduced
@@ -170,9 +171,7 @@ def memref_shape(value: SSAValue, buffer: Any) -> tuple[int, ...]:
     shape = kind.get_shape()
     if DYNAMIC_INDEX not in shape:
         return shape
-    names = [memory_of(value)]
-    names += [use.operation.results[0] for use in names[0].uses if is_alias(use.operation)]
-    for name in names:
+    for name in names_of(memory_of(value)):
         if isa(field := name.type, FieldType[Attribute]) and isinstance(
             field.bounds, StencilBoundsAttr
         ):

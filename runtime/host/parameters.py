@@ -4,24 +4,24 @@ arguments.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xdsl.dialects import arith, gpu, llvm, memref, scf
+from xdsl.dialects import gpu, llvm, memref, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
-from xdsl.ir import Attribute, Operation, SSAValue, Use
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from timetile.dialects.boxes import sizes_of
 from timetile.dialects.series import is_series
 from timetile.dialects.syntax import element_type, field_type
 from timetile.dialects.temporal import LoopOp, PointRunOp, UpdateOp
-from timetile.passes.raising.memory import is_alias, is_memory, number_behind
+from timetile.passes.raising.memory import is_alias, number_behind
+from timetile.passes.raising.names import all_names_of
 from timetile.passes.raising.raise_time_loop import TIME_LOOP
-from timetile.passes.stencil.level_views import names_at
 from timetile.runtime.loading.names import argument_names
 
 ON_HOST = (
@@ -72,38 +72,6 @@ class Parameter:
             pairs = zip(self.bounds.lb, self.bounds.ub)
             spans = " " + " x ".join(f"[{low}, {high})" for low, high in pairs)
         return f"%{self.name or self.position}: {self.kind}{spans}"
-
-
-def names_of(value: SSAValue) -> Iterator[SSAValue]:
-    """The value, and other names of its memory in the function."""
-    yield value
-    for use in value.uses:
-        op = use.operation
-        if is_alias(op) or isinstance(op, llvm.InsertValueOp):
-            yield from names_of(op.results[0])
-
-
-def all_names_of(value: SSAValue) -> list[SSAValue]:
-    """The names of a value's memory, and names in loops that carry it and behind conditions."""
-    names = list(names_of(value))
-    for name in names:
-        uses = list(name.uses) if is_memory(name.type) else []
-        further = (other for use in uses for given in given_by(use) for other in names_of(given))
-        names += [other for other in dict.fromkeys(further) if other not in names]
-    return names
-
-
-def given_by(use: Use) -> Iterable[SSAValue]:
-    """The names that a loop or a condition gives to memory."""
-    op, position = use.operation, use.index
-    around = op.parent_op()
-    if isinstance(op, scf.ForOp):
-        return names_at(op, position - 3)
-    if isinstance(op, scf.YieldOp) and isinstance(around, scf.ForOp):
-        return names_at(around, position)
-    if isinstance(op, scf.YieldOp) and isinstance(around, scf.IfOp):
-        return [around.results[position]]
-    return op.results if isinstance(op, arith.SelectOp) else ()
 
 
 def readers_of(value: SSAValue) -> list[Operation]:

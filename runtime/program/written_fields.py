@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xdsl.dialects import arith, gpu, llvm, memref, scf
+from xdsl.dialects import gpu, llvm, memref, scf
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import Block, BlockArgument, SSAValue
@@ -12,7 +12,7 @@ from xdsl.ir import Block, BlockArgument, SSAValue
 from timetile.dialects.temporal import GatherOp, LoopOp, PointOp, SweepOp
 from timetile.passes.analysis.launches.liveness import written_arguments as written_roles
 from timetile.passes.analysis.launches.liveness import written_bounds
-from timetile.passes.raising.memory import memory_of
+from timetile.passes.raising.memory import choices, memory_of
 from timetile.runtime.program.results import argument_of, begins_with
 
 CHANGES_MEMORY = (
@@ -26,21 +26,6 @@ CHANGES_MEMORY = (
 """Operations by which the host itself may write an argument."""
 
 
-def picked_from(field: SSAValue) -> list[SSAValue]:
-    """The fields possibly behind a field: at the beginning of a loop, or picked by a condition."""
-    match field.owner:
-        case LoopOp() | scf.ForOp() as loop:
-            return list(begins_with(loop))
-        case arith.SelectOp() as select:
-            return [select.lhs, select.rhs]
-        case scf.IfOp() as branch:
-            ends = [region.block.last_op for region in branch.regions if region.blocks]
-            place = branch.results.index(field)
-            return [end.operands[place] for end in ends if end is not None]
-        case _:
-            return []
-
-
 def roots_of(value: SSAValue, entry: Block) -> Iterator[int]:
     """
     The arguments of a function's block possibly behind a field, through loops over rotating
@@ -52,15 +37,10 @@ def roots_of(value: SSAValue, entry: Block) -> Iterator[int]:
         if field in seen:
             continue
         seen.add(field)
-        if not isinstance(field, BlockArgument):
-            waiting += map(memory_of, picked_from(field))
-            continue
-        around = field.block.parent_op()
-        if field.block is entry:
+        if isinstance(field, BlockArgument) and field.block is entry:
             yield field.index
-        elif isinstance(around, scf.ForOp):
-            # Buffers of a loop rotate: the field may be any of the buffers.
-            waiting += map(memory_of, around.iter_args)
+        # Buffers of a loop rotate: the field may be any of the buffers.
+        waiting += [memory_of(known) for _, known in choices(field) if known is not None]
 
 
 def turned_roles(loop: LoopOp) -> list[int]:

@@ -24,8 +24,8 @@ from timetile.passes.loops.part_sweeps import (
     values_of_sweep,
 )
 from timetile.passes.raising.memory import memory_of
+from timetile.passes.raising.names import names_of
 from timetile.runtime.host.functions import host_operations
-from timetile.runtime.host.parameters import names_of
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.program.written_fields import turned_roles
 from timetile.runtime.ranks.exchange import CutField
