@@ -18,7 +18,7 @@ from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.cost.spills import issue_slots, issued_cost, spilled_cost
 from timetile.passes.cost.terms import Cost
 from timetile.passes.scheduling.candidates import Candidate
-from timetile.passes.scheduling.turns import warps_of
+from timetile.passes.scheduling.turns import instructions_of, warps_of
 from timetile.passes.targets.hardware import CACHED_INSTRUCTIONS, LANES
 from timetile.passes.targets.target import Target
 
@@ -33,6 +33,14 @@ SQUEEZED = 1.12
 How many registers of demand the assembler holds in a register of the limit, nearly without spills:
 demands grow by level, and kernels of heat, waves and fluxes in FP64 keep their speed up to 1.12 to
 1.28 of the limit (benchmarks/results/choice-h100.json).
+"""
+
+FAR_BEYOND = 2
+"""
+How many times the instruction cache a turn with branches for quotients is, with both sides of the
+branches, where turns are taken to be slow: a lattice of 9 velocities in FP32 runs at 82 GPts/s in
+turns of two steps and 4460 instructions, and at 152 in turns of one; shallow water in FP64 is best
+with 2698 instructions (one H200).
 """
 
 FEW_WORDS = 12
@@ -81,11 +89,18 @@ class AssembledKernel:
     """
     period: int = 1
     """Stream steps of a turn of the loop."""
+    length: float = 0.0
+    """Instructions of a turn in the code: with branches for quotients, those of both sides."""
 
 
 def spills_more_than_few_words(kernel: AssembledKernel) -> bool:
     """Whether a turn of the loop moves so many words that a level more is not worth a try."""
     return kernel.spilled_words * kernel.period > FEW_WORDS
+
+
+def is_far_beyond_cache(kernel: AssembledKernel) -> bool:
+    """Whether a turn is much longer than the instruction cache."""
+    return kernel.length > FAR_BEYOND * CACHED_INSTRUCTIONS
 
 
 def is_clean(kernel: AssembledKernel) -> bool:
@@ -119,8 +134,11 @@ def with_kernel(
     candidate: Candidate, kernel: AssembledKernel, target: Target
 ) -> AssembledCandidate:
     """A candidate with its assembled kernel."""
-    loop, warps = kernel.instructions * kernel.period, warps_of(candidate.schedule)
-    slots = issue_slots(kernel.instructions, loop, candidate.cost.cycles, warps, target)
+    instructions, warps = kernel.instructions, warps_of(candidate.schedule)
+    loop = instructions * kernel.period
+    if not instructions and is_far_beyond_cache(kernel):
+        instructions, loop = instructions_of(candidate.cost), kernel.length
+    slots = issue_slots(instructions, loop, candidate.cost.cycles, warps, target)
     cost = issued_cost(candidate.cost, slots)
     period, blocks = kernel.period, candidate.schedule.occupancy
     spilled = spilled_cost(cost, kernel.spilled_words, warps, target, period=period, blocks=blocks)
@@ -182,7 +200,7 @@ def in_both_turns(
     """
     made = with_kernel(candidate, assemble(candidate), target)
     kernel, short = made.kernel, shorter(candidate)
-    long = kernel.instructions * kernel.period > CACHED_INSTRUCTIONS
+    long = kernel.instructions * kernel.period > CACHED_INSTRUCTIONS or is_far_beyond_cache(kernel)
     spills = ceil(kernel.spilled_words) in SPILLED_IN_TURNS
     if kernel.period == 1 or short is None or not (spills or long):
         return [made]

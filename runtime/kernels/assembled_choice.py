@@ -165,7 +165,7 @@ class LoopAssembler:
         applies = (stage for stage in placed.stages if isinstance(stage, ApplyOp))
         divided = any(divides(module, stage) for stage in applies)
         counted = 0.0 if divided else instructions
-        return AssembledKernel(kernel.registers, words, counted, period)
+        return AssembledKernel(kernel.registers, words, counted, period, instructions * period)
 
     def placed(self, candidate: Candidate) -> ModuleOp:
         """The module with the placed kernels of a candidate."""

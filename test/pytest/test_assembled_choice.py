@@ -17,7 +17,7 @@ from timetile.passes.cost.spills import issued_cost, spilled_cost
 from timetile.passes.scheduling import schedule_space
 from timetile.passes.scheduling.assembled import AssembledKernel, best_assembled
 from timetile.passes.scheduling.candidates import Candidate, candidates
-from timetile.passes.scheduling.choose_schedule import collected_choices
+from timetile.passes.scheduling.choose_schedule import collected_choices, with_fewer_steps
 from timetile.passes.targets.target import target_named
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.kernels import assembled_choice
@@ -97,25 +97,41 @@ def test_depths_beyond_the_limit_are_tried_as_the_assembler_squeezes_registers()
 
 
 @pytest.mark.parametrize(
-    ("words", "instructions", "turns"), [(12, 0, 1), (0, 1500, 1), (0, 900, 2)]
+    ("words", "instructions", "length", "turns"),
+    [(12, 0, 0, 1), (0, 1500, 3000, 1), (0, 900, 1800, 2), (0, 0, 4460, 1), (0, 0, 2700, 2)],
 )
 def test_turns_of_one_step_are_tried_where_turns_of_two_spill_or_are_long(
-    words: int, instructions: int, turns: int
+    words: int, instructions: int, length: int, turns: int
 ):
-    """Turns of one step need fewer registers, and half of the instruction cache."""
+    """
+    Turns of one step need fewer registers, and half of the instruction cache. Of code with
+    quotients the length counts, where far beyond the cache.
+    """
 
     def assemble(candidate: Candidate) -> AssembledKernel:
         if candidate.schedule.period == 1:
-            return AssembledKernel(200, 0, instructions)
-        return AssembledKernel(255, words, instructions, 2)
+            return AssembledKernel(200, 0, instructions, length=length / 2)
+        return AssembledKernel(255, words, instructions, 2, length)
 
     def shorter(candidate: Candidate) -> Candidate:
         return replace(candidate, schedule=candidate.schedule.but(period=1))
 
     (first, *_) = found()
-    seen = best_assembled([first], assemble, TARGET, shorter=shorter)
+    # Of instructions that nothing hides.
+    cost = replace(first.cost, cycles=replace(first.cost.cycles, pipe=1.0))
+    seen = best_assembled([replace(first, cost=cost)], assemble, TARGET, shorter=shorter)
     assert seen[0].kernel.period == turns
     assert (seen[0].candidate.schedule.period == 1) == (turns == 1)
+
+
+@pytest.mark.parametrize(("share", "depth"), [(0.985, 9), (0.975, 10)])
+def test_fewer_steps_are_taken_where_nearly_as_good(share: float, depth: int):
+    ten, nine = (next(each for each in found() if each.depth == d) for d in (10, 9))
+    nine = replace(nine, worth=share * ten.worth)
+    other = replace(nine, depth=8, schedule=replace(nine.schedule, pack=4))
+    chosen = with_fewer_steps(ten, [ten, other, nine], lambda _: True)
+    assert chosen is {9: nine, 10: ten}[depth]
+    assert with_fewer_steps(ten, [ten, nine], lambda _: False) is ten
 
 
 @pytest.mark.parametrize(("words", "depth"), [(1, 10), (3, 9)])
