@@ -5,7 +5,7 @@ Kernels that compare the cells of two buffers around a box: a warp for a segment
 gpu.func @halos_differ4(%first: memref<1xi32, 1>, %other: memref<1xi32, 1>,
     %answer: memref<1xi32, 1>, %planes: i32, %low_plane: i32, ..., %segments: i32) kernel {
   ...
-  scf.for %at = %begin to %end step %many {
+  scf.for %at = %zero to %count step %many {
     %a = simt.override %zero from %first[%place + 0] mask %is_word : i32
     %b = simt.override %zero from %other[%place + 0] mask %is_word : i32
     ...
@@ -70,21 +70,21 @@ class ComparingCode:
         size, low, high = words
         across = emit.value_of(emit.all_of(crosses))
         skipped = emit.select(across, emit.sub_int(high, low), emit.int(0))
-        begin = emit.mul_int(segment, SEGMENT_WORDS)
-        end = emit.binary(
-            arith.MinSIOp, emit.sub_int(size, skipped), emit.add_int(begin, SEGMENT_WORDS)
-        )
+        begin, end = emit.mul_int(segment, SEGMENT_WORDS), emit.sub_int(size, skipped)
         end = emit.select(emit.compare("ult", plane, planes[0]), end, emit.int(0))
-        before = emit.arithmetic(arith.MuliOp, emit.extend(row, i64), emit.extend(size, i64))
+        rest = emit.select(emit.compare("ult", begin, end), emit.sub_int(end, begin), emit.int(0))
+        is_short = emit.compare("ult", rest, SEGMENT_WORDS)
+        count = emit.select(is_short, rest, emit.int(SEGMENT_WORDS))
+        before = emit.arithmetic(arith.MuliOp, self.widened(row), self.widened(size))
         block = Block(arg_types=[i32])
         self.emit = emit.into(block)
-        start = self.emit.add_int(block.args[0], lane)
+        start = self.emit.add_int(self.emit.add_int(begin, block.args[0]), lane)
         self.compare(
             [self.word_of(start, k, end, low, skipped) for k in range(WORDS_OF_A_LANE)], before
         )
         block.add_op(scf.YieldOp())
         many = emit.int(LANES * WORDS_OF_A_LANE)
-        emit.add(scf.ForOp(begin, end, many, [], block))
+        emit.add(scf.ForOp(emit.int(0), count, many, [], block))
         return module_of_kernel(self.name, self.entry, 0, LANES * WARPS_OF_A_BLOCK)
 
     def divided(self, number: SSAValue, count: SSAValue) -> tuple[SSAValue, SSAValue]:
@@ -92,6 +92,10 @@ class ComparingCode:
         kinds = (arith.RemUIOp, arith.DivUIOp)
         rest, whole = (self.emit.binary(kind, number, count) for kind in kinds)
         return rest, whole
+
+    def widened(self, number: SSAValue) -> SSAValue:
+        """A number without a sign, in 64 bits: rows may have 2^31 words and more."""
+        return self.emit.add(arith.ExtUIOp(number, i64)).result
 
     def inside(self, place: SSAValue, ends: Sequence[SSAValue]) -> list[SSAValue]:
         """Conditions: a place lies between the ends of the box along an axis."""
@@ -112,7 +116,7 @@ class ComparingCode:
         emit, found = self.emit, list[tuple[SSAValue, SSAValue]]()
         none = emit.int(0, self.word)
         for place, mask in words:
-            at = emit.add_int(before, emit.extend(place, i64))
+            at = emit.add_int(before, self.widened(place))
             a, b = (
                 emit.add(OverrideOp([none], buffer, at, 0, mask)).results[0]
                 for buffer in (self.first, self.other)

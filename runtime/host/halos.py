@@ -26,7 +26,10 @@ from timetile.passes.analysis.launches.liveness import (
 )
 
 WORD_BYTES = 4
-"""The most bytes of a compared word."""
+"""The most bytes of a compared word, but of very long rows."""
+
+MOST_WORDS = 1 << 31
+"""The most words of a row: 32 bits number them, and those of a segment beyond."""
 
 
 def written_box(loop: LoopOp, role: int) -> CellBox:
@@ -87,8 +90,12 @@ class HaloFrame:
 
     @property
     def word_bytes(self) -> int:
-        """The bytes of a compared word: four, or a smaller cell."""
-        return min(WORD_BYTES, self.cell_bytes)
+        """
+        The bytes of a compared word: four, or a smaller cell; a whole cell where a row has too many
+        words for 32 bits otherwise.
+        """
+        words = self.cell_bytes // WORD_BYTES * self.sizes[-1]
+        return self.cell_bytes if words > MOST_WORDS else min(WORD_BYTES, self.cell_bytes)
 
     def words(self) -> tuple[tuple[int, int, int], ...]:
         """

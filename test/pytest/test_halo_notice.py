@@ -10,6 +10,7 @@ import pytest
 
 import timetile
 from support.command_line import HEAT, run
+from timetile.runtime.host.halos import HaloFrame
 from timetile.runtime.program.compiled_program import Executor
 
 SHAPE = (16, 21)
@@ -70,3 +71,12 @@ def test_the_command_line_gives_the_halo_notice_for_arrays_of_files(
     for option in (f"--args {tmp_path / 'in.npz'} --halos apart", "--random 1"):
         assert run(f"{line} {option}") == 0
         assert capsys.readouterr().err == ""
+
+
+def test_words_of_very_long_rows_have_numbers_of_32_bits():
+    """A row of FP64 with 2^31 cells has whole cells for words."""
+    size = 1 << 31
+    for cell_bytes in (4, 8):
+        frame = HaloFrame((size,), (1,), (size - 1,), cell_bytes)
+        assert frame.word_bytes == cell_bytes and frame.words()[-1] == (size, 1, size - 1)
+    assert HaloFrame((1 << 30,), (1,), (2,), 8).word_bytes == 4
