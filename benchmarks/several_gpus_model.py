@@ -29,8 +29,12 @@ from matplotlib import rcParams
 from matplotlib.figure import Figure
 
 from timetile.passes.targets.links import NVLINK
-from timetile.runtime.ranks.exchange_choice import HIDDEN_SHARE, RimWay, filled_cost
-from timetile.runtime.ranks.first_kernels import BEGIN_SECONDS
+from timetile.runtime.ranks.exchange_choice import (
+    BEGIN_SECONDS,
+    HIDDEN_SHARE,
+    RimWay,
+    filled_cost,
+)
 
 rcParams["svg.hashsalt"] = "timetile"
 

@@ -25,7 +25,7 @@ class Link:
 
 
 NVLINK = Link(
-    seconds=27e-6,
+    seconds=10e-6,
     bytes_per_second=310e9,
     meeting_seconds=5e-6,
     stalled_share=0.5,

@@ -61,9 +61,9 @@ def exchange_section(
 
 
 def gain_text(gain: float, alone: float) -> str:
-    """How many times as fast several GPUs are as one, with a way out for few cells."""
+    """How many times as fast several GPUs are as one, and what follows for few cells."""
     said = f"{gain:.2f} times the {alone:.0f} GCells/s of one"
-    return said if gain >= 1 else f"{said}; the domain is too small for several: leave out --gpus"
+    return said if gain >= 1 else f"{said}; the domain is too small for several, and one runs it"
 
 
 def gcells_per_second(cost: ExchangeCost, choice: ExchangeChoice, cells: int) -> float:

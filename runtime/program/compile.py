@@ -41,12 +41,11 @@ from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 from timetile.runtime.program.option_checks import check_choice, check_number, check_type, passes_of
 from timetile.runtime.program.parted_program import (
     check_one_way,
-    compiled_on_gpus,
     first_of_gpus,
-    gpu_numbers,
 )
 from timetile.runtime.program.ranked_gpu_program import compiled_for_ranks
 from timetile.runtime.program.ranked_program import check_alone
+from timetile.runtime.program.small_domains import on_gpus
 from timetile.runtime.program.targets import (
     device_text,
     name_of_target,
@@ -292,7 +291,8 @@ def compile(
       the bits of one process. The executor is `gpu` where a driver answers, the ranks of a host on
       its GPUs in turn; otherwise `cpu`, on a share of the cores. `numpy` serves, too.
     - `gpus`: the number of GPUs of this process that share the domain, or a list of their numbers,
-      one for each part. Each computes a part, and the arrays end with the bits of one GPU.
+      one for each part. Each computes a part, and the arrays end with the bits of one GPU. One GPU
+      runs a domain too small for a number of GPUs, as a remark says.
     - `parts`: with `comm` or `gpus`, the number of parts along each axis, or a `Decomposition`.
     - `exchange_every`: with `comm` or `gpus`, the steps between two exchanges. Both are chosen if
       not given.
@@ -302,13 +302,13 @@ def compile(
     program, or compiles another.
     """
     check_one_place(tune, comm, gpus)
+    same: dict[str, Any] = {
+        "depth": depth, "arch": arch, "fp_contract": fp_contract, "fp_division": fp_division,
+        "fp_reassoc": fp_reassoc, "halos": halos, "passes": passes, "function": function,
+        "bound_waits": bound_waits, "threads": threads, "cache": cache,
+    }  # fmt: skip
     if comm is not None:
-        alone = partial(
-            compile_part, program, depth=depth, arch=arch, fp_contract=fp_contract,
-            fp_division=fp_division, fp_reassoc=fp_reassoc, halos=halos, passes=passes,
-            function=function, bound_waits=bound_waits, threads=threads, cache=cache,
-        )  # fmt: skip
-        named = partial(target_text, arch, cache)
+        alone, named = partial(compile_part, program, **same), partial(target_text, arch, cache)
         return compiled_for_ranks(comm, alone, named, executor, parts, exchange_every, threads)
     if gpus is None:
         check_alone(parts, exchange_every)
@@ -336,6 +336,5 @@ def compile(
     )
     made = CompiledProgram(kernels.source, kernels, executor, gpu, threads, unused)
     made.tunes, made.whole = measures and is_asked_to_tune(tune), whole_fields(program, made)
-    if gpus is None:
-        return made
-    return compiled_on_gpus(gpu_numbers(gpus), made, parts, exchange_every)
+    alone = partial(compile, program, executor=executor, **same)
+    return made if gpus is None else on_gpus(gpus, made, parts, exchange_every, alone)

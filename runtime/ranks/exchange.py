@@ -130,8 +130,6 @@ class Exchange:
 
     def __init__(self, peers: Peers):
         self.peers = peers
-        self.bytes = 0
-        """The number of received bytes."""
 
     def fill(self, fields: Sequence[HeldArray]) -> None:
         """Fill the ghost zones of some arrays, with one message for each pair of ranks."""
@@ -158,7 +156,6 @@ class Exchange:
         self.peers.exchange({rank: as_message(boxes) for rank, boxes in sent.items()}, received)
         for rank, boxes in places.items():
             unpack(received[rank], boxes)
-            self.bytes += received[rank].nbytes
 
     def cell(self, field: CutField, cell: CellBox, own: Array | None, dtype: np.dtype[Any]) -> Any:
         """A cell of the owner's array, on every rank. `own`: the cell of the rank, if held."""

@@ -27,15 +27,9 @@ from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.tiling.store_box import why_not
 from timetile.runtime.kernels.of_program import ProgramKernels
-from timetile.runtime.ranks.exchange_choice import filled_cost
+from timetile.runtime.ranks.exchange_choice import BEGIN_SECONDS, filled_cost
 from timetile.runtime.ranks.kernel_boxes import PartInKernel
 from timetile.runtime.ranks.split_kernels import LARGEST_SHARE, with_store_box
-
-BEGIN_SECONDS = 10e-6
-"""
-Seconds until blocks that start at one time have their first planes: on H200s, rims of star25 took
-18 us for 1.5 rounds of blocks in FP32 and 59 us for 2.9 in FP64, in place of 4 and 18.
-"""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,18 @@ import numpy as np
 from timetile.runtime.device.arguments import LaunchArguments
 from timetile.runtime.device.gpu import Device
 from timetile.runtime.machine.driver import checked
+from timetile.runtime.ranks.exchange_kernel import (
+    MOST_COPIES,
+    THREADS,
+    grid_of,
+    row_of,
+    rows_argument,
+)
+from timetile.runtime.ranks.exchange_kernel import NAME as EXCHANGE
+from timetile.runtime.ranks.exchange_kernel import TEXT as EXCHANGE_TEXT
 from timetile.runtime.ranks.peers import waiting_limit
+from timetile.runtime.ranks.rims import BoxCopy
+from timetile.runtime.ranks.sites import Pull
 
 LINE = 128
 """Bytes between two words: each in a cache line of its own."""
@@ -95,34 +106,39 @@ Neighbours = Mapping[int, tuple[int, ...]]
 
 
 def words_for(count: int) -> int:
-    """The bytes of a GPU's words, for meetings of some GPUs; all zero before the first meeting."""
-    return 2 * LINE * count
+    """
+    The bytes of a GPU's words, for meetings of some GPUs; all zero before the first meeting. The
+    last word counts blocks of an exchange.
+    """
+    return LINE * (2 * count + 1)
 
 
-class LoadedKernel:
-    """The kernel of a meeting, loaded on a GPU."""
+class LoadedKernels:
+    """The kernels of a meeting and of an exchange, loaded on a GPU."""
 
     def __init__(self, gpu: Device):
         self.gpu = gpu
         with gpu.current():
-            self.function: Any = gpu.function(TEXT.encode(), NAME)
+            self.meet: Any = gpu.function(TEXT.encode(), NAME)
+            self.exchange: Any = gpu.function(EXCHANGE_TEXT.encode(), EXCHANGE)
 
     def close(self) -> None:
-        """Unload the kernel, after all launches."""
+        """Unload the kernels, after all launches."""
         cuda = self.gpu.cuda
         with self.gpu.current():
-            checked(cuda.cuModuleUnload(checked(cuda.cuFuncGetModule(self.function))))
+            for function in (self.meet, self.exchange):
+                checked(cuda.cuModuleUnload(checked(cuda.cuFuncGetModule(function))))
 
 
 class GpuSide:
     """A GPU's side of meetings. `words`: each GPU's words, as addresses for this GPU."""
 
-    def __init__(self, kernel: LoadedKernel, stream: int, number: int, words: Sequence[int]):
-        self.function, self.gpu = kernel.function, kernel.gpu
+    def __init__(self, kernels: LoadedKernels, stream: int, number: int, words: Sequence[int]):
+        self.kernels, self.gpu = kernels, kernels.gpu
         self.stream, self.number, self.words = stream, number, words
-        self.tables: dict[tuple[int, ...], LaunchArguments] = {}
-        """The arguments of launches, by neighbours."""
-        self.memory: list[int] = []
+        self.tables: dict[tuple[int, ...], int] = {}
+        """The tables of launches, by neighbours."""
+        self.limit = int(LONGER * waiting_limit() * 1e9)
         self.locked = self.gpu.allocate_locked(WORD * len(words))
         self.waits = (ctypes.c_uint32 * len(words)).from_address(self.locked)
         """The counts of meetings with others that the stream waits for now; 0 for none."""
@@ -131,8 +147,8 @@ class GpuSide:
         for other in range(len(words)):
             self.waits[other] = 0
 
-    def arguments(self, others: tuple[int, ...]) -> LaunchArguments:
-        """The arguments of a launch that meets others."""
+    def table(self, others: tuple[int, ...]) -> int:
+        """The address of the table of a launch that meets others."""
         if others not in self.tables:
             own, count = self.words[self.number], len(self.words)
             rows = [
@@ -145,22 +161,49 @@ class GpuSide:
                 for other in others
             ]
             with self.gpu.current():
-                table = self.gpu.allocate(ROW * len(rows))
+                self.tables[others] = table = self.gpu.allocate(ROW * len(rows))
                 self.gpu.upload(table, np.array(rows, np.uint64))
                 self.gpu.synchronize(0)
-            self.memory.append(table)
-            limit = int(LONGER * waiting_limit() * 1e9)
-            kinds = ctypes.c_void_p, ctypes.c_uint64
-            self.tables[others] = LaunchArguments((table, limit), kinds)
         return self.tables[others]
 
     def meet(self, others: tuple[int, ...]) -> None:
         """Let the stream wait for all work so far of others' streams, which do the same."""
-        arguments, gpu = self.arguments(others), self.gpu
+        if not others:
+            return
+        kinds = ctypes.c_void_p, ctypes.c_uint64
+        arguments = LaunchArguments((self.table(others), self.limit), kinds)
+        self.launch(self.kernels.meet, (1, 1), len(others), arguments)
+
+    def exchange(self, others: tuple[int, ...], pulls: Sequence[Pull]) -> None:
+        """
+        Meet others, copy rims from their buffers, and meet others again: by one kernel, or by
+        several steps of the stream for very many copies. Others count two meetings, either way.
+        """
+        if not others or len(pulls) > MOST_COPIES:
+            self.meet(others)
+            self.gpu.enter()
+            for pull in pulls:
+                ends = pull.source.pointer, pull.target.pointer
+                copy_rim(self.gpu, *ends, pull.copy, self.stream)
+            self.meet(others)
+            return
+        rows = [row_of(each.source.pointer, each.target.pointer, each.copy) for each in pulls]
+        done = self.words[self.number] + LINE * 2 * len(self.words)
+        values = self.table(others), len(others), done, self.limit, rows
+        address, number = ctypes.c_void_p, ctypes.c_uint64
+        kinds = address, ctypes.c_uint32, address, number, rows_argument
+        arguments = LaunchArguments(values, kinds)
+        self.launch(self.kernels.exchange, grid_of(rows), THREADS, arguments)
+
+    def launch(
+        self, function: Any, grid: tuple[int, int], threads: int, arguments: LaunchArguments
+    ) -> None:
+        """Put a kernel on the stream."""
+        gpu = self.gpu
         gpu.enter()
         checked(
             gpu.cuda.cuLaunchKernel(
-                self.function, 1, 1, 1, len(others), 1, 1, 0, self.stream, arguments.address, 0
+                function, *grid, 1, threads, 1, 1, 0, self.stream, arguments.address, 0
             )
         )
 
@@ -177,8 +220,8 @@ class GpuSide:
     def close(self) -> None:
         """Give back tables and words, after all work of the stream."""
         with self.gpu.current():
-            while self.memory:
-                self.gpu.free(self.memory.pop())
+            while self.tables:
+                self.gpu.free(self.tables.popitem()[1])
             self.gpu.free_locked(self.locked)
 
 
@@ -193,18 +236,25 @@ class GpuMeetings:
                 self.words.append(gpu.allocate(size))
                 gpu.upload(self.words[-1], np.zeros(size, np.uint8))
                 gpu.synchronize(0)
-        self.kernels = [LoadedKernel(gpu) for gpu in gpus]
+        self.kernels = [LoadedKernels(gpu) for gpu in gpus]
         pairs = zip(self.kernels, streams, strict=True)
         self.sides = [GpuSide(*pair, number, self.words) for number, pair in enumerate(pairs)]
         for number, (side, gpu) in enumerate(zip(self.sides, gpus)):
             with gpu.current():
                 side.meet((number,))
+                side.exchange((number,), ())
                 gpu.synchronize(side.stream)
 
     def prepare(self, neighbours: Neighbours) -> None:
         """Make ready all that meetings of GPUs with their neighbours need."""
         for number, others in neighbours.items():
-            self.sides[number].arguments(others)
+            self.sides[number].table(others)
+
+    def exchange(self, neighbours: Neighbours, pulls: Mapping[int, Sequence[Pull]]) -> None:
+        """Let GPUs meet their neighbours, pull rims, and meet their neighbours again."""
+        self.prepare(neighbours)
+        for number in sorted({*neighbours, *pulls}):
+            self.sides[number].exchange(neighbours.get(number, ()), pulls.get(number, ()))
 
     def meet(self, neighbours: Neighbours) -> None:
         """Let the streams of GPUs wait for all work so far of their neighbours' streams."""
@@ -220,6 +270,20 @@ class GpuMeetings:
         for gpu, pointer in zip(self.gpus, self.words):
             with gpu.current():
                 gpu.free(pointer)
+
+
+def copy_rim(gpu: Device, source: int, target: int, copy: BoxCopy, stream: int) -> None:
+    """Copy a box of cells between buffers of any GPUs, on a stream."""
+    first, last = source + copy.source.first, target + copy.target.first
+    if copy.is_contiguous:
+        gpu.copy(first, last, copy.width, stream)
+    else:
+        gpu.copy_box(
+            (copy.width, copy.rows, copy.planes),
+            (first, copy.source.pitch, copy.source.height),
+            (last, copy.target.pitch, copy.target.height),
+            stream,
+        )
 
 
 def meetings_of(gpus: Sequence[Device], streams: Sequence[int]) -> GpuMeetings | None:

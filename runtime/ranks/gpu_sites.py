@@ -24,7 +24,13 @@ from timetile.runtime.device.gpu_memory import HANDLE_BYTES as ALLOCATION_BYTES
 from timetile.runtime.device.gpu_runner import GpuRunner
 from timetile.runtime.host.halos import HaloFrame
 from timetile.runtime.kernels.of_program import ProgramKernels
-from timetile.runtime.ranks.gpu_meetings import GpuMeetings, GpuSide, LoadedKernel, meetings_of
+from timetile.runtime.ranks.gpu_meetings import (
+    GpuMeetings,
+    GpuSide,
+    LoadedKernels,
+    copy_rim,
+    meetings_of,
+)
 from timetile.runtime.ranks.nccl_link import NcclLink, new_name, why_no_nccl
 from timetile.runtime.ranks.peers import Peers
 from timetile.runtime.ranks.rims import BoxCopy
@@ -70,8 +76,8 @@ class GpuSite:
         """Called while the host waits, if the stream may wait for other processes."""
         self.ahead: deque[Any] = deque()
         """Events behind the latest work, for `keep_pace`."""
-        self.meeting: LoadedKernel | None = None
-        """The kernel of meetings with other processes."""
+        self.meeting: LoadedKernels | None = None
+        """The kernels of meetings with other processes."""
         self.is_recording = False
         self.is_abandoned = False
         """A run has failed, and the stream may wait for ever: nothing waits for the stream."""
@@ -150,17 +156,8 @@ class GpuSite:
 
     def pull(self, source: DeviceBuffer, target: DeviceBuffer, copy: BoxCopy) -> None:
         """Copy a box of cells from a buffer of any GPU to a buffer of the site."""
-        first, last = source.pointer + copy.source.first, target.pointer + copy.target.first
         self.device.enter()
-        if copy.is_contiguous:
-            self.device.copy(first, last, copy.width, self.stream)
-        else:
-            self.device.copy_box(
-                (copy.width, copy.rows, copy.planes),
-                (first, copy.source.pitch, copy.source.height),
-                (last, copy.target.pitch, copy.target.height),
-                self.stream,
-            )
+        copy_rim(self.device, source.pointer, target.pointer, copy, self.stream)
 
     def halos_differ(self, frame: HaloFrame, first: DeviceBuffer, other: DeviceBuffer) -> bool:
         """Whether cells around a frame's box differ in two buffers; waits for the answer."""
@@ -250,7 +247,7 @@ class GpuSite:
     def side_of_meetings(self, number: int, words: Sequence[DeviceBuffer]) -> GpuSide:
         """The GPU's side of meetings with other processes."""
         if self.meeting is None:
-            self.meeting = LoadedKernel(self.device)
+            self.meeting = LoadedKernels(self.device)
         return GpuSide(self.meeting, self.stream, number, [each.pointer for each in words])
 
     def watch(self, look: Callable[[], None]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.parser import Parser
 
 from timetile.dialects.syntax import encode_integers
@@ -105,3 +106,12 @@ def computed_by(loop: LoopOp) -> str:
             for update in loop.updates
         ]
     )  # fmt: skip
+
+
+def without_idle_loops(module: ModuleOp) -> ModuleOp:
+    """A module with a function for each loop that has updates."""
+    for function in [op for op in module.ops if isinstance(op, FuncOp)]:
+        if any(isinstance(op, LoopOp) and not op.updates for op in function.body.walk()):
+            function.detach()
+            function.erase(safe_erase=False)
+    return module

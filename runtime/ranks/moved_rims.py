@@ -6,7 +6,6 @@ cells.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from timetile.dialects.boxes import CellBox
@@ -16,17 +15,8 @@ from timetile.runtime.ranks.beside_kernels import BesideLaunch
 from timetile.runtime.ranks.first_kernels import FirstLaunch
 from timetile.runtime.ranks.parted import PartedField, PartsMemory
 from timetile.runtime.ranks.present_run import operands_of
-from timetile.runtime.ranks.rims import BoxCopy, RimCopy, rim_copies
-from timetile.runtime.ranks.sites import Beside, Meetings, Site
-
-
-@dataclass(frozen=True)
-class SentRim:
-    """A copy of cells of a buffer to the ghosts of another part's buffer."""
-
-    source: Any
-    target: Any
-    copy: BoxCopy
+from timetile.runtime.ranks.rims import RimCopy, rim_copies
+from timetile.runtime.ranks.sites import Beside, Meetings, Pull, Site
 
 
 def put_rims_first(
@@ -35,7 +25,7 @@ def put_rims_first(
     second: Site,
     op: LaunchOp,
     operands: Sequence[Any],
-    sent: Sequence[SentRim],
+    sent: Sequence[Pull],
 ) -> None:
     """
     Put a launch on the stream of a part: rims on a second stream, with copies behind, and the cells
@@ -56,8 +46,6 @@ class MovedRims:
     def __init__(self, sites: Sequence[Site], memory: PartsMemory, ghosts: Ghosts):
         self.sites, self.memory, self.ghosts = sites, memory, ghosts
         self.copies: dict[tuple[CellBox, int], list[RimCopy]] = {}
-        self.bytes = 0
-        """The number of moved bytes."""
         self.have_met = False
         """Parts have waited for all work of their neighbours, and put no more on the streams."""
         self.pieces = 0
@@ -76,25 +64,24 @@ class MovedRims:
 
     def exchange(self, fields: Sequence[PartedField]) -> None:
         """Make the ghosts of fields fresh: every site pulls cells from its neighbours."""
-        if self.by_counts:
-            self.meet(fields)
-            self.pull_now(fields)
-            # A neighbour may overwrite rims behind the meeting.
-            self.meet(fields)
+        if self.by_counts and self.meetings is not None:
+            # A neighbour may overwrite rims behind the second meeting.
+            self.meetings.exchange(self.neighbours(fields), self.pulls(fields))
             return
         sources = {pull.source for field in fields for pull in self.copies_of(field)}
         marks = {source: self.sites[source].mark() for source in sources}
         self.pull(fields, self.sites, marks)
 
-    def pull_now(self, fields: Sequence[PartedField]) -> None:
-        """Pull the ghosts of fields on the parts' streams, without a wait."""
+    def pulls(self, fields: Sequence[PartedField]) -> dict[int, list[Pull]]:
+        """The copies that make the ghosts of fields fresh, by part, about to be done."""
+        found: dict[int, list[Pull]] = {}
         for field in fields:
-            for pull in self.copies_of(field):
-                source, target = field.buffers[pull.source], field.buffers[pull.target]
-                self.sites[pull.target].pull(source, target, pull.copy)
-                self.bytes += pull.copy.bytes
+            for each in self.copies_of(field):
+                source, target = field.buffers[each.source], field.buffers[each.target]
+                found.setdefault(each.target, []).append(Pull(source, target, each.copy))
             field.age, field.is_settled = 0, True
         self.have_met = False
+        return found
 
     def pull(
         self,
@@ -116,7 +103,6 @@ class MovedRims:
                     site.wait(marks[source])
             for field, pull in own:
                 site.pull(field.buffers[pull.source], field.buffers[target], pull.copy)
-                self.bytes += pull.copy.bytes
             mark = site.mark() if own else None
             for field, pull in own:
                 if pull.source != target and mark not in field.readers[pull.source]:
@@ -147,7 +133,6 @@ class MovedRims:
                 field = operands[place]
                 copies = [each for each in self.copies_of(field) if each.source == number]
                 beside += [Beside(field.buffers[each.target], each.copy) for each in copies]
-                self.bytes += sum(each.copy.bytes for each in copies)
             own = operands_of(operands, number)
             self.sites[number].launch(found[number].kernels, op, own, beside)
         self.meet(written)
@@ -171,12 +156,11 @@ class MovedRims:
             for field in written:
                 self.memory.wait_for_readers(field, number)
             sent = [
-                SentRim(field.buffers[number], field.buffers[each.target], each.copy)
+                Pull(field.buffers[number], field.buffers[each.target], each.copy)
                 for field in written
                 for each in self.copies_of(field)
                 if each.source == number
             ]
-            self.bytes += sum(rim.copy.bytes for rim in sent)
             own, second = operands_of(operands, number), seconds[number]
             put_rims_first(found[number], self.sites[number], second, op, own, sent)
         self.meet(written)

@@ -3,7 +3,7 @@ Ghosts of ranks whose GPUs reach each other's memory: pulled by the stream, with
 
 1. Once for each field of a run, ranks tell each other the handle of the buffer.
 2. An exchange is a meeting with all neighbours (`gpu_meetings.py`), pulls from their buffers, and a
-   second meeting: the next launch may overwrite rims.
+   second meeting, as the next launch may overwrite rims: all by one kernel of the stream.
 3. The host is some exchanges ahead, and looks after the other ranks while it waits: a death, a
    failure, and a silence of other ranks are told as ever.
 """
@@ -19,12 +19,11 @@ import numpy as np
 from timetile.runtime.arithmetic.cells import Array
 from timetile.runtime.ranks.exchange import Exchange
 from timetile.runtime.ranks.gpu_meetings import words_for
-from timetile.runtime.ranks.moved_rims import SentRim
 from timetile.runtime.ranks.parted import PartedField
 from timetile.runtime.ranks.peers import missing, waiting_limit, words_of_all
 from timetile.runtime.ranks.rims import box_copy
 from timetile.runtime.ranks.shared_buffers import SharedBuffers
-from timetile.runtime.ranks.sites import HANDLE_BYTES, MeetingSide, Site
+from timetile.runtime.ranks.sites import HANDLE_BYTES, MeetingSide, Pull, Site
 
 YES = "yes"
 
@@ -93,14 +92,12 @@ class NearGhosts:
     def meet(self, fields: Sequence[PartedField]) -> None:
         """Let the stream wait for all work so far of the ranks with rims of fields in common."""
         side = self.present_side()
-        neighbours = neighbours_of_rank(fields, self.peers.rank)
-        if neighbours:
-            side.meet(neighbours)
+        side.meet(neighbours_of_rank(fields, self.peers.rank))
 
-    def sent_rims(self, fields: Sequence[PartedField]) -> list[SentRim]:
+    def sent_rims(self, fields: Sequence[PartedField]) -> list[Pull]:
         """The copies to the ghosts of fields on other ranks."""
         self.open_sources([field for field in fields if field not in self.sources])
-        found: list[SentRim] = []
+        found: list[Pull] = []
         for field in fields:
             cut, buffer = field.cuts[0], field.buffers[0]
             for transfer in cut.sent:
@@ -108,15 +105,14 @@ class NearGhosts:
                 held = part.decomposition.held(target, cut.whole, part.zone)
                 boxes = (cut.held, transfer.source_box, held, transfer.box)
                 copy = box_copy(*boxes, field.dtype.itemsize)
-                found.append(SentRim(buffer, self.sources[field][target], copy))
-                self.moved.bytes += copy.bytes
+                found.append(Pull(buffer, self.sources[field][target], copy))
         return found
 
     def exchange(self, fields: Sequence[PartedField]) -> None:
         """Make the ghosts of fields fresh."""
-        site, own = self.site, self.peers.rank
+        own, pulls = self.peers.rank, list[Pull]()
         self.open_sources([field for field in fields if field not in self.sources])
-        self.meet(fields)
+        side = self.present_side()
         for field in fields:
             cut, buffer = field.cuts[0], field.buffers[0]
             for transfer in cut.received:
@@ -124,11 +120,11 @@ class NearGhosts:
                 held = cut.part.decomposition.held(source, cut.whole, cut.part.zone)
                 boxes = (held, transfer.source_box, cut.held, transfer.box)
                 copy = box_copy(*boxes, field.dtype.itemsize)
-                site.pull(buffer if source == own else self.sources[field][source], buffer, copy)
-                self.moved.bytes += copy.bytes
+                given = buffer if source == own else self.sources[field][source]
+                pulls.append(Pull(given, buffer, copy))
             field.age, field.is_settled = 0, True
-        self.meet(fields)
-        site.keep_pace()
+        side.exchange(neighbours_of_rank(fields, own), pulls)
+        self.site.keep_pace()
 
     def open_sources(self, fields: Sequence[PartedField]) -> None:
         """Tell neighbours the handles of buffers, and open theirs."""

@@ -9,57 +9,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 
 from timetile.dialects.decomposition import Decomposition, Ghosts
 from timetile.dialects.temporal import LoopOp, PartAttr
 from timetile.lowering.plan_launches import PlannedKernel, parts_of_step
 from timetile.passes.analysis.geometry.limits import check_loop
 from timetile.passes.diagnostics import refuse
-from timetile.passes.loops.common_halos import CommonHalosPass
-from timetile.passes.loops.cut_domain import Domain, around_function, cut, loop_name
-from timetile.passes.loops.move_loops import moved_to_origin
+from timetile.passes.loops.cut_domain import Domain, around_function, loop_name
 from timetile.passes.targets.links import NVLINK, Link
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.kernels.of_program import ProgramKernels
-from timetile.runtime.kernels.options import Options, run_passes
+from timetile.runtime.kernels.options import Options
 from timetile.runtime.ranks.beside_kernels import BesideLaunch, beside_launch
-from timetile.runtime.ranks.exchange_choice import (
-    DeepestLaunch,
-    ExchangeChoice,
-    RimWay,
-    chosen_exchange,
-)
+from timetile.runtime.ranks.exchange_choice import ExchangeChoice, RimWay, chosen_exchange
 from timetile.runtime.ranks.first_kernels import FirstLaunch, first_launch
-from timetile.runtime.ranks.layout import cells_in
 from timetile.runtime.ranks.loop_schedules import (
     LoopSchedule,
-    computed_by,
     deepest_of,
     schedules_of,
     write_schedules,
 )
-from timetile.runtime.ranks.split_kernels import SplitLaunch, split_launch
+from timetile.runtime.ranks.part_choices import ChosenLoops, PartChoices, with_wide_zones
+from timetile.runtime.ranks.split_kernels import PIECES_SECONDS, SplitLaunch, split_launch
 
 MOST_LONGER = 0.05
-"""The share of a launch that it may take longer with rims first where nothing is predicted."""
+"""The share of a launch that rims first may take longer where nothing is predicted."""
 
 GUESSED_STEPS = 8
-"""Steps of a launch assumed for the ghost zone of the part that a schedule is chosen for."""
-
-
-def without_idle_loops(module: ModuleOp) -> ModuleOp:
-    """A module with a function for each loop that has updates."""
-    for function in [op for op in module.ops if isinstance(op, FuncOp)]:
-        if any(isinstance(op, LoopOp) and not op.updates for op in function.body.walk()):
-            function.detach()
-            function.erase(safe_erase=False)
-    return module
+"""Steps of a launch assumed for the ghost zone of a part with few ghosts."""
 
 
 T = TypeVar("T")
@@ -110,33 +92,59 @@ class PartKernels:
         self.splits: dict[tuple[ProgramKernels, int, str], SplitLaunch | None] = {}
         self.besides: dict[tuple[int, str, bool], list[BesideLaunch] | None] = {}
         self.firsts: dict[tuple[int, str, bool], list[FirstLaunch] | None] = {}
-        self.updates: dict[int, str] = {}
-        """What the updates of loops compute, by number, in the part of the loop's schedule."""
-        self.probed: list[Sequence[PlannedKernel]] = []
-        """The kernels, by loop, of the parts that schedules were chosen for."""
+        self.choices = PartChoices(module, decomposition, cache)
         common = options.halos == "compared"
-        self.zone_steps = (asked or GUESSED_STEPS) + 1
-        found = self.chosen(options, common=common)
-        deepest = deepest_of(found)
+        narrow = self.found = self.chosen((asked or GUESSED_STEPS) + 1, common=common)
+        """The schedules of the parts."""
         self.ways = self.possible_ways
-        self.exchange = None if asked else self.chosen_exchange(found)
+        self.exchange: ExchangeChoice | None = None
         """Why there are so many steps between two exchanges; None if asked for, or unknown."""
-        self.steps = asked or (deepest if self.exchange is None else self.exchange.steps)
-        if deepest > self.steps:
-            found = self.chosen(replace(options, depth=asked), common=common)
-        self.schedules[common] = found
+        deepest = deepest_of(self.found.loops)
+        self.steps = asked or deepest
+        if asked is None:
+            self.choose_exchange(narrow, common=common)
+        elif deepest > asked:
+            self.found = self.chosen(asked + 1, common=common, depth=asked)
+        self.schedules[common] = self.found.loops
         self.cut_parts()
         while self.exchange is not None and not self.goes_as_chosen(self.exchange.way):
             self.ways -= {self.exchange.way}
-            self.exchange = self.chosen_exchange(found)
-            assert self.exchange is not None
-            self.steps = self.exchange.steps
+            self.choose_exchange(narrow, common=common)
+            self.schedules[common] = self.found.loops
             self.cut_parts()
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The domain of the program, which has one."""
+        domain = Domain.of(self.module)
+        assert domain is not None
+        return domain
+
+    def chosen(self, zone_steps: int, *, common: bool, depth: int | None = None) -> ChosenLoops:
+        """The schedules of loops for parts with ghosts for some steps; of a depth, if given."""
+        options = self.options if depth is None else replace(self.options, depth=depth)
+        return self.choices.chosen(options, zone_steps, common=common)
+
+    def choose_exchange(self, found: ChosenLoops, *, common: bool) -> None:
+        """
+        Choose the launches between two exchanges for the loop with the deepest launch, if its speed
+        is predicted, and schedules for parts with many ghosts. `found`: for few ghosts.
+        """
+        launch = found.deepest(self.ways)
+        if launch is None:
+            return
+        domain = self.domain
+        choice = chosen_exchange(domain, self.decomposition, launch, self.link)
+        if not self.options.given.tile and self.options.depth is None:
+            choose = partial(self.chosen, common=common)
+            known = domain, self.decomposition, self.link
+            found, choice = with_wide_zones(*known, found, choice, choose)
+        self.found, self.exchange, self.steps = found, choice, choice.steps
 
     def cut_parts(self) -> None:
         """Cut the program into parts, with ghosts for the steps between two exchanges."""
         # Kernels with halo arguments need a step more.
-        reads_halos = any(fact.reads_halos for facts in self.probed for fact in facts)
+        reads_halos = any(fact.reads_halos for facts in self.found.probed for fact in facts)
         self.zone_steps = max(2, self.steps + 1 if reads_halos else self.steps)
         self.moved_steps = self.zone_steps - 1 if reads_halos else self.zone_steps
         """Exchanges make ghosts of so many steps fresh: no kernel reads the outermost as data."""
@@ -144,19 +152,6 @@ class PartKernels:
         self.made.clear()
         self.besides.clear()
         self.firsts.clear()
-
-    def chosen_exchange(self, found: Sequence[LoopSchedule]) -> ExchangeChoice | None:
-        """
-        The launches between two exchanges for the loop with the deepest launch. None if its speed
-        is not predicted.
-        """
-        domain, deepest = Domain.of(self.module), deepest_of(found)
-        known = [each for each in found if deepest in each.depths and each.gcells_per_second]
-        if domain is None or not known:
-            return None
-        speed = known[0].gcells_per_second
-        launch = DeepestLaunch(deepest, speed, self.ways)
-        return chosen_exchange(domain, self.decomposition, launch, self.link)
 
     def goes_as_chosen(self, way: RimWay) -> bool:
         """
@@ -183,7 +178,7 @@ class PartKernels:
         the own process. Time and spilled registers of a kernel are known after its compilation.
         """
         counts = self.decomposition.counts
-        has_parts = any(len(parts_of_step(facts)) > 1 for facts in self.probed)
+        has_parts = any(len(parts_of_step(facts)) > 1 for facts in self.found.probed)
         has_points = any(loop.has_points for loop in loops_of(self.module))
         if has_parts or has_points or not self.link.reaches:
             return frozenset()
@@ -195,15 +190,18 @@ class PartKernels:
 
     def part(self, rank: int) -> ModuleOp:
         """The loops of a part, at the origin."""
-        return moved_to_origin(cut(self.module, self.decomposition, rank, self.zone_steps))
+        return self.choices.part(rank, self.zone_steps)
 
     @property
-    def exchange_share(self) -> float:
-        """The predicted seconds of an exchange, over those of a launch; 1 if not predicted."""
+    def hidden_share(self) -> float:
+        """
+        The predicted seconds of an exchange that launches in pieces hide, over those of a launch; 1
+        if not predicted.
+        """
         if self.exchange is None:
             return 1.0
         cost = self.exchange.chosen
-        return cost.exchange_seconds / cost.launch_seconds
+        return max(0.0, cost.exchange_seconds - PIECES_SECONDS) / cost.launch_seconds
 
     def part_of(self, rank: int) -> PartAttr:
         """The part of a rank, with its ghost zone."""
@@ -211,43 +209,11 @@ class PartKernels:
 
     def ghosts(self, steps: int) -> Ghosts:
         """The ghost zone of some steps."""
-        domain = Domain.of(self.module)
-        assert domain is not None
-        return domain.ghosts(steps, self.decomposition.periodic)
+        return self.domain.ghosts(steps, self.decomposition.periodic)
 
     def is_fresh(self, fact: PlannedKernel, age: int) -> bool:
         """Whether ghosts of an age are fresh enough for a launch."""
         return age + needed_steps(fact) <= self.zone_steps and age + fact.steps <= self.moved_steps
-
-    def ranks_by_size(self) -> list[int]:
-        """The ranks, with the most cells first."""
-        ranks = range(self.decomposition.count)
-        return sorted(ranks, key=lambda rank: -cells_in(self.decomposition.part(rank)))
-
-    def chosen(self, options: Options, *, common: bool) -> list[LoopSchedule]:
-        """The schedules of the loops, of the largest part that updates cells in a loop."""
-        found: dict[int, LoopSchedule] = {}
-        self.probed = []
-        loops = range(len(loops_of(self.module)))
-        for rank in self.ranks_by_size():
-            part = self.part(rank)
-            numbers = [number for number, loop in enumerate(loops_of(part)) if loop.updates]
-            if all(number in found for number in numbers):
-                continue
-            kernels = self.program(part, options, common=common)
-            self.probed += kernels.facts
-            for number, schedule in zip(numbers, schedules_of(kernels), strict=True):
-                if number not in found:
-                    found[number] = schedule
-                    self.updates[number] = computed_by(loops_of(part)[number])
-        return [found.get(number, LoopSchedule((), "")) for number in loops]
-
-    def program(self, part: ModuleOp, options: Options, *, common: bool) -> ProgramKernels:
-        """The kernels of a part's loops that update cells."""
-        source = part.clone()
-        if common:
-            run_passes((CommonHalosPass(everywhere=True),), source)
-        return ProgramKernels(without_idle_loops(source), options, self.cache)
 
     def of_parts(self, *, common: bool) -> list[ProgramKernels]:
         """
@@ -262,10 +228,11 @@ class PartKernels:
         """The kernels of each part, with the schedules chosen for all."""
         if common not in self.schedules:
             most = min(self.steps, self.zone_steps - 1)
-            chosen = self.chosen(self.options, common=common)
-            if deepest_of(chosen) > most:
-                chosen = self.chosen(replace(self.options, depth=most), common=common)
-            self.schedules[common] = chosen
+            chosen = self.chosen(self.zone_steps, common=common)
+            if deepest_of(chosen.loops) > most:
+                chosen = self.chosen(self.zone_steps, common=common, depth=most)
+            self.found = replace(self.found, updates=chosen.updates)
+            self.schedules[common] = chosen.loops
         given = self.options.given
         _, placing = self.options.halves_of_tile_passes()
         options = replace(self.options, passes=(*placing, *given.threads, *given.hardware))
@@ -275,7 +242,9 @@ class PartKernels:
             if not given.tile:
                 part = part.clone()
                 write_schedules(part, self.schedules_for(part, common=common))
-            kernels = shared.setdefault(str(part), self.program(part, options, common=common))
+            kernels = shared.setdefault(
+                str(part), self.choices.program(part, options, common=common)
+            )
             found.append(kernels)
         for kernels in shared.values():
             for loop in kernels.loops:
@@ -287,15 +256,15 @@ class PartKernels:
         """The schedules of a part: those of all, or its own where its updates need others."""
         shared, loops = self.schedules[common], loops_of(part)
         if all(
-            each.serves(loop, self.updates.get(number, ""))
+            each.serves(loop, self.found.updates.get(number, ""))
             for number, (loop, each) in enumerate(zip(loops, shared, strict=True))
         ):
             return shared
         most = min(self.steps, self.zone_steps - 1)
-        found = schedules_of(self.program(part, self.options, common=common))
+        found = schedules_of(self.choices.program(part, self.options, common=common))
         if deepest_of(found) > most:
             options = replace(self.options, depth=most)
-            found = schedules_of(self.program(part, options, common=common))
+            found = schedules_of(self.choices.program(part, options, common=common))
         own = iter(found)
         return [next(own) if loop.updates else each for loop, each in zip(loops, shared)]
 
@@ -330,7 +299,7 @@ class PartKernels:
             key = kernels, rank, name
             if key not in self.splits:
                 part = self.part_of(rank)
-                self.splits[key] = split_launch(kernels, loop, part, deepest, self.exchange_share)
+                self.splits[key] = split_launch(kernels, loop, part, deepest, self.hidden_share)
             split = self.splits[key]
             if split is None:
                 return None

@@ -243,7 +243,6 @@ class RankSiteRunner(PartsRunner):
         self.ghosts.move(sent, places)
         for field, box, cells in waiting:
             give(self.sites[0], field, box, cells)
-            self.rims.bytes += cells.nbytes
         self.pull_from_near(handles, [each for each in near if each in sent])
         if link is not None:
             link.exchange(*self.far_rims(fields, near))
@@ -276,7 +275,6 @@ class RankSiteRunner(PartsRunner):
                     box = transfer.box
                     copy = box_copy(box, box, cut.held, box, size)
                     received.append(RimMessage(transfer.source, buffer, copy))
-                    self.rims.bytes += copy.bytes
         return sent, received
 
     def put_sent(
@@ -314,7 +312,6 @@ class RankSiteRunner(PartsRunner):
             boxes = (held, transfer.source_box, cut.held, transfer.box)
             copy = box_copy(*boxes, field.dtype.itemsize)
             site.pull(self.shared.open(handle.tobytes()), field.buffers[0], copy)
-            self.rims.bytes += copy.bytes
         site.synchronize()
         self.tell_readers({transfer.source for _, transfer, _ in handles}, readers)
 

@@ -35,6 +35,15 @@ class Beside:
 
 
 @dataclass(frozen=True)
+class Pull:
+    """A copy of cells of a buffer to the ghosts of another part's buffer."""
+
+    source: Any
+    target: Any
+    copy: BoxCopy
+
+
+@dataclass(frozen=True)
 class RimMessage:
     """
     A rim of a buffer, sent to or received from a rank. `copy`: from the buffer to contiguous bytes
@@ -72,6 +81,12 @@ class Meetings(Protocol):
         """Let the streams of sites wait for all work so far of their neighbours' streams."""
         ...
 
+    def exchange(
+        self, neighbours: Mapping[int, tuple[int, ...]], pulls: Mapping[int, Sequence[Pull]]
+    ) -> None:
+        """Let sites meet their neighbours, do copies on their streams, and meet again."""
+        ...
+
     def close(self) -> None:
         """Give back all of the meetings, after all work."""
         ...
@@ -82,6 +97,10 @@ class MeetingSide(Protocol):
 
     def meet(self, others: tuple[int, ...]) -> None:
         """Let the stream wait for all work so far of others' streams, which do the same."""
+        ...
+
+    def exchange(self, others: tuple[int, ...], pulls: Sequence[Pull]) -> None:
+        """Meet others, do copies from their buffers, and meet others again."""
         ...
 
     def late(self, limit: float) -> list[int]:

@@ -44,6 +44,12 @@ Waves of blocks from which a launch is split. The one wave of a warp's tiles fil
 end of a launch, and a rim would run behind.
 """
 
+PIECES_SECONDS = 24e-6
+"""
+What pieces take more than a whole launch: marks and waits between streams of all GPUs, and copies
+between (two H200s, two launches of 12 us an exchange).
+"""
+
 LARGEST_SHARE = 0.5
 """Rims have at most this share of a part's planes."""
 
@@ -144,7 +150,7 @@ def pieces_of(
         ops = kernels.kernel_module(fact.name).ops
         kernel = next(op for op in ops if isinstance(op, KernelOp))
         whole = any(why_not(kernel, box) for box in boxes)
-        if whole or filled_share(kernel, boxes) > most or not has_many_waves(kernel, kernels):
+        if whole or filled_share(kernel, boxes) >= most or not has_many_waves(kernel, kernels):
             boxes = []
     if cache is not None:
         cache.write(key, encode_boxes(boxes))
@@ -156,7 +162,7 @@ def split_launch(
 ) -> SplitLaunch | None:
     """
     The pieces of a launch on a part; None for a launch that stays whole. `most`: the share of a
-    launch that an exchange takes.
+    launch that pieces hide of an exchange.
     """
     boxes = pieces_of(kernels, loop, part, fact, most)
     made = [with_store_box(kernels, box) for box in boxes]

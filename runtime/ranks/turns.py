@@ -69,7 +69,7 @@ class LoopTurns:
         a graph of its own.
         """
         runner, rims = self.runner, self.runner.rims
-        done, pulled = runner.done, rims.bytes
+        done = runner.done
 
         def work() -> None:
             # All streams have met.
@@ -90,7 +90,6 @@ class LoopTurns:
         else:
             run_as_graph([*runner.sites, *runner.seconds], work, times)
         runner.done += (times - 1) * (runner.done - done)
-        rims.bytes += (times - 1) * (rims.bytes - pulled)
         if runner.progress is not None:
             runner.progress(runner.done, runner.total)
 

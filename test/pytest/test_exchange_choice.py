@@ -12,12 +12,16 @@ from support.programs import program_text
 from timetile.passes.loops.cut_domain import Domain
 from timetile.passes.targets.links import Link
 from timetile.runtime.ranks.exchange_choice import (
+    BEGIN_SECONDS,
     DeepestLaunch,
     ExchangeChoice,
     RimWay,
     chosen_exchange,
+    exchange_costs,
 )
 from timetile.runtime.ranks.layout import slab_layout
+from timetile.runtime.ranks.loop_schedules import LoopSchedule
+from timetile.runtime.ranks.part_choices import LARGE_SHARE, ChosenLoops, with_wide_zones
 
 LINK = Link(seconds=40e-6, bytes_per_second=300e9, meeting_seconds=20e-6)
 
@@ -91,12 +95,53 @@ def test_rims_stored_by_kernels_cost_a_meeting():
 
 
 def test_rims_are_first_where_their_pipelines_take_less_than_stalled_stores():
-    stalling = Link(40e-6, 300e9, 20e-6, deep_stalled_share=1.0)
+    stalling = Link(40e-6, 300e9, 20e-6, deep_stalled_share=2.0)
     long = chosen("heat-3d", (2048, 512, 512), 4, link=stalling, ways=FIRST)
     assert long.way == "first" and long.chosen.exchange_seconds == 20e-6
-    assert long.chosen.launch_seconds == pytest.approx(1024 * 512 * 512 * 4 * (1 + 5 / 1024) / 1e12)
-    most, seconds = long.limits_of_first
-    assert 5 / 1024 < most < 0.02, "a launch of another way is hardly longer"
-    assert seconds == pytest.approx(long.chosen.launch_seconds / (1 + 5 / 1024))
+    seconds = 1024 * 512 * 512 * 4 / 1e12
+    assert long.chosen.launch_seconds == pytest.approx(seconds * (1 + 5 / 1024) + BEGIN_SECONDS)
+    most, whole = long.limits_of_first
+    assert 5 / 1024 + BEGIN_SECONDS / seconds < most < 0.04, "another way is hardly longer"
+    assert whole == pytest.approx(seconds)
     quick = Link(40e-6, 300e9, 20e-6, deep_stalled_share=0.1)
     assert chosen("heat-3d", (40, 512, 512), 4, link=quick, ways=FIRST).way == "stored"
+
+
+def choice_of_zones(
+    launches: int, speeds: dict[int, float]
+) -> tuple[tuple[ChosenLoops, ExchangeChoice], list[int]]:
+    """
+    What wide zones change on a plate whose narrow schedule has eight steps a launch and 1000
+    GCells/s: `speeds` of schedules chosen for wide zones, by steps; and the zones asked for.
+    """
+    domain = domain_of("heat-2d", (2048, 2048))
+    layout, asked = slab_layout(domain, 2), list[int]()
+    launch = DeepestLaunch(8, 1000.0)
+    costs = {cost.launches: cost for cost in exchange_costs(domain, layout, launch, LINK)}
+    others = tuple(cost for number, cost in costs.items() if number != launches)
+    narrow = ChosenLoops([LoopSchedule((8,), "narrow", 1000.0)], [], {})
+
+    def choose(steps: int) -> ChosenLoops:
+        asked.append(steps)
+        return ChosenLoops([LoopSchedule((7,), "wide", speeds.get(steps, 1.0))], [], {})
+
+    choice = ExchangeChoice(costs[launches], others, 8)
+    return with_wide_zones(domain, layout, LINK, narrow, choice, choose), asked
+
+
+def test_schedules_are_chosen_again_for_parts_with_many_ghosts():
+    (found, choice), asked = choice_of_zones(12, {96: 1100.0, 48: 900.0})
+    assert asked == [96, 48]
+    assert found.loops[0].schedule == "wide" and choice.depth == 7
+    assert choice.chosen.launches == 96 // 7 and choice.steps <= 96
+    (found, choice), _ = choice_of_zones(12, {96: 900.0, 48: 1100.0})
+    assert choice.chosen.launches == 48 // 7
+
+
+def test_few_ghosts_keep_a_schedule_that_many_ghosts_make_slow():
+    (found, choice), asked = choice_of_zones(12, {})
+    assert found.loops[0].schedule == "narrow" and choice.depth == 8
+    assert choice.chosen.ghost_share <= LARGE_SHARE < choice.others[0].ghost_share
+    assert asked == [96, 48]
+    (found, choice), asked = choice_of_zones(2, {})
+    assert choice.chosen.launches == 2 and not asked

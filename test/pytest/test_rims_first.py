@@ -15,12 +15,15 @@ from support.programs import program_text
 from support.ranks import copies
 from support.simulated import SimulatedRank, SimulatedSite, simulated_rank
 from support.simulated_runs import arguments_of, ends_as_one, waits_of_some_streams
-from support.simulated_streams import World
+from support.simulated_streams import SimulatedMeetings, World
 from timetile.dialects.boxes import CellBox
 from timetile.runtime.program.ranked_program import on_ranks
 from timetile.runtime.ranks import cycles, part_kernels
 from timetile.runtime.ranks.first_kernels import slabs_of
 from timetile.runtime.ranks.threads import ThreadPeers, on_threads
+
+GRAPHED = 29
+"""Steps of a run with a graph."""
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +60,7 @@ def test_launches_with_rims_first_keep_all_bits(
 ):
     """Sites that count have graphs of their own, others share one."""
     monkeypatch.setattr(SimulatedSite, "counts", counts)
-    same, world = run(name, shape, count, 3, 21)
+    same, world = run(name, shape, count, 3, GRAPHED)
     assert same
     streams = {stream for stream, kernel in world.launched if kernel.endswith("d2")}
     assert streams == set(range(2 * count)), "rims run on streams of their own"
@@ -68,6 +71,15 @@ def test_seeded_missing_waits_of_rims_are_found(monkeypatch: pytest.MonkeyPatch)
     for second, waits in waits_of_some_streams().items():
         monkeypatch.setattr(SimulatedSite, "wait", waits)
         assert not all(run("heat-2d", (45, 12), 2, seed, 9)[0] for seed in range(8)), f"{second=}"
+
+
+def test_a_missing_meeting_behind_rims_is_found(monkeypatch: pytest.MonkeyPatch):
+    def nothing(*_: Any) -> None:
+        return
+
+    monkeypatch.setattr(SimulatedSite, "counts", True)
+    monkeypatch.setattr(SimulatedMeetings, "meet", nothing)
+    assert not all(run("heat-2d", (45, 12), 2, seed, GRAPHED)[0] for seed in range(4))
 
 
 def test_ranks_with_a_gpu_each_have_rims_first():

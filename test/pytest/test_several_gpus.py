@@ -41,6 +41,7 @@ from timetile.dialects.decomposition import Decomposition
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.executors.homes import PlaneError
 from timetile.runtime.kernels.assembler import assemble, assembles
+from timetile.runtime.program.parted_program import PartedProgram
 from timetile.runtime.program.ranked_program import on_ranks
 from timetile.runtime.ranks.exchange import array_part
 from timetile.runtime.ranks.gpu_meetings import NAME
@@ -342,11 +343,24 @@ def test_gpus_without_access_to_each_other_are_a_warning(
     driver: BookKeeper, caplog: pytest.LogCaptureFixture
 ):
     driver.reachable = False
-    program = timetile.compile(TEXT, gpus=2, depth=4)
+    program = timetile.compile(TEXT, gpus=[0, 1], depth=1)
     plate = np.zeros(SHAPE)
     program(plate, plate.copy(), steps=1)
     assert "GPU 0 does not reach the memory of GPU 1" in caplog.text
     program.close()
+
+
+@pytest.mark.usefixtures("cache_of_file", "driver")
+def test_one_gpu_runs_a_domain_too_small_for_two(caplog: pytest.LogCaptureFixture):
+    program = timetile.compile(TEXT, gpus=2, depth=4)
+    assert not isinstance(program, PartedProgram)
+    assert (
+        "the domain is too small for 2 GPUs: a step takes 1.88 us there and 0.95 us on one, as "
+        "predicted, and one GPU runs the program; give parts to use all" in caplog.text
+    )
+    given: list[Any] = [{"gpus": [0, 1]}, {"gpus": 2, "parts": (2, 1)}]
+    for options in given:
+        assert isinstance(timetile.compile(TEXT, depth=4, **options), PartedProgram)
 
 
 @pytest.mark.usefixtures("cache_of_file")

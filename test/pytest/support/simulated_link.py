@@ -14,7 +14,8 @@ from timetile.runtime.executors.homes import MarkedCells
 from timetile.runtime.ranks.exchange import as_message, unpack
 from timetile.runtime.ranks.gpu_meetings import LINE
 from timetile.runtime.ranks.peers import Peers
-from timetile.runtime.ranks.sites import RimMessage, Site
+from timetile.runtime.ranks.rims import BoxCopy
+from timetile.runtime.ranks.sites import Pull, RimMessage, Site
 
 
 class SimulatedLink:
@@ -69,6 +70,10 @@ class Recording(Protocol):
 class Waiting(Protocol):
     """A site whose host may wait."""
 
+    def pull(self, source: Any, target: Any, copy: BoxCopy) -> None:
+        """Copy a box."""
+        ...
+
     def put_work(self, work: Callable[[], None]) -> None:
         """Put work on the stream."""
         ...
@@ -105,6 +110,8 @@ class SimulatedSide:
 
     def meet(self, others: tuple[int, ...]) -> None:
         """Meet others now, or in a graph."""
+        if not others:
+            return
         if self.world.recorded is not None:
             self.site.put_work(lambda: self.meet_now(others))
         else:
@@ -121,6 +128,13 @@ class SimulatedSide:
             assert time.monotonic() < end, "a neighbour never came"
             time.sleep(1e-4)
         self.met.append(self.number)
+
+    def exchange(self, others: tuple[int, ...], pulls: Sequence[Pull]) -> None:
+        """Meet others, pull, and meet others again."""
+        self.meet(others)
+        for each in pulls:
+            self.site.pull(each.source, each.target, each.copy)
+        self.meet(others)
 
     def late(self, limit: float) -> list[int]:
         """Nobody is waited for behind a meeting."""

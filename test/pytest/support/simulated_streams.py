@@ -7,9 +7,12 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+
+from timetile.runtime.ranks.rims import BoxCopy
+from timetile.runtime.ranks.sites import Pull
 
 
 class SiteOfWorld(Protocol):
@@ -20,6 +23,10 @@ class SiteOfWorld(Protocol):
 
     def put_work(self, work: Callable[[], None]) -> None:
         """Put work on the stream."""
+        ...
+
+    def pull(self, source: Any, target: Any, copy: BoxCopy) -> None:
+        """Copy a box."""
         ...
 
 
@@ -66,6 +73,16 @@ class SimulatedMeetings:
             site = self.sites[number]
             site.put_work(partial(self.counts.update, [(number, other) for other in others]))
             site.world.put(site.number, Met(self.counts, number, others), waits=True)
+
+    def exchange(
+        self, neighbours: Mapping[int, tuple[int, ...]], pulls: Mapping[int, Sequence[Pull]]
+    ) -> None:
+        """Meet, pull, and meet."""
+        self.meet(neighbours)
+        for number, copies in pulls.items():
+            for each in copies:
+                self.sites[number].pull(each.source, each.target, each.copy)
+        self.meet(neighbours)
 
     def close(self) -> None:
         """Nothing is left."""
