@@ -79,7 +79,9 @@ def has_stored_layers(loop: LoopOp) -> bool:
     Whether sweeps copy layers for a loop: cells of the loop's buffers, or of coefficients alone
     (`passes/loops/store_layers.py`).
     """
-    around = loop.parent_op()
+    around, fields = loop.parent_op(), (*loop.buffers, *loop.captures)
+    if loop.sweep is not None or not any(isinstance(f.owner, ScratchOp) for f in fields):
+        return False
     inner = around.walk() if around is not None else ()
     sweeps = (op for op in inner if isinstance(op, LoopOp) and op.sweep is not None)
     return any(copies_layers(sweep, loop) for sweep in sweeps)
