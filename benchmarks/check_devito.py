@@ -1,6 +1,7 @@
 """
 Operators of Devito on a GPU, or without one on the processor, against Devito's own C (needs gcc):
-complex cells, every nth cell of an axis, averages of moduli, and tilted waves.
+complex cells, every nth cell of an axis, averages of moduli, tilted waves, Fourier integrals, and
+complex functions.
 
     python benchmarks/check_devito.py
 
@@ -20,6 +21,7 @@ from devito_operators import drawn, dv
 from devito_waves import grid_of, tilted
 
 import timetile.devito
+from timetile.frontend.devito.library import sympy
 from timetile.runtime.machine.driver import gpu_is_available
 
 CLOSE = 1e-5
@@ -82,7 +84,35 @@ def waves() -> Asked:
     return Asked(made.equations, made.changed, made.dt)
 
 
-ASKED: tuple[Callable[[], Asked], ...] = (packet, coarse, moduli, waves)
+def frequencies() -> Asked:
+    """A wave and its Fourier integral at four frequencies: complex functions of four dimensions."""
+    u = dv.TimeFunction(name="u", grid=grid_of((24, 26, 28)), space_order=4)
+    drawn(u, 0, 1)
+    f = dv.DefaultDimension(name="f", default_value=4)
+    dimensions = (f, *u.grid.dimensions)
+    shape = (4, *u.grid.shape)
+    modes = dv.Function(
+        name="modes", grid=u.grid, dimensions=dimensions, shape=shape, dtype=np.complex64
+    )
+    rates = dv.Function(name="rates", grid=u.grid, dimensions=(f,), shape=(4,))
+    rates.data[:] = (0.1, 0.2, 0.3, 0.4)
+    angle = rates * u.grid.time_dim
+    wave = dv.cos(angle) - 1j * dv.sin(angle)
+    return Asked([dv.Eq(u.forward, u + 10 * u.laplace), dv.Inc(modes, wave * u)], [u, modes], 1.0)
+
+
+def logarithms() -> Asked:
+    """Logarithms and sines of complex cells."""
+    u = dv.TimeFunction(name="u", grid=grid_of((40, 44)), space_order=2, dtype=np.complex64)
+    shape = u.data_with_halo.shape
+    random = np.random.default_rng(1)
+    u.data_with_halo[:] = 1 + random.random(shape) + 1j * random.random(shape)
+    return Asked([dv.Eq(u.forward, sympy.log(u) + 0.5 * sympy.sin(u) + 2)], [u], 1.0)
+
+
+ASKED: tuple[Callable[[], Asked], ...] = (
+    packet, coarse, moduli, waves, frequencies, logarithms,
+)  # fmt: skip
 
 
 def main() -> int:

@@ -24,6 +24,8 @@ class Batching:
     """Scalars with a number for each index."""
     series: frozenset[str] = frozenset()
     """Series with numbers for each index."""
+    shape: tuple[int, ...] = ()
+    """The shape of one state, of states in a row."""
 
     def is_a_step(self, step: Step) -> bool:
         """

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, Unpack
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from timetile.frontend.batched_steps import Batching, batched_step
+from timetile.frontend.batched_steps import Batching
 from timetile.frontend.batches import (
     RunInTurn,
     batching_of,
-    begun_batch,
     check_no_batch,
     check_no_points,
     checked_batch,
 )
+from timetile.frontend.batches_in_a_row import as_one_step, begun_as_one, step_of_batch
 from timetile.frontend.complex_arrays import ComplexRun, in_parts, user_names
 from timetile.frontend.field_types import ARRAY_DTYPES, DType, FieldTypes
 from timetile.frontend.jax_calls import TracedCall, is_traced_call, refuse_traced, stand_ins
@@ -339,8 +339,7 @@ class Model:
             and not is_finite(after[name])
             and is_finite(np.asarray(before[name]))
         }
-        text = blow_up(fields, when, WAY_OUT)
-        if text is not None:
+        if (text := blow_up(fields, when, WAY_OUT)) is not None:
             warn(text)
 
     def _traced(
@@ -367,8 +366,8 @@ class Model:
     def _in_batch(self, batching: Batching) -> Model:
         """The model of a batch, kept with its programs."""
         if batching not in self._batches:
-            step = batched_step(self.step, batching)
-            self._batches[batching] = Model(step, self.__doc__, **self.options)
+            made = Model(step_of_batch(self.step, batching), self.__doc__, **self.options)
+            self._batches[batching] = made
         return self._batches[batching]
 
     def _run(self, given: RunArguments[Any], batch: object) -> StateRun:
@@ -386,10 +385,11 @@ class Model:
             return begun(self.step, self.program, given)
         check_no_points(self.step)
         batching = batching_of(self.step, given.state, given.scalars)
-        if not batching.is_a_step(self.step):
+        found = as_one_step(self.step, batching, given.state)
+        if found is None:
             return RunInTurn(self.step, self.program, batching, given)
-        model = self._latest_batch = self._in_batch(replace(batching, count=0))
-        return begun_batch(model.step, model.program, batching, given)
+        model = self._latest_batch = self._in_batch(found)
+        return begun_as_one(model.step, model.program, replace(found, count=batching.count), given)
 
     def _advanced(self, given: RunArguments[A], batch: object) -> State[A]:
         """The state after a run."""

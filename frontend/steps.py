@@ -12,6 +12,17 @@ from timetile.frontend.operations import Access, Time
 from timetile.frontend.points import PointUse
 from timetile.frontend.symbols import Assignment, Held, RepeatedBody, StepStatement, flat
 
+Rows = tuple[int, int]
+"""The first row along axis 0 of an assignment, and the end."""
+
+
+@dataclass(frozen=True)
+class StatesInARow:
+    """The step of one state, and the assigned rows by the name of the field that is true there."""
+
+    step: Step
+    masks: dict[str, Rows]
+
 
 @dataclass(frozen=True)
 class Step:
@@ -45,6 +56,8 @@ class Step:
     """The uses of points, after all assignments."""
     pairs: tuple[str, ...] = ()
     """The complex fields, each a pair of fields."""
+    row: StatesInARow | None = None
+    """The states of a batch that lie one behind the other along axis 0."""
 
     @property
     def statements(self) -> list[StepStatement]:

@@ -56,7 +56,18 @@ def life(c: Field):
 
 
 @timetile.stencil
-def block(u: Field, k: Scalar):
+def block(u: Field, p: Field, m: Field, k: Scalar):
+    """States lie in a row, with other rims at the ends of axis 0."""
+    flow = timetile.temporary(k * (u[1, 0, 0] - u[0, 1, 0]))
+    u.next = u[0, 0, 0] + flow[0, 0, 0] - flow[-1, 0, 1]
+    u.next[0:1, :, :] = u.next[1, 0, 0]
+    lap = p[-2, 0, 0] + p[2, 0, 0] + p[0, 1, 0] + p[0, -1, 0] - 4 * p[0, 0, 0]
+    p.next = 2 * p[0, 0, 0] - p.prev[0, 0, 0] + m[0, None, None] * lap * u.next[0, 0, 0]
+
+
+@timetile.stencil(boundary=("periodic", "keep", "keep"))
+def wheel(u: Field, k: Scalar):
+    """States take turns."""
     u.next = u[0, 0, 0] + k * (u[-1, 0, 0] + u[0, 1, 0] + u[0, 0, 1] - 3 * u[0, 0, 0])
 
 
@@ -103,7 +114,16 @@ CASES: dict[str, Case] = {
     "filled": (filled, {"u": drawn(COUNT, 9)}, {"k": drawn(COUNT)}, set()),
     "filled alike": (filled, {"u": drawn(COUNT, 9)}, {"k": 3.0}, {"k"}),
     "life": (life, {"c": drawn(COUNT, 12, 11, dtype="uint8")}, {}, set()),
-    "block": (block, {"u": drawn(COUNT, 7, 6, 9)}, {"k": drawn(COUNT)}, set()),
+    "block": (
+        block,
+        {
+            "u": drawn(COUNT, 7, 6, 9), "p": drawn(COUNT, 7, 6, 9), "m": drawn(COUNT, 7),
+            "p.prev": drawn(COUNT, 7, 6, 9) / 2,
+        },
+        {"k": drawn(COUNT)},
+        set(),
+    ),
+    "wheel": (wheel, {"u": drawn(COUNT, 7, 6, 9)}, {"k": drawn(COUNT)}, set()),
     "mixed": (
         mixed, {"u": drawn(COUNT, 9, dtype="float32"), "v": drawn(COUNT, 9)}, {"k": drawn(COUNT)},
         set(),
@@ -142,7 +162,7 @@ def test_a_batch_has_the_bits_of_a_loop(name: str, executor: Any, steps: int):
     assert all(found[n] is state[n] for n in model.step.fields if n not in model.step.written)
 
 
-@pytest.mark.parametrize("name", ["heats", "block"])
+@pytest.mark.parametrize("name", ["heats", "block", "wheel"])
 def test_snapshots_of_a_batch_are_those_of_one_run(name: str):
     model, state, numbers, _ = CASES[name]
     kept: list[timetile.State[Any]] = []
@@ -173,6 +193,9 @@ def test_a_batch_of_any_size_uses_one_program_of_a_batch():
     assert "kernel" in str(twin.explain())
     twin.advance({"u": np.ones((6, 6)), "c": np.ones((6, 6))}, 1, k=0.1)
     assert "0, 3]" not in twin.mlir.replace(",", ", ")
+    row, (_, state, numbers, _) = copy.copy(block), CASES["block"]
+    row.advance(state, 1, batch=True, **numbers)
+    assert f"[0,{COUNT * 7}]x[0,6]x[0,9]" in row.mlir.replace(" ", "")
 
 
 SQUARE = np.ones((4, 6))
