@@ -69,7 +69,7 @@ from timetile.passes.stencil.unroll_loops import constant
 Temp = TempType[Attribute]
 
 
-def may_be_unrolled(loop: scf.ForOp) -> range | None:
+def numbers_to_unroll(loop: scf.ForOp) -> range | None:
     """The numbers of a loop that may be unrolled; None for another loop."""
     bounds = [integer_constant(bound) for bound in (loop.lb, loop.ub, loop.step)]
     known = [bound for bound in bounds if bound is not None]
@@ -243,7 +243,7 @@ def raise_levels(module: ModuleOp) -> None:
     memories = {op.source: None for op in module.walk() if isinstance(op, memref.SubviewOp)}
     found = [each for memory in memories if (each := level_fields(memory)) is not None]
     loops = innermost(loop for each in found for loop in each.loops)
-    numbers = [may_be_unrolled(loop) for loop in loops]
+    numbers = [numbers_to_unroll(loop) for loop in loops]
     known = [each for each in numbers if each is not None]
     if not found or len(known) < len(loops):
         return
