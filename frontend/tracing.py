@@ -81,9 +81,8 @@ def with_parts(boundary: Boundary, symbols: Mapping[str, Symbol]) -> Boundary:
 
 def annotation_of(parameter: inspect.Parameter, function: Callable[..., object]) -> object:
     """
-    The declared type of a parameter, without what `typing.Annotated` adds. Text is read with the
-    names around the function, those of a function around it too; text without meaning at run time
-    stays text.
+    The declared type of a parameter, without what `typing.Annotated` adds. A type written as text
+    is looked up among the names known where the function stands, and stays text if unknown.
     """
     found = parameter.annotation
     if isinstance(found, str):

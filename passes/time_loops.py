@@ -80,12 +80,12 @@ def spelling_passes() -> tuple[ModulePass, ...]:
         StoreCarriedPass(),
         IndexFieldsPass(),
         ContinueAccessesPass(),
-        # Guards are split before branches are gone, which tell the accesses skipped by a cell.
+        # Before branches are gone: branches tell the accesses skipped by a cell.
         SplitGuardsPass(),
         SelectBranchesPass(),
-        # Bounding accesses comes after selecting: the place of an access may be a select.
+        # After select-branches, since a branch may decide the place of an access.
         BoundAccessesPass(),
-        # Rolling compares cells by accesses: accesses must have final form.
+        # After all rewrites of accesses: cells are compared by accesses.
         RollReturnsPass(),
         # A value read only at its own cell needs no field; other computed places become gathers.
         InlineValuesPass(),

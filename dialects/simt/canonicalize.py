@@ -19,7 +19,7 @@ from timetile.dialects.simt.threads import UnsetOp
 
 
 def known_mask(mask: SSAValue | None) -> bool | None:
-    """Whether a mask is on; None if unknown. An access without a mask has a mask that is on."""
+    """Whether a mask is on; None if unknown. True if there is no mask."""
     if mask is None:
         return True
     value = const_evaluate_operand(mask)

@@ -38,9 +38,9 @@ def reduction_name(kind: Reduction, element: Attribute) -> str:
 
 class BlocksFunction:
     """
-    Builds the function of a kind of reduction. The numbers among the arguments are the first block
-    and the block behind the last; the blocks and the cells of a row; the rows along the second
-    axis; and the distances, in cells, of rows along the first and along the second axis.
+    Builds the function of a kind of reduction. Numbers among the arguments: the first block, and
+    the one behind the last; blocks and cells of a row; rows along the second axis; the distances
+    from row to row along the first and the second axis, in cells.
     """
 
     def __init__(self, kind: Reduction, element: Attribute):

@@ -65,7 +65,7 @@ def only_magnitudes(value: SSAValue) -> bool:
 
 
 class CarryingLoop:
-    """A loop, and its operations a turn later, before the loop and after the loop."""
+    """A loop that carries results to its next turn, in place of computing them there again."""
 
     def __init__(self, loop: scf.ForOp):
         self.loop, self.block = loop, loop.body.block
@@ -174,8 +174,8 @@ class CarryingLoop:
 
     def handed_to(self, value: SSAValue) -> SSAValue | None:
         """
-        The value of the loop that takes a carried value after this loop: of the next loop, or of
-        the loop around. None for a value with another reader, or with several.
+        Who takes a carried value behind this loop: a carried value of the next loop, or of the loop
+        around. None if another operation reads the value, or several do.
         """
         uses = list(self.loop.results[self.places[value]].uses)
         if len(uses) != 1:

@@ -46,8 +46,8 @@ class Stretch:
 
 TileValues = Callable[[SSAValue, int, VariantAttr], tuple[SSAValue, ...]]
 """
-Values that describe a tile, from the tile's number in a variant, the number of columns of the
-variant's kind in earlier variants, and the variant.
+Computes values of a tile from its number in a variant, the columns of equal kind in earlier
+variants (a number), and the variant.
 """
 
 

@@ -76,9 +76,9 @@ def in_plane_image(
     variant: VariantScope, number: int, place: SSAValue, shift: int, *, folds: bool, before: int
 ) -> SSAValue:
     """
-    The place inside the bounds behind a place along an in-plane axis, given by number: `shift`
-    cells from a place of the tile or of the cells around the tile. Along the last axis the first
-    access begins `before` cells before the bounds.
+    The place read in place of one outside the bounds, along the in-plane axis `number`: `shift`
+    cells from `place`, which lies in the tile or beside. Along the last axis the first access
+    begins `before` cells before the bounds.
     """
     geometry = variant.code.geometry
     tiling, pad = geometry.axes[number], geometry.margins[number]
@@ -136,7 +136,7 @@ def seen(
 
 
 def plane_image(step: CopyingStep, shift: int, *, folds: bool) -> SSAValue:
-    """The plane inside the bounds behind the plane `shift` planes from the arriving plane."""
+    """The plane read in place of one outside the bounds, `shift` planes from the arriving plane."""
     geometry, emit = step.variant.code.geometry, emitter_of(step)
     span = geometry.stored_planes
     slack = geometry.fill + geometry.drain + geometry.largest_lag + geometry.period
@@ -154,14 +154,14 @@ def emitter_of(step: CopyingStep) -> Emitter:
 
 @once
 def plane_image_in_step(step: StreamStep, shift: int, *, folds: bool) -> SSAValue:
-    """The plane inside the bounds behind a plane of a step, made once."""
+    """`plane_image` of a step, made once."""
     return plane_image(step, shift, folds=folds)
 
 
 def image_plane(step: CopyingStep, shift: int, *, folds: bool = False) -> SSAValue:
     """
-    The plane inside the bounds behind the plane `shift` planes from the arriving plane. `folds`:
-    planes behind a mirror are read.
+    The plane read in place of one `shift` planes from the arriving plane: another one if that plane
+    lies outside the bounds. `folds`: planes behind a mirror are read.
     """
     if isinstance(step, StreamStep):
         return plane_image_in_step(step, shift, folds=folds)

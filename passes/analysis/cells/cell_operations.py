@@ -77,7 +77,7 @@ def expanded(operands: tuple[Types, ...], result: Types) -> CellOperation:
 
 
 def rounded(meaning: str, ptx: str = "") -> CellOperation:
-    """A float made a whole number, as a float."""
+    """The row of a rounding to a whole number."""
     return CellOperation(ONE_FLOAT, FLOATS, meaning, ptx)
 
 
