@@ -29,11 +29,13 @@ tile without a stream share a ring of two slots (`shared_rings.py`; DTB):
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntAttr, ModuleOp
+from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
 from timetile.dialects.tile import (
@@ -133,6 +135,16 @@ def meeting(kernel: KernelOp, schedule: Schedule) -> Schedule:
     return replace(schedule, sync=Sync.GRID) if meets else schedule
 
 
+def period_beside_rings(kernel: KernelOp, own: Sequence[SSAValue], addressing: Addressing) -> int:
+    """
+    The unrolling for the queues in registers beside rings: as renaming asks for if slots at fixed
+    places unroll the loop, else none. A copy of the body for each step has addresses of its own:
+    registers of a thread, and blocks of a multiprocessor, weigh more than a move for each plane.
+    """
+    unrolls = addressing is Addressing.FIXED and kernel.stream_axis is not None
+    return chosen_period(kernel, own) if own and unrolls else 1
+
+
 def place_in_shared(kernel: KernelOp, schedule: Schedule, *, delay: int = 0) -> None:
     """
     Put planes with cells read by other threads into shared memory. Sums and coefficients, read at
@@ -153,7 +165,7 @@ def place_in_shared(kernel: KernelOp, schedule: Schedule, *, delay: int = 0) -> 
     own = [queue for queue in kept_queues(kernel) if stays_at_own_cell(kernel, queue)]
     kept = [queue for queue in kept_queues(kernel) if queue not in own]
     ring = power_of_two(ring_slots(kernel, kept))
-    head, period = ring, chosen_period(kernel, own) if own and stream is not None else 1
+    head, period = ring, period_beside_rings(kernel, own, schedule.addressing)
     for stage in kernel.stages:
         if isinstance(stage, LoadOp) and stage.keeps_no_plane:
             stage.home = MemoryAttr()
