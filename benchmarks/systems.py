@@ -13,8 +13,8 @@ Programs are compiled by processes, each once; a row is timed as soon as its pro
 and written at once: an ended run keeps its rows. `--only` names the beginnings of rows
 (`system:program:dtype`); rows in the output that are not measured anew stay. `--compile-for` needs
 no GPU: all programs are compiled for a target, and the seconds and registers of each are printed.
-`--trial` gives a row of the table another pipeline, and may be repeated; trials are printed, and
-not written:
+`--resume` leaves out the rows that the output has at the commit. `--trial` gives a row of the table
+another pipeline, and may be repeated; trials are printed, and not written:
 
     python benchmarks/systems.py --trial 'an5d:star2d1r:f32:16384x16384:an5d{warps=8}'
 """
@@ -146,6 +146,13 @@ def kept_rows(path: Path | None, rows: Iterable[SystemRow]) -> list[dict[str, An
     return [*ordered, *known.values()]
 
 
+def without_measured(cases: Sequence[SystemCase], path: Path, commit: str) -> list[SystemCase]:
+    """The cases without a row of a commit in an output."""
+    rows = cast(list[dict[str, Any]], json.loads(path.read_text())["rows"])
+    measured = {row_key(row) for row in rows if row["commit"] == commit and not row["error"]}
+    return [case for case in cases if row_key(asdict(SystemRow.of(case))) not in measured]
+
+
 def row_key(row: dict[str, Any]) -> tuple[Any, ...]:
     """What names a row: all but what was measured."""
     names = ("system", "program", "dtype", "pipeline")
@@ -162,6 +169,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--trial", action="append", default=[], help="a row's other pipeline")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--commit", default=None)
+    parser.add_argument("--resume", action="store_true", help="rows not in the output alone")
     parser.add_argument("--budget", type=float, default=500, help="seconds; no row begins later")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--folder", type=Path, default=Path("build/systems-cache"))
@@ -214,6 +222,8 @@ def main() -> None:
     cases = chosen(system_cases(), options.only, everything=options.all)
     if trials:
         cases = [*trials, *cases] if options.only or options.all else trials
+    if options.resume:
+        cases = without_measured(cases, options.out, options.commit or commit())
     if options.list:
         for case in cases:
             console.print(case.key, markup=False, highlight=False, soft_wrap=True)
