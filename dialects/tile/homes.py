@@ -277,6 +277,15 @@ class ExchangeBufferAttr(ParametrizedAttribute):
             common,
         )
 
+    def addressed(self, addressing: Addressing) -> ExchangeBufferAttr:
+        """The home with slots found another way; of a power of two if computed."""
+        slots = self.slots.data
+        if addressing is Addressing.COMPUTED:
+            slots = 1 << (slots - 1).bit_length()
+        return ExchangeBufferAttr(
+            slots, addressing, self.every.data, self.space.data, self.sync.data
+        )
+
     def synchronised_by(self, sync: Sync, space: Space = Space.SHARED) -> ExchangeBufferAttr:
         """
         The home with another synchronisation, and another memory for exchanges between blocks.

@@ -40,7 +40,7 @@ def start_prefetch(variant: VariantScope, axis: int, ring: PrefetchRing) -> None
     first = emit.add_int(code.thread.first, -code.geometry.fill)
     for k in range(ring.ahead):
         early = EarlyStep(variant, axis, emit.add_int(first, k))
-        copy_plane(early, emit, ring, ring.ring.early_slot(k), 0)
+        copy_plane(early, emit, ring, ring.ring.early_slot(k + ring.base), 0)
         emit.add(nvvm.CpAsyncCommitGroupOp())
 
 
@@ -198,7 +198,7 @@ def take_prefetched(step: StreamStep, number: int, ring: PrefetchRing) -> Plane:
             # Lanes read cells that other lanes copied, and overwrite cells that other lanes have
             # read.
             step.synchronise_warp()
-    slot = step.slot(ring.ring, 0)
+    slot = step.slot(ring.ring, 0, ring.base)
     index = add_offsets(step.emit, ring.read_from, slot.index)
     plane: Plane = {}
     for vector in ring.reads:
@@ -211,7 +211,7 @@ def take_prefetched(step: StreamStep, number: int, ring: PrefetchRing) -> Plane:
     # Copies of a later plane are not urgent: the copies start after the edge rows, before the inner
     # rows.
     step.mark(number, -1, private=True)
-    later = step.slot(ring.ring, -ring.ahead)
+    later = step.slot(ring.ring, -ring.ahead, ring.base)
     step.compute_arriving_plane()
     copy_plane(step, step.emit, ring, later, ring.ahead)
     if ring.commits:

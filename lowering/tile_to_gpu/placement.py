@@ -198,7 +198,7 @@ class QueuePlacer:
             buffer = self.buffers.buffer(early.part.memory)
             ring = lane_ring(*given, buffer, early, load, self.arguments)
         else:
-            plane = self.own_plane(self.memory.planes[exchange.result])
+            plane = self.shared_plane(exchange.result)
             self.placement.shared[exchange.result] = plane
             ring = tile_ring(*given, plane, load, self.arguments)
         self.placement.prefetches.append(ring)

@@ -73,6 +73,8 @@ class PrefetchRing:
     pads: list[PadCopy] = field(default_factory=list[PadCopy])
     halo: SSAValue | None = None
     """For a ring of the tile: where planes outside the bounds are copied from."""
+    base: int = 0
+    """The slots by which the planes are ahead in a ring that other queues share."""
     waits: bool = False
     commits: bool = False
 
@@ -183,7 +185,7 @@ def tile_ring(
     halo = None if load.halo is None else arguments[load.halo]
     return PrefetchRing(
         load, arguments[load.field], shape, plane.element, plane.ring, load.planes_ahead,
-        view, copied_from, copies, plane.own, reads, pads, halo,
+        view, copied_from, copies, plane.own, reads, pads, halo, plane.base,
     )  # fmt: skip
 
 

@@ -261,19 +261,12 @@ class Allocator:
         if exchange is None or exchange.home is None:
             self.keep_ring(load, PrefetchLayout.of(self.layout, load.planes_ahead))
             return
-        home = exchange.home
-        ring = self.own_ring(self.plane_of(exchange), home.slots.data, home.addressing.data)
-        self.memory.planes[exchange.result] = ring
+        self.memory.planes[exchange.result] = self.ring_of_planes(exchange.result, exchange.home)
 
     def own_ring(self, plane: PaddedPlane, slots: int, addressing: Addressing) -> PlaneRing:
         """A ring in a slice of its own, for each tile of the block."""
         cells = self.layout.pack.data * slots * plane.cells
         return PlaneRing(self.memory.allocate(plane.element, cells), plane, slots, addressing)
-
-    def plane_of(self, exchange: ExchangeOp) -> PaddedPlane:
-        """A plane of an exchange."""
-        reach = exchange_reach(self.kernel, exchange)
-        return PaddedPlane.of(exchange.element, self.axes, reach)
 
     def ring_of_planes(self, queue: SSAValue, home: SharedAttr | ExchangeBufferAttr) -> PlaneRing:
         """The ring of a queue's planes. A common ring has the widest reach of its queues."""
@@ -291,7 +284,9 @@ class Allocator:
     def padded(self, queue: SSAValue, sharing: Sequence[SSAValue]) -> PaddedPlane:
         """A plane of a queue with the widest reach of some queues."""
         reach = tuple(map(max, zip(*(queue_reach(self.kernel, each) for each in sharing))))
-        return PaddedPlane.of(queue_type(queue).element, self.axes, reach)
+        maker = queue.owner
+        element = maker.element if isinstance(maker, ExchangeOp) else queue_type(queue).element
+        return PaddedPlane.of(element, self.axes, reach)
 
     def ring_of_edges(self, exchange: ExchangeOp, home: ExchangeBufferAttr) -> EdgeRing | None:
         """The ring of an exchange's edges; None where warps have no edges."""

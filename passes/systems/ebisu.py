@@ -21,7 +21,8 @@ messages: `space global, sync flags`; with `sync=grid` between barriers of the g
    (redundant register streaming, section 4.3.3).
 5. One synchronisation a step serves all levels (lazy streaming, section 4.3.2): a barrier of the
    block, or messages of neighbouring blocks in place of the paper's barrier of the grid. With
-   `every=4` a block has one barrier in four steps, with `ring=shared` one ring for all levels.
+   `every=4` a block has one barrier in four steps, with `ring=shared` one ring for all levels. With
+   `loads=copies` asynchronous copies bring a field's planes, and the cells around, to the readers.
 """
 
 from __future__ import annotations
@@ -81,7 +82,9 @@ class EbisuStreamingPass(RegisterStreamingPass):
     """
 
     def stream(self, kernel: KernelOp, module: ModuleOp, schedule: Schedule) -> None:
-        plain = RegisterStreamingPass(delay=self.delay, what=self.what, ring=self.ring)
+        plain = RegisterStreamingPass(
+            delay=self.delay, what=self.what, loads=self.loads, ring=self.ring
+        )
         if schedule.sync is Sync.FLAGS:
             plain = replace(plain, what=None)
         plain.stream(kernel, module, schedule)
@@ -95,6 +98,7 @@ class EbisuPass(SystemPass):
 
     every: int | None = None
     ring: RingUse | None = None
+    loads: Published | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         check_options(self, every=1)
@@ -103,7 +107,7 @@ class EbisuPass(SystemPass):
     @property
     def streaming(self) -> RegisterStreamingPass:
         # With a delay for all exchanges, one barrier a step serves boxes, too (section 4.3.2).
-        return EbisuStreamingPass(delay=1, what=Published.PLANE, ring=self.ring)
+        return EbisuStreamingPass(delay=1, what=Published.PLANE, loads=self.loads, ring=self.ring)
 
     def point(self, program: PaperProgram, target: Target) -> Point:
         self.refuse_rank(program, (2, 3), "its tiles are streamed along one of several axes")

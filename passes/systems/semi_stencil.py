@@ -30,6 +30,7 @@ from timetile.passes.diagnostics import refuse
 from timetile.passes.systems.programs import PaperProgram
 from timetile.passes.systems.system import Point, SystemPass
 from timetile.passes.targets.target import Target
+from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.tiling.split_sums import SplitSumsPass
 
 CARRIED = 12
@@ -48,6 +49,11 @@ class SemiStencilPass(SystemPass):
     @property
     def streaming(self) -> None:
         return None
+
+    @property
+    def buffering(self) -> MultiQueueBufferingPass:
+        # Planes are fetched early on request (`semi+b`, and `semi+a` by copies).
+        return MultiQueueBufferingPass(ahead=self.ahead)
 
     @property
     def splitting(self) -> SplitSumsPass:

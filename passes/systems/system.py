@@ -100,6 +100,11 @@ class SystemPass(EnumOptionsPass, ABC):
         """How own cells move to registers; None for planes as `multi-queue-buffering` places."""
 
     @property
+    def buffering(self) -> MultiQueueBufferingPass:
+        """How planes are placed, before own cells move to registers."""
+        return MultiQueueBufferingPass()
+
+    @property
     def splitting(self) -> SplitSumsPass:
         """How sums are split."""
         return SplitSumsPass()
@@ -138,7 +143,7 @@ class SystemPass(EnumOptionsPass, ABC):
         return (
             DeviceTilingPass(),
             self.splitting,
-            MultiQueueBufferingPass(),
+            self.buffering,
             *streams,
             CarryHalosPass(),
             PeelBoundariesPass(target.part.name, multiprocessors=target.multiprocessors),

@@ -115,16 +115,22 @@ def edges_suffice(kernel: KernelOp, exchange: ExchangeOp) -> bool:
     return crosses_one_axis(kernel)
 
 
-def publish(kernel: KernelOp, what: Published | None, ahead: int) -> None:
+def publish(
+    kernel: KernelOp, what: Published | None, ahead: int, loads: Published | None = None
+) -> None:
     """
     Let every exchange publish the least for its readers, of: copies of a load fetched ahead, edges,
-    the whole plane. `what` asks for one kind, used if sufficient.
+    the whole plane. `what` asks for one kind, used if sufficient, and `loads` for another kind for
+    the exchanges of fields. Copies asked for before stay.
     """
     for stage in [s for s in kernel.stages if isinstance(s, ExchangeOp)]:
-        if what in (None, Published.COPIES) and copies_suffice(kernel, stage, ahead):
+        asked = what
+        if isinstance(stage.queue.owner, LoadOp):
+            asked = loads or (Published.COPIES if stage.publishes_copies else what)
+        if asked in (None, Published.COPIES) and copies_suffice(kernel, stage, ahead):
             publish_copies(kernel, stage)
         else:
-            edges = what is not Published.PLANE and edges_suffice(kernel, stage)
+            edges = asked is not Published.PLANE and edges_suffice(kernel, stage)
             stage.what = PublishedAttr(Published.EDGES if edges else Published.PLANE)
 
 
@@ -148,10 +154,11 @@ def copied_cells(kernel: KernelOp, load: LoadOp) -> int:
     return gcd(cells, rows.sizes[-1], own.sizes[-1], own.lower[-1] - rows.lower[-1])
 
 
-def publish_copies(kernel: KernelOp, exchange: ExchangeOp) -> None:
+def publish_copies(kernel: KernelOp, exchange: ExchangeOp, *, along_lanes: bool = False) -> None:
     """
     Let the copies of a load serve the taps across warps. Copies also serve taps along the lanes if
-    better than shuffles: if whole vectors are read, or if no other queue asks for an overlap.
+    asked for, or if better than shuffles: if whole vectors are read, or if no other queue asks for
+    an overlap.
     """
     load = maker_of(exchange.queue, LoadOp)
     queue, element = load.result, queue_type(load.result).element
@@ -162,7 +169,10 @@ def publish_copies(kernel: KernelOp, exchange: ExchangeOp) -> None:
     beside = [
         axis
         for axis, k in axes
-        if layouts[k].tile_warps > 1 or kernel.steps.data == 1 or reach[k] * bytes >= VECTOR_BYTES
+        if along_lanes
+        or layouts[k].tile_warps > 1
+        or kernel.steps.data == 1
+        or reach[k] * bytes >= VECTOR_BYTES
     ]
     exchange.what = PublishedAttr(Published.COPIES)
     for reader in dict.fromkeys(use.operation for use in queue.uses):

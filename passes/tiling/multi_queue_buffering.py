@@ -58,6 +58,7 @@ from timetile.dialects.tile.kinds import (
     Sync,
 )
 from timetile.dialects.tile.schedule import Schedule
+from timetile.passes.analysis.geometry.extents import served_by_copies
 from timetile.passes.analysis.placed import layout_of
 from timetile.passes.analysis.queues.lags import assign_lags, oldest_age
 from timetile.passes.analysis.queues.storage import (
@@ -71,6 +72,7 @@ from timetile.passes.analysis.queues.storage import (
 from timetile.passes.diagnostics import check_options, remark
 from timetile.passes.enum_options import EnumOptionsPass
 from timetile.passes.not_raised import remark_without_loops
+from timetile.passes.tiling.exchanges import copies_suffice, publish_copies
 from timetile.passes.tiling.loop_length import (
     bounded_period,
     check_step,
@@ -79,16 +81,20 @@ from timetile.passes.tiling.loop_length import (
 )
 from timetile.passes.tiling.queue_homes import (
     check_every,
+    copies_home,
     exchange_home,
+    fetched_ahead,
     place_in_registers,
 )
-from timetile.passes.tiling.shared_rings import share_rings
+from timetile.passes.tiling.shared_rings import fills_rings, share_rings
 
 
 def dissolve_exchanges(kernel: KernelOp) -> None:
-    """Let the readers of an exchange without delay read the queue itself."""
+    """
+    Let the readers of an exchange without delay read the queue itself. Copies stay an exchange.
+    """
     for stage in kernel.stages:
-        if isinstance(stage, ExchangeOp):
+        if isinstance(stage, ExchangeOp) and not stage.publishes_copies:
             stage.result.replace_all_uses_with(stage.queue)
             Rewriter.erase_op(stage)
     assign_lags(kernel)
@@ -102,7 +108,20 @@ def keep_edges(kernel: KernelOp, every: int) -> None:
     delay = 0 if kernel.stream_axis is None else every
     for stage in kernel.stages:
         if isinstance(stage, ExchangeOp):
-            stage.what, stage.delay = PublishedAttr(Published.EDGES), IntAttr(delay)
+            if not stage.publishes_copies:
+                stage.what = PublishedAttr(Published.EDGES)
+            stage.delay = IntAttr(delay)
+    assign_lags(kernel)
+
+
+def fetch_into_rings(kernel: KernelOp, ahead: int) -> None:
+    """
+    Let asynchronous copies bring the planes that several warps of a block read, and the cells
+    around the tile, into rings.
+    """
+    for stage in kernel.stages:
+        if isinstance(stage, ExchangeOp) and copies_suffice(kernel, stage, ahead):
+            publish_copies(kernel, stage, along_lanes=True)
     assign_lags(kernel)
 
 
@@ -145,16 +164,20 @@ def period_beside_rings(kernel: KernelOp, own: Sequence[SSAValue], addressing: A
     return chosen_period(kernel, own) if own and unrolls else 1
 
 
-def place_in_shared(kernel: KernelOp, schedule: Schedule, *, delay: int = 0) -> None:
+def place_in_shared(
+    kernel: KernelOp, schedule: Schedule, *, delay: int = 0, ahead: int = 0
+) -> None:
     """
     Put planes with cells read by other threads into shared memory. Sums and coefficients, read at
     the own cell alone, stay in registers. All threads of the tile read a plane. In a tile of
     several blocks, the threads of a block read the block's part and rows around, taken from
     neighbouring blocks. With a `delay`, the warps of a streamed block read each other's planes as
-    many steps late, and one barrier a step serves all levels.
+    many steps late, and one barrier a step serves all levels. Of such a block, planes of fields are
+    fetched `ahead` steps early by asynchronous copies into the ring.
     """
     stream, apart = kernel.stream_axis, rings_apart(kernel, schedule)
-    schedule = meeting(kernel, schedule)
+    schedule = replace(meeting(kernel, schedule), ahead=ahead if is_streamed_block(kernel) else 0)
+    fetch_into_rings(kernel, schedule.ahead)
     every = schedule.steps_between_barriers
     if apart:
         keep_edges(kernel, every)
@@ -164,7 +187,9 @@ def place_in_shared(kernel: KernelOp, schedule: Schedule, *, delay: int = 0) -> 
         dissolve_exchanges(kernel)
     own = [queue for queue in kept_queues(kernel) if stays_at_own_cell(kernel, queue)]
     kept = [queue for queue in kept_queues(kernel) if queue not in own]
-    ring = power_of_two(ring_slots(kernel, kept))
+    copies = {stage: copies_home(kernel, stage, schedule) for stage in served_by_copies(kernel)}
+    arriving = sum(home.slots.data for home in copies.values())
+    ring = power_of_two(ring_slots(kernel, kept) + arriving)
     head, period = ring, period_beside_rings(kernel, own, schedule.addressing)
     for stage in kernel.stages:
         if isinstance(stage, LoadOp) and stage.keeps_no_plane:
@@ -183,7 +208,15 @@ def place_in_shared(kernel: KernelOp, schedule: Schedule, *, delay: int = 0) -> 
                 slots = max(ring_window(result, stream) for result in stage.results)
                 stage.home = SharedAttr(slots, schedule.addressing, Reader.TILE)
             if isinstance(stage, LoadOp):
-                stage.ahead = IntAttr(0)
+                early = isinstance(stage.home, RegistersAttr)
+                stage.ahead = IntAttr(fetched_ahead(kernel, stage, schedule) if early else 0)
+        elif isinstance(stage, ExchangeOp) and (home := copies.get(stage)) is not None:
+            stage.home = home
+            if schedule.addressing is Addressing.COMPUTED and fills_rings(stage):
+                # Copies of a plane to come go to the head of the window.
+                common = CommonRingAttr(0, head - 1 - schedule.ahead)
+                stage.home = home.addressed(Addressing.COMPUTED).in_ring(common, ring)
+                head -= home.slots.data
         elif isinstance(stage, ExchangeOp):
             home = exchange_home(stage, stream, schedule.addressing, every=every)
             stage.home = home.synchronised_by(schedule.sync, Space.GLOBAL) if apart else home
@@ -208,10 +241,10 @@ class MultiQueueBufferingPass(EnumOptionsPass):
         """Remark on each option without an effect on a kernel."""
         resident, shared = kernel.stream_axis is None, schedule.storage is Storage.SHARED
         nothing = "nothing is streamed; leave out the option"
-        if self.ahead and (resident or shared):
+        if self.ahead and (resident or (shared and not is_streamed_block(kernel))):
             why = (
-                "planes in shared memory are fetched in the step that needs them; use "
-                "storage=registers"
+                "planes in shared memory are fetched early by the warps of a streamed block, and "
+                "in the step that needs them by other tiles; use storage=registers"
             )
             remark(kernel, f"ahead={self.ahead} is ignored: {nothing if resident else why}")
         if self.period and (resident or shared):
@@ -245,6 +278,6 @@ class MultiQueueBufferingPass(EnumOptionsPass):
             self.say_what_is_ignored(kernel, schedule)
             check_step(kernel, op)
             schedule = bounded_period(kernel, op, schedule)
-            shared = partial(place_in_shared, delay=self.delay or 0)
+            shared = partial(place_in_shared, delay=self.delay or 0, ahead=self.ahead or 0)
             place = shared if schedule.storage is Storage.SHARED else place_in_registers
             place_in_bounds(kernel, op, schedule, place)

@@ -16,7 +16,8 @@ After:
 2. A field fetched ahead is published by its asynchronous copies: all threads of the tile read the
    place of the copies, which includes cells around the tile. An exchange along one axis publishes
    edges only. An exchange in planes of three axes, or along several axes, publishes the whole
-   plane, whatever was asked for.
+   plane, whatever was asked for. With `loads=copies`, copies serve the readers of fields, and
+   `what` is published of computed queues alone.
 3. An exchange waits `delay` steps if no queue gets a larger lag: one synchronisation a step then
    serves all levels (lazy streaming, EBISU, section 4.3.2).
 4. Lags, depths, slots and the unrolling are computed anew.
@@ -26,7 +27,8 @@ After:
    other. The blocks of a cluster always synchronise in two halves.
 6. With `ring=shared`, exchanges share a ring: without a delay two planes serve any number of
    levels, with a barrier for each level in a step (the double buffer of AN5D); with a delay the
-   planes of all levels lie one behind the other (the circular multi-queue of EBISU).
+   planes of all levels lie one behind the other (the circular multi-queue of EBISU), and copies
+   land in the ring.
 7. Edges between the blocks of a device tile go through global memory: as messages with numbered
    words (`sync=flags`), or between barriers of all blocks of the tile (`sync=grid`), one for the
    planes of `every` steps and of all levels. Exchanges are then delayed by as many steps.
@@ -197,6 +199,7 @@ class RegisterStreamingPass(EnumOptionsPass):
     delay: int | None = None
     period: int | None = None
     what: Published | None = None
+    loads: Published | None = None
     sync: Sync | None = None
     every: int | None = None
     ring: RingUse | None = None
@@ -233,7 +236,7 @@ class RegisterStreamingPass(EnumOptionsPass):
         schedule = replace(schedule, ahead=ahead, sync=sync, every=every)
         check_every(kernel, self.every, schedule, EDGES_MEET)
         self.say_what_is_ignored(kernel)
-        publish(kernel, self.what, schedule.ahead)
+        publish(kernel, self.what, schedule.ahead, self.loads)
         delay = schedule.delay if self.delay is None else self.delay
         apart = layout_of(kernel).blocks > 1
         batched = schedule.steps_between_barriers > 1

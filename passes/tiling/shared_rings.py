@@ -15,7 +15,8 @@ stage have been read.
    stage. Sharing adds no barrier between two levels. Two slots serve any number of levels: the
    double buffer of AN5D, and the two planes of DTB.
 2. Planes of exchanges, read in later steps, lie one behind the other around a ring. The ring has as
-   many slots as separate rings together (EBISU, section 4.2).
+   many slots as separate rings together (EBISU, section 4.2). Asynchronous copies of a field land
+   in the ring, and write a slot as many steps early as planes are fetched ahead.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ from timetile.dialects.tile import (
     StageOp,
     queue_type,
 )
+from timetile.dialects.tile.kinds import Published, PublishedAttr
 from timetile.passes.analysis.placed import home_of, layout_of
+from timetile.passes.analysis.queues.common_rings import steps_early
 from timetile.passes.analysis.queues.kept_planes import last_read, stage_numbers
 from timetile.passes.analysis.queues.storage import ReadAges, exchanged_slots, power_of_two
 from timetile.passes.analysis.queues.synchronisation import (
@@ -64,6 +67,9 @@ def share_rings(kernel: KernelOp) -> None:
         own = sum(own_slots(stage) for stage in stages)
         if len(stages) > 1 and (kind.late or slots < own):
             for stage, base in zip(stages, bases):
+                if isinstance(stage, ExchangeOp) and stage.publishes_copies:
+                    others = (s for s in stages if not is_of_copies(s))
+                    stage.home = home_of(stage).addressed(addressing_of(next(others)))
                 put_in_ring(stage, CommonRingAttr(number, base), slots)
 
 
@@ -80,6 +86,23 @@ class RingKind:
 
     planes: tuple[Attribute, ...]
     late: bool
+
+
+def is_of_copies(stage: StageOp) -> bool:
+    """Whether a stage publishes the copies of a load."""
+    return isinstance(stage, ExchangeOp) and stage.publishes_copies
+
+
+def addressing_of(stage: StageOp) -> Addressing:
+    """How a step finds a slot of a stage's planes."""
+    home = stage.home
+    assert isinstance(home, SharedAttr | ExchangeBufferAttr)
+    return home.addressing.data
+
+
+def fills_rings(stage: ExchangeOp) -> bool:
+    """Whether an exchange's planes may lie beside others: copies bring cells of their queue."""
+    return stage.element == queue_type(stage.result).element
 
 
 def put_in_ring(stage: StageOp, common: CommonRingAttr, slots: int) -> None:
@@ -103,30 +126,44 @@ def ring_kind(kernel: KernelOp, stage: StageOp) -> RingKind | None:
     resident = kernel.stream_axis is None
     if isinstance(stage, ExchangeOp) and isinstance(stage.home, ExchangeBufferAttr):
         apart = layout_of(kernel).blocks > 1 and not resident
-        if apart or stage.publishes_copies or lives_in_ring(stage.queue):
+        if apart or lives_in_ring(stage.queue) or not fills_rings(stage):
             return None
-        kind = queue_type(stage.result)
         steps, _ = last_read(stage.result, stage_numbers(kernel), kernel.stream_axis)
+        if stage.publishes_copies:
+            # Copies lie in a ring of whole planes with cells of the type, if there is one.
+            kinds = (ring_kind(kernel, each) for each in kernel.stages if not is_of_copies(each))
+            return next((k for k in kinds if k and k.late and is_of_planes(k, stage)), None)
+        kind = queue_type(stage.result)
         return RingKind((stage.what, kind.element, kind.edges), steps > 0)
     if isinstance(stage, LoadOp | ApplyOp) and isinstance(stage.home, SharedAttr) and resident:
         return RingKind((queue_type(stage.results[0]).element,), late=False)
     return None
 
 
+def is_of_planes(kind: RingKind, exchange: ExchangeOp) -> bool:
+    """Whether stages of a kind have whole planes of the type that an exchange publishes."""
+    what, element, *_ = kind.planes
+    return what == PublishedAttr(Published.PLANE) and element == exchange.element
+
+
 def one_behind_the_other(kernel: KernelOp, stages: Sequence[StageOp]) -> tuple[list[int], int]:
     """
     The bases of exchanges with planes read in later steps, and the slots of the ring: each exchange
     has as many slots as alone, and the next stage overwrites the oldest (the circular multi-queue
-    of EBISU).
+    of EBISU). Copies write to the head of their window some steps early.
     """
     windows: list[int] = []
     for stage in stages:
         assert isinstance(stage, ExchangeOp)
+        if stage.publishes_copies:
+            windows.append(home_of(stage).slots.data)
+            continue
         ages, every = ReadAges.of(stage, kernel.stream_axis), home_of(stage).every.data
         windows.append(exchanged_slots(ages, flags=False, every=every))
     slots = sum(windows)
     heads = accumulate(windows, initial=0)
-    return [slots - 1 - head for head, _ in zip(heads, windows)], slots
+    early = [steps_early(stage.results[0]) for stage in stages]
+    return [slots - 1 - head - steps for head, steps in zip(heads, early)], slots
 
 
 def in_turn(kernel: KernelOp, stages: Sequence[StageOp], barriers: Sequence[int]) -> list[int]:

@@ -21,7 +21,7 @@ from timetile.dialects.tile import (
     SharedAttr,
     StageOp,
 )
-from timetile.passes.analysis.queues.common_rings import ring_base, ring_key
+from timetile.passes.analysis.queues.common_rings import ring_base, ring_key, steps_early
 from timetile.passes.diagnostics import refuse
 from timetile.runtime.arithmetic.cells import Array
 from timetile.runtime.executors.simt.errors import describe
@@ -72,9 +72,13 @@ class QueueHome:
     queue: SSAValue
     slots: Slots
     base: int = 0
+    early: int = 0
+    """How many steps early copies write to a common ring."""
 
     def keep(self, step: int, plane: MarkedCells) -> None:
-        """Keep the plane of a step."""
+        """Keep the plane of a step. Copies of a later plane overwrite a slot of a common ring."""
+        if self.early:
+            self.slots[(step + self.early + self.base) % len(self.slots)] = None
         self.slots[(step + self.base) % len(self.slots)] = self.queue, step, plane
 
     def plane(self, reader: StageOp, age: int, step: int, first: int) -> MarkedCells:
@@ -116,7 +120,8 @@ def make_homes(kernel: KernelOp) -> dict[SSAValue, QueueHome]:
                             f"its ring has {home.slots.data} and {len(ring)} slots; give it one "
                             "size",
                         )
-                    homes[queue] = QueueHome(queue, ring, ring_base(queue, kernel.stream_axis))
+                    base, early = ring_base(queue, kernel.stream_axis), steps_early(queue)
+                    homes[queue] = QueueHome(queue, ring, base, early)
                 case SharedAttr() as home:
                     homes[queue] = QueueHome(queue, [None] * home.slots.data)
                 case ExchangeBufferAttr() as home:

@@ -44,21 +44,43 @@ CASES: list[tuple[Schedule, str, tuple[int, ...], int]] = [
         (19, 131),
         3,
     ),
-    *(
-        (
-            Schedule(
-                f"one-behind-the-other-{addressing}",
-                block_plane((3, 2), (4, 1)),
-                Buffering(ahead=0, addressing=addressing),
-                Streaming(delay=1, what=Published.PLANE, ring=RingUse.SHARED),
-                planes=5,
-                shown=f"<slots 4, {addressing}, ring 0 base 1, ",
-            ),
-            "heat-3d",
-            (7, 13, 37),
-            2,
-        )
-        for addressing in (Addressing.SHIFTING, Addressing.COMPUTED)
+    (
+        Schedule(
+            "one-behind-the-other",
+            block_plane((3, 2), (4, 1)),
+            Buffering(ahead=0, addressing=Addressing.SHIFTING),
+            Streaming(delay=1, what=Published.PLANE, ring=RingUse.SHARED),
+            planes=5,
+            shown="<slots 4, shifting, ring 0 base 1, ",
+        ),
+        "heat-3d",
+        (7, 13, 37),
+        2,
+    ),
+    (
+        Schedule(
+            "copies-behind-planes",
+            block_plane((3, 2), (4, 1)),
+            Buffering(ahead=2, addressing=Addressing.COMPUTED),
+            Streaming(delay=1, what=Published.PLANE, loads=Published.COPIES, ring=RingUse.SHARED),
+            planes=5,
+            shown="what copies delay 1 home #tile.exchange_buffer<slots 8, computed, ring 0 base ",
+        ),
+        "heat-3d",
+        (7, 13, 37),
+        2,
+    ),
+    (
+        Schedule(
+            "copies-in-the-ring-of-all-levels",
+            block_row(),
+            Buffering(storage=Storage.SHARED, addressing=Addressing.COMPUTED, ahead=3),
+            None,
+            shown="what copies delay 0 home #tile.exchange_buffer<slots 16, computed, ring 0 base ",
+        ),
+        "heat-2d",
+        (19, 131),
+        3,
     ),
     (
         Schedule(

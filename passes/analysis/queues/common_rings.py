@@ -3,7 +3,8 @@ Queues that share a ring of planes in shared memory: the base of each, and who o
 
 A step writes a plane of a queue to slot `step + base`, modulo the slots of the ring. A queue of
 another base writes the slot as many steps later as the bases differ, around the ring; a queue of
-the base of an earlier stage in the same step.
+the base of an earlier stage in the same step. Asynchronous copies write the slot of a plane as many
+steps early as the plane is fetched ahead.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from timetile.dialects.tile import (
     ApplyOp,
     CommonRingAttr,
     ExchangeBufferAttr,
+    ExchangeOp,
     HomeAttr,
+    KernelOp,
     LoadOp,
     SharedAttr,
     queue_home,
@@ -66,18 +69,47 @@ def shares_ring(queue: SSAValue, other: SSAValue) -> bool:
     return queue is other or (ring_key(queue) is not None and ring_key(queue) == ring_key(other))
 
 
+def copied_load(queue: SSAValue) -> LoadOp | None:
+    """The load whose asynchronous copies write the planes of a queue; None for other queues."""
+    maker = queue.owner
+    if isinstance(maker, ExchangeOp) and maker.publishes_copies:
+        load = maker.queue.owner
+        return load if isinstance(load, LoadOp) else None
+    return None
+
+
+def steps_early(queue: SSAValue) -> int:
+    """How many steps before the arrival of a plane its slot is written: 0 unless by copies."""
+    load = copied_load(queue)
+    return 0 if load is None else load.planes_ahead
+
+
+def writing_stages(kernel: KernelOp) -> dict[SSAValue, int]:
+    """
+    The number of the stage that writes the planes of each queue: copies arrive, and later copies
+    start, at the place of their load.
+    """
+    numbers = {stage: n for n, stage in enumerate(kernel.stages)}
+    return {
+        queue: n if (load := copied_load(queue)) is None else numbers[load]
+        for stage, n in numbers.items()
+        for queue in stage.results
+    }
+
+
 def next_writer(
     queue: SSAValue, position: Mapping[SSAValue, int], stream: int | None
 ) -> tuple[int, int] | None:
     """
     The steps from the writing of a queue's plane until the plane is overwritten, and the
-    overwriting stage, by `position`; None without a stream if no later stage writes the slot.
+    overwriting stage, by the `position` of writing stages; None without a stream if no later stage
+    writes the slot.
     """
-    slots, base = ring_slots_of(queue), ring_base(queue, stream)
+    slots, base = ring_slots_of(queue), ring_base(queue, stream) + steps_early(queue)
     found: list[tuple[int, int]] = []
     for other, at in position.items():
         if shares_ring(queue, other):
-            steps = (base - ring_base(other, stream)) % slots
+            steps = (base - ring_base(other, stream) - steps_early(other)) % slots
             if steps == 0 and at <= position[queue]:
                 steps = slots
             found.append((steps, at))

@@ -26,7 +26,13 @@ from timetile.dialects.tile import (
     queue_home,
     queue_type,
 )
-from timetile.passes.analysis.queues.common_rings import next_writer, ring_key
+from timetile.passes.analysis.queues.common_rings import (
+    copied_load,
+    next_writer,
+    ring_key,
+    steps_early,
+    writing_stages,
+)
 from timetile.passes.analysis.queues.lags import offsets_of_operand, oldest_age
 from timetile.passes.diagnostics import refuse
 
@@ -70,10 +76,7 @@ def check_common_rings(kernel: KernelOp) -> None:
     Refuse queues of a common ring with homes of several kinds, and queues that overwrite each
     other's planes before a read.
     """
-    numbers = stage_numbers(kernel)
-    position: dict[SSAValue, int] = {
-        queue: n for stage, n in numbers.items() for queue in stage.results
-    }
+    numbers, position = stage_numbers(kernel), writing_stages(kernel)
     known, stream = dict[tuple[int, Attribute], SSAValue](), kernel.stream_axis
     for stage in kernel.stages:
         for queue in stage.results:
@@ -81,7 +84,7 @@ def check_common_rings(kernel: KernelOp) -> None:
                 continue
             check_alike(stage, known.setdefault(key, queue))
             following = next_writer(queue, position, stream)
-            if following is not None and last_read(queue, numbers, stream) >= following:
+            if following is not None and last_read_of_slot(queue, numbers, stream) >= following:
                 refuse(
                     stage,
                     "another queue of the ring overwrites a plane before the last read; run "
@@ -99,23 +102,42 @@ def check_alike(stage: StageOp, other: SSAValue) -> None:
     home, beside = stage.home, queue_home(other)
     assert isinstance(home, SharedAttr | ExchangeBufferAttr)
     assert isinstance(beside, SharedAttr | ExchangeBufferAttr)
-    if isinstance(stage, ExchangeOp) and stage.publishes_copies:
-        refuse(stage, "copies arrive in a ring of their own; leave out the ring of its home")
+    if isinstance(stage, ExchangeOp) and stage.element != queue_type(stage.result).element:
+        refuse(
+            stage,
+            f"copies of {stage.element} cells arrive in a ring of their own; leave out the ring of "
+            "its home",
+        )
     if home.slots != beside.slots:
         refuse(
             stage,
             f"queues of the ring have homes of {home.slots.data} and {beside.slots.data} slots; "
             "give the ring one size",
         )
-    alike = type(home) is type(beside) and home.addressing == beside.addressing
-    if isinstance(stage, ExchangeOp) and isinstance(maker := other.owner, ExchangeOp):
-        alike = alike and (stage.what, stage.edges) == (maker.what, maker.edges)
+    alike = home.addressing == beside.addressing
+    if copied_load(stage.results[0]) is None and copied_load(other) is None:
+        alike = alike and type(home) is type(beside)
+        if isinstance(stage, ExchangeOp) and isinstance(maker := other.owner, ExchangeOp):
+            alike = alike and (stage.what, stage.edges) == (maker.what, maker.edges)
     if not alike:
         refuse(
             stage,
             "queues of the ring have several homes, addressings or edges; give the ring one of "
             "each",
         )
+
+
+def last_read_of_slot(
+    queue: SSAValue, numbers: Mapping[Operation, int], stream: int | None
+) -> tuple[int, int]:
+    """
+    The last read of a queue's plane: steps behind the writing of its slot, and the reading stage.
+    The slot of a copy is written early, and a plane is published when the copy has arrived.
+    """
+    steps, reader = last_read(queue, numbers, stream)
+    if isinstance(maker := queue.owner, ExchangeOp) and maker.publishes_copies:
+        steps += maker.hold
+    return steps + steps_early(queue), reader
 
 
 def last_read(

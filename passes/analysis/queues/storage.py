@@ -111,9 +111,13 @@ def chosen_period(kernel: KernelOp, queues: Sequence[SSAValue] | None = None) ->
 
 
 def stays_at_own_cell(kernel: KernelOp, queue: SSAValue) -> bool:
-    """Whether every reader of a queue reads the plane's cell of its own place."""
+    """
+    Whether every reader of a queue reads the plane's cell of its own place. Readers of copies read
+    memory of their own.
+    """
     taps = (kernel.in_plane(tap.offset) for _, tap in taps_of(queue))
-    return not any(any(offset) for offset in taps) and not exchanges_of(queue)
+    exchanged = any(not exchange.publishes_copies for exchange in exchanges_of(queue))
+    return not any(any(offset) for offset in taps) and not exchanged
 
 
 def fitting_period(natural: int, size: int) -> int:

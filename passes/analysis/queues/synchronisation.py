@@ -27,7 +27,6 @@ from timetile.dialects.tile import (
     ApplyOp,
     ExchangeOp,
     KernelOp,
-    LoadOp,
     Published,
     SharedAttr,
     Sync,
@@ -35,9 +34,14 @@ from timetile.dialects.tile import (
     queue_home,
     taps_of,
 )
-from timetile.dialects.verified import maker_of
-from timetile.passes.analysis.placed import home_of, layout_of
-from timetile.passes.analysis.queues.common_rings import next_writer
+from timetile.passes.analysis.placed import layout_of
+from timetile.passes.analysis.queues.common_rings import (
+    copied_load,
+    next_writer,
+    shares_ring,
+    steps_early,
+    writing_stages,
+)
 from timetile.passes.analysis.queues.lags import ages
 
 
@@ -147,11 +151,8 @@ def collect_orders(kernel: KernelOp, *, within_warps: bool = False) -> list[Acce
     With `within_warps`, the pairs of accesses for which the lanes of a warp must wait for each
     other. Asynchronous copies arrive, and later copies start, at the place of the load.
     """
-    stages = list(kernel.stages)
+    stages, position = list(kernel.stages), writing_stages(kernel)
     stream = kernel.stream_axis
-    position: dict[SSAValue, int] = {
-        result: n for n, stage in enumerate(stages) for result in stage.results
-    }
     orders: list[AccessOrder] = []
     for reader, stage in enumerate(stages):
         if isinstance(stage, ApplyOp):
@@ -162,6 +163,8 @@ def collect_orders(kernel: KernelOp, *, within_warps: bool = False) -> list[Acce
                     continue
                 moved = any(tap.offset[axis] for axis in kernel.plane_axes)
                 if not moved or stays_in_warp(kernel, queue) != within_warps:
+                    if not moved and not within_warps:
+                        orders += orders_of_copies_behind(kernel, position, stage, tap)
                     continue
                 inner = exchange is None or reads_in_inner_rows(kernel, exchange, tap)
                 for age in ages(stage, tap, stream):
@@ -185,7 +188,7 @@ def orders_of_read(
         distance += exchange.delay.data
         if exchange.publishes_copies:
             distance += exchange.hold
-            return copy_orders(exchange, position, reader, distance, inner=inner)
+            return copy_orders(kernel, position, reader, queue, distance, inner=inner)
         if lives_in_ring(exchange.queue):
             # Readers read the ring, with the rows sent by neighbouring blocks around.
             distance, queue = distance + exchange.hold, exchange.queue
@@ -195,6 +198,24 @@ def orders_of_read(
         return [written]
     steps, writer = following
     return [written, AccessOrder(reader, writer, steps - distance, inner)]
+
+
+def orders_of_copies_behind(
+    kernel: KernelOp, position: dict[SSAValue, int], stage: ApplyOp, tap: Tap
+) -> list[AccessOrder]:
+    """
+    The orders between a thread's read of its own cell in a common ring and the asynchronous copies
+    that overwrite the cell: any thread may start the copies.
+    """
+    queue, stream = stage.queue_of(tap), kernel.stream_axis
+    if not lives_in_ring(queue) or (following := next_writer(queue, position, stream)) is None:
+        return []
+    steps, writer = following
+    copied = (other for other, at in position.items() if at == writer and copied_load(other))
+    if not any(shares_ring(queue, other) for other in copied):
+        return []
+    reader = position[stage.results[0]]
+    return [AccessOrder(reader, writer, steps - age) for age in ages(stage, tap, stream)]
 
 
 def lives_in_ring(queue: SSAValue) -> bool:
@@ -238,18 +259,21 @@ def crossing_rows(kernel: KernelOp) -> int:
 
 
 def copy_orders(
-    exchange: ExchangeOp,
+    kernel: KernelOp,
     position: dict[SSAValue, int],
     reader: int,
+    queue: SSAValue,
     distance: int,
     *,
     inner: bool,
 ) -> list[AccessOrder]:
     """
-    The orders of a ring of copies: a plane arrives before a reader reads the plane, and the reader
-    is done before a later plane is copied to the slot.
+    The orders of a plane of copies: the plane arrives before a reader reads the plane, and the
+    reader is done before a later plane takes the slot, by copies or by another queue of the ring.
     """
-    load = maker_of(exchange.queue, LoadOp)
-    copier = position[load.result]
-    until = home_of(exchange).slots.data - load.planes_ahead - distance
-    return [AccessOrder(copier, reader, distance), AccessOrder(reader, copier, until, inner)]
+    arrived = AccessOrder(position[queue], reader, distance)
+    following = next_writer(queue, position, kernel.stream_axis)
+    if following is None:
+        return [arrived]
+    steps, writer = following
+    return [arrived, AccessOrder(reader, writer, steps - steps_early(queue) - distance, inner)]

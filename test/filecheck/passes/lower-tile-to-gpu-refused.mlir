@@ -491,7 +491,7 @@ tile.kernel @two_sizes(%src: !stencil.field<[-2,8]x[0,8]xf64>, %dst: !stencil.fi
 
 // -----
 
-// CHECK: tile.exchange in @copies_in_a_ring: copies arrive in a ring of their own; leave out the ring of its home
+// CHECK: tile.exchange in @copies_in_a_ring: another queue of the ring overwrites a plane before the last read; run multi-queue-buffering for new slots and bases
 func.func private @one(%a: f64) -> f64 {
   func.return %a : f64
 }
@@ -508,6 +508,27 @@ tile.kernel @copies_in_a_ring(%src: !stencil.field<[-2,8]x[-1,65]xf64>, %dst: !s
 }
 func.func private @two(%a: f64, %b: f64) -> f64 {
   func.return %a : f64
+}
+
+// -----
+
+// CHECK: tile.exchange in @narrow_copies: copies of f16 cells arrive in a ring of their own; leave out the ring of its home
+func.func private @one(%a: f32) -> f32 {
+  func.return %a : f32
+}
+tile.kernel @narrow_copies(%src: !stencil.field<[-2,8]x[-1,65]xf16>, %dst: !stencil.field<[0,8]x[0,64]xf32>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 2 stream 0 bounds <[0, 0], [8, 64]>
+    layout #tile.layout<block, [1 cells x 32 lanes x 2 warps]>
+    variants [#tile.variant<axes [1], planes 8>] {
+  %u = tile.load %src ahead 1 home #tile.registers<depth 0, period 1> : !tile.queue<f32, lag 0>
+  %e = tile.exchange %u what copies delay 0 home #tile.exchange_buffer<slots 4, fixed, ring 0 base 0, every 1, space shared, sync barrier> : !tile.queue<f32, lag 0, edges [1]>
+  %v = tile.apply @one(%u[0, 0]) home #tile.registers<depth 0, period 1> : !tile.queue<f32, lag 0>
+  %f = tile.exchange %v what plane delay 0 home #tile.exchange_buffer<slots 4, fixed, ring 0 base 0, every 1, space shared, sync barrier> : !tile.queue<f32, lag 0, edges [1]>
+  %w = tile.apply @two(%e[0, -1], %f[0, 1]) home #tile.registers<depth 0, period 1> : !tile.queue<f32, lag 0>
+  tile.store %w to %dst : !tile.queue<f32, lag 0>, !stencil.field<[0,8]x[0,64]xf32>
+}
+func.func private @two(%a: f32, %b: f32) -> f32 {
+  func.return %a : f32
 }
 
 // -----

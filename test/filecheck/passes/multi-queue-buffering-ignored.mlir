@@ -13,7 +13,7 @@
 // LONGEST-NOT: left out
 // LONGEST: tile.load %src ahead 3 home #tile.registers<depth 1, period 32>
 
-// CHECK:       tile.kernel in @copy: ahead=3 is ignored: planes in shared memory are fetched in the step that needs them; use storage=registers
+// CHECK:       tile.kernel in @copy: ahead=3 is ignored: planes in shared memory are fetched early by the warps of a streamed block, and in the step that needs them by other tiles; use storage=registers
 // CHECK-NEXT:  tile.kernel in @copy: period=2 is ignored: the slots of planes in shared memory say how often a loop is unrolled; use storage=registers
 // CHECK:         tile.load %src ahead 0 home #tile.shared
 // REGISTERS-NOT: ignored

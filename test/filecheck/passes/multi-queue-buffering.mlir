@@ -4,6 +4,7 @@
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{storage=shared addressing=shifting}' | filecheck %s --check-prefixes=CHECK,SHARED,SHIFTING
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{storage=shared addressing=computed}' | filecheck %s --check-prefixes=CHECK,SHARED,COMPUTED
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{storage=shared addressing=computed delay=1}' | filecheck %s --check-prefix=LAZY
+// RUN: xdsl-opt %s -p 'multi-queue-buffering{storage=shared addressing=computed ahead=2}' | filecheck %s --check-prefix=COPIES
 
 // Every queue and every exchange gets a home, so that the kernel can be lowered whatever the storage:
 // registers with exchanges between warps, or rings in shared memory that neighbours read themselves.
@@ -31,6 +32,13 @@
 // LAZY:           %[[u0:.*]] = tile.load %src halo %a ahead 0 home #tile.shared<slots 8, computed, ring 0 base 7, reader tile>
 // LAZY:           %[[e0:.*]] = tile.exchange %[[u0]] what edges delay 1 home #tile.exchange_buffer<slots 2, computed, every 1, space shared, sync barrier>
 // LAZY:           tile.apply @cell(%[[u0]][-1, 0, 0], %[[e0]][0, -1, 0], %[[u0]][1, 0, 0]) {{.*}} home #tile.shared<slots 8, computed, ring 0 base 3, reader tile>
+
+// Asynchronous copies land in the ring, two steps before the step of their plane: four of eight slots are theirs. Own cells of
+// the field are in registers.
+// COPIES-LABEL: tile.kernel @star
+// COPIES:         %[[u0:.*]] = tile.load %src halo %a ahead 2 home #tile.registers<depth 2, period 1>
+// COPIES:         %[[e0:.*]] = tile.exchange %[[u0]] what copies delay 0 home #tile.exchange_buffer<slots 8, computed, ring 0 base 5, every 1, space shared, sync barrier>
+// COPIES:         tile.apply @cell(%[[u0]][-1, 0, 0], %[[e0]][0, -1, 0], %[[u0]][1, 0, 0]) {{.*}} home #tile.shared<slots 8, computed, ring 0 base 3, reader tile>
 
 // In shared memory: three planes, and one more that may be overwritten while they are read. The
 // exchanges vanish.

@@ -2,9 +2,11 @@
 // RUN: xdsl-opt %s -p 'register-streaming{what=plane delay=1 ring=shared}' | filecheck %s --check-prefix=LATER
 // RUN: xdsl-opt %s -p 'register-streaming{what=plane delay=1 ring=own}' | filecheck %s --check-prefix=OWN
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{ahead=2},register-streaming{ring=shared}' --verify-diagnostics 2>&1 | filecheck %s --check-prefix=AHEAD
+// RUN: xdsl-opt %s -p 'multi-queue-buffering{ahead=2 addressing=computed},register-streaming{what=plane loads=copies delay=1 ring=shared}' | filecheck %s --check-prefix=COPIES
 
 // Exchanges share a ring of planes. Read at once, two planes serve three levels: the third lies where the first was read. Read a
-// step later, each level has its two planes, one behind the other. Copies of a field fetched ahead arrive in a ring of their own.
+// step later, each level has its two planes, one behind the other. Copies of a field fetched ahead arrive in a ring of their own beside
+// rings of edges, and land in a ring of whole planes, two steps before the step of their plane.
 
 !field = !stencil.field<[-3,67]x[-3,67]x[-3,67]xf64>
 
@@ -19,6 +21,11 @@
 // AHEAD:           tile.kernel in @pair: ring=shared is ignored: no two exchanges have planes of one type and width in the memory of a block; use what=plane
 // AHEAD:           what copies delay 1 home #tile.exchange_buffer<slots 4, computed, every 1
 // AHEAD:           what edges delay 1 home #tile.exchange_buffer<slots 4, fixed, ring 0 base 3
+// COPIES-LABEL:  tile.kernel @star
+// COPIES:          %[[u0:.*]] = tile.load %src ahead 2 home #tile.registers<depth 2, period 2>
+// COPIES:          tile.exchange %[[u0]] what copies delay 1 home #tile.exchange_buffer<slots 8, computed, ring 0 base 5, every 1
+// COPIES:          what plane delay 1 home #tile.exchange_buffer<slots 8, computed, ring 0 base 3, every 1
+// COPIES:          what plane delay 1 home #tile.exchange_buffer<slots 8, computed, ring 0 base 1, every 1
 tile.kernel @star(%src: !field, %dst: !field)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 3 stream 0 bounds <[0, 0, 0], [64, 64, 64]>
     layout #tile.layout<block, [4 cells x 8 warps, 1 cells x 32 lanes]> {

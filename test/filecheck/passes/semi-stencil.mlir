@@ -6,7 +6,7 @@
 // CHECK-LABEL: tile.kernel @heat_step
 // CHECK-SAME:    layout #tile.layout<block, [1 cells x 16 warps, 1 cells x 32 lanes]>
 // CHECK:         %[[u:.*]] = tile.load %src ahead 0 home #tile.shared<slots {{[0-9]+}}, shifting, reader tile>
-// CHECK:         %[[f:.*]] = tile.apply @heat_cell0_halves0(%[[u]][-2, 0, 0], %[[u]][-1, 0, 0]) home #tile.registers<depth 3, period 3>
+// CHECK:         %[[f:.*]] = tile.apply @heat_cell0_halves0(%[[u]][-2, 0, 0], %[[u]][-1, 0, 0]) home #tile.registers<depth 3, period 1>
 // CHECK:         tile.apply @heat_cell0_halves1(%[[f]][0, 0, 0], %[[u]][0, -2, 0]
 // CHECK-NOT:     tile.exchange
 
