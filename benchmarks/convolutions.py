@@ -5,10 +5,11 @@ Measure convolutions of one step: filters of 2 x 2 to 33 x 33 weights.
     python benchmarks/convolutions.py --compile-for h200 --only f32:3x3,f32:9x9
 
 Weights are constants, scalars, an array, or products of two (`separable`, with permission to change
-the order of terms). Edges keep their cells, or continue with zeros, mirrored cells (for 3 x 3
-weights the nearest cell: clamped) or cells of the other end (wrapped). A batch of images is a
-program of an axis more. `of_copy` is the share of a device copy of as many bytes, and `ssam` the
-authors' own code of SSAM on one H200. Rows are written as they come.
+the order of terms). Edges keep their cells, or continue with zeros, the nearest cell (clamped),
+mirrored cells or cells of the other end (wrapped). A batch of images is a program of an axis more.
+`of_copy` is the share of a device copy of as many bytes, and `ssam` the authors' own code of SSAM
+on one H200. Rows are written as they come, and rows of the output that are not measured anew stay;
+`--resume` leaves out the rows that the output has at the commit.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from dataclasses import asdict, dataclass
 from math import prod
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from fields import ELEMENTS, View
@@ -46,9 +47,9 @@ from timetile.runtime.program.compile import kernels_for, target_text
 from timetile.runtime.program.compiled_program import CompiledProgram
 
 Weights = Literal["constants", "scalars", "array", "separable"]
-Edges = Literal["kept", "zero", "mirrored", "wrapped"]
+Edges = Literal["kept", "zero", "clamped", "mirrored", "wrapped"]
 BOUNDARIES: dict[Edges, Any] = {
-    "zero": timetile.value(0.0), "mirrored": "mirror", "wrapped": "periodic",
+    "zero": timetile.value(0.0), "clamped": "clamp", "mirrored": "mirror", "wrapped": "periodic",
 }  # fmt: skip
 PLATE, IMAGES = (8192, 8192), (64, 1024, 1024)
 
@@ -261,6 +262,20 @@ def row_of(chosen: Filter, made: tuple[int, int, str]) -> Row:
     return row
 
 
+def row_key(row: dict[str, Any]) -> tuple[Any, ...]:
+    """What names a row."""
+    names = ("filter", "dtype", "weights", "edges")
+    return (*(row[name] for name in names), tuple(row["domain"]))
+
+
+def known_rows(path: Path | None) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """The rows of an earlier output, by name."""
+    if path is None or not path.is_file():
+        return {}
+    rows = cast(list[dict[str, Any]], json.loads(path.read_text())["rows"])
+    return {row_key(row): row for row in rows}
+
+
 def arguments() -> argparse.Namespace:
     """The options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -268,6 +283,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--compile-for", metavar="TARGET", help="compile alone, without a GPU")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--commit", default=None)
+    parser.add_argument("--resume", action="store_true", help="rows not in the output alone")
     parser.add_argument("--budget", type=float, default=300, help="seconds; no row begins later")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--folder", type=Path, default=Path("build/convolutions-cache"))
@@ -280,7 +296,11 @@ def main() -> None:
     names = None if options.only is None else tuple(options.only.split(","))
     chosen = [each for each in filters() if names is None or each.key.startswith(names)]
     arch = options.compile_for or target_text(None, Cache(folder), 0)
-    rows: list[Row] = []
+    rows, measured = known_rows(options.out), 0
+    if options.resume:
+        said = options.commit or commit()
+        done_before = {k for k, row in rows.items() if row["commit"] == said and not row["error"]}
+        chosen = [c for c in chosen if row_key(asdict(row_of(c, (0, 0, "")))) not in done_before]
     with ProcessPoolExecutor(options.processes, get_context("spawn"), compile_alone) as pool:
         left: dict[Future[tuple[int, int, str]], Filter] = {
             pool.submit(make, each, arch, folder): each for each in chosen
@@ -303,13 +323,13 @@ def main() -> None:
                             measure(gpu, each, arch, folder, row, about["copy_tb_per_s"])
                     except Exception as error:
                         row.error = described(error)
-                rows.append(row)
+                rows[row_key(asdict(row))], measured = asdict(row), measured + 1
                 print(json.dumps(asdict(row)), flush=True)
                 if options.out is not None:
                     about["ssam_device"] = H200
-                    write_report(options.out, about, [asdict(row) for row in rows])
+                    write_report(options.out, about, list(rows.values()))
         pool.shutdown(wait=False, cancel_futures=True)
-    print(f"{len(rows)} of {len(chosen)} rows in {time.perf_counter() - began:.0f} s")
+    print(f"{measured} of {len(chosen)} rows in {time.perf_counter() - began:.0f} s")
 
 
 if __name__ == "__main__":

@@ -61,7 +61,8 @@ def stencil(
 
     `boundary` decides about reads outside the arrays. `"keep"`: cells with such reads keep their
     values. `"periodic"`: reads go on at the other end. `"mirror"` and `"reflect"`: reads come back,
-    about the face of the last cell and about the last cell. `timetile.value(x)`: reads give a
+    about the face of the last cell and about the last cell. `"clamp"`: reads give the nearest cell
+    of the array. `timetile.value(x)`: reads give a
     number, or the scalar argument named `x`. A tuple has a boundary for each axis, in it a pair for
     two sides; a dict has boundaries by field. Along an axis without `"keep"` all cells get new
     values. `reach` is the largest distance, in cells, of a read; with `reach`, a rim of this width

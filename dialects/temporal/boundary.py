@@ -25,10 +25,11 @@ class Kind(StrEnum):
     PERIODIC = "periodic"
     MIRROR = "mirror"
     REFLECT = "reflect"
+    CLAMP = "clamp"
 
 
-MIRRORS = (Kind.MIRROR, Kind.REFLECT)
-"""Kinds whose images lie in reversed order."""
+MIRRORS = (Kind.MIRROR, Kind.REFLECT, Kind.CLAMP)
+"""Kinds whose images lie at the side itself: in reversed order, or in the outermost cell."""
 
 
 @irdl_attr_definition
@@ -57,6 +58,7 @@ class BoundaryAttr(ParametrizedAttribute):
     - `mirror`: the cells as far on the other side of the box's face: of cells 0, 1, 2, ... cell -1
       takes cell 0.
     - `reflect`: the cells as far on the other side of the box's last cell: cell -1 takes cell 1.
+    - `clamp`: the outermost cell of the box: cells -1, -2 and on take cell 0.
     - `value 0.5`: a constant.
 
     A corner takes the cell along the last axis outside the box, after the layers of earlier axes.
@@ -152,6 +154,8 @@ def image(place: int, low: int, high: int, sides: tuple[Side, Side]) -> int | fl
         case Kind.REFLECT:
             there = (place - low) % (2 * (size - 1))
             return low + min(there, 2 * (size - 1) - there)
+        case Kind.CLAMP:
+            return low if place < low else high - 1
 
 
 @dataclass(frozen=True)
@@ -182,7 +186,7 @@ def layers(boundary: BoundaryAttr, box: CellBox, field: CellBox) -> Iterator[Lay
             if kind is Kind.KEEP or not count:
                 continue
             room = size - 1 if kind is Kind.REFLECT else size
-            if isinstance(kind, Kind) and count > room:
+            if isinstance(kind, Kind) and kind is not Kind.CLAMP and count > room:
                 where = "below" if side < 0 else "above"
                 raise VerifyException(
                     f"{kind} fills at most {room} cells {where} the box along axis {axis}, and the "
@@ -207,12 +211,12 @@ def side_layers(kind: Side, inner: CellBox, axis: int, side: int, count: int) ->
             return
         case Kind.PERIODIC:
             yield Layer(along(inner, axis, *whole), moved_along(inner, axis, -side * (high - low)))
-        case Kind.MIRROR | Kind.REFLECT:
-            # Each layer of a mirror copies a different layer of inner cells.
-            beyond = 1 if kind is Kind.MIRROR else 2
+        case Kind.MIRROR | Kind.REFLECT | Kind.CLAMP:
+            # Each layer copies an inner layer at a distance of its own.
             for k in range(count):
                 place = low - 1 - k if side < 0 else high + k
-                offset = moved_along(inner, axis, -side * (2 * k + beyond))
+                distance = {Kind.MIRROR: 2 * k + 1, Kind.REFLECT: 2 * k + 2}.get(kind, k + 1)
+                offset = moved_along(inner, axis, -side * distance)
                 yield Layer(along(inner, axis, place, place + 1), offset)
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from xdsl.ir import SSAValue
 
-from timetile.dialects.temporal.boundary import MIRRORS, Kind
+from timetile.dialects.temporal.boundary import MIRRORS, Kind, Side
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.queues import Position
 from timetile.lowering.tile_to_gpu.scopes import CopyingStep, StreamStep, VariantScope, once
@@ -59,17 +59,22 @@ def image_place(
         return found
     found, (below, above) = place, sides
     if folds and reached.start < low and below in MIRRORS:
-        face = -1 if below is Kind.MIRROR else 0
-        turned = emit.sub_int(emit.int(2 * low + face), place)
-        found = emit.select(emit.compare("slt", place, low), turned, found)
+        seen = folded(emit, place, below, low, -1)
+        found = emit.select(emit.compare("slt", place, low), seen, found)
     if folds and reached.stop > high and above in MIRRORS:
-        face = 1 if above is Kind.MIRROR else 0
-        turned = emit.sub_int(emit.int(2 * (high - 1) + face), place)
-        found = emit.select(emit.compare("sge", place, high), turned, found)
+        seen = folded(emit, place, above, high - 1, 1)
+        found = emit.select(emit.compare("sge", place, high), seen, found)
     # The first cell, or the vector with the first cell, in place of others: vectors stay aligned.
     first = low if first is None else first
     inside = emit.compare("ult", emit.add_int(found, -first), high - first)
     return emit.select(inside, found, emit.int(first))
+
+
+def folded(emit: Emitter, place: SSAValue, kind: Side, outermost: int, side: int) -> SSAValue:
+    """The place inside behind a place beyond a side (-1 below, 1 above), by the outermost cell."""
+    if kind is Kind.CLAMP:
+        return emit.int(outermost)
+    return emit.sub_int(emit.int(2 * outermost + (side if kind is Kind.MIRROR else 0)), place)
 
 
 def in_plane_image(

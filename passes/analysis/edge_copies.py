@@ -146,7 +146,9 @@ class EdgeCopies:
             Kind.PERIODIC: beside(low if above else high - 1),
             Kind.MIRROR: beside(high - 1 if above else low),
             Kind.REFLECT: beside(high - 2 if above else low + 1),
+            Kind.CLAMP: beside(high - 1 if above else low),
         }
+        next_there = beside(high + 1 if above else low - 2)
         for role, places in self.around.items():
             field = self.args[role]
             if there not in places or (field, there) not in cells.written:
@@ -163,6 +165,11 @@ class EdgeCopies:
                     f"the cells {where} the box along axis {axis} are copies of no image: another "
                     "level, or another distance"
                 )
+            if {Kind.MIRROR, Kind.CLAMP}.issubset(alike) and next_there in places:
+                # The second layer tells a mirror from the nearest cell.
+                mirrored = beside(high - 2 if above else low + 1)
+                if cells.at(field, next_there) != cells.at(field, mirrored):
+                    alike.remove(Kind.MIRROR)
             found[repr(alike[0])] = alike[0]
         if len(found) > 1:
             raise NoImagesError(f"buffers go on in different ways along axis {axis}")

@@ -41,7 +41,7 @@ def images_of(distance: int, sides: SidePair) -> Iterator[tuple[int, int]]:
         return
     face, sign = (1 if side is Kind.MIRROR else 0), (-1 if distance > 0 else 1)
     for inside in range(reach):
-        yield inside, sign * (reach - 2 * inside - face)
+        yield inside, sign * (-inside if side is Kind.CLAMP else reach - 2 * inside - face)
 
 
 def sides_read(update: UpdateOp, axis: int) -> Iterator[SidePair]:

@@ -63,7 +63,7 @@ from timetile.passes.raising.read_places import (
 from timetile.passes.rewriting import erase_unused
 from timetile.passes.stencil.gather_cells import joined
 
-KINDS = (Kind.PERIODIC, Kind.MIRROR, Kind.REFLECT)
+KINDS = (Kind.PERIODIC, Kind.MIRROR, Kind.REFLECT, Kind.CLAMP)
 """The kinds looked for, in order."""
 
 

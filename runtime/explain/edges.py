@@ -31,7 +31,7 @@ def edges_text(loop: LoopOp) -> str | None:
     parts = [f"axis {axis} {axis_text(boundary, axis)}" for axis in range(rank)]
     kinds = [side for axis in range(rank) for side in boundary.of_axis(axis)]
     if any(side in MIRRORS for side in kinds):
-        cost = "tiles at the edges choose between a cell and its image for each mirrored read"
+        cost = "tiles at the edges choose between a cell and its image for each read across a side"
     elif any(not isinstance(side, Kind) for side in kinds):
         cost = "tiles at the edges choose between a cell and the value for each read"
     else:

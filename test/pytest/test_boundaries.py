@@ -18,10 +18,11 @@ from timetile.runtime.program.compiled_program import Executor
 
 Array = np.ndarray[Any, Any]
 
-PADDED: dict[Kind, Literal["wrap", "symmetric", "reflect"]] = {
+PADDED: dict[Kind, Literal["wrap", "symmetric", "reflect", "edge"]] = {
     Kind.PERIODIC: "wrap",
     Kind.MIRROR: "symmetric",
     Kind.REFLECT: "reflect",
+    Kind.CLAMP: "edge",
 }
 """The modes of numpy.pad, by the kinds of a boundary."""
 
@@ -108,7 +109,7 @@ SIDES: list[tuple[Side, ...]] = [
     (Kind.MIRROR,),
     (Kind.REFLECT,),
     (0.25,),
-    (Kind.KEEP, Kind.MIRROR),
+    (Kind.KEEP, Kind.CLAMP),
     (Kind.MIRROR, Kind.KEEP, Kind.PERIODIC, Kind.PERIODIC),
     (Kind.KEEP, 0.5, Kind.REFLECT, Kind.MIRROR),
     (Kind.REFLECT, Kind.MIRROR, 0.5, Kind.KEEP, Kind.KEEP, Kind.MIRROR),

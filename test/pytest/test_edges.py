@@ -15,7 +15,7 @@ from timetile import Field, value
 from timetile.dialects.temporal.boundary import Kind
 from timetile.runtime.program.compiled_program import Executor
 
-P, M, R = Kind.PERIODIC, Kind.MIRROR, Kind.REFLECT
+P, M, R, C = Kind.PERIODIC, Kind.MIRROR, Kind.REFLECT, Kind.CLAMP
 
 CASES = [
     EdgeCase("periodic", ((P, P),)),
@@ -26,7 +26,7 @@ CASES = [
     EdgeCase(value(0.5), ((0.5, 0.5), (0.5, 0.5))),
     EdgeCase(value("k"), (("k", "k"), ("k", "k"))),
     EdgeCase((("mirror", value(2)), ("reflect", value("k"))), ((M, 2.0), (R, "k"))),
-    EdgeCase(("periodic", ("mirror", "reflect")), ((P, P), (M, R)), 2),
+    EdgeCase((("clamp", "mirror"), ("clamp", "reflect")), ((C, M), (C, R)), 2),
     EdgeCase((value(1), (value(2), value(3))), ((1.0, 1.0), (2.0, 3.0))),
     EdgeCase((value("k"), (value(2), "mirror")), (("k", "k"), (2.0, M))),
     EdgeCase((value("k"), value(3)), (("k", "k"), (3.0, 3.0)), 2),

@@ -38,7 +38,7 @@ from timetile.passes.tiling.register_streaming import RegisterStreamingPass as S
 from timetile.runtime.explain.edges import series_text
 from timetile.runtime.program.compiled_program import Executor
 
-P, M, R, K = Kind.PERIODIC, Kind.MIRROR, Kind.REFLECT, Kind.KEEP
+P, M, R, C, K = Kind.PERIODIC, Kind.MIRROR, Kind.REFLECT, Kind.CLAMP, Kind.KEEP
 
 ROWS = [
     Schedule("warps", warp_row(2)),
@@ -70,11 +70,11 @@ BOUNDARIES = {
     2: [
         EdgeCase("periodic", ((P, P), (P, P))),
         EdgeCase((("mirror", "reflect"), ("reflect", value(2))), ((M, R), (R, 2.0))),
-        EdgeCase((value(0.5), ("reflect", "mirror")), ((0.5, 0.5), (R, M))),
+        EdgeCase(((value(0.5), "clamp"), ("clamp", "mirror")), ((0.5, C), (C, M)), reach=2),
     ],
     3: [
         EdgeCase("periodic", ((P, P), (P, P), (P, P))),
-        EdgeCase((value(1), ("mirror", "reflect"), "mirror"), ((1.0, 1.0), (M, R), (M, M))),
+        EdgeCase((value(1), ("mirror", "reflect"), "clamp"), ((1.0, 1.0), (M, R), (C, C))),
     ],
 }
 
@@ -290,7 +290,7 @@ def edge_cases(draw: st.DrawFn) -> tuple[EdgeCase, tuple[int, ...], int]:
             names.append("periodic")
             edges.append((P, P))
             continue
-        sides = [draw(st.sampled_from(["mirror", "reflect", 0.5, -2.0])) for _ in "ab"]
+        sides = [draw(st.sampled_from(["mirror", "clamp", "reflect", -2.0])) for _ in "ab"]
         names.append(tuple(side if isinstance(side, str) else value(side) for side in sides))
         edges.append(tuple(Kind(side) if isinstance(side, str) else side for side in sides))
     shape = tuple(draw(st.integers(2, 40 if rank < 3 else 9)) for _ in range(rank))

@@ -122,3 +122,36 @@ func.func @leaves(%a: !f, %b: !f) {
   stencil.store %y to %b(<[0], [32]>) : !t to !f
   func.return
 }
+
+// -----
+
+!f = !stencil.field<[0,32]xf64>
+!t = !stencil.temp<?xf64>
+
+// Two cells away, the nearest cell is no mirrored cell.
+
+// CHECK-LABEL: func.func @clamp
+// CHECK:         stencil.load %a attributes {boundary = #temporal.boundary<clamp, clamp>}
+// CHECK-NEXT:    stencil.apply
+// CHECK-NEXT:      %l = stencil.access %p[-2]
+// CHECK-NEXT:      %r = stencil.access %p[2]
+// CHECK-NEXT:      arith.addf %l, %r
+func.func @clamp(%a: !f, %b: !f) {
+  %x = stencil.load %a : !f -> !t
+  %y = stencil.apply(%p = %x : !t) -> (!t) {
+    %c0 = arith.constant 0 : index
+    %c2 = arith.constant 2 : index
+    %c31 = arith.constant 31 : index
+    %i = stencil.index 0 <[0]>
+    %before = arith.subi %i, %c2 : index
+    %j = arith.maxsi %before, %c0 : index
+    %l = stencil.dyn_access %p[%j] in <[-2]> : <[0]> : !t
+    %behind = arith.addi %i, %c2 : index
+    %k = arith.minsi %behind, %c31 : index
+    %r = stencil.dyn_access %p[%k] in <[0]> : <[2]> : !t
+    %s = arith.addf %l, %r : f64
+    stencil.return %s : f64
+  }
+  stencil.store %y to %b(<[0], [32]>) : !t to !f
+  func.return
+}

@@ -16,10 +16,11 @@ from timetile.frontend.boundaries import Boundary, FieldSide
 
 Array = np.ndarray[Any, Any]
 
-PADDED: dict[Kind, Literal["wrap", "symmetric", "reflect"]] = {
+PADDED: dict[Kind, Literal["wrap", "symmetric", "reflect", "edge"]] = {
     Kind.PERIODIC: "wrap",
     Kind.MIRROR: "symmetric",
     Kind.REFLECT: "reflect",
+    Kind.CLAMP: "edge",
 }
 """The modes of numpy.pad, by the kinds of a boundary."""
 

@@ -273,7 +273,7 @@ func.func @gathered_as_another_type(%A: !stencil.field<[0,8]xf64>, %B: !stencil.
 
 // -----
 
-// CHECK: a boundary is keep, periodic, mirror, reflect or value, got open
+// CHECK: a boundary is keep, periodic, mirror, reflect, clamp or value, got open
 "test.op"() {outside = #temporal.boundary<open>} : () -> ()
 
 // -----

@@ -72,8 +72,8 @@ func.func @ends_with_the_box(%n: index, %A: !stencil.field<[0,64]xf64>, %B: !ste
 
 // A kind of a boundary is an attribute, too.
 // CHECK-LABEL: func.func private @kinds
-// CHECK-SAME:    kinds = [#temporal<boundary_kind keep>, #temporal<boundary_kind periodic>, #temporal<boundary_kind mirror>, #temporal<boundary_kind reflect>]
-func.func private @kinds() attributes {kinds = [#temporal<boundary_kind keep>, #temporal<boundary_kind periodic>, #temporal<boundary_kind mirror>, #temporal<boundary_kind reflect>]}
+// CHECK-SAME:    kinds = [#temporal<boundary_kind keep>, #temporal<boundary_kind periodic>, #temporal<boundary_kind mirror>, #temporal<boundary_kind reflect>, #temporal<boundary_kind clamp>]
+func.func private @kinds() attributes {kinds = [#temporal<boundary_kind keep>, #temporal<boundary_kind periodic>, #temporal<boundary_kind mirror>, #temporal<boundary_kind reflect>, #temporal<boundary_kind clamp>]}
 
 // Boundaries: one kind for all sides, or two an axis. Without `outside` all cells outside the box are kept.
 // CHECK-LABEL: func.func @boundaries
@@ -81,12 +81,12 @@ func.func @boundaries(%n: index, %A: !stencil.field<[-2,66]xf64>, %B: !stencil.f
   // CHECK:      temporal.update %b = @average(%a[-1], %a[1]) in <[0], [64]> outside #temporal.boundary<periodic>
   // CHECK-NEXT: temporal.update %b = @average(%a[-1], %a[1]) in <[0], [64]> outside #temporal.boundary<keep>
   // CHECK-NEXT: temporal.update %b = @average(%a[-1], %a[1]) in <[0], [64]> outside #temporal.boundary<mirror, value -0.5> attributes {note = "kept"}
-  // CHECK-NEXT: temporal.update %b = @average(%a[-1], %a[1]) in <[0], [64]> outside #temporal.boundary<reflect, keep>
+  // CHECK-NEXT: temporal.update %b = @average(%a[-1], %a[1]) in <[0], [64]> outside #temporal.boundary<reflect, clamp>
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
     temporal.update %b = @average(%a[-1], %a[1]) in <[0], [64]> outside #temporal.boundary<periodic>
     temporal.update %b = @average(%a[-1], %a[1]) in <[0], [64]> outside #temporal.boundary<keep>
     temporal.update %b = @average(%a[-1], %a[1]) in <[0], [64]> outside #temporal.boundary<mirror, value -0.5> attributes {note = "kept"}
-    temporal.update %b = @average(%a[-1], %a[1]) in <[0], [64]> outside #temporal.boundary<reflect, keep>
+    temporal.update %b = @average(%a[-1], %a[1]) in <[0], [64]> outside #temporal.boundary<reflect, clamp>
   } : !stencil.field<[-2,66]xf64>, !stencil.field<[-2,66]xf64>
   func.return
 }
