@@ -105,11 +105,13 @@ def ebisu_techniques() -> list[SystemCase]:
     """Figure 9 of EBISU: techniques one by one, and all but one."""
     plate = "device-tiling{{tile=block cells=1 lanes=32 warps=8 occupancy=1}}"
     ring = "multi-queue-buffering{{storage=shared addressing=computed}}"
+    fetched = "multi-queue-buffering{{storage=shared addressing=computed ahead=3}}"
     end = "carry-halos,peel-boundaries"
     fused = "temporal-fusion{{depths={}}},"
     steps = [
         ("BASE", f"{fused}{plate},{ring},{end}".format(1)),
         ("CMQ", f"{fused}{plate},{ring},{end}".format(12)),
+        ("CMQ PRE, copies in the ring", f"{fused}{plate},{fetched},{end}".format(12)),
         (
             "CMQ RST PRE",
             f"{fused}{plate},{ring},register-streaming{{{{what=plane delay=0}}}},{end}".format(12),
@@ -296,7 +298,15 @@ def cases_by_hand(cases: list[SystemCase]) -> list[SystemCase]:
     found += [
         replace(plate, pipeline="ebisu{depth=12 ring=shared}", technique="one ring for all levels"),
         replace(plate, pipeline="ebisu{depth=6 every=4}", technique="a barrier in four steps"),
+        replace(plate, pipeline="ebisu{depth=12 loads=copies}", technique="copies for all readers"),
+        replace(
+            plate,
+            pipeline="ebisu{depth=12 loads=copies ring=shared}",
+            technique="copies in one ring for all levels",
+        ),
     ]
+    wave = next(case for case in cases if case.key.startswith("semi-stencil:wave25pt:f32:600x"))
+    found.append(replace(wave, pipeline="semi-stencil{ahead=2}", technique="planes fetched early"))
     found += [
         replace(
             volume,
