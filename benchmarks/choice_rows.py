@@ -175,7 +175,7 @@ def arguments() -> argparse.Namespace:
     """The options of the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--share", type=int, nargs=2, default=(0, 1), help="K N: the K-th of N")
-    parser.add_argument("--only", nargs="*", help="names of programs")
+    parser.add_argument("--only", nargs="*", help="programs, name[:element]")
     parser.add_argument("--most", type=int, help="so many rows, the first ones")
     parser.add_argument("--budget", type=float, default=140, help="no row begins later, seconds")
     cores = len(os.sched_getaffinity(0))
@@ -225,7 +225,10 @@ class Report:
 
 def asked(options: argparse.Namespace, known: Rows, done: Rows) -> list[Question]:
     """The programs of a share without a row, the cheapest first."""
-    found = [q for q in all_questions() if not options.only or q.program in options.only]
+    only = options.only or ()
+    found = [
+        q for q in all_questions() if not only or {q.program, f"{q.program}:{q.element}"} & {*only}
+    ]
     share, shares = options.share
     own = in_order_of_cost(found, known)[share::shares][: options.most]
     return [each for each in own if (each.program, each.element) not in names_of(done)]
