@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from functools import cache
 from pathlib import Path
 
 import timetile
@@ -21,18 +20,40 @@ def key_of(*parts: object) -> str:
     return digest(json.dumps([str(part) for part in parts]).encode())
 
 
-@cache
+FOUND: list[str] = []
+"""The key of the compiler's own files, once known in this process."""
+
+
 def sources_key() -> str:
     """
     The key of the compiler's own files, by names below the package and contents: equal for equal
     sources in any place, different for a changed source of one version.
     """
-    package = Path(timetile.__file__).parent
-    files: list[object] = []
-    for folder, _, names in sorted(os.walk(package, followlinks=True)):
-        inside = Path(folder)
-        place = inside.relative_to(package).as_posix()
-        for name in sorted(names):
-            if name.endswith(".py"):
-                files += [f"{place}/{name}", digest((inside / name).read_bytes())]
-    return key_of(*files)
+    if not FOUND:
+        files = source_files()
+        FOUND.append(key_of(*(part for name in files for part in (name, digest_of_source(name)))))
+    return FOUND[0]
+
+
+def digest_of_source(name: str) -> str:
+    """The digest of a file of the compiler."""
+    return digest((compiler_folder() / name).read_bytes())
+
+
+def compiler_folder() -> Path:
+    """The folder of the compiler's own files."""
+    return Path(timetile.__file__).parent
+
+
+def source_files() -> dict[str, os.stat_result]:
+    """What the system knows about the compiler's own files, by names below the package."""
+    found: dict[str, os.stat_result] = {}
+    folders = [(str(compiler_folder()), "")]
+    for folder, inside in folders:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir():
+                    folders.append((entry.path, f"{inside}{entry.name}/"))
+                elif entry.name.endswith(".py"):
+                    found[inside + entry.name] = entry.stat()
+    return dict(sorted(found.items()))

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 import timetile
 from timetile.runtime.cache.keys import key_of, sources_key
+from timetile.runtime.cache.sources import find_sources_key
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.kernels.kernel import Parts
 from timetile.runtime.kernels.of_program import raise_program
@@ -34,6 +35,7 @@ def raised(
     if cache is None or isinstance(program, ModuleOp):
         return raise_program(load(program), options)
     name, text = named_text(program)
+    find_sources_key(cache)
     versions = (timetile.__version__, sources_key(), version("xdsl"))
     said = (",".join(map(str, options.temporal_passes())), options.function)
     # The key leaves out the file's name: locations are stored beside the text, and take the name on

@@ -18,7 +18,8 @@ from support.catalogue import entry
 from support.programs import program_text
 from timetile.passes.loops.temporal_fusion import TemporalFusionPass
 from timetile.runtime.cache.folder import default_directory
-from timetile.runtime.cache.keys import key_of, sources_key
+from timetile.runtime.cache.keys import FOUND, key_of, sources_key
+from timetile.runtime.cache.sources import find_sources_key
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.kernels.of_program import ProgramKernels, raise_program
@@ -142,11 +143,34 @@ def key_of_package(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path],
 
     def key(folder: Path) -> str:
         monkeypatch.setattr(timetile, "__file__", str(folder / "__init__.py"))
-        sources_key.cache_clear()
+        FOUND.clear()
         return sources_key()
 
     yield key
-    sources_key.cache_clear()
+    FOUND.clear()
+
+
+def test_sources_without_a_change_are_not_read_again(
+    tmp_path: Path,
+    key_of_package: Callable[[Path], str],
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """A key kept in a cache is found by sizes and times of change; of young files none is kept."""
+    here, kept = package(tmp_path), Cache(tmp_path / "kept")
+    first = key_of_package(here)
+
+    def found(least_age: int) -> list[str]:
+        monkeypatch.setattr("timetile.runtime.cache.sources.LEAST_AGE_NS", least_age)
+        FOUND.clear()
+        find_sources_key(kept)
+        return [*FOUND]
+
+    assert found(1 << 60) == [] and found(0) == [first]
+    with monkeypatch.context() as without_reading:
+        without_reading.setattr("timetile.runtime.cache.keys.digest_of_source", None)
+        assert found(0) == [first]
+    (tmp_path / "passes" / "cost.py").write_text("weight = 1.5")
+    assert found(0) == [key_of_package(here)] != [first]
 
 
 def test_another_state_of_the_sources_has_another_key(
