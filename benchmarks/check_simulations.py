@@ -11,15 +11,19 @@ Arrays are small, and kernels of two and of three steps are made for each progra
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from layered_steps import iso_regions
 
 import timetile
 from timetile import Field, Model, Points, Series, value
+from timetile.frontend import unattended
 from timetile.frontend.boundaries import Boundary
+from timetile.runtime.program.graph_loop import GraphLoop
 
 STEPS = 7
 SHAPE = (61, 141)
@@ -57,6 +61,15 @@ def relaxed(u: Field):
     u.next = 0.25 * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1])
 
 
+@timetile.stencil
+def filtered(u: Field):
+    u.next = 0.25 * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1])
+    with timetile.sweep(axis=0):
+        u.next = 0.3 * u.next[-1, 0] + 0.7 * u.next[0, 0]
+    with timetile.sweep(axis=1, descending=True):
+        u.next = 0.3 * u.next[0, 1] + 0.7 * u.next[0, 0]
+
+
 def points() -> dict[str, Any]:
     """Sources in one cell, and beside the last inner cells; receivers in a line along each axis."""
     a = [[20.3, 70.4], [20.3, 70.4], [SHAPE[0] - 2.5, SHAPE[1] - 2.5]]
@@ -87,6 +100,31 @@ def ended(model: Model) -> bytes:
     return state["u"].tobytes() + bytes(str(state.steps), "ascii")
 
 
+class CountedLoops(GraphLoop):
+    """Loops of the GPU, counted."""
+
+    made = 0
+
+    def launch(self, most: int) -> None:
+        """Give a launch to the GPU."""
+        CountedLoops.made += 1
+        super().launch(most)
+
+
+def layers_ended(model: Model) -> bytes:
+    """The bits of a volume with layers, ended by a condition."""
+    shape, random = (57, 61, 70), np.random.default_rng(5)
+    state = {name: random.uniform(-1, 1, shape) for name in "ufmk"}
+    state["m"], state["k"] = 0.01 + 0.01 * state["m"] ** 2, 0.1 * state["k"] ** 2
+
+    def until(u: Field) -> object:
+        return timetile.maximum(abs(u[0, 0, 0])) > 2.5
+
+    # Buffers of a wave take turns: after multiples of six steps each is where it was.
+    found = model.advance(state, 400, every=24, until=until)
+    return found["u"].tobytes() + found["f"].tobytes() + bytes(str(found.steps), "ascii")
+
+
 def checks() -> Iterator[tuple[str, Model, Callable[[Model], bytes], int | None]]:
     """What is checked: a name, a step, what a run leaves, and a depth."""
     for name, boundary in BOUNDARIES.items():
@@ -94,15 +132,25 @@ def checks() -> Iterator[tuple[str, Model, Callable[[Model], bytes], int | None]
             yield f"{name}, {depth} steps a kernel", plate(boundary), state_of, depth
     yield "periodic without points, 3 steps a kernel", ring, state_of, 3
     yield "until", relaxed, ended, 4
+    yield "until, sweeps inside", filtered, ended, None
+    yield "until, a volume with layers", iso_regions, layers_ended, None
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
+    parser.add_argument("--only", default="", help="the beginning of the names checked")
+    options = parser.parse_args()
     failed = False
+    unattended.GraphLoop = CountedLoops
     for name, model, run, depth in checks():
+        if not name.startswith(options.only):
+            continue
+        before = CountedLoops.made
         on_gpu = run(model.on(executor="gpu", depth=depth))
         equal = on_gpu == run(model.on(executor="numpy"))
         failed |= not equal
-        print(f"{name}: {'equal bits' if equal else 'OTHER BITS'}", flush=True)
+        loops = f", {CountedLoops.made - before} launches of a loop" if "until" in name else ""
+        print(f"{name}: {'equal bits' if equal else 'OTHER BITS'}{loops}", flush=True)
     sys.exit(failed)
 
 

@@ -3,8 +3,10 @@ Measure sources and receivers inside kernels of several steps, beside the same s
 
     python benchmarks/points.py --out benchmarks/results/points.json --commit COMMIT
 
-Waves in a plate and in a volume (25 cells of a star), with one source and 512 receivers in a row,
-on one GPU at the chosen schedule. `ratio` is the speed with points over the speed without.
+Waves in plates and in a volume (25 cells of a star), with one source and 512 receivers, on one GPU
+at the chosen schedule: receivers in a row, or (`acoustic`) in a line along the first axis, as in
+Devito's examples; of `lattice`, a million sources and receivers each. `ratio` is the speed with
+points over the speed without.
 Bits are compared on a small domain with the NumPy executor, and on the whole domain with kernels of
 two steps. The sums of receivers are made on the host, after the timed runs.
 """
@@ -57,6 +59,36 @@ def plate_survey(u: Field, c: Scalar, shot: Points, traces: Points):
     traces.read(u)
 
 
+SLOPES = (-5 / 2, 4 / 3, -1 / 12)
+"""Weights of the second derivative by five cells."""
+
+
+def curvature(u: Any) -> Any:
+    """The sum of the second derivatives along two axes, by five cells each."""
+    total = 2 * SLOPES[0] * u[0, 0]
+    for d, weight in enumerate(SLOPES[1:], 1):
+        total = total + weight * (u[-d, 0] + u[d, 0] + u[0, -d] + u[0, d])
+    return total
+
+
+@timetile.stencil
+def acoustic(u: Field, c: Scalar):
+    u.next = 2 * u[0, 0] - u.prev[0, 0] + c * curvature(u)
+
+
+@timetile.stencil
+def acoustic_shot(u: Field, c: Scalar, shot: Points):
+    u.next = 2 * u[0, 0] - u.prev[0, 0] + c * curvature(u)
+    shot.add(u)
+
+
+@timetile.stencil
+def acoustic_survey(u: Field, c: Scalar, shot: Points, traces: Points):
+    u.next = 2 * u[0, 0] - u.prev[0, 0] + c * curvature(u)
+    shot.add(u)
+    traces.read(u)
+
+
 WEIGHTS = (-205 / 72, 8 / 5, -1 / 5, 8 / 315, -1 / 560)
 """Weights of the second derivative by nine cells."""
 
@@ -98,18 +130,31 @@ class Wave:
     steps: int
     """Rows of the tables: the most steps of a timed run."""
     c: float
+    receivers: str = "in a row"
 
     def points(self, shape: tuple[int, ...]) -> dict[str, Points]:
+        """The sources and receivers of arrays of a shape."""
+        values = np.sin(0.1 * np.arange(self.steps))
+        match self.receivers:
+            case "along the stream":
+                far = np.full(512, 5.1)
+                line = np.stack([np.linspace(2.0, shape[0] - 3.0, 512), far], axis=1)
+                return {"shot": Points([[shape[0] / 2, 4.3]], values), "traces": Points(line)}
+            case "lattice":
+                axes = [np.linspace(8, size - 10, min(100, size // 2)).round() for size in shape]
+                places = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+                return {"shot": Points(places, values), "traces": Points(places + 1)}
+            case _:
+                return self.points_in_row(shape, values)
+
+    def points_in_row(self, shape: tuple[int, ...], values: Any) -> dict[str, Points]:
         """One source in the upper part, and 512 receivers in a row, a cell below."""
         row = np.linspace(4.25, shape[-1] - 5.75, 512)
         depth = shape[0] / 3
         source = [depth, *(size / 2 + 0.3 for size in shape[1:])]
         beside = [np.full(512, size / 2 + 0.4) for size in shape[1:-1]]
         places = np.stack([np.full(512, depth + 1.5), *beside, row], axis=1)
-        return {
-            "shot": Points([source], np.sin(0.1 * np.arange(self.steps))),
-            "traces": Points(places),
-        }
+        return {"shot": Points([source], values), "traces": Points(places)}
 
     def rooms(self, name: str, shape: tuple[int, ...]) -> Rooms:
         """The sizes of the lists of a model."""
@@ -131,6 +176,14 @@ WAVES = {
     "star25": Wave(
         dict(zip(NAMES, (volume, volume_shot, volume_survey))), (61, 53, 97), (512, 512, 512), 240,
         0.05,
+    ),
+    "acoustic": Wave(
+        dict(zip(NAMES, (acoustic, acoustic_shot, acoustic_survey))), (301, 517), (4100, 4100),
+        4000, 0.2, "along the stream",
+    ),
+    "lattice": Wave(
+        dict(zip(NAMES, (volume, volume_shot, volume_survey))), (61, 53, 97), (512, 512, 512), 15,
+        0.05, "lattice",
     ),
 }  # fmt: skip
 
@@ -217,11 +270,16 @@ class Case:
         return time.perf_counter() - start
 
     def state(self, steps: int) -> bytes:
-        """The bits of all fields and tables after some steps from the start."""
+        """
+        The bits of all fields, weights and tables after some steps from the start. In lists kernels
+        keep cells for a while.
+        """
         self.fill()
         self.run(steps)
         found: list[bytes] = []
         for pointer, array in zip(self.pointers, (*self.fields, *self.lists)):
+            if array.dtype == np.int32:
+                continue
             cells = np.empty_like(array)
             self.gpu.download(cells, pointer)
             found.append(cells.tobytes())
