@@ -32,6 +32,15 @@ NEAR = 8
 """The gap between runs known to a list: a kernel joins runs less than its own gap apart."""
 
 
+LINE_WORDS, TRACE_WORDS, MOST_LINES = 64, 1 << 20, 32
+"""
+Words of a plane and a line for traces, the most words for the traces of a list, and the most lines.
+"""
+
+FEWEST_TRACED = 64
+"""Least entries of a list with room for traces."""
+
+
 @dataclass(frozen=True)
 class PointLayout:
     """
@@ -48,7 +57,10 @@ class PointLayout:
        equal chunks would have there;
     4. `coordinates`: the entries' cells along axis 0, then axis 1, and so on, counted from the
        field's first cell;
-    5. `columns`: the entries' columns.
+    5. `columns`: the entries' columns;
+    6. `line_count`: the number of lines along axis 0 on which all entries lie, 0 if there are more
+       than `lines`; `line(axis)`: their places along the other axes;
+    7. `traces`: words for kernels. For each level, each row and each line a thread keeps its cells.
     """
 
     shape: tuple[int, ...]
@@ -99,9 +111,32 @@ class PointLayout:
         return self.coordinates(len(self.shape))
 
     @property
+    def lines(self) -> int:
+        """The most lines along axis 0 that kernels keep traces of."""
+        if len(self.shape) == 1 or self.entries < FEWEST_TRACED:
+            return 0
+        return min(MOST_LINES, TRACE_WORDS // (self.counts[0] * LINE_WORDS))
+
+    @property
+    def line_count(self) -> int:
+        """The place of the number of lines."""
+        return self.columns + self.entries
+
+    def line(self, axis: int) -> int:
+        """The place of the lines' places along an axis behind the first."""
+        return self.line_count + 1 + (axis - 1) * self.lines
+
+    @property
+    def traces(self) -> int:
+        """The place of the traces, a multiple of four words."""
+        return -(-self.line(len(self.shape)) // 4) * 4
+
+    @property
     def size(self) -> int:
         """The integers of the list."""
-        return self.columns + self.entries
+        if not self.lines:
+            return self.line_count
+        return self.traces + self.lines * self.counts[0] * LINE_WORDS
 
 
 def gap_above(reach: int) -> int:

@@ -15,7 +15,7 @@ from timetile.frontend.boxes import Box, box_of
 from timetile.frontend.errors import StencilError
 from timetile.frontend.points import Points, PointUse, check_cells
 from timetile.frontend.steps import Step
-from timetile.runtime.arithmetic.points import packed_list
+from timetile.runtime.arithmetic.points import cells_of_steps, packed_list
 
 Array = NDArray[Any]
 
@@ -166,12 +166,14 @@ def tables_of(
     first: int,
 ) -> list[PointTables]:
     """The lists and tables of a run from a step on, which know of each other's cells."""
-    used = [points[use.name] for use in step.points]
-    for use, each in zip(step.points, used):
-        check_cells(use.name, each.cells, shape)
-    cells = np.concatenate([each.cells for each in used]) if used else None
+    slow: list[Array] = []
+    for use, (_, room) in zip(step.points, rooms):
+        cells = points[use.name].cells
+        check_cells(use.name, cells, shape)
+        slow.append(cells_of_steps(PointLayout(tuple(shape), room.entries), use.kind, cells))
+    beside = np.concatenate(slow) if slow else None
     return [
-        PointTables(step, use, points[use.name], room, shape, types[use.field], first, cells)
+        PointTables(step, use, points[use.name], room, shape, types[use.field], first, beside)
         for use, (_, room) in zip(step.points, rooms)
     ]
 

@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-from timetile.dialects.simt.accesses import LoadOp, OverrideOp, PrefetchOp, StoreOp, WriteOp
+from timetile.dialects.simt.accesses import (
+    MAY_BE_UNSET,
+    LoadOp,
+    OverrideOp,
+    PrefetchOp,
+    StoreOp,
+    WriteOp,
+)
 from timetile.dialects.simt.arrivals import (
     ArriveOp,
     ClusterBarrierOp,
@@ -88,6 +95,7 @@ Simt = Dialect(
 __all__ = [
     "CLUSTER_SPACE",
     "GLOBAL_SPACE",
+    "MAY_BE_UNSET",
     "SHARED_SPACE",
     "AllOp",
     "ArriveOp",

@@ -170,6 +170,10 @@ class WriteOp(AccessOp):
         return tuple(self.cells.types)
 
 
+MAY_BE_UNSET = "simt.may_be_unset"
+"""The attribute of a store to global memory of cells that may be unset, and are read by nobody."""
+
+
 @with_known_segments
 @irdl_op_definition
 class StoreOp(WriteOp):

@@ -145,6 +145,12 @@ class KernelCode:
         return {value: plan for value, plan in plans if isinstance(plan, ExchangePlan)}
 
     @property
+    def is_alone(self) -> bool:
+        """The warps of a tile do not wait for each other in a step."""
+        waits = self.barriers and not self.placement.one_warp
+        return not waits and self.placement.arrivals is None and self.meeting is None
+
+    @property
     def loop_queues(self) -> list[QueuePlan]:
         """The queues whose planes pass from step to step in registers."""
         return [queue for queue in self.queues.values() if queue.depth]

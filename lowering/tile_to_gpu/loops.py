@@ -20,16 +20,17 @@ from timetile.lowering.tile_to_gpu.code import KernelCode
 from timetile.lowering.tile_to_gpu.copies import start_prefetch
 from timetile.lowering.tile_to_gpu.point_addends import AddendsOfLists
 from timetile.lowering.tile_to_gpu.point_levels import gathered_addends, has_more_values
+from timetile.lowering.tile_to_gpu.point_lines import has_planes_of_points
 from timetile.lowering.tile_to_gpu.point_steps import (
     earliest_step,
     end_of_runs,
     first_steps,
-    has_planes_of_points,
     next_steps,
     runs_at,
     runs_in_chunk,
     take_planes,
 )
+from timetile.lowering.tile_to_gpu.point_traces import begin_traces, note_traces
 from timetile.lowering.tile_to_gpu.queues import Plane
 from timetile.lowering.tile_to_gpu.rings import RingSlots, first_offsets
 from timetile.lowering.tile_to_gpu.scopes import (
@@ -115,12 +116,6 @@ def emit_both_variants(code: KernelCode, emit: Emitter, inside: SSAValue) -> boo
 def is_cell_by_cell(code: KernelCode) -> bool:
     """On the rim, a thread that reads memory takes its cells one after the other."""
     return code.kernel.reads_memory and len(code.geometry.thread_positions) > 1
-
-
-def is_alone(code: KernelCode) -> bool:
-    """The warps of a tile do not wait for each other in a step."""
-    waits = code.barriers and not code.placement.one_warp
-    return not waits and code.placement.arrivals is None and code.meeting is None
 
 
 def begin_tile(variant: VariantScope) -> None:
@@ -270,6 +265,7 @@ class StreamLoops:
         guarded, emit = self.variant, self.variant.emit
         steady = steady_variant or guarded
         has_steady = has_steady_loop(steady)
+        begin_traces(guarded)
         twice = emit.add_int(emit.mul_int(runs_in_chunk(guarded), 2), 2)
         head = tail = emit.int(0)
         if has_steady:
@@ -302,6 +298,7 @@ class StreamLoops:
                 self.emit(part.binary(arith.MaxSIOp, until, guards), is_steady=True)
 
         self.emit_turns(guarded, steady, emit_turn, twice)
+        note_traces(guarded)
 
     def emit_turns(
         self, guarded: VariantScope, steady: VariantScope, emit_turn: EmitTurn, turns: SSAValue
@@ -360,7 +357,7 @@ class StreamLoops:
             self.variant, into, self.axis, count, RingSlots(count, {}), is_steady, filling, {},
             copies, has_points,
         )  # fmt: skip
-        gathered = gathered_addends(StreamStep(scope, 0)) if is_rolled and is_alone(code) else {}
+        gathered = gathered_addends(StreamStep(scope, 0)) if is_rolled and code.is_alone else {}
         if gathered:
             results = self.around_addends(scope, gathered, carried)
         else:

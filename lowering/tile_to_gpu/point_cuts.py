@@ -20,8 +20,11 @@ from timetile.dialects.point_lists import gap_above
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.chunks import Chunk, Stretch
 from timetile.lowering.tile_to_gpu.message_buffers import messages
-from timetile.lowering.tile_to_gpu.point_stacks import table_number
-from timetile.lowering.tile_to_gpu.point_steps import has_planes_of_points, stages_with_points
+from timetile.lowering.tile_to_gpu.point_lines import (
+    has_planes_of_points,
+    stages_with_points,
+    table_number,
+)
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 
 

@@ -36,9 +36,10 @@ from timetile.dialects.temporal import PointKind, PointSet
 from timetile.dialects.tile import LANES, ApplyOp
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.point_addends import SETS, Addends, AddendsOfLists
-from timetile.lowering.tile_to_gpu.point_stacks import table_number
-from timetile.lowering.tile_to_gpu.point_steps import stages_with_points
-from timetile.lowering.tile_to_gpu.points import MadeCells, PointEmitter, clamped, has_planes
+from timetile.lowering.tile_to_gpu.point_lines import stages_with_points
+from timetile.lowering.tile_to_gpu.point_numbers import clamped, table_number
+from timetile.lowering.tile_to_gpu.point_traces import keep_traces
+from timetile.lowering.tile_to_gpu.points import MadeCells, PointEmitter, has_planes
 from timetile.lowering.tile_to_gpu.queues import Plane
 from timetile.lowering.tile_to_gpu.scopes import CellSpan, StepScope, StreamStep, unset_cell
 
@@ -74,6 +75,8 @@ def emit_points(step: StepScope, stage: ApplyOp, planes: list[Plane]) -> None:
     """Let the cells of a stage's new planes take values, and be noted, list by list."""
     for made in stage.point_sets:
         plane, levels = planes[made.target], levels_in_loop(step, made)
+        if made.kind is PointKind.SAMPLE:
+            keep_traces(step, stage, made, plane)
         if levels is None or not isinstance(step, StreamStep):
             PointEmitter(step, stage, made, plane).emit()
         elif made.kind is PointKind.INJECT:

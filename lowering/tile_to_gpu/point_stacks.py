@@ -22,16 +22,13 @@ from timetile.dialects.boxes import CellBox
 from timetile.dialects.point_lists import NEAR
 from timetile.dialects.temporal import PointSet
 from timetile.dialects.tile import LANES
-from timetile.lowering.emitter import ROLLED, Emitter
+from timetile.lowering.emitter import ROLLED
+from timetile.lowering.tile_to_gpu.point_lines import has_traces, traced_stages
+from timetile.lowering.tile_to_gpu.point_numbers import table_number
 from timetile.lowering.tile_to_gpu.scopes import VariantScope, once
 
 MOST_JOINED = 8
 """Runs joined at most: behind more, all planes are one run."""
-
-
-def table_number(emit: Emitter, places: SSAValue, part: int, at: SSAValue) -> SSAValue:
-    """An integer of a part of a list."""
-    return emit.add(simt.LoadOp(places, at, part, [i32])).cells[0]
 
 
 def touched(variant: VariantScope, made: PointSet, axis: int) -> int:
@@ -101,7 +98,7 @@ def met(
 def next_run(variant: VariantScope, made: PointSet, row: SSAValue) -> tuple[SSAValue, SSAValue]:
     """
     The first plane from a plane on with an entry of the tile's stacks, and the end of the runs
-    beginning near; twice the number of planes without an entry.
+    beginning near; twice the number of planes without an entry, and for lists with traces.
     """
     emit, layout, places = variant.emit, made.layout, variant.code.arguments[made.places]
     at = emit.mul_int(row, layout.stacks)
@@ -117,7 +114,11 @@ def next_run(variant: VariantScope, made: PointSet, row: SSAValue) -> tuple[SSAV
         emit.select(emit.compare("slt", first, near), end, emit.int(0))
         for first, end in zip(begins, ends)
     ]
-    return begin, met(variant, made, arith.MaxSIOp, ends)
+    end = met(variant, made, arith.MaxSIOp, ends)
+    if not traced_stages(variant.code, made):
+        return begin, end
+    traced, none = has_traces(variant, made), emit.int(layout.counts[0])
+    return emit.select(traced, none, begin), emit.select(traced, none, end)
 
 
 def joined_run(

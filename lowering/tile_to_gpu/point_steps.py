@@ -20,8 +20,9 @@ from timetile.dialects import simt
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.point_lists import GAPS, PointLayout, gap_above
 from timetile.dialects.temporal import PointSet
-from timetile.dialects.tile import ApplyOp, KernelOp
-from timetile.lowering.tile_to_gpu.point_stacks import joined_run, next_run, table_number
+from timetile.lowering.tile_to_gpu.point_lines import stages_with_points
+from timetile.lowering.tile_to_gpu.point_numbers import table_number
+from timetile.lowering.tile_to_gpu.point_stacks import joined_run, next_run
 from timetile.lowering.tile_to_gpu.scopes import VariantScope, chunk_start, once
 from timetile.lowering.tile_to_gpu.thread import chunk_steps, whole_turns
 
@@ -66,21 +67,6 @@ class PointRun:
     first_step: SSAValue
     last_step: SSAValue
     next_step: SSAValue
-
-
-def stages_with_points(kernel: KernelOp) -> list[ApplyOp]:
-    """The stages that use lists of points."""
-    return [s for s in kernel.stages if isinstance(s, ApplyOp) and s.points]
-
-
-def has_planes_of_points(kernel: KernelOp) -> bool:
-    """
-    Whether the stream goes along the axis of the lists' rows of buckets, a plane each: steps
-    without a plane with points are known ahead, and run without points.
-    """
-    lists = [made for stage in stages_with_points(kernel) for made in stage.point_sets]
-    planes = all(made.layout.buckets[0] == 1 for made in lists)
-    return bool(lists) and kernel.stream_axis == 0 and planes
 
 
 @once

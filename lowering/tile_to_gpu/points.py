@@ -26,16 +26,16 @@ from timetile.dialects.temporal import PointKind, PointSet
 from timetile.dialects.tile import LANES, ApplyOp
 from timetile.lowering.emitter import ROLLED, Emitter
 from timetile.lowering.tile_to_gpu.ownership import stored_span
-from timetile.lowering.tile_to_gpu.point_stacks import table_number
+from timetile.lowering.tile_to_gpu.point_numbers import clamped, divided_in_warp, table_number
 from timetile.lowering.tile_to_gpu.queues import Plane, Position
-from timetile.lowering.tile_to_gpu.scopes import CellSpan, StepScope, StreamStep
+from timetile.lowering.tile_to_gpu.scopes import (
+    CellSpan,
+    StepScope,
+    StreamStep,
+)
 
 BATCHES = 4
 """Batches of 32 entries read before the first is used: entries come from memory."""
-
-DIVIDING_BITS = 20
-"""Bits of the shift in place of a division of small numbers."""
-
 
 MadeCells = Callable[[Emitter], list[SSAValue]]
 """Emits code that makes cells."""
@@ -284,6 +284,7 @@ class PointEmitter:
             if self.is_stream(axis):
                 if not self.has_span:
                     masks.append(emit.compare("eq", found, self.stream_cell(emit)))
+                    masks += [] if self.adds else [self.is_in_chunk(emit, found)]
                 continue
             away = emit.sub_int(found, self.start(emit, axis))
             masks.append(emit.compare("ult", away, self.extent(axis)))
@@ -309,6 +310,14 @@ class PointEmitter:
             return emit.compare("ult", away, tiling.useful)
         first, count = stored_span(self.step.variant, code.thread, number)
         return emit.compare("ult", emit.sub_int(there, first), count)
+
+    def is_in_chunk(self, emit: Emitter, plane: SSAValue) -> SSAValue:
+        """The chunk stores a plane of the field."""
+        step, thread = self.step, self.step.code.thread
+        assert isinstance(step, StreamStep)
+        there = emit.add_int(plane, self.first[step.axis])
+        height = emit.sub_int(thread.last, thread.first)
+        return emit.compare("ult", emit.sub_int(there, thread.first), height)
 
     def is_inside(self, axis: int) -> bool:
         """All cells of the tile lie inside the bounds along an in-plane axis."""
@@ -373,22 +382,3 @@ class PointEmitter:
 def has_planes(step: StepScope, made: PointSet) -> bool:
     """Planes with points are known ahead, one after the other along axis 0."""
     return isinstance(step, StreamStep) and step.axis == 0 and made.layout.buckets[0] == 1
-
-
-def clamped(emit: Emitter, cell: SSAValue, most: int) -> SSAValue:
-    """A place, at least 0 and at most `most`."""
-    above = emit.binary(arith.MaxSIOp, cell, emit.int(0))
-    return emit.binary(arith.MinSIOp, above, emit.int(most))
-
-
-def divided_in_warp(emit: Emitter, number: SSAValue, count: int) -> tuple[SSAValue, SSAValue]:
-    """
-    Divide a cell's number in the warp (below 4096) by the cells of a thread (at most 128):
-    remainder and quotient, by a product and a shift. Larger numbers give any result.
-    """
-    if count == 1:
-        return emit.int(0), number
-    factor = -(-(1 << DIVIDING_BITS) // count)
-    product = emit.mul_int(number, factor)
-    quotient = emit.binary(arith.ShRUIOp, product, emit.int(DIVIDING_BITS))
-    return emit.sub_int(number, emit.mul_int(quotient, count)), quotient

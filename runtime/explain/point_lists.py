@@ -5,7 +5,7 @@ from __future__ import annotations
 from timetile.dialects.temporal import PointKind
 from timetile.dialects.temporal.points import cells_of_line
 from timetile.dialects.tile import KernelOp
-from timetile.lowering.tile_to_gpu.point_steps import has_planes_of_points, stages_with_points
+from timetile.lowering.tile_to_gpu.point_lines import has_planes_of_points, stages_with_points
 from timetile.runtime.arithmetic.points import STEPS_WITH_POINTS
 from timetile.runtime.explain.summary_facts import plural
 

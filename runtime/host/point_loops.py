@@ -26,7 +26,7 @@ from timetile.dialects.temporal import PointKind, PointListAttr, PointRunOp, poi
 from timetile.dialects.verified import memref_type
 from timetile.passes.raising.raise_time_loop import TIME_LOOP
 from timetile.runtime.arithmetic.cells import dtype_of
-from timetile.runtime.arithmetic.points import packed_list
+from timetile.runtime.arithmetic.points import cells_of_steps, packed_list
 from timetile.runtime.host.cell_nests import FarMemory
 from timetile.runtime.host.functions import Host, HostHandler, HostLoops, HostValues, NestRun
 from timetile.runtime.host.memory_protocol import Memory, unwritten_halos
@@ -96,10 +96,19 @@ class ListOfRun:
         lost = (self.places != ABSENT) & ((self.places < 0) | (self.places >= self.size))
         return not lost.any() and (self.kind is PointKind.SAMPLE or not len(self.beside))
 
+    @property
+    def layout(self) -> PointLayout:
+        """The places of the list's parts."""
+        return PointLayout(self.shape, len(self.places))
+
+    @property
+    def cells_of_steps(self) -> Array:
+        """The cells whose planes make steps with points."""
+        return cells_of_steps(self.layout, self.kind, self.cells)
+
     def packed(self, beside: Array) -> Array:
         """The integers of the list."""
-        layout = PointLayout(self.shape, len(self.places))
-        found, order = packed_list(layout, self.cells, self.entries, beside)
+        found, order = packed_list(self.layout, self.cells, self.entries, beside)
         self.order, self.place_of_entry = order, np.argsort(order)
         return found
 
@@ -242,7 +251,7 @@ class RunWithLists:
     def list_parts(self) -> list[Any]:
         """The fields of all lists, with the lists and the weights."""
         parts = self.host.run(self.functions["lists"], [])
-        beside = np.concatenate([each.cells for each in self.lists])
+        beside = np.concatenate([each.cells_of_steps for each in self.lists])
         for number, each in enumerate(self.lists):
             places, weights = parts[3 * number : 3 * number + 2]
             self.memory.fill(places, each.packed(beside))

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from timetile.dialects.point_lists import GAPS, PointLayout
-from timetile.runtime.arithmetic.points import packed_list
+from timetile.dialects.temporal import PointKind
+from timetile.runtime.arithmetic.points import cells_of_steps, packed_list
 
 
 @pytest.mark.parametrize("used", [[], [0], [40], [3, 4, 90], [99], list(range(0, 100, 7))])
@@ -35,3 +36,17 @@ def test_a_list_knows_the_runs_of_each_stack_of_buckets():
         [5, 5, 21, 61, 100, 100],
     ]
     assert [part[[0, 41], 2].tolist() for part in parts] == [[40, 100], [41, 100]]
+
+
+def test_a_list_knows_the_lines_of_cells_if_there_are_few():
+    layout = PointLayout((100, 9, 140), 64)
+    line = [[row, 3, column] for row in range(0, 90, 4) for column in (6, 70)]
+    for cells, count in ((line, 2), (line[:12], 0), ([[k, k % 9, k] for k in range(60)], 0)):
+        found, _ = packed_list(layout, np.array(cells), np.zeros(len(cells), int))
+        assert found[layout.line_count] == count
+        assert len(cells_of_steps(layout, PointKind.INJECT, np.array(cells))) == len(cells)
+        left = cells_of_steps(layout, PointKind.SAMPLE, np.array(cells))
+        assert len(left) == (0 if count else len(cells))
+    found, _ = packed_list(layout, np.array(line), np.zeros(len(line), int))
+    places = [found[layout.line(axis) : layout.line(axis) + 2].tolist() for axis in (1, 2)]
+    assert places == [[3, 3], [6, 70]]

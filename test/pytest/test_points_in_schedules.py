@@ -42,7 +42,7 @@ from timetile.runtime.program.compiled_program import Executor
 
 pytestmark = pytest.mark.covering
 
-PLATE, VOLUME = (37, 83), (5, 9, 41)
+PLATE, VOLUME = (29, 83), (10, 7, 29)
 STEPS = 4
 
 
@@ -107,6 +107,19 @@ def scattered(shape: tuple[int, ...]) -> Given:
     return {"a": sources, "b": Points(places(shape, 25, 2))}
 
 
+def in_lines(shape: tuple[int, ...]) -> Given:
+    """Sources all over a field, and receivers in two lines along the first axis."""
+    rows = np.linspace(1, shape[0] - 2, 2 * shape[0] - 5)
+    lines = [
+        np.stack([rows, *(np.full(len(rows), part * size) for size in shape[1:])], axis=1)
+        for part in (0.38, 0.66)
+    ]
+    return {**scattered(shape), "b": Points(np.concatenate(lines))}
+
+
+GIVEN = {"all over": scattered, "in lines": in_lines}
+
+
 def ended(
     model: timetile.Model, shape: tuple[int, ...], points: Given, **options: Any
 ) -> list[Any]:
@@ -124,9 +137,9 @@ def ended(
 
 
 @cache
-def judged(model: timetile.Model, shape: tuple[int, ...]) -> list[Any]:
-    """The arrays and the samples of the unfused program, with points all over a field."""
-    return ended(model, shape, scattered(shape), executor="numpy")
+def judged(model: timetile.Model, shape: tuple[int, ...], points: str) -> list[Any]:
+    """The arrays and the samples of the unfused program."""
+    return ended(model, shape, GIVEN[points](shape), executor="numpy")
 
 
 def check_schedule(
@@ -134,27 +147,32 @@ def check_schedule(
     shape: tuple[int, ...],
     schedule: Schedule,
     executor: Executor,
-    points: Given | None = None,
+    points: Given | str,
     depth: int = 3,
 ) -> None:
     """A schedule leaves the bits of the unfused program."""
-    given = points or scattered(shape)
+    given = GIVEN[points](shape) if isinstance(points, str) else points
     found = ended(model, shape, given, executor=executor, passes=schedule.passes(depth))
-    judge = ended(model, shape, points, executor="numpy") if points else judged(model, shape)
+    if isinstance(points, str):
+        judge = judged(model, shape, points)
+    else:
+        judge = ended(model, shape, points, executor="numpy")
     assert all(np.array_equal(a, b) for a, b in zip(found, judge, strict=True))
 
 
 @pytest.mark.parametrize("schedule", ROWS, ids=named)
 @pytest.mark.parametrize("executor", ["planes", "simt", "ptx"])
-def test_plates_have_equal_bits(schedule: Schedule, executor: Executor):
-    check_schedule(plate, PLATE, schedule, executor)
+@pytest.mark.parametrize("points", list(GIVEN))
+def test_plates_have_equal_bits(schedule: Schedule, executor: Executor, points: str):
+    check_schedule(plate, PLATE, schedule, executor, points)
 
 
 @pytest.mark.parametrize("schedule", PENCILS, ids=named)
 @pytest.mark.parametrize("executor", ["simt", "ptx"])
-def test_volumes_have_equal_bits(schedule: Schedule, executor: Executor):
+@pytest.mark.parametrize("points", list(GIVEN))
+def test_volumes_have_equal_bits(schedule: Schedule, executor: Executor, points: str):
     """Plates have a level between the first and the last; a volume takes two levels."""
-    check_schedule(volume, VOLUME, schedule, executor, depth=2)
+    check_schedule(volume, VOLUME, schedule, executor, points, depth=2)
 
 
 @dataclass(frozen=True)
@@ -214,3 +232,10 @@ def test_values_of_one_cell_are_added_in_order_from_addends_and_from_lists(shots
         "b": Points(np.stack([np.full(150, 41), np.linspace(2, 79, 150)], axis=1)),
     }
     check_schedule(plate, (131, 83), schedule, "simt", points)
+
+
+def test_chunks_along_another_axis_note_their_own_planes():
+    schedule = Schedule("other-axis", replace(warp_row(), stream_axis=1), planes=17)
+    places = np.stack([np.full(60, 4.5), np.linspace(1.5, 66.5, 60)], axis=1)
+    points = {"a": Points([[4.5, 33.5]], noise(STEPS)), "b": Points(places)}
+    check_schedule(plate, (9, 70), schedule, "simt", points, depth=2)

@@ -14,7 +14,8 @@ from xdsl.ir import SSAValue
 
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.syntax import field_bounds
-from timetile.dialects.tile import KernelOp, LoadOp, StoreOp
+from timetile.dialects.temporal import PointKind
+from timetile.dialects.tile import ApplyOp, KernelOp, LoadOp, StoreOp
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,11 @@ def kernel_accesses(kernel: KernelOp) -> tuple[CellAccess, ...]:
             cells = stage.cells if kernel.steps.data == 1 else whole
             known = writes.get(stage.field)
             writes[stage.field] = cells if known is None else known | cells
+        elif isinstance(stage, ApplyOp):
+            for made in stage.point_sets:
+                if made.kind is PointKind.SAMPLE and made.layout.lines:
+                    # A kernel may keep traces in the list.
+                    writes[made.places] = CellBox.of(field_bounds(made.places))
     return tuple(CellAccess(reads.get(a), writes.get(a)) for a in kernel.body.block.args)
 
 

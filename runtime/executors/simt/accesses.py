@@ -67,7 +67,8 @@ def run_store(m: Machine, op: simt.StoreOp, active: Mask) -> None:
     buffer: Buffer = m.values[access.buffer]
     taking = m.selected(active, access.mask, op)
     cell, base = m.addresses(buffer, access.index, access.offset, access.shared)
-    write(m, op, buffer, taking, cell, base, keep=not access.shared)
+    keep = not access.shared and simt.MAY_BE_UNSET not in op.attributes
+    write(m, op, buffer, taking, cell, base, keep=keep)
 
 
 def write(
