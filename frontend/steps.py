@@ -18,7 +18,7 @@ Rows = tuple[int, int]
 
 @dataclass(frozen=True)
 class StatesInARow:
-    """The step of one state, and the assigned rows by the name of the field that is true there."""
+    """The step of one state, and the assigned rows, by the name of a field true in the rows."""
 
     step: Step
     masks: dict[str, Rows]
@@ -57,7 +57,7 @@ class Step:
     pairs: tuple[str, ...] = ()
     """The complex fields, each a pair of fields."""
     row: StatesInARow | None = None
-    """The states of a batch that lie one behind the other along axis 0."""
+    """The states of a batch, one behind the other along axis 0."""
 
     @property
     def statements(self) -> list[StepStatement]:

@@ -23,7 +23,8 @@ scf.for %t = %c0 to %n step %c1 iter_args(%a = %fA, %b = %fB) -> (!f, !f) {
   scf.yield %b, %a : !f, !f
 }
 ```
-1. A nest is a perfect nest of `scf.for` and `scf.parallel`, with constant bounds and steps of 1.
+1. A nest is a perfect nest of `scf.for` and `scf.parallel` with steps of 1, and with bounds known
+   from constants and extents (`memref.dim`).
    The place of every store has each loop's number once, plus a constant, and constants along other
    axes.
 2. Loads at constant distances become accesses; loads of numbers equal for all cells move in front

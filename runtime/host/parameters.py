@@ -19,6 +19,7 @@ from timetile.dialects.boxes import sizes_of
 from timetile.dialects.series import is_series
 from timetile.dialects.syntax import element_type, field_type
 from timetile.dialects.temporal import LoopOp, PointRunOp, UpdateOp
+from timetile.passes.diagnostics import refuse
 from timetile.passes.raising.memory import is_alias, number_behind
 from timetile.passes.raising.names import all_names_of
 from timetile.passes.raising.raise_time_loop import TIME_LOOP
@@ -129,6 +130,8 @@ def parameters_of(function: FuncOp) -> tuple[Parameter, ...]:
                     bounds = StencilBoundsAttr.from_bounds([(0, n) for n in shape])
         kind = number_behind(argument) or kind
         readers = readers_of(argument)
+        if bounds is None:
+            check_extents(argument, readers)
         is_field = is_field and not (readers and all(isinstance(op, ON_HOST) for op in readers))
         is_steps = bool(readers) and all(counts_steps(op, argument) for op in readers)
         as_series = bool(readers) and all(reads_series(op, argument) for op in readers)
@@ -137,6 +140,19 @@ def parameters_of(function: FuncOp) -> tuple[Parameter, ...]:
         )
         parameters.append(found_out)
     return tuple(parameters)
+
+
+def check_extents(argument: SSAValue, readers: Sequence[Operation]) -> None:
+    """Raise CompileError for a memref whose extents nothing tells, and that the host reads."""
+    kind = argument.type
+    if not isa(kind, MemRefType[Attribute]) or DYNAMIC_INDEX not in kind.get_shape():
+        return
+    if kind.get_num_dims() > 1 and any(isinstance(op, ON_HOST) for op in readers):
+        refuse(
+            next(op for op in readers if isinstance(op, ON_HOST)),
+            f"the extents of a memref are open ({kind}), and no loop of constant bounds over its "
+            "cells tells them; give the memref's type all extents",
+        )
 
 
 def bound(

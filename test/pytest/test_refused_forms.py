@@ -43,6 +43,19 @@ func.func @f(%A: !field, %B: !field, %z: f64) {
 }
 """
 
+EXTENTS = """
+func.func @f(%A: memref<?x?xf64>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = memref.dim %A, %c0 : memref<?x?xf64>
+  scf.for %i = %c0 to %n step %c1 {
+    %x = memref.load %A[%i, %c1] : memref<?x?xf64>
+    memref.store %x, %A[%i, %c0] : memref<?x?xf64>
+  }
+  return
+}
+"""
+
 VIEW = """
 !part = memref<16xf64, strided<[1], offset: ?>>
 func.func @f(%d: memref<4x16xf64>, %n: index) {
@@ -177,6 +190,12 @@ REFUSED = {
         "stencil.reduce in @f (<program>:9): the operation is left unchanged: the operation has no "
         "result, and cells are not reduced to a number; store the values in a field, and write "
         "temporal.reduce of the field behind the time loop",
+    ),
+    "open extents": (
+        EXTENTS,
+        "memref.store in @f (<program>:11): the extents of a memref are open (memref<?x?xf64>), "
+        "and no loop of constant bounds over its cells tells them; give the memref's type all "
+        "extents",
     ),
     "a view of a memref": (
         VIEW,

@@ -12,9 +12,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
-from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.raising.errors import CannotRaiseError
 from timetile.passes.raising.memory import memory_of
+from timetile.passes.stencil.nests.known_numbers import known_integer
 from timetile.passes.stencil.nests.places import NestPlace, places_of
 
 MOST_AXES = 3
@@ -171,7 +171,7 @@ def nest_loop(
     in_order: bool,
 ) -> NestLoop:
     """A loop with constant bounds. CannotRaiseError for another."""
-    low, high, stride = (integer_constant(value) for value in (first, end, step))
+    low, high, stride = (known_integer(value) for value in (first, end, step))
     if low is None or high is None:
         raise CannotRaiseError(
             root,

@@ -9,7 +9,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import SSAValue
 
-from timetile.passes.analysis.cells.constants import integer_constant
+from timetile.passes.stencil.nests.known_numbers import known_integer
 
 NumberCast = arith.IndexCastOp | arith.ExtSIOp | arith.TruncIOp
 """Casts between integers and indices."""
@@ -39,7 +39,7 @@ def place_of(index: SSAValue, numbers: Sequence[SSAValue]) -> NestPlace | None:
     """
     if index in numbers:
         return NestPlace(numbers.index(index), 0)
-    if (constant := integer_constant(index)) is not None:
+    if (constant := known_integer(index)) is not None:
         return NestPlace(None, constant)
     owner = index.owner
     if isinstance(owner, arith.IndexCastOp | arith.ExtSIOp):

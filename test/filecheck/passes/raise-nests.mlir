@@ -1,6 +1,6 @@
 // RUN: xdsl-opt %s -p raise-nests --split-input-file | filecheck %s
 
-// Two memrefs take turns: the loop carries fields.
+// Two memrefs take turns: the loop carries fields. An end is computed from a memref's extent.
 
 // CHECK-LABEL: func.func @swapped
 // CHECK:         %[[B:.*]] = stencil.external_load %B : memref<10xf64> -> !stencil.field<[0,10]xf64>
@@ -15,10 +15,11 @@
 func.func @swapped(%A: memref<10xf64>, %B: memref<10xf64>, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  %c9 = arith.constant 9 : index
+  %d = memref.dim %A, %c0 : memref<10xf64>
+  %e = arith.subi %d, %c1 : index
   %r:2 = scf.for %t = %c0 to %n step %c1 iter_args(%a = %A, %b = %B)
       -> (memref<10xf64>, memref<10xf64>) {
-    scf.for %i = %c1 to %c9 step %c1 {
+    scf.for %i = %c1 to %e step %c1 {
       %w = arith.subi %i, %c1 : index
       %l = memref.load %a[%w] : memref<10xf64>
       %s = arith.addf %l, %l : f64
