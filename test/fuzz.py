@@ -27,10 +27,10 @@ import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from multiprocessing import active_children, get_context
@@ -46,6 +46,7 @@ import timetile
 from support import reference
 from support.description import Program, random_inputs
 from support.drawn_fields import CannotJudge
+from support.drawn_layers import layers_of_any_size
 from support.drawn_models import How
 from support.few_schedules import drawn_schedules
 from support.pairs import FAMILIES, Family, Pair, batch
@@ -138,9 +139,13 @@ def how(pair: Pair, executor: Executor) -> How:
     return How(executor, pair.depth, pair.steps, pair.contract)
 
 
-def schedules_of(pair: Pair) -> AbstractContextManager[None]:
-    """The schedules that the default pipeline chooses among."""
-    return nullcontext() if pair.choice is None else drawn_schedules(Random(pair.choice))
+@contextmanager
+def schedules_of(pair: Pair) -> Generator[None]:
+    """The schedules that the default pipeline chooses among; drawn layers are small."""
+    few = nullcontext() if pair.choice is None else drawn_schedules(Random(pair.choice))
+    small = layers_of_any_size() if pair.family == "layers" else nullcontext()
+    with few, small:
+        yield
 
 
 def run(pair: Pair, executor: Executor, text: str) -> Mapping[str, np.ndarray[Any, Any]]:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from support.description import Program
 from support.drawn_batches import drawn_batch
 from support.drawn_cells import anything, program_of, sums
+from support.drawn_layers import drawn_layers
 from support.drawn_models import Drawn
 from support.drawn_points import drawn_points
 from support.drawn_sequences import drawn_sequence
@@ -36,7 +37,7 @@ FORMS = tuple(Form)
 
 Family = Literal[
     "programs", "bounds", "roles", "travelling", "cells", "models", "stored", "sweeps", "stops",
-    "batches", "sequences", "places", "sums", "points",
+    "batches", "sequences", "places", "sums", "points", "layers",
 ]  # fmt: skip
 """The common property of a batch's programs."""
 
@@ -53,6 +54,7 @@ IN_PYTHON: dict[Family, Callable[[Random], Drawn]] = {
     "places": repeating_model,
     "sums": drawn_sums,
     "points": drawn_points,
+    "layers": drawn_layers,
 }
 """The families of steps in Python."""
 
