@@ -49,7 +49,7 @@ class Step:
     weak: frozenset[str] = frozenset()
     """Fields whose numbers take the type of the other operand, as scalars' numbers do."""
     in_batch: bool = False
-    """Whether axis 0 is the index of a batch, with states that know nothing of each other."""
+    """Whether axis 0 is the index of a batch of independent states."""
     members: tuple[tuple[str, frozenset[str]], ...] = ()
     """The label and the fields of each model of a sequence."""
     points: tuple[PointUse, ...] = ()
