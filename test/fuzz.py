@@ -27,15 +27,13 @@ import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from multiprocessing import active_children, get_context
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import numpy as np
@@ -46,9 +44,7 @@ import timetile
 from support import reference
 from support.description import Program, random_inputs
 from support.drawn_fields import CannotJudge
-from support.drawn_layers import layers_of_any_size
 from support.drawn_models import How
-from support.few_schedules import drawn_schedules
 from support.pairs import FAMILIES, Family, Pair, batch
 from support.programs import program_text
 from timetile.passes.analysis.cells.cell_operations import FUNCTIONS
@@ -139,15 +135,6 @@ def how(pair: Pair, executor: Executor) -> How:
     return How(executor, pair.depth, pair.steps, pair.contract)
 
 
-@contextmanager
-def schedules_of(pair: Pair) -> Generator[None]:
-    """The schedules that the default pipeline chooses among; drawn layers are small."""
-    few = nullcontext() if pair.choice is None else drawn_schedules(Random(pair.choice))
-    small = layers_of_any_size() if pair.family == "layers" else nullcontext()
-    with few, small:
-        yield
-
-
 def run(pair: Pair, executor: Executor, text: str) -> Mapping[str, np.ndarray[Any, Any]]:
     """The fields after a run."""
     if not isinstance(pair.program, Program | str):
@@ -214,7 +201,7 @@ def judged(pair: Pair, executor: Executor, seconds: float) -> Outcome:
     # A first alarm may be lost: Python ignores what is raised while an object is deleted.
     signal.setitimer(signal.ITIMER_REAL, seconds, 5)
     try:
-        with schedules_of(pair):
+        with pair.schedules(), pair.thresholds():
             found = run(pair, executor, text)
         wrong = list(differences(found, expected(pair, text, executor)))
     except CannotJudge as error:

@@ -6,6 +6,7 @@ seeds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from random import Random
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from support.description import Program
 from support.drawn_batches import drawn_batch
 from support.drawn_cells import anything, program_of, sums
-from support.drawn_layers import drawn_layers
+from support.drawn_layers import drawn_layers, layers_of_any_size
 from support.drawn_models import Drawn
 from support.drawn_points import drawn_points
 from support.drawn_sequences import drawn_sequence
@@ -25,6 +26,7 @@ from support.drawn_steps import STORED, drawn_model, repeating_model
 from support.drawn_stops import drawn_stop
 from support.drawn_sums import drawn_sums
 from support.drawn_sweeps import swept_model
+from support.few_schedules import drawn_schedules
 from support.generate import programs, schedules, travelling_sums
 from support.generate_bounds import programs_of_bounds, schedules_of_bounds
 from support.generate_roles import programs_of_any_roles
@@ -80,6 +82,14 @@ class Pair:
     """The buffers of a cycle begin with equal halos."""
     choice: int | None
     """The seed of the schedules that the default pipeline chooses among; None for all."""
+
+    def schedules(self) -> AbstractContextManager[None]:
+        """The schedules that the default pipeline chooses among."""
+        return nullcontext() if self.choice is None else drawn_schedules(Random(self.choice))
+
+    def thresholds(self) -> AbstractContextManager[None]:
+        """The least sizes for which a program is changed: drawn layers are small."""
+        return layers_of_any_size() if self.family == "layers" else nullcontext()
 
 
 @st.composite
