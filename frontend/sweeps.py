@@ -37,7 +37,7 @@ class Sweep:
         return along > 0 if self.descending else along < 0
 
     def begin(self, name: str, version: int) -> None:
-        """A field gets new values of a number. Raises StencilError for a field assigned twice."""
+        """Note new values of a field, by number. Raises StencilError for a field assigned twice."""
         if name in self.versions:
             raise error(
                 f"{name}.next is assigned twice in a sweep; assign the value once, or begin "

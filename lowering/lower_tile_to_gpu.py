@@ -184,8 +184,8 @@ def next_columns(
 
 def emit_variants(code: KernelCode, emit: Emitter) -> None:
     """
-    The variants of a kernel. Tiles inside the rim run the variant without guards, if the kernel has
-    one.
+    Emit the variants of a kernel. Tiles inside the rim run the variant without guards, if the
+    kernel has one.
     """
     thread, kernel = code.thread, code.kernel
     inside = emit if thread.valid is None else emit.into(Block())
@@ -207,7 +207,7 @@ def emit_variants(code: KernelCode, emit: Emitter) -> None:
 
 def emit_guarded(code: KernelCode, emit: Emitter) -> None:
     """
-    The variant with guards. Cells of a thread that reads memory run one after the other in loops:
+    Emit the variant with guards. Where threads read memory, cells run one after the other in loops:
     guards of several cells take too many registers, and few tiles run them.
     """
     if not is_cell_by_cell(code):

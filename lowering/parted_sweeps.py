@@ -213,8 +213,8 @@ class PartedThread(CellsThread):
 
     def join_all(self) -> None:
         """
-        The first warp joins the changes of the block, posts them, and takes the changes of blocks
-        in the group; the next warp takes those of groups in the larger group, and on.
+        Let the first warp join and post the changes of the block, and take the changes of blocks in
+        the group; let the next warp take those of groups in the larger group, and so on.
         """
         emit, levels = self.emit, self.frame.levels
         body = Block()
@@ -278,7 +278,7 @@ class PartedThread(CellsThread):
 
     def post_groups(self, emit: Emitter, level: int, own: Change) -> None:
         """
-        The last block in a group posts the group's change, and then the change of each larger group
+        Let the last block of a group post the group's change, and the change of each larger group
         that ends with this block.
         """
         if level == len(self.frame.levels):

@@ -132,7 +132,7 @@ class StepsFunction:
         self, only: int | None, count: SSAValue, arguments: Operands, teamed: SSAValue
     ) -> None:
         """
-        A pass of all updates, or of update `only`. A single thread needs no second phase, and
+        Emit a pass of all updates, or of update `only`. A single thread needs no second phase, and
         neither do spans without width.
         """
         build, zero, one = self.build, self.build.int(0), self.build.int(1)

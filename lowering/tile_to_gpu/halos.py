@@ -242,8 +242,8 @@ def patched_row(step: StepScope, queue: QueuePlan, guard: Guard, row: Row) -> Pl
 
 def patch_at_birth(step: StepScope, number: int, queue: QueuePlan) -> None:
     """
-    A plane was made by the stage of the given number: replace cells outside the bounds that are due
-    at once.
+    Replace those cells outside the bounds that are due at once, in the plane that stage `number`
+    has made.
     """
     guard = guard_of(step, queue)
     if guard is None:
@@ -255,9 +255,7 @@ def patch_at_birth(step: StepScope, number: int, queue: QueuePlan) -> None:
 
 
 def patch_at_end(step: StepScope) -> None:
-    """
-    The step ends: replace the cells outside the bounds of planes that nobody has read at once.
-    """
+    """Replace, at the step's end, cells outside the bounds in planes that nobody read at once."""
     fetch_early(step)
     for queue in step.code.queues.values():
         guard = guard_of(step, queue)

@@ -222,7 +222,7 @@ class StreamLoops:
         self.state = initial_state(variant)
 
     def emit_three(self) -> None:
-        """A guarded head, a steady loop without guards along the stream, and a guarded tail."""
+        """Emit a guarded head, a steady loop without guards along the stream, a guarded tail."""
         emit, (steady, tail) = self.variant.emit, segments(self.variant)
         self.fill_pipeline(steady, tail)
         filled = self.at
@@ -236,8 +236,8 @@ class StreamLoops:
         self, steady_variant: VariantScope | None = None, inside: SSAValue | None = None
     ) -> None:
         """
-        A loop with guards along the stream and a steady loop without, both run twice: for the head
-        and the steady part of the chunk, then for the tail. The steady loop may be of another
+        Emit a loop with guards along the stream and a steady loop without, both run twice: for the
+        head and the steady part of the chunk, then for the tail. The steady loop may be of another
         variant, for tiles `inside` the rim; the guarded loop alone serves all other tiles.
         """
         guarded = self.variant
@@ -303,7 +303,7 @@ class StreamLoops:
     def emit_turns(
         self, guarded: VariantScope, steady: VariantScope, emit_turn: EmitTurn, turns: SSAValue
     ) -> None:
-        """Turns of several loops, emitted by `emit_turn` for one turn."""
+        """Emit a loop around several loops: `emit_turn` emits one turn."""
         emit = guarded.emit
         block = Block(arg_types=[i32, i32, *(value.type for value in self.state)])
         number, at, *state = block.args
@@ -319,7 +319,7 @@ class StreamLoops:
         self, steady: SSAValue, tail: SSAValue, inside: SSAValue | None = None
     ) -> None:
         """
-        Loops from the first step on, without the levels not yet due. Only for chunks with all
+        Emit loops from the first step on, without the levels not yet due. Only for chunks with all
         planes of these steps inside the bounds; of several variants, for tiles `inside` the rim.
         """
         variant, emit = self.variant, self.variant.emit

@@ -155,7 +155,7 @@ class StepScope(ABC):
         """The slot of the plane of a ring that is `age` steps old."""
 
     def synchronise_warp(self) -> None:
-        """The lanes of the warp wait for each other."""
+        """Let the lanes of the warp wait for each other."""
         synchronise_warp(self.emit)
 
     def mark_shared(self, stage: int) -> None:
@@ -313,7 +313,7 @@ def unset_cell(variant: VariantScope, element: Attribute) -> SSAValue:
 
 
 def synchronise_warp(emit: Emitter) -> None:
-    """The lanes of a warp wait for each other."""
+    """Let the lanes of a warp wait for each other."""
     emit.add(nvvm.WarpSyncOp(emit.int(FULL_WARP)))
 
 

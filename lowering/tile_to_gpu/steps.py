@@ -106,8 +106,8 @@ def expected_bytes(variant: VariantScope) -> SSAValue | None:
 
 def synchronise(step: StepScope, count: int) -> None:
     """
-    The threads of the tile wait for each other, at the step's barrier number `count`. Messages of
-    the blocks beside are taken in every step, even if the blocks meet less often.
+    Let the threads of the tile wait for each other, at the step's barrier number `count`. Messages
+    of the blocks beside are taken in every step, even if the blocks meet less often.
     """
     code, streams = step.code, isinstance(step, StreamStep)
     step.emit.add(simt.MarkOp(step.turn, -1, 0))

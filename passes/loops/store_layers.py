@@ -251,7 +251,7 @@ class LayerStorage:
                     update.operands[k] = made.field
 
     def replace_loop(self) -> None:
-        """A loop over the buffers and the fields of layers, between two sweeps of copies."""
+        """Replace the loop by one with fields of layers, between two sweeps of copies."""
         if self.scratch:
             self.loop = carry_scratch(self.loop, self.scratch, self.rotation)
         one = arith.ConstantOp(IntegerAttr(1, IndexType()))

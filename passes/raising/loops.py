@@ -326,7 +326,7 @@ def casted(init: SSAValue, name: SSAValue) -> SSAValue:
 
 
 def use_raised_results(loop: scf.ForOp, raised: LoopOp) -> None:
-    """Users of the old loop's results use the new loop's, cast back where types differ."""
+    """Let users of the old loop's results use the new loop's, cast back where types differ."""
     for old, new in zip(loop.results, raised.results):
         new.name_hint = old.name_hint
         value: SSAValue = new

@@ -124,8 +124,8 @@ class Device(GpuMemory):
 
     def release(self, kernels: Collection[Kernel], stream: int) -> None:
         """
-        A runner of a stream, with all runs done, stops using kernels. After the last runner, memory
-        for exchanges is freed, and the kernels are unloaded.
+        Note that a runner of a stream, with all runs done, stops using kernels. After the last
+        runner, free the memory for exchanges, and unload the kernels.
         """
         with self.one_load:
             for kernel in kernels:
