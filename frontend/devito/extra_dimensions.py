@@ -45,6 +45,13 @@ def extra_dimensions(equations: Sequence[Equation]) -> dict[Any, int]:
     return found
 
 
+def is_weight(indexed: Any) -> bool:
+    """Whether an indexed function is one number for all cells, such as a weight."""
+    function = indexed.function
+    is_of_grid = any(each.root.is_Space or each.is_Time for each in function.dimensions)
+    return not is_of_grid and all(sympy.sympify(index).is_Integer for index in indexed.indices)
+
+
 def is_at_points(function: Any) -> bool:
     """Whether the function has values at points beside the grid."""
     return bool(getattr(function, "is_AbstractSparseFunction", False))
@@ -63,12 +70,15 @@ def on_each_value(groups: Sequence[Sequence[Equation]], slices: Slices) -> list[
     stay together. Raises NotCovered for an equation whose values depend on each other.
     """
     every = [equation for group in groups for equation in group]
+    written = {e.target.function for e in every if getattr(e.target, "is_Indexed", False)}
     extra = extra_dimensions(every)
     count = number_of_equations(every, extra)
-    if not extra or count > MOST_EQUATIONS:
+    if count > MOST_EQUATIONS:
         check_count(extra, every, count)
         return every
-    written = {e.target.function for e in every if getattr(e.target, "is_Indexed", False)}
+    has_numbers = any(is_weight(read) for equation in every for read in equation.reads)
+    if not extra and not has_numbers:
+        return every
     made: list[Equation] = []
     for group in groups:
         loops = [loop for loop in group[0].loops if loop.dimension in extra]
@@ -161,6 +171,8 @@ class Substitution:
         function = indexed.function
         indices = [sympy.sympify(self.expression(index)).doit() for index in indexed.indices]
         axes = [k for k, each in enumerate(function.dimensions) if each in self.extra]
+        if is_weight(indexed) and function not in self.written:
+            axes = list(range(len(indices)))
         if is_at_points(function) or not axes:
             same = all(a is b for a, b in zip(indices, indexed.indices, strict=True))
             return indexed if same else function.indexed[tuple(indices)]

@@ -131,6 +131,8 @@ def new_language_operator(stock: Any, options: dict[str, Any]) -> LanguageKind:
         try:
             if kwargs["options"].get("mpi"):
                 raise NotCovered("the operator uses MPI; run it on one process")
+            if kwargs["options"].get("errctl") == "max":
+                raise NotCovered("errctl='max' asks for checks inside the loop over time")
             if is_device(kwargs["platform"]):
                 raise NotCovered(
                     f"the platform {kwargs['platform']} is a device of Devito's; leave it out, and "

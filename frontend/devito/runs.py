@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from timetile.frontend.devito.complex_equations import add_parts
+from timetile.frontend.devito.complex_parts import without_suffix
 from timetile.frontend.devito.equations import Equation, Equations, TimeArrays, is_sparse
 from timetile.frontend.devito.evaluation import Array, evaluate, index_values
+from timetile.frontend.devito.function_slices import original_name
 from timetile.frontend.devito.functions import Function, Writer
 from timetile.frontend.devito.grid_sums import GridSum, grid_sums_of
 from timetile.frontend.devito.kinds import loaded_kind
@@ -76,6 +78,15 @@ def call_of(parameters: Sequence[Any], given: Sequence[Any]) -> Call:
             # Bounds of functions on a subdomain are integers of SymPy.
             call.numbers[parameter.name] = int(value)
     return call
+
+
+def check_shared(arrays: Mapping[str, Array], written: Iterable[str]) -> None:
+    """Raise NotCovered for a written array that shares memory with another."""
+    changed = {without_suffix(original_name(name)) for name in written}
+    spans = sorted((*np.lib.array_utils.byte_bounds(each), name) for name, each in arrays.items())
+    for (_, end, first), (begin, _, second) in pairwise(spans):
+        if begin < end and not changed.isdisjoint((first, second)):
+            raise NotCovered(f"{first} and {second} share memory")
 
 
 def is_integer(value: Any) -> bool:
@@ -231,6 +242,7 @@ class OperatorPlan:
         The compiled programs of a call, in order, with arguments. Raises NotCovered or CompileError
         if a segment has no program.
         """
+        check_shared(call.arrays, self.equations.written)
         add_parts(call.arrays, call.numbers, self.equations.parts)
         self.equations.slices.add_to(call.arrays, call.numbers)
         for name, bounds in self.equations.sets.items():

@@ -14,6 +14,7 @@ import pytest
 import timetile.devito
 from support.devito_case import drawn, dv, grid_of, sympy
 from timetile.frontend.devito.library import NotCovered
+from timetile.frontend.devito.runs import check_shared
 from timetile.frontend.devito.sparse import reads_itself
 
 # One worker imports Devito.
@@ -188,3 +189,20 @@ def test_receivers_that_read_other_receivers_run_in_devitos_c():
     assert not reads_itself(target, u.indexify())
     with pytest.raises(NotCovered, match="another point, which may be new"):
         reads_itself(target, rec.indexed[time, point - 1])
+
+
+def test_checks_inside_the_loop_are_devitos():
+    u = dv.TimeFunction(name="u", grid=grid_of(9, 9))
+    with (
+        timetile.devito.backend(executor="cpu"),
+        pytest.warns(timetile.devito.DevitoWarning, match="errctl='max' asks for checks inside"),
+    ):
+        dv.Operator(dv.Eq(u.forward, u + 1), opt=("advanced", {"errctl": "max"}))
+
+
+def test_functions_that_share_memory_are_left_to_devito():
+    cells = np.zeros(20)
+    check_shared({"f": cells[:12], "g": cells[12:]}, {"f", "g"})
+    check_shared({"f": cells, "g": cells[12:]}, {"h"})
+    with pytest.raises(NotCovered, match="f and g share memory"):
+        check_shared({"g": cells[12:], "f": cells[:14]}, {"g"})
