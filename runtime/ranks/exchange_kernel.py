@@ -27,6 +27,12 @@ MOST_BLOCKS = 264
 MOST_COPIES = 40
 """Most copies of a launch: their rows are arguments, of 4096 bytes at most."""
 
+MOST_NEIGHBOURS = 32
+"""Most neighbours of a GPU in a meeting: their rows are arguments, too."""
+
+NEIGHBOUR_ROW = 32
+"""Bytes of a neighbour's row among the arguments."""
+
 ROW = 9
 """64-bit words of a copy among the arguments."""
 
@@ -75,14 +81,14 @@ def grid_of(rows: Sequence[Sequence[int]]) -> tuple[int, int]:
 
 def wait_for_neighbour(label: str, *, is_told: bool) -> str:
     """
-    A thread's wait until the count in the own memory is `%count`; `%row` is the thread's row of the
-    table. `is_told`: the host is told.
+    A thread's wait until the count in the own memory is `%count`; `%row` is the thread's row.
+    `is_told`: the host is told.
     """
     tell = "st.volatile.global.u32 [%word], %count;" if is_told else ""
     forget = "st.volatile.global.u32 [%word], 0;" if is_told else ""
     return f"""
-  ld.global.u64 %place, [%row+16];
-  ld.global.u64 %word, [%row+24];
+  ld.param.u64 %place, [%row+16];
+  ld.param.u64 %word, [%row+24];
   ld.acquire.sys.global.u32 %seen, [%place];
   sub.u32 %seen, %seen, %count;
   setp.lt.s32 %waits, %seen, 0;
@@ -105,8 +111,7 @@ def wait_for_neighbour(label: str, *, is_told: bool) -> str:
 
 
 TELL = """
-  ld.global.u64 %place, [%row+8];
-  membar.sys;
+  ld.param.u64 %place, [%row+8];
   st.release.sys.global.u32 [%place], %count;"""
 """Tell a neighbour the count, behind all earlier stores."""
 
@@ -126,18 +131,17 @@ TEXT = f"""
 .version 7.8
 .target sm_80
 .address_size 64
-// table: for each neighbour a row of addresses, as in a meeting. neighbours: their number. done: a
+// met: for each neighbour a row of addresses, as in a meeting. neighbours: their number. done: a
 // word, 0 between launches. limit: nanoseconds. copies: rows of copies.
-.visible .entry {NAME}(.param .u64 table, .param .u32 neighbours, .param .u64 done,
-    .param .u64 limit, .param .align 8 .b8 copies[{8 * ROW * MOST_COPIES}]) {{
-  .reg .u64 %table, %row, %place, %word, %begin, %now, %limit, %copy, %from, %to, %wide, %more;
+.visible .entry {NAME}(.param .align 8 .b8 met[{NEIGHBOUR_ROW * MOST_NEIGHBOURS}],
+    .param .u32 neighbours, .param .u64 done, .param .u64 limit,
+    .param .align 8 .b8 copies[{8 * ROW * MOST_COPIES}]) {{
+  .reg .u64 %row, %place, %word, %begin, %now, %limit, %copy, %from, %to, %wide, %more;
   .reg .u64 %unit_count, %index, %stride;
   .reg .u32 %thread, %lanes, %count, %seen, %block, %blocks, %x, %y, %last, %unit, %rows, %units;
   .reg .u32 %at, %line, %plane, %inside, %a, %b, %c, %d, %bytes;
   .reg .b16 %half;
   .reg .pred %waits, %late, %is_first, %is_lane, %is_other, %is_unit;
-  ld.param.u64 %table, [table];
-  cvta.to.global.u64 %table, %table;
   ld.param.u32 %lanes, [neighbours];
   ld.param.u64 %limit, [limit];
   mov.u32 %thread, %tid.x;
@@ -145,10 +149,11 @@ TEXT = f"""
   mov.u32 %y, %ctaid.y;
   or.b32 %block, %x, %y;
   setp.lt.u32 %is_lane, %thread, %lanes;
-  mad.wide.u32 %row, %thread, 32, %table;
+  mov.u64 %row, met;
+  mad.wide.u32 %row, %thread, {NEIGHBOUR_ROW}, %row;
   mov.u32 %count, 0;
   @!%is_lane bra begun;
-  ld.global.u64 %place, [%row];
+  ld.param.u64 %place, [%row];
   ld.volatile.global.u32 %count, [%place];
   add.u32 %count, %count, 1;
   setp.ne.u32 %is_other, %block, 0;
@@ -235,7 +240,7 @@ counted:
   @!%is_first bra done_all;
   @!%is_lane bra done_all;
   add.u32 %count, %count, 1;
-  ld.global.u64 %place, [%row];
+  ld.param.u64 %place, [%row];
   st.volatile.global.u32 [%place], %count;
   {TELL}
   {wait_for_neighbour("second", is_told=True)}

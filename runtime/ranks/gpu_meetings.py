@@ -26,12 +26,14 @@ from timetile.runtime.device.gpu import Device
 from timetile.runtime.machine.driver import checked
 from timetile.runtime.ranks.exchange_kernel import (
     MOST_COPIES,
+    MOST_NEIGHBOURS,
     THREADS,
     grid_of,
     row_of,
     rows_argument,
 )
 from timetile.runtime.ranks.exchange_kernel import NAME as EXCHANGE
+from timetile.runtime.ranks.exchange_kernel import NEIGHBOUR_ROW as ROW
 from timetile.runtime.ranks.exchange_kernel import TEXT as EXCHANGE_TEXT
 from timetile.runtime.ranks.peers import waiting_limit
 from timetile.runtime.ranks.rims import BoxCopy
@@ -45,9 +47,6 @@ LONGER = 2
 
 NAME = "meet"
 
-ROW = 32
-"""Bytes of a thread's row of the table."""
-
 WORD = 4
 """Bytes of a word of the host."""
 
@@ -55,31 +54,29 @@ TEXT = f"""
 .version 7.8
 .target sm_80
 .address_size 64
-// table: for each thread the addresses of the own count, of the place of the count in the
+// rows: for each thread the addresses of the own count, of the place of the count in the
 // neighbour's memory, of the neighbour's count in the own memory, and of the host's word. limit:
 // nanoseconds.
-.visible .entry {NAME}(.param .u64 table, .param .u64 limit) {{
-  .reg .u64 %at, %place, %word, %begin, %now, %limit;
+.visible .entry {NAME}(.param .align 8 .b8 rows[{ROW * MOST_NEIGHBOURS}], .param .u64 limit) {{
+  .reg .u64 %at, %own, %theirs, %place, %word, %begin, %now, %limit;
   .reg .u32 %lane, %count, %seen;
   .reg .pred %waits, %late;
-  ld.param.u64 %at, [table];
-  ld.param.u64 %limit, [limit];
-  cvta.to.global.u64 %at, %at;
+  mov.u64 %at, rows;
   mov.u32 %lane, %tid.x;
   mad.wide.u32 %at, %lane, {ROW}, %at;
-  ld.global.u64 %place, [%at];
-  ld.global.u32 %count, [%place];
+  ld.param.u64 %own, [%at];
+  ld.param.u64 %theirs, [%at+8];
+  ld.param.u64 %place, [%at+16];
+  ld.param.u64 %word, [%at+24];
+  ld.param.u64 %limit, [limit];
+  ld.global.u32 %count, [%own];
   add.u32 %count, %count, 1;
-  st.global.u32 [%place], %count;
-  ld.global.u64 %place, [%at+8];
-  membar.sys;
-  st.release.sys.global.u32 [%place], %count;
-  ld.global.u64 %place, [%at+16];
+  st.release.sys.global.u32 [%theirs], %count;
+  st.global.u32 [%own], %count;
   ld.acquire.sys.global.u32 %seen, [%place];
   sub.u32 %seen, %seen, %count;
   setp.lt.s32 %waits, %seen, 0;
   @!%waits bra done;
-  ld.global.u64 %word, [%at+24];
   st.volatile.global.u32 [%word], %count;
   mov.u64 %begin, %globaltimer;
 look:
@@ -103,6 +100,11 @@ done:
 
 Neighbours = Mapping[int, tuple[int, ...]]
 """The neighbours of GPUs that meet, by number."""
+
+
+def rows_of_meeting(addresses: Sequence[int]) -> Any:
+    """Rows of addresses as an argument of a kernel."""
+    return (ctypes.c_uint64 * (ROW // 8 * MOST_NEIGHBOURS))(*addresses)
 
 
 def words_for(count: int) -> int:
@@ -136,8 +138,8 @@ class GpuSide:
     def __init__(self, kernels: LoadedKernels, stream: int, number: int, words: Sequence[int]):
         self.kernels, self.gpu = kernels, kernels.gpu
         self.stream, self.number, self.words = stream, number, words
-        self.tables: dict[tuple[int, ...], int] = {}
-        """The tables of launches, by neighbours."""
+        self.arguments: dict[tuple[int, ...], LaunchArguments] = {}
+        """The arguments of meetings, by neighbours."""
         self.limit = int(LONGER * waiting_limit() * 1e9)
         self.locked = self.gpu.allocate_locked(WORD * len(words))
         self.waits = (ctypes.c_uint32 * len(words)).from_address(self.locked)
@@ -147,32 +149,28 @@ class GpuSide:
         for other in range(len(words)):
             self.waits[other] = 0
 
-    def table(self, others: tuple[int, ...]) -> int:
-        """The address of the table of a launch that meets others."""
-        if others not in self.tables:
-            own, count = self.words[self.number], len(self.words)
-            rows = [
-                (
-                    own + LINE * other,
-                    self.words[other] + LINE * (count + self.number),
-                    own + LINE * (count + other),
-                    self.locked + WORD * other,
-                )
-                for other in others
-            ]
-            with self.gpu.current():
-                self.tables[others] = table = self.gpu.allocate(ROW * len(rows))
-                self.gpu.upload(table, np.array(rows, np.uint64))
-                self.gpu.synchronize(0)
-        return self.tables[others]
+    def rows(self, others: tuple[int, ...]) -> list[int]:
+        """The rows of addresses of a launch that meets others, one after the other."""
+        own, count = self.words[self.number], len(self.words)
+        rows = [
+            (
+                own + LINE * other,
+                self.words[other] + LINE * (count + self.number),
+                own + LINE * (count + other),
+                self.locked + WORD * other,
+            )
+            for other in others
+        ]
+        return [address for row in rows for address in row]
 
     def meet(self, others: tuple[int, ...]) -> None:
         """Let the stream wait for all work so far of others' streams, which do the same."""
         if not others:
             return
-        kinds = ctypes.c_void_p, ctypes.c_uint64
-        arguments = LaunchArguments((self.table(others), self.limit), kinds)
-        self.launch(self.kernels.meet, (1, 1), len(others), arguments)
+        if others not in self.arguments:
+            kinds = rows_of_meeting, ctypes.c_uint64
+            self.arguments[others] = LaunchArguments((self.rows(others), self.limit), kinds)
+        self.launch(self.kernels.meet, (1, 1), len(others), self.arguments[others])
 
     def exchange(self, others: tuple[int, ...], pulls: Sequence[Pull]) -> None:
         """
@@ -189,9 +187,9 @@ class GpuSide:
             return
         rows = [row_of(each.source.pointer, each.target.pointer, each.copy) for each in pulls]
         done = self.words[self.number] + LINE * 2 * len(self.words)
-        values = self.table(others), len(others), done, self.limit, rows
-        address, number = ctypes.c_void_p, ctypes.c_uint64
-        kinds = address, ctypes.c_uint32, address, number, rows_argument
+        values = self.rows(others), len(others), done, self.limit, rows
+        number = ctypes.c_uint64
+        kinds = rows_of_meeting, ctypes.c_uint32, ctypes.c_void_p, number, rows_argument
         arguments = LaunchArguments(values, kinds)
         self.launch(self.kernels.exchange, grid_of(rows), THREADS, arguments)
 
@@ -218,10 +216,8 @@ class GpuSide:
         ]
 
     def close(self) -> None:
-        """Give back tables and words, after all work of the stream."""
+        """Give back the words, after all work of the stream."""
         with self.gpu.current():
-            while self.tables:
-                self.gpu.free(self.tables.popitem()[1])
             self.gpu.free_locked(self.locked)
 
 
@@ -245,20 +241,13 @@ class GpuMeetings:
                 side.exchange((number,), ())
                 gpu.synchronize(side.stream)
 
-    def prepare(self, neighbours: Neighbours) -> None:
-        """Make ready all that meetings of GPUs with their neighbours need."""
-        for number, others in neighbours.items():
-            self.sides[number].table(others)
-
     def exchange(self, neighbours: Neighbours, pulls: Mapping[int, Sequence[Pull]]) -> None:
         """Let GPUs meet their neighbours, pull rims, and meet their neighbours again."""
-        self.prepare(neighbours)
         for number in sorted({*neighbours, *pulls}):
             self.sides[number].exchange(neighbours.get(number, ()), pulls.get(number, ()))
 
     def meet(self, neighbours: Neighbours) -> None:
         """Let the streams of GPUs wait for all work so far of their neighbours' streams."""
-        self.prepare(neighbours)
         for number, others in neighbours.items():
             self.sides[number].meet(others)
 
@@ -289,7 +278,7 @@ def copy_rim(gpu: Device, source: int, target: int, copy: BoxCopy, stream: int) 
 def meetings_of(gpus: Sequence[Device], streams: Sequence[int]) -> GpuMeetings | None:
     """Meetings of several GPUs; None where a GPU has two streams, or does not reach another."""
     numbers = {gpu.number for gpu in gpus}
-    if len(numbers) < len(gpus) or len(gpus) < 2:
+    if len(numbers) < len(gpus) or not 2 <= len(gpus) <= MOST_NEIGHBOURS:
         return None
     if not all(one is two or one.reaches(two) for one in gpus for two in gpus):
         return None

@@ -24,6 +24,7 @@ from timetile.runtime.device.gpu_memory import HANDLE_BYTES as ALLOCATION_BYTES
 from timetile.runtime.device.gpu_runner import GpuRunner
 from timetile.runtime.host.halos import HaloFrame
 from timetile.runtime.kernels.of_program import ProgramKernels
+from timetile.runtime.ranks.exchange_kernel import MOST_NEIGHBOURS
 from timetile.runtime.ranks.gpu_meetings import (
     GpuMeetings,
     GpuSide,
@@ -244,8 +245,10 @@ class GpuSite:
         """Meetings by counts in the memory of GPUs that reach each other."""
         return meetings_of([each.device for each in sites], [each.stream for each in sites])
 
-    def side_of_meetings(self, number: int, words: Sequence[DeviceBuffer]) -> GpuSide:
-        """The GPU's side of meetings with other processes."""
+    def side_of_meetings(self, number: int, words: Sequence[DeviceBuffer]) -> GpuSide | None:
+        """The GPU's side of meetings with other processes; None for very many."""
+        if len(words) > MOST_NEIGHBOURS:
+            return None
         if self.meeting is None:
             self.meeting = LoadedKernels(self.device)
         return GpuSide(self.meeting, self.stream, number, [each.pointer for each in words])

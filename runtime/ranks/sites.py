@@ -73,10 +73,6 @@ class RimLink(Protocol):
 class Meetings(Protocol):
     """A way for the streams of a process to wait for each other, inside of graphs of their own."""
 
-    def prepare(self, neighbours: Mapping[int, tuple[int, ...]]) -> None:
-        """Make ready all that meetings of sites with their neighbours need, by number."""
-        ...
-
     def meet(self, neighbours: Mapping[int, tuple[int, ...]]) -> None:
         """Let the streams of sites wait for all work so far of their neighbours' streams."""
         ...

@@ -79,9 +79,6 @@ class LoopTurns:
             forget_readers(self.fields)
 
         if self.can_count(count):
-            assert rims.meetings is not None
-            cut = [field for field in self.fields if field.cuts]
-            rims.meetings.prepare(rims.neighbours(cut))
             rims.by_counts = True
             try:
                 run_as_graphs(runner.sites, runner.seconds, work, times)

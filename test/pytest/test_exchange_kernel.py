@@ -13,6 +13,7 @@ from timetile.runtime.kernels.assembler import assemble, assembles
 from timetile.runtime.ranks.exchange_kernel import (
     MOST_BLOCKS,
     MOST_COPIES,
+    MOST_NEIGHBOURS,
     NAME,
     TEXT,
     THREADS,
@@ -21,6 +22,7 @@ from timetile.runtime.ranks.exchange_kernel import (
     row_of,
     rows_argument,
 )
+from timetile.runtime.ranks.gpu_meetings import rows_of_meeting
 from timetile.runtime.ranks.rims import BoxCopy, box_copy, extents_of
 
 
@@ -85,7 +87,9 @@ def test_a_launch_has_threads_for_the_largest_copy_and_few_blocks():
 
 
 def test_arguments_have_room_for_the_rows_of_all_copies():
-    assert len(bytes(rows_argument([[1] * 9] * MOST_COPIES))) <= 4096 - 64
+    rows = bytes(rows_argument([[1] * 9] * MOST_COPIES))
+    met = bytes(rows_of_meeting([1] * (4 * MOST_NEIGHBOURS)))
+    assert len(met) + len(rows) <= 4096 - 64
 
 
 @pytest.mark.skipif(not assembles("sm_90"), reason="nvJitLink is missing")

@@ -64,9 +64,6 @@ class SimulatedMeetings:
     def __init__(self, sites: Sequence[SiteOfWorld]):
         self.sites, self.counts = sites, Counter[tuple[int, int]]()
 
-    def prepare(self, neighbours: Mapping[int, tuple[int, ...]]) -> None:
-        """Nothing is needed."""
-
     def meet(self, neighbours: Mapping[int, tuple[int, ...]]) -> None:
         """Count, and wait for others' counts."""
         for number, others in neighbours.items():
