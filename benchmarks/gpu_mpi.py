@@ -133,7 +133,8 @@ def run_command_line(processes: int) -> None:
     """The command line on one GPU, on several of a process, and on processes."""
     program = str(ROOT / "examples" / "heat2d.mlir")
     line = ("-c", CLI, "run", program, "--steps", "500", "--random", "1")
-    gpus = ["--gpus", str(processes)] if gpu_is_available() else list[str]()
+    gpus = ["--gpus", str(processes), "--parts", f"{processes}x1"]
+    gpus = gpus if gpu_is_available() else list[str]()
     with tempfile.TemporaryDirectory() as folder:
         files = [str(Path(folder, f"{number}.npz")) for number in range(3)]
         for file, more in zip(files, (list[str](), gpus)):
