@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 @dataclass(frozen=True)
 class Link:
     """
-    What an exchange of ghosts takes: `seconds` for marks, waits and the start of a copy, and
+    What an exchange of ghosts takes: `seconds` for waits and the start of copies, and
     `bytes_per_second` of a copy from a neighbour's memory. Where kernels store rims to a
     neighbour's memory, nothing is copied, neighbours wait for each other (`meeting_seconds`), and
     a launch of one step takes `stalled_share` of the rims' copies longer, and of several steps
@@ -27,14 +27,15 @@ class Link:
 NVLINK = Link(
     seconds=10e-6,
     bytes_per_second=310e9,
-    meeting_seconds=5e-6,
+    meeting_seconds=3e-6,
     stalled_share=0.5,
     deep_stalled_share=1.2,
 )
 """
-Fitted to two H200s of a host, against launches without exchanges. Copies between whole launches
-took 27 us for 0.8 and 2.6 MB (j2d5pt), 50 us for 9.4 MB (star25), 106 us for 25 MB and 115 us for
-19 MB of six fields. A meeting took 4.5 and 5 us a launch (j3d7pt of 256 x 256 x 256 cells, star25).
+Fitted to two H200s of a host, against launches without exchanges. An exchange between whole
+launches is one kernel, and counts 10 us and its bytes; by meetings and copies it took 27 us for 0.8
+and 2.6 MB (j2d5pt), 50 us for 9.4 MB (star25), 106 us for 25 MB and 115 us for 19 MB of six fields.
+A meeting took 2.5 us a launch (j3d7pt of 256 x 256 x 256 cells, 4.4 us with addresses in memory).
 Rims stored by kernels took 16 and 27 us for 9.4 and 19 MB (star25, one step), 82 us for 25 MB, and
 130 to 181 us for 34 MB (j3d7pt of four steps).
 """

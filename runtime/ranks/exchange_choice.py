@@ -10,9 +10,10 @@ the schedule. The least time wins; of times that hardly differ, the fewest launc
 large planes have costly ghosts (k is 1), long parts and short planes cheap ones. A zone never
 reaches over a whole part. A wrong prediction costs time, never bits.
 
-A launch followed by an exchange has two further ways. Rims may be computed first, and be copied
-while the cells inside are computed: each rim fills the pipeline of planes once more. Or kernels
-store the ghosts of neighbours themselves, part of the travel unseen. No ghosts are computed:
+A launch followed by an exchange has two further ways. Rims of long launches may be computed first,
+and be copied while the cells inside are computed: each rim fills the pipeline of planes once more.
+Or kernels store the ghosts of neighbours themselves, part of the travel unseen. No ghosts are
+computed:
 
     seconds(1) = own cells x D / speed x (1 + pipelines of rims) + start + link meeting seconds
     seconds(1) = own cells x D / speed + link meeting seconds + a share of the rims' copy
@@ -44,6 +45,12 @@ BEGIN_SECONDS = 10e-6
 """
 Seconds until blocks that start at one time have their first planes: on H200s, rims of star25 took
 18 us for 1.5 rounds of blocks in FP32 and 59 us for 2.9 in FP64, in place of 4 and 18.
+"""
+
+LEAST_FIRST_SECONDS = 1e-3
+"""
+Seconds of a launch from which rims may go first. Kernels and copies of rims start late: on two
+H200s, launches of 34 us took 49 us without a meeting (j3d7pt), and of 163 us 276 us (Yee, FP64).
 """
 
 RimWay = Literal["copied", "stored", "first"]
@@ -153,7 +160,7 @@ def exchange_costs(
     # Kernels store, and copy, what the next launch reads.
     _, read = held_and_sent(cost, decomposition, ghosts)
     seconds, travel = own * depth / rate, read / link.bytes_per_second
-    if "first" in launch.ways:
+    if "first" in launch.ways and seconds >= LEAST_FIRST_SECONDS:
         longer = seconds * (1 + pipelines_of_rims(decomposition, ghosts, depth)) + BEGIN_SECONDS
         seen = max(0.0, travel - HIDDEN_SHARE * seconds)
         yield ExchangeCost(1, longer, 0.0, link.meeting_seconds + seen, "first", seconds)

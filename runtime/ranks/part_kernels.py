@@ -35,7 +35,12 @@ from timetile.runtime.ranks.loop_schedules import (
     write_schedules,
 )
 from timetile.runtime.ranks.part_choices import ChosenLoops, PartChoices, with_wide_zones
-from timetile.runtime.ranks.split_kernels import PIECES_SECONDS, SplitLaunch, split_launch
+from timetile.runtime.ranks.split_kernels import (
+    PIECES_SECONDS,
+    SHORTEST_LAUNCH,
+    SplitLaunch,
+    split_launch,
+)
 
 MOST_LONGER = 0.05
 """The share of a launch that rims first may take longer where nothing is predicted."""
@@ -201,6 +206,8 @@ class PartKernels:
         if self.exchange is None:
             return 1.0
         cost = self.exchange.chosen
+        if cost.launch_seconds < SHORTEST_LAUNCH:
+            return 0.0
         return max(0.0, cost.exchange_seconds - PIECES_SECONDS) / cost.launch_seconds
 
     def part_of(self, rank: int) -> PartAttr:

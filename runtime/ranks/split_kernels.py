@@ -50,6 +50,12 @@ What pieces take more than a whole launch: marks and waits between streams of al
 between (two H200s, two launches of 12 us an exchange).
 """
 
+SHORTEST_LAUNCH = 5e-4
+"""
+Seconds of a predicted launch from which pieces may take less: kernels of rims start late (two
+H200s: a step of elastic waves in FP32 of 118 us took 179 us in pieces, with its exchange).
+"""
+
 LARGEST_SHARE = 0.5
 """Rims have at most this share of a part's planes."""
 
