@@ -257,9 +257,7 @@ def copies_of_values(copies: Copies) -> dict[SSAValue, SSAValue]:
     return found
 
 
-def place_of_entry(
-    access: PointAccess, copies: Copies, row: SSAValue | None, memory: SSAValue
-) -> SSAValue:
+def place_of_entry(access: PointAccess, copies: Copies, row: SSAValue | None) -> SSAValue:
     """The place of an access's entry in memory with a row of all entries for each step."""
     numbers = IndexNumbers(copies[access.op])
     entry = numbers.entry(access.axes, copies_of_values(copies))
@@ -275,7 +273,7 @@ def note_place(access: PointAccess, copies: Copies, cells: SSAValue, shape: Sequ
     """
     op = copies[access.op]
     assert isinstance(op, HostAccessOp)
-    entry = place_of_entry(access, copies, None, cells)
+    entry = place_of_entry(access, copies, None)
     numbers = IndexNumbers(op)
     found = numbers.flat(shape, list(op.indices))
     for extent, index in zip(shape, op.indices):
@@ -290,7 +288,7 @@ def note_value(access: PointAccess, copies: Copies, row: SSAValue, table: SSAVal
     op = copies[access.op]
     assert access.value is not None
     value = copies_of_values(copies).get(access.value, access.value)
-    place = place_of_entry(access, copies, row, table)
+    place = place_of_entry(access, copies, row)
     if access.is_less:
         value = IndexNumbers(op).add(arith.NegfOp(value))
     Rewriter.insert_op(memref.StoreOp.get(value, table, [place]), InsertPoint.before(op))
@@ -299,7 +297,7 @@ def note_value(access: PointAccess, copies: Copies, row: SSAValue, table: SSAVal
 def use_note(access: PointAccess, copies: Copies, row: SSAValue, notes: SSAValue) -> None:
     """In a copy of a unit, read a noted cell in place of the field."""
     op = copies[access.op]
-    place = place_of_entry(access, copies, row, notes)
+    place = place_of_entry(access, copies, row)
     new = memref.LoadOp.get(notes, [place])
     Rewriter.insert_op(new, InsertPoint.before(op))
     op.results[0].replace_all_uses_with(new.res)
@@ -307,7 +305,7 @@ def use_note(access: PointAccess, copies: Copies, row: SSAValue, notes: SSAValue
 
 
 def drop_writes(copies: Copies) -> None:
-    """Leave out all writes of memory of copied_into units."""
+    """Leave out all writes to memory in copied units."""
     for op in copies.values():
         if isinstance(op, memref.StoreOp | memref.AtomicRMWOp) and op.parent is not None:
             if any(result.first_use is not None for result in op.results):

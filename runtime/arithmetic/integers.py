@@ -42,7 +42,7 @@ def truncated_divide(a: Array, b: Array) -> Array:
 
 
 def truncated_remainder(a: Array, b: Array) -> Array:
-    """The remainder of truncated_divide, with the sign of `a`; 0 for a divisor of 0."""
+    """The remainder of `truncated_divide`, with the sign of `a`; 0 for a divisor of 0."""
     remainder = np.remainder(magnitudes(a), magnitudes(b))
     return np.where(a < 0, np.negative(remainder), remainder).astype(a.dtype)
 

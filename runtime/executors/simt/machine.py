@@ -98,7 +98,7 @@ class Machine(ABC):
         """The warps of a team at each barrier, by team and number."""
         self.passed = np.zeros(grid * (block // LANES), dtype=np.int64)
         """Barriers of its team passed by each warp."""
-        self.phases = Phases(grid, self.clocks.team_warps)
+        self.phases = Phases(self.clocks.team_warps)
         self.values: dict[SSAValue, Any] = {}
         self.unset: dict[SSAValue, Mask | None] = {}
         self.code: BlockCode = {} if code is None else code

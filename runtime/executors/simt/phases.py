@@ -12,7 +12,7 @@ from timetile.runtime.executors.simt.memory import Ints
 class Phases:
     """The phases in which the warps of each block arrive, with the warps' knowledge."""
 
-    def __init__(self, blocks: int, team_warps: int):
+    def __init__(self, team_warps: int):
         self.arrived: Counter[tuple[int, int]] = Counter()
         self.missing: Counter[tuple[int, int]] = Counter()
         """Expected bytes still missing, by block and phase."""
