@@ -25,9 +25,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import i32
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 
 from timetile.dialects import simt
 from timetile.dialects.boxes import CellBox
@@ -197,7 +197,6 @@ def note_levels(
 ) -> None:
     """Note sampled cells at all levels; `cells` holds the thread's own, level by level."""
     made, emit = LevelEmitter(step, levels), step.emit
-    made.read_spans(emit)
 
     def turn(inner: Emitter, number: SSAValue, first: Sequence[SSAValue]) -> list[SSAValue]:
         def own(taken: Emitter) -> list[SSAValue]:
@@ -206,7 +205,13 @@ def note_levels(
         return made.used(inner, number, first, own)
 
     low, high = made.numbers(emit, step.variant.noted_planes[levels.made.places])
-    made.loop(emit, (low, high, 1), cells[0], turn)
+    # Steps for planes of other lists wait for no entry of the list.
+    block = Block()
+    inside = emit.into(block)
+    made.read_spans(inside)
+    made.loop(inside, (low, high, 1), cells[0], turn)
+    inside.add(scf.YieldOp())
+    emit.add(scf.IfOp(emit.compare("slt", low, high), [], [block]))
 
 
 # Values are added.
