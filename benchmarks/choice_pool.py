@@ -87,7 +87,7 @@ def chosen(question: Question, folder: Path) -> tuple[Compiled, list[ChosenSched
     default, given = written_schedules(kernels.tiled), list[ChosenSchedules]()
     for number, found in enumerate(kernels.model_choices):
         if found is not None:
-            others = (replaced(default, number, each) for each in considered(found))
+            others = (replaced(default, number, c) for c in considered(found, default[number]))
             given += [each for each in others if each not in (default, *given)][:KINDS]
     return own, given
 

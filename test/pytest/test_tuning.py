@@ -27,7 +27,7 @@ from timetile.runtime.kernels.measured import (
 )
 from timetile.runtime.kernels.of_program import ProgramKernels, raise_program
 from timetile.runtime.kernels.options import Options
-from timetile.runtime.kernels.tuning import MOST_MEASURED, Tuning
+from timetile.runtime.kernels.tuning import MOST_MEASURED, Tuning, considered
 from timetile.runtime.kernels.workers import Workers, launched
 from timetile.runtime.machine.driver import gpu_is_available
 
@@ -104,6 +104,16 @@ def test_the_fastest_schedule_is_taken_and_each_is_compared_with_the_default():
     assert bench.compared == depths(rows)[1:]
     assert len(rows) <= 1 + MOST_MEASURED
     assert len({row.chosen for row in rows}) == len(rows)
+
+
+def test_one_step_more_than_the_chosen_ones_is_measured():
+    """Also where the model leaves the step out for registers."""
+    (choice,) = kernels_of_the_model().model_choices
+    assert choice is not None
+    deepest = max(each.depth for each in choice.comparison.found)
+    chosen = ChosenSchedule(deepest, "")
+    second = considered(choice, chosen)[1]
+    assert second.depth == deepest + 1 and not second.schedule.resident
 
 
 def test_a_schedule_with_other_bits_is_not_taken_and_said(caplog: pytest.LogCaptureFixture):
