@@ -96,6 +96,14 @@ class ComplexValue(NotReal):
         """The square of the absolute value."""
         return cast("Value", self.real * self.real + self.imag * self.imag)
 
+    def exp(self) -> ComplexValue:
+        """The exponential, `np.exp(a)`: a number of absolute value 1 if the real part is 0."""
+        cosine, sine = np.cos(self.imag), np.sin(self.imag)
+        if is_zero(self.real):
+            return ComplexValue(cosine, sine)
+        size = np.exp(self.real)
+        return ComplexValue(size * cosine, size * sine)
+
     def __abs__(self) -> Any:
         raise error("abs of a complex value is a root; write np.sqrt(a.abs2())")
 
@@ -115,6 +123,8 @@ class ComplexValue(NotReal):
         if method == "__call__" and not options:
             if name in ("conjugate", "negative", "positive"):
                 return {"conjugate": self.conj(), "negative": -self}.get(name, self)
+            if name == "exp":
+                return self.exp()
             operator = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv"}
             if name in operator:
                 first, second = (number_of_python(each) for each in inputs)
@@ -123,7 +133,7 @@ class ComplexValue(NotReal):
                 return getattr(self, f"__r{operator[name]}__")(first)
         raise error(
             f"np.{name} of a complex value is not expressed; write it with a.real, a.imag, "
-            "a.conj(), a.abs2() and the operators + - * /"
+            "a.conj(), a.abs2(), np.exp and the operators + - * /"
         )
 
     def __repr__(self) -> str:
