@@ -11,6 +11,13 @@ After, with `storage=shared addressing=computed` (EBISU's circular multi-queue, 
     home #tile.shared<slots 8, computed, ring 0 base 3, reader tile> : ...
 ```
 
+After, with `storage=shared addressing=computed ahead=3`: copies land in the ring, three steps early
+```
+%u0 = tile.load %src ahead 3 home #tile.registers<depth 2, period 1>
+%e0 = tile.exchange %u0 what copies delay 0
+    home #tile.exchange_buffer<slots 16, computed, ring 0 base 12, every 1, ...>
+```
+
 The result is a complete, runnable kernel for either storage. Halos are read from memory. With
 registers, exchanges keep their slots in shared memory. With shared storage every neighbour is read
 from the queue's ring, and exchanges vanish; queues read at the own cell alone (partial sums,
