@@ -234,8 +234,8 @@ class SystemPass(EnumOptionsPass, ABC):
 
     def copied(self, program: PaperProgram) -> tuple[LoopOp, ModuleOp]:
         """
-        The loop of a program in a copy of the program's module, without other functions with loops:
-        their domains may have another number of axes.
+        The loop of a program in a copy of the program's module, without other loops: their domains
+        may have another number of axes, and their schedules are not written.
         """
         module = program.module.clone()
         copies = (loop for loop in module.walk() if isinstance(loop, LoopOp))
@@ -245,6 +245,10 @@ class SystemPass(EnumOptionsPass, ABC):
             inside = [op for op in function.walk() if isinstance(op, LoopOp)]
             if inside and copy not in inside:
                 Rewriter.erase_op(function)
+                continue
+            for other in inside:
+                if isinstance(other, LoopOp) and other is not copy:
+                    Rewriter.replace_op(other, [], list(other.buffers[: len(other.res)]))
         return copy, module
 
     def deepest(self, program: PaperProgram, point: Point, target: Target) -> KernelOp | None:

@@ -21,6 +21,7 @@ from timetile.passes.cells.contract_cells import FpContract
 from timetile.passes.cells.simplify_cells import FpDivision
 from timetile.passes.diagnostics import collected_remarks
 from timetile.passes.loops.temporal_fusion import TemporalFusionPass
+from timetile.passes.systems.system import SystemPass
 from timetile.passes.target_arch import TargetArchPass
 from timetile.passes.targets.facts import name_without_facts
 from timetile.passes.targets.target import NAMES, target_named
@@ -70,13 +71,16 @@ def is_asked_to_tune(tune: bool | None) -> bool:
     return os.environ.get(TUNE) == "1" if tune is None else tune
 
 
-def lists_and_layers(executor: Executor, gpus: object) -> tuple[bool, bool]:
+def lists_and_layers(
+    executor: Executor, gpus: object, passes: Sequence[ModulePass] | None
+) -> tuple[bool, bool]:
     """
     Whether points are lists of kernels, and whether layers with short rows are stored alone, of
-    whole programs.
+    whole programs. A published system takes the program's own loops, without copies of layers.
     """
     lists = executor in WITH_LISTS and gpus is None
-    return lists, lists and not OF_PARTS.get()
+    is_system = any(isinstance(each, SystemPass) for each in passes or ())
+    return lists, lists and not is_system and not OF_PARTS.get()
 
 
 def compile_part(program: ModuleOp | str | Path | MadeProgram, **options: Any) -> CompiledProgram:
@@ -323,7 +327,8 @@ def compile(
     target = target_of_gpu(arch, gpu, chosen) if executor == "gpu" else target_without_gpu(arch)
     options = Options(
         depth, target.arch, fp_contract, chosen_passes, function, fp_division, bound_waits, halos,
-        target.part, target.multiprocessors, fp_reassoc, *lists_and_layers(executor, gpus),
+        target.part, target.multiprocessors, fp_reassoc,
+        *lists_and_layers(executor, gpus, chosen_passes),
     )  # fmt: skip
     check_levels(options)
     measures = executor == "gpu" and gpus is None

@@ -22,6 +22,7 @@ from timetile.passes.systems.ssam import SsamPass
 from timetile.passes.systems.stencilgen import StencilgenPass
 from timetile.runtime.kernels.levels import SYSTEMS
 from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.program.compile import lists_and_layers
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 
 ODD = {2: (37, 151), 3: (5, 17, 35)}
@@ -120,6 +121,12 @@ def test_the_arch_of_a_compilation_reaches_a_system():
     assert EbisuPass().for_target("h100-sxm", 100) == EbisuPass(
         arch="h100-sxm", multiprocessors=100
     )
+
+
+def test_a_system_takes_the_loops_of_the_program():
+    """Copies of layers would be loops that a system may not express."""
+    assert lists_and_layers("gpu", None, None) == (True, True)
+    assert lists_and_layers("gpu", None, (SemiStencilPass(),)) == (True, False)
 
 
 def test_every_system_has_a_name():

@@ -51,3 +51,44 @@ func.func @heat(%a: !field, %b: !field, %steps: index) {
   }
   func.return
 }
+
+// Each of two loops of a function has its sizes.
+
+// CHECK-LABEL: tile.kernel @twice_0_step
+// CHECK:         tile.apply @{{.*}}_halves0
+// CHECK-LABEL: tile.kernel @twice_1_step
+// CHECK:         tile.apply @{{.*}}_halves0
+
+!small = !stencil.field<[-1,9]x[0,8]x[0,8]xf64>
+
+func.func @twice(%a: !small, %b: !small, %steps: index) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r0a, %r0b = scf.for %t0 = %zero to %steps step %one iter_args(%u0 = %a, %v0 = %b) -> (!small, !small) {
+    %in0 = stencil.load %u0 : !small -> !temp
+    %out0 = stencil.apply(%x = %in0 : !temp) -> (!temp) {
+      %x0 = stencil.access %x[-1, 0, 0] : !temp
+      %x1 = stencil.access %x[0, 0, 0] : !temp
+      %x2 = stencil.access %x[1, 0, 0] : !temp
+      %s1 = arith.addf %x0, %x1 : f64
+      %s = arith.addf %s1, %x2 : f64
+      stencil.return %s : f64
+    }
+    stencil.store %out0 to %v0(<[0, 0, 0], [8, 8, 8]>) : !temp to !small
+    scf.yield %v0, %u0 : !small, !small
+  }
+  %r1a, %r1b = scf.for %t1 = %zero to %steps step %one iter_args(%u1 = %r0a, %v1 = %r0b) -> (!small, !small) {
+    %in1 = stencil.load %u1 : !small -> !temp
+    %out1 = stencil.apply(%x = %in1 : !temp) -> (!temp) {
+      %x0 = stencil.access %x[-1, 0, 0] : !temp
+      %x1 = stencil.access %x[0, 0, 0] : !temp
+      %x2 = stencil.access %x[1, 0, 0] : !temp
+      %s1 = arith.addf %x0, %x1 : f64
+      %s = arith.addf %s1, %x2 : f64
+      stencil.return %s : f64
+    }
+    stencil.store %out1 to %v1(<[0, 0, 0], [8, 8, 8]>) : !temp to !small
+    scf.yield %v1, %u1 : !small, !small
+  }
+  func.return
+}
