@@ -25,8 +25,9 @@ from dataclasses import dataclass, replace
 from math import ceil, prod
 
 from timetile.dialects.tile import LANES
-from timetile.dialects.tile.kinds import Form, Published, RingUse, TileLevel
+from timetile.dialects.tile.kinds import Addressing, Form, Published, RingUse, TileLevel
 from timetile.dialects.tile.schedule import Schedule
+from timetile.passes.analysis.geometry.unrolling import operations_of_step, unrolled_steps
 from timetile.passes.cost.papers.an5d import (
     THREADS_OF_A_MULTIPROCESSOR,
     Configuration,
@@ -35,7 +36,7 @@ from timetile.passes.cost.papers.an5d import (
 )
 from timetile.passes.diagnostics import refuse
 from timetile.passes.systems.programs import PaperProgram
-from timetile.passes.systems.system import BEST, SUMS, Point, SystemPass
+from timetile.passes.systems.system import BEST, SUMS, Point, SystemPass, module_around
 from timetile.passes.targets.hardware import SCHEDULERS
 from timetile.passes.targets.isa import Isa
 from timetile.passes.targets.target import Target
@@ -71,6 +72,12 @@ FAR = 2
 """
 Our count over the paper's from which on the paper's is taken. Ours counts all cells of the box
 around a thread's cells as registers: 136 for star3d4r, where the assembler takes 48.
+"""
+
+LONG_TURN = 8_000
+"""
+Taps and operations of a thread in a turn of the loop from which on slots are shifted, not fixed:
+unrolled for fixed slots, box3d4r takes 128 registers in FP32 in place of 40, and spills in FP64.
 """
 
 AHEAD = 3
@@ -109,8 +116,19 @@ class An5dPass(SystemPass):
             alike = ALIKE_DIVIDING if program.divides else ALIKE
             fastest = self.fastest(program, points, target, alike=alike, deepest=False)
             if fastest is not None:
-                return fastest
+                return self.with_short_turn(program, fastest, target)
         return points[0]
+
+    def with_short_turn(self, program: PaperProgram, point: Point, target: Target) -> Point:
+        """The point, with slots that are shifted where fixed ones make a long turn."""
+        kernel = self.deepest(program, point, target)
+        if kernel is None:
+            return point
+        steps = unrolled_steps(kernel)
+        if steps == 1 or steps * operations_of_step(kernel, module_around(kernel)) <= LONG_TURN:
+            return point
+        schedule = replace(point.schedule, addressing=Addressing.SHIFTING)
+        return replace(point, schedule=schedule)
 
     def cells_of_a_thread(self, program: PaperProgram) -> list[tuple[int, ...]]:
         """Cells of a thread in a plane: as given, else one for given warps, else two or one."""

@@ -247,7 +247,7 @@ class SystemPass(EnumOptionsPass, ABC):
                 Rewriter.erase_op(function)
                 continue
             for other in inside:
-                if isinstance(other, LoopOp) and other is not copy:
+                if other is not copy:
                     Rewriter.replace_op(other, [], list(other.buffers[: len(other.res)]))
         return copy, module
 
