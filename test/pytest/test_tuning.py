@@ -108,7 +108,9 @@ def test_the_fastest_schedule_is_taken_and_each_is_compared_with_the_default():
 
 def test_one_step_more_than_the_chosen_ones_is_measured():
     """Also where the model leaves the step out for registers."""
-    (choice,) = kernels_of_the_model().model_choices
+    made = kernels_of_the_model()
+    assert made.tiled
+    (choice,) = made.model_choices
     assert choice is not None
     deepest = max(each.depth for each in choice.comparison.found)
     chosen = ChosenSchedule(deepest, "")
