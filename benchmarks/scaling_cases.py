@@ -34,7 +34,7 @@ from timetile.runtime.program.parted_program import PartedProgram
 from timetile.runtime.ranks.loop_schedules import deepest_of
 
 ROUNDS = 4
-"""The number of rounds."""
+"""The number of rounds, unless given."""
 
 SHORT_LAUNCHES, GUESSES = 8, 3
 """The launches of a first short run, and the number of guesses for a run that is long enough."""
@@ -71,6 +71,7 @@ class Case:
     """The GPUs whose domain strong scaling divides."""
     seconds: float = 0.3
     """The least time of a timed run, as predicted by a short one."""
+    rounds: int = ROUNDS
 
     def run(self, parts: int, gpus: int, first: int = 0) -> Run:
         """A run on the domain of `parts` GPUs, from GPU number `first` on."""
@@ -110,7 +111,7 @@ class Case:
         return {
             "program": run.program, "dtype": run.dtype, "size": self.size,
             "domain": list(run.domain), "ranks": run.gpus, "parts_per_gpu": run.per_gpu,
-            "device": device(0).name, "least_seconds": self.seconds, "rounds": ROUNDS,
+            "device": device(0).name, "least_seconds": self.seconds, "rounds": self.rounds,
             "gpts_per_s": round(speed, 2), **rounded, "equal_bits": same,
             **({} if run.every is None else {"exchange_every": run.every}),
         }  # fmt: skip
@@ -183,7 +184,7 @@ class Rounds:
         for kind in (*weak, *strong):
             kind.prepare()
         for kinds in (weak, strong):
-            for kind in ROUNDS * kinds:
+            for kind in self.case.rounds * kinds:
                 self.apart.once()
                 kind.note()
 

@@ -33,7 +33,7 @@ from typing import Any
 from measure import commit
 from placed_runs import Run, prepared
 from rows import described
-from scaling_cases import DOMAINS, Case
+from scaling_cases import DOMAINS, ROUNDS, Case
 
 SECONDS = {"fill": 0.1, "small": 0.05}
 """The least time of a timed run, unless given."""
@@ -110,6 +110,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--every", type=int, nargs="*", default=[], help="steps between exchanges")
     parser.add_argument("--strong", type=int, default=2, help="GPUs whose domain is divided")
     parser.add_argument("--seconds", type=float, help="least time of a timed run")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--arch", default="", help="compile for a part, and run nothing")
     parser.add_argument("--budget", type=float, default=190.0, help="no case is waited for longer")
     parser.add_argument("--compiling", type=int, default=max(2, (os.cpu_count() or 2) * 3 // 4))
@@ -131,6 +132,7 @@ def cases(given: argparse.Namespace) -> list[Case]:
             every,
             strong=given.strong,
             seconds=given.seconds or SECONDS[size],
+            rounds=given.rounds,
         )
         for size in given.sizes
         for dtype in ("f32", "f64")
