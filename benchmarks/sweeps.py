@@ -309,12 +309,13 @@ def rows(
     gpu: Device, copied: float, given: argparse.Namespace, until: float
 ) -> Iterator[dict[str, Any]]:
     """The rows of the table, as long as there is time."""
-    variants = (
-        [Variant()] if given.default or not (given.ahead or given.slots or given.beside) else []
-    )
+    asked = (given.ahead, given.slots, given.beside, given.group, given.ring)
+    variants = [Variant()] if given.default or not any(asked) else []
     variants += [Variant(ahead=ahead) for ahead in given.ahead]
     variants += [Variant(slots=slots) for slots in given.slots]
     variants += [Variant(beside=beside) for beside in given.beside]
+    variants += [Variant(group=group) for group in given.group]
+    variants += [Variant(ring=ring) for ring in given.ring]
     domains = [(shape, axes) for shape, axes in DOMAINS if not given.domains]
     for text in given.domains:
         shape = tuple(int(size) for size in text.split("x"))

@@ -81,6 +81,8 @@ def options_of(job: Job, arch: str) -> Options:
         fp_reassoc=job.case.fp_reassoc,
         halos="common",
         part=arch,
+        points=True,
+        layers=not job.named,
     )
 
 
