@@ -182,7 +182,7 @@ WAVES = {
         4000, 0.2, "along the stream",
     ),
     "lattice": Wave(
-        dict(zip(NAMES, (volume, volume_shot, volume_survey))), (61, 53, 97), (512, 512, 512), 15,
+        dict(zip(NAMES, (volume, volume_shot, volume_survey))), (61, 53, 97), (256, 512, 512), 15,
         0.05, "lattice",
     ),
 }  # fmt: skip
