@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 
 from support.driver import BookKeeper
+from timetile.dialects.boxes import CellBox
 from timetile.runtime.device.gpu import device
 from timetile.runtime.ranks import gpu_meetings
+from timetile.runtime.ranks.exchange_kernel import MOST_COPIES, MOST_NEIGHBOURS
 from timetile.runtime.ranks.gpu_sites import AHEAD, GpuSite
 from timetile.runtime.ranks.peers import RankError
+from timetile.runtime.ranks.rims import box_copy
+from timetile.runtime.ranks.sites import Pull
 
 pytestmark = pytest.mark.usefixtures("cache_of_file")
 
@@ -38,6 +42,7 @@ def test_others_are_late_only_while_the_stream_waits_for_them(
     site, clock = GpuSite(device(0)), [0.0]
     monkeypatch.setattr(gpu_meetings.time, "monotonic", lambda: clock[0])
     side = site.side_of_meetings(0, [site.new(SHAPE, TYPE) for _ in range(3)])
+    assert side is not None
     found: list[list[int]] = []
     for now, counts in ((0, (0, 0)), (100, (0, 7)), (105, (0, 7)), (111, (3, 7)), (112, (3, 8))):
         clock[0], side.waits[1], side.waits[2] = now, *counts
@@ -45,6 +50,24 @@ def test_others_are_late_only_while_the_stream_waits_for_them(
     assert found == [[], [], [], [2], []]
     side.close()
     assert not driver.locked
+
+
+def test_very_many_rims_are_copied_between_two_meetings(driver: BookKeeper):
+    """Others count two meetings, as with an exchange of one kernel."""
+    site = GpuSite(device(0))
+    side = site.side_of_meetings(0, [site.new(SHAPE, TYPE) for _ in range(2)])
+    assert side is not None
+    row, buffers = CellBox((0,), (4,)), (site.new(SHAPE, TYPE), site.new(SHAPE, TYPE))
+    pull = Pull(*buffers, box_copy(row, row, row, row, 8))
+    for count, kernels in ((MOST_COPIES, ["exchange"]), (MOST_COPIES + 1, ["meet", "meet"])):
+        driver.launched.clear()
+        driver.copied.clear()
+        side.exchange((1,), [pull] * count)
+        assert [name for name, _ in driver.launched] == kernels
+        assert driver.copied == [32] * (count if len(kernels) == 2 else 0)
+    assert site.side_of_meetings(0, [buffers[0]] * (MOST_NEIGHBOURS + 1)) is None
+    side.close()
+    site.close()
 
 
 def test_nothing_is_waited_for_after_a_failure(driver: BookKeeper):
