@@ -28,7 +28,7 @@ from timetile.passes.analysis.reduced_cells import reduced_cells, reductions_wit
 from timetile.passes.targets.target import target_named
 
 THREADS = 32 * WARPS
-"""Of a block."""
+"""Threads of a block."""
 
 OLDEST_ARCH = "sm_80"
 """The instruction set of a text for all GPUs."""

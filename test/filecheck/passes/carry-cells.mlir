@@ -2,11 +2,11 @@
 // RUN: xdsl-opt %s -p carry-cells | xdsl-opt | filecheck %s
 // RUN: xdsl-opt %s -p carry-cells,carry-cells | filecheck %s
 
-// What a turn computes for the next one is carried in place of the plane that it is made of.
+// A value computed for the next turn is carried in place of its plane.
 
 "gpu.module"() <{sym_name = "kernels"}> ({
-  // A turn's last difference is the next one's first, the other way round: squares are made of both. Ahead of the loop
-  // it is computed once; the second loop takes it from the first.
+  // The last difference of a turn is the first difference of the next turn with the other sign, and both are squared. The
+  // difference is computed once ahead of the loop, and the second loop takes it from the first loop.
   // CHECK-LABEL: ^bb0(%n: i32, %field: memref<4096xf64, 1 : i64>, %a: f64, %b: f64, %c: f64):
   // CHECK:         [[first:%[0-9]+]] = arith.subf %b, %a : f64
   // CHECK-NEXT:    [[d0:%[a-z0-9]+]], [[v0:%[a-z0-9]+]] = scf.for %i = %zero to %n step %one iter_args([[d:%[a-z0-9]+]] = [[first]], [[v:%[a-z0-9]+]] = %b)
@@ -192,7 +192,7 @@
     "gpu.return"() : () -> ()
   }) {sym_name = "sign_after"} : () -> ()
 
-  // Of what is not set nothing is computed.
+  // Nothing is computed from an unset value.
   // CHECK-LABEL: ^bb0(%n: i32, %field: memref<4096xf64, 1 : i64>, %a: f64):
   // CHECK:         %unset = simt.unset : f64
   // CHECK-NEXT:    scf.for %i = %zero to %n step %one iter_args([[d:%[a-z0-9]+]] = %unset, %{{[a-z0-9]+}} = %a)
@@ -214,7 +214,7 @@
     "gpu.return"() : () -> ()
   }) {sym_name = "unset"} : () -> ()
 
-  // What is made of the difference may follow it.
+  // Values made from the difference may come later.
   // CHECK-LABEL: ^bb0(%n: i32, %field: memref<4096xf64, 1 : i64>, %a: f64, %b: f64):
   // CHECK:         [[d:%[0-9]+]] = arith.subf %b, %a : f64
   // CHECK-NEXT:    [[p:%[0-9]+]] = math.absf [[d]] : f64

@@ -59,7 +59,7 @@ func.func @line(%n: index, %A: !stencil.field<[-1,9999999]xf64>, %B: !stencil.fi
   func.return
 }
 
-// A short one has more lanes, of 16 bytes each.
+// A short line has more lanes, of 16 bytes each.
 // CHECK-LABEL: func.func @floats(
 // CHECK:         schedule #tile.schedule<ahead 0
 func.func @floats(%n: index, %A: !stencil.field<[-1,4097]xf32>, %B: !stencil.field<[-1,4097]xf32>) {

@@ -171,7 +171,7 @@
     %c = simt.take %buffer[32] number %n : f32
     // CHECK-NEXT: simt.post %c to %buffer[40] number %n
     simt.post %c to %buffer[40] number %n
-    // What barriers order has no number; the word in which blocks count each other is found the same way.
+    // Words ordered by barriers have no number. The word in which blocks count arrivals is found alike.
     // CHECK-NEXT: simt.post %c to %[[at]][256]
     simt.post %c to %buffer[%i + 256]
     // CHECK-NEXT: simt.tile_barrier %[[at]][] number %n blocks 3
@@ -238,7 +238,7 @@
 
 // -----
 
-// A loop in which warps wait for each other makes its pointers where they are used: registers are worth more there.
+// A loop with waits between warps makes pointers at their uses: such loops need the registers.
 // CHECK-LABEL: llvm.func @meets(
 "gpu.module"() <{sym_name = "meets_module"}> ({
   "gpu.func"() <{function_type = (i32) -> (), kernel}> ({

@@ -64,9 +64,9 @@ func.func @coupled(%U: !plane, %W: !wide, %k: f64, %n: index) {
 // CHECK: llvm.store %[[MEAN]], %{{\d+}} {alignment = 1 : i64} : f64, !llvm.ptr
 // CHECK: llvm.br ^[[HEAD]]
 
-// A part: blocks of columns, in them blocks of rows, in them all steps. Step t lags t cells behind the first, and its span
-// is 2 t wide; the cells are those of the box whose places are in the block. The buffers rotate: what was the second is
-// the first one in the next step.
+// A part: loops over blocks of columns, blocks of rows, and all steps, from outside to inside. Step t lags t cells behind
+// the first step, and its span is 2 t wide; a step takes the cells of its box inside the block. The buffers rotate: the
+// second buffer is the first buffer of the next step.
 // CHECK: llvm.func internal @loop0.part(%[[A:\d+]]: !llvm.ptr, %[[B:\d+]]: !llvm.ptr, %[[COUNT:\d+]]: i64, %[[LOW:\d+]]: i64, %[[OPENING:\d+]]: i64, %[[HIGH:\d+]]: i64, %[[CLOSING:\d+]]: i64, %[[ROWS:\d+]]: i64, %[[COLUMNS:\d+]]: i64) {
 // CHECK: %[[EIGHT:\d+]] = llvm.mlir.constant(8) : i64
 // CHECK: %[[ZERO:\d+]] = llvm.mlir.constant(0) : i64

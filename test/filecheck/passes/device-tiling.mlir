@@ -94,8 +94,8 @@ func.func @coupled(%n: index, %V0: !field, %V1: !field, %S0: !field, %S1: !field
 
 // -----
 
-// A box that is smaller than what the kernel writes stays on its stage, whose `else` is the queue that
-// its target held before.
+// A box smaller than the cells written by the kernel stays on its stage. The stage's `else` is the queue
+// with the target's earlier values.
 
 !field = !stencil.field<[-1,65]x[-1,65]xf64>
 
@@ -169,8 +169,8 @@ func.func @space(%n: index, %A: !field, %B: !field) {
 
 // -----
 
-// Fields that are written and never read: only the last kernel, which stores them, computes them for
-// their own sake. Of two results one may be unread; a stage without readers is gone.
+// Fields written and never read: only the last kernel, which stores the fields, computes their cells.
+// One of two results may be unread. A stage without readers is erased.
 
 !field = !stencil.field<[-1,65]x[-1,65]xf64>
 
@@ -236,7 +236,7 @@ func.func @single(%n: index, %A: !field, %B: !field) {
 
 // -----
 
-// What a step makes is in no buffer yet: outside its box it still is the halo of the one it goes to.
+// A value made by a step is in no buffer yet: outside its box it has the halo of its target buffer.
 
 !field = !stencil.field<[-1,65]x[-1,65]xf64>
 
@@ -256,8 +256,8 @@ func.func @single_coupled(%n: index, %V0: !field, %V1: !field, %S0: !field, %S1:
 
 // -----
 
-// A buffer that is updated in place goes by way of a scratch buffer, and its halo stays behind. That of
-// one that no step writes does not.
+// A buffer updated in place is written to a scratch buffer and back, and its halo stays where it was. A
+// buffer that no step writes has no scratch buffer.
 
 !field = !stencil.field<[-1,65]x[-1,65]xf64>
 
@@ -274,8 +274,8 @@ func.func @single_in_place(%n: index, %A: !field, %K: !field) {
 
 // -----
 
-// A kernel of several steps stores what later steps read. Where they read nothing of it, there is no
-// such kernel, and the last step alone is run.
+// A kernel of several steps stores the fields read by later steps. If later steps read none, there is
+// no such kernel, and only the last step runs.
 
 !field = !stencil.field<[-1,65]x[-1,65]xf64>
 

@@ -57,8 +57,8 @@
     "gpu.return"() : () -> ()
   }) {sym_name = "row"} : () -> ()
 
-  // What other lanes hold must be there before it is divided: two branches. In FP32 the bits of a number
-  // are one word, its sign is masked, and a constant that is ordinary is not looked at.
+  // A shuffle comes before the division of its result, so there are two branches. In FP32 the bits of a
+  // number are a word, the sign is masked, and an ordinary constant is not tested.
   // CHECK-LABEL: ^bb0(%field: memref<4096xf32, 1 : i64>
   // CHECK:         [[bits:%[a-z0-9]+]] = arith.bitcast %x : f32 to i32
   // CHECK-NEXT:    arith.andi [[bits]], %{{[a-z0-9]+}} : i32
@@ -107,7 +107,7 @@
   // CHECK:         %y = math.fma %q, %q, %n : f32
   // CHECK-NEXT:    arith.bitcast %y : f32 to i32
   // CHECK-NEXT:    arith.addi
-  // What is divided again after other arithmetic has a branch of its own.
+  // A second division after other arithmetic has a second branch.
   // CHECK:         simt.all
   // CHECK:         %s = scf.if
   // CHECK:         simt.store %q, %s to %field

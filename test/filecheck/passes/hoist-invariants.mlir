@@ -94,7 +94,7 @@ func.func @chooses(%n: index, %A: !stencil.field<[-1,9]xf64>, %B: !stencil.field
 // -----
 
 // Sines at two places, in two updates, are cells of one field over the box around all places. Two
-// updates that apply one function get functions of their own.
+// updates with a common cell function get a function each.
 
 func.func private @turned(%u: f64, %left: f64, %right: f64) -> f64 {
   %s = math.sin %left : f64

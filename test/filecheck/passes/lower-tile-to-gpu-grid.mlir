@@ -20,11 +20,11 @@ func.func private @cell(%0: f64, %1: f64, %2: f64) -> f64 {
 // CHECK-DAG:     %[[tile:.*]] = arith.constant 770 : i32
 // CHECK-DAG:     %[[messages:.*]] = arith.constant 768 : i32
 // CHECK-DAG:     %[[header:.*]] = arith.constant 2 : i32
-// Tiles follow each other, and the steps of those before count.
+// A block computes several tiles in turn, and the count of steps goes on from tile to tile.
 // CHECK:         scf.for {{.*}} iter_args(%[[said:.*]] = %{{.*}}) -> (i32)
 // CHECK:           %[[held:.*]] = arith.muli %{{.*}}, %[[tile]] : i32
 // CHECK-NEXT:      %[[first:.*]] = arith.addi %[[held]], %[[header]] : i32
-// The blocks count each other behind the message buffers of their tile.
+// The word in which blocks count arrivals lies behind the tile's message buffers.
 // CHECK:           %[[counter:.*]] = arith.addi %[[first]], %[[messages]] : i32
 // CHECK:           %[[buffer:.*]] = simt.shared at 0 : memref<1024xf64, 3 : i64>
 // CHECK-NOT:       simt.expect

@@ -1,7 +1,7 @@
 // RUN: xdsl-opt %s -p lower-tile-to-gpu --split-input-file | filecheck %s
 
-// What passes between the blocks of a tile that the device holds: messages in global memory, and where in a
-// step they are taken and sent. Own warps read them where they read what the warp beside them published.
+// Blocks of a tile of the device exchange messages in global memory; a step has fixed places for taking and
+// sending. Warps read messages at the place of edges published by a neighbouring warp.
 
 !field = !stencil.field<[-1,33]x[-1,33]x[-1,65]xf64>
 
@@ -11,8 +11,8 @@ func.func private @cell(%0: f64, %1: f64, %2: f64) -> f64 {
   func.return %4 : f64
 }
 
-// Two more arguments: the words of all tiles of a launch, and an integer by which blocks find theirs. There
-// are 2 message buffers for each of 3 blocks, of 2 slots for a row of 2 cells of 2 words, for 32 lanes.
+// The kernel has two more arguments: the words of all tiles of a launch, and an integer by which a block finds its
+// words. Each of 3 blocks has 2 message buffers with 2 slots, for a row of 2 cells of 2 words and 32 lanes.
 // CHECK-LABEL: sym_name = "messages"
 // CHECK:         function_type = (memref<76296xf64, 1 : i64>, memref<76296xf64, 1 : i64>, memref<{{[0-9]+}}xi64, 1 : i64>, i32) -> ()
 // CHECK-NEXT:    ^bb0(%src: {{.*}}, %dst: {{.*}}, %[[words:[0-9]+]]: memref
@@ -22,7 +22,7 @@ func.func private @cell(%0: f64, %1: f64, %2: f64) -> f64 {
 // CHECK:         "gpu.barrier"
 // CHECK-NOT:     {{simt.tile_barrier|simt.cluster_barrier|"gpu.barrier"}}
 // CHECK:         scf.for {{.*}} iter_args
-// Behind the wait, that each block's warp at its edge takes what came, and puts it beside its own edge.
+// After the wait, the warp at each edge of a block takes the message, and puts the cells beside its own edge.
 // CHECK-NEXT:      simt.mark step 0 stage -1 row 0
 // CHECK:           simt.wait %[[arrivals]] phase %{{.*}} : memref<1xi64, 3 : i64>
 // CHECK:           scf.if %[[before:.*]] {
@@ -75,8 +75,8 @@ tile.kernel @messages(%src: !field, %dst: !field)
 
 // -----
 
-// The edges of all levels of one type go in one message. A cell of 4 bytes takes one word. What is read two
-// steps later was sent two steps before; of the first steps, which nobody sent for, message 0 is taken.
+// The edges of all levels of a type go in one message. A cell of 4 bytes takes a word. A message read two
+// steps later has the number of two steps before. The first steps take message 0, which nobody sends.
 
 !field = !stencil.field<[-1,33]x[-2,34]x[-1,65]xf32>
 

@@ -3,7 +3,7 @@
 // Receivers in lines along the stream: threads keep their cells in all loops, and note them behind the loops.
 
 // CHECK-LABEL: sym_name = "plate_d2"
-// Ahead of the loops a thread finds its line: each lane reads the place of one.
+// Ahead of the loops a thread finds its line, as each lane reads the place of one line.
 // CHECK:       simt.load %l[%{{.*}} + 602] : i32
 // CHECK:       simt.load %l[%{{.*}} + 601] : i32
 // CHECK:       scf.for

@@ -1,7 +1,7 @@
 // RUN: xdsl-opt %s -p lower-tile-to-gpu --split-input-file | filecheck %s
 
-// Planes of three axes: a tile of the volume that stays in its threads, here two layers of two rows of a cell each.
-// Four blocks lie along the first axis, and the four warps of each along the second: all of them are at both edges.
+// A tile of a volume stays in the registers of its threads, here two layers of two rows, with a cell a lane.
+// Four blocks lie along the first axis, and four warps along the second axis: every warp is at two edges.
 
 !field = !stencil.field<[-1,9]x[-1,9]x[-1,33]xf32>
 
@@ -11,8 +11,8 @@ func.func private @cell(%0: f32, %1: f32, %2: f32) -> f32 {
   func.return %4 : f32
 }
 
-// A layer of an edge is two rows of a cell of 4 x 32 threads. 2 message buffers for each of 4 blocks, each for two tiles that
-// follow each other; before those of all 8 tiles stand two words.
+// A layer at an edge has two rows of 4 x 32 threads, with a cell each. Each of 4 blocks has 2 message buffers, for two tiles in
+// turn. Two words stand in front of the message buffers of all 8 tiles.
 // CHECK-LABEL: sym_name = "volume"
 // CHECK:         function_type = (memref<3400xf32, 1 : i64>, memref<3400xf32, 1 : i64>, memref<32770xi64, 1 : i64>, i32) -> ()
 // CHECK:         %[[plane:.*]] = simt.shared at 0 : memref<1280xf32, 3 : i64>
@@ -39,10 +39,10 @@ func.func private @cell(%0: f32, %1: f32, %2: f32) -> f32 {
 // CHECK-NEXT:      %[[g:.*]], %[[h:.*]] = simt.take
 // CHECK-NEXT:      simt.store %[[g]] to %[[plane]][%[[own]] + 640]
 // CHECK-NEXT:      simt.store %[[h]] to %[[plane]][%[[own]] + 672]
-// What one warp took another reads at its corner.
+// A warp reads at its corner cells that another warp has received.
 // CHECK-NEXT:    }
 // CHECK-NEXT:    "gpu.barrier"
-// A layer that the thread has is read from its registers, another from where it was taken to.
+// A thread reads its own layers from registers, and received layers from shared memory.
 // CHECK:         %[[before:.*]] = simt.load %[[plane]][%[[own]] + -320]
 // CHECK:         arith.addf %[[before]], %[[d]] : f32
 // CHECK:         simt.load %[[plane]][%[[own]] + -288]

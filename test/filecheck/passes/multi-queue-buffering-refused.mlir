@@ -3,8 +3,8 @@
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{storage=shared},register-streaming{sync=grid every=0}' --verify-diagnostics | filecheck %s --check-prefix=NONE
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{storage=shared every=2}' --verify-diagnostics | filecheck %s
 
-// The kernel's schedule says that blocks hear of each other, wherever their planes live.
-// Steps between two barriers are not passed over in silence where there is a synchronisation in each.
+// Blocks synchronise as the kernel's schedule says, wherever planes are stored.
+// An option for steps between two barriers is refused if each step has a synchronisation.
 
 !field = !stencil.field<[-1,33]x[-1,33]x[-1,65]xf64>
 

@@ -1,6 +1,6 @@
 // RUN: xdsl-opt %s -p 'multi-queue-buffering{ahead=3 period=2}' --verify-diagnostics 2>&1 | filecheck %s
 
-// Of a resident tile no planes follow each other: what is for those has no effect.
+// A resident tile has no sequence of planes: options about planes have no effect.
 
 // CHECK: tile.kernel in @resident: ahead=3 is ignored: nothing is streamed; leave out the option
 // CHECK: tile.kernel in @resident: period=2 is ignored: nothing is streamed; leave out the option

@@ -11,11 +11,11 @@ func.func @two_steps(%n: i32, %field: memref<4096xf64, 1>, %ring: memref<64xf64,
   %two = arith.constant 2 : i32
   %unset = simt.unset : f64
   %r0, %r1 = scf.for %i = %zero to %n step %two iter_args(%u0 = %unset, %u1 = %unset) -> (f64, f64) : i32 {
-    // The partial sum of stage 2, then the one of stage 1 with the load that feeds it.
+    // The partial sum of stage 2, then the partial sum of stage 1 with its load.
     // CHECK-NEXT:  %p2 = arith.mulf %u1, %k : f64
     // CHECK-NEXT:  %h = simt.load %field[%i + 8] : f64
     // CHECK-NEXT:  %p1 = arith.addf %u0, %h : f64
-    // Then the plane of this step and what is made of it, as it stood.
+    // Then this step's plane and its readers, in their old order.
     // CHECK-NEXT:  "gpu.barrier"
     // CHECK-NEXT:  "nvvm.cp.async.wait.group"
     // CHECK-NEXT:  %new = simt.load %ring[%i + 0] : f64

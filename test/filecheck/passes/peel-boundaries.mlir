@@ -10,9 +10,9 @@
 // RUN: xdsl-opt %s -p 'peel-boundaries{multiprocessors=162}' --split-input-file | filecheck %s --check-prefix=HELD
 // RUN: xdsl-opt %s -p 'peel-boundaries{arch=sm_20}' --split-input-file --verify-diagnostics | filecheck %s --check-prefix=ARCH
 
-// A kernel that reads halos apart from their data gets two copies: the interior's runs without a test
-// for the in-plane bounds, the other one is guarded along all in-plane axes. A kernel whose data have
-// their halos around them gets the guarded one only. The stages themselves are not touched.
+// A kernel that reads halos apart from their data gets two copies: the copy for the interior has no test
+// of the in-plane bounds, and the other copy has guards along all in-plane axes. A kernel whose data lie
+// inside their halos gets the guarded copy only. Stages do not change.
 
 // ARCH: the architecture sm_20 is not known; use sm_90 or sm_80 or sm_120 or sm_100 or sm_89 or sm_86, or a part: h200, h100-sxm
 
@@ -27,7 +27,7 @@
 // With one in-plane axis a guarded step is taken to cost 2.25 times an interior one.
 // ONE-LABEL:   tile.kernel @plane
 // ONE-SAME:      variants [#tile.variant<axes [1], planes 62>, #tile.variant<axes [], planes 142>]
-// A guarded step that costs no more gets chunks of the same height.
+// A guarded step without extra cost has chunks of equal height.
 // EVEN-LABEL:  tile.kernel @plane
 // EVEN-SAME:     variants [#tile.variant<axes [1], planes [[height:[0-9]+]]>, #tile.variant<axes [], planes [[height]]>]
 // 13 multiprocessors hold 104 tiles: blocks of 8 on the rim, and 96 for the 31 columns inside. These get three chunks each,
@@ -35,7 +35,7 @@
 // and the last chunk of a column fill the pipeline with guards, and have a plane less.
 // FEW-LABEL:   tile.kernel @plane
 // FEW-SAME:      variants [#tile.variant<axes [1], planes 1024>, #tile.variant<axes [], planes 1324, joined 126>]
-// Where chunks keep to their column each of the 31 has three of one height.
+// If no chunk goes on to the next column, each of the 31 columns has three chunks of equal height.
 // KEPT-LABEL:  tile.kernel @plane
 // KEPT-NOT:      joined
 // KEPT-SAME:     variants [#tile.variant<axes [1], planes 1366>, #tile.variant<axes [], planes 1366>]

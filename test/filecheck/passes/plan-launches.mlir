@@ -15,10 +15,10 @@ func.func private @sum(%l: f64, %r: f64) -> f64 {
   func.return %s : f64
 }
 
-// Two buffers: sources, targets, and the halos of the buffers in the roles that they have before the
-// launch's first step. Kernels find what they read with its halo around it: after four steps that is the first
-// buffer's halo, so that data alternates between that buffer and a copy of it. The results are the buffers
-// that the arguments name in the end.
+// Two buffers: sources, targets, and halos of the buffers, in the roles before the launch's first step.
+// Kernels read data inside the right halo. After four steps the halo is the first buffer's, so data alternate
+// between the first buffer and a copy of the buffer. The results are the buffers named by the arguments at
+// the end.
 // CHECK-LABEL: func.func @heat(
 // CHECK-NEXT:    %[[s:.*]] = tile.scratch like %A
 // CHECK-NEXT:    tile.copy %A to %[[s]] :

@@ -40,7 +40,7 @@ func.func @viewed(%d: !levels, %s: !level) {
 
 // -----
 
-// The levels of two loops, one inside the other.
+// Levels viewed in two nested loops.
 
 !levels = memref<6x8xf64>
 !part = memref<8xf64, strided<[1], offset: ?>>

@@ -2,7 +2,7 @@
 // RUN: xdsl-opt %s -p raise-time-loop --split-input-file 2>/dev/null | filecheck %s --check-prefix=LEFT
 
 // A loop whose stores cannot be raised stays as it is, with a remark that names the operation, its
-// function, the fact and the way out. Each case is one loop, and nothing of it is raised.
+// function, the fact and the way out. Each case is a loop, and no part of the loop is raised.
 
 // LEFT:     builtin.module
 // LEFT-NOT: temporal.{{[^b]}}

@@ -17,9 +17,9 @@
 
 !field = !stencil.field<[-8,72]x[-8,72]x[-8,72]xf64>
 
-// The neighbours' plane is older than the newest own one by a step anyway. It does not matter whether
-// the queues came in shared memory. Copies have slots for the planes that are on their way, the one
-// that arrives, and the one that is read; a result of this kernel has no copies.
+// The plane read from neighbours is a step older than the newest own plane. Queues in shared memory are
+// treated alike. Copies have slots for planes on their way, for the arriving plane, and for the plane
+// being read; a result of the kernel has no copies.
 // CHECK-LABEL: tile.kernel @star
 // CHECK-NOT:     #tile.shared
 // CHECK:         %[[u0:.*]] = tile.load %src ahead 3 home #tile.registers<depth 2, period 2> : !tile.queue<f64, lag 0>
@@ -149,8 +149,8 @@ tile.kernel @held(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile
   tile.store %u1 to %dst : !tile.queue<f64, lag 1>, !field
 }
 
-// A neighbour's cell of the newest plane: waiting would cost a plane of lag, so it is read in the step
-// in which it is published, and copies have a slot more. Who asks for a delay pays for it.
+// A neighbour's cell of the newest plane is read in the step of its publication, as waiting would cost a
+// plane of lag, and copies have a slot more. A delay by option costs that plane of lag.
 // CHECK-LABEL: tile.kernel @box
 // CHECK:         tile.exchange {{.*}} what copies delay 0 home #tile.exchange_buffer<slots 5, shifting, {{.*}} : !tile.queue<f64, lag 0, edges [1, 0]>
 // CHECK-NEXT:    tile.apply {{.*}} : !tile.queue<f64, lag 1>

@@ -2,7 +2,7 @@
 
 // A sum of many operations at three places of a cell is made once for each place, into a field that
 // the loop carries. A cell with less to save stays as it is. Sweeps in steps of the host share values,
-// too, and a sweep that runs once does not. Loops with one cell function get functions of their own.
+// too, and a sweep that runs once does not. Loops with a common cell function get a function each.
 
 func.func private @sums(%a: f64, %b: f64, %c: f64, %d: f64, %k: f64) -> f64 {
   %a0 = arith.mulf %b, %k : f64

@@ -46,8 +46,8 @@ func.func private @heat(%north: f64, %south: f64, %west: f64, %east: f64, %here:
   func.return %6 : f64
 }
 
-// By default, operations that all allow another order; the sorted sum has the permissions of all.
-// The difference of one place keeps its order. Without the flag on one operation, a sum ends there.
+// By default, only operations with the flag `reassoc` are sorted, and the sorted sum keeps the flags.
+// A difference of cells at one place keeps its order. A sum ends at an operation without the flag.
 // FLAGS-LABEL: func.func private @flags(
 // FLAGS-NEXT:    %[[s0:.*]] = arith.addf %n, %h fastmath<reassoc> : f64
 // FLAGS-NEXT:    %[[s1:.*]] = arith.addf %[[s0]], %s fastmath<reassoc> : f64

@@ -59,7 +59,7 @@ tile.kernel @one_sided(%src: !field, %dst: !field)
 
 // -----
 
-// Rows one after the other, whose columns come again in each: the sum stays whole.
+// Terms row by row, with equal columns in every row: the sum stays whole.
 
 !field = !stencil.field<[-1,65]x[-1,65]xf64>
 
@@ -107,7 +107,7 @@ tile.kernel @two_warps(%src: !field, %dst: !field)
 
 // -----
 
-// Rows that are streamed have no lanes along them.
+// No lanes lie along a streamed axis.
 
 !field = !stencil.field<[-1,65]x[-1,65]xf64>
 
@@ -128,7 +128,7 @@ tile.kernel @along_rows(%src: !field, %dst: !field)
 
 // -----
 
-// Stages that share a cell function, and tap other columns, have parts of their own.
+// Stages with a common cell function and other columns have separate parts.
 
 !field = !stencil.field<[-2,66]x[-2,66]xf64>
 
@@ -153,7 +153,7 @@ tile.kernel @shared(%src: !field, %dst: !field)
 
 // -----
 
-// A coordinate is that of the lane that computes, not that of the cell that a travelling sum is for.
+// A coordinate belongs to the computing lane, not to the cell of a travelling sum.
 
 !field = !stencil.field<[-1,65]x[-1,65]xf64>
 

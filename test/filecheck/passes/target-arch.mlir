@@ -5,7 +5,7 @@
 // RUN: xdsl-opt %s -p 'target-arch{arch="h200+speed=3"}' --verify-diagnostics | filecheck %s --check-prefix=FACT
 // RUN: xdsl-opt %s -p 'target-arch{arch="sm_80+copy=1.4"}' | filecheck %s --check-prefix=OLDER
 
-// The module says which GPU its kernels are for; the lowering refuses what that one has no room for.
+// The module names the GPU of its kernels. The lowering refuses kernels that do not fit.
 
 // CHECK:       builtin.module attributes {timetile.arch = "sm_90"} {
 // OLDER:       builtin.module attributes {timetile.arch = "sm_80"} {

@@ -44,8 +44,8 @@ func.func @nothing(%n: index, %A: !stencil.field<[0,8]xf64>, %B: !stencil.field<
   func.return
 }
 
-// A loop of which the program states the number of steps has the depths that its launches advance, and 1: of
-// four steps one is left for the buffer that the others do not end in. No step is deeper than one of one.
+// A loop with a known number of steps has the depths of its launches, and depth 1: the last of four steps
+// runs alone, as the fused steps end in the other buffer. A loop of one step has depth 1 only.
 // CHECK-LABEL: func.func @four(
 // CHECK:         depths [3, 1] {
 func.func @four(%A: !stencil.field<[0,8]xf64>, %B: !stencil.field<[0,8]xf64>) {

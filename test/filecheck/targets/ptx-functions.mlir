@@ -28,7 +28,7 @@ llvm.func @k(%p: !llvm.ptr<1>, %a: f64, %s: f32) attributes {nvvm.kernel, nvvm.m
   llvm.return
 }
 
-// A kernel whose name begins like those of functions has another one.
+// A kernel is renamed if its name begins like the names of functions.
 // CHECK:      .visible .entry $74$imetile_exp(
 llvm.func @timetile_exp(%p: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.maxntid = array<i32: 32>, nvvm.minctasm = 1 : i32} {
   llvm.return

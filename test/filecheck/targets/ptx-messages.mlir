@@ -1,7 +1,7 @@
 // RUN: xdsl-opt %s -t ptx | filecheck %s
 
-// What blocks say to each other: words of 64 bits, of which four bytes are of a cell and four the number of
-// the message. Each access is of whole words, so that a word that has arrived says so itself.
+// Messages between blocks are words of 64 bits: four bytes of a cell, and four bytes with the number of the
+// message. Each access takes a whole word, so a word tells by its number that it has arrived.
 
 // CHECK-LABEL: .visible .entry doubles(
 // CHECK:         ld.param.u32 [[number:%r[0-9]+]], [doubles_param_1];
@@ -55,7 +55,7 @@ llvm.func @singles(%buffer: !llvm.ptr<1>, %n: i32) attributes {nvvm.kernel, nvvm
   // CHECK-NEXT: mov.b64 [[v:%rd[0-9]+]], {[[b]], [[number]]};
   // CHECK-NEXT: st.relaxed.gpu.global.b64 {{\[}}[[buffer]]+512], [[v]];
   simt.post %b to %buffer[64] number %n
-  // The number of the message that nobody sends.
+  // Message 0 is never sent.
   %zero = arith.constant 0 : i32
   // CHECK:      setp.ne.u32 %p{{[0-9]+}}, %r{{[0-9]+}}, 0;
   %c = simt.take %buffer[0] number %zero : f32
@@ -75,8 +75,8 @@ llvm.func @barriers(%buffer: !llvm.ptr<1>, %n: i32) attributes {nvvm.kernel, nvv
   // CHECK-NEXT: st.global.f64 {{\[}}[[buffer]]+768], [[b]];
   // CHECK-NEXT: st.global.f64 {{\[}}[[buffer]]+1024], [[a]];
   simt.post %b, %a to %buffer[96, 128]
-  // Behind all threads of the block one counts it, and looks until as many blocks as there are have come to
-  // each barrier so far; the others wait for that one.
+  // After a barrier of the block, one thread counts the block, and polls until all blocks have come to each
+  // barrier so far. The other threads wait for that thread.
   // CHECK-NEXT: bar.sync 0;
   // CHECK-NEXT: mov.u32 [[thread:%r[0-9]+]], %tid.x;
   // CHECK-NEXT: setp.ne.u32 [[test:%p[0-9]+]], [[thread]], 0;

@@ -1,7 +1,7 @@
 // RUN: xdsl-opt %s --verify-diagnostics --parsing-diagnostics --split-input-file | filecheck %s
 
-// Keywords that MLIR's nvvm dialect does not know are refused, with the ones that it does, and so are
-// operands of a type that it does not take.
+// Keywords unknown to MLIR's nvvm dialect are refused, with a list of the known keywords, and so are
+// operands of a wrong type.
 
 func.func @shuffle_kind(%m: i32) {
   // CHECK: expected one of bfly, up, down, idx, got left

@@ -1,7 +1,7 @@
 // RUN: xdsl-opt %s --verify-diagnostics --parsing-diagnostics --split-input-file | filecheck %s
 
-// What the verifiers of the simt dialect refuse: each sentence stands above the operation that it is
-// about, with the value that was found and the one that was expected.
+// Refusals by the verifiers of the simt dialect. Each sentence stands above its operation, with the
+// found and the expected value.
 
 func.func @mixed_cells(%p: !llvm.ptr<1>) {
   // CHECK: an access is of one or more cells of one type

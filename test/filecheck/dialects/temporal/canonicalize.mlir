@@ -1,6 +1,6 @@
 // RUN: xdsl-opt %s -p canonicalize --split-input-file | filecheck %s
 
-// What an operation alone, or its step, shows to be of no effect. Each function holds one fact, and what is left.
+// Operations without an effect, as seen from the operation or from its step. Each function shows one case.
 
 // Without a step each result is its own buffer, whatever the rotation and the updates.
 // CHECK-LABEL: func.func @no_steps(

@@ -1,7 +1,7 @@
 // RUN: xdsl-opt %s --verify-diagnostics --parsing-diagnostics --split-input-file | filecheck %s
 
-// What the verifiers of the temporal dialect refuse: each sentence stands above the operation that it
-// is about, with the value that was found and the one that was expected.
+// Refusals by the verifiers of the temporal dialect. Each sentence stands above its operation, with the
+// found and the expected value.
 
 func.func @rotation_is_a_permutation(%n: index, %A: !stencil.field<[0,4]xf64>, %B: !stencil.field<[0,4]xf64>) {
   // CHECK: rotate must be a permutation of 0 to 1, got [0, 0]

@@ -1,7 +1,7 @@
 // RUN: xdsl-opt %s --verify-diagnostics --parsing-diagnostics --split-input-file | filecheck %s
 
-// What the verifiers of the tile dialect's attributes refuse: each sentence stands above the
-// attribute that it is about, with the value that was found and the one that was expected.
+// Refusals by the verifiers of the tile dialect's attributes. Each sentence stands above its attribute,
+// with the found and the expected value.
 
 // CHECK: every count of a layout is positive, got 0 cells x 32 lanes
 "test.op"() {layout = #tile.layout<warp, [0 cells x 32 lanes]>} : () -> ()

@@ -1,7 +1,7 @@
 // RUN: xdsl-opt %s --verify-diagnostics --parsing-diagnostics --split-input-file | filecheck %s
 
-// What the verifiers of the tile dialect's operations refuse: each sentence stands above the
-// operation that it is about, with the value that was found and the one that was expected.
+// Refusals by the verifiers of the tile dialect's operations. Each sentence stands above its operation,
+// with the found and the expected value.
 
 // CHECK: 1 arguments and 2 roles
 tile.kernel @roles(%src: !stencil.field<[0,8]xf64>) roles [#tile.role<source 0>, #tile.role<target 0>]
