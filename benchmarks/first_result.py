@@ -69,10 +69,14 @@ def cpu_seconds() -> float:
 
 
 def digest(found: Any) -> str:
-    """A digest of the bits of arrays, in a mapping or a sequence; of nothing for None."""
+    """
+    A digest of the bits of arrays, in a mapping or a sequence; of nothing for None, the value of an
+    unused argument.
+    """
     made = hashlib.sha256()
     for array in found.values() if hasattr(found, "values") else found or ():
-        made.update(np.ascontiguousarray(array).data)
+        if array is not None:
+            made.update(np.ascontiguousarray(array).data)
     return made.hexdigest()[:16]
 
 
