@@ -15,20 +15,27 @@ from timetile.dialects.temporal import BroadcastOp, GatherOp, ReduceOp
 Array = NDArray[Any]
 
 
+def spread_box(op: BroadcastOp) -> tuple[slice, ...]:
+    """The cells of a field of fewer axes that are spread along more axes."""
+    own, wide = field_bounds(op.source).lb, field_bounds(op.field)
+    ends = zip(own, ((tuple(wide.lb)[axis], tuple(wide.ub)[axis]) for axis in op.axis_list))
+    return tuple(slice(low - first, high - first) for first, (low, high) in ends)
+
+
 def wide_cells(op: BroadcastOp, source: Array) -> Array:
     """The cells of a field spread along more axes: a view, with strides of 0 along the others."""
-    own, wide = field_bounds(op.source), field_bounds(op.field)
+    shape, axes = sizes_of(field_bounds(op.field)), op.axis_list
+    along = tuple(slice(None) if axis in axes else None for axis in range(len(shape)))
+    return np.broadcast_to(source[spread_box(op)][along], shape)
+
+
+def narrow_cells(op: BroadcastOp, spread: Array) -> Array:
+    """The field of fewer axes behind a spread field; cells that are not spread are 0."""
+    source = np.zeros(sizes_of(field_bounds(op.source)), spread.dtype)
     axes = op.axis_list
-    inner = tuple(
-        slice(
-            tuple(wide.lb)[axis] - tuple(own.lb)[k],
-            tuple(wide.ub)[axis] - tuple(own.lb)[k],
-        )
-        for k, axis in enumerate(axes)
-    )
-    shape = sizes_of(wide)
-    narrow = source[inner][tuple(slice(None) if a in axes else None for a in range(len(shape)))]
-    return np.broadcast_to(narrow, shape)
+    along = tuple(slice(None) if axis in axes else 0 for axis in range(spread.ndim))
+    source[spread_box(op)] = spread[along]
+    return source
 
 
 def gathered(op: GatherOp, source: Array, places: Sequence[Array]) -> Array:

@@ -21,7 +21,7 @@ from timetile.runtime.arithmetic.cells import Array
 from timetile.runtime.arithmetic.reductions import reduced
 from timetile.runtime.executors.numpy_loops import Progress
 from timetile.runtime.executors.runners import LoopRunner
-from timetile.runtime.host.field_cells import box_cells, gathered
+from timetile.runtime.host.field_cells import box_cells, gathered, narrow_cells, wide_cells
 from timetile.runtime.host.memory import ViewMemory
 from timetile.runtime.host.memory_protocol import Memory
 from timetile.runtime.native.loops import rotated
@@ -236,13 +236,21 @@ class PartRunner:
             value = outside[run.values[own]]
             if is_series(own):
                 value = value[done : done + count]
-            elif isinstance(own.owner, BroadcastOp) and run.part is not None:
-                value = self.spread(own.owner, run.values[own], value)
+            elif isinstance(own.owner, BroadcastOp):
+                value = self.spread(run, own.owner, run.values[own], value)
             given[own] = value
         return given
 
-    def spread(self, op: BroadcastOp, whole: SSAValue, array: Array) -> Array:
-        """The cells of a rank in a field spread along more axes."""
-        field = self.program.field_of(whole)
-        cells = array_part(array, field.whole, field.held)
-        return cells if self.own.is_read_in_place(op) else np.ascontiguousarray(cells)
+    def spread(self, run: RankLoop, own: BroadcastOp, whole: SSAValue, array: Array) -> Array:
+        """
+        The cells that a loop of the rank finds in a field spread along more axes. The program may
+        spread a field, as it writes the field, which the loop alone reads in place.
+        """
+        op, in_place = whole.owner, self.own.is_read_in_place(own)
+        assert isinstance(op, BroadcastOp)
+        if in_place and not self.own.is_read_in_place(op):
+            array = wide_cells(op, narrow_cells(op, array))
+        if run.part is not None:
+            field = self.program.field_of(whole)
+            array = array_part(array, field.whole, field.held)
+        return array if in_place else np.ascontiguousarray(array)
