@@ -48,7 +48,7 @@ OF_LIMIT = 10.0
 REPEATS_LIMIT = 32.0
 """Allowed percent of sentences with a noun or verb twice, in a folder's docstrings."""
 
-MLIR_LIMIT = 7.8
+MLIR_LIMIT = 6.8
 """Allowed percent of pointers among the words of all comments of programs in MLIR."""
 
 FILE_LIMIT = 6.0

@@ -242,8 +242,8 @@
     "gpu.return"() : () -> ()
   }) {sym_name = "chain"} : () -> ()
 
-  // What reads the plane besides keeps it, in the loop and after it; and a difference whose sign matters is not the other
-  // way round.
+  // Further readers keep the plane, in the loop and behind; and a difference is not reversed if its sign
+  // matters.
   // CHECK-LABEL: ^bb0(%n: i32, %field: memref<4096xf64, 1 : i64>, %a: f64, %b: f64):
   // CHECK:         scf.for {{.*}} iter_args(%u = %a, %v = %b)
   // CHECK-NEXT:      arith.subf %v, %u : f64

@@ -51,7 +51,7 @@ tile.kernel @rows(%src: !field, %dst: !field, %a: !field, %b: !field)
   tile.store %u2 to %dst : !tile.queue<f64, lag 2>, !field
 }
 
-// A partial sum that has another reader may be read outside the bounds: it stays as it is.
+// A partial sum with another reader may be read outside the bounds, and stays unchanged.
 // MEMORY-LABEL: tile.kernel @shared_sum
 // MEMORY:         tile.apply @first(%{{.*}}[-1, 1]) : !tile.queue<f64, lag 0>
 // MEMORY:         tile.apply @last(%{{.*}}[0, 0], %{{.*}}[1, 0]) else %h2 : !tile.queue<f64, lag 2>

@@ -6,7 +6,7 @@
 // RUN: xdsl-opt %s -p 'temporal-fusion{depths=3},device-tiling{tile=warp cells=4 lanes=32 warps=1 pack=4},multi-queue-buffering,register-streaming,carry-halos,peel-boundaries' | filecheck %s --check-prefix=APART
 // RUN: xdsl-opt %s -p 'common-halos,temporal-fusion{depths=4},device-tiling,plan-launches{steps=9}' | filecheck %s --check-prefix=PLAN
 
-// The caller promises that buffers which take turns have the same cells outside the bounds.
+// The caller promises equal cells outside the bounds for buffers that take turns.
 
 !field = !stencil.field<[-1,4097]x[-1,4097]xf64>
 

@@ -53,7 +53,7 @@
     %f = arith.truncf %s : f64 to f32
     // CHECK-NEXT: %g = "nvvm.shfl.sync"(%[[full]], %f, %[[one]], %[[down]]) <{kind = #nvvm.shfl_kind<down>}>
     %g = simt.shuffle %f delta 1 : f32
-    // A lane named by its number gives its value.
+    // A shuffle reads the value of the lane with the given number.
     // CHECK-NEXT: "nvvm.shfl.sync"(%[[full]], %f, %[[t]], %[[down]]) <{kind = #nvvm.shfl_kind<idx>}>
     %named = simt.pick %f lane %t : f32
 
@@ -71,7 +71,7 @@
     // CHECK-NEXT: "nvvm.barrier"() <{operandSegmentSizes = array<i32: 0, 0>}>
     "gpu.barrier"() : () -> ()
 
-    // Another block has its own pointer. Marks that are left vanish.
+    // Memory of another block has a pointer of its own. Remaining marks are erased.
     // CHECK-NEXT: scf.if %m {
     scf.if %m {
       // CHECK-NEXT: %[[inner:.*]] = llvm.getelementptr %a[%[[t]]]

@@ -45,8 +45,8 @@ func.func @coupled(%U: !plane, %W: !wide, %k: f64, %n: index) {
 // CHECK: llvm.func @timetile.barrier(!llvm.ptr) -> i32
 // CHECK-NEXT: llvm.func @timetile.exp(f64) -> f64
 
-// One axis: a span from %2 to %3. The second axis, which is missing, has one cell, which %4 and %5 hold or not. A cell lies
-// one after the field's first.
+// One axis: a span from %2 to %3. The missing second axis has one cell, inside the span of %4 and %5 or not. The first cell
+// lies one behind the field's first cell.
 // CHECK: llvm.func internal @loop0.update0(%[[A:\d+]]: !llvm.ptr {llvm.noalias}, %[[B:\d+]]: !llvm.ptr {llvm.noalias}, %[[LOW:\d+]]: i64, %[[HIGH:\d+]]: i64, %[[LEFT:\d+]]: i64, %[[RIGHT:\d+]]: i64) {
 // CHECK: %[[HALF:\d+]] = llvm.mlir.constant(5.000000e-01 : f64) : f64
 // CHECK: %[[TWO:\d+]] = llvm.mlir.constant(2) : i64

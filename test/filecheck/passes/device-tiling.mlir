@@ -335,7 +335,7 @@ func.func @chained(%n: index, %A: !field, %B: !field) {
 
 // -----
 
-// One that the function reads after the loop is stored.
+// A field read by the function after the loop is stored.
 
 !field = !stencil.field<[-2,10]xf64>
 !own = !stencil.field<[-1,9]xf64>

@@ -2,7 +2,7 @@
 // RUN: xdsl-opt %s -p expand-division | xdsl-opt | filecheck %s
 // RUN: xdsl-opt %s -p expand-division | filecheck %s --check-prefix=ONCE
 
-// Quotients and roots become multiply-adds; their special cases share one branch.
+// Quotients and roots become multiply-adds, and special cases share a branch.
 
 "gpu.module"() <{sym_name = "kernels"}> ({
   // Two cells of a row: the root's operand is looked at, the quotient's is known to be ordinary then but

@@ -2,7 +2,7 @@
 // RUN: xdsl-opt %s -p inline-calls,raise-time-loop 2>&1 | filecheck %s --check-prefix=SAID
 // RUN: xdsl-opt %s -p raise-time-loop 2>&1 | filecheck %s --check-prefix=BEFORE
 
-// A function that a cell calls stands in the cell itself, with what it calls; if nobody else needs it, it goes.
+// A function called by a cell is copied into the cell, with the functions it calls, and erased if unused.
 
 !field = !stencil.field<[-1,9]xf64>
 !temp = !stencil.temp<?xf64>

@@ -1,7 +1,7 @@
 // RUN: xdsl-opt %s -p load-fields | filecheck %s
 
-// An apply that reads fields and writes others over its bounds gets loads before it, results, and stores
-// after it.
+// An apply on fields, with bounds of its own, gets loads in front, results, and stores
+// behind.
 
 !field = !stencil.field<[-1,9]xf64>
 

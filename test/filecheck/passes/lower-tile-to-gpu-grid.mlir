@@ -1,7 +1,7 @@
 // RUN: xdsl-opt %s -p lower-tile-to-gpu --split-input-file | filecheck %s
 
-// Blocks of a tile that the device holds, which meet at barriers: what passes between them has no number, a
-// cell takes one word whatever its size, and one barrier a step stands where the block's own would.
+// Blocks of a tile of the device synchronise at barriers of the grid. Exchanged words have no number, a cell of
+// any size takes a word, and a barrier of the grid stands in place of the block's barrier in each step.
 
 !field = !stencil.field<[-1,33]x[-1,33]x[-1,65]xf64>
 

@@ -1,6 +1,6 @@
 // RUN: xdsl-opt %s -p 'device-tiling{tile=warp cells=4 pack=1},multi-queue-buffering{ahead=0},register-streaming,carry-halos,peel-boundaries{planes=64},lower-tile-to-gpu' | filecheck %s
 
-// Points have a loop of their own, with one step in its body; the loops around have none of their code.
+// Points have a separate loop of one step a turn; the loops around have no code of points.
 
 // CHECK-LABEL: sym_name = "plate_d2"
 // Chunks end where the list moves the cuts.

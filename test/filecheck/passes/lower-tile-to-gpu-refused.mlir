@@ -1,6 +1,6 @@
 // RUN: xdsl-opt %s -p lower-tile-to-gpu --split-input-file --verify-diagnostics | filecheck %s
 
-// What the lowering cannot do it refuses with one sentence that names the kernel, the fact and the way
+// The lowering refuses a kernel in a sentence with the kernel's name, the fact and the way
 // out.
 
 // CHECK: tile.kernel in @unplaced: the kernel has no layout, homes or variants; run device-tiling, multi-queue-buffering and peel-boundaries first
@@ -650,7 +650,7 @@ tile.kernel @together(%src: !stencil.field<[-1,65]x[-1,65]x[-1,65]xf64>, %dst: !
 
 // -----
 
-// Cells outside the bounds end in a field: cells that a stage computes there are not those of a field.
+// Cells outside the bounds come from a field, and a stage computes other cells there.
 
 // CHECK: tile.apply in @without_field: its cells outside the bounds are computed by another stage, and no field has them; give else a queue that takes cells outside the bounds from a field
 func.func private @pair(%a: f64, %b: f64) -> f64 {

@@ -115,7 +115,7 @@ tile.kernel @ring(%src: !field, %dst: !field, %a: !field, %b: !field)
 
 // -----
 
-// Slots that shift: their offsets are carried and rotated. The threads of a tile that is a warp wait
+// Shifting slots: offsets are carried and rotated. Threads of a tile of one warp wait
 // for their warp only.
 
 !field = !stencil.field<[-1,65]x[-1,65]xf64>

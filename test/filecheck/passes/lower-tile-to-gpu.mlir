@@ -29,7 +29,7 @@ func.func private @cell(%l: f64, %r: f64) -> f64 {
 // CHECK-NEXT:      %[[next:.*]] = simt.shuffle %[[c0]] delta 1 : f64
 // CHECK-NEXT:      %[[x1:.*]] = arith.addf %[[a1]], %[[next]] : f64
 // CHECK-NEXT:      simt.mark step 0 stage 2 row 0
-// The plane that is complete lies one row back: the store's lag.
+// The complete plane lies one row back, at the store's lag.
 // CHECK:           simt.store %[[x0]], %[[x1]] to %dst[%[[at]] + -1028] mask
 // CHECK-NEXT:      simt.mark step 1 stage 0 row 0
 // CHECK-NEXT:      %[[d0:.*]], %[[d1:.*]] = simt.load %src[%[[at]] + 1028] : f64, f64
@@ -270,9 +270,9 @@ tile.kernel @copies(%src: !field, %dst: !field, %a: !field)
 
 // -----
 
-// Cells of four bytes are read four at a time: the one behind the fourth with the next three. Where all
-// data have their halos around them, there is one copy of the kernel, and its one loop has no parts:
-// guards only keep loads in their fields.
+// Cells of four bytes are read four at a time: the fifth cell comes with the next three. If all data lie
+// inside their halos, the kernel has one copy with one loop, in one part: guards only keep loads inside
+// their fields.
 
 !field = !stencil.field<[-1,65]x[-1,65]x[-4,260]xf32>
 

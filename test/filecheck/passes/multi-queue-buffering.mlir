@@ -40,8 +40,8 @@
 // COPIES:         %[[e0:.*]] = tile.exchange %[[u0]] what copies delay 0 home #tile.exchange_buffer<slots 8, computed, ring 0 base 5, every 1, space shared, sync barrier>
 // COPIES:         tile.apply @cell(%[[u0]][-1, 0, 0], %[[e0]][0, -1, 0], %[[u0]][1, 0, 0]) {{.*}} home #tile.shared<slots 8, computed, ring 0 base 3, reader tile>
 
-// In shared memory: three planes, and one more that may be overwritten while they are read. The
-// exchanges vanish.
+// Three planes in shared memory, and a fourth that may be overwritten while the three are read.
+// Exchanges are erased.
 // SHARED-NOT:     tile.exchange
 // FIXED:          %[[u0:.*]] = tile.load %src halo %a ahead 0 home #tile.shared<slots 4, fixed, reader tile>
 // SHIFTING:       %[[u0:.*]] = tile.load %src halo %a ahead 0 home #tile.shared<slots 4, shifting, reader tile>

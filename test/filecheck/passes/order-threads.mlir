@@ -1,7 +1,7 @@
 // RUN: xdsl-opt %s -p order-threads | filecheck %s
 
-// What does not need this step's plane comes first, from the last stage down; what waits, synchronises,
-// touches shared memory or writes keeps its order, and so does all that depends on it.
+// Operations without this step's plane come first, from the last stage down. Waits, synchronisation, accesses
+// to shared memory and writes keep their order, and so do all operations behind them.
 
 // CHECK-NOT:   simt.mark
 // CHECK-LABEL: func.func @two_steps
@@ -59,7 +59,7 @@ func.func @two_steps(%n: i32, %field: memref<4096xf64, 1>, %ring: memref<64xf64,
   func.return
 }
 
-// A branch is late where something in it is, and what it uses comes before it.
+// A branch is late if an operation inside is late. Values used by the branch come first.
 // CHECK-LABEL: func.func @branch
 // CHECK:         scf.for
 // CHECK-NEXT:      %sum = arith.addf %k, %k : f64

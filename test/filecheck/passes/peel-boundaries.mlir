@@ -73,8 +73,8 @@ tile.kernel @space(%src: !field, %dst: !field, %a: !field)
 
 // -----
 
-// Data that have their halos around them: the guarded copy is the only one, and costs nothing more,
-// whatever the interior's would.
+// Data inside their halos: only the guarded copy is made. Guards cost nothing more there, whatever a
+// copy for the interior would cost.
 
 !field = !stencil.field<[-1,4097]x[-1,4097]xf64>
 
@@ -95,7 +95,7 @@ tile.kernel @together(%src: !field, %dst: !field)
 
 // -----
 
-// The halo of a result is read apart from it, though the loaded field has its own around it.
+// A result's halo is read from another field, though the loaded field lies inside its own halo.
 
 !field = !stencil.field<[-1,65]x[-1,65]x[-1,65]xf64>
 
@@ -113,8 +113,8 @@ tile.kernel @result(%src: !field, %dst: !field, %b: !field)
 
 // -----
 
-// 162 columns of tiles: the device holds 132, which advance from end to end, and those that are left fill it once more
-// in lower chunks. A device that holds all has no others.
+// 162 columns of tiles: the device holds 132 columns, from end to end, and the remaining columns fill the device once more
+// in lower chunks. A device with room for all has no lower chunks.
 
 !field = !stencil.field<[-1,513]x[-1,577]x[-1,513]xf64>
 
@@ -153,7 +153,7 @@ tile.kernel @wider(%src: !field, %dst: !field)
 
 // -----
 
-// Without a stream axis a chunk is the one plane that there is, and both copies are kept.
+// Without a streaming axis a chunk is the only plane, and both copies are kept.
 // CHECK-LABEL: tile.kernel @line
 // CHECK-SAME:    variants [#tile.variant<axes [0], planes 1>, #tile.variant<axes [], planes 1>]
 tile.kernel @line(%src: !stencil.field<[-1,65]xf64>, %dst: !stencil.field<[-1,65]xf64>)

@@ -85,7 +85,7 @@ func.func @reads_a_series(%A: !field, %B: !field, %series: memref<8xf64>) {
 
 // -----
 
-// The field of fewer axes changes before it is spread: the sweep that changes it ends there.
+// A field of fewer axes changes before it is spread: its sweep ends in front of the spreading.
 
 !field = !stencil.field<[0,8]x[0,8]xf64>
 !temp = !stencil.temp<?x?xf64>

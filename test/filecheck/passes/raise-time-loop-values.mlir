@@ -1,7 +1,7 @@
 // RUN: xdsl-opt %s -p raise-time-loop --split-input-file 2>&1 | filecheck %s
 
-// Values that are no fields: a value that another apply reads is held by the field that it is stored to, or
-// by a scratch field; a value whose sources change before it is stored is made where its apply stands.
+// Values read by another apply: the field of the value's store holds the value, or a scratch field. A value
+// whose sources change before its store is computed at its apply.
 
 // A chain: the second apply reads one cell beyond the box, so the scratch field is one cell longer.
 

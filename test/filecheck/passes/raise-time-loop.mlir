@@ -86,8 +86,8 @@ func.func @wave(%n: index, %A: !field, %B: !field, %C: !field, %K: !stencil.fiel
 
 // -----
 
-// Two updates a step: the second reads what the first has written, because it loads it again. A field
-// from outside that is written in place becomes a buffer that rotates onto itself.
+// Two updates a step: the second update loads the field again, and reads the first update's cells. A field
+// from outside, written in place, becomes a buffer that rotates onto itself.
 
 !field = !stencil.field<[-1,9]xf64>
 !temp = !stencil.temp<?xf64>
@@ -125,8 +125,8 @@ func.func @leapfrog(%n: index, %P: !field, %V: !field) {
 
 // -----
 
-// Several results of one apply over one box are one update with several targets; over another box they
-// are another update, with a function that keeps only what its results need.
+// Several results of an apply over one box become an update with several targets. Results over another box
+// become a second update, and its function computes only those results.
 
 !field = !stencil.field<[-1,9]xf64>
 !temp = !stencil.temp<?xf64>
@@ -262,7 +262,7 @@ func.func @counted(%first: i32, %last: i32, %by: i32, %A: !field) {
 
 // -----
 
-// Two loops of one function and a name that is taken: every cell function has its own name.
+// Two loops of a function, and a taken name: every cell function has a name of its own.
 
 !field = !stencil.field<[0,8]xf64>
 !temp = !stencil.temp<?xf64>

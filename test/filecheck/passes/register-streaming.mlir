@@ -128,7 +128,7 @@ tile.kernel @less_than_a_vector(%src: !stencil.field<[-8,72]x[-8,72]x[-8,72]xf32
   tile.store %u2 to %dst : !tile.queue<f32, lag 1>, !stencil.field<[-8,72]x[-8,72]x[-8,72]xf32>
 }
 
-// An older plane that neighbours read stays in its slot for a step more, beside a newer one or alone.
+// An older plane read by neighbours stays in its slot for a step more, beside a newer plane or alone.
 // CHECK-LABEL: tile.kernel @older
 // CHECK:         tile.exchange {{.*}} what copies delay 1 home #tile.exchange_buffer<slots 6, shifting, {{.*}} : !tile.queue<f64, lag 1, edges [1, 0]>
 tile.kernel @older(%src: !field, %dst: !field) roles [#tile.role<source 0>, #tile.role<target 0>]
@@ -281,8 +281,8 @@ func.func @program(%n: index, %A: !field, %B: !field) {
   func.return
 }
 
-// Where the queue moves back to registers, taps that are not redirected keep what they read: the exchange
-// dissolves into its queue before, which is then twice among the operands.
+// If the queue moves back to registers, other taps keep their queue: the exchange is replaced by its
+// operand, a queue then given twice.
 
 // CHECK-LABEL: tile.kernel @three(
 // CHECK:         [[U:%.*]] = tile.load %src

@@ -1,7 +1,7 @@
 // RUN: xdsl-opt %s -p stencil-unroll{unroll-factor=2,2},roll-returns --split-input-file 2>&1 | filecheck %s
 
-// What stencil-unroll made of an apply becomes one cell again, also with several results. Cells that are not
-// one cell, moved, are selected by their place.
+// The cells of an apply unrolled by stencil-unroll become one cell again, also with several results. Different
+// cells are selected by their place.
 
 !temp = !stencil.temp<?x?xf64>
 
@@ -25,7 +25,7 @@ func.func @unrolled(%u: !temp) -> (!temp, !temp) {
 
 // -----
 
-// Each cell selects its value, by its place from where the store begins; the second is moved back by one.
+// Each cell selects its value by the place from the begin of the store; the second value moves back by one.
 
 !temp = !stencil.temp<?x?xf64>
 !field = !stencil.field<[0,8]x[0,8]xf64>

@@ -48,8 +48,8 @@
     "gpu.return"() : () -> ()
   }) {sym_name = "row"} : () -> ()
 
-  // Indices, and what is read from memory, are left alone; so is what another block computes. A comparison is shared,
-  // and what is selected by it.
+  // Indices, loads, and values of other blocks are not shared. A comparison is shared, and so is
+  // its select.
   // CHECK-LABEL: ^bb0(%n: i32
   // CHECK:         %s = arith.addf %x, %x : f64
   // CHECK:         scf.for

@@ -49,7 +49,7 @@ func.func @sub_steps(%U: !f, %V: !f, %W: !f, %X: !f, %n: index) {
 
 // -----
 
-// Layers that leave no inside: the step stays as it is.
+// If no cells are inside the layers, the step stays unchanged.
 
 !f = !stencil.field<[0,64]xf64>
 func.func private @cell(%a: f64, %b: f64) -> f64 { %r = arith.addf %a, %b : f64 func.return %r : f64 }

@@ -1,7 +1,7 @@
 // RUN: xdsl-opt %s -p 'split-sums{form=lanes}' --split-input-file 2>&1 | filecheck %s
 
-// Partial sums travel along the row: each lane adds the cells of its own column, which nobody shuffles, and passes the sum
-// on. In the last stage it goes back to the cell that it is for, and only that one takes cells from outside the box.
+// Partial sums travel along the row: each lane adds the cells of its own column, without a shuffle, and passes the sum
+// on. The last stage moves the sum to its cell, and only the last stage takes cells from outside the box.
 
 !field = !stencil.field<[-1,65]x[-1,65]xf64>
 
@@ -37,7 +37,7 @@ tile.kernel @one_step(%src: !field, %dst: !field, %b: !field)
 
 // -----
 
-// A sum whose last column is the cell's own ends there.
+// A sum ends at the cell's own column if that column is the last.
 
 !field = !stencil.field<[-2,66]x[-2,66]xf64>
 

@@ -101,8 +101,8 @@ tile.kernel @several(%src: !field, %dst: !field, %coefficient: !field)
 
 // -----
 
-// Planes in another order than they arrive, and two values that would have to pass from one plane to
-// the next, for one result: both stay whole.
+// A sum with planes in another order than their arrival stays whole, and so does a sum that would pass two
+// values from plane to plane for a result.
 
 !field = !stencil.field<[-2,66]x[-2,66]xf64>
 
@@ -166,8 +166,8 @@ func.func @program(%n: index, %A: !field, %B: !field) {
 
 // -----
 
-// What depends on no tap is copied into every part that needs it, whatever makes it: here a constant that is cast,
-// then negated.
+// A value that depends on no tap is copied into every part with a reader: here a constant, cast and
+// negated.
 
 !field = !stencil.field<[-1,65]x[-1,65]xf64>
 

@@ -11,7 +11,7 @@
 // RUN: xdsl-opt %s -p 'peel-boundaries{edge-weight=-1.0}' --verify-diagnostics | filecheck %s --check-prefix=WEIGHT
 // RUN: xdsl-opt %s -p 'plan-launches{steps=-4}' --verify-diagnostics | filecheck %s --check-prefix=STEPS
 
-// Options that count something say from where on they count; layouts say what is wrong with them.
+// A wrong count is refused with the least count, and a wrong layout with the fault.
 
 // PACK: device-tiling: pack is at least 1, got 0
 // AXIS: temporal.loop in @heat: the domain has axes 0 to 1, got stream-axis 2; give device-tiling one of these axes

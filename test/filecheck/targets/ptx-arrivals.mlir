@@ -1,8 +1,8 @@
 // RUN: xdsl-opt %s -t ptx | filecheck %s
 // RUN: xdsl-opt %s -t 'ptx{arch=sm_80}' --split-input-file --verify-diagnostics | filecheck %s --check-prefix=AMPERE
 
-// What kernels whose warps arrive and wait, or reach other blocks of a cluster, become; an architecture that
-// has no instructions for that is refused.
+// Kernels with arrivals and waits of warps, or with accesses to other blocks of a cluster. An architecture
+// without such instructions is refused.
 
 // AMPERE: nvvm.cluster.arrive in @halves: sm_80 has no instruction for the synchronisation; use sync=barrier and tiles of a block, or sync=grid and tiles of the device
 

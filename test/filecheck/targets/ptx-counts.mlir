@@ -2,7 +2,7 @@
 
 // Rounding to whole numbers, shifts by amounts that are no constants, and counts of bits.
 
-// A name that PTX does not take is written in letters that it takes; a boolean argument is a byte.
+// A name invalid in PTX is spelled in valid letters; a boolean argument is a byte.
 // CHECK:      .visible .entry named$2e$k(
 // CHECK:      .param .u8 named$2e$k_param_5
 // CHECK:      ld.param.u8 [[byte:%r[0-9]+]], [named$2e$k_param_5];
@@ -16,7 +16,7 @@ llvm.func @"named.k"(%p: !llvm.ptr<1>, %a: f64, %s: f32, %i: i32, %l: i64, %on: 
   %2 = math.trunc %a : f64
   // CHECK-NEXT: cvt.rni.f32.f32
   %3 = math.roundeven %s : f32
-  // Half of 1, a bit less, takes a number to the whole number that it is to become, which is cut off there.
+  // Adding a bit less than 0.5 moves a number beyond its nearest integer; then the fraction is cut off.
   // CHECK-NEXT: copysign.f64 [[half:%fd[0-9]+]], [[a:%fd[0-9]+]], 0d3FDFFFFFFFFFFFFF;
   // CHECK-NEXT: add.rn.f64 [[sum:%fd[0-9]+]], [[a]], [[half]];
   // CHECK-NEXT: cvt.rzi.f64.f64 %fd{{[0-9]+}}, [[sum]];

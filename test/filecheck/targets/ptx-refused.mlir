@@ -3,7 +3,7 @@
 // RUN: xdsl-opt %s -t 'ptx{arch=sm_80}' --split-input-file --verify-diagnostics | filecheck %s --check-prefix=SMALLER
 // RUN: xdsl-opt %s -t 'ptx{version="eight"}' --split-input-file --verify-diagnostics | filecheck %s --check-prefix=VERSION
 
-// What has no PTX is refused with one sentence: the operation, its kernel, and the way out.
+// An operation without PTX is refused in a sentence: the operation, the kernel, and the way out.
 
 // CHECK: there is no kernel to print; run the pipeline up to convert-gpu-to-nvvm first
 func.func @host() {

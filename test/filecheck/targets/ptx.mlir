@@ -176,7 +176,7 @@ llvm.func @integers(%n: i32, %w: i64) attributes {nvvm.kernel, nvvm.maxntid = ar
   %21 = arith.extsi %n : i32 to i64
   // CHECK-NEXT: cvt.s32.s64
   %22 = arith.trunci %w : i64 to i32
-  // An index is 64 bits wide, so this is the same register.
+  // An index has 64 bits, so the cast keeps the register.
   %23 = arith.index_cast %w : i64 to index
   // CHECK-NEXT: add.s64 %rd{{[0-9]+}}, [[w]], [[w]];
   %24 = arith.addi %23, %23 : index
@@ -208,7 +208,7 @@ llvm.func @memory(%a: !llvm.ptr<1>, %i: i32, %w: i64) attributes {nvvm.kernel, n
   // CHECK-NEXT: mov.f64 [[o:%fd[0-9]+]], [[x]];
   // CHECK-NEXT: @[[m]] ld.global.f64 [[o]], {{\[}}[[p]]+24];
   %o = simt.override %x from %p[3] mask %m
-  // A cell's line is asked for by its address, which nothing is read into; its size scales the offset.
+  // A cell's line is prefetched by address, without a destination; the cell's size scales the offset.
   // CHECK-NEXT: @[[m]] prefetch.global.L1 {{\[}}[[p]]+32];
   simt.prefetch %p[4] mask %m : f64
   // CHECK-NEXT: prefetch.global.L1 {{\[}}[[p]]+-8];
