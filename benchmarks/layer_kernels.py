@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from pinned_programs import fields_in_cupy
-from real_programs import DTYPES, domain_of, model_of
 from rows import described
+from small_domains import DTYPES, domain_of, model_of
 from timing import copy_bandwidth, events
 
 import timetile

@@ -7,8 +7,9 @@ from dataclasses import fields
 from importlib import import_module
 from typing import Any
 
-from real_programs import SECONDS, PinnedSchedule, bytes_of_step, name_of
+from real_programs import SECONDS
 from real_steps import first_cells
+from small_domains import PinnedSchedule, name_of
 from timing import events
 from xdsl.dialects.builtin import ModuleOp
 
@@ -67,12 +68,10 @@ def best_speed(
     arrays: Sequence[Any],
     cells: int,
     gpu: Device,
-    copy: float,
     multiple: int,
-) -> dict[str, float]:
+) -> float:
     """
-    The best of three timed runs of a multiple of so many steps, in GPts/s, and its share of a
-    copy's speed for one step. Closes the program.
+    The best of three timed runs of a multiple of so many steps, in GPts/s. Closes the program.
     """
 
     def run(steps: int) -> None:
@@ -82,6 +81,4 @@ def best_speed(
     steps = multiple * max(1, int(SECONDS * 1e3 / max(spent, 1e-3) / multiple))
     best = min(events(gpu, lambda: run(steps), 3))
     program.close()
-    speed = cells * steps / best / 1e6
-    share = speed * bytes_of_step(program) / copy / 1e3
-    return {"gpts_per_s": round(speed, 1), "share": round(share, 3)}
+    return round(cells * steps / best / 1e6, 1)

@@ -21,12 +21,9 @@ from typing import Any
 from measure import predicted
 from pinned_programs import best_speed, compiled_at, fields_in_cupy
 from printed_rows import print_rows
-from real_programs import (
-    DTYPES,
-    domain_of,
-    model_of,
-)
+from real_programs import bytes_of_step
 from rows import described
+from small_domains import DTYPES, domain_of, model_of
 
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.device.gpu import Device
@@ -62,18 +59,19 @@ def prepared(text: str) -> dict[str, Any]:
         "registers": registers,
         "spilled": spilled,
         "predicted": round(prod(domain_of(*text.split()[:2])) / cost / 1e9, 1),
+        "bytes_of_step": bytes_of_step(program),
     }
 
 
-def measured(text: str, gpu: Device, copy: float) -> dict[str, float]:
-    """The best of three timed runs, its share of a copy's speed for one step, and a sum of bits."""
+def measured(text: str, gpu: Device) -> dict[str, float]:
+    """The best of three timed runs, and a sum of bits."""
     cupy: Any = import_module("cupy")
     program, (name, element) = compiled(text), text.split()[:2]
     arrays = fields_in_cupy(program, DTYPES[element])
     program(*arrays, steps=BITS_STEPS)
     bits = sum(int(array.view(cupy.uint32).sum(dtype=cupy.uint64)) for array in arrays)
     cells = prod(domain_of(name, element))
-    return {**best_speed(program, arrays, cells, gpu, copy, BITS_STEPS), "bits": bits}
+    return {"gpts_per_s": best_speed(program, arrays, cells, gpu, BITS_STEPS), "bits": bits}
 
 
 if __name__ == "__main__":

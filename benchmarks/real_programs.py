@@ -6,9 +6,12 @@ Measure real programs beside their naive kernels and a copy, in one call.
 
 Every program of `real_steps.py` and `coupled_programs.py` runs through the public interface at the
 schedule that timetile chooses, in FP32 and FP64, from random cells and from a quiet start, on
-arrays in GPU memory. The chosen schedule runs on a small domain of odd extents first, where it must
-leave the bits of the unfused program. `copy_bound_one_step` is the speed of a step that moves each
-field once; of a step in several kernels, each kernel's fields once.
+arrays in GPU memory. Behind all timings, each chosen schedule runs on a small domain of odd
+extents, where it must leave the bits of the unfused program. `copy_bound_one_step` is the speed of
+a step that moves each field once; of a step in several kernels, each kernel's fields once.
+
+Programs compile in processes and are timed as they come: the first named should be those that take
+long to compile. The file of results is written after each program.
 """
 
 from __future__ import annotations
@@ -18,24 +21,22 @@ import json
 import os
 import subprocess
 import time
-from concurrent.futures import Future, ProcessPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
 from importlib import import_module
 from math import prod
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from coupled_programs import SYSTEMS
 from measure import commit, predicted
 from real_steps import PROGRAMS, first_cells
 from reports import write_report
-from rich.console import Console
-from rows import described, read_schedule
+from rows import described
+from small_domains import DTYPES, PinnedSchedule, SmallProgram, domain_of, model_of, name_of
 from timing import copy_bandwidth, events
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 import timetile
 from timetile.dialects.boxes import CellBox, cells_of
@@ -43,60 +44,19 @@ from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
-from timetile.frontend.field_types import DType
-from timetile.frontend.model import Model
-from timetile.lowering.pipelines import tile_passes
 from timetile.lowering.plan_launches import PlannedKernel
 from timetile.passes.analysis.cells.sums import FpReassoc
 from timetile.passes.analysis.launches.accesses import kernel_accesses
-from timetile.passes.loops import store_layers
-from timetile.passes.loops.temporal_fusion import write_depths
-from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.device.gpu import Device, device
 from timetile.runtime.kernels.loops import loops_of
-from timetile.runtime.program.compiled_program import CompiledProgram, Executor
-
-DTYPES: dict[str, DType] = {"f32": "float32", "f64": "float64"}
-
-SMALL = {2: (67, 333), 3: (19, 37, 141)}
-"""Odd domains for comparing bits, by the number of axes."""
-
-SMALL_WITH_LAYERS = (61, 63, 141)
-"""The odd domain of steps with absorbing layers at both ends of each axis."""
-
-CHECKED_STEPS = 9
-"""Steps of a comparison of bits."""
+from timetile.runtime.program.compiled_program import CompiledProgram
 
 ORDERS: dict[str, tuple[FpReassoc, ...]] = {"tti8": ("flags", "on"), "tti13": ("flags", "on")}
 """Orders of terms; of other programs the program's own."""
 
 SECONDS = 0.1
 """The least time of a timed run."""
-
-
-@dataclass(frozen=True)
-class PinnedSchedule(ModulePass):
-    """
-    Gives a time loop a schedule and a depth, and its inside a schedule, if one is given; the model
-    chooses for sweeps.
-    """
-
-    name = "pinned-schedule"
-
-    schedule: str
-    """The attribute's text."""
-    depth: int
-    inside: str = ""
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
-            if loop.sweep is not None:
-                continue
-            loop.schedule = read_schedule(self.schedule)
-            loop.inside = read_schedule(self.inside) if self.inside else None
-            write_depths(loop, [self.depth])
-        ChooseSchedulePass().apply(ctx, op)
 
 
 @dataclass
@@ -120,6 +80,7 @@ class ProgramRow:
     copy_bound_one_step: float = 0.0
     share: float = 0.0
     predicted: float = 0.0
+    bytes_of_step: float = 0.0
     equal_bits: bool = False
     error: str = ""
 
@@ -131,90 +92,11 @@ def time_loop(program: CompiledProgram) -> tuple[LoopOp, list[PlannedKernel]]:
     return loop, facts
 
 
-def model_of(program: str) -> Model:
-    """The step of a program."""
-    return SYSTEMS[program].step if program in SYSTEMS else PROGRAMS[program]
-
-
-def domain_of(program: str, element: str) -> tuple[int, ...]:
-    """The domain of a program."""
-    if program in SYSTEMS:
-        return SYSTEMS[program].domains[element]
-    return (8192, 8192) if PROGRAMS[program].step.rank == 2 else (512, 512, 512)
-
-
 def compiled(row: ProgramRow, folder: Path) -> CompiledProgram:
     """The program of a row at the chosen schedule."""
     module, order = model_of(row.program).module(row.domain, DTYPES[row.dtype]), row.fp_reassoc
     cache = Cache(folder)
     return timetile.compile(module, executor="gpu", halos="common", cache=cache, fp_reassoc=order)
-
-
-def has_equal_bits(
-    program: str,
-    element: str,
-    pinned: PinnedSchedule,
-    cache: Cache | Literal[False] = False,
-    order: FpReassoc = "flags",
-) -> bool:
-    """
-    Whether a schedule leaves the unfused program's bits on a small domain, from both starts. Rows
-    of odd length are staged in shared memory: where a schedule has no room, rows are longer by the
-    cells to the next vector. `cache`: of the kernels on the small domain.
-    """
-    has_layers = program in SYSTEMS and SYSTEMS[program].without
-    shape = SMALL_WITH_LAYERS if has_layers else SMALL[model_of(program).step.rank]
-    try:
-        return has_equal_bits_on(program, element, pinned, shape, cache, order)
-    except timetile.CompileError:
-        whole = (*shape[:-1], -(-shape[-1] // 4) * 4)
-        return has_equal_bits_on(program, element, pinned, whole, cache, order)
-
-
-def has_equal_bits_on(
-    program: str,
-    element: str,
-    pinned: PinnedSchedule,
-    shape: tuple[int, ...],
-    cache: Cache | Literal[False] = False,
-    order: FpReassoc = "flags",
-) -> bool:
-    """
-    Whether a schedule leaves the unfused program's bits on a domain, from both starts. Layers are
-    stored alone on small domains, too.
-    """
-    store_layers.LEAST_CELLS = 1
-    module = model_of(program).module(shape, DTYPES[element])
-    passes = tuple(
-        pinned if isinstance(each, ChooseSchedulePass) else each for each in tile_passes()
-    )
-    for quiet in (False, True):
-        ends: list[bytes] = []
-        executors: tuple[Executor, ...] = ("gpu", "numpy")
-        for executor in executors:
-            given = passes if executor == "gpu" else None
-            made = timetile.compile(
-                module.clone(),
-                executor=executor,
-                halos="common",
-                passes=given,
-                cache=cache,
-                fp_reassoc=order,
-            )
-            arrays = [
-                first_cells(name_of(p.name), p.shape, DTYPES[element], quiet=quiet)
-                for p in made.parameters[:-1]
-            ]
-            made(*arrays, steps=CHECKED_STEPS)
-            ends.append(b"".join(array.tobytes() for array in arrays))
-        if ends[0] != ends[1]:
-            return False
-    return True
-
-
-def name_of(parameter: str | None) -> str:
-    """The field of a buffer: `u` of `u_next` and of `u_prev`."""
-    return (parameter or "").removesuffix("_next").removesuffix("_prev")
 
 
 def prepared(row: ProgramRow, folder: Path) -> ProgramRow:
@@ -232,17 +114,28 @@ def prepared(row: ProgramRow, folder: Path) -> ProgramRow:
         parts = facts if schedule.reads_memory else facts[:1]
         seconds = sum(predicted(program, each.name).seconds for each in parts) / row.depth
         row.predicted = round(prod(row.domain) / seconds / 1e9, 1)
+        row.bytes_of_step = bytes_of_step(program)
         row.inside = "" if loop.inside is None else str(loop.inside.data)
     except Exception as error:
         row.error = described(error)
     return row
 
 
-def checked(row: ProgramRow) -> bool:
-    """Whether a row's schedule leaves the unfused program's bits on a small domain."""
+def small_program(row: ProgramRow) -> SmallProgram:
+    """A row's program and schedule on a small domain."""
     inside = f"#tile.schedule<{row.inside}>" if row.inside else ""
     pinned = PinnedSchedule(f"#tile.schedule<{row.schedule}>", row.depth, inside)
-    return not row.error and has_equal_bits(row.program, row.dtype, pinned, order=row.fp_reassoc)
+    return SmallProgram(row.program, row.dtype, pinned, row.fp_reassoc)
+
+
+def assembled(row: ProgramRow, folder: Path) -> None:
+    """Compile a row's program on a small domain into the cache."""
+    small_program(row).assembled(Cache(folder))
+
+
+def checked(row: ProgramRow, folder: Path) -> bool:
+    """Whether a row's schedule leaves the unfused program's bits on a small domain."""
+    return small_program(row).has_equal_bits(Cache(folder))
 
 
 def bytes_of_step(program: CompiledProgram) -> float:
@@ -261,10 +154,10 @@ def bytes_of_step(program: CompiledProgram) -> float:
 def bytes_of_launch(kernel: KernelOp, bounds: CellBox) -> int:
     """Bytes of the cells in a kernel's bounds read and written by a launch."""
     moved = 0
-    for field, access in zip(kernel.body.block.args, kernel_accesses(kernel), strict=True):
+    for buffer, access in zip(kernel.body.block.args, kernel_accesses(kernel), strict=True):
         boxes = [box for box in (access.reads, access.writes) if box is not None]
         for box in (each for each in boxes if len(each.lower) == len(bounds.lower)):
-            moved += cells_of(box & bounds) * CELL_BYTES[element_type(field)]
+            moved += cells_of(box & bounds) * CELL_BYTES[element_type(buffer)]
     return moved
 
 
@@ -286,15 +179,16 @@ def measured(row: ProgramRow, program: CompiledProgram, gpu: Device, copy: float
     steps = row.depth * max(2, int(SECONDS * 2e3 / max(spent, 1e-3)))
     best = min(events(gpu, lambda: run(steps), 3))
     row.gpts_per_s = round(prod(row.domain) * steps / best / 1e6, 1)
-    row.copy_bound_one_step = round(copy * 1e3 / bytes_of_step(program), 1)
+    row.copy_bound_one_step = round(copy * 1e3 / row.bytes_of_step, 1)
     row.share = round(row.gpts_per_s / row.copy_bound_one_step, 3)
 
 
-def naive_speeds(binary: Path | None) -> dict[tuple[str, str], float]:
+def naive_speeds(binary: Path | None, programs: Sequence[str]) -> dict[tuple[str, str], float]:
     """The speeds of the naive kernels, by program and element; none without a binary."""
     if binary is None:
         return {}
-    said = subprocess.run([binary.resolve()], capture_output=True, text=True, check=True).stdout
+    command = [binary.resolve(), *programs]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     rows = (line.split() for line in said.splitlines())
     return {(name, element): float(speed) for name, element, speed in rows}
 
@@ -318,80 +212,102 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def timed(row: ProgramRow, start: str, folder: Path, gpu: Device, copy: float) -> ProgramRow:
-    """A row of a start, timed."""
-    own = replace(row, start=start)
+@dataclass
+class Run:
+    """A call of the script: the GPU, a copy's TB/s, and the rows so far."""
+
+    options: argparse.Namespace
+    gpu: Device
+    copy: float
+    rows: list[ProgramRow]
+    began: float = field(default_factory=time.perf_counter)
+
+    @property
+    def left(self) -> float:
+        """Seconds left."""
+        return self.options.seconds - (time.perf_counter() - self.began)
+
+    def note(self, rows: Sequence[ProgramRow]) -> None:
+        """Print rows of a program, and write all rows."""
+        self.rows += [row for row in rows if row not in self.rows]
+        for row in rows:
+            print(json.dumps(asdict(row)), flush=True)
+        about = {
+            "commit": self.options.commit or commit(),
+            "device": self.gpu.name,
+            "copy_tb_per_s": round(self.copy, 3),
+            "command": "python benchmarks/real_programs.py --naive naive",
+        }
+        if self.options.out is not None:
+            write_report(self.options.out, about, [asdict(row) for row in self.rows])
+
+
+def timed(row: ProgramRow, starts: Sequence[str], folder: Path, run: Run) -> list[ProgramRow]:
+    """The rows of all starts of a program, timed."""
+    rows = [replace(row, start=start) for start in starts]
     try:
         program = compiled(row, folder)
-        measured(own, program, gpu, copy)
+        for own in rows:
+            measured(own, program, run.gpu, run.copy)
+            import_module("cupy").get_default_memory_pool().free_all_blocks()
         program.close()
     except Exception as error:
-        own.error = described(error)
-    import_module("cupy").get_default_memory_pool().free_all_blocks()
-    return own
+        for own in rows:
+            own.error = own.error or described(error)
+    return rows
 
 
-def with_bits(rows: list[ProgramRow], equal: Future[bool], seconds: float) -> None:
-    """Note in the rows of a program whether bits are equal, if known in so many seconds."""
-    try:
-        bits = equal.result(max(seconds, 0.0))
-    except Exception as error:
-        for row in rows:
-            row.error = row.error or f"bits not compared: {described(error)}"
-        return
+def note_bits(rows: Sequence[ProgramRow], equal: Future[bool]) -> None:
+    """Note in the rows of a program whether bits are equal, or why they were not compared."""
     for row in rows:
-        row.equal_bits = bits
+        try:
+            row.equal_bits = equal.result()
+        except Exception as error:
+            row.error = f"bits not compared: {described(error)}"
+
+
+def compare(run: Run, pool: ProcessPoolExecutor, done: Sequence[list[ProgramRow]]) -> None:
+    """Compare the bits of timed programs, in processes, as long as there is time."""
+    equal: dict[Future[bool], list[ProgramRow]] = {
+        pool.submit(checked, rows[0], run.options.folder): rows for rows in done
+    }
+    try:
+        for each in as_completed(equal, max(run.left, 0.0)):
+            note_bits(equal[each], each)
+            run.note(equal[each])
+    except TimeoutError:
+        print("no time for more comparisons of bits", flush=True)
 
 
 def main() -> None:
-    options, began = arguments(), time.perf_counter()
-    console = Console(width=200)
+    options = arguments()
+    programs = options.programs or (*PROGRAMS, *SYSTEMS)
     rows = [
         ProgramRow(name, element, domain_of(name, element), "random", order)
-        for name in options.programs or (*PROGRAMS, *SYSTEMS)
+        for name in programs
         for order in ORDERS.get(name, ("flags",))
         for element in options.elements
     ]
-    done: list[list[ProgramRow]] = []
-
-    def left() -> float:
-        return options.seconds - (time.perf_counter() - began)
-
     # All processes begin here: a process that begins behind the GPU has no GPU.
     count = min(os.cpu_count() or 1, len(rows))
     with ProcessPoolExecutor(count) as pool:
-        waiting = [pool.submit(prepared, row, options.folder) for row in rows]
-        naive, gpu = naive_speeds(options.naive), device()
-        with gpu.current():
-            copy = copy_bandwidth(gpu)
-            for each in waiting:
+        compiling = [pool.submit(prepared, row, options.folder) for row in rows]
+        run, done = Run(options, device(), 0.0, []), list[list[ProgramRow]]()
+        naive = naive_speeds(options.naive, programs)
+        with run.gpu.current():
+            run.copy = copy_bandwidth(run.gpu)
+            for each in as_completed(compiling):
                 row = each.result()
                 row.naive_gpts_per_s = naive.get((row.program, row.dtype), 0.0)
-                if row.error or left() < 0:
-                    done.append([row])
+                if row.error or run.left < 0:
+                    run.note([row])
                     continue
-                rows_of = [timed(row, start, options.folder, gpu, copy) for start in options.starts]
-                done.append(rows_of)
-                for own in rows_of:
-                    said = json.dumps(asdict(own))
-                    console.print(said, markup=False, highlight=False, soft_wrap=True)
+                pool.submit(assembled, row, options.folder)
+                found = timed(row, options.starts, options.folder, run)
+                run.note(found)
+                done += [found] if found[0].gpts_per_s else []
         # Comparisons use the GPU, and come behind all timings.
-        timings = [(k, own[0]) for k, own in enumerate(done) if own[0].gpts_per_s]
-        equal = {k: pool.submit(checked, row) for k, row in timings}
-        for number, own in enumerate(done):
-            if number in equal:
-                with_bits(own, equal[number], left())
-            row = own[0]
-            said = f"{row.program} {row.dtype} {row.fp_reassoc}: {row.equal_bits} {row.error}"
-            console.print(said, markup=False, highlight=False, soft_wrap=True)
-        about = {
-            "commit": options.commit or commit(),
-            "device": gpu.name,
-            "copy_tb_per_s": round(copy, 3),
-            "command": "python benchmarks/real_programs.py --naive naive",
-        }
-        if options.out is not None:
-            write_report(options.out, about, [asdict(row) for own in done for row in own])
+        compare(run, pool, done)
         pool.shutdown(wait=False, cancel_futures=True)
 
 

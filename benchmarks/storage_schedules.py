@@ -22,9 +22,10 @@ import numpy as np
 from measure import predicted
 from pinned_programs import best_speed, compiled_at
 from printed_rows import print_rows
-from real_programs import name_of
+from real_programs import bytes_of_step
 from real_steps import first_cells
 from rows import described
+from small_domains import name_of
 from storage_types import STEPS, STORAGE, domain_of
 
 from timetile.dialects.cell_types import FIELD_DTYPES
@@ -56,13 +57,14 @@ def prepared(text: str) -> dict[str, Any]:
         "registers": max(kernel.registers for kernel in found),
         "spilled": max(kernel.spill_bytes for kernel in found),
         "predicted": round(prod(domain_of(text.split()[0])) / cost / 1e9, 1),
+        "bytes_of_step": bytes_of_step(program),
     }
 
 
-def measured(text: str, gpu: Device, copy: float) -> dict[str, float]:
+def measured(text: str, gpu: Device) -> dict[str, float]:
     """
-    The best of three timed runs, its share of a copy's speed, and a sum of bits. CuPy has no
-    bfloat16: arrays of NumPy are copied, and the time is that of the launches.
+    The best of three timed runs, and a sum of bits. CuPy has no bfloat16: arrays of NumPy are
+    copied, and the time is that of the launches.
     """
     program, (name, storage) = compiled(text, "gpu"), text.split()[:2]
     library: Any = np if storage == "bf16" else import_module("cupy")
@@ -75,7 +77,7 @@ def measured(text: str, gpu: Device, copy: float) -> dict[str, float]:
     bits = sum(int(array.view(np.uint16).sum(dtype=np.uint64)) for array in arrays)
     cells = prod(domain_of(name))
     if storage != "bf16":
-        return {**best_speed(program, arrays, cells, gpu, copy, 12), "bits": bits}
+        return {"gpts_per_s": best_speed(program, arrays, cells, gpu, 12), "bits": bits}
     spent = min(program(*arrays, steps=240).seconds for _ in range(3))
     program.close()
     return {"gpts_per_s": round(240 * cells / spent / 1e9, 1), "bits": bits}

@@ -1,10 +1,12 @@
 // The programs of benchmarks/real_steps.py as a user writes them first: one thread a cell, one or two kernels a step,
 // blocks of 64 x 4 threads. Prints `program element GPts/s`, a line each: the best of three runs, random cells.
 //
-//     nvcc -O3 -std=c++17 -arch=sm_90 -o naive naive.cu && ./naive
+//     nvcc -O3 -std=c++17 -arch=sm_90 -o naive naive.cu && ./naive [PROGRAM...]
 
 #include <cstdio>
 #include <cstdlib>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -254,7 +256,7 @@ template <class Step> double seconds_of(Step step, int steps) {
   return best;
 }
 
-template <class T> void measure(const char *element) {
+template <class T> void measure(const char *element, const std::set<std::string> &asked) {
   const int plane = 8192, volume = 512;
   const size_t P = (size_t)plane * plane, V = (size_t)volume * volume * volume;
   const dim3 block(64, 4), flat(plane / 64, plane / 4), deep(volume / 64, volume / 4, volume);
@@ -262,8 +264,9 @@ template <class T> void measure(const char *element) {
     printf("%s %s %.2f\n", name, element, cells / seconds / 1e9);
     fflush(stdout);
   };
+  auto wanted = [&](const char *name) { return asked.empty() || asked.count(name) > 0; };
 #define RUN(name, cells, count, first, steps, ...) \
-  { \
+  if (wanted(name)) { \
     Fields<T> f(cells, count, K(first)); \
     report(name, cells, seconds_of([&] { __VA_ARGS__; }, steps)); \
   }
@@ -305,7 +308,8 @@ template <class T> void measure(const char *element) {
       tti13<T><<<deep, block>>>(volume, r); SWAP(0, 2), SWAP(1, 3))
 }
 
-int main() {
-  measure<float>("f32");
-  measure<double>("f64");
+int main(int count, char **words) {
+  const std::set<std::string> asked(words + 1, words + count);
+  measure<float>("f32", asked);
+  measure<double>("f64", asked);
 }
