@@ -166,9 +166,13 @@ class KernelFacts:
 
     @cached_property
     def is_strip_of_words(self) -> bool:
-        """Whether a tile is a strip of 4-byte cells, as in memory, without quotients and roots."""
-        narrow = any(map(is_widened, self.loads))
-        return self.shape is TileShape.STRIP and self.words == 1 and not (self.dividing or narrow)
+        """
+        Whether a tile is a strip of a warp, of 4-byte cells as in memory, without quotients and
+        roots.
+        """
+        if self.shape is not TileShape.STRIP or self.words > 1 or self.exchanges:
+            return False
+        return not self.dividing and not any(map(is_widened, self.loads))
 
     @cached_property
     def taps(self) -> list[TapFacts]:

@@ -21,7 +21,7 @@ def why_guards_are_fixed(geometry: Geometry) -> str | None:
         return "fields go on outside the bounds, and tiles inside have code of their own"
     if geometry.reads_halos:
         return "halos differ between buffers, and tiles inside the bounds have code of their own"
-    if not geometry.replaces_cells:
+    if not geometry.has_guards:
         return "no cell is replaced outside the bounds, and all code has guards"
     return None
 

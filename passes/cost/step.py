@@ -14,7 +14,13 @@ from timetile.dialects.tile import ExchangeOp, Guards, LoadOp, queue_type
 from timetile.passes.analysis.geometry.plane_geometry import vector_cells
 from timetile.passes.analysis.geometry.residency import Residency
 from timetile.passes.analysis.queues.shared_coefficients import lives_in_copies
-from timetile.passes.cost.facts import KernelFacts, field_bytes, is_widened, queue_bytes
+from timetile.passes.cost.facts import (
+    ExchangeFacts,
+    KernelFacts,
+    field_bytes,
+    is_widened,
+    queue_bytes,
+)
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.stage_facts import StageFacts
 from timetile.passes.cost.taps import neighbours, wavefronts
@@ -82,16 +88,23 @@ def loads_and_edges(facts: KernelFacts, setting: Setting) -> Moves:
         more = older_reads(facts, load)
         each = ADDRESS_OF_A_SLOT + vectors + converted
         moves = moves.and_also(Moves(more * each, more * wavefronts(cells, size)))
-    if not facts.shape.has_rows:
-        return moves
     for exchange in facts.exchanges:
         if not exchange.copies:
-            size = exchange.cell_bytes
-            published = cells if exchange.whole else 2 * exchange.edges[0] * setting.row_cells
-            moves = moves.and_also(
-                Moves(published * size / VECTOR_BYTES, wavefronts(published, size))
-            )
+            moves = moves.and_also(published_edges(exchange, setting))
     return moves
+
+
+def published_edges(exchange: ExchangeFacts, setting: Setting) -> Moves:
+    """
+    The cells of an exchange that a warp stores for others. Of a single row, the lanes at both ends
+    store cells, and read as many, while others wait.
+    """
+    size, cells = exchange.cell_bytes, setting.thread_cells
+    if not exchange.whole and len(setting.axes) == 1:
+        ends = 2 * exchange.edges[0] / vector_cells(setting.row_cells, exchange.element)
+        return Moves(3 * ends, 2 * ends)
+    published = cells if exchange.whole else 2 * exchange.edges[0] * setting.row_cells
+    return Moves(published * size / VECTOR_BYTES, wavefronts(published, size))
 
 
 def moved_cells(facts: KernelFacts, setting: Setting) -> Moves:

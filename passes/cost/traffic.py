@@ -58,16 +58,48 @@ def narrowness(facts: KernelFacts) -> int:
     return max(1, LEAST_COPY // bytes_in_memory(facts))
 
 
+def loses_by_short_rows(facts: KernelFacts) -> float:
+    """
+    The share of the loss by short rows that a kernel has. Rows of fields read beside the cell begin
+    and end within sectors: a single step whose loads and stores are mostly of other fields loses
+    nothing (one H200, rows of 256 bytes: stars of radius 4 lose a tenth, and waves of order 8, with
+    three other fields, nothing). Steps that store many fields were fitted with the whole loss.
+    """
+    single = facts.shape is TileShape.PENCIL and facts.steps == 1 and bool(facts.published)
+    if not single or stores_many_fields(facts):
+        return 1.0
+    fields = {load.field for load in facts.loads}
+    beside = {load.field for load in facts.loads if load.result in facts.published}
+    moved = sum(map(field_bytes, fields)) + sum(map(field_bytes, facts.stored))
+    share = sum(map(field_bytes, beside)) / moved
+    return min(1.0, max(0.0, 4 * share - 1))
+
+
 def memory_share(facts: KernelFacts, setting: Setting, target: Target) -> float:
     """
     Bytes a second moved by a multiprocessor if all multiprocessors move bytes: less for short rows
     of a tile.
     """
     moving = target.parameters.moving
-    row, speed = setting.axes[-1].extent * bytes_in_memory(facts), 1.0
+    row, halvings = setting.axes[-1].extent * bytes_in_memory(facts), 0
     while row < moving.short_row_bytes:
-        row, speed = 2 * row, moving.short_row * speed
+        row, halvings = 2 * row, halvings + 1
+    speed = moving.short_row ** (halvings * loses_by_short_rows(facts))
     return speed * target.part.copy_tb_per_s * 1e12 / target.multiprocessors
+
+
+def comes_late(
+    facts: KernelFacts, setting: Setting, geometry: Geometry, target: Target, ahead: int
+) -> bool:
+    """
+    Whether a plane of two axes fetched one step ahead is too small to keep the memory busy: fewer
+    bytes are on their way than arrive in the latency.
+    """
+    if ahead != 1 or facts.shape is not TileShape.PENCIL:
+        return False
+    loaded, _ = moved_bytes(facts, setting, geometry, target)
+    share = target.part.copy_tb_per_s * 1e12 / target.multiprocessors
+    return loaded < target.parameters.waiting.latency * share
 
 
 def is_in_l2(facts: KernelFacts, setting: Setting, geometry: Geometry, target: Target) -> bool:
@@ -141,7 +173,7 @@ def moving_seconds(
     if facts.shape is TileShape.LINE:
         vectors = setting.row_cells * bytes_in_memory(facts) / VECTOR_BYTES
         speed *= moving.two_vectors ** log2(vectors)
-    if is_pencil and ahead == 1:
+    if comes_late(facts, setting, geometry, target, ahead):
         speed *= moving.one_ahead
     if is_in_l2(facts, setting, geometry, target):
         speed *= moving.l2

@@ -21,7 +21,8 @@ from timetile.passes.analysis.launches.trip_counts import most_steps_at_once
 from timetile.passes.cost.launch import launch_cost
 from timetile.passes.cost.rim import has_copies
 from timetile.passes.cost.terms import Cost
-from timetile.passes.cost.traffic import stores_many_fields
+from timetile.passes.cost.traffic import MANY_STORED, stores_many_fields
+from timetile.passes.cost.turn import loop_period
 from timetile.passes.loops.split_regions import StepInRegions
 from timetile.passes.loops.temporal_fusion import complete_depths
 from timetile.passes.scheduling.memory_schedules import PartTrials
@@ -121,6 +122,46 @@ def divides_in_narrow_rows(trial: Trial) -> bool:
     return schedule.form is Form.ROWS and trial.shape is TileShape.STRIP and several and few
 
 
+ALONE = 0.96
+"""
+The factor on the speed of a warp's strips of many stored fields. One H200, elastic waves of order 4
+in FP32: 163 of 171 GPts/s predicted for strips of a warp, and 169 of 173 for strips of a block.
+"""
+
+NEARLY = 0.95
+"""
+The share of the best single step's worth from which tiles are nearly alike. One H200, waves of
+order 8 in FP32: 259 GPts/s with 88 registers by the model, 257 with 132, 236 with 220.
+"""
+
+FREE_PIPES = 0.75
+"""Computing of a step, as a share of its moving, below which the memory alone decides."""
+
+
+def is_moving(candidate: Candidate) -> bool:
+    """Whether a candidate is a tile of whole sums of a single step, bound by memory alone."""
+    schedule, cost = candidate.schedule, candidate.cost
+    is_tile = schedule.tile is TileLevel.BLOCK and not schedule.resident
+    whole = candidate.depth == 1 and len(schedule.cells) == 2 and schedule.form is Form.NONE
+    return is_tile and whole and cost.compute_seconds < FREE_PIPES * cost.memory_seconds
+
+
+def by_worth(found: Iterable[Candidate]) -> list[Candidate]:
+    """
+    Candidates by worth, of equals the one with fewer registers first. Where a single step bound by
+    memory is best, the tile with fewest registers of those nearly as good comes first: the model
+    does not tell such tiles apart.
+    """
+    order = sorted(found, key=lambda each: (-each.worth, each.cost.registers))
+    if not order or not is_moving(order[0]):
+        return order
+    best = order[0]
+    wide = (each for each in order if 2 * each.schedule.cells[-1] >= best.schedule.cells[-1])
+    near = [each for each in wide if is_moving(each) and each.worth >= NEARLY * best.worth]
+    first = min(near, key=lambda each: each.cost.registers)
+    return [first, *(each for each in order if each is not first)]
+
+
 LONGEST = 4000
 """
 Most instructions of a thread in a stream step, where another schedule has fewer: the assembler
@@ -145,6 +186,9 @@ def with_guards(trial: Trial, geometry: Geometry, ahead: int) -> tuple[Trial, Co
     if trial.setting.has_messages:
         return asked(on_all)
     rim, rim_cost = asked(trial.schedule.but(guards=Guards.RIM))
+    if trial.shape.has_rows and geometry.has_guards and not geometry.outline.replaces_cells:
+        # Measured: three steps of Yee's equations 161 and 153 GPts/s; fitted with tests everywhere.
+        return rim, asked(on_all)[1]
     alike = has_copies(geometry, Guards.ALL) == has_copies(geometry, Guards.RIM)
     # If registers are scarce, the guarded copy spills: only tiles on the rim should run the copy.
     scarce = rim_cost.registers > trial.room(trial.target.parameters.spare.tight)
@@ -221,8 +265,7 @@ class Trials:
                     break
                 self.fitting[schedule, tried] = candidate
                 found.append(candidate)
-        found.sort(key=lambda candidate: (-candidate.worth, candidate.cost.registers))
-        return Comparison(found, rejected)
+        return Comparison(by_worth(found), rejected)
 
     def attempt(self, schedule: Schedule, depth: int) -> Candidate | Reason:
         """The candidate at a depth, fetching as early as fits, or the reason for none."""
@@ -289,6 +332,8 @@ class Trials:
         if stores_many_fields(trial.facts):
             beyond = max(0, trial.depth - parameters.worth.many_fields_levels)
             worth *= parameters.worth.many_fields**beyond
+        if trial.shape is TileShape.STRIP and len(trial.facts.stored) >= MANY_STORED:
+            worth *= 1.0 if trial.facts.exchanges else ALONE
         if is_deep_in_doubles(trial, geometry, parameters.worth):
             worth *= parameters.worth.deep_doubles
         candidate = Candidate(schedule, trial.depth, cost, worth)
@@ -306,7 +351,9 @@ class Trials:
         geometry = trial.geometry
         if geometry is None:
             return None
-        cost = launch_cost(trial.facts, trial.setting, geometry, self.target, schedule.ahead)
+        # The code of two steps moves planes once, where warps exchange planes in two slots.
+        setting = replace(trial.setting, period=loop_period(trial.facts, trial.setting))
+        cost = launch_cost(trial.facts, setting, geometry, self.target, schedule.ahead)
         share = cost.gcells_per_second / candidate.cost.gcells_per_second
         return replace(candidate, schedule=schedule, cost=cost, worth=candidate.worth * share)
 

@@ -97,6 +97,12 @@ own, and a step more takes their registers once more. (Shallow water in FP64: tw
 cells a lane run 1.8 times faster than one step with four.)
 """
 
+SHARED_CELLS = (1, 2)
+"""
+Cells of a lane in strips of all warps of a block: a step of many fields overlaps once for the
+block, and lanes need few cells.
+"""
+
 SUM_ROWS = (2, 3, 4, 5, 6, 8)
 """Rows of a thread for boxes with planes entering sums on arrival."""
 
@@ -181,6 +187,7 @@ def plate_schedules(loop: LoopOp, size: int, target: Target) -> Iterator[Schedul
             yield Schedule(
                 cells=(cells,), pack=pack, occupancy=warps // pack, form=form, ahead=MOST_AHEAD
             )
+    yield from shared_strips(loop)
     if few:
         yield from resident_schedules(size)
     yield from device_schedules(DEVICE_PLATES, target)
@@ -200,6 +207,21 @@ def strips(loop: LoopOp, size: int) -> Iterator[tuple[Form, int]]:
     if shuffles_several_planes(loop):
         yield from ((Form.ROWS, cells) for cells in sorted({*SUM_CELLS[size], *widths}))
         yield from ((Form.LANES, cells) for cells in widths)
+
+
+def shared_strips(loop: LoopOp) -> Iterator[Schedule]:
+    """
+    Strips of all warps of a block, which exchange edges, for steps of many fields: strips of a warp
+    have few cells there, and overlap by half (elastic waves of order 4: four levels keep 40 of 64
+    cells).
+    """
+    if stored_fields(loop) < MANY_FIELDS:
+        return
+    for cells, warps, sync in product(SHARED_CELLS, (8, 12, 16), (Sync.BARRIER, Sync.MBARRIER)):
+        yield Schedule(
+            tile=TileLevel.BLOCK, cells=(cells,), warps=(warps,), pack=1, occupancy=1,
+            ahead=MOST_AHEAD, sync=sync,
+        )  # fmt: skip
 
 
 def volume_schedules(loop: LoopOp, size: int, target: Target) -> Iterator[Schedule]:

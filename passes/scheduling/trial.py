@@ -18,7 +18,7 @@ from timetile.passes.cost.register_facts import (
 from timetile.passes.cost.registers import registers, spare_registers
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.shared_memory import shared_bytes
-from timetile.passes.cost.traffic import saturating_ahead
+from timetile.passes.cost.traffic import comes_late, saturating_ahead
 from timetile.passes.scheduling.trial_kernels import TrialKernels
 from timetile.passes.targets.target import Target
 
@@ -113,6 +113,9 @@ class Trial:
         within the schedule's `ahead` and the shared memory. None if no number fits.
         """
         wanted = saturating_ahead(self.facts, self.setting, geometry, self.target)
+        if len(self.facts.loads) > 1:
+            # Planes of a single field that come late were measured slower with two planes ahead.
+            wanted += comes_late(self.facts, self.setting, geometry, self.target, wanted)
         if self.shape is TileShape.PENCIL and (self.depth > 1 or self.facts.carries_sums):
             wanted = max(wanted, self.target.parameters.worth.least_ahead)
         wanted = min(self.schedule.ahead, wanted)

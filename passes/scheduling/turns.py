@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import lcm
-
 from timetile.dialects.tile import LANES
 from timetile.dialects.tile.kinds import Form
 from timetile.dialects.tile.schedule import Schedule
@@ -12,7 +10,7 @@ from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.cost.spills import issue_slots
 from timetile.passes.cost.step import step_cycles
 from timetile.passes.cost.terms import Cost
-from timetile.passes.cost.turn import period_of, taps_of_thread
+from timetile.passes.cost.turn import loop_period, period_of, taps_of_thread
 from timetile.passes.scheduling.trial import Trial
 from timetile.passes.targets.hardware import CACHED_INSTRUCTIONS, SCHEDULERS
 
@@ -71,10 +69,7 @@ def two_exact_sides_are_cached(trial: Trial) -> bool:
 def slots_of_step(trial: Trial) -> float:
     """The issue slots of a stream step, with those lost in a loop beyond the instruction cache."""
     cycles = step_cycles(trial.facts, trial.setting, trial.target)
-    count, steps = cycles.issue * SCHEDULERS, period_of(trial.facts, trial.setting)
-    if any(not exchange.copies for exchange in trial.facts.exchanges):
-        # A block exchanges planes in two slots by turns.
-        steps = lcm(steps, 2)
+    count, steps = cycles.issue * SCHEDULERS, loop_period(trial.facts, trial.setting)
     return issue_slots(count, steps * count, cycles, warps_of(trial.schedule), trial.target)
 
 
@@ -84,7 +79,8 @@ def in_short_turns(trial: Trial) -> Trial:
     moves of planes between registers, and fit the instruction cache (measured in 3D, FP32:
     Gray-Scott with turns of 5242 instructions 298 GCells/s, of 1856 436; heat 992 and 1132).
     """
-    if period_of(trial.facts, trial.setting) == 1 or trial.shape is TileShape.STRIP:
+    warps_alone = trial.shape is TileShape.STRIP and not trial.facts.exchanges
+    if period_of(trial.facts, trial.setting) == 1 or warps_alone:
         return trial
     short = trial.with_schedule(trial.schedule.but(period=1))
     return short if slots_of_step(short) < WORTH_MOVING * slots_of_step(trial) else trial

@@ -115,6 +115,17 @@ class Outline:
         )
 
     @cached_property
+    def has_guards(self) -> bool:
+        """
+        Whether cells are replaced outside the bounds, or keep their old values beside the box of an
+        update.
+        """
+        return self.replaces_cells or any(
+            isinstance(stage, ApplyOp) and stage.box is not None and bool(stage.outside)
+            for stage in self.stages
+        )
+
+    @cached_property
     def continues_in_plane(self) -> bool:
         """Whether fields go on outside the bounds along an in-plane axis."""
         return bool(set(self.plane_axes) & set(self.kernel.continued_axes))

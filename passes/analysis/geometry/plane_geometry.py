@@ -106,9 +106,12 @@ class PlaneGeometry:
         return self.outline.reads_halos
 
     @property
-    def replaces_cells(self) -> bool:
-        """Whether cells outside the bounds are replaced, by cells of older levels or of memory."""
-        return self.outline.replaces_cells
+    def has_guards(self) -> bool:
+        """
+        Whether cells are replaced outside the bounds, or keep their old values beside the box of an
+        update.
+        """
+        return self.outline.has_guards
 
     @property
     def continues_in_plane(self) -> bool:
