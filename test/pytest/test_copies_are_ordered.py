@@ -19,8 +19,10 @@ from support.programs import program_text
 from support.schedules import Schedule, block_plane, block_row, check
 from timetile.dialects.tile import (
     Addressing,
+    ApplyOp,
     Form,
     KernelOp,
+    LoadOp,
     SharedAttr,
     Storage,
     Sync,
@@ -132,21 +134,39 @@ RINGS = [
 ]
 
 
-@pytest.mark.parametrize("name", ["heat-3d", "wave-3d", "skewed-3d"])
+def placed(name: str, buffering: Buffering, depth: int) -> KernelOp:
+    """The deepest kernel of a program, placed by a pass."""
+    schedule = Schedule("rings", block_plane((2, 1), (3, 1)), buffering, None, planes=5)
+    compiled = timetile.compile(
+        program_text(entry(name).make((5, 7, 22))),
+        executor="planes",
+        passes=schedule.passes(depth),
+        fp_contract="off",
+        cache=False,
+    )
+    kernels = [op for op in compiled.kernels.tiled.ops if isinstance(op, KernelOp)]
+    return max(kernels, key=lambda kernel: kernel.steps.data)
+
+
+def test_an_own_cell_is_read_before_any_thread_copies_to_its_slot():
+    """A thread that copies may be another than the thread that wrote and reads the cell."""
+    rings = Buffering(storage=Storage.SHARED, addressing=Addressing.COMPUTED, ahead=2)
+    kernel = placed("heat-3d", rings, 2)
+    stages, orders = list(kernel.stages), collect_orders(kernel)
+    load = next(n for n, stage in enumerate(stages) if isinstance(stage, LoadOp))
+    last = max(n for n, stage in enumerate(stages) if isinstance(stage, ApplyOp))
+    before_copies = [o for o in orders if (o.before, o.after) == (last, load) and not o.inner]
+    # The last level reads its own cell in three planes of the level before.
+    assert len({order.distance for order in before_copies}) == 3
+
+
+@pytest.mark.parametrize("name", ["wave-3d", "skewed-3d"])
 @pytest.mark.parametrize("rings", RINGS, ids=lambda rings: str(rings.addressing))
 def test_a_slot_is_written_again_after_as_many_steps_as_the_ring_has_slots(
     name: str, rings: Buffering
 ):
     """From a write to a read, and from the read to the next write of the slot."""
-    schedule = Schedule("rings", block_plane((2, 1), (3, 1)), rings, None, planes=5)
-    compiled = timetile.compile(
-        program_text(entry(name).make((5, 7, 22))),
-        executor="planes",
-        passes=schedule.passes(1),
-        fp_contract="off",
-        cache=False,
-    )
-    (kernel,) = (op for op in compiled.kernels.tiled.ops if isinstance(op, KernelOp))
+    kernel = placed(name, rings, 1)
     stages, orders = list(kernel.stages), collect_orders(kernel)
     pairs = list(zip(orders[::2], orders[1::2], strict=True))
     assert pairs
