@@ -79,6 +79,14 @@ def write_arrays(path: Path, program: CompiledProgram, values: Sequence[Any]) ->
         np.savez(file, **fields)
 
 
+def as_stored(array: Array, parameter: Parameter) -> Array:
+    """The array of a field; files of NumPy's know cells of bf16 as two bytes without a type."""
+    if parameter.bounds is None:
+        return array
+    field: Any = dtype_of(parameter.kind)
+    return array.view(field) if array.dtype == f"V{field.itemsize}" else array
+
+
 class Arguments:
     """Gathers a value for every argument of a program, each given once."""
 
@@ -117,7 +125,7 @@ class Arguments:
                     "scalar; give the scalar with --set "
                     f"{parameter.name or parameter.position}=VALUE"
                 )
-            self.give(parameter, array)
+            self.give(parameter, as_stored(array, parameter))
 
     def add_setting(self, setting: str) -> None:
         """Take `dt=0.1`: a scalar, or a field with this value everywhere."""
