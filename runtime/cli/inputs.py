@@ -79,7 +79,7 @@ def write_arrays(path: Path, program: CompiledProgram, values: Sequence[Any]) ->
         np.savez(file, **fields)
 
 
-def as_stored(array: Array, parameter: Parameter) -> Array:
+def of_field_type(array: Array, parameter: Parameter) -> Array:
     """The array of a field; files of NumPy's know cells of bf16 as two bytes without a type."""
     if parameter.bounds is None:
         return array
@@ -125,7 +125,7 @@ class Arguments:
                     "scalar; give the scalar with --set "
                     f"{parameter.name or parameter.position}=VALUE"
                 )
-            self.give(parameter, as_stored(array, parameter))
+            self.give(parameter, of_field_type(array, parameter))
 
     def add_setting(self, setting: str) -> None:
         """Take `dt=0.1`: a scalar, or a field with this value everywhere."""
