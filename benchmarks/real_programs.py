@@ -56,7 +56,7 @@ ORDERS: dict[str, tuple[FpReassoc, ...]] = {"tti8": ("flags", "on"), "tti13": ("
 """Orders of terms; of other programs the program's own."""
 
 SECONDS = 0.1
-"""The least time of a timed run."""
+"""The least time of a timed run, unless said otherwise."""
 
 
 @dataclass
@@ -161,8 +161,10 @@ def bytes_of_launch(kernel: KernelOp, bounds: CellBox) -> int:
     return moved
 
 
-def measured(row: ProgramRow, program: CompiledProgram, gpu: Device, copy: float) -> None:
-    """Time a program, the best of three runs."""
+def measured(
+    row: ProgramRow, program: CompiledProgram, gpu: Device, copy: float, least: float
+) -> None:
+    """Time a program, the best of three runs of so many seconds or more."""
     cupy: Any = import_module("cupy")
     quiet, dtype = row.start == "quiet", DTYPES[row.dtype]
     arrays = [
@@ -176,7 +178,7 @@ def measured(row: ProgramRow, program: CompiledProgram, gpu: Device, copy: float
     steps = 2 * row.depth
     run(steps)
     spent = min(events(gpu, lambda: run(steps), 2))
-    steps = row.depth * max(2, int(SECONDS * 2e3 / max(spent, 1e-3)))
+    steps = row.depth * max(2, int(least * 2e3 / max(spent, 1e-3)))
     best = min(events(gpu, lambda: run(steps), 3))
     row.gpts_per_s = round(prod(row.domain) * steps / best / 1e6, 1)
     row.copy_bound_one_step = round(copy * 1e3 / row.bytes_of_step, 1)
@@ -208,6 +210,8 @@ def arguments() -> argparse.Namespace:
         default=500,
         help="no program begins later, and no comparison of bits",
     )
+    parser.add_argument("--least", type=float, default=SECONDS, help="seconds of a timed run")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--folder", type=Path, default=Path("build/real-programs-cache"))
     return parser.parse_args()
 
@@ -248,7 +252,7 @@ def timed(row: ProgramRow, starts: Sequence[str], folder: Path, run: Run) -> lis
     try:
         program = compiled(row, folder)
         for own in rows:
-            measured(own, program, run.gpu, run.copy)
+            measured(own, program, run.gpu, run.copy, run.options.least)
             import_module("cupy").get_default_memory_pool().free_all_blocks()
         program.close()
     except Exception as error:
@@ -289,8 +293,7 @@ def main() -> None:
         for element in options.elements
     ]
     # All processes begin here: a process that begins behind the GPU has no GPU.
-    count = min(os.cpu_count() or 1, len(rows))
-    with ProcessPoolExecutor(count) as pool:
+    with ProcessPoolExecutor(min(options.processes, len(rows))) as pool:
         compiling = [pool.submit(prepared, row, options.folder) for row in rows]
         run, done = Run(options, device(), 0.0, []), list[list[ProgramRow]]()
         naive = naive_speeds(options.naive, programs)
