@@ -302,6 +302,7 @@ class PlanesLaunch:
     ) -> MarkedCells:
         """A plane with the cells of a field of fewer axes, for all coordinates along the others."""
         cells, source, bounds = self.unset(stage.result), self.values[field], field_bounds(field)
+        assert source.data.ndim == len(axes), "the buffer has the axes of the field"
         spans, taken = (
             list(zip(self.frame.lb, self.frame.ub)),
             list[slice | None]([None] * self.rank),

@@ -13,7 +13,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects.boxes import CellBox
-from timetile.dialects.temporal import BroadcastOp, SweepOp
+from timetile.dialects.temporal import BroadcastOp, SweepOp, UpdateOp
 from timetile.passes.diagnostics import refuse
 from timetile.passes.raising.memory import is_never_written
 from timetile.runtime.arithmetic.cells import Array
@@ -158,6 +158,13 @@ class PartsMemory(FarMemory):
     def spread(self, op: BroadcastOp, source: Any) -> Any:
         if is_never_written(op.source) and not self.is_read_in_place(op):
             # A sweep reads the field: the host spreads it.
+            if any(isinstance(use.operation, UpdateOp) for use in op.field.uses):
+                refuse(
+                    op,
+                    "a sweep and a time loop read one spread field, and kernels of a loop on "
+                    "several GPUs read the field of fewer axes; spread the field by an operation "
+                    "for each, or run the program on one GPU",
+                )
             return super().spread(op, source)
         if not self.is_read_in_place(op):
             refuse(

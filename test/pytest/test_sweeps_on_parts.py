@@ -130,3 +130,27 @@ def test_cuts_through_lines_of_sweeps_are_refused():
         "program in one process, on one GPU"
     )
     assert said in str(refusal.value)
+
+
+SHARED = """
+!field = !stencil.field<[0,6]x[0,8]xf64>
+!line = !stencil.field<[0,6]xf64>
+func.func private @faded(%a: f64, %w: f64) -> f64 {
+  %m = arith.mulf %a, %w : f64
+  func.return %m : f64
+}
+func.func @shared(%A: !field, %w: !line, %n: index) {
+  %wide = temporal.broadcast %w axes [0] : !line to !field
+  temporal.sweep %A = @faded(%A[-1, 0], %wide[0, 0]) along 0 ascending in <[1, 0], [6, 8]>
+  %r = temporal.loop %n (%a = %A) rotate [0] {
+    temporal.update %a = @faded(%a[0, 0], %wide[0, 0]) in <[0, 0], [6, 8]>
+  } : !field
+  func.return
+}
+"""
+
+
+def test_a_field_spread_for_a_sweep_and_a_loop_is_refused():
+    program, _ = on_simulated(SHARED, 2, parts=(1, 2))
+    with pytest.raises(CompileError, match="a sweep and a time loop read one spread field"):
+        program(np.ones((6, 8)), np.ones(6), 3)
