@@ -3,8 +3,8 @@ Run Devito's own tests with all operators on timetile (needs gcc, and Devito's s
 
     python benchmarks/devito_tests.py FOLDER operator dimension --out FILE.json
 
-FOLDER has Devito's `conftest.py`, `tests` and `examples`, of the installed version. Each name is a
-file of tests: `tests/test_NAME.py`, without the tests on several processes. A row has a file's
+FOLDER has Devito's conftest, tests and examples, of the installed version. Each name is a
+file of tests, as in `test_NAME`, without the tests on several processes. A row has a file's
 outcomes, the operators with a grid, how many ran on timetile, and the reasons of the others.
 """
 
