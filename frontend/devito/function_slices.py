@@ -44,6 +44,8 @@ class Slices:
             if integer(bound, numbers) != value:
                 raise NotCovered(f"{bound} is {integer(bound, numbers)}, and was {value} before")
         for name, each in self.known.items():
+            if each.of not in arrays:
+                raise NotCovered(f"Devito passes no array of {each.of} to the operator")
             part = each.part(arrays[each.of])
             if each.function is None:
                 numbers[name] = part

@@ -9,6 +9,8 @@ import pytest
 
 import timetile.devito
 from support.devito_case import drawn, dv, grid_of
+from timetile.frontend.devito.function_slices import ArrayPart, Slices
+from timetile.frontend.devito.library import NotCovered
 
 # One worker imports Devito.
 pytestmark = [
@@ -65,3 +67,9 @@ def test_a_range_of_a_further_dimension_runs_in_devitos_c():
     with pytest.warns(timetile.devito.DevitoWarning, match="f_m is 1, and was 0 before"):
         operator.apply(f_m=1)
     assert [float(each.min()) for each in u.data] == [0, 1, 1]
+
+
+def test_parts_of_an_array_that_devito_keeps_are_left_to_devito():
+    slices = Slices({"w.1": ArrayPart("w", ((0, 1),))})
+    with pytest.raises(NotCovered, match="Devito passes no array of w to the operator"):
+        slices.add_to({}, {})
