@@ -190,7 +190,11 @@ def naive_speeds(binary: Path | None, programs: Sequence[str]) -> dict[tuple[str
     if binary is None:
         return {}
     command = [binary.resolve(), *programs]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"no naive kernels are timed: {described(error)}", flush=True)
+        return {}
     rows = (line.split() for line in said.splitlines())
     return {(name, element): float(speed) for name, element, speed in rows}
 
