@@ -63,8 +63,9 @@ def test_a_wrong_function_is_refused_with_its_line(tmp_path: Path, text: str, re
 WRONG_OPTIONS: list[tuple[str, str]] = [
     (
         "boundary='wrap'",
-        "unknown boundary 'wrap'; use 'keep', 'periodic', 'mirror', 'reflect', timetile.value(0), "
-        "a tuple with one for each axis, in it a pair for the two sides, or a dict by field",
+        "unknown boundary 'wrap'; use 'keep', 'periodic', 'mirror', 'reflect', 'clamp', "
+        "timetile.value(0), a tuple with one for each axis, in it a pair for the two sides, or a "
+        "dict by field",
     ),
     ("reach=-1", "the reach is a number of cells, got -1; write reach=1, or leave it out"),
     ("reach=0.5", "the reach is a number of cells, got 0.5; write reach=1, or leave it out"),
