@@ -29,7 +29,7 @@ from timetile.lowering.tile_to_gpu.point_lines import (
     traced_stages,
     words_of_thread,
 )
-from timetile.lowering.tile_to_gpu.point_numbers import table_number
+from timetile.lowering.tile_to_gpu.point_numbers import clamped, table_number
 from timetile.lowering.tile_to_gpu.points import PointEmitter, WarpEntries
 from timetile.lowering.tile_to_gpu.queues import Plane
 from timetile.lowering.tile_to_gpu.rings import RingSlots
@@ -188,9 +188,7 @@ def note_lines(variant: VariantScope, made: PointSet) -> None:
     point.prepare()
     ends: list[SSAValue] = []
     for plane in (thread.first, thread.last):
-        row = emit.add_int(plane, -point.first[0])
-        row = emit.binary(arith.MaxSIOp, row, emit.int(0))
-        row = emit.binary(arith.MinSIOp, row, emit.int(layout.counts[0]))
+        row = clamped(emit, emit.add_int(plane, -point.first[0]), layout.counts[0])
         ends.append(emit.mul_int(row, layout.strides[0]))
     found = [table_number(emit, point.places, 0, end) for end in ends]
     low, high = (emit.add(simt.UniformOp(number)).result for number in found)

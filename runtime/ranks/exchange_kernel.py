@@ -116,6 +116,17 @@ TELL = """
 """Tell a neighbour the count, behind all earlier stores."""
 
 
+def unit_address(register: str, at: int) -> str:
+    """The address of a thread's unit: of the end whose words of the copy begin at byte `at`."""
+    return f"""\
+  ld.param.u64 {register}, [%copy+{at}];
+  ld.param.u64 %more, [%copy+{at + 8}];
+  mad.lo.u64 {register}, %begin, %more, {register};
+  ld.param.u64 %more, [%copy+{at + 16}];
+  mad.lo.u64 {register}, %now, %more, {register};
+  mad.wide.u32 {register}, %inside, %bytes, {register};"""
+
+
 def copy_unit(number: int) -> str:
     """The copy of a unit from `%from` to `%to`."""
     word = {16: "v4.b32", 8: "b64", 4: "b32", 2: "b16", 1: "b8"}[UNITS[number]]
@@ -190,18 +201,8 @@ again:
   shr.u32 %bytes, %bytes, %unit;
   cvt.u64.u32 %begin, %line;
   cvt.u64.u32 %now, %plane;
-  ld.param.u64 %to, [%copy+24];
-  ld.param.u64 %more, [%copy+32];
-  mad.lo.u64 %to, %begin, %more, %to;
-  ld.param.u64 %more, [%copy+40];
-  mad.lo.u64 %to, %now, %more, %to;
-  mad.wide.u32 %to, %inside, %bytes, %to;
-  ld.param.u64 %from, [%copy+48];
-  ld.param.u64 %more, [%copy+56];
-  mad.lo.u64 %from, %begin, %more, %from;
-  ld.param.u64 %more, [%copy+64];
-  mad.lo.u64 %from, %now, %more, %from;
-  mad.wide.u32 %from, %inside, %bytes, %from;
+{unit_address("%to", 24)}
+{unit_address("%from", 48)}
   setp.eq.u32 %is_unit, %unit, 0;
   @%is_unit bra unit_0;
   setp.eq.u32 %is_unit, %unit, 1;
