@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from timetile.dialects.temporal.boundary import Kind
@@ -32,14 +33,21 @@ class Batching:
         Whether a step with a further axis computes the batch: a program has three axes at most, and
         cells beyond a side, or series, have no numbers for each index.
         """
-        beyond = {
-            side
-            for edges in step.edges.values()
-            for sides in edges
-            for side in sides
-            if names_scalar(side)
-        }
-        return step.rank < MOST_AXES and not self.series and not beyond & self.numbers
+        return step.rank < MOST_AXES and not self.series and not self.has_number_beyond(step)
+
+    def has_number_beyond(self, step: Step) -> bool:
+        """Whether cells beyond a side take a number of each index."""
+        sides = [side for edges in step.edges.values() for axis in edges for side in axis]
+        return not self.numbers.isdisjoint(side for side in sides if names_scalar(side))
+
+
+def with_operations(step: Step, change: Callable[[Traced], Traced]) -> dict[int, Value]:
+    """The values of a step with changed operations, by the `id` of the value before."""
+    done: dict[int, Value] = {}
+    for value in walk([made.value for made in step.statements]):
+        operands = [done[id(operand)] for operand in value.operands]
+        done[id(value)] = Value.at(value.place, change(value.operation), operands)
+    return done
 
 
 def batched_step(step: Step, batching: Batching) -> Step:
@@ -47,12 +55,7 @@ def batched_step(step: Step, batching: Batching) -> Step:
     The step of a batch. A scalar with a number for each index is a field along the first axis,
     whose numbers take the type of the other operand, as the scalar's number does.
     """
-    done: dict[int, Value] = {}
-    for value in walk([made.value for made in step.statements]):
-        operands = [done[id(operand)] for operand in value.operands]
-        operation = batched_operation(value.operation, step.rank, batching)
-        done[id(value)] = Value.at(value.place, operation, operands)
-
+    done = with_operations(step, lambda each: batched_operation(each, step.rank, batching))
     sweeps = {
         made.sweep: replace(made.sweep, axis=made.sweep.axis + 1)
         for made in step.assignments

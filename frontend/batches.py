@@ -85,15 +85,22 @@ def begun_batch(
 ) -> StateRun:
     """A run of the step of a batch, at its beginning."""
     state, scalars = dict(given.state), given.scalars
-    fields = {name.removesuffix(".prev") for name in state}
-    dtype = CELL_TYPES[computing_type(type_of(state[name]) for name in fields)].dtype
     one = state[whole.written[0]]
-    for name in batching.numbers:
-        state[name] = in_memory_of(one, numbers_of_indices(name, scalars[name], dtype))
+    for name, numbers in numbers_of_batch(batching, given).items():
+        state[name] = in_memory_of(one, numbers)
     shared = {name: value for name, value in scalars.items() if name not in batching.numbers}
     run = begun(whole, program, replace(given, state=state, scalars=shared))
     run.reported = tuple(name for name in whole.fields if name not in batching.numbers)
     return run
+
+
+def numbers_of_batch(
+    batching: Batching, given: RunArguments[Any]
+) -> dict[str, np.ndarray[Any, Any]]:
+    """Scalars with a number for each index, as arrays of the type of floats in a step."""
+    fields = {name.removesuffix(".prev") for name in given.state}
+    dtype = CELL_TYPES[computing_type(type_of(given.state[name]) for name in fields)].dtype
+    return {name: numbers_of_indices(name, given.scalars[name], dtype) for name in batching.numbers}
 
 
 def numbers_of_indices(name: str, given: Any, dtype: str) -> np.ndarray[Any, Any]:
@@ -132,17 +139,7 @@ class RunInTurn(StateRun):
             run.go(steps)
         self.done += steps
 
-    def state(self, given: Mapping[str, A]) -> dict[str, A]:
-        """The state after the steps done, with the arrays of `given` for fields only read."""
-        found: dict[str, A] = {}
-        for name in self.reported:
-            written = name in self.step.written
-            found[name] = self.together(name, Time.NOW, given[name]) if written else given[name]
-            if name in self.step.second:
-                found[f"{name}.prev"] = self.together(name, Time.PREV, given[name])
-        return found
-
-    def together(self, name: str, time: Time, given: A) -> A:
+    def array_of(self, name: str, time: Time, given: A) -> A:
         """The arrays of all indices at a time level, as one array."""
         whole = copy_of(given)
         for k, run in enumerate(self.runs):

@@ -15,7 +15,6 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from timetile.dialects.cell_types import CELL_TYPES
 from timetile.dialects.temporal.boundary import Kind
 from timetile.frontend.arrays import (
     as_given,
@@ -25,12 +24,10 @@ from timetile.frontend.arrays import (
     shape_of,
     type_of,
 )
-from timetile.frontend.batched_steps import Batching, batched_step
-from timetile.frontend.batches import begun_batch, numbers_of_indices
-from timetile.frontend.boundaries import names_scalar
+from timetile.frontend.batched_steps import Batching, batched_step, with_operations
+from timetile.frontend.batches import begun_batch, numbers_of_batch
 from timetile.frontend.boxes import box_of
-from timetile.frontend.field_types import computing_type
-from timetile.frontend.operations import Access, Argument, Choice, Coordinate, Extent, Time
+from timetile.frontend.operations import Access, Argument, Choice, Coordinate, Extent, Time, Traced
 from timetile.frontend.runs import ProgramMaker, RunArguments, StateRun, begun
 from timetile.frontend.steps import Rows, StatesInARow, Step, walk
 from timetile.frontend.symbols import MOST_AXES, Assignment, Held, StepStatement
@@ -64,14 +61,13 @@ def lies_in_a_row(step: Step, batching: Batching, state: Mapping[str, Any]) -> b
     kept = (Kind.KEEP, Kind.KEEP)
     read = [each.operation for each in walk([made.value for made in step.statements])]
     types = {type_of(state[name]) for name in step.fields}
-    sides = [side for edges in step.edges.values() for axis in edges for side in axis]
     return (
         step.rank == MOST_AXES
         and not batching.series
         and all(isinstance(made, Assignment | Held) for made in step.body)
         and all(made.sweep is None for made in step.assignments)
         and all(edges[0] == kept for edges in step.edges.values())
-        and not {side for side in sides if names_scalar(side)} & batching.numbers
+        and not batching.has_number_beyond(step)
         and all((0 in axes) != (name in batching.shared) for name, axes in step.fields.items())
         and not any(isinstance(each, Coordinate | Extent) and each.axis == 0 for each in read)
         and (len(types) == 1 or all("float" in str(each) for each in types))
@@ -94,13 +90,13 @@ def name_of_rows(step: Step, rows: Rows) -> str:
 
 def step_in_a_row(step: Step, batching: Batching) -> Step:
     """The step of states in a row. Raises ValueError for a state without cells to assign."""
-    done: dict[int, Value] = {}
-    for value in walk([made.value for made in step.statements]):
-        operands = [done[id(operand)] for operand in value.operands]
-        operation = value.operation
+
+    def operation_in_a_row(operation: Traced) -> Traced:
         if isinstance(operation, Argument) and operation.name in batching.numbers:
-            operation = Access(operation.name, Time.NOW, (0, None, None))
-        done[id(value)] = Value.at(value.place, operation, operands)
+            return Access(operation.name, Time.NOW, (0, None, None))
+        return operation
+
+    done = with_operations(step, operation_in_a_row)
     masks: dict[str, Rows] = {}
 
     def in_a_row(made: StepStatement) -> StepStatement:
@@ -150,10 +146,7 @@ class RowOfStates:
                 whole = self.earlier(name) if name.endswith(".prev") else array
                 found[name] = whole.reshape(count * shape[0], *shape_of(array)[2:])
         one = given[self.row.step.written[0]]
-        fields = {name.removesuffix(".prev") for name in given}
-        dtype = CELL_TYPES[computing_type(type_of(given[name]) for name in fields)].dtype
-        for name in self.batching.numbers:
-            numbers = numbers_of_indices(name, self.given.scalars[name], dtype)
+        for name, numbers in numbers_of_batch(self.batching, self.given).items():
             found[name] = in_memory_of(one, np.repeat(numbers, shape[0]))
         for name, rows in self.row.masks.items():
             mask = np.zeros(shape[0], bool)
@@ -185,23 +178,14 @@ class RunInARow(StateRun):
         scalars = {k: v for k, v in given.scalars.items() if k not in batching.numbers}
         self.inner = begun(whole, program, replace(given, state=states.state(), scalars=scalars))
         self.step, self.first, self.done = whole.row.step, given.first, 0
+        self.reported = tuple(self.step.fields)
 
     def go(self, steps: int) -> None:
         """Advance all states by some steps."""
         self.inner.go(steps)
         self.done = self.inner.done
 
-    def state(self, given: Mapping[str, A]) -> dict[str, A]:
-        """The state after the steps done, with the arrays of `given` for fields only read."""
-        found: dict[str, A] = {}
-        for name in self.step.fields:
-            written = name in self.step.written
-            found[name] = self.apart(name, Time.NOW, given[name]) if written else given[name]
-            if name in self.step.second:
-                found[f"{name}.prev"] = self.apart(name, Time.PREV, given[name])
-        return found
-
-    def apart(self, name: str, time: Time, given: A) -> A:
+    def array_of(self, name: str, time: Time, given: A) -> A:
         """The array of all states at a time level, with the axis of the batch."""
         return cast("A", as_given(self.inner.arrays[name, time].reshape(shape_of(given)), given))
 

@@ -167,12 +167,15 @@ class StateRun:
         """The state after the steps done, with the arrays of `given` for fields only read."""
         found: dict[str, A] = {}
         for name in self.reported:
-            is_written = name in self.step.written
-            now = self.arrays[name, Time.NOW] if is_written else given[name]
-            found[name] = as_given(now, given[name])
+            written = name in self.step.written
+            found[name] = self.array_of(name, Time.NOW, given[name]) if written else given[name]
             if name in self.step.second:
-                found[f"{name}.prev"] = as_given(self.arrays[name, Time.PREV], given[name])
+                found[f"{name}.prev"] = self.array_of(name, Time.PREV, given[name])
         return found
+
+    def array_of(self, name: str, time: Time, given: A) -> A:
+        """The array of a field at a time level, of the library of the array given for the field."""
+        return as_given(self.arrays[name, time], given)
 
     def spare(self) -> list[Any]:
         """Arrays of no state, perhaps written by kernels that still run."""
