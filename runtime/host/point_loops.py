@@ -143,11 +143,16 @@ def tapered_pieces(steps: int, rows: int) -> Iterator[tuple[int, int]]:
 
 
 def take_rows(each: ListOfRun, rows: Array, found: Array) -> None:
-    """Copy noted cells from list order to rows in entry order."""
+    """
+    Copy noted cells from list order to rows in entry order, row by row: NumPy would take columns of
+    rows one after the other, in equal lines of the cache (measured: ten times as long).
+    """
     if len(each.entries) == len(each.places):
         np.take(found, each.place_of_entry, axis=1, out=rows, mode="clip")
-    else:
-        rows[:, each.entries[each.order]] = found[:, : len(each.order)]
+        return
+    entries = each.entries[each.order]
+    for row, cells in zip(rows, found, strict=True):
+        row[entries] = cells[: len(entries)]
 
 
 class PointLoops:
