@@ -238,20 +238,29 @@ class Case:
 
     def __init__(self, wave: Wave, name: str, dtype: DType, depth: int | None):
         self.wave, self.name, self.gpu = wave, name, device(0)
-        self.program = wave.program(name, wave.large, dtype, depth)
+        self.program, self.dtype = wave.program(name, wave.large, dtype, depth), dtype
         self.depth = max(fact.steps for fact in self.program.kernels.facts[0])
-        step, shape = wave.models[name].step, wave.large
-        rooms, types = wave.rooms(name, shape), {"u": dtype}
-        tables = tables_of(step, wave.points(shape), rooms, shape, types, 0)
-        for made in tables:
-            made.begin(0, wave.steps)
-        u = np.resize(np.random.default_rng(5).uniform(-1, 1, 1_000_003).astype(dtype), shape)
-        self.fields = [u, u, u]
-        self.lists = [a for made in tables for a in (made.places, made.weights, made.table)]
+        u = np.resize(np.random.default_rng(5).uniform(-1, 1, 1_000_003).astype(dtype), wave.large)
+        self.fields, self.lists = [u, u, u], self.packed_lists()
         arrays = (*self.fields, *self.lists)
         self.pointers = [self.gpu.allocate(array.nbytes) for array in arrays]
         self.shown = [ShownField(p, a) for p, a in zip(self.pointers, arrays)]
         self.fill()
+
+    def packed_lists(self) -> list[Any]:
+        """The arrays of all lists."""
+        step, shape = self.wave.models[self.name].step, self.wave.large
+        rooms = self.wave.rooms(self.name, shape)
+        tables = tables_of(step, self.wave.points(shape), rooms, shape, {"u": self.dtype}, 0)
+        for made in tables:
+            made.begin(0, self.wave.steps)
+        return [a for made in tables for a in (made.places, made.weights, made.table)]
+
+    def pack(self) -> None:
+        """Make the lists anew, and upload them."""
+        self.lists = self.packed_lists()
+        for pointer, array in zip(self.pointers[len(self.fields) :], self.lists):
+            self.gpu.upload(pointer, array)
 
     def fill(self) -> None:
         """The fields, as at the start."""

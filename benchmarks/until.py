@@ -93,9 +93,9 @@ class DeviceArray:
             self.gpu.free(self.pointer)
 
 
-def rows_of(domain: Domain, dtype: DType, mark: str) -> list[UntilRow]:
-    """The rows of a domain and a type."""
-    gpu, model = device(0), jacobi.on(executor="gpu")
+def rows_of(domain: Domain, dtype: DType, mark: str, depth: int | None = None) -> list[UntilRow]:
+    """The rows of a domain and a type, at the chosen depth unless given."""
+    gpu, model = device(0), jacobi.on(executor="gpu", depth=depth)
     best = dict.fromkeys((0, *CHECKS), float("inf"))
     bits: dict[int, bytes] = {}
     with gpu.current():
@@ -125,10 +125,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--commit", required=True, help="the commit, for the file")
+    parser.add_argument("--depth", type=int, help="time steps of a kernel")
+    parser.add_argument("--sizes", type=int, nargs="*", default=[n for n, _ in DOMAINS])
+    parser.add_argument("--dtypes", nargs="*", choices=DTYPES, default=list(DTYPES))
     options = parser.parse_args()
     rows: list[UntilRow] = []
-    for domain, dtype in product(DOMAINS, DTYPES):
-        for row in rows_of(domain, dtype, options.commit):
+    for size, dtype in product(options.sizes, options.dtypes):
+        for row in rows_of((size, size), dtype, options.commit, options.depth):
             print(row, flush=True)
             rows.append(row)
             options.out.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")

@@ -19,6 +19,7 @@ from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.code import KernelCode
 from timetile.lowering.tile_to_gpu.copies import start_prefetch
 from timetile.lowering.tile_to_gpu.point_addends import AddendsOfLists
+from timetile.lowering.tile_to_gpu.point_kept import keep_values
 from timetile.lowering.tile_to_gpu.point_levels import gathered_addends, has_more_values
 from timetile.lowering.tile_to_gpu.point_lines import has_planes_of_points
 from timetile.lowering.tile_to_gpu.point_steps import (
@@ -348,10 +349,12 @@ class StreamLoops:
         step, if shared memory allows: code of points is long, and the loop runs a few steps.
         """
         code, emit = self.variant.code, self.variant.emit
+        is_rolled = has_points and code.placement.has_rolled_rings and code.barrier_steps == 1
+        if is_rolled and code.is_alone:
+            keep_values(self.variant, self.at, end)
         block = Block(arg_types=[i32, *(value.type for value in self.state)])
         count, *carried = block.args
         into = emit.into(block)
-        is_rolled = has_points and code.placement.has_rolled_rings and code.barrier_steps == 1
         copies = 1 if is_rolled else code.geometry.period
         scope = LoopScope(
             self.variant, into, self.axis, count, RingSlots(count, {}), is_steady, filling, {},

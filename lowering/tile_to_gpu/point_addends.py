@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
+from timetile.dialects import simt
 from timetile.dialects.temporal import PointSet
+from timetile.dialects.tile import LANES
+from timetile.lowering.emitter import Emitter
 
 SETS = 2
 """
@@ -43,3 +46,31 @@ class Addends:
 
 AddendsOfLists = Mapping[PointSet, Addends]
 """The values of a step, for each list with values for several levels."""
+
+
+@dataclass(frozen=True)
+class KeptValues:
+    """
+    The values of a run of planes with few entries, kept in the lanes of a warp for all steps of the
+    run. `are_few`: the values are kept, of `count` entries. Lane e has the plane of entry e.
+    Numbers e * levels + n have the value of entry e at level n, 32 numbers in each register, and
+    the number of the value's cell among the warp's, or a number that no cell has.
+    """
+
+    are_few: SSAValue
+    count: SSAValue
+    planes: SSAValue
+    keys: tuple[SSAValue, ...]
+    values: tuple[SSAValue, ...]
+
+    def at(self, emit: Emitter, number: SSAValue) -> tuple[SSAValue, SSAValue]:
+        """The cell and the value of a number, equal in all lanes."""
+        found: list[SSAValue] = []
+        for registers in (self.keys, self.values):
+            picked = [emit.add(simt.PickOp(each, number)).result for each in registers]
+            chosen = picked[0]
+            for start, other in enumerate(picked[1:], 1):
+                chosen = emit.select(emit.compare("sge", number, LANES * start), other, chosen)
+            found.append(chosen)
+        key, value = found
+        return key, value

@@ -35,7 +35,12 @@ from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import PointKind, PointSet
 from timetile.dialects.tile import LANES, ApplyOp
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.tile_to_gpu.point_addends import SETS, Addends, AddendsOfLists
+from timetile.lowering.tile_to_gpu.point_addends import (
+    SETS,
+    Addends,
+    AddendsOfLists,
+    KeptValues,
+)
 from timetile.lowering.tile_to_gpu.point_lines import stages_with_points
 from timetile.lowering.tile_to_gpu.point_numbers import clamped, table_number
 from timetile.lowering.tile_to_gpu.point_traces import keep_traces
@@ -64,6 +69,11 @@ class LevelsOfPoints:
     def low(self) -> int:
         """The least lag."""
         return self.stages[0].lag
+
+    @property
+    def count(self) -> int:
+        """The number of levels."""
+        return len(self.stages)
 
     @property
     def apart(self) -> int:
@@ -226,14 +236,46 @@ class AddendEmitter(LevelEmitter):
         unset = unset_cell(self.step.variant, element_type(self.made.weights))
         none, no_bits = [emit.int(NO_PLANE)] * SETS, [emit.int(0)] * SETS
         start = [emit.int(0), *none, *no_bits, *[unset] * (count * SETS)]
+        kept = self.step.variant.kept_values.get(self.made)
+        if kept is None:
+            return Addends.of(self.of_list(emit, start))
 
-        self.read_spans(emit)
+        def of_kept(inner: Emitter) -> list[SSAValue]:
+            return self.of_kept(inner, kept, start)
+
+        found = self.chosen(emit, kept.are_few, of_kept, lambda inner: self.of_list(inner, start))
+        return Addends.of(found)
+
+    def of_list(self, emit: Emitter, start: Sequence[SSAValue]) -> list[SSAValue]:
+        """The addends after the entries of all levels, read from the list."""
 
         def turn(inner: Emitter, number: SSAValue, flat: Sequence[SSAValue]) -> list[SSAValue]:
             return self.used(inner, number, flat, lambda _: list(flat))
 
+        self.read_spans(emit)
         low, high = self.numbers(emit, self.step.variant.point_planes[self.made.places])
-        return Addends.of(self.loop(emit, (low, high, 1), start, turn))
+        return self.loop(emit, (low, high, 1), start, turn)
+
+    def of_kept(self, emit: Emitter, kept: KeptValues, start: Sequence[SSAValue]) -> list[SSAValue]:
+        """The addends after the values kept in lanes whose plane some level has in the step."""
+        levels, newest = self.levels.count, self.newest(emit)
+        own = emit.mul_int(self.step.code.thread.lane, len(Addends.of(start).values[0]))
+
+        def turn(inner: Emitter, entry: SSAValue, flat: Sequence[SSAValue]) -> list[SSAValue]:
+            plane = inner.add(simt.PickOp(kept.planes, entry)).result
+            plane = inner.add(simt.UniformOp(plane)).result
+            rest, level = inner.split(inner.sub_int(newest, plane), self.levels.apart)
+            masks = [inner.compare("eq", rest, 0), inner.compare("ult", level, levels)]
+            place = inner.add_int(inner.mul_int(entry, levels), level)
+
+            def use(taken: Emitter) -> list[SSAValue]:
+                key, value = kept.at(taken, place)
+                return self.with_value(taken, taken.sub_int(key, own), value, plane, flat)
+
+            is_due = inner.value_of(inner.all_of(masks))
+            return self.chosen(inner, is_due, use, lambda _: list(flat))
+
+        return self.loop(emit, (emit.int(0), kept.count, 1), start, turn)
 
     def taken(
         self, own: SSAValue, key: SSAValue, product: SSAValue
@@ -241,31 +283,42 @@ class AddendEmitter(LevelEmitter):
         """The addends after the value of a lane's entry."""
 
         def turn(emit: Emitter, lane: SSAValue, flat: Sequence[SSAValue]) -> list[SSAValue]:
-            addends, plane = Addends.of(flat), self.stream_cell(emit)
-            count = len(addends.values[0])
             place = emit.sub_int(emit.add(simt.PickOp(key, lane)).result, own)
             value = emit.add(simt.PickOp(product, lane)).result
-            shifted = emit.binary(arith.ShLIOp, emit.int(1), place)
-            bit = emit.select(emit.compare("ult", place, count), shifted, emit.int(0))
-            is_here = emit.compare("eq", addends.planes[0], plane)
-            taken = emit.select(is_here, addends.bits[0], emit.int(-1))
-            both = emit.binary(arith.AndIOp, bit, taken)
-            fits = emit.add(simt.AllOp(emit.compare("eq", both, 0))).result
-            planes = (
-                emit.select(fits, addends.planes[0], plane),
-                *older(emit, fits, addends.planes),
-            )
-            kept = emit.select(fits, addends.bits[0], emit.int(0))
-            bits = emit.binary(arith.OrIOp, kept, bit), *older(emit, fits, addends.bits)
-            first = tuple(
-                emit.select(emit.compare("eq", place, number), value, old)
-                for number, old in enumerate(addends.values[0])
-            )
-            moved = zip(*(older(emit, fits, cells) for cells in zip(*addends.values)))
-            used = emit.add_int(addends.used, emit.select(fits, emit.int(0), emit.int(1)))
-            return Addends(used, planes, bits, (first, *map(tuple, moved))).flat()
+            return self.with_value(emit, place, value, self.stream_cell(emit), flat)
 
         return turn
+
+    def with_value(
+        self,
+        emit: Emitter,
+        place: SSAValue,
+        value: SSAValue,
+        plane: SSAValue,
+        flat: Sequence[SSAValue],
+    ) -> list[SSAValue]:
+        """The addends after a value for a cell of a plane: the cell's number, or any other."""
+        addends = Addends.of(flat)
+        shifted = emit.binary(arith.ShLIOp, emit.int(1), place)
+        is_own = emit.compare("ult", place, len(addends.values[0]))
+        bit = emit.select(is_own, shifted, emit.int(0))
+        is_here = emit.compare("eq", addends.planes[0], plane)
+        taken = emit.select(is_here, addends.bits[0], emit.int(-1))
+        both = emit.binary(arith.AndIOp, bit, taken)
+        fits = emit.add(simt.AllOp(emit.compare("eq", both, 0))).result
+        planes = (
+            emit.select(fits, addends.planes[0], plane),
+            *older(emit, fits, addends.planes),
+        )
+        kept = emit.select(fits, addends.bits[0], emit.int(0))
+        bits = emit.binary(arith.OrIOp, kept, bit), *older(emit, fits, addends.bits)
+        first = tuple(
+            emit.select(emit.compare("eq", place, number), value, old)
+            for number, old in enumerate(addends.values[0])
+        )
+        moved = zip(*(older(emit, fits, cells) for cells in zip(*addends.values)))
+        used = emit.add_int(addends.used, emit.select(fits, emit.int(0), emit.int(1)))
+        return Addends(used, planes, bits, (first, *map(tuple, moved))).flat()
 
     def batch(
         self, end: SSAValue, count: int = 1

@@ -44,7 +44,7 @@ from timetile.lowering.tile_to_gpu.scopes import (
     synchronise_warp,
 )
 
-BATCHES = 2
+BATCHES = 4
 """Batches of 32 entries noted at once: entries come from memory."""
 
 

@@ -271,8 +271,11 @@ class PointEmitter:
 
     def entries(self, emit: Emitter, base: SSAValue, end: SSAValue) -> WarpEntries:
         """An entry in each lane, from an entry on."""
+        return self.entries_of(emit, emit.add_int(base, self.step.code.thread.lane), end)
+
+    def entries_of(self, emit: Emitter, own: SSAValue, end: SSAValue) -> WarpEntries:
+        """In each lane, the lane's `own` entry before an end."""
         code = self.step.code
-        own = emit.add_int(base, code.thread.lane)
         number = emit.binary(arith.MinSIOp, own, emit.add_int(end, -1))
         masks = [emit.compare("slt", own, end)]
         box = CellBox.of(self.stage.box or code.kernel.bounds)

@@ -22,7 +22,7 @@ from timetile.dialects.tile import ApplyOp
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.code import KernelCode
 from timetile.lowering.tile_to_gpu.message_buffers import MessagesOfKernel
-from timetile.lowering.tile_to_gpu.point_addends import Addends, AddendsOfLists
+from timetile.lowering.tile_to_gpu.point_addends import Addends, AddendsOfLists, KeptValues
 from timetile.lowering.tile_to_gpu.queues import (
     EdgeMessage,
     ExchangePlan,
@@ -79,6 +79,8 @@ class VariantScope:
     """
     noted_planes: dict[SSAValue, CellSpan] = field(default_factory=dict[SSAValue, CellSpan])
     """For each list of points, the planes whose cells are noted in the present loop."""
+    kept_values: dict[PointSet, KeptValues] = field(default_factory=dict[PointSet, KeptValues])
+    """For lists with values, the values kept for the present loop."""
     memo: Memo = field(default_factory=dict[tuple[object, ...], object])
 
 
