@@ -1,0 +1,111 @@
+"""
+Measure programs with edges at given depths, beside the chosen one.
+
+    python benchmarks/edge_depths.py --out build/edge-depths.json --commit COMMIT --depths 3 4
+
+Runs take turns as in `simulations.py`, whose programs these are. Bits are compared there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
+
+from simulations import (
+    DTYPES,
+    FEATURES,
+    PROGRAMS,
+    Domain,
+    DType,
+    GpuFields,
+    TimedRuns,
+    arrays_of,
+    depth_of,
+    taken_kernels,
+    timed,
+    updated_cells,
+)
+
+import timetile
+from timetile.runtime.device.gpu import device
+
+Case = tuple[str, Domain, str, DType, int | None]
+
+
+@dataclass(frozen=True)
+class DepthRow:
+    """A program with an edge at a depth, which may be the `chosen` one. 1e9 cells per second."""
+
+    program: str
+    feature: str
+    dtype: str
+    domain: Domain
+    depth: int
+    chosen: bool
+    gpts_per_s: float
+    commit: str
+
+
+def program_of(case: Case) -> timetile.CompiledProgram:
+    """The program of a case."""
+    program, domain, feature, dtype, depth = case
+    model = PROGRAMS[program][0](feature, domain)
+    return model.on(executor="gpu", depth=depth).program(domain, dtype)
+
+
+def compiled_on_disk(case: Case) -> None:
+    """Compile a program into the cache."""
+    kernels = taken_kernels(program_of(case))
+    for fact in kernels.facts[0]:
+        kernels.kernel(fact.name)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--commit", required=True, help="the commit, for the file")
+    parser.add_argument("--workers", type=int, default=12)
+    parser.add_argument("--program", choices=list(PROGRAMS), default="wave-so4-3d")
+    parser.add_argument("--size", type=int, nargs="+", default=[512, 512, 512])
+    parser.add_argument("--features", nargs="+", choices=list(FEATURES), default=["keep"])
+    parser.add_argument("--dtypes", nargs="+", choices=DTYPES, default=["float32"])
+    parser.add_argument("--depths", type=int, nargs="*", default=[])
+    options = parser.parse_args()
+    wanted = list(product(options.features, (None, *options.depths)))
+    program, domain, rows = options.program, tuple(options.size), list[DepthRow]()
+    cases: dict[DType, dict[str, Case]] = {
+        dtype: {
+            f"{feature} {depth}": (program, domain, feature, dtype, depth)
+            for feature, depth in wanted
+        }
+        for dtype in options.dtypes
+    }
+    with ProcessPoolExecutor(options.workers) as pool:
+        list(pool.map(compiled_on_disk, [one for each in cases.values() for one in each.values()]))
+    with device(0).current():
+        for dtype, known in cases.items():
+            fields = GpuFields(arrays_of(program, domain, dtype))
+            runs = {
+                name: TimedRuns(program_of(case), fields, case[2], dtype)
+                for name, case in known.items()
+            }
+            for name, seconds in timed(runs).items():
+                feature, depth = known[name][2], known[name][4]
+                speed = updated_cells(program, feature, domain) / seconds / 1e9
+                rows.append(
+                    DepthRow(
+                        program, feature, dtype, domain, depth_of(runs[name].program),
+                        depth is None, round(speed, 1), options.commit,
+                    )
+                )  # fmt: skip
+                print(rows[-1], flush=True)
+            fields.free()
+            options.out.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
