@@ -75,14 +75,18 @@ def main() -> None:
     parser.add_argument("--dtypes", nargs="+", choices=DTYPES, default=["float32"])
     parser.add_argument("--depths", type=int, nargs="*", default=[])
     options = parser.parse_args()
-    wanted = list(product(options.features, (None, *options.depths)))
-    program, domain, rows = options.program, tuple(options.size), list[DepthRow]()
+    depths: list[int | None] = [None, *options.depths]
+    features: list[str] = options.features
+    program: str = options.program
+    domain: Domain = tuple(options.size)
+    dtypes: list[DType] = options.dtypes
+    rows: list[DepthRow] = []
     cases: dict[DType, dict[str, Case]] = {
         dtype: {
             f"{feature} {depth}": (program, domain, feature, dtype, depth)
-            for feature, depth in wanted
+            for feature, depth in product(features, depths)
         }
-        for dtype in options.dtypes
+        for dtype in dtypes
     }
     with ProcessPoolExecutor(options.workers) as pool:
         list(pool.map(compiled_on_disk, [one for each in cases.values() for one in each.values()]))

@@ -46,17 +46,15 @@ def registers_of_values(layout: PointLayout, levels: int) -> int:
 
 def keep_values(variant: VariantScope, begin: SSAValue, end: SSAValue) -> None:
     """Read the values of the lists for the loop that follows, from a step up to another."""
-    variant.kept_values = {}
+    variant.kept_values = kept = {}
     slots = RingSlots(begin, {})
     loop = LoopScope(variant, variant.emit, 0, begin, slots, False, None, {}, 1, True)
-    step = StreamStep(loop, 0)
-    for stage in stages_with_points(variant.code.kernel):
-        for made in stage.point_sets:
-            levels = levels_in_loop(step, made)
-            if made.kind is PointKind.INJECT and levels is not None and levels.count <= LANES:
-                is_some = variant.emit.compare("slt", begin, end)
-                kept = variant.kept_values
-                kept.setdefault(made, KeptEmitter(step, levels).kept(is_some))
+    step, is_some = StreamStep(loop, 0), variant.emit.compare("slt", begin, end)
+    sets = [made for stage in stages_with_points(variant.code.kernel) for made in stage.point_sets]
+    for made in dict.fromkeys(sets):
+        levels = levels_in_loop(step, made)
+        if made.kind is PointKind.INJECT and levels is not None and levels.count <= LANES:
+            kept[made] = KeptEmitter(step, levels).kept(is_some)
 
 
 class KeptEmitter(LevelEmitter):

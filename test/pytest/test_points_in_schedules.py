@@ -108,13 +108,14 @@ def scattered(shape: tuple[int, ...]) -> Given:
 
 
 def in_lines(shape: tuple[int, ...]) -> Given:
-    """Sources all over a field, and receivers in two lines along the first axis."""
+    """A source between cells, and receivers in two lines along the first axis."""
     rows = np.linspace(1, shape[0] - 2, 2 * shape[0] - 5)
     lines = [
         np.stack([rows, *(np.full(len(rows), part * size) for size in shape[1:])], axis=1)
         for part in (0.38, 0.66)
     ]
-    return {**scattered(shape), "b": Points(np.concatenate(lines))}
+    source = Points([[0.43 * size for size in shape]], noise(STEPS, 1))
+    return {"a": source, "b": Points(np.concatenate(lines))}
 
 
 GIVEN = {"all over": scattered, "in lines": in_lines}

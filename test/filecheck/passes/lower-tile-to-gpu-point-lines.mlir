@@ -15,7 +15,7 @@
 // CHECK:       simt.mark step 1
 // CHECK:       simt.store %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} to %l[%{{.*}} + 0] mask %{{.*}} {simt.may_be_unset}
 // CHECK:       simt.store %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} to %l[%{{.*}} + 4992] mask %{{.*}} {simt.may_be_unset}
-// Behind the loops a warp with a line waits for its lanes, and notes the entries of the chunk's planes, two batches at a time.
+// Behind the loops a warp with a line waits for its lanes, and notes the entries of the chunk's planes, four batches at a time.
 // CHECK:       simt.all
 // CHECK-NEXT:  scf.if
 // CHECK:         nvvm.bar.warp.sync

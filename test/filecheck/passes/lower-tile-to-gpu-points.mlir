@@ -20,8 +20,27 @@
 // CHECK:           scf.for
 // CHECK:             simt.load %l[%[[end:.*]] + 405] : i32
 // CHECK-NEXT:        simt.load %l[%[[end]] + 811] : i32
+// Of a run with up to 16 entries each lane reads the plane of an entry, and the value of an entry at one of two levels.
+// CHECK:         scf.if %{{.*}} -> (i32, i32) {
+// CHECK:           %[[from:.*]] = simt.load %l[%{{.*}} + 0] : i32
+// CHECK-NEXT:      %[[to:.*]] = simt.load %l[%{{.*}} + 0] : i32
+// CHECK-NEXT:      simt.uniform %[[from]]
+// CHECK-NEXT:      simt.uniform %[[to]]
+// CHECK:         %[[few:.*]] = arith.cmpi ult, %{{.*}}, %{{.*}} : i32
+// CHECK-NEXT:    %[[planes:.*]], %[[keys:.*]], %[[values:.*]] = scf.if %[[few]] -> (i32, i32, f32) {
+// CHECK:           simt.load %l[%{{.*}} + 2029] : i32
+// CHECK:           simt.load %w[%{{.*}} + 0] : f32
+// CHECK:           simt.load %f[%{{.*}} + 0] : f32
 // CHECK:         scf.for %{{.*}} step %[[one:.*]] iter_args
-// Values are gathered ahead of both levels. A lane reads where the entries of its level are; the loop takes 32 entries at a time, an entry in each lane.
+// Values are gathered ahead of both levels: those in lanes without a read, for the level whose plane the entry has.
+// CHECK:           scf.if %[[few]]
+// CHECK-NOT:         simt.load
+// CHECK:             scf.for %[[number:.*]] = %{{.*}} to %{{.*}} step %[[one]]
+// CHECK:               simt.pick %[[planes]] lane %[[number]] : i32
+// CHECK:               scf.if
+// CHECK-NEXT:            simt.pick %[[keys]] lane %[[place:.*]] : i32
+// CHECK-NEXT:            simt.pick %[[values]] lane %[[place]] : f32
+// Of longer lists a lane reads where the entries of its level are; the loop takes 32 entries at a time, an entry in each lane.
 // CHECK:             %[[begins:.*]] = simt.load %l[%{{.*}} + 0] : i32
 // CHECK:             %[[ends:.*]] = simt.load %l[%{{.*}} + 0] : i32
 // CHECK:             scf.for %[[level:.*]] = %{{.*}} to
