@@ -12,8 +12,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import timetile
 from support.syntax import tree_of
+
+# One worker reads the sources.
+pytestmark = pytest.mark.xdist_group("sources")
 
 PACKAGE = Path(timetile.__file__).parent
 LAYERS = ("dialects", "passes", "lowering", "runtime", "frontend")

@@ -157,14 +157,14 @@ def test_docstrings_of_a_folder_point_at_little(folder: str):
 
 @pytest.mark.parametrize("folder", folders())
 def test_comments_of_a_folder_point_at_little(folder: str):
-    found = [text for path in folders()[folder] for _, text in comments(path)]
+    found = [text for path in folders()[folder] for text in comments(path)]
     check_share(found, LIMIT, f"comments of {folder}")
 
 
 @pytest.mark.parametrize("folder", folders())
 def test_a_file_points_at_little(folder: str):
     for path in folders()[folder]:
-        found = [text for _, text in (*docstrings(path), *comments(path))]
+        found = [*comments(path), *(text for _, text in docstrings(path))]
         if pointers_and_words(found)[1] > FEW_WORDS:
             check_share(found, FILE_LIMIT, str(path.relative_to(ROOT)))
 
@@ -223,8 +223,12 @@ def test_messages_are_texts_of_refusals_errors_and_help(tmp_path: Path):
 
 def test_a_comment_in_a_string_is_no_comment(tmp_path: Path):
     path = tmp_path / "source.py"
-    path.write_text('text = "# in a string"\n# On a line of its own.\n')
-    assert [text for _, text in comments(path)] == ["On a line of its own."]
+    path.write_text(
+        'text = "# in a string" + \'# "\'  # Behind a line.\n'
+        'more = "\\"# in a string"  # fmt: skip\n'
+        '"""A docstring\n# of "two" lines."""\n# On a line of its own.\n'
+    )
+    assert comments(path) == ("Behind a line.", "On a line of its own.")
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 from functools import cache
 from pathlib import Path
 
@@ -14,16 +15,25 @@ def tree_of(path: Path) -> ast.Module:
 
 @cache
 def tree_of_file(path: Path) -> ast.Module:
-    """The syntax of a file under its own path."""
-    return ast.parse(path.read_text())
+    """
+    The syntax of a file under its own path. The syntax of all files is a million objects, never
+    garbage: collections of garbage leave them out.
+    """
+    tree = ast.parse(path.read_text())
+    gc.freeze()
+    return tree
+
+
+KINDS = (ast.Module, ast.stmt, ast.ExceptHandler, ast.match_case, ast.Call)
+"""What tests look for: with the other nodes, a file has six times as many."""
 
 
 def nodes_of(path: Path) -> tuple[ast.AST, ...]:
-    """All nodes of the syntax of a file; a file may have several paths."""
+    """The statements, handlers and calls of a file; a file may have several paths."""
     return nodes_of_file(path.resolve())
 
 
 @cache
 def nodes_of_file(path: Path) -> tuple[ast.AST, ...]:
-    """All nodes of a file under its own path: a walk costs more than reading the file."""
-    return tuple(ast.walk(tree_of_file(path)))
+    """The nodes of a file under its own path: a walk costs more than reading the file."""
+    return tuple(node for node in ast.walk(tree_of_file(path)) if isinstance(node, KINDS))

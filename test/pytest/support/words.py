@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-import tokenize
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -92,19 +91,19 @@ def docstrings_of(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
                         pass
 
 
+STRING_OR_COMMENT = re.compile(
+    r'"""(?:\\[\s\S]|[^\\])*?"""|"(?:\\[\s\S]|[^"\\\n])*"'
+    r"|'''(?:\\[\s\S]|[^\\])*?'''|'(?:\\[\s\S]|[^'\\\n])*'|#(?P<comment>.*)"
+)
+"""A string, or a comment up to the end of the line: a comment begins outside of strings."""
+
+
 @cache
-def comments(path: Path) -> tuple[tuple[int, str], ...]:
-    """The line and the text of each line of comments, without marks for tools."""
-    return tuple(comments_of(path))
-
-
-def comments_of(path: Path) -> Iterator[tuple[int, str]]:
-    """The line and the text of each line of comments, token by token."""
-    with path.open("rb") as file:
-        for token in tokenize.tokenize(file.readline):
-            text = token.string.lstrip("# ")
-            if token.type == tokenize.COMMENT and not text.startswith("fmt:"):
-                yield token.start[0], text
+def comments(path: Path) -> tuple[str, ...]:
+    """The text of each line of comments, without marks for tools."""
+    found = (each["comment"] for each in STRING_OR_COMMENT.finditer(path.read_text()))
+    texts = (comment.lstrip("# ") for comment in found if comment is not None)
+    return tuple(text for text in texts if not text.startswith("fmt:"))
 
 
 def words_of(text: str) -> list[str]:
