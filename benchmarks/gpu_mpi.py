@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from check_several_gpus import arguments_for, have_equal_bits
-from gpu_ranks import runs
+from check_several_gpus import have_equal_bits
+from gpu_ranks import arguments_with, runs
 
 import timetile
 from timetile.runtime.machine.driver import gpu_is_available
@@ -69,21 +69,15 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def arguments(program: Any, steps: int) -> list[Any]:
-    """Arguments drawn at random, with a number of steps."""
-    drawn = arguments_for(program, same=True)
-    return [steps if isinstance(each, int) else each for each in drawn]
-
-
 def run_programs(comm: Any) -> None:
     """Run all programs, and compare results with one GPU's."""
     for name, (text, steps) in runs().items():
         program = timetile.compile(text, comm=comm)
-        own = arguments(program, steps)
+        own = arguments_with(program, steps)
         seconds = [program(*own).seconds or 0.0 for _ in range(2)]
         if comm.rank == 0:
             one = timetile.compile(text, executor=program.executor)
-            right = arguments(one, steps)
+            right = arguments_with(one, steps)
             alone = [one(*right).seconds or 0.0 for _ in range(2)]
             cells = prod(program.parameters[0].shape) * steps / 1e9
             same = "equal" if have_equal_bits(own, right) else "different"
@@ -103,7 +97,7 @@ def run_to_an_end(comm: Any, end: str) -> None:
 
     start = time.monotonic()
     try:
-        program(*arguments(program, steps), progress=progress)
+        program(*arguments_with(program, steps), progress=progress)
     except Exception as error:
         after = time.monotonic() - start
         say(f"{end} [{comm.rank}] after {after:.1f} s: {type(error).__name__}: {error}")

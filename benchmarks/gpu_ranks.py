@@ -3,6 +3,7 @@ Processes with a GPU each: bits and speed with buffers opened by other processes
 
     python benchmarks/gpu_ranks.py --gpus 2
     python benchmarks/gpu_ranks.py --processes 1
+    python benchmarks/gpu_ranks.py --arch h200
 
 A single process sends rims of whole rows, and of columns, to itself through NCCL. Processes talk
 through pipes, in place of MPI. Each program runs on all processes; the arrays of all are compared
@@ -11,6 +12,10 @@ with one GPU's. Ghosts are pulled from the other GPU's memory, behind meetings o
 host's memory (`host`). The seconds leave out the transfers of whole
 fields. In the last way, `death`, a process ends within a run through NCCL: the others have to say
 so after `SHORT_TIMEOUT` seconds.
+
+`paced` programs have an exchange after each launch, or after some, as asked for. Processes and the
+GPUs of one process run equal kernels: the difference is what processes add to an exchange. With
+`--arch` all kernels are made for a part by name, and nothing runs.
 """
 
 from __future__ import annotations
@@ -31,15 +36,21 @@ from unittest.mock import patch
 
 import numpy as np
 from check_several_gpus import arguments_for, have_equal_bits, texts
+from placed_runs import make_all, make_further_kernels
 from rows import described, source
 
 import timetile
 from timetile.dialects.boxes import CellBox
+from timetile.passes.loops.cut_domain import Domain
+from timetile.passes.targets.links import NEAR_PROCESSES
 from timetile.runtime.device.gpu import device
 from timetile.runtime.machine.guard import PARENT_DEATH_SIGNAL
+from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.program.ranked_gpu_program import RankedGpuProgram
 from timetile.runtime.program.ranked_program import on_ranks
 from timetile.runtime.ranks.gpu_sites import GpuSite
+from timetile.runtime.ranks.layout import slab_layout
+from timetile.runtime.ranks.part_kernels import PartKernels
 from timetile.runtime.ranks.peers import TIMEOUT_VARIABLE, Bytes, failed, missing
 from timetile.runtime.ranks.rims import box_copy
 from timetile.runtime.ranks.sites import RimMessage
@@ -149,6 +160,50 @@ def runs() -> dict[str, tuple[str, int]]:
     return {**checked, "large": (large, 240)}
 
 
+PACES = {f"paced {every}": every for every in (12, 48)}
+"""Steps between exchanges of a program with launches of few microseconds, by name."""
+
+PACED_STEPS = 24000
+
+
+def all_runs() -> dict[str, tuple[str, int, int | None]]:
+    """Programs, steps, and the steps between two exchanges that are asked for."""
+    found: dict[str, tuple[str, int, int | None]] = {}
+    for name, (text, steps) in runs().items():
+        found[name] = text, steps, None
+    plate = source("j2d5pt", (2048, 2048), "f32")[0]
+    for name, every in PACES.items():
+        found[name] = plate, PACED_STEPS, every
+    return found
+
+
+def make_kernels(text: str, every: int | None, arch: str, count: int) -> None:
+    """Make the kernels of one GPU, and those of all ranks, for a part by name."""
+    alone = timetile.compile(text, executor="simt", arch=arch)
+    make_all([alone.kernels])
+    domain = Domain.of(alone.module)
+    assert domain is not None
+    layout, options, cache = slab_layout(domain, count), alone.kernels.options, alone.kernels.cache
+    for rank in range(count):
+        link = NEAR_PROCESSES
+        parts = PartKernels(alone.module, layout, options, cache, every, (rank,), link)
+        make_all(parts.of_parts(common=True))
+        make_further_kernels(parts, common=True)
+
+
+def seconds_in_one_process(text: str, steps: int, every: int, gpus: Sequence[int]) -> float:
+    """The seconds of a run on the GPUs of one process."""
+    with timetile.compile(text, gpus=list(gpus), exchange_every=every) as program:
+        own = arguments_with(program, steps)
+        return min(program(*own).seconds or 0.0 for _ in range(3))
+
+
+def arguments_with(program: CompiledProgram, steps: int) -> list[Any]:
+    """Arguments drawn at random, with a number of steps."""
+    drawn = arguments_for(program, same=True)
+    return [steps if isinstance(each, int) else each for each in drawn]
+
+
 def work(
     rank: int,
     gpus: int,
@@ -168,41 +223,35 @@ def work(
     if way == "death":
         os.environ[TIMEOUT_VARIABLE] = f"{SHORT_TIMEOUT}"
     peers = PipePeers(rank, pipes)
-    for name, (text, steps) in runs().items():
+    for name, (text, steps, every) in all_runs().items():
         if only and name not in only:
             continue
         try:
             compiled = partial(timetile.compile, text, executor="gpu", gpu=rank % gpus)
-            program = on_ranks(peers, compiled, make=RankedGpuProgram)
-            own = arguments_for(program, same=True)
-            own = [steps if isinstance(each, int) else each for each in own]
+            program = on_ranks(peers, compiled, None, every, RankedGpuProgram)
+            own = arguments_with(program, steps)
             if way == "death":
                 start = time.monotonic()
                 try:
                     program(*own, progress=ends_now if rank == 1 else None)
                 finally:
                     said(name, way, rank, f"ended after {time.monotonic() - start:.1f} s")
-            result = program(*own)
-            again = program(*own)
-            seconds = min(result.seconds or 0.0, again.seconds or 0.0)
+            seconds = min(program(*own).seconds or 0.0 for _ in range(2))
             if rank == 0:
                 one = timetile.compile(text, executor="gpu")
-                right = arguments_for(one, same=True)
-                right = [steps if isinstance(each, int) else each for each in right]
-                alone = one(*right).seconds
-                one(*right)
-                same = have_equal_bits(own, right)
+                right = arguments_with(one, steps)
+                alone = min(one(*right).seconds or 0.0 for _ in range(2))
+                same = "equal" if have_equal_bits(own, right) else "different"
                 cells = prod(program.parameters[0].shape) * steps / 1e9
-                said(
-                    name,
-                    way,
-                    "equal" if same else "different",
-                    round(cells / max(seconds, 1e-9), 1),
-                    alone,
-                )
+                speeds = [round(cells / max(each, 1e-9), 1) for each in (seconds, alone)]
+                said(name, way, same, "GPts/s of all and of one", speeds, flush=True)
+            if rank == 0 and every is not None:
+                near = seconds_in_one_process(text, steps, every, range(peers.count))
+                micros = [round(1e6 * each / steps * every, 1) for each in (seconds, near)]
+                said(name, way, "us an exchange: processes, one process", micros, flush=True)
             program.close()
         except Exception as error:
-            said(name, way, rank, described(error))
+            said(name, way, rank, described(error), flush=True)
             raise
 
 
@@ -214,7 +263,14 @@ def main() -> None:
     ways = ["opened", "messages", "nccl", "host", "death"]
     parser.add_argument("--ways", nargs="*", default=ways)
     parser.add_argument("--only", nargs="*", help="programs by name")
+    parser.add_argument("--arch", default="", help="compile for a part, and run nothing")
     given, spawn = parser.parse_args(), get_context("spawn")
+    if given.arch:
+        for name, (text, _, every) in all_runs().items():
+            if not given.only or name in given.only:
+                make_kernels(text, every, given.arch, given.processes)
+                print(name, "compiled", flush=True)
+        return
     if given.processes == 1:
         print("equal" if check_link() else "different")
         return

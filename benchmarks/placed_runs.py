@@ -115,46 +115,58 @@ def prepared(run: Run, arch: str = "") -> CompiledProgram:
         all_kernels = [program.kernels]
     else:
         all_kernels = program.parts.of_parts(common=False)
-        make_further_kernels(program)
+        make_further_kernels(program.parts)
+    make_all(all_kernels)
+    return program
+
+
+def make_all(all_kernels: Sequence[ProgramKernels]) -> None:
+    """Make the kernels of all launches."""
     for kernels in dict.fromkeys(all_kernels):
         kernels.begin(fact.name for facts in kernels.facts for fact in facts)
         for facts in kernels.facts:
             for fact in facts:
                 kernels.kernel(fact.name)
-    return program
 
 
-def make_further_kernels(program: PartedProgram, *, of_all_ways: bool = False) -> None:
+def make_further_kernels(
+    parts: PartKernels, *, common: bool = False, of_all_ways: bool = False
+) -> None:
     """
     Make the kernels of launches with rims first, or of launches that store beside, or of launches
-    in pieces; with `of_all_ways` all of them.
+    in pieces; with `of_all_ways` all of them. `common`: for compared halos that are equal.
     """
-    parts = program.parts
-    for number in range(len(parts.schedules[False])):
-        planned = next(each for each in parts.planned(number, common=False) if each is not None)
+    for number in range(len(parts.schedules[common])):
+        planned = next(each for each in parts.planned(number, common=common) if each is not None)
         name = planned[1][0].name
         for found in (firsts_of, besides_of, pieces_of):
-            made = found(parts, number, name)
+            made = found(parts, number, name, common=common)
             for kernels in dict.fromkeys(made):
                 kernels.kernel(name)
             if made and not of_all_ways:
                 break
 
 
-def firsts_of(parts: PartKernels, number: int, name: str) -> list[ProgramKernels]:
+def firsts_of(
+    parts: PartKernels, number: int, name: str, *, common: bool = False
+) -> list[ProgramKernels]:
     """The kernels of launches with rims first."""
-    found = parts.rims_first(number, name, common=False) or ()
+    found = parts.rims_first(number, name, common=common) or ()
     return [kernels for each in found for kernels in (*each.rims, each.inside)]
 
 
-def besides_of(parts: PartKernels, number: int, name: str) -> list[ProgramKernels]:
+def besides_of(
+    parts: PartKernels, number: int, name: str, *, common: bool = False
+) -> list[ProgramKernels]:
     """The kernels of launches that store beside."""
-    return [each.kernels for each in parts.stored_beside(number, name, common=False) or ()]
+    return [each.kernels for each in parts.stored_beside(number, name, common=common) or ()]
 
 
-def pieces_of(parts: PartKernels, number: int, name: str) -> list[ProgramKernels]:
+def pieces_of(
+    parts: PartKernels, number: int, name: str, *, common: bool = False
+) -> list[ProgramKernels]:
     """The kernels of launches in pieces."""
-    found = parts.in_pieces(number, name, common=False) or ()
+    found = parts.in_pieces(number, name, common=common) or ()
     return [kernels for each in found for kernels in (each.inside, *each.rims)]
 
 

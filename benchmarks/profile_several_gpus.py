@@ -182,7 +182,7 @@ def prepared_for_all(run: Run) -> PartedProgram:
     assert isinstance(program, PartedProgram)
     print(f"  {program.exchange}", flush=True)
     program.parts.exchange = None
-    make_further_kernels(program, of_all_ways=True)
+    make_further_kernels(program.parts, of_all_ways=True)
     return program
 
 
