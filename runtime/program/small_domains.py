@@ -12,6 +12,7 @@ from typing import SupportsIndex
 
 from timetile.dialects.decomposition import Decomposition
 from timetile.passes.diagnostics import remark
+from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.program.parted_program import PartedProgram, compiled_on_gpus, gpu_numbers
 from timetile.runtime.ranks.layout import cells_in
@@ -38,26 +39,33 @@ def on_gpus(
     single GPU is as fast and the number of GPUs is all that is given.
     """
     several = compiled_on_gpus(gpu_numbers(gpus), made, parts, exchange_every)
-    why = why_on_one(several) if chooses_freely(gpus, parts, exchange_every) else None
-    if why is None:
+    if not chooses_freely(gpus, parts, exchange_every) or not has_short_launches(several):
         return several
+    single = alone()
+    why = why_on_one(several, single)
+    if why is None:
+        single.close()
+        return several
+    several.close()
     remark(several.function, why)
-    return alone()
+    return single
 
 
-def why_on_one(program: PartedProgram) -> str | None:
-    """Why a single GPU takes less time than several, by the model; None where several take less."""
+def has_short_launches(program: PartedProgram) -> bool:
+    """Whether launches are predicted to be so short that an exchange may take as long."""
     choice = program.exchange
-    if choice is None or choice.chosen.launch_seconds > LONGEST_LAUNCH:
+    return choice is not None and choice.chosen.launch_seconds <= LONGEST_LAUNCH
+
+
+def why_on_one(program: PartedProgram, single: CompiledProgram) -> str | None:
+    """
+    Why a single GPU takes less time than several, by the model; None where several take less, or
+    without a prediction. `single`: the program of a single GPU.
+    """
+    choice, speed = program.exchange, speed_of(single.kernels)
+    if choice is None or not speed:
         return None
-    parts = program.parts
-    common = parts.options.halos == "compared"
-    kernels = parts.choices.program(program.module, parts.options, common=common)
-    found = schedules_of(kernels)
-    deepest = deepest_of(found)
-    speeds = [each.gcells_per_second for each in found if deepest in each.depths]
-    speed, several = max(speeds, default=0.0), choice.step_seconds
-    alone = cells_in(parts.domain.box) / speed / 1e9 if speed else several
+    several, alone = choice.step_seconds, cells_in(program.parts.domain.box) / speed / 1e9
     if several < alone:
         return None
     return (
@@ -65,3 +73,15 @@ def why_on_one(program: PartedProgram) -> str | None:
         f"{several * 1e6:.2f} us there and {alone * 1e6:.2f} us on one, as predicted, and one GPU "
         "runs the program; give parts to use all"
     )
+
+
+def speed_of(kernels: ProgramKernels) -> float:
+    """The predicted speed of the deepest kernel, in GCells/s; 0 without a prediction."""
+    if kernels.options.halos == "compared":
+        kernels = kernels.common
+    if kernels.chosen is not None:
+        # A measured schedule has no prediction.
+        kernels = ProgramKernels(kernels.source, kernels.options, kernels.cache)
+    found = schedules_of(kernels)
+    deepest = deepest_of(found)
+    return max((each.gcells_per_second for each in found if deepest in each.depths), default=0.0)

@@ -27,10 +27,12 @@ from timetile.runtime.machine.driver import checked
 from timetile.runtime.ranks.exchange_kernel import (
     MOST_COPIES,
     MOST_NEIGHBOURS,
+    TELL,
     THREADS,
     grid_of,
     row_of,
     rows_argument,
+    wait_for_neighbour,
 )
 from timetile.runtime.ranks.exchange_kernel import NAME as EXCHANGE
 from timetile.runtime.ranks.exchange_kernel import NEIGHBOUR_ROW as ROW
@@ -58,48 +60,33 @@ TEXT = f"""
 // neighbour's memory, of the neighbour's count in the own memory, and of the host's word. limit:
 // nanoseconds.
 .visible .entry {NAME}(.param .align 8 .b8 rows[{ROW * MOST_NEIGHBOURS}], .param .u64 limit) {{
-  .reg .u64 %at, %own, %theirs, %place, %word, %begin, %now, %limit;
+  .reg .u64 %row, %own, %place, %word, %begin, %now, %limit;
   .reg .u32 %lane, %count, %seen;
   .reg .pred %waits, %late;
-  mov.u64 %at, rows;
+  mov.u64 %row, rows;
   mov.u32 %lane, %tid.x;
-  mad.wide.u32 %at, %lane, {ROW}, %at;
-  ld.param.u64 %own, [%at];
-  ld.param.u64 %theirs, [%at+8];
-  ld.param.u64 %place, [%at+16];
-  ld.param.u64 %word, [%at+24];
+  mad.wide.u32 %row, %lane, {ROW}, %row;
+  ld.param.u64 %own, [%row];
   ld.param.u64 %limit, [limit];
   ld.global.u32 %count, [%own];
   add.u32 %count, %count, 1;
-  st.release.sys.global.u32 [%theirs], %count;
+  {TELL}
   st.global.u32 [%own], %count;
-  ld.acquire.sys.global.u32 %seen, [%place];
-  sub.u32 %seen, %seen, %count;
-  setp.lt.s32 %waits, %seen, 0;
-  @!%waits bra done;
-  st.volatile.global.u32 [%word], %count;
-  mov.u64 %begin, %globaltimer;
-look:
-  ld.acquire.sys.global.u32 %seen, [%place];
-  sub.u32 %seen, %seen, %count;
-  setp.lt.s32 %waits, %seen, 0;
-  @!%waits bra met;
-  mov.u64 %now, %globaltimer;
-  sub.u64 %now, %now, %begin;
-  setp.gt.u64 %late, %now, %limit;
-  @%late trap;
-  bra look;
-met:
-  st.volatile.global.u32 [%word], 0;
-done:
+  {wait_for_neighbour("here", is_told=True)}
   ret;
 }}
 \0"""
 """The kernel of a meeting, as PTX."""
 
 
+MOST_KEPT = 64
+"""Most exchanges whose arguments a GPU keeps: fields of other runs have other buffers."""
+
 Neighbours = Mapping[int, tuple[int, ...]]
 """The neighbours of GPUs that meet, by number."""
+
+Exchanged = tuple[tuple[int, ...], tuple[tuple[int, int, BoxCopy], ...]]
+"""Neighbours, and copies: addresses of source and target, and the box."""
 
 
 def rows_of_meeting(addresses: Sequence[int]) -> Any:
@@ -140,6 +127,8 @@ class GpuSide:
         self.stream, self.number, self.words = stream, number, words
         self.arguments: dict[tuple[int, ...], LaunchArguments] = {}
         """The arguments of meetings, by neighbours."""
+        self.exchanges: dict[Exchanged, tuple[tuple[int, int], LaunchArguments]] = {}
+        """The grids and the arguments of exchanges."""
         self.limit = int(LONGER * waiting_limit() * 1e9)
         self.locked = self.gpu.allocate_locked(WORD * len(words))
         self.waits = (ctypes.c_uint32 * len(words)).from_address(self.locked)
@@ -185,13 +174,24 @@ class GpuSide:
                 copy_rim(self.gpu, *ends, pull.copy, self.stream)
             self.meet(others)
             return
-        rows = [row_of(each.source.pointer, each.target.pointer, each.copy) for each in pulls]
+        key = others, tuple((each.source.pointer, each.target.pointer, each.copy) for each in pulls)
+        if key not in self.exchanges:
+            if len(self.exchanges) == MOST_KEPT:
+                self.exchanges.clear()
+            self.exchanges[key] = self.exchange_arguments(*key)
+        grid, arguments = self.exchanges[key]
+        self.launch(self.kernels.exchange, grid, THREADS, arguments)
+
+    def exchange_arguments(
+        self, others: tuple[int, ...], copies: Sequence[tuple[int, int, BoxCopy]]
+    ) -> tuple[tuple[int, int], LaunchArguments]:
+        """The grid and the arguments of the kernel that meets others and copies rims."""
+        rows = [row_of(*each) for each in copies]
         done = self.words[self.number] + LINE * 2 * len(self.words)
         values = self.rows(others), len(others), done, self.limit, rows
         number = ctypes.c_uint64
         kinds = rows_of_meeting, ctypes.c_uint32, ctypes.c_void_p, number, rows_argument
-        arguments = LaunchArguments(values, kinds)
-        self.launch(self.kernels.exchange, grid_of(rows), THREADS, arguments)
+        return grid_of(rows), LaunchArguments(values, kinds)
 
     def launch(
         self, function: Any, grid: tuple[int, int], threads: int, arguments: LaunchArguments

@@ -40,6 +40,8 @@ class NearGhosts:
         self.side: MeetingSide | None = None
         self.sources: dict[PartedField, dict[int, Any]] = {}
         """The buffers of other ranks with the rims of a field, by rank."""
+        self.received: dict[PartedField, list[Pull]] = {}
+        """The copies to the own ghosts of a field."""
 
     def are_all_near(self) -> bool:
         """
@@ -110,21 +112,27 @@ class NearGhosts:
 
     def exchange(self, fields: Sequence[PartedField]) -> None:
         """Make the ghosts of fields fresh."""
-        own, pulls = self.peers.rank, list[Pull]()
         self.open_sources([field for field in fields if field not in self.sources])
-        side = self.present_side()
+        side, pulls = self.present_side(), list[Pull]()
         for field in fields:
-            cut, buffer = field.cuts[0], field.buffers[0]
-            for transfer in cut.received:
-                source = transfer.source
-                held = cut.part.decomposition.held(source, cut.whole, cut.part.zone)
-                boxes = (held, transfer.source_box, cut.held, transfer.box)
-                copy = box_copy(*boxes, field.dtype.itemsize)
-                given = buffer if source == own else self.sources[field][source]
-                pulls.append(Pull(given, buffer, copy))
+            if field not in self.received:
+                self.received[field] = self.received_rims(field)
+            pulls += self.received[field]
             field.age, field.is_settled = 0, True
-        side.exchange(neighbours_of_rank(fields, own), pulls)
+        side.exchange(neighbours_of_rank(fields, self.peers.rank), pulls)
         self.site.keep_pace()
+
+    def received_rims(self, field: PartedField) -> list[Pull]:
+        """The copies that make the ghosts of a field fresh."""
+        cut, buffer, found = field.cuts[0], field.buffers[0], list[Pull]()
+        for transfer in cut.received:
+            source = transfer.source
+            held = cut.part.decomposition.held(source, cut.whole, cut.part.zone)
+            boxes = (held, transfer.source_box, cut.held, transfer.box)
+            copy = box_copy(*boxes, field.dtype.itemsize)
+            given = buffer if source == self.peers.rank else self.sources[field][source]
+            found.append(Pull(given, buffer, copy))
+        return found
 
     def open_sources(self, fields: Sequence[PartedField]) -> None:
         """Tell neighbours the handles of buffers, and open theirs."""
@@ -153,6 +161,7 @@ class NearGhosts:
             self.side.close()
             self.side = None
         self.sources.clear()
+        self.received.clear()
 
     def close(self) -> None:
         """Give back the own words."""

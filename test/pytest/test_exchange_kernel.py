@@ -10,6 +10,7 @@ import pytest
 from support.sizes import seeds
 from timetile.dialects.boxes import CellBox
 from timetile.runtime.kernels.assembler import assemble, assembles
+from timetile.runtime.ranks import gpu_meetings
 from timetile.runtime.ranks.exchange_kernel import (
     MOST_BLOCKS,
     MOST_COPIES,
@@ -94,5 +95,6 @@ def test_arguments_have_room_for_the_rows_of_all_copies():
 
 @pytest.mark.skipif(not assembles("sm_90"), reason="nvJitLink is missing")
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
-def test_the_kernel_of_exchanges_is_assembled(arch: str):
-    assert assemble(TEXT.rstrip("\0\n"), arch, NAME).spill_bytes == 0
+def test_the_kernels_of_exchanges_and_meetings_are_assembled(arch: str):
+    for name, text in ((NAME, TEXT), (gpu_meetings.NAME, gpu_meetings.TEXT)):
+        assert assemble(text.rstrip("\0\n"), arch, name).spill_bytes == 0

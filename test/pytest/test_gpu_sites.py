@@ -9,10 +9,10 @@ from support.driver import BookKeeper
 from timetile.dialects.boxes import CellBox
 from timetile.runtime.device.gpu import device
 from timetile.runtime.ranks import gpu_meetings
-from timetile.runtime.ranks.exchange_kernel import MOST_COPIES, MOST_NEIGHBOURS
+from timetile.runtime.ranks.exchange_kernel import MOST_COPIES, MOST_NEIGHBOURS, row_of
 from timetile.runtime.ranks.gpu_sites import AHEAD, GpuSite
 from timetile.runtime.ranks.peers import RankError
-from timetile.runtime.ranks.rims import box_copy
+from timetile.runtime.ranks.rims import BoxCopy, box_copy
 from timetile.runtime.ranks.sites import Pull
 
 pytestmark = pytest.mark.usefixtures("cache_of_file")
@@ -52,13 +52,25 @@ def test_others_are_late_only_while_the_stream_waits_for_them(
     assert not driver.locked
 
 
-def test_very_many_rims_are_copied_between_two_meetings(driver: BookKeeper):
+def test_very_many_rims_are_copied_between_two_meetings(
+    driver: BookKeeper, monkeypatch: pytest.MonkeyPatch
+):
     """Others count two meetings, as with an exchange of one kernel."""
     site = GpuSite(device(0))
     side = site.side_of_meetings(0, [site.new(SHAPE, TYPE) for _ in range(2)])
     assert side is not None
     row, buffers = CellBox((0,), (4,)), (site.new(SHAPE, TYPE), site.new(SHAPE, TYPE))
     pull = Pull(*buffers, box_copy(row, row, row, row, 8))
+    made: list[list[int]] = []
+
+    def noted_row(source: int, target: int, copy: BoxCopy) -> list[int]:
+        made.append(row_of(source, target, copy))
+        return made[-1]
+
+    monkeypatch.setattr(gpu_meetings, "row_of", noted_row)
+    for _ in range(2):
+        side.exchange((1,), [pull] * 2)
+    assert len(made) == 2, "an exchange has the arguments of an equal one before"
     for count, kernels in ((MOST_COPIES, ["exchange"]), (MOST_COPIES + 1, ["meet", "meet"])):
         driver.launched.clear()
         driver.copied.clear()

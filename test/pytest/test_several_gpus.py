@@ -40,12 +40,12 @@ from timetile.dialects.boxes import CellBox
 from timetile.dialects.decomposition import Decomposition
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.executors.homes import PlaneError
-from timetile.runtime.kernels.assembler import assemble, assembles
+from timetile.runtime.kernels.of_program import ProgramKernels
+from timetile.runtime.program import small_domains
 from timetile.runtime.program.parted_program import PartedProgram
 from timetile.runtime.program.ranked_program import on_ranks
+from timetile.runtime.program.small_domains import speed_of
 from timetile.runtime.ranks.exchange import array_part
-from timetile.runtime.ranks.gpu_meetings import NAME
-from timetile.runtime.ranks.gpu_meetings import TEXT as TEXT_OF_MEETINGS
 from timetile.runtime.ranks.gpu_sites import GpuSite
 from timetile.runtime.ranks.parted import PartsMemory
 from timetile.runtime.ranks.rims import box_copy, extents_of
@@ -333,11 +333,6 @@ def test_a_run_on_two_gpus_gives_back_everything(
     assert set(driver.left) == {"module"}, "kernels that compare halos stay"
 
 
-@pytest.mark.skipif(not assembles("sm_90"), reason="nvJitLink is missing")
-def test_the_kernel_of_meetings_is_assembled():
-    assert assemble(TEXT_OF_MEETINGS.rstrip("\0\n"), "sm_90", NAME).spill_bytes == 0
-
-
 @pytest.mark.usefixtures("cache_of_file")
 def test_gpus_without_access_to_each_other_are_a_warning(
     driver: BookKeeper, caplog: pytest.LogCaptureFixture
@@ -351,9 +346,25 @@ def test_gpus_without_access_to_each_other_are_a_warning(
 
 
 @pytest.mark.usefixtures("cache_of_file", "driver")
-def test_one_gpu_runs_a_domain_too_small_for_two(caplog: pytest.LogCaptureFixture):
+def test_one_gpu_runs_a_domain_too_small_for_two(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    closed: list[PartedProgram] = []
+
+    def note_close(self: PartedProgram) -> None:
+        closed.append(self)
+
+    compared: list[ProgramKernels] = []
+
+    def note_kernels(kernels: ProgramKernels) -> float:
+        compared.append(kernels)
+        return speed_of(kernels)
+
+    monkeypatch.setattr(PartedProgram, "close", note_close)
+    monkeypatch.setattr(small_domains, "speed_of", note_kernels)
     program = timetile.compile(TEXT, gpus=2, depth=4)
-    assert not isinstance(program, PartedProgram)
+    assert not isinstance(program, PartedProgram) and len(closed) == 1
+    assert compared == [program.kernels], "its schedules are chosen once"
     assert (
         "the domain is too small for 2 GPUs: a step takes 1.38 us there and 0.95 us on one, as "
         "predicted, and one GPU runs the program; give parts to use all" in caplog.text
