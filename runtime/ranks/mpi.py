@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 DATA, FAILURE, END = 1, 2, 3
-"""The tags of messages, on a copy of the communicator."""
+"""The tags of messages, on copies of the communicator."""
 
 IMPATIENT_POLLS = 200
 """Polls before a waiting rank sleeps between two: neighbours are often ready at once."""
@@ -42,8 +42,9 @@ GRACE_SECONDS = 5.0
 class MpiPeers:
     """
     The ranks of a communicator, as seen by a rank. Messages travel on a copy of the
-    communicator. After a failure, the end of the process ends all processes of the communicator.
-    Raises RankError if another rank does not come in time.
+    communicator, and reports of failures on another: ranks learn of a copy that fails. After a
+    failure, the end of the process ends all processes of the communicator. Raises RankError if
+    another rank does not come in time, or if the communicator fails.
     """
 
     def __init__(self, communicator: MPI.Comm, timeout: float):
@@ -53,12 +54,18 @@ class MpiPeers:
         """Messages on the way about a failure of the rank."""
         keep_alive()
         self.near: NearProcesses | None = None
-        self.communicator = self.copied(communicator)
+        self.reports, self.communicator = self.copied(communicator), self.copied(communicator)
         self.near = NearProcesses(words_of_all(self, place_of_process()), self.rank)
 
     def copied(self, communicator: MPI.Comm) -> MPI.Comm:
         """A copy of a communicator, once all ranks ask for it."""
-        made, request = communicator.Idup()
+        from mpi4py import MPI
+
+        try:
+            made, request = communicator.Idup()
+        except MPI.Exception as error:
+            raise RankError(self.broken(error)) from error
+        made.Set_errhandler(MPI.ERRORS_RETURN)
         end = time.monotonic() + self.timeout
         while not request.Test():
             if time.monotonic() > end:
@@ -78,6 +85,21 @@ class MpiPeers:
 
     def exchange(self, sent: Mapping[int, Bytes], received: Mapping[int, Bytes]) -> None:
         """Send and receive messages; see `Peers`."""
+        from mpi4py import MPI
+
+        try:
+            self.move(sent, received)
+        except MPI.Exception as error:
+            self.tell(said := self.broken(error))
+            raise RankError(f"rank {self.rank} of {self.count} failed: {said}") from error
+
+    def broken(self, error: MPI.Exception) -> str:
+        """What a communicator that fails says."""
+        said = f"{error}".splitlines()[0].removesuffix(", error stack:")
+        return f"its communicator fails, as MPI says: {said}"
+
+    def move(self, sent: Mapping[int, Bytes], received: Mapping[int, Bytes]) -> None:
+        """Send and receive messages. Raises MPI's exception if the communicator fails."""
         waiting: dict[int, MPI.Request] = {
             rank: self.communicator.Irecv(message, rank, DATA) for rank, message in received.items()
         }
@@ -116,22 +138,26 @@ class MpiPeers:
         from mpi4py import MPI
 
         status = MPI.Status()
-        if not self.communicator.Iprobe(MPI.ANY_SOURCE, FAILURE, status):
+        if not self.reports.Iprobe(MPI.ANY_SOURCE, FAILURE, status):
             return
         word = np.zeros(WORD_BYTES, np.uint8)
         rank = status.Get_source()
-        self.communicator.Recv(word, rank, FAILURE)
+        self.reports.Recv(word, rank, FAILURE)
         self.break_off()
         raise failed(rank, self.count, text_of_word(word))
 
     def tell(self, cause: str, without: Sequence[int] = ()) -> None:
         """Tell all other ranks of a failure here, `without` some."""
+        from mpi4py import MPI
+
         if self.is_broken:
             return
         self.break_off()
         others = [rank for rank in range(self.count) if rank not in (self.rank, *without)]
         word = as_word(cause)
-        self.told = [self.communicator.Isend(word, rank, FAILURE) for rank in others]
+        with suppress(MPI.Exception):
+            # Where nobody can be told, others see the end of the process.
+            self.told = [self.reports.Isend(word, rank, FAILURE) for rank in others]
 
     def break_off(self) -> None:
         """Let the end of the process end all processes: some messages stay under way."""
@@ -145,10 +171,20 @@ class MpiPeers:
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
                 stream.flush()
+        from mpi4py import MPI
+
+        try:
+            self.wait_for_reports()
+            self.reports.Abort(1)
+        except MPI.Exception:
+            MPI.COMM_WORLD.Abort(1)
+
+    def wait_for_reports(self) -> None:
+        """Wait until other ranks have reported the failure, died, or had time."""
         others = [rank for rank in range(self.count) if rank != self.rank]
         word, end = np.zeros(1, np.uint8), time.monotonic() + GRACE_SECONDS
-        requests = [self.communicator.Isend(word, rank, END) for rank in others]
-        waiting = {rank: self.communicator.Irecv(word.copy(), rank, END) for rank in others}
+        requests = [self.reports.Isend(word, rank, END) for rank in others]
+        waiting = {rank: self.reports.Irecv(word.copy(), rank, END) for rank in others}
         while waiting and time.monotonic() < end:
             dead = [] if self.near is None else self.near.dead()
             for rank in [each for each, got in waiting.items() if each in dead or got.Test()]:
@@ -156,7 +192,6 @@ class MpiPeers:
             for request in (*requests, *self.told):
                 request.Test()
             time.sleep(NAP_SECONDS)
-        self.communicator.Abort(1)
 
 
 def peers_of(communicator: object, timeout: float) -> MpiPeers:

@@ -6,6 +6,7 @@ kind, any number of ranks, any cut. Ranks are threads here; `test_ranks_of_mpi.p
 from __future__ import annotations
 
 from math import prod
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from support.sizes import seeds
 from test_narrow_fields import FADE, WRITTEN
 from timetile.dialects.decomposition import Decomposition
 from timetile.passes.diagnostics import CompileError, remark
+from timetile.runtime.program import ranked_program
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 from timetile.runtime.program.ranked_program import (
     RankedProgram,
@@ -295,11 +297,14 @@ def test_a_rank_with_a_wrong_argument_is_named_on_all_ranks():
     assert str(errors[0]).startswith("nothing has run, as rank 1 of 2 cannot: argument 0 (%u)")
 
 
-def test_ranks_with_other_programs_are_refused():
+def test_ranks_with_other_programs_or_versions_are_refused(monkeypatch: pytest.MonkeyPatch):
     texts = [HEAT, str(plate.module((24, 21)))]
-    errors = refused(2, lambda peers: Ranks(2).compiled(texts[peers.rank], peers))
-    assert all("ranks 0 and 1 of 2 differ in program" in str(e) for e in errors.values())
-    assert len(errors) == 2
+    for different in ("program", "version"):
+        errors = refused(2, lambda peers: Ranks(2).compiled(texts[peers.rank], peers))
+        assert all(f"ranks 0 and 1 of 2 differ in {different}" in f"{e}" for e in errors.values())
+        assert len(errors) == 2
+        texts[1] = HEAT
+        monkeypatch.setattr(ranked_program, "sources_key", lambda: f"{get_ident()}")
 
 
 def test_a_rank_that_fails_in_a_run_ends_the_run_of_all():

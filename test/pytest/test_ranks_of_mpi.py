@@ -200,8 +200,8 @@ except RankError as error:
 """
 
 
-@pytest.mark.parametrize(("count", "text"), [(3, KILLED_EARLY), (4, PLATE + KILLED)])
-def test_a_process_that_dies_is_named_by_all(tmp_path: Path, count: int, text: str):
+@pytest.mark.parametrize("text", [KILLED_EARLY, PLATE + KILLED])
+def test_a_process_that_dies_is_named_by_all(tmp_path: Path, text: str):
     """
     `mpiexec` kills all processes once it learns of a death. Ranks with guards find the death
     before, and the guard of the dead rank tells the signal.
@@ -209,13 +209,39 @@ def test_a_process_that_dies_is_named_by_all(tmp_path: Path, count: int, text: s
     file, start = tmp_path / "run.py", time.monotonic()
     file.write_text(text)
     line = (sys.executable, "-m", "timetile.ranks", str(file))
-    done = started(count, *line, SAID=str(tmp_path), TIMETILE_RANKS_TIMEOUT="60")
+    done = started(3, *line, SAID=str(tmp_path), TIMETILE_RANKS_TIMEOUT="60")
     assert done.returncode != 0 and time.monotonic() - start < 50, "nobody waits for the dead"
-    who = f"rank 1 of {count} died: "
+    who = "rank 1 of 3 died: "
     assert re.search(rf"timetile: {who}signal 9 \(Killed\) ended process \d+ on ", done.stderr)
-    for rank in (0, 2, 3)[: count - 1] if hasattr(os, "pidfd_open") else ():
+    for rank in (0, 2) if hasattr(os, "pidfd_open") else ():
         said = (tmp_path / str(rank)).read_text()
         assert re.search(rf"{who}process \d+ on \S+ has ended$", said)
+
+
+BROKEN = """
+import sys
+from mpi4py import MPI
+from timetile.runtime.ranks.mpi import peers_of
+from timetile.runtime.ranks.peers import RankError, words_of_all
+
+peers = peers_of(MPI.COMM_WORLD, 60)
+if peers.rank == 1:
+    peers.communicator.Free()
+try:
+    words_of_all(peers, "here")
+except RankError as error:
+    sys.stderr.write(f"[{peers.rank}] {error}\\n")
+    raise SystemExit(3)
+"""
+
+
+def test_a_communicator_that_fails_is_named_by_all():
+    start = time.monotonic()
+    done = started(2, sys.executable, "-c", BROKEN)
+    assert done.returncode != 0 and time.monotonic() - start < 50, "nobody waits for the limit"
+    for rank in range(2):
+        said = f"[{rank}] rank 1 of 2 failed: its communicator fails, as MPI says: "
+        assert said in done.stderr
 
 
 def test_processes_name_a_process_that_sends_nothing():
