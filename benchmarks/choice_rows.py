@@ -223,14 +223,20 @@ class Report:
             write_report(self.options.out, self.about, self.rows)
 
 
+def names_of_question(question: Question) -> tuple[str, str]:
+    """The names by which `--only` asks for a program."""
+    return question.program, f"{question.program}:{question.element}"
+
+
 def asked(options: argparse.Namespace, known: Rows, done: Rows) -> list[Question]:
-    """The programs of a share without a row, the cheapest first."""
-    only = options.only or ()
-    found = [
-        q for q in all_questions() if not only or {q.program, f"{q.program}:{q.element}"} & {*only}
-    ]
+    """The programs of a share without a row, in the order of `--only` or the cheapest first."""
+    only: list[str] = options.only or []
+    found = [q for q in all_questions() if not only or {*names_of_question(q)} & {*only}]
     share, shares = options.share
-    own = in_order_of_cost(found, known)[share::shares][: options.most]
+    own = in_order_of_cost(found, known)[share::shares]
+    if only:
+        own.sort(key=lambda q: min(only.index(n) for n in names_of_question(q) if n in only))
+    own = own[: options.most]
     return [each for each in own if (each.program, each.element) not in names_of(done)]
 
 
