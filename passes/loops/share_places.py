@@ -34,7 +34,7 @@ groups.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -68,19 +68,26 @@ TRIED = 12
 """Groups whose savings are counted exactly."""
 
 
-def work(values: Iterable[SSAValue], stop: frozenset[SSAValue], shapes: Shapes) -> int:
+Costs = dict[SSAValue, int]
+"""The instructions of the operation of each value of a loop's cells."""
+
+
+def work(values: Iterable[SSAValue], stop: Set[SSAValue], shapes: Shapes, costs: Costs) -> int:
     """
     The instructions from which values are computed, without those behind `stop`: equal ones of
     equal places once.
     """
-    found: dict[tuple[int, Place | None], int] = {}
+    found, total, known = set[tuple[int, Place | None]](), 0, shapes.known
     waiting = [value for value in values if value not in stop]
     while waiting:
         value = waiting.pop()
-        if isinstance(value.owner, Operation) and shapes.known[value] not in found:
-            found[shapes.known[value]] = sum(instructions(value.owner))
-            waiting += [operand for operand in value.owner.operands if operand not in stop]
-    return sum(found.values())
+        if value in costs and known[value] not in found:
+            found.add(known[value])
+            total += costs[value]
+            owner = value.owner
+            assert isinstance(owner, Operation)
+            waiting += [operand for operand in owner.operands if operand not in stop]
+    return total
 
 
 class Sharing:
@@ -101,43 +108,45 @@ class Sharing:
                 return
             self.share(members)
 
-    def groups(self, shapes: Shapes) -> list[list[PlacedValue]]:
-        """The groups with enough places, the likeliest first."""
+    def groups(self, shapes: Shapes, costs: Costs) -> list[list[PlacedValue]]:
+        """The groups with enough places, the likeliest first; adds the costs of all values."""
         groups: dict[int, list[PlacedValue]] = {}
         sizes: dict[SSAValue, int] = {}
         for update in self.loop.updates:
             function = cell_function(self.module, update)
             shapes.read(update, function.body.block)
             for op in function.body.block.ops:
+                cost = sum(instructions(op))
                 for value in op.results:
                     number, place = shapes.known[value]
-                    sizes[value] = sum(instructions(op)) + sum(sizes.get(v, 0) for v in op.operands)
+                    costs[value] = cost
+                    sizes[value] = cost + sum(sizes.get(v, 0) for v in op.operands)
                     if place is not None and value.type in FLOATS:
                         member = PlacedValue(update, function, value, place)
                         groups.setdefault(number, []).append(member)
         many = [g for g in groups.values() if len({m.place for m in g}) >= LEAST_PLACES]
         return sorted(many, key=lambda g: -sizes[g[0].value] * (len(g) - 1))
 
-    def work(self, stop: frozenset[SSAValue], shapes: Shapes) -> int:
+    def work(self, stop: Set[SSAValue], shapes: Shapes, costs: Costs) -> int:
         """The instructions of a step's cells, without those behind `stop`."""
         found = 0
         for update in self.loop.updates:
             last = cell_function(self.module, update).body.block.last_op
             assert last is not None
-            found += work(last.operands, stop, shapes)
+            found += work(last.operands, stop, shapes, costs)
         return found
 
     def best_group(self) -> list[PlacedValue] | None:
         """The group that saves most; None if no group saves enough."""
-        shapes = Shapes()
-        groups = self.groups(shapes)
+        shapes, costs = Shapes(), Costs()
+        groups = self.groups(shapes, costs)
         nothing: frozenset[SSAValue] = frozenset()
-        total = self.work(nothing, shapes) if groups else 0
+        total = self.work(nothing, shapes, costs) if groups else 0
         best, most = None, max(LEAST_SAVED, LEAST_PART * total)
         for members in groups[:TRIED] if total > most else ():
             values = frozenset(member.value for member in members)
-            made = work([members[0].value], nothing, shapes)
-            saved = total - self.work(values, shapes) - made
+            made = work([members[0].value], nothing, shapes, costs)
+            saved = total - self.work(values, shapes, costs) - made
             if saved >= most:
                 best, most = members, saved
         return best
