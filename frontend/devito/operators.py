@@ -7,6 +7,17 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from timetile.frontend.devito.builds import (
+    Build,
+    RunsInC,
+    complete,
+    in_a_call,
+    in_c,
+    is_quick,
+    loops_over_time,
+    properties_of,
+    runs_in_c,
+)
 from timetile.frontend.devito.checking import equations_of
 from timetile.frontend.devito.complex_equations import write_back
 from timetile.frontend.devito.complex_parts import without_suffix
@@ -24,24 +35,12 @@ class DevitoWarning(UserWarning):
     """An operator, or a call of one, runs in Devito's own C."""
 
 
-def lowered(expressions: Sequence[Any], options: dict[str, Any]) -> list[Any]:
-    """Devito's equations with indices in place of derivatives, without optimisations."""
-    core = module("devito.core.cpu").Cpu64NoopCOperator
-    parse = module("devito.operator.operator").parse_kwargs
-    given = parse(opt=("noop", {}), language="C", platform="cpu64")
-    given["subs"] = options.get("subs", {})
-    given["sym_options"] = options.get("sym_options", {})
-    given["sregistry"] = module("devito.ir.support").SymbolRegistry()
-    return list(core._lower_exprs(expressions, **given))
-
-
 def time_loops_of(operator: Any, equations: Equations) -> tuple[TimeLoop, ...]:
     """
     The operator's loops over time, in order, with their equations. Raises NotCovered for several
     loops that write one function.
     """
-    iet = module("devito.ir.iet")
-    found = [loop for loop in iet.FindNodes(iet.Iteration).visit(operator) if loop.dim.is_Time]
+    iet, found = module("devito.ir.iet"), loops_over_time(operator)
     timed = [equation for equation in equations.items if equation.in_time]
     if len(found) == 1:
         return (TimeLoop(direction_of(found[0]), tuple(each.number for each in timed)),)
@@ -121,34 +120,42 @@ def language_operator(stock: Any, options: dict[str, Any]) -> LanguageKind:
     return found
 
 
+def check_options(options: dict[str, Any]) -> None:
+    """Raise NotCovered for options of an operator that need Devito's own C."""
+    if options["options"].get("mpi"):
+        raise NotCovered("the operator uses MPI; run it on one process")
+    if options["options"].get("errctl") == "max":
+        raise NotCovered("errctl='max' asks for checks inside the loop over time")
+    if is_device(options["platform"]):
+        raise NotCovered(
+            f"the platform {options['platform']} is a device of Devito's; leave it out, and choose "
+            "the GPU by executor='gpu' of timetile.devito"
+        )
+
+
 def new_language_operator(stock: Any, options: dict[str, Any]) -> LanguageKind:
     """A new subclass of Devito's operator class."""
 
     def build(cls: Any, expressions: Any, **kwargs: Any) -> Any:
         kwargs["language"] = "C"
-        operator = stock._build.__func__(cls, expressions, **kwargs)
-        operator._timetile, operator._ran_on = None, RanOn()
+        build, operator, plan, ran_on = Build(cls, stock, expressions, kwargs), None, None, RanOn()
         try:
-            if kwargs["options"].get("mpi"):
-                raise NotCovered("the operator uses MPI; run it on one process")
-            if kwargs["options"].get("errctl") == "max":
-                raise NotCovered("errctl='max' asks for checks inside the loop over time")
-            if is_device(kwargs["platform"]):
-                raise NotCovered(
-                    f"the platform {kwargs['platform']} is a device of Devito's; leave it out, and "
-                    "choose the GPU by executor='gpu' of timetile.devito"
-                )
-            equations = equations_of(lowered(expressions, kwargs))
-            loops = time_loops_of(operator, equations)
-            operator._timetile = OperatorPlan(equations, loops, options)
+            check_options(kwargs)
+            equations = build.lowered()
+            known = equations_of(equations)
+            operator = build.quick(equations) or build.whole()
+            plan = OperatorPlan(known, time_loops_of(operator, known), options)
         except NotCovered as reason:
-            operator._ran_on = RanOn(str(reason))
+            ran_on = RanOn(str(reason))
             warn(reason)
+        if operator is None or (plan is None and is_quick(operator)):
+            operator = build.whole()
+        operator._timetile, operator._ran_on = plan, ran_on
         return operator
 
     def c_function(operator: Any) -> Callable[..., Any]:
         plan: OperatorPlan | None = operator._timetile
-        if plan is None:
+        if plan is None or runs_in_c(operator):
             return stock.cfunction.fget(operator)
 
         def call(*given: Any) -> int:
@@ -158,6 +165,8 @@ def new_language_operator(stock: Any, options: dict[str, Any]) -> LanguageKind:
             except (NotCovered, CompileError) as reason:
                 operator._ran_on = RanOn(str(reason))
                 warn(reason)
+                if is_quick(operator):
+                    raise RunsInC("Devito's own C has other parameters; use apply") from reason
                 return stock.cfunction.fget(operator)(*given)
             note(operator, given, plan.run(prepared))
             written = plan.equations.slices.write_back(asked.arrays, plan.equations.written)
@@ -168,14 +177,21 @@ def new_language_operator(stock: Any, options: dict[str, Any]) -> LanguageKind:
         return call
 
     def apply(operator: Any, **kwargs: Any) -> Any:
-        summary = stock.apply(operator, **kwargs)
+        if is_quick(operator) and not {*kwargs} <= {*operator._known_arguments, "autotune"}:
+            complete(operator)
+        try:
+            with in_a_call(operator):
+                summary = stock.apply(operator, **kwargs)
+        except RunsInC:
+            with in_c(operator):
+                summary = stock.apply(operator, **kwargs)
         summary.ran_on = operator._ran_on
         COUNTS[summary.ran_on] += 1
         return summary
 
     apply.__doc__ = stock.apply.__doc__
     names = {"_build": classmethod(build), "cfunction": property(c_function), "apply": apply}
-    return LanguageKind(f"Timetile{stock.__name__}", (stock,), names)
+    return LanguageKind(f"Timetile{stock.__name__}", (stock,), names | properties_of(stock))
 
 
 def note(operator: Any, given: Sequence[Any], seconds: float) -> None:

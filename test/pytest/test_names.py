@@ -35,7 +35,7 @@ FUNCTIONS = """
     choice code_of compare compared_floats compared_integers compile compiled constant converted
     coordinate copy_of covers describe distance divides evaluate extents fields_of
     folded function_of functions_of gather gathered index_of integer invariants is_known
-    is_plain is_private is_scalar joined key_of launch_facts limits load loop_of lowered made
+    is_plain is_private is_scalar joined key_of launch_facts limits load loop_of made
     main maximum meaning_of minimum moved name_of number_of numbers opened parse_value
     parts parts_of place_of places_of publish reads_of reciprocal_root register registers
     replaced said same_bits select shape_of shift_left shifted source span_of spans splits
