@@ -215,9 +215,9 @@ def main() -> None:
         except Exception as error:
             done.append(replace(row, error=described(error)))
         print(json.dumps(asdict(done[-1])), flush=True)
-    if options.out is not None:
-        command = "python benchmarks/storage_types.py"
-        write_report(options.out, {**about, "command": command}, [asdict(row) for row in done])
+        if options.out is not None:
+            command = "python benchmarks/storage_types.py"
+            write_report(options.out, {**about, "command": command}, [asdict(row) for row in done])
 
 
 if __name__ == "__main__":
