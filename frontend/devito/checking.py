@@ -35,18 +35,33 @@ from timetile.frontend.devito.subdomain_sets import bounds_of_sets, check_sets, 
 
 def equations_of(lowered: Sequence[Any]) -> Equations:
     """
-    All lowered equations of an operator. Raises NotCovered, naming an equation without a
-    translation.
+    All lowered equations of an operator: of each value of dimensions beside the grid's, or as
+    given where that fails. Raises NotCovered, naming an equation without a translation.
     """
     bounds = bounds_of_sets(lowered)
     made = [on_each_subdomain(equation_of(k, each), each, bounds) for k, each in enumerate(lowered)]
     check_sets(lowered, made)
     parts, slices = ComplexParts(), Slices()
-    every = [equation for each in made for equation in each]
-    pairs = [equations_of_parts(equation, parts) for equation in every]
-    together, beginnings = sums_in_steps(on_each_value(pairs, slices))
+    pairs = [equations_of_parts(equation, parts) for each in made for equation in each]
+    whole = Equations([equation for pair in pairs for equation in pair], {}, sets=bounds)
+    whole.parts = parts
+    try:
+        split = replace(whole, items=on_each_value(pairs, slices), slices=slices)
+        return checked(split, lowered)
+    except NotCovered as reason:
+        try:
+            return checked(whole, lowered)
+        except NotCovered:
+            raise reason from None
+
+
+def checked(given: Equations, lowered: Sequence[Any]) -> Equations:
+    """
+    Equations with numbers, functions and time. Raises NotCovered for one without a translation.
+    """
+    together, beginnings = sums_in_steps(given.items)
     items = [replace(equation, number=number) for number, equation in enumerate(together)]
-    found = Equations(items, {}, sets=bounds, parts=parts, slices=slices, beginnings=beginnings)
+    found = replace(given, items=items, functions={}, levels={}, beginnings=beginnings)
     sums = grid_sums_of(items)
     for equation in items:
         parts = [*equation.reads, equation.target]
