@@ -47,15 +47,15 @@ def equations_of(lowered: Sequence[Any]) -> Equations:
     whole.parts = parts
     try:
         split = replace(whole, items=on_each_value(pairs, slices), slices=slices)
-        return checked(split, lowered)
+        return checked_equations(split, lowered)
     except NotCovered as reason:
         try:
-            return checked(whole, lowered)
+            return checked_equations(whole, lowered)
         except NotCovered:
             raise reason from None
 
 
-def checked(given: Equations, lowered: Sequence[Any]) -> Equations:
+def checked_equations(given: Equations, lowered: Sequence[Any]) -> Equations:
     """
     Equations with numbers, functions and time. Raises NotCovered for one without a translation.
     """

@@ -43,6 +43,10 @@ class Ordering:
             self.known[expression] = is_varying(expression), self.parts(expression)
         return self.known[expression]
 
+    def form(self, expression: Any) -> Key:
+        """The parts of an expression without distances: equal for one expression at two places."""
+        return tuple((kind, text, ()) for kind, text, _ in self.key(expression)[1])
+
     def parts(self, expression: Any) -> Key:
         """The parts of an expression."""
         if getattr(expression, "is_Indexed", False):
