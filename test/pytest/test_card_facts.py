@@ -12,6 +12,7 @@ import pytest
 from support.driver import BookKeeper
 from support.gpu_programs import program
 from support.ranks import refused
+from support.thread_ranks import ThreadPeers, on_threads
 from timetile.passes.diagnostics import CompileError
 from timetile.passes.targets.target import target_named
 from timetile.runtime.cache.store import Cache
@@ -20,7 +21,6 @@ from timetile.runtime.device import card_facts, gpu
 from timetile.runtime.program.ranked_program import text_of_first
 from timetile.runtime.program.targets import ChosenTarget, name_of_target, target_of_gpu
 from timetile.runtime.ranks.peers import RankError
-from timetile.runtime.ranks.threads import ThreadPeers, on_threads
 
 pytestmark = pytest.mark.usefixtures("cache_of_file")
 

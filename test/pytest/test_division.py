@@ -37,8 +37,6 @@ pytestmark = pytest.mark.usefixtures("chosen_among_few")
 
 Array = NDArray[Any]
 BITS: dict[str, type[np.unsignedinteger[Any]]] = {"f64": np.uint64, "f32": np.uint32}
-FRACTION = {"f64": 52, "f32": 23}
-
 
 BODIES = {
     **SINGLE,

@@ -315,7 +315,6 @@ def test_drawn_boundaries_of_drawn_sizes(drawn: tuple[EdgeCase, tuple[int, ...],
 
 
 HALF = "along axis 0 one side is kept and the other is not"
-UNLIKE = "along axis 0 fields go on by different boundaries"
 FAR = "along axis 0 a mirrored cell lies farther away than other reads"
 
 

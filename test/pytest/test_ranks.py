@@ -23,6 +23,7 @@ from support.generate import programs
 from support.programs import program_text
 from support.ranks import Ranks, copies, model_case, refused
 from support.sizes import seeds
+from support.thread_ranks import ThreadPeers, on_threads
 from test_narrow_fields import FADE, WRITTEN
 from timetile.dialects.decomposition import Decomposition
 from timetile.passes.diagnostics import CompileError, remark
@@ -34,7 +35,6 @@ from timetile.runtime.program.ranked_program import (
     compiled_on_ranks,
 )
 from timetile.runtime.ranks.peers import RankError
-from timetile.runtime.ranks.threads import ThreadPeers, on_threads
 
 
 @given(

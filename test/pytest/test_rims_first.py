@@ -16,11 +16,11 @@ from support.ranks import copies
 from support.simulated import SimulatedRank, SimulatedSite, simulated_rank
 from support.simulated_runs import arguments_of, ends_as_one, waits_of_some_streams
 from support.simulated_streams import SimulatedMeetings, World
+from support.thread_ranks import ThreadPeers, on_threads
 from timetile.dialects.boxes import CellBox
 from timetile.runtime.program.ranked_program import on_ranks
 from timetile.runtime.ranks import cycles, part_kernels
 from timetile.runtime.ranks.first_kernels import slabs_of
-from timetile.runtime.ranks.threads import ThreadPeers, on_threads
 
 GRAPHED = 29
 """Steps of a run with a graph."""

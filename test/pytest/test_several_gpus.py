@@ -34,6 +34,7 @@ from support.simulated import (
 )
 from support.simulated_link import SimulatedLink, SimulatedSide
 from support.sizes import is_nightly, seeds, spread
+from support.thread_ranks import ThreadPeers, on_threads
 from test_narrow_fields import FADE, WRITTEN
 from test_ranks import MODELS
 from timetile.dialects.boxes import CellBox
@@ -49,7 +50,6 @@ from timetile.runtime.ranks.exchange import array_part
 from timetile.runtime.ranks.gpu_sites import GpuSite
 from timetile.runtime.ranks.parted import PartsMemory
 from timetile.runtime.ranks.rims import box_copy, extents_of
-from timetile.runtime.ranks.threads import ThreadPeers, on_threads
 
 
 @pytest.fixture(autouse=True, scope="module")

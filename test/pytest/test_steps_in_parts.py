@@ -25,13 +25,13 @@ from support.drawn_steps import drawn_model
 from support.few_schedules import drawn_schedules, few_schedules
 from support.simulated import SimulatedSite, on_simulated, simulated_rank
 from support.sizes import seeds
+from support.thread_ranks import ThreadPeers, on_threads
 from timetile.frontend import model
 from timetile.runtime.executors.homes import MarkedCells
 from timetile.runtime.loading.made import MadeProgram
 from timetile.runtime.loading.modules import load
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 from timetile.runtime.program.ranked_program import on_ranks
-from timetile.runtime.ranks.threads import ThreadPeers, on_threads
 
 Compile = Callable[..., CompiledProgram]
 

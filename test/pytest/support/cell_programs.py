@@ -10,10 +10,6 @@ from xdsl.ir import Attribute
 from support.cell_operations import Case
 
 PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
-ORDERED = (
-    "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord",
-    "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true",
-)  # fmt: skip
 
 
 def stored(kind: Attribute) -> str:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 import timetile
+from support.thread_ranks import ThreadPeers, on_threads
 from timetile.dialects.decomposition import Decomposition
 from timetile.frontend.model import Model
 from timetile.runtime.program.compiled_program import Executor
 from timetile.runtime.program.ranked_program import RankedProgram, on_ranks
-from timetile.runtime.ranks.threads import ThreadPeers, on_threads
 
 
 @dataclass(frozen=True)

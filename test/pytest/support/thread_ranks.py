@@ -1,4 +1,4 @@
-"""Ranks as threads of one process, for tests and for several devices of a process."""
+"""Ranks as threads of one process."""
 
 from __future__ import annotations
 
