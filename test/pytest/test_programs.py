@@ -20,6 +20,8 @@ from support.programs import program_text
 from timetile import RunResult
 from timetile.runtime.program.compiled_program import Executor
 
+pytestmark = pytest.mark.usefixtures("chosen_by_model")
+
 CASES = [
     pytest.param((e, domain), id=f"{e.name}-{'x'.join(map(str, domain))}")
     for e in CATALOGUE

@@ -9,8 +9,6 @@ from xdsl.ir import Attribute
 
 from support.cell_operations import Case
 
-PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
-
 
 def stored(kind: Attribute) -> str:
     """The element type of a field for values of a type: fields hold no index and no boolean."""
