@@ -134,13 +134,18 @@ def test_fewer_steps_are_taken_where_nearly_as_good(share: float, depth: int):
     assert with_fewer_steps(ten, [ten, nine], lambda _: False) is ten
 
 
-@pytest.mark.parametrize(("words", "depth"), [(1, 10), (3, 9)])
-def test_a_spilling_kernel_gives_way_to_one_without_that_is_nearly_as_good(words: int, depth: int):
-    """Ten steps are worth 1.05 times nine steps; a single word of a turn counts as none."""
+@pytest.mark.parametrize(("words", "length", "depth"), [(1, 0, 10), (3, 2900, 9), (3, 3000, 10)])
+def test_a_spilling_kernel_gives_way_to_one_without_that_is_nearly_as_good(
+    words: int, length: int, depth: int
+):
+    """
+    Ten steps are worth 1.05 times nine steps; a single word of a turn counts as none, and a word in
+    each 1000 instructions.
+    """
     first, nine = (next(each for each in found() if each.depth == d) for d in (10, 9))
 
     def assemble(candidate: Candidate) -> AssembledKernel:
-        return AssembledKernel(255, words if candidate is first else 0)
+        return AssembledKernel(255, words if candidate is first else 0, length=length)
 
     seen = best_assembled([first, nine], assemble, TARGET)
     assert seen[0].candidate.depth == depth
