@@ -8,8 +8,8 @@ chosen one, and schedules of other kinds, as tuning measures them.
 
 Programs are listed in `choice_programs.py`. A share of the programs has a GPU and cores of its own.
 Processes compile (`choice_pool.py`); the calling process measures a program when all kernels are
-ready, and writes the row. The bits of each schedule are compared with the bits of the choice, and
-the best of three runs of `SECONDS` counts; chosen, best and tuned schedules are measured once more
+ready, and writes the row. Each schedule must leave the bits of the choice, and the best of three
+runs of `SECONDS` counts; chosen, best and tuned schedules are measured once more
 at the end, one after the other.
 
 - `default_gpts`: the chosen schedule; `other_depths`: given depths, up to two below and above, and

@@ -12,8 +12,8 @@ one GPU, and all at once, each for itself; and all GPUs in parts:
 - `rims stored at home`: kernels store rims to memory of the own GPU, and no part waits;
 - `copies`, `whole launches`: rims are copied, by launches in pieces and by whole launches.
 
-Before each run all GPUs work for `--heat` seconds: clocks depend on the work before. A line has the
-median speed of a way, the clocks of all GPUs, and the cells of a clock of the slowest. Launches may
+Before each run all GPUs work for `--heat` seconds: clocks depend on the work before. A line has a
+way's median speed, the clocks of all GPUs, and the slowest GPU's cells a clock. Launches may
 have rims first whatever they take longer. With `--events` a run launch by launch follows, with
 events around launches, pulls and waits, on each stream.
 """

@@ -93,7 +93,7 @@ class ComplexRun(StateRun):
 
 
 def complex_of_parts(real: Any, imag: Any, given: Any) -> Any:
-    """A complex array of two parts, of the library of a given array."""
+    """A complex array made of two parts, by the library of a given array."""
     whole = copy_of(given)
     whole.real[...] = real
     whole.imag[...] = imag

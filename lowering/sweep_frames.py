@@ -183,7 +183,7 @@ class SweepFrame:
 
     @property
     def levels(self) -> list[int]:
-        """Where changes begin, in words: of sections, then of groups of 16 sections, and so on."""
+        """Where a level's changes begin, in words: sections, groups of 16 sections, and so on."""
         found, base, count = list[int](), FIRST_WORD, self.grid * self.sections
         while count > 1:
             found.append(base)

@@ -70,7 +70,7 @@ WRITTEN_EVERY = 10
 """Seconds between two writes of the counts during a run."""
 
 SHAPE = (14, 70)
-"""Of the fields of cells of any operations."""
+"""The shape of fields in programs with any cell operations."""
 
 
 @dataclass

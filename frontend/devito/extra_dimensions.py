@@ -2,8 +2,8 @@
 Equations over dimensions beside the grid's, such as the frequencies of a transform: an equation for
 each value of the dimension, on functions of the grid.
 
-`u(t, f, x, y, z)` with three values of `f` becomes three functions `u.0`, `u.1` and `u.2` of
-`(t, x, y, z)`, whose arrays are parts of the array of `u`. A function of `f` alone becomes numbers.
+If `f` has three values, `u(t, f, x, y, z)` becomes `u.0`, `u.1` and `u.2`, three functions of
+`(t, x, y, z)` whose arrays are parts of the array of `u`. A function of `f` alone becomes numbers.
 """
 
 from __future__ import annotations

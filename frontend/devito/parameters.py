@@ -33,10 +33,10 @@ class Meaning(Enum):
 @dataclass(frozen=True)
 class Argument:
     """
-    One argument. `of` depends on the meaning: a role of a field, the expression and the type of a
-    scalar, the name of a function with an array in host memory, the number of an array of entries
-    or of their count, the expression and the type of an array computed from coefficients, named
-    like their arrays, or the name and the type of a sum and the number of points.
+    One argument. `of` depends on the meaning: a field's role; a scalar's expression and type; the
+    name of a function whose array is in host memory; the number of an array of entries, or of
+    their count; expression and type of an array computed from coefficients; or name and type of a
+    sum, and the number of points.
     """
 
     meaning: Meaning

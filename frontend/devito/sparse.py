@@ -143,7 +143,7 @@ def entry_grid(loops: Sequence[Loop], values: Mapping[str, Any]) -> list[Array]:
 
 
 def entry_count(loops: Sequence[Loop], values: Mapping[str, Any]) -> int:
-    """The number of entries of a nest of loops."""
+    """How many entries a nest of loops has."""
     sizes = [integer(p.last, values) - integer(p.first, values) + 1 for p in loops]
     return int(np.prod([max(size, 0) for size in sizes]))
 

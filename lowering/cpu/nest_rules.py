@@ -91,7 +91,7 @@ def is_compiled_operation(op: Operation, top: Block) -> bool:
 
 
 def turns_of(loop: LoopOp) -> int:
-    """The constant steps of a sweep, or of an inner loop of sweeps; 0 for another number."""
+    """How many steps a sweep or an inner loop of sweeps has, if constant; otherwise 0."""
     steps = integer_constant(loop.steps) or 0
     return steps if loop.sweep is None or steps == 1 else 0
 

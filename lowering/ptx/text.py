@@ -30,7 +30,7 @@ DECLARED = {"%fd": "f64", "%f": "f32", "%r": "b32", "%rd": "b64", "%p": "pred", 
 
 
 def element_bytes(element: Attribute) -> int:
-    """Bytes of a cell, or of an array of cells."""
+    """The size of a cell or an array of cells, in bytes."""
     if isinstance(element, llvm.LLVMArrayType):
         return element.size.data * CELL_BYTES[element.type]
     return CELL_BYTES[element]

@@ -1,4 +1,4 @@
-"""Numbers in the code of points: of lists, and of cells of a warp."""
+"""Numbers in the code of points, for lists and for the cells of a warp."""
 
 from __future__ import annotations
 

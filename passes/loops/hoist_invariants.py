@@ -25,8 +25,8 @@ temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
 2. Of the floats made with a library function (`exp`, `sin`, `pow`), the last constant ones are
    computed by a sweep before the loop, each into a scratch field over the update's box. Integers
    and conditions made of such floats are computed in every step.
-3. Values that differ by their place alone (`sin(T[0])`, `sin(T[1])`), of any updates of the loop,
-   are cells of a single field, over the box around all of their places.
+3. Values that differ by their place alone (`sin(T[0])`, `sin(T[1])`), in any updates of the loop,
+   become cells of one field, over the box around all places.
 4. Of more than MOST_FIELDS fields for an update, the functions themselves are made instead of the
    last values: several values often need a function of a field at many places.
 5. Taps without another reader are removed: a coefficient gives its place to the value computed from

@@ -17,8 +17,8 @@ temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] {
   temporal.update %b = @cell0(%a[0]) scalars(%q) in <[0], [64]>
 }
 ```
-1. A value of a cell is of scalars alone if made by operations of `EXACT` of constants and scalars
-   known before the outermost loop around the update; series have another number at each step.
+1. A cell's value depends on scalars alone if operations of `EXACT` make it from constants and
+   scalars known before the outermost loop around the update; series change from step to step.
 2. Of the values with a quotient or a root, and of divisors, the last ones become operations of the
    host function, each once for all updates, and scalars of the updates: `u / (h * h)` divides by a
    scalar.

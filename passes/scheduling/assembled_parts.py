@@ -36,7 +36,7 @@ SPILLING = 0.97
 
 @dataclass(frozen=True)
 class AssembledPart:
-    """Registers of a thread of the slowest kernel of a step, and bytes of its local memory."""
+    """The slowest kernel of a step: registers a thread, and bytes of its local memory."""
 
     registers: int
     frame: int

@@ -125,7 +125,7 @@ def divides_in_narrow_rows(trial: Trial) -> bool:
 ALONE = 0.96
 """
 The factor on the speed of a warp's strips of many stored fields. One H200, elastic waves of order 4
-in FP32: 163 of 171 GPts/s predicted for strips of a warp, and 169 of 173 for strips of a block.
+in FP32: 171 GPts/s predicted and 163 measured with a strip to a warp, 173 and 169 to a block.
 """
 
 NEARLY = 0.95

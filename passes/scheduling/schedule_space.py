@@ -199,7 +199,7 @@ def stored_fields(loop: LoopOp) -> int:
 
 
 def strips(loop: LoopOp, size: int) -> Iterator[tuple[Form, int]]:
-    """The form of sums, and the cells of a lane, of streamed strips of a plate."""
+    """Streamed strips of a plate: how sums are formed, and the cells a lane has."""
     far = radii_of_step(loop)
     widths = strip_widths(far, size)
     narrow = (FEWEST_CELLS,) if stored_fields(loop) >= MANY_FIELDS else ()

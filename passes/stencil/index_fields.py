@@ -11,8 +11,8 @@ func.func @f(%A: !stencil.field<[0,8]xi64>) {
   %v = stencil.apply() -> (!stencil.temp<?xi64>) { ... %j = arith.index_cast %i : index to i64
     stencil.return %j : i64 }
 ```
-1. The types of fields, of their values and of memrefs get cells of i64, arguments of functions
-   included: an index is as wide as a pointer, and callers pass NumPy's `int64`.
+1. Fields, their values and memrefs get cells of i64, function arguments included: an index is as
+   wide as a pointer, and callers pass NumPy's `int64`.
 2. Values read by an apply are cast to index, and returned values to i64.
 """
 

@@ -20,7 +20,7 @@ messages: `space global, sync flags`; with `sync=grid` between barriers of the g
 4. Boxes enter sums plane by plane: the neighbours in a plane are read once, when the plane arrives
    (redundant register streaming, section 4.3.3).
 5. One synchronisation a step serves all levels (lazy streaming, section 4.3.2): a barrier of the
-   block, or messages of neighbouring blocks in place of the paper's barrier of the grid. With
+   block, or, where the paper has a grid barrier, messages between neighbouring blocks. With
    `every=4` a block has one barrier in four steps, with `ring=shared` one ring for all levels. With
    `loads=copies` asynchronous copies bring a field's planes, and the cells around, to the readers.
 """

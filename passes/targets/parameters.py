@@ -126,7 +126,7 @@ class Computing:
     resident_efficiency: float
     """Share of the floating-point pipe reached by plates resident in a block, waits included."""
     few_warps: int
-    """Warps of a multiprocessor with the speed of tiles of one warp."""
+    """Up to so many warps a multiprocessor, tiles are as fast as tiles of one warp."""
     fixed_instructions: int
     """Instructions for addresses, slots, masks and the loop."""
     overhead_share: float
@@ -169,7 +169,7 @@ class Waiting:
     """Waits of a stream step or a launch, in seconds."""
 
     tile_step: float
-    """Of every step of a tile of several warps: chains at the warps' edges, slots, the loop."""
+    """For every step of a tile with several warps: chains at the warps' edges, slots, the loop."""
     barrier: float
     """For the other warps of a block at a barrier."""
     cluster: float

@@ -1,4 +1,4 @@
-"""The stages of a kernel of several steps of a time loop, over queues of planes."""
+"""Builds a kernel of several time steps: stages over queues of planes."""
 
 from __future__ import annotations
 

@@ -114,8 +114,8 @@ class RivalRuns:
         self, loop: LoopOp, steps: int, total: int, buffers: Sequence[Any], outside: Outside
     ) -> Sequence[Any]:
         """
-        Run a number of steps, the last of a run of `total` steps: plans of both numbers launch
-        equal kernels.
+        Run the last steps of a run of `total` steps: the plans for both numbers launch equal
+        kernels.
         """
         rivals = self.own.kernels.rivals
         tries = self.is_worth_timing(loop, steps) and rivals.enter()

@@ -19,7 +19,7 @@ OPCODE, KIND = 0xFFF, 0x1FF
 
 BRANCH, EXIT, LOCAL_LOAD, LOCAL_STORE = 0x947, 0x94D, 0x983, 0x387
 """
-Opcodes of a branch, of a thread's end, and of accesses of local memory with spilled registers.
+Opcodes: a branch, the end of a thread, and accesses to spilled registers in local memory.
 """
 
 ALWAYS = 7

@@ -57,8 +57,8 @@ class Blocking:
 @dataclass(frozen=True)
 class Use:
     """
-    The use of a field by a step: the bytes of a place of the two outermost axes, all bytes of the
-    field, and the number of further places touched along the two axes.
+    How a step uses a field: bytes for each place of the two outermost axes, bytes in all, and how
+    many further places it touches along the two axes.
     """
 
     unit: int

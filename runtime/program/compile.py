@@ -283,9 +283,9 @@ def compile(
     - `function`: the function to compile, in a module with several.
     - `cache`: a disk cache; True for the user's cache, False to compile anew. An unreadable cache
       is a warning, never an error.
-    - `bound_waits`: kernels report a wait in vain (RuntimeError) instead of hanging, for messages
-      or barriers of other blocks, or for arrivals of warps of the block or the cluster. Such
-      kernels are slower, and the host waits for every launch.
+    - `bound_waits`: where a message, a barrier or an arrival never comes, kernels stop with a
+      RuntimeError instead of hanging. Such kernels are slower, and the host waits for every
+      launch.
     - `gpu`: the GPU's number.
     - `tune`: the first run measures the best few schedules on copies of its arguments, for at most
       20 s, and keeps the fastest in the cache; later programs of equal sizes use the kept schedule

@@ -57,8 +57,8 @@ def pointer_beside(beside: Beside) -> int:
 
 class GpuSite:
     """
-    A part's place on a GPU; see `Site`. Work is put on the stream with the context of some device
-    on top of the thread's stack of contexts, as in the block of `run_block`.
+    A part's place on a GPU; see `Site`. Whoever puts work on the stream has pushed some device's
+    context before, as `run_block` does.
     """
 
     def __init__(self, on: Device, *, is_urgent: bool = False):

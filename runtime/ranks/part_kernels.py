@@ -290,8 +290,8 @@ class PartKernels:
 
     def in_pieces(self, number: int, name: str, *, common: bool) -> list[SplitLaunch] | None:
         """
-        The pieces of a launch of a loop's deepest kernel, or of the first kernel of a step in
-        parts, by part; None unless each part has pieces.
+        For each part, the pieces of a launch: of the loop's deepest kernel, or of the first kernel
+        where a step has several. None unless each part has pieces.
         """
         found: list[SplitLaunch] = []
         for rank, kernels, planned in zip(

@@ -86,7 +86,7 @@ def first_cell(bounds: CellBox, box: CellBox) -> int:
 
 @dataclass(frozen=True)
 class RimCopy:
-    """The copy of cells of part `source` to the ghost zone of part `target`."""
+    """A copy from cells of part `source` to ghosts of part `target`."""
 
     source: int
     target: int

@@ -89,7 +89,7 @@ class Meetings(Protocol):
 
 
 class MeetingSide(Protocol):
-    """A site's side of meetings with the sites of other processes."""
+    """How a site meets the sites of other processes."""
 
     def meet(self, others: tuple[int, ...]) -> None:
         """Let the stream wait for all work so far of others' streams, which do the same."""

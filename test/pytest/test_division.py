@@ -97,8 +97,8 @@ def specials(element: str) -> Array:
 
 def whole_warps(element: str) -> tuple[Array, Array]:
     """
-    Pairs of ends of the ordinary range, of either sign, and of +0, each pair for a whole warp, as a
-    lane with another would take all to the exact side.
+    The ends of the ordinary range with either sign, and +0, in pairs. A whole warp has one pair: a
+    lane with another would take all lanes to the exact side.
     """
     kind = KINDS[element]
     farthest = 400 if element == "f64" else 60

@@ -155,7 +155,7 @@ def test_the_code_of_a_kernel_does_not_depend_on_addresses():
 
 @timetile.stencil
 def remainders(n: timetile.Field):
-    """Dozens of quotients of 64-bit integers, in dozens of instructions each."""
+    """Dozens of 64-bit quotients, each some dozens of instructions long."""
     value = n[0, 0]
     for k in range(24):
         value = value % ((n[1, k % 3 - 1] & 7) + k + 1) + n[-1, 0]

@@ -29,7 +29,7 @@ CUBE = sum_program("f64", list(product((-1, 0, 1), repeat=3)))((6, 9, 40))
 
 
 def lengths(kernels: ProgramKernels) -> list[tuple[int, int]]:
-    """Of each kernel the steps of a turn of the loop, and operations of a thread in a step."""
+    """For each kernel: the steps a turn of its loop takes, and a thread's operations a step."""
     module = kernels.tiled
     return [
         (unrolled_steps(kernel), operations_of_step(kernel, module))

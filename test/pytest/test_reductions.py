@@ -173,7 +173,7 @@ func.func @change(%u: !field, %v: !field) -> KIND {
 
 
 def change(element: str, behind: str = "") -> str:
-    """The program of a sum of squares of differences, of two fields with rims of their own."""
+    """A program to sum squared differences of two fields with rims of their own."""
     field, box = (
         f"!stencil.field<{sizes}x{element}>" for sizes in ("[-1,6]x[-2,1102]", "[0,5]x[0,1100]")
     )

@@ -16,8 +16,8 @@ from timetile.passes.analysis.cells.sums import Allows, Offset, Term, constant_f
 
 WEIGHT_BOUND = 4
 """
-The largest difference of a weight from the product of weights along axes, in units of the last
-place (2^-52 of the weight in FP64, 2^-23 in FP32). Rounded products of exact weights differ by less
+How far a weight may differ from the product of weights along axes, in units of the last place
+(2^-52 of the weight in FP64, 2^-23 in FP32). Rounded products of exact weights differ by less
 than three units.
 """
 

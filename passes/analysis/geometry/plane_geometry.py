@@ -120,8 +120,7 @@ class PlaneGeometry:
 
     def cuts_threads(self, number: int) -> bool:
         """
-        Whether the cells of a thread along an in-plane axis may lie on both sides of a bound, or of
-        an image of a bound.
+        Whether a bound, or its image, may run between a thread's cells along an in-plane axis.
         """
         tiling = self.axes[number]
         low, high = self.lower[tiling.axis], self.upper[tiling.axis]

@@ -121,7 +121,7 @@ class Grower:
         return Node("+", (first, weighted))
 
     def temporary(self, depth: int) -> Node:
-        """A float of reads of floats; other cells may read the value."""
+        """A float computed from reads of floats; other cells may read the value."""
         draw = self.random.random()
         if depth == 0 or draw < 0.1:
             return self.tap(self.floats)
