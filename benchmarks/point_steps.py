@@ -1,6 +1,6 @@
 """
 Measure what a stream step with points costs: the time of a launch, for several weights of a step
-with points in the cuts between chunks (`STEPS_WITH_FEW`, `runtime/arithmetic/points.py`).
+with points in the cuts between chunks (`STEP_WITH_POINTS`, `runtime/arithmetic/points.py`).
 
     python benchmarks/point_steps.py --out build/point-steps.json --commit COMMIT
 
@@ -26,7 +26,7 @@ from timetile.frontend.field_types import DType
 from timetile.runtime.arithmetic import points as lists
 from timetile.runtime.device.gpu import device
 
-WEIGHTS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
+WEIGHTS = (6.0, 8.7, 12.0, 16.0)
 ROWS = (0.5, 0.367)
 """The source's place along the first axis, as a part of the field."""
 
@@ -81,7 +81,7 @@ def rows_of(wave: str, dtype: DType, mark: str) -> Iterator[StepRow]:
         case = Case(made, name, dtype, None)
         case.run(case.depth)
         for part, weight in product(ROWS, WEIGHTS):
-            case.wave, lists.STEPS_WITH_FEW = replace(made, part=part), weight
+            case.wave, lists.STEP_WITH_POINTS = replace(made, part=part), weight
             case.pack()
             found = us_per_launch(case)
             yield StepRow(

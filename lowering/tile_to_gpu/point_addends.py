@@ -12,11 +12,16 @@ from timetile.dialects.temporal import PointSet
 from timetile.dialects.tile import LANES
 from timetile.lowering.emitter import Emitter
 
-SETS = 2
-"""
-Addends of values of a list in a step: weights of two cells along each axis reach two planes. Each
-set costs two instructions for each cell of each level.
-"""
+PLANES = 2
+"""Planes next to each other with values of a point: weights of two cells along each axis."""
+
+
+def sets_of_addends(apart: int) -> int:
+    """
+    The sets of addends in a step whose levels have planes `apart` from each other. Each set costs
+    two instructions for each cell of each level.
+    """
+    return -(-PLANES // apart)
 
 
 @dataclass(frozen=True)
@@ -36,12 +41,12 @@ class Addends:
         return [self.used, *self.planes, *self.bits, *(v for values in self.values for v in values)]
 
     @classmethod
-    def of(cls, flat: Sequence[SSAValue]) -> Addends:
+    def of(cls, flat: Sequence[SSAValue], sets: int) -> Addends:
         """The addends of `flat` numbers."""
-        used, rest = flat[0], flat[1 + 2 * SETS :]
-        cells = len(rest) // SETS
-        values = tuple(tuple(rest[cells * k : cells * (k + 1)]) for k in range(SETS))
-        return cls(used, tuple(flat[1 : 1 + SETS]), tuple(flat[1 + SETS : 1 + 2 * SETS]), values)
+        used, rest = flat[0], flat[1 + 2 * sets :]
+        cells = len(rest) // sets
+        values = tuple(tuple(rest[cells * k : cells * (k + 1)]) for k in range(sets))
+        return cls(used, tuple(flat[1 : 1 + sets]), tuple(flat[1 + sets : 1 + 2 * sets]), values)
 
 
 AddendsOfLists = Mapping[PointSet, Addends]

@@ -36,10 +36,10 @@ from timetile.dialects.temporal import PointKind, PointSet
 from timetile.dialects.tile import LANES, ApplyOp
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.point_addends import (
-    SETS,
     Addends,
     AddendsOfLists,
     KeptValues,
+    sets_of_addends,
 )
 from timetile.lowering.tile_to_gpu.point_lines import stages_with_points
 from timetile.lowering.tile_to_gpu.point_numbers import clamped, table_number
@@ -230,21 +230,26 @@ def note_levels(
 class AddendEmitter(LevelEmitter):
     """Gathers the values of a step from a list, for all levels."""
 
+    @property
+    def sets(self) -> int:
+        """The sets of addends."""
+        return sets_of_addends(self.levels.apart)
+
     def gathered(self) -> Addends:
         """The addends after all levels with points."""
         emit, count = self.step.emit, len(self.step.code.geometry.thread_positions)
         unset = unset_cell(self.step.variant, element_type(self.made.weights))
-        none, no_bits = [emit.int(NO_PLANE)] * SETS, [emit.int(0)] * SETS
-        start = [emit.int(0), *none, *no_bits, *[unset] * (count * SETS)]
+        none, no_bits = [emit.int(NO_PLANE)] * self.sets, [emit.int(0)] * self.sets
+        start = [emit.int(0), *none, *no_bits, *[unset] * (count * self.sets)]
         kept = self.step.variant.kept_values.get(self.made)
         if kept is None:
-            return Addends.of(self.of_list(emit, start))
+            return Addends.of(self.of_list(emit, start), self.sets)
 
         def of_kept(inner: Emitter) -> list[SSAValue]:
             return self.of_kept(inner, kept, start)
 
         found = self.chosen(emit, kept.are_few, of_kept, lambda inner: self.of_list(inner, start))
-        return Addends.of(found)
+        return Addends.of(found, self.sets)
 
     def of_list(self, emit: Emitter, start: Sequence[SSAValue]) -> list[SSAValue]:
         """The addends after the entries of all levels, read from the list."""
@@ -259,7 +264,7 @@ class AddendEmitter(LevelEmitter):
     def of_kept(self, emit: Emitter, kept: KeptValues, start: Sequence[SSAValue]) -> list[SSAValue]:
         """The addends after the values kept in lanes whose plane some level has in the step."""
         levels, newest = self.levels.count, self.newest(emit)
-        own = emit.mul_int(self.step.code.thread.lane, len(Addends.of(start).values[0]))
+        own = emit.mul_int(self.step.code.thread.lane, len(Addends.of(start, self.sets).values[0]))
 
         def turn(inner: Emitter, entry: SSAValue, flat: Sequence[SSAValue]) -> list[SSAValue]:
             plane = inner.add(simt.PickOp(kept.planes, entry)).result
@@ -298,7 +303,7 @@ class AddendEmitter(LevelEmitter):
         flat: Sequence[SSAValue],
     ) -> list[SSAValue]:
         """The addends after a value for a cell of a plane: the cell's number, or any other."""
-        addends = Addends.of(flat)
+        addends = Addends.of(flat, self.sets)
         shifted = emit.binary(arith.ShLIOp, emit.int(1), place)
         is_own = emit.compare("ult", place, len(addends.values[0]))
         bit = emit.select(is_own, shifted, emit.int(0))
@@ -353,7 +358,8 @@ def gathered_addends(step: StreamStep) -> dict[PointSet, Addends]:
 
 def has_more_values(emit: Emitter, gathered: AddendsOfLists) -> SSAValue:
     """A list has more values for the warp than addends."""
-    return emit.any_of([emit.compare("sgt", addends.used, SETS) for addends in gathered.values()])
+    used = [(addends.used, len(addends.planes)) for addends in gathered.values()]
+    return emit.any_of([emit.compare("sgt", number, sets) for number, sets in used])
 
 
 def add_addends(step: StreamStep, stage: ApplyOp, addends: Addends, plane: Plane) -> None:
@@ -361,7 +367,7 @@ def add_addends(step: StreamStep, stage: ApplyOp, addends: Addends, plane: Plane
     made = next(each for each, found in step.loop.gathered.items() if found is addends)
     emit, first = step.emit, CellBox.of(made.bounds).lower[0]
     there = emit.add_int(step.arriving_plane, step.turn - stage.lag - first)
-    for age in reversed(range(SETS)):
+    for age in reversed(range(len(addends.planes))):
         is_here = emit.compare("eq", addends.planes[age], there)
         bits = emit.select(is_here, addends.bits[age], emit.int(0))
         for number, (at, cell) in enumerate(plane.items()):

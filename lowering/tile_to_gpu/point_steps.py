@@ -86,9 +86,13 @@ def streamed_lists(variant: VariantScope) -> tuple[StreamedList, ...]:
 
 
 def row_at(variant: VariantScope, found: StreamedList, step: SSAValue) -> SSAValue:
-    """The plane of the last stage at a step, as a row of the list; the nearest row outside."""
-    emit = variant.emit
-    plane = emit.add_int(emit.add_int(step, chunk_start(variant)), -found.high_lag - found.first)
+    """
+    The plane of the last stage at a step, as a row of the list; the nearest row outside. No stored
+    cell depends on planes ahead of the chunk's first.
+    """
+    emit, start = variant.emit, chunk_start(variant)
+    plane = emit.add_int(emit.add_int(step, start), -found.high_lag)
+    plane = emit.add_int(emit.binary(arith.MaxSIOp, plane, start), -found.first)
     above = emit.binary(arith.MaxSIOp, plane, emit.int(0))
     return emit.binary(arith.MinSIOp, above, emit.int(found.rows))
 

@@ -6,7 +6,7 @@ from timetile.dialects.temporal import PointKind
 from timetile.dialects.temporal.points import cells_of_line
 from timetile.dialects.tile import KernelOp
 from timetile.lowering.tile_to_gpu.point_lines import has_planes_of_points, stages_with_points
-from timetile.runtime.arithmetic.points import STEPS_WITH_FEW, STEPS_WITH_POINTS
+from timetile.runtime.arithmetic.points import STEP_WITH_POINTS
 from timetile.runtime.explain.summary_facts import plural
 
 
@@ -31,6 +31,5 @@ def points_text(kernel: KernelOp) -> str | None:
     steps = max(lags) - min(lags) + 1
     return (
         f"{lists}; a plane with entries makes {plural(steps, 'step')} of its chunk take about "
-        f"{STEPS_WITH_POINTS:.0f} times as long, {STEPS_WITH_FEW:.0f} times for a source alone, "
-        "and the chunk has fewer planes for that"
+        f"{STEP_WITH_POINTS:.0f} times as long, and the chunk has fewer planes for that"
     )
