@@ -39,6 +39,7 @@ from support.sizes import EXAMPLES, is_nightly
 from timetile.runtime.cache import store
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.device import card_facts
+from timetile.runtime.kernels import making
 from timetile.runtime.loading import modules
 from timetile.runtime.machine import forks, llvm
 from timetile.runtime.program import compile as compilation
@@ -124,14 +125,19 @@ RUNS_C_OF_DEVITO = ("test_devito", "test_pages")
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """
     Run tests with C of Devito in a separate thread: the C sets the processor to take subnormal
-    numbers for 0, for the thread's remaining life.
+    numbers for 0, for the thread's remaining life. Devito collects garbage for each function: of
+    what the test makes, not of all tests.
     """
     if not pyfuncitem.path.name.startswith(RUNS_C_OF_DEVITO):
         return None
     named = inspect.signature(pyfuncitem.obj).parameters
     arguments = {name: pyfuncitem.funcargs[name] for name in named if name in pyfuncitem.funcargs}
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(pyfuncitem.obj, **arguments).result()
+    gc.freeze()
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(pyfuncitem.obj, **arguments).result()
+    finally:
+        gc.unfreeze()
     return True
 
 
@@ -145,8 +151,24 @@ def pytest_collection_finish() -> None:
         fuse_by_processor()
         assemble_seldom()
     gc.freeze()
-    gc.set_threshold(1_000_000, 20, 50)
+    gc.set_threshold(4 * GARBAGE, 20, 50)
     gc.enable()
+
+
+GARBAGE = 800_000
+"""Objects that are collected after a test. A collection amid a test would keep what is in use."""
+
+
+def pytest_runtest_logfinish() -> None:
+    """Collect what the tests since the last collection left, some hundred megabytes."""
+    if gc.get_count()[0] > GARBAGE:
+        gc.collect(0)
+
+
+def pytest_sessionfinish() -> None:
+    """Collect once, and leave nothing to pytest, which would search all objects ten times."""
+    gc.collect()
+    gc.freeze()
 
 
 OPTIMISED = ("test_native",)
@@ -194,6 +216,19 @@ def chosen_by_model() -> Iterator[None]:
     the assembler has its part.
     """
     with nullcontext() if is_nightly() else model_alone():
+        yield
+
+
+@pytest.fixture(scope="module")
+def printed_alone() -> Iterator[None]:
+    """
+    Kernels of a file's tests are printed and not assembled, as on a machine without an assembler,
+    for tests whose GPUs are simulated and for counts of operations. In `make nightly`, kernels are
+    assembled.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if not is_nightly():
+            patch.setattr(making, "assembles", lambda arch: False)
         yield
 
 

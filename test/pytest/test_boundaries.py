@@ -16,6 +16,8 @@ from support.executors import kernel_executors
 from timetile.dialects.temporal.boundary import BoundaryAttr, Kind, Side
 from timetile.runtime.program.compiled_program import Executor
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
 Array = np.ndarray[Any, Any]
 
 PADDED: dict[Kind, Literal["wrap", "symmetric", "reflect", "edge"]] = {

@@ -18,7 +18,7 @@ from support.description import random_inputs
 from support.programs import program_text
 from timetile.runtime.program.compiled_program import Executor
 
-pytestmark = pytest.mark.covering
+pytestmark = [pytest.mark.covering, pytest.mark.usefixtures("chosen_among_few")]
 
 DOMAIN = (5, 7)
 

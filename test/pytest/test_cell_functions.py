@@ -23,6 +23,8 @@ from timetile.passes.diagnostics import CompileError
 from timetile.runtime.kernels.assembler import figures
 from timetile.runtime.program.compiled_program import Executor
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
 ROOT = Path(__file__).parents[2]
 
 CASES = [case for case in cases() if case.operation in FUNCTIONS]

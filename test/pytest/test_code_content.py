@@ -41,7 +41,7 @@ from timetile.runtime.kernels.assembler import assembler_version
 from timetile.runtime.kernels.loops import loops_of
 
 # One worker has the shared results of the file's tests.
-pytestmark = pytest.mark.xdist_group("code_content")
+pytestmark = [pytest.mark.xdist_group("code_content"), pytest.mark.usefixtures("chosen_by_model")]
 
 
 PLATES: list[Case] = half(

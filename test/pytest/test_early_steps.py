@@ -41,6 +41,8 @@ from timetile.runtime.kernels.options import Halos
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 from timetile.runtime.program.pieces import Span
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
 CELLS = (20, 36)
 STEPS = 50
 

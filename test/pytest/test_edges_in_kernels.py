@@ -38,6 +38,8 @@ from timetile.passes.tiling.register_streaming import RegisterStreamingPass as S
 from timetile.runtime.explain.edges import series_text
 from timetile.runtime.program.compiled_program import Executor
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
 P, M, R, C, K = Kind.PERIODIC, Kind.MIRROR, Kind.REFLECT, Kind.CLAMP, Kind.KEEP
 
 ROWS = [

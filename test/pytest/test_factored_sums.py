@@ -19,6 +19,8 @@ from test_sorted_sums import Leaf, Node, Offset, Scaled, Total, model_of, sums, 
 from timetile import Field, Model
 from timetile.passes.analysis.cells.sums import FpReassoc
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
 Array = np.ndarray[Any, Any]
 
 Weights = dict[Offset, float]

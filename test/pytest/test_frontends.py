@@ -18,6 +18,8 @@ from support.stencil_semantics import run
 from timetile.runtime.loading.modules import load_text
 from timetile.runtime.program.compiled_program import Executor
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
 STEPS = 3
 
 

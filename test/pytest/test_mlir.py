@@ -20,6 +20,8 @@ from timetile.dialects.tile import Storage
 from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
 
+pytestmark = pytest.mark.usefixtures("chosen_by_model")
+
 # MLIR's bindings have no types.
 ir: Any = import_module("iree.compiler.ir")
 

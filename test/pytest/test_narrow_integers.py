@@ -16,6 +16,8 @@ from support.printed_kernels import made_kernels_of
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.program.compiled_program import Executor
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
 EXECUTORS: tuple[Executor, ...] = ("numpy", "cpu", "planes", "simt", "ptx")
 KINDS = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64}
 

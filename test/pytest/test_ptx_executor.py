@@ -39,6 +39,8 @@ from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.kernels.of_program import ProgramKernels
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
 
 # The test `test_contraction_is_decided_before_any_executor` runs the other half of the programs.
 @pytest.mark.covering(every=2)

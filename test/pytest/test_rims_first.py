@@ -22,6 +22,8 @@ from timetile.runtime.program.ranked_program import on_ranks
 from timetile.runtime.ranks import cycles, part_kernels
 from timetile.runtime.ranks.first_kernels import slabs_of
 
+pytestmark = pytest.mark.usefixtures("printed_alone")
+
 GRAPHED = 29
 """Steps of a run with a graph."""
 

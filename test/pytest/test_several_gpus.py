@@ -51,6 +51,8 @@ from timetile.runtime.ranks.gpu_sites import GpuSite
 from timetile.runtime.ranks.parted import PartsMemory
 from timetile.runtime.ranks.rims import box_copy, extents_of
 
+pytestmark = pytest.mark.usefixtures("printed_alone", "chosen_among_few")
+
 
 @pytest.fixture(autouse=True, scope="module")
 def choice_among_few() -> Iterator[None]:

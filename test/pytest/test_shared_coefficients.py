@@ -15,6 +15,8 @@ from timetile.frontend.field_types import DType
 from timetile.frontend.model import Model
 from timetile.runtime.program.compiled_program import Executor
 
+pytestmark = pytest.mark.usefixtures("chosen_among_few")
+
 
 @timetile.stencil
 def source(u: Field, f: Field):

@@ -20,6 +20,8 @@ from timetile.runtime.ranks import split_kernels
 from timetile.runtime.ranks.gpu_sites import GpuSite
 from timetile.runtime.ranks.part_kernels import PartKernels
 
+pytestmark = pytest.mark.usefixtures("printed_alone")
+
 
 def no_launches(*_: object, common: bool) -> None:
     """No launch has rims first."""

@@ -33,6 +33,8 @@ from timetile.runtime.loading.modules import load
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 from timetile.runtime.program.ranked_program import on_ranks
 
+pytestmark = pytest.mark.usefixtures("printed_alone")
+
 Compile = Callable[..., CompiledProgram]
 
 

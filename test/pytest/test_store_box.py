@@ -23,6 +23,8 @@ from timetile.runtime.kernels.lowered import launch_facts
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.ranks.split_kernels import with_store_box
 
+pytestmark = pytest.mark.usefixtures("printed_alone")
+
 
 def kernels_of(name: str, shape: tuple[int, ...], depth: int) -> tuple[ProgramKernels, str]:
     """The kernels of a part of a program on two devices, and the name of the deepest."""

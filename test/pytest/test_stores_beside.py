@@ -29,6 +29,8 @@ from timetile.runtime.ranks.beside_kernels import with_stores_beside
 from timetile.runtime.ranks.moved_rims import MovedRims
 from timetile.runtime.ranks.part_kernels import PartKernels
 
+pytestmark = pytest.mark.usefixtures("printed_alone")
+
 
 def never_more(*_: object) -> bool:
     """No kernel spills more."""

@@ -25,7 +25,7 @@ from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.cost.papers.ebisu import shared_reads
 
 # One worker has the shared kernels of the file's tests.
-pytestmark = pytest.mark.xdist_group("systems_counts")
+pytestmark = [pytest.mark.xdist_group("systems_counts"), pytest.mark.usefixtures("printed_alone")]
 
 DOMAINS = {2: (500, 1100), 3: (40, 96, 96)}
 VARIANTS = 2

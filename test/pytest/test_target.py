@@ -28,6 +28,8 @@ from timetile.runtime.kernels.options import Options
 from timetile.runtime.loading.modules import load, make_context
 from timetile.runtime.program.compiled_program import Executor
 
+pytestmark = pytest.mark.usefixtures("chosen_by_model")
+
 
 @pytest.mark.parametrize("arch", ISAS)
 def test_the_pipeline_prints_for_its_architecture(arch: str):

@@ -8,7 +8,7 @@ equal answers in fewer calls.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from operator import attrgetter
 from typing import Any
@@ -88,9 +88,20 @@ def walked(
                     yield op
 
 
+SUCCESSORS: Any = Operation.successors
+"""xDSL's property of the blocks that an operation branches to."""
+
+
+def set_successors(op: Operation, new: Sequence[Block]) -> None:
+    """Set the blocks that an operation branches to: hardly any has one."""
+    if new or op.successor_uses:
+        SUCCESSORS.fset(op, new)
+
+
 REPLACED: dict[tuple[type, str], object] = {
     (BlockOps, "__iter__"): operations,
     (Operation, "walk"): walked,
+    (Operation, "successors"): property(SUCCESSORS.fget, set_successors),
     **{(owner, name): property(attrgetter(field)) for (owner, name), field in FIELDS.items()},
 }
 """Functions and properties of xDSL's classes."""
