@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
 
+from timetile.dialects.decomposition import Decomposition
 from timetile.passes.diagnostics import refuse
 from timetile.passes.loops.cut_domain import Domain
 from timetile.runtime.explain.data import Fact, Section
@@ -13,6 +14,7 @@ from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.ranks.exchange_choice import ExchangeChoice, ExchangeCost, RimWay
 from timetile.runtime.ranks.layout import slab_layout
 from timetile.runtime.ranks.part_kernels import PartKernels
+from timetile.runtime.ranks.part_layout import kernels_of_layout
 
 COLUMNS = (
     "launches", "steps", "rims", "a launch (us)", "of these, ghosts", "an exchange (us)",
@@ -39,18 +41,17 @@ def exchange_section(
     domain = Domain.of(program.module)
     if domain is None:
         refuse(program.function, "there is no time loop to run on several GPUs; leave out --gpus")
-    layout, kernels = slab_layout(domain, count, parts), program.kernels
-    cells = prod(high - low for low, high in zip(domain.box.lower, domain.box.upper))
-    largest = [max(b - a for a, b in pairwise(faces)) for faces in layout.faces]
-    facts = (
-        Fact("parts", " x ".join(map(str, layout.counts))),
-        Fact("largest part", " x ".join(map(str, largest)) + " cells"),
-    )
-    title = f"On {count} GPUs of a host, predicted"
+    title, kernels = f"On {count} GPUs of a host, predicted", program.kernels
     if domain.sweeps or any(loop.sweep is not None for loop in domain.loops):
         said = "in every step: the host runs the updates and sweeps of a step one after the other"
+        facts = facts_of(slab_layout(domain, count, parts))
         return Section(title, (*facts, Fact("exchanges", said)))
-    choice = PartKernels(program.module, layout, kernels.options, kernels.cache).exchange
+    options, cache, module = kernels.options, kernels.cache, program.module
+    made = kernels_of_layout(
+        domain, count, parts, lambda layout: PartKernels(module, layout, options, cache)
+    )
+    facts, choice = facts_of(made.decomposition), made.exchange
+    cells = prod(high - low for low, high in zip(domain.box.lower, domain.box.upper))
     if choice is None:
         return Section(title, (*facts, Fact("exchanges", "no prediction of the schedule's speed")))
     if alone:
@@ -58,6 +59,15 @@ def exchange_section(
         facts = (*facts, Fact("speed", gain_text(gain, alone)))
     rows = tuple(cost_row(cost, choice, cells) for cost in (choice.chosen, *choice.others))
     return Section(title, facts, COLUMNS, rows, notes())
+
+
+def facts_of(layout: Decomposition) -> tuple[Fact, ...]:
+    """The numbers of parts along the axes, and the largest part."""
+    largest = [max(b - a for a, b in pairwise(faces)) for faces in layout.faces]
+    return (
+        Fact("parts", " x ".join(map(str, layout.counts))),
+        Fact("largest part", " x ".join(map(str, largest)) + " cells"),
+    )
 
 
 def gain_text(gain: float, alone: float) -> str:

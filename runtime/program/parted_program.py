@@ -21,8 +21,8 @@ from timetile.runtime.program.placed_parts import PlacedParts, SiteMaker
 from timetile.runtime.ranks.cut_program import CutProgram, check_cut_operations
 from timetile.runtime.ranks.exchange_choice import ExchangeChoice
 from timetile.runtime.ranks.gpu_sites import GpuSite, opened
-from timetile.runtime.ranks.layout import slab_layout
 from timetile.runtime.ranks.part_kernels import PartKernels
+from timetile.runtime.ranks.part_layout import kernels_of_layout
 from timetile.runtime.ranks.parts_runner import PartsRunner
 
 if TYPE_CHECKING:
@@ -55,11 +55,14 @@ class PartedProgram(CompiledProgram):
                 f"{self.name} has no time loop and no sweep to run on several GPUs; "
                 "compile without gpus"
             )
-        self.decomposition = slab_layout(domain, count, parts)
-        self.parts = PartKernels(
-            self.module, self.decomposition, alone.kernels.options, alone.kernels.cache,
-            exchange_every,
-        )  # fmt: skip
+        module, (options, cache) = self.module, (alone.kernels.options, alone.kernels.cache)
+        self.parts = kernels_of_layout(
+            domain,
+            count,
+            parts,
+            lambda layout: PartKernels(module, layout, options, cache, exchange_every),
+        )
+        self.decomposition = self.parts.decomposition
         self.cuts = [
             CutProgram(self.module, domain, self.decomposition, rank, self.parts.zone_steps)
             for rank in range(count)

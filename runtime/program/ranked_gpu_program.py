@@ -23,9 +23,9 @@ from timetile.runtime.program.ranked_program import (
 from timetile.runtime.ranks.cut_program import CutProgram
 from timetile.runtime.ranks.exchange import Exchange
 from timetile.runtime.ranks.gpu_sites import GpuSite
-from timetile.runtime.ranks.layout import slab_layout
 from timetile.runtime.ranks.mpi import peers_of
 from timetile.runtime.ranks.part_kernels import PartKernels
+from timetile.runtime.ranks.part_layout import kernels_of_layout
 from timetile.runtime.ranks.peers import Peers, digest_of, waiting_limit
 from timetile.runtime.ranks.rank_sites import RankSiteRunner
 from timetile.runtime.ranks.sites import Site
@@ -66,12 +66,17 @@ class RankedGpuProgram(RankedProgram):
         exchange_every: int | None,
     ) -> CutProgram:
         """The loops of the rank, for launches of a GPU."""
-        self.decomposition = slab_layout(domain, self.peers.count, parts)
         is_one_host = len(self.peers.ranks_beside) == self.peers.count
-        self.parts = PartKernels(
-            self.module, self.decomposition, self.kernels.options, self.kernels.cache,
-            exchange_every, (self.peers.rank,), NEAR_PROCESSES if is_one_host else FAR_PROCESSES,
-        )  # fmt: skip
+        link = NEAR_PROCESSES if is_one_host else FAR_PROCESSES
+        module, (options, cache) = self.module, (self.kernels.options, self.kernels.cache)
+        own = (self.peers.rank,)
+        self.parts = kernels_of_layout(
+            domain,
+            self.peers.count,
+            parts,
+            lambda layout: PartKernels(module, layout, options, cache, exchange_every, own, link),
+        )
+        self.decomposition = self.parts.decomposition
         self.exchange_every = self.parts.steps
         steps = self.parts.zone_steps
         return CutProgram(self.module, domain, self.decomposition, self.peers.rank, steps)

@@ -163,13 +163,16 @@ def slab_layout(
     domain: Domain, count: int, parts: Sequence[int] | Decomposition | None = None
 ) -> Decomposition:
     """
-    The decomposition of a domain for a number of GPUs: along the first axis without sweeps, as
-    ghosts lie together in memory there, unless `parts` say otherwise. Raises CompileError for more
-    parts than cells, ValueError for impossible parts.
+    The decomposition of a domain for a number of GPUs: along the first axis without sweeps and with
+    cells for all, as ghosts of early axes lie together in memory, unless `parts` say otherwise;
+    along several axes where no axis has so many cells. Raises CompileError for more parts than
+    cells, ValueError for impossible parts.
     """
     if parts is None:
-        axes = range(len(domain.box.lower))
-        check_whole_lines(domain.sweeps, len(axes), count)
-        first = next((axis for axis in axes if axis not in domain.swept_axes), 0)
-        parts = tuple(count if axis == first else 1 for axis in axes)
+        extents = [high - low for low, high in zip(domain.box.lower, domain.box.upper)]
+        check_whole_lines(domain.sweeps, len(extents), count)
+        axes = [axis for axis in range(len(extents)) if axis not in domain.swept_axes] or [0]
+        first = next((axis for axis in axes if extents[axis] >= count), None)
+        if first is not None:
+            parts = tuple(count if axis == first else 1 for axis in range(len(extents)))
     return layout(domain, count, parts, 1)[0]

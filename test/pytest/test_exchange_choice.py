@@ -9,6 +9,7 @@ import pytest
 import timetile
 from support.catalogue import entry
 from support.programs import program_text
+from timetile.dialects.decomposition import Decomposition
 from timetile.passes.loops.cut_domain import Domain
 from timetile.passes.targets.links import Link
 from timetile.runtime.ranks.exchange_choice import (
@@ -22,6 +23,8 @@ from timetile.runtime.ranks.exchange_choice import (
 from timetile.runtime.ranks.layout import slab_layout
 from timetile.runtime.ranks.loop_schedules import LoopSchedule
 from timetile.runtime.ranks.part_choices import LARGE_SHARE, ChosenLoops, with_wide_zones
+from timetile.runtime.ranks.part_kernels import PartKernels
+from timetile.runtime.ranks.part_layout import kernels_of_layout
 
 LINK = Link(seconds=40e-6, bytes_per_second=300e9, meeting_seconds=20e-6)
 
@@ -145,3 +148,31 @@ def test_few_ghosts_keep_a_schedule_that_many_ghosts_make_slow():
     assert asked == [96, 48]
     (found, choice), asked = choice_of_zones(2, {})
     assert choice.chosen.launches == 2 and not asked
+
+
+def test_thin_slabs_give_way_to_parts_along_two_axes(monkeypatch: pytest.MonkeyPatch):
+    text = program_text(entry("heat-3d").make((64, 64, 256)))
+    program = timetile.compile(text, executor="numpy", depth=2, cache=False)
+    found, made = ChosenLoops([LoopSchedule((2,), "", 1000.0)], [], {}), list[tuple[int, ...]]()
+
+    def known(self: PartKernels, zone_steps: int, **_: object) -> ChosenLoops:
+        return found
+
+    monkeypatch.setattr(PartKernels, "chosen", known)
+    link, options = Link(1e-6, 1e9, 1e-6, reaches=False), program.kernels.options
+
+    def make(layout: Decomposition) -> PartKernels:
+        made.append(layout.counts)
+        return PartKernels(program.module, layout, options, None, link=link)
+
+    domain = Domain.of(program.module)
+    assert domain is not None
+    assert kernels_of_layout(domain, 2, None, make).decomposition.counts == (2, 1, 1)
+    assert kernels_of_layout(domain, 16, None, make).decomposition.counts == (4, 4, 1)
+    assert made == [(2, 1, 1), (16, 1, 1), (4, 4, 1)], "two slabs are compared with nothing"
+    assert kernels_of_layout(domain, 16, (16, 1, 1), make).decomposition.counts == (16, 1, 1)
+
+
+def test_few_planes_are_cut_along_another_axis():
+    assert slab_layout(domain_of("heat-3d", (3, 40, 50)), 4).counts == (1, 4, 1)
+    assert slab_layout(domain_of("heat-3d", (3, 3, 3)), 4).counts == (1, 2, 2)
