@@ -44,13 +44,13 @@ def exchange_section(
     title, kernels = f"On {count} GPUs of a host, predicted", program.kernels
     if domain.sweeps or any(loop.sweep is not None for loop in domain.loops):
         said = "in every step: the host runs the updates and sweeps of a step one after the other"
-        facts = facts_of(slab_layout(domain, count, parts))
+        facts = layout_facts(slab_layout(domain, count, parts))
         return Section(title, (*facts, Fact("exchanges", said)))
     options, cache, module = kernels.options, kernels.cache, program.module
     made = kernels_of_layout(
         domain, count, parts, lambda layout: PartKernels(module, layout, options, cache)
     )
-    facts, choice = facts_of(made.decomposition), made.exchange
+    facts, choice = layout_facts(made.decomposition), made.exchange
     cells = prod(high - low for low, high in zip(domain.box.lower, domain.box.upper))
     if choice is None:
         return Section(title, (*facts, Fact("exchanges", "no prediction of the schedule's speed")))
@@ -61,7 +61,7 @@ def exchange_section(
     return Section(title, facts, COLUMNS, rows, notes())
 
 
-def facts_of(layout: Decomposition) -> tuple[Fact, ...]:
+def layout_facts(layout: Decomposition) -> tuple[Fact, ...]:
     """The numbers of parts along the axes, and the largest part."""
     largest = [max(b - a for a, b in pairwise(faces)) for faces in layout.faces]
     return (
