@@ -166,9 +166,9 @@ def pytest_runtest_logfinish() -> None:
 
 
 def pytest_sessionfinish() -> None:
-    """Collect once, and leave nothing to pytest, which would search all objects ten times."""
-    gc.collect()
-    gc.freeze()
+    """Leave no object to pytest, which would search all ten times. In `make nightly`, it does."""
+    if not is_nightly():
+        gc.freeze()
 
 
 OPTIMISED = ("test_native",)

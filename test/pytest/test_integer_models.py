@@ -19,8 +19,6 @@ from timetile.frontend.field_types import DType
 from timetile.frontend.model import Model
 from timetile.runtime.program.compiled_program import Executor
 
-pytestmark = pytest.mark.usefixtures("chosen_among_few")
-
 SIGNED = ("int8", "int16", "int32", "int64")
 INTEGERS = (*SIGNED, "uint8", "uint16", "uint32", "uint64")
 ALL = (*INTEGERS, "bool", "float32", "float64")
