@@ -72,6 +72,9 @@ class SystemRow:
     spilled_bytes: int = 0
     shared_bytes: int = 0
     schedule: str = ""
+    default_registers: int = 0
+    default_spilled_bytes: int = 0
+    default_schedule: str = ""
     commit: str = ""
     error: str = ""
 
@@ -95,6 +98,8 @@ class SystemRow:
         self.depth, self.default_depth = named.depth, default.depth
         self.registers, self.schedule = named.registers, named.schedule
         self.spilled_bytes, self.shared_bytes = named.spilled_bytes, named.shared_bytes
+        self.default_registers, self.default_schedule = default.registers, default.schedule
+        self.default_spilled_bytes = default.spilled_bytes
         if default.error:
             return
         try:
