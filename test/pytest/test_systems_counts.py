@@ -166,6 +166,7 @@ CUBE: list[Offset] = list(product((-1, 0, 1), repeat=3))
 VOLUMES: dict[str, tuple[list[Offset], int]] = {
     "j3d7pt": (star(3, 1), 8),
     "j3d13pt": (star(3, 2), 5),
+    "j3d17pt": ([at for at in CUBE if at[0] == 0 or 0 not in at], 6),
     "j3d27pt": (CUBE, 5),
     "poisson": ([at for at in CUBE if sum(map(abs, at)) < 3], 6),
 }
@@ -263,7 +264,7 @@ def test_sums_written_row_by_row_travel_after_sorting_by_columns():
 
 
 def test_dtb_has_a_barrier_of_the_grid_a_level_if_asked_and_no_stream():
-    depth = 3
+    depth = 2
     row = kernel(in_order(star(2, 1)), f"dtb{{depth={depth} blocks=4,1 sync=grid}}")
     assert row.placed.stream_axis is None
     barriers = sum(isinstance(op, simt.TileBarrierOp) for op in row.threads.walk())
