@@ -148,10 +148,11 @@ def loads_of_thread(geometry: Geometry, work: PlacedWork) -> dict[SSAValue, int]
     }
 
 
-def pipe_cycles(geometry: Geometry, facts: PartFacts, target: Target) -> StepCycles:
+def pipe_cycles(geometry: Geometry, facts: PartFacts, target: Target, *, alone: bool) -> StepCycles:
     """
     Cycles of a multiprocessor's pipes for one cell of each lane of a warp, with the values shared
-    by a thread's cells. The first-level cache gives a lane's word in each cycle.
+    by a thread's cells. The first-level cache gives a lane's word in each cycle, and takes longer
+    for vectors of a step in one kernel (`alone`).
     """
     positions = geometry.thread_positions
     share, width = 1 / len(positions), geometry.axes[-1].layout.cells
@@ -166,7 +167,8 @@ def pipe_cycles(geometry: Geometry, facts: PartFacts, target: Target) -> StepCyc
         # Each narrow cell has a conversion.
         converted = vectors * width if element_type(field) in STORED_TYPES else 0
         issued += share * (vectors + converted)
-        words += share * vectors * width * field_bytes(field) / CACHE_WORD
+        taken = target.parameters.reading.vector_word if alone and width > 1 else 1.0
+        words += taken * share * vectors * width * field_bytes(field) / CACHE_WORD
     return StepCycles(pipe, issued / SCHEDULERS, words, 0.0)
 
 
@@ -195,13 +197,21 @@ def registers_of(geometry: Geometry, facts: PartFacts, target: Target) -> int:
 
 
 def part_cost(
-    kernel: KernelOp, module: ModuleOp, target: Target, known: PartFacts | None = None
+    kernel: KernelOp,
+    module: ModuleOp,
+    target: Target,
+    known: PartFacts | None = None,
+    *,
+    alone: bool = False,
 ) -> PartCost:
-    """The prediction for one kernel with a layout. `known`: facts found before."""
+    """
+    The prediction for one kernel with a layout. `known`: facts found before; `alone`: the kernel is
+    a whole step.
+    """
     facts = known or PartFacts.of(kernel, module)
     geometry, work = Geometry(kernel, facts.outline), facts.work
     cells = prod(high - low for low, high in zip(geometry.lower, geometry.upper))
-    cycles = pipe_cycles(geometry, facts, target)
+    cycles = pipe_cycles(geometry, facts, target, alone=alone)
     warps = cells / LANES / target.multiprocessors
     reading = target.parameters.reading
     slowest = max(max(cycles.pipe, cycles.issue) / reading.pipes, cycles.shared)
@@ -260,7 +270,8 @@ def memory_cost(
     large = [kernel for kernel in kernels if cells_of(CellBox.of(kernel.bounds)) >= least]
     # Many kernels of few cells each are all counted.
     large = large or kernels
-    parts = [part_cost(kernel, module, target, found.get(kernel)) for kernel in large]
+    alone = len(kernels) == 1
+    parts = [part_cost(kernel, module, target, found.get(kernel), alone=alone) for kernel in large]
     return Cost(
         registers=max(part.registers for part in parts),
         shared_bytes=0,

@@ -266,6 +266,11 @@ class Reading:
     """The power of the share of loads beyond, by which a kernel is slower."""
     one_block: float
     """Factor on the speed of blocks alone on a multiprocessor: none begins while another ends."""
+    vector_word: float
+    """
+    Cycles that the first-level cache takes for a word of each lane in vectors, where a step is one
+    kernel: rows of vectors begin and end beside the cache's lines.
+    """
 
 
 @dataclass(frozen=True)
