@@ -26,7 +26,7 @@ class Batching:
     series: frozenset[str] = frozenset()
     """Series with numbers for each index."""
     shape: tuple[int, ...] = ()
-    """The shape of one state, of states in a row."""
+    """The shape of one state, where states lie in a row."""
 
     def is_a_step(self, step: Step) -> bool:
         """

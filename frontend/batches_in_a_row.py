@@ -1,5 +1,5 @@
 """
-A batch of a step of three axes as one step: states lie one behind the other along axis 0.
+A batch of a step with three axes as one step: states lie in a row along axis 0.
 
     arrays of 5 x 7 x 6 x 9 cells  ->  arrays of 35 x 6 x 9 cells
 

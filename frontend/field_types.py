@@ -30,10 +30,10 @@ INTEGER_DTYPES: dict[str, Attribute] = {
 """The types of integers: operations, not types, know about signs."""
 
 ARRAY_DTYPES: dict[str, Attribute] = {**FIELD_DTYPES, **INTEGER_DTYPES, "bool": i8}
-"""The types of fields by the types of arrays. A truth value is an integer of 8 bits, 0 or 1."""
+"""A field's type, by the type of the array. A truth value is an integer of 8 bits, 0 or 1."""
 
 NUMBER_TYPES: dict[str, Attribute] = {"float64": f64, "float32": f32, **INTEGER_DTYPES, "bool": i1}
-"""The types of values of a cell."""
+"""The type of a number in a cell, by NumPy's name."""
 
 
 def holds_integers(name: str) -> bool:

@@ -127,7 +127,7 @@ def check_literal(value: Typed, name: str) -> None:
 
 
 def is_weak(values: Sequence[Typed], name: str) -> bool:
-    """Whether the result of operands, of a type, has no type of its own."""
+    """Whether a result of the given type is weak: beside others, it takes their type."""
     strong = [value for value in values if not value.weak]
     if any(value.type != "bool" for value in strong):
         return False

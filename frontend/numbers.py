@@ -1,4 +1,4 @@
-"""Programs of numbers of all cells: a sweep of a value, and its reduction."""
+"""Programs that make a number of all cells: a pass that computes a value, and the reduction."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class TypingRules:
         return kind, [converted(operand, kind) for operand in operands]
 
     def call(self, name: str, operands: Sequence[Typed]) -> Typed:
-        """The result of one of NumPy's functions."""
+        """The result of a function by NumPy's name."""
         if name in RULES:
             return RULES[name](self, name, operands)
         if name in COMPARISONS:

@@ -11,7 +11,7 @@ import numpy as np
 from timetile.runtime.kernels.loop_ends import KINDS, Comparison
 
 NUMBERS: tuple[type[Any], ...] = (float, np.floating, np.integer)
-"""Types of numbers compared as numbers of 8 bytes."""
+"""Types of numbers compared in 8 bytes."""
 
 
 @dataclass

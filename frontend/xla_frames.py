@@ -1,6 +1,6 @@
 """
-Functions of Python as targets of `jax.ffi.ffi_call`: the structures of XLA's foreign function
-interface (`xla/ffi/api/c_api.h`, version 0), which describe a call, by ctypes.
+Python functions as targets of `jax.ffi.ffi_call`: by ctypes, the structures with which XLA's
+foreign function interface (`xla/ffi/api/c_api.h`, version 0) describes a call.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class Emitter:
         return self.integers[key]
 
     def binary(self, kind: type[Operation], a: SSAValue, b: SSAValue) -> SSAValue:
-        """An operation of two operands of one type."""
+        """An operation on two operands; the result has the type of the first."""
         op = kind.create(operands=[a, b], result_types=[a.type], location=UNKNOWN_LOC)
         self.block.add_op(op)
         return op.results[0]

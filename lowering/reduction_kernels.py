@@ -41,10 +41,10 @@ from timetile.passes.analysis.reduced_cells import ReducedCells
 from timetile.passes.raising.narrow_fields import read_field
 
 WARPS = 4
-"""Warps of a block of threads."""
+"""Warps in a block of threads."""
 
 READS_AT_ONCE = 32
-"""Reads of a lane under way at once."""
+"""Reads that a lane has under way at once."""
 
 MOST_CELLS = 2**31 - BLOCK_CELLS
 """Cells of a field with indices of 32 bits."""
@@ -77,7 +77,7 @@ class Round:
 
     @property
     def grid(self) -> int:
-        """Blocks of threads of a launch."""
+        """Blocks of threads in a launch."""
         return -(-self.blocks // WARPS)
 
     @property

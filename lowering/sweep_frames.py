@@ -82,7 +82,7 @@ CHANGE_PITCH = PART_PLACES + 1
 """Changes between groups of parts in shared memory: all banks serve the groups of a block."""
 
 MOST_LEVELS = 8
-"""Levels of words, and room for the change of those before of each level."""
+"""Levels of words; each level has room for the change of all places before."""
 
 FIRST_WORD = 2
 """Words before those of messages: the first has the number of the launch ended last."""
@@ -172,7 +172,7 @@ class SweepFrame:
 
     @property
     def message_words(self) -> int:
-        """Words of the change of a block: two numbers at most."""
+        """Words for a block's change: two numbers at most."""
         return self.changes * bytes_of(self.op.targets[0]) // 4
 
     @cached_property

@@ -123,7 +123,7 @@ class PointSet:
 
 
 def cells_of_line(field: SSAValue) -> int:
-    """The cells of a field of one axis."""
+    """How many cells a field with one axis has."""
     (low,), (high,) = field_bounds(field).lb, field_bounds(field).ub
     return high - low
 

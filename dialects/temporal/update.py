@@ -218,7 +218,7 @@ class UpdateOp(IRDLOperation):
 
     @property
     def point_uses(self) -> tuple[PointsAttr, ...]:
-        """The uses of lists of points."""
+        """How the update uses lists of points."""
         return () if self.uses is None else self.uses.data
 
     @property

@@ -143,7 +143,7 @@ class ApplyOp(IRDLOperation):
 
     @property
     def point_uses(self) -> tuple[PointsAttr, ...]:
-        """The uses of lists of points."""
+        """How the stage uses lists of points."""
         return () if self.uses is None else self.uses.data
 
     @property

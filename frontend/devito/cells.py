@@ -45,10 +45,10 @@ OF_INTEGERS = {
     "addf": "addi", "subf": "subi", "mulf": "muli", "divf": "divsi", "maximumf": "maxsi",
     "minimumf": "minsi",
 }  # fmt: skip
-"""Operations of integers, by the operation of floats."""
+"""The integer operation for each operation on floats."""
 
 SIGNED = {"oeq": "eq", "une": "ne", "olt": "slt", "ole": "sle", "ogt": "sgt", "oge": "sge"}
-"""Comparisons of integers, by the comparison of floats."""
+"""The integer comparison for each comparison of floats."""
 
 
 OTHERS = (

@@ -59,7 +59,7 @@ def equations_of_parts(equation: Equation, parts: ComplexParts) -> list[Equation
 
 
 def pair_of_equations(equation: Equation, parts: ComplexParts) -> list[Equation]:
-    """The equations of the parts of a complex equation. Raises NotCovered without its place."""
+    """A complex equation as two real ones. Raises NotCovered without its place."""
     target = equation.target
     if any(parts.of(where)[1] != 0 for where in (*equation.where, *equation.when)):
         raise NotCovered("it compares complex numbers")

@@ -38,7 +38,7 @@ def without_suffix(name: str) -> str:
 
 
 def real_type(dtype: Any) -> Any:
-    """The type of the parts of a complex type."""
+    """The real type of a complex type: float32 for complex64."""
     parts: Any = np.zeros(1, dtype).real
     return parts.dtype.type
 
@@ -51,7 +51,7 @@ class ComplexParts:
     numbers: set[str] = field(default_factory=set[str])
 
     def function(self, function: Any, name: str) -> Any:
-        """The function of one of the parts."""
+        """The real function with the real or the imaginary part."""
         if name not in self.functions:
             self.functions[name] = function._rebuild(name=name, dtype=real_type(function.dtype))
         return self.functions[name]
@@ -81,7 +81,7 @@ class ComplexParts:
         return self.computed(expression, parts)
 
     def computed(self, expression: Any, parts: list[RealAndImaginary]) -> RealAndImaginary:
-        """The parts of an expression with parts of its arguments."""
+        """The real and imaginary part of an expression, from its arguments' parts."""
         (first, second), name = parts[0], type(expression).__name__
         if expression.is_Add:
             return sympy.Add(*(a for a, _ in parts)), sympy.Add(*(b for _, b in parts))

@@ -55,7 +55,7 @@ class TimeLoop:
 
 @dataclass
 class Call:
-    """The arguments of one call of an operator: numbers by name, and arrays by function name."""
+    """The arguments of a call: numbers by name, and arrays by function name."""
 
     numbers: dict[str, Any]
     arrays: dict[str, Array]

@@ -69,7 +69,7 @@ def cell_of(update: UpdateOp) -> FuncOp:
 Operands = Sequence[SSAValue]
 
 TEAM: list[Attribute] = [i64, i64, i1, i64, i64, i64, i64, POINTER]
-"""Argument types of `StepsFunction`, behind those of `Given`."""
+"""Further argument types of `StepsFunction`, after `Given`'s."""
 
 
 class StepsFunction:

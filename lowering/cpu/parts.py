@@ -19,7 +19,7 @@ from timetile.lowering.cpu.updates import function_of
 from timetile.passes.analysis.skews import Lags, Skew, extent_of
 
 PART: list[Attribute] = [i64] * 7
-"""Argument types of `PartFunction`, behind those of `Given`."""
+"""Further argument types of `PartFunction`, after `Given`'s."""
 
 
 def lag_of(build: Builder, lags: Lags, step: SSAValue, update: int) -> SSAValue:

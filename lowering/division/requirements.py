@@ -36,7 +36,7 @@ class Format:
 
     @property
     def span(self) -> int:
-        """The number of words of ordinary positive numbers."""
+        """How many bit patterns are ordinary positive numbers."""
         return 2 * self.farthest << self.fraction
 
     def suits(self, value: float | None, positive: bool) -> bool:

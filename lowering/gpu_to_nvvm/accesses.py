@@ -18,7 +18,7 @@ MaskedAccess = simt.LoadOp | simt.StoreOp | simt.OverrideOp | simt.PrefetchOp
 
 @dataclass(frozen=True)
 class AccessPattern(RewritePattern):
-    """Base of the patterns of accesses. An access without an index has the buffer's pointer."""
+    """What the patterns for accesses share. Without an index, the place is the buffer's pointer."""
 
     values: FunctionValues
 

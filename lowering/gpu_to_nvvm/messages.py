@@ -13,7 +13,7 @@ from timetile.passes.patterns import Patterns
 
 @dataclass(frozen=True)
 class MessagePattern(RewritePattern):
-    """Base of the patterns of messages. A message without an index has the buffer's pointer."""
+    """What the patterns for messages share. Without an index, the place is the buffer's pointer."""
 
     values: FunctionValues
 

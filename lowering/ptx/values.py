@@ -258,7 +258,7 @@ def print_round(w: Writer, op: xmath.RoundOp) -> None:
 def print_count(
     w: Writer, op: xmath.CtPopOp | xmath.CountLeadingZerosOp | xmath.CountTrailingZerosOp
 ) -> None:
-    """Print counts of bits, numbers of 32 bits in PTX."""
+    """Print counts of bits: PTX gives them in 32 bits."""
     kind, value = bits("b", op.result.type), w.use(op.operand)
     if isinstance(op, xmath.CountTrailingZerosOp):
         reverse = w.register(op.operand.type)

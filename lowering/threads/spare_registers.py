@@ -160,7 +160,7 @@ def indexed_accesses(block: Block) -> Iterator[tuple[MemoryAccess, SSAValue, int
 
 
 def index_rows(block: Block, *, loads: bool, stores: bool) -> None:
-    """Give far rows of a block's accesses an index each: of loads, of stores, or of both."""
+    """Give each far row an index of its own, for loads, stores or both of a block."""
     rows: dict[tuple[SSAValue, SSAValue], IndexedRow] = {}
     for op, buffer, place, name in indexed_accesses(block):
         asked = stores if isinstance(op, simt.StoreOp) else loads

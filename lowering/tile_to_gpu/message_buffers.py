@@ -120,7 +120,7 @@ def block_words(kernel: KernelOp) -> int:
 
 
 def all_buffer_words(kernel: KernelOp) -> int:
-    """Words of all message buffers of one tile."""
+    """Words that the message buffers of a tile take."""
     return layout_of(kernel).blocks * block_words(kernel)
 
 
@@ -204,7 +204,7 @@ def slots_of_column(
 
 @dataclass
 class Message:
-    """The cells of a message of one type and one index, and the places of the cells."""
+    """A message's cells with one type and one index, and where they go."""
 
     cells: list[SSAValue] = field(default_factory=list[SSAValue])
     places: list[int] = field(default_factory=list[int])

@@ -59,7 +59,7 @@ from timetile.passes.analysis.queues.synchronisation import (
 
 @dataclass
 class Placement:
-    """The place of every queue of one kernel."""
+    """Where a kernel keeps each of its queues."""
 
     one_warp: bool
     orders: Sequence[AccessOrder]

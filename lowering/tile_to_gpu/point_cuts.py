@@ -58,7 +58,8 @@ def moved(
     emit: Emitter, geometry: Geometry, arguments: Mapping[SSAValue, SSAValue], cut: SSAValue
 ) -> SSAValue:
     """
-    The place of a cut, as known to the kernel's first list. Lists of one run know of each other.
+    The place of a cut, as known to the kernel's first list. The lists that a run makes know of each
+    other.
     """
     stages = stages_with_points(geometry.kernel)
     made = stages[0].point_sets[0]

@@ -58,8 +58,8 @@ MOST_CELLS = 32
 @dataclass(frozen=True)
 class LevelsOfPoints:
     """
-    The stages that use a set of points, by lags `low`, `low + apart`, and so on: the number of a
-    stage is the number of its level.
+    The stages that use a set of points, with lags `low`, `low + apart`, and so on: a stage has the
+    number of its level.
     """
 
     made: PointSet

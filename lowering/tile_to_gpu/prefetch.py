@@ -230,7 +230,7 @@ class Pads:
 
     @property
     def extent(self) -> int:
-        """Cells of a row of the block."""
+        """Cells in a row of the block."""
         return self.geometry.axes[-1].layout.block_extent
 
     @property

@@ -88,13 +88,13 @@ class PlaneRing:
 
     @property
     def tile_cells(self) -> int:
-        """Cells of the ring of one tile."""
+        """Cells of a tile's ring."""
         return self.slots * self.plane.cells
 
 
 @dataclass(frozen=True)
 class EdgeRing:
-    """A ring of the edges of `slots` planes."""
+    """A ring with the edges of `slots` planes."""
 
     memory: Slice
     edges: EdgeLayout
@@ -119,7 +119,7 @@ class BlockMemory:
     planes: dict[SSAValue, PlaneRing] = field(default_factory=dict[SSAValue, PlaneRing])
     """By queue: rings of homes in shared memory, and of exchanges of planes or copies."""
     edges: dict[SSAValue, EdgeRing] = field(default_factory=dict[SSAValue, EdgeRing])
-    """By queue: slots of exchanges of edges."""
+    """By queue: the slots in which edges are exchanged."""
     early: dict[SSAValue, EarlyPlanes] = field(default_factory=dict[SSAValue, EarlyPlanes])
     """By queue: planes fetched early by loads, unless the copies serve an exchange."""
     staged: dict[SSAValue, WarpPart] = field(default_factory=dict[SSAValue, WarpPart])

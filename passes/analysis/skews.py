@@ -111,8 +111,8 @@ def conflicts(
 
 def needed_lags(rotation: Sequence[int], accesses: Accesses, count: int) -> Lags:
     """
-    The least lags satisfying (1): of the `count` updates of a step, and of each step behind the
-    step before.
+    The least lags that satisfy (1): one for each of a step's `count` updates, and how far each
+    step lags behind the step before.
     """
     updates = [0] * count
     pairs = conflicts(accesses, range(len(rotation)))

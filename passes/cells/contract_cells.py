@@ -31,7 +31,7 @@ from timetile.passes.patterns import Patterns, rewrite_cells
 @dataclass(frozen=True)
 class ContractionPattern(RewritePattern):
     """
-    Base of the patterns of sums. `everywhere`: operations are fused also without
+    What the patterns for sums share. `everywhere`: operations are fused also without
     `fastmath<contract>`.
     """
 

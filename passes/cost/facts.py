@@ -207,7 +207,7 @@ class KernelFacts:
 
     @cached_property
     def kinds_of_exchanges(self) -> tuple[tuple[ExchangeFacts, int], ...]:
-        """The exchanges without those of copies: one of each kind, and the number of its kind."""
+        """The exchanges, except of copies: one of each kind, and how many there are."""
         kinds: dict[Hashable, list[ExchangeFacts]] = {}
         for each in self.exchanges:
             if not each.copies:

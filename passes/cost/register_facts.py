@@ -95,7 +95,7 @@ class RegisterFacts:
     has_corners: bool
     """Some tap differs from the cell along every in-plane axis."""
     odd_slots: int
-    """Slots of copies in rings whose number of slots is no power of two."""
+    """Slots for copies, in rings with a number of slots that is no power of two."""
     stages: tuple[StageTaps, ...]
     """The stages, each kind once."""
     carries_sums: bool = False

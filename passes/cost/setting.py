@@ -19,7 +19,7 @@ from timetile.passes.analysis.queues.synchronisation import (
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """One choice of the parts of a schedule."""
+    """A value for each part of a schedule."""
 
     layout: LayoutAttr
     occupancy: int

@@ -32,8 +32,8 @@ WORD_BYTES = 4
 
 def moved_in_a_turn(words: float, warps: int) -> float:
     """
-    Bytes of words that each of `warps` warps stores once and loads once in a turn of its loop:
-    `words` are moved by a thread.
+    Bytes of the spilled words of `warps` warps, each stored once and loaded once in a turn of the
+    loop: a thread moves `words` words.
     """
     return words / 2 * WORD_BYTES * LANES * warps
 

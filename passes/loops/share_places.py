@@ -74,8 +74,8 @@ Costs = dict[SSAValue, int]
 
 def work(values: Iterable[SSAValue], stop: Set[SSAValue], shapes: Shapes, costs: Costs) -> int:
     """
-    The instructions from which values are computed, without those behind `stop`: equal ones of
-    equal places once.
+    The instructions from which values are computed, without those behind `stop`: equal
+    instructions on equal places once.
     """
     found, total, known = set[tuple[int, Place | None]](), 0, shapes.known
     waiting = [value for value in values if value not in stop]

@@ -76,7 +76,7 @@ def unbuffered(value: SSAValue) -> SSAValue:
 
 
 def combined(op: stencil.CombineOp, value: SSAValue) -> tuple[SSAValue | None, SSAValue | None]:
-    """The values of a result of `stencil.combine`: below the index, and from the index on."""
+    """The two values that `stencil.combine` joins to a result: below its index, and from it on."""
     at = op.results.index(value)
     both = len(op.lower)
     if at < both:

@@ -51,7 +51,7 @@ LAYOUT = ("cells", "lanes", "warps", "pack", "occupancy")
 
 @dataclass(frozen=True)
 class Constraints:
-    """Values of fields of a schedule."""
+    """Values that some fields of a schedule must have."""
 
     values: Mapping[str, Decision] = field(default_factory=dict[str, Decision])
 

@@ -173,7 +173,7 @@ def schedules(
 
 
 def line_schedules(size: int) -> Iterator[Schedule]:
-    """Layouts of one axis, for cells of `size` bytes."""
+    """Schedules for a domain with one axis, and cells of `size` bytes."""
     for row in LANE_BYTES:
         yield Schedule(cells=(row // size,), occupancy=4, ahead=0)
 

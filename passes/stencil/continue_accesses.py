@@ -112,7 +112,7 @@ def read_by(
 
 @dataclass
 class LoadReads:
-    """The reads of one load of a field."""
+    """What a load of a field reads."""
 
     load: stencil.LoadOp
     field: CellBox

@@ -101,7 +101,7 @@ class WholePlaces:
     def of_whole(
         self, part: memref.SubviewOp, indices: Sequence[SSAValue], kept: Sequence[int]
     ) -> list[SSAValue]:
-        """The indices of the whole memref for indices of its part."""
+        """Indices into the whole memref, for indices into its part."""
         own = dict(zip(kept, indices, strict=True))
         strides = numbers(part.static_strides.get_values(), part.strides)
         return [
@@ -131,7 +131,7 @@ def fold(access: memref.LoadOp | memref.StoreOp) -> None:
 
 
 class FoldSubviewsPass(ModulePass):
-    """Accesses of parts become accesses of whole memrefs; see the module's documentation."""
+    """Accesses to subviews become accesses to whole memrefs; see the module's documentation."""
 
     name = "fold-subviews"
 

@@ -111,7 +111,7 @@ def retype(value: SSAValue) -> None:
 
 
 class IndexFieldsPass(ModulePass):
-    """Fields of integers of a width; see the module's documentation."""
+    """Fields of `index` become fields of i64; see the module's documentation."""
 
     name = "index-fields"
 

@@ -176,7 +176,7 @@ def join_parts_of(function: FuncOp) -> None:
 
 
 class JoinPartsPass(ModulePass):
-    """Make programs of parts programs of the domain; see the module's documentation."""
+    """Make a program of the whole domain from a part's program; see the module's documentation."""
 
     name = "join-parts"
 

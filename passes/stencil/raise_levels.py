@@ -112,7 +112,7 @@ class LevelledApply:
 
 
 class RaisedLevels:
-    """Makes one field of each memref of levels."""
+    """Makes each memref with levels one field."""
 
     def __init__(self, memories: Sequence[LevelFields]):
         self.known: dict[SSAValue, tuple[SSAValue, int]] = {}
@@ -266,7 +266,7 @@ def raise_levels(module: ModuleOp) -> None:
 
 
 class RaiseLevelsPass(ModulePass):
-    """Levels of memrefs become levels of fields; see the module's documentation."""
+    """Levels held by memrefs become levels held by fields; see the module's documentation."""
 
     name = "raise-levels"
 

@@ -92,7 +92,7 @@ class LevelledMemory:
     )
     freed: list[memref.DeallocOp] = field(default_factory=list[memref.DeallocOp])
     view_names: list[SSAValue] = field(default_factory=list[SSAValue])
-    """All names of views of levels."""
+    """All names that views of levels have."""
 
     @property
     def loops(self) -> list[scf.ForOp]:
@@ -107,7 +107,7 @@ class LevelledMemory:
 
     @property
     def level_type(self) -> MemRefType[Attribute]:
-        """The type of the memref of one level."""
+        """The type of a memref with one level."""
         return MemRefType(self.kind.element_type, self.kind.get_shape()[1:])
 
 

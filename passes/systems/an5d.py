@@ -86,7 +86,7 @@ AHEAD = 3
 
 def registers_left(threads: int, isa: Isa) -> int:
     """
-    Registers of a thread beside `threads` threads of a multiprocessor: each of its schedulers has a
+    Registers a thread, with `threads` threads on a multiprocessor: each of its schedulers has a
     share of the registers, and a warp takes whole units.
     """
     warps = ceil(threads / (LANES * SCHEDULERS))

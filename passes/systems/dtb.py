@@ -33,7 +33,7 @@ from timetile.passes.targets.target import Target
 from timetile.passes.tiling.register_streaming import RegisterStreamingPass
 
 CELLS = {4: (6, 4), 8: (4, 4)}
-"""Cells of a thread, by bytes of a cell: about as many as its registers hold."""
+"""Cells a thread, by the bytes of a cell: about as many as its registers hold."""
 
 WARPS = 16
 

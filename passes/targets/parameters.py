@@ -311,7 +311,7 @@ class RimParameters:
 @dataclass(frozen=True)
 class Worth:
     """
-    Comparison of different kinds of predictions: factors on speeds, and limits of the considered
+    How predictions of different kinds compare: factors on speeds, and limits for the considered
     schedules.
     """
 

@@ -92,8 +92,8 @@ def folded(join: FuncOp, changes: Changes, groups: int) -> Changes:
 
 def changes_before(join: FuncOp, changes: Changes, count: int) -> Changes:
     """
-    The change of all before each of `count` changes, of which the last may be missing; the first
-    has none before, and any number.
+    For each of `count` changes, the joined change of all before it. The last change may be missing;
+    the first has none before it, and gets any number.
     """
     groups = -(-count // PART_PLACES)
     padding = groups * PART_PLACES - len(changes[0])

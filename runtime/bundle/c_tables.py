@@ -122,7 +122,7 @@ def scratch_sizes(plan: BundlePlan) -> list[int]:
 
 
 def kernel_row(kernel: KernelEntry) -> str:
-    """A row of the table of kernels."""
+    """A kernel's row in the table."""
     file = kernel.ptx.removesuffix(".ptx")
     has_cubin = int(kernel.cubin is not None)
     return (

@@ -114,7 +114,7 @@ class RivalRuns:
         self, loop: LoopOp, steps: int, total: int, buffers: Sequence[Any], outside: Outside
     ) -> Sequence[Any]:
         """
-        Run the last steps of a run of `total` steps: the plans for both numbers launch equal
+        Run the last steps of a run with `total` steps: the plans for both numbers launch equal
         kernels.
         """
         rivals = self.own.kernels.rivals

@@ -32,7 +32,7 @@ class Section:
 @dataclass(frozen=True)
 class Resources:
     """
-    The resources of one block of a kernel: `registers` and `spill_bytes` of a thread, both None
+    What one block of a kernel takes: `registers` and `spill_bytes` of a thread, both None
     without the assembler, `shared_bytes` of the block. `blocks` blocks of `warps` warps fit a
     multiprocessor, limited by the resource `limit`. `spill_words` are the 32-bit words spilled in a
     turn of the loop inside the domain.

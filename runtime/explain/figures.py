@@ -89,7 +89,7 @@ def written_fields(loop: LoopOp) -> list[SSAValue]:
 
 
 def bytes_of_cells(fields: Sequence[SSAValue]) -> int:
-    """Bytes of one cell of all fields together."""
+    """Bytes that one cell takes in all fields together."""
     return sum(CELL_BYTES[element_type(field)] for field in fields)
 
 

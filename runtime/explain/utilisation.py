@@ -20,7 +20,7 @@ from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 @dataclass(frozen=True)
 class CellClasses:
     """
-    The cells of one plane of all tiles: `valid` cells are computed and stored, `redundant` cells
+    The cells of all tiles in one plane: `valid` cells are computed and stored, `redundant` cells
     computed for neighbours, `boundary` cells read from the halo, and the rest lies `out_of_bound`.
     """
 

@@ -49,6 +49,6 @@ def gathered(op: GatherOp, source: Array, places: Sequence[Array]) -> Array:
 
 
 def box_cells(op: ReduceOp, cells: Array) -> Array:
-    """The cells of a reduction's box, of all cells of the field."""
+    """The part of a field's cells that lies in the reduction's box."""
     lows = field_bounds(op.field).lb
     return cells[tuple(slice(a - c, b - c) for a, b, c in zip(op.box.lb, op.box.ub, lows))]

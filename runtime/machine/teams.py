@@ -116,7 +116,7 @@ Job = Callable[[], None]
 
 
 class Team:
-    """Threads living as long as the `with` statement. The caller is one of them."""
+    """Threads that live as long as the `with` statement, the caller among them."""
 
     def __init__(self, size: int):
         self.size = size

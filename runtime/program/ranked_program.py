@@ -41,7 +41,7 @@ OK, PROBLEM = "same ", "problem "
 """How the word of a rank begins: with a digest, or with the reason why the rank cannot run."""
 
 ALL = "all"
-"""The name of the digest of a whole digest."""
+"""The name under which the digest of all digests is sent."""
 
 
 def words_of_able(peers: Peers, text: str) -> list[str]:

@@ -50,7 +50,7 @@ LONGER = 2
 NAME = "meet"
 
 WORD = 4
-"""Bytes of a word of the host."""
+"""Bytes of the host's word."""
 
 TEXT = f"""
 .version 7.8

@@ -23,7 +23,7 @@ DEFAULT_TIMEOUT = 300.0
 """Seconds for a rank to wait for another."""
 
 WORD_BYTES = 2048
-"""The length of the messages of `words_of_all`."""
+"""Bytes of a message sent by `words_of_all`."""
 
 
 class RankError(RuntimeError):

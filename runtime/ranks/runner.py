@@ -115,7 +115,7 @@ class PartMemory(ViewMemory):
         return id(buffer) in self.fields
 
     def fetch(self, buffer: Any, places: NDArray[np.int64], dtype: np.dtype[Any]) -> Array:
-        """Cells at places of the whole field, on each rank; those of a cut field of the owners."""
+        """Cells at places of the whole field, on each rank; owners send those of a cut field."""
         field = self.fields.get(id(buffer))
         if field is None:
             return buffer.reshape(-1)[places]

@@ -36,7 +36,7 @@ def tiles_by(time: float, start: float, cost: float) -> int:
 
 
 def done(free: Free, count: int, cost: float) -> float:
-    """The time of the end of `count` tiles."""
+    """When `count` tiles are done."""
 
     def done_by(time: float) -> int:
         return sum(number * tiles_by(time, start, cost) for number, start in free)

@@ -113,7 +113,7 @@ class EdgeLayout:
 
     @property
     def warp_cells(self) -> int:
-        """Cells of both edges of a warp."""
+        """Cells in both edges of a warp."""
         return 2 * self.edge_cells
 
     @property
@@ -151,12 +151,12 @@ class PrefetchLayout:
 
     @property
     def warp_cells(self) -> int:
-        """Cells of the ring of a warp."""
+        """Cells in a warp's ring."""
         return self.slots * self.plane_cells
 
     @property
     def cells(self) -> int:
-        """Cells of the rings of a block."""
+        """Cells in all rings of a block."""
         return self.warps * self.warp_cells
 
 
@@ -167,7 +167,7 @@ class StagedRows:
     rows: int
     """Rows of a thread."""
     pitch: int
-    """Cells of a row of a warp."""
+    """Cells in a row of a warp."""
     warps: int
     """Warps of a block."""
 
@@ -180,10 +180,10 @@ class StagedRows:
 
     @property
     def warp_cells(self) -> int:
-        """Cells of the rows of a warp."""
+        """Cells in all rows of a warp."""
         return self.rows * self.pitch
 
     @property
     def cells(self) -> int:
-        """Cells of the rows of a block."""
+        """Cells in all rows of a block."""
         return self.warps * self.warp_cells

@@ -11,7 +11,7 @@ class TileShape(Enum):
     """The shape of a tile; the value is (streamed, number of in-plane axes)."""
 
     LINE = (False, 1)
-    """A tile of a domain of one axis."""
+    """A tile of a line, which has one axis."""
     STRIP = (True, 1)
     """A streamed tile of a plate: the plane is a single row."""
     PENCIL = (True, 2)

@@ -115,7 +115,8 @@ def double_buffer_bytes(threads: int, cell_bytes: int) -> int:
 
 def registers(depth: int, radius: int, cell_bytes: int) -> int:
     """
-    Registers of a thread of one cell (section 6.3): the planes of every level, and a fixed number.
+    Registers of a thread with one cell (section 6.3): the planes of every level, and a fixed
+    number.
     """
     return registers_of_cells(depth, radius, cell_bytes, 1)
 

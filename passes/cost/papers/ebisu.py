@@ -143,7 +143,7 @@ def least_depth(
     global_accesses: float, shared_accesses: float, global_speed: float, shared_speed: float
 ) -> int:
     """
-    The depth of a plane of one axis: as many steps as shift the bottleneck (6.2.1, equation 17).
+    The depth for a plane with one axis: as many steps as shift the bottleneck (6.2.1, equation 17).
     """
     steps = depth_that_shifts(global_accesses, shared_accesses, global_speed, shared_speed)
     return max(1, ceil(steps))

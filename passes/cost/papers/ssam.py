@@ -13,7 +13,7 @@ OUTPUTS = 4
 """P, the outputs of a thread (section 6.2)."""
 
 WARPS_OF_A_BLOCK = 4
-"""Warps of a block of 128 threads (section 6.2)."""
+"""Warps in a block of 128 threads (section 6.2)."""
 
 WARP = 32
 """S, the threads of a warp."""

@@ -225,7 +225,7 @@ def select(a: Array, b: Array, p: Array) -> Array:
 
 
 def comparisons() -> dict[str, InstructionRule]:
-    """setp, of numbers and of numbers and a predicate."""
+    """setp: a comparison, also joined with a predicate."""
     rules: dict[str, InstructionRule] = {}
     for word, function in RELATIONS.items():
         for kind in (*SIGNED, *UNSIGNED, *(BITS if word in ("eq", "ne") else ())):
