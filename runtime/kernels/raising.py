@@ -1,18 +1,20 @@
 """Raises a program to the temporal level, remembered by the program's text.
 
 Parsing and verifying a large `stencil.apply` takes longer than all other work for a cached program.
-A module raised without a remark is kept as text, beside the places of its operations.
+A raised module is kept as text, beside the places of its operations and the remarks on the way.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
 import timetile
+from timetile.passes.diagnostics import OperationPlace, Remark, collected_remarks, remark_at
 from timetile.runtime.cache.keys import key_of, sources_key
 from timetile.runtime.cache.sources import find_sources_key
 from timetile.runtime.cache.store import Cache
@@ -45,12 +47,17 @@ def raised(
     if kept is not None:
         return kept
     is_made = isinstance(program, MadeProgram)
-    module = raise_program(program.make() if is_made else load_text(text, name), options)
-    if is_raised(module):
-        places = json.dumps(places_of(module, name))
-        parts = {"temporal.mlir": str(module).encode(), "places.json": places.encode()}
+    with collected_remarks() as remarks:
+        module = raise_program(program.make() if is_made else load_text(text, name), options)
+    if not any(name in remark.reason for remark in remarks):
+        parts = {
+            "temporal.mlir": str(module).encode(),
+            "places.json": json.dumps(places_of(module, name)).encode(),
+            "remarks.json": json.dumps(remarks_apart(remarks, name)).encode(),
+        }
         # Reading drops numbers at the end of names: kernels have keys of the printed module.
-        if not is_made or str(restored(parts, name)) == str(module):
+        known = is_raised(module) and not is_made
+        if known or str(module_of(parts, name)) == str(module):
             cache.write(key, parts)
     return module
 
@@ -64,12 +71,33 @@ def named_text(program: str | Path | MadeProgram) -> tuple[str, str]:
     return NO_FILE, program
 
 
+def remarks_apart(remarks: Sequence[Remark], name: str) -> list[list[str | int | None]]:
+    """Remarks on a program of a file, in parts, without the file's name."""
+    return [
+        [at.operation, at.symbol, None if at.file == name else at.file, at.line, remark.reason]
+        for remark in remarks
+        for at in [remark.place]
+    ]
+
+
 def is_raised(module: ModuleOp) -> bool:
-    """Whether all of the module was raised: no remark is lost by using the module again."""
+    """Whether all of the module was raised."""
     return not any(op.name.startswith(("stencil.", "scf.")) for op in module.walk())
 
 
 def restored(parts: Parts, name: str) -> ModuleOp:
+    """The module of an entry; the remarks on a file of this name are made again."""
+    module = module_of(parts, name)
+    found = [
+        (OperationPlace(operation, symbol, file or (line and name), line), reason)
+        for operation, symbol, file, line, reason in json.loads(parts["remarks.json"])
+    ]
+    for place, reason in found:
+        remark_at(place, reason)
+    return module
+
+
+def module_of(parts: Parts, name: str) -> ModuleOp:
     """
     The module, verified before it was written, with the places of its operations in a file of this
     name.

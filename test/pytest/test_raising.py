@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Operation
 
 from timetile.dialects.temporal import LoopOp
-from timetile.passes.diagnostics import CompileError, where
+from timetile.passes.diagnostics import CompileError, Remark, collected_remarks, where
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.kernels import raising
 from timetile.runtime.kernels.options import Options
@@ -110,11 +111,23 @@ def file_of(op: Operation) -> str | None:
     return op.location.filename.data if isinstance(op.location, FileLineColLoc) else None
 
 
-def test_programs_with_a_refusal_or_a_remark_are_not_remembered(tmp_path: Path):
+def test_a_refusal_is_not_remembered(tmp_path: Path):
     cache = Cache(tmp_path / "cache")
     with pytest.raises(CompileError):
         raising.raised("func.func @nothing() { func.return }", Options(), cache)
     assert cache.keys() == []
-    loop = "scf.for %i = %zero to %steps step %one {\n  }\n  func.return"
-    raising.raised(HEAT.replace("func.return", loop), Options(), cache)
-    assert cache.keys() == []
+
+
+def test_remarks_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    cache = Cache(tmp_path / "cache")
+    text = (Path(__file__).parents[1] / "programs" / "carried_number.mlir").read_text()
+    made: list[list[Remark]] = []
+    for name in ("first.mlir", "second.mlir"):
+        path = tmp_path / name
+        path.write_text(text)
+        with collected_remarks() as remarks:
+            raising.raised(path, Options(), cache)
+        monkeypatch.setattr(raising, "load_text", never)
+        assert {remark.place.file for remark in remarks} == {str(path)}
+        made.append([replace(each, place=replace(each.place, file=None)) for each in remarks])
+    assert made[0] and made[0] == made[1]
