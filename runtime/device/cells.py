@@ -76,8 +76,8 @@ class DeviceMemory(FarMemory):
             return cells
         at, near = self.placed(places), self.staged(cells.nbytes)
         frame = GatherFrame.flat(len(places), buffer.bytes, dtype.itemsize)
-        pointers = frame.places([at.pointer])
-        self.device.gather(frame, [near.pointer, buffer.pointer, *pointers], self.stream)
+        pointers = [near.pointer, buffer.pointer, *frame.places([at.pointer])]
+        self.device.gather(frame, pointers, self.stream, self.cache)
         self.device.synchronize(self.stream)
         self.device.download(cells, near.pointer)
         return cells
@@ -92,7 +92,7 @@ class DeviceMemory(FarMemory):
         self.device.upload(near.pointer, cells)
         frame = GatherFrame.flat(len(places), buffer.bytes, cells.itemsize)
         pointers = [buffer.pointer, near.pointer, *frame.places([at.pointer])]
-        self.device.gather(frame, pointers, self.stream, scatter=True)
+        self.device.gather(frame, pointers, self.stream, self.cache, scatter=True)
 
     def placed(self, places: NestPlaces) -> DeviceBuffer:
         """Places on the device."""
@@ -143,7 +143,7 @@ class DeviceMemory(FarMemory):
     def gather(self, op: GatherOp, target: Any, source: Any, places: Sequence[Any]) -> None:
         frame = GatherFrame.of(op)
         pointers = [target.pointer, source.pointer, *(p.pointer for p in frame.places(places))]
-        self.device.gather(frame, pointers, self.stream)
+        self.device.gather(frame, pointers, self.stream, self.cache)
 
     def leaves_cells(self, loop: LoopOp, fields: Mapping[SSAValue, Any]) -> bool:
         return self.is_alone and self.reduced.take(loop, fields)

@@ -17,6 +17,7 @@ from timetile.lowering.reduction_kernels import Round
 from timetile.lowering.tile_to_gpu.message_buffers import launch_words
 from timetile.passes.diagnostics import CompileError
 from timetile.passes.targets.isa import version_of
+from timetile.runtime.cache.store import Cache
 from timetile.runtime.device.arguments import LaunchArguments
 from timetile.runtime.device.gpu_memory import GpuMemory
 from timetile.runtime.host.halos import HaloFrame
@@ -277,17 +278,19 @@ class Device(GpuMemory):
                 "bug of the compiler; please report it with the program"
             )
 
-    def halos_differ(self, frame: HaloFrame, first: int, other: int, stream: int) -> bool:
+    def halos_differ(
+        self, frame: HaloFrame, first: int, other: int, stream: int, cache: Cache | None = None
+    ) -> bool:
         """
         Whether some cell around the frame's box has different bits in two buffers. Waits for all
-        earlier work of the stream.
+        earlier work of the stream. The kernel is kept in the cache.
         """
         # All streams and threads share the word of the answer.
         with self.one_comparison:
             size = frame.word_bytes
             if self.answer_word is None:
                 self.answer_word = self.word_of_host()
-            function = self.function_of_text(comparing_text(size), comparing_name(size))
+            function = self.function_of_text(comparing_text(size, cache), comparing_name(size))
             answer, place = self.answer_word
             answer.value = 0
             arguments = LaunchArguments(
@@ -304,14 +307,21 @@ class Device(GpuMemory):
             return bool(answer.value)
 
     def gather(
-        self, frame: GatherFrame, pointers: Sequence[int], stream: int, *, scatter: bool = False
+        self,
+        frame: GatherFrame,
+        pointers: Sequence[int],
+        stream: int,
+        cache: Cache | None = None,
+        *,
+        scatter: bool = False,
     ) -> None:
         """
         Copy cells to a field, the first of five, from the second, at places given by the others:
-        places in the second, with `scatter` in the first.
+        places in the second, with `scatter` in the first. The kernel is kept in the cache.
         """
         name = gather_name(frame.cell_bytes, scatter=scatter)
-        function = self.function_of_text(gather_text(frame.cell_bytes, scatter=scatter), name)
+        text = gather_text(frame.cell_bytes, cache, scatter=scatter)
+        function = self.function_of_text(text, name)
         numbers = frame.numbers()
         types = (ctypes.c_void_p,) * len(pointers) + (ctypes.c_int64,) * len(numbers)
         arguments = LaunchArguments((*pointers, *numbers), types)

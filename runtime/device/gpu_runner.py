@@ -223,7 +223,8 @@ class GpuRunner(PlannedRunner):
         Whether two buffers have equal halos, compared on the device after all earlier work of the
         stream.
         """
-        return not self.device.halos_differ(frame, first.pointer, other.pointer, self.stream)
+        one, two, cache = first.pointer, other.pointer, self.kernels.cache
+        return not self.device.halos_differ(frame, one, two, self.stream, cache)
 
     def begins_early(self) -> bool:
         """A stream being captured waits for nothing, and its graph keeps the kernels."""

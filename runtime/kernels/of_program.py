@@ -23,6 +23,7 @@ from timetile.passes.diagnostics import collected_remarks, refuse
 from timetile.passes.loops.common_halos import CommonHalosPass
 from timetile.passes.scheduling.choose_schedule import ModelChoice, collected_choices
 from timetile.runtime.cache.keys import key_of, sources_key
+from timetile.runtime.cache.sources import find_sources_key
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.host.functions import check_host
 from timetile.runtime.host.halo_notice import HaloNotice
@@ -109,6 +110,8 @@ class ProgramKernels:
         which takes as long as all else of a run with kernels in the cache.
         """
         calls = bool(self.options.passes) or calls_functions(self.source)
+        if self.cache is not None:
+            find_sources_key(self.cache)
         return key_of(
             str(self.source), self.options.key(), timetile.__version__, sources_key(),
             version("xdsl"), assembler_key(), nvrtc_version() if calls else "no function",

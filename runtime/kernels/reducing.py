@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib.metadata import version
 from typing import Any
 
 from xdsl.context import Context
@@ -12,10 +13,11 @@ from xdsl.dialects import gpu
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
+import timetile
 from timetile.dialects.temporal import LoopOp, ReduceOp
-from timetile.lowering.comparing_kernels import comparing_kernel
+from timetile.lowering.comparing_kernels import comparing_kernel, comparing_name
 from timetile.lowering.convert_gpu_to_nvvm import ConvertGpuToNvvmPass
-from timetile.lowering.gather_kernels import gather_kernel
+from timetile.lowering.gather_kernels import gather_kernel, gather_name
 from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.lowering.reduction_kernels import (
     WARPS,
@@ -26,6 +28,8 @@ from timetile.lowering.reduction_kernels import (
 )
 from timetile.passes.analysis.reduced_cells import reduced_cells, reductions_with_cells
 from timetile.passes.targets.target import target_named
+from timetile.runtime.cache.keys import key_of, sources_key
+from timetile.runtime.cache.store import Cache
 
 THREADS = 32 * WARPS
 """Threads of a block."""
@@ -48,16 +52,33 @@ def round_text(made: Round, arch: str) -> str:
     return kernel_text(reduction_kernel(made), arch)
 
 
-@lru_cache
-def gather_text(cell_bytes: int, *, scatter: bool = False) -> str:
+def gather_text(cell_bytes: int, cache: Cache | None = None, *, scatter: bool = False) -> str:
     """The kernel reading, or with `scatter` writing, a field at computed places, as PTX."""
-    return kernel_text(gather_kernel(cell_bytes, scatter=scatter), OLDEST_ARCH)
+    name = gather_name(cell_bytes, scatter=scatter)
+    return kept_text(name, cache, lambda: gather_kernel(cell_bytes, scatter=scatter))
 
 
-@lru_cache
-def comparing_text(word_bytes: int) -> str:
+def comparing_text(word_bytes: int, cache: Cache | None = None) -> str:
     """The kernel comparing halos as PTX: `answer` becomes 1 where some word differs."""
-    return kernel_text(comparing_kernel(word_bytes), OLDEST_ARCH)
+    return kept_text(comparing_name(word_bytes), cache, lambda: comparing_kernel(word_bytes))
+
+
+TEXTS: dict[str, str] = {}
+"""The texts of small kernels for all GPUs, by name."""
+
+
+def kept_text(name: str, cache: Cache | None, make: Callable[[], ModuleOp]) -> str:
+    """The text of a small kernel for all GPUs, made once in a process, and kept in the cache."""
+    if name not in TEXTS:
+        versions = (timetile.__version__, sources_key(), version("xdsl"))
+        key = "" if cache is None else key_of("small kernel", name, *versions)
+        kept = None if cache is None else cache.decoded(key, lambda parts: parts["ptx"].decode())
+        if kept is None:
+            kept = kernel_text(make(), OLDEST_ARCH)
+            if cache is not None:
+                cache.write(key, {"ptx": kept.encode()})
+        TEXTS[name] = kept
+    return TEXTS[name]
 
 
 def kernel_text(module: ModuleOp, arch: str) -> str:

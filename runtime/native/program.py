@@ -15,6 +15,7 @@ from timetile.lowering.cpu.host_nests import nest_functions
 from timetile.lowering.cpu.reductions import reduction_functions
 from timetile.lowering.cpu.sweeps import ordered_sweeps, sweep_functions
 from timetile.runtime.cache.keys import key_of, sources_key
+from timetile.runtime.cache.sources import find_sources_key
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.executors.numpy_loops import Progress
 from timetile.runtime.host.memory_protocol import Memory
@@ -31,6 +32,8 @@ def code_of(module: ModuleOp, cache: Cache | None) -> bytes:
     The machine code of a program's time loops and of the host's loops, from the cache if made on
     this processor.
     """
+    if cache is not None:
+        find_sources_key(cache)
     key = key_of(
         "machine code", str(module), processor().key(), timetile.__version__, sources_key()
     )
