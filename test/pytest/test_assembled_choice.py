@@ -15,7 +15,13 @@ from timetile.frontend.model import Model
 from timetile.frontend.point_runs import rooms_of
 from timetile.passes.cost.spills import issued_cost, spilled_cost
 from timetile.passes.scheduling import schedule_space
-from timetile.passes.scheduling.assembled import AssembledKernel, best_assembled
+from timetile.passes.scheduling.assembled import (
+    AssembledKernel,
+    best_assembled,
+    expected,
+    in_turns_beside,
+    with_kernel,
+)
 from timetile.passes.scheduling.candidates import Candidate, candidates
 from timetile.passes.scheduling.choose_schedule import collected_choices, with_fewer_steps
 from timetile.passes.targets.target import target_named
@@ -122,6 +128,45 @@ def test_turns_of_one_step_are_tried_where_turns_of_two_spill_or_are_long(
     seen = best_assembled([replace(first, cost=cost)], assemble, TARGET, shorter=shorter)
     assert seen[0].kernel.period == turns
     assert (seen[0].candidate.schedule.period == 1) == (turns == 1)
+
+
+def test_turns_of_one_step_take_computing_time_by_their_instructions():
+    (first, *_) = found()
+    short = replace(first, schedule=first.schedule.but(period=1))
+    made = with_kernel(first, AssembledKernel(255, 9, 400, 3), TARGET)
+    seconds = [
+        in_turns_beside(made, short, AssembledKernel(200, 0, count), TARGET).cost.compute_seconds
+        for count in (0, 400, 600)
+    ]
+    assert seconds[0] == seconds[1] == first.cost.compute_seconds
+    assert seconds[2] == pytest.approx(1.5 * seconds[0])
+
+
+@pytest.mark.parametrize(
+    ("share", "registers", "depth"), [(1.03, 255, 10), (1.01, 255, 9), (1.03, 400, 9)]
+)
+def test_a_step_more_is_assembled_for_less_where_nothing_spills(
+    share: float, registers: int, depth: int
+):
+    ten, nine = (next(each for each in found() if each.depth == d) for d in (10, 9))
+    cost = replace(ten.cost, registers=registers)
+    ten = replace(ten, worth=share * nine.worth, cost=cost)
+
+    def assemble(candidate: Candidate) -> AssembledKernel:
+        return AssembledKernel(candidate.cost.registers, 0)
+
+    assert best_assembled([nine, ten], assemble, TARGET)[0].candidate.depth == depth
+
+
+def test_a_kernel_is_expected_to_be_as_one_with_turns_of_equal_length():
+    """Turns of one step need fewer registers than long turns."""
+    ten, nine = (next(each for each in found() if each.depth == d) for d in (10, 9))
+    short = replace(ten, schedule=ten.schedule.but(period=1))
+    seen = [
+        with_kernel(short, AssembledKernel(200, 0), TARGET),
+        with_kernel(ten, AssembledKernel(255, 60), TARGET),
+    ]
+    assert expected(nine, seen, TARGET).kernel.spilled_words > 0
 
 
 @pytest.mark.parametrize(("share", "depth"), [(0.985, 9), (0.975, 10)])
