@@ -57,7 +57,7 @@ def raised(
         }
         # Reading drops numbers at the end of names: kernels have keys of the printed module.
         known = is_raised(module) and not is_made
-        if known or str(module_of(parts, name)) == str(module):
+        if known or str(module_of_entry(parts, name)) == str(module):
             cache.write(key, parts)
     return module
 
@@ -87,7 +87,7 @@ def is_raised(module: ModuleOp) -> bool:
 
 def restored(parts: Parts, name: str) -> ModuleOp:
     """The module of an entry; the remarks on a file of this name are made again."""
-    module = module_of(parts, name)
+    module = module_of_entry(parts, name)
     found = [
         (OperationPlace(operation, symbol, file or (line and name), line), reason)
         for operation, symbol, file, line, reason in json.loads(parts["remarks.json"])
@@ -97,7 +97,7 @@ def restored(parts: Parts, name: str) -> ModuleOp:
     return module
 
 
-def module_of(parts: Parts, name: str) -> ModuleOp:
+def module_of_entry(parts: Parts, name: str) -> ModuleOp:
     """
     The module, verified before it was written, with the places of its operations in a file of this
     name.

@@ -6,7 +6,6 @@ buffer's halo end like the unfused program, and run only for halos of equal bits
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,14 +31,12 @@ from timetile.lowering.comparing_kernels import WARPS_OF_A_BLOCK, comparing_name
 from timetile.passes.loops.common_halos import CommonHalosPass
 from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass
 from timetile.passes.tiling.register_streaming import RegisterStreamingPass
-from timetile.runtime.cache.store import Cache
 from timetile.runtime.device.gpu import Device, device
 from timetile.runtime.executors.ptx.machine import PtxLaunch
 from timetile.runtime.executors.ptx.parse import parse_module
 from timetile.runtime.executors.ptx.program import Program as PtxProgram
 from timetile.runtime.executors.ptx.runner import FieldOfPtx
 from timetile.runtime.host.halos import HaloFrame, halos_differ
-from timetile.runtime.kernels import reducing
 from timetile.runtime.kernels.options import Halos
 from timetile.runtime.kernels.reducing import comparing_text
 from timetile.runtime.machine.driver import gpu_is_available
@@ -244,16 +241,6 @@ def test_every_cell_around_the_box_counts(frame: HaloFrame):
         b[at] = -before
         assert halos_differ(frame, a, b), at
         b[at] = before
-
-
-def test_the_text_of_a_small_kernel_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Another process takes the text from the cache."""
-    cache, made = Cache(tmp_path / "cache"), comparing_text(4)
-    monkeypatch.setattr(reducing, "TEXTS", {})
-    assert comparing_text(4, cache) == made
-    monkeypatch.setattr(reducing, "TEXTS", {})
-    monkeypatch.setattr(reducing, "kernel_text", None)
-    assert comparing_text(4, cache) == made
 
 
 WIDE = HaloFrame((3, 4501), (1, 2), (2, 4498), 4)

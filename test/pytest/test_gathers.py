@@ -5,10 +5,14 @@ executor.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import timetile
+from timetile.runtime.cache.store import Cache
+from timetile.runtime.kernels import reducing
 from timetile.runtime.kernels.assembler import assemble
 from timetile.runtime.kernels.reducing import gather_text
 from timetile.runtime.program.compiled_program import Executor
@@ -142,3 +146,13 @@ def test_a_time_loop_that_gathers_runs_a_step_at_a_time(caplog: pytest.LogCaptur
         "kernels of several steps; read at constant offsets" in r.getMessage()
         for r in caplog.records
     )
+
+
+def test_the_text_of_a_small_kernel_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Another process takes the text from the cache."""
+    cache, made = Cache(tmp_path / "cache"), gather_text(4)
+    monkeypatch.setattr(reducing, "TEXTS", {})
+    assert gather_text(4, cache) == made
+    monkeypatch.setattr(reducing, "TEXTS", {})
+    monkeypatch.setattr(reducing, "kernel_text", None)
+    assert gather_text(4, cache) == made
