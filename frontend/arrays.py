@@ -24,8 +24,10 @@ def check_array(name: str, array: object) -> None:
         )
     known = is_numpy_array(array) or is_on_device(array) or hasattr(array, "__dlpack__")
     if not known:
+        kind = type(array).__name__
+        article = "an" if kind[0] in "AEIOUaeiou" else "a"
         raise TypeError(
-            f"{name} is a {type(array).__name__}; pass an array of NumPy, CuPy, JAX or PyTorch, as "
+            f"{name} is {article} {kind}; pass an array of NumPy, CuPy, JAX or PyTorch, as "
             "np.asarray(a)"
         )
     if type_of(array).startswith("complex"):

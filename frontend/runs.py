@@ -25,7 +25,12 @@ from timetile.frontend.functions import STEP
 from timetile.frontend.module import buffers_of
 from timetile.frontend.operations import Time
 from timetile.frontend.point_runs import PointTables, Rooms, check_points, rooms_of, tables_of
-from timetile.frontend.state_checks import check_mapping, check_names, shape_and_types
+from timetile.frontend.state_checks import (
+    check_mapping,
+    check_names,
+    check_no_series,
+    shape_and_types,
+)
 from timetile.frontend.statements import Buffer
 from timetile.frontend.steps import Step
 from timetile.runtime.host.arrays import checked_scalar
@@ -220,6 +225,7 @@ def begun(step: Step, program: ProgramMaker, given: RunArguments[Any]) -> StateR
     check_names(step, state, scalars)
     shape, types = shape_and_types(step, state)
     kind = computing_type(types.values())
+    check_no_series(step, scalars)
     numbers = {name: checked_scalar(name, scalars[name], kind) for name in step.scalars}
     own = {name: scalars[name] for name in step.series if name != STEP}
     series = checked_series(own, CELL_TYPES[kind].dtype, first, checked_steps(given.steps))

@@ -9,6 +9,7 @@ from timetile.frontend.arrays import check_array, shape_of, type_of
 from timetile.frontend.field_types import DType, FieldTypes, computing_type, holds_integers
 from timetile.frontend.functions import STEP
 from timetile.frontend.steps import Step
+from timetile.frontend.symbols import Series
 
 A = TypeVar("A")
 
@@ -79,6 +80,16 @@ def check_names(step: Step, state: Mapping[str, object], scalars: Mapping[str, o
             raise TypeError(
                 f"{step.label} has no place for {', '.join(unknown)}; its arguments are "
                 f"{kind} for {names}"
+            )
+
+
+def check_no_series(step: Step, scalars: Mapping[str, object]) -> None:
+    """Raise TypeError for a series in place of a number."""
+    for name in step.scalars:
+        if isinstance(scalars[name], Series):
+            raise TypeError(
+                f"{name} is a timetile.Scalar, and got a Series; declare {name} as "
+                "timetile.Series, and pass an array with a number for each step"
             )
 
 

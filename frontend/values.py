@@ -300,6 +300,8 @@ def lifted(value: object) -> Value:
     name = type(value).__name__
     if name in ("Field", "Level", "Next"):
         raise error("a field has a value at each cell; write the cell: u[0, 0] is the cell's own")
+    if name == "Series":
+        raise error("a Series has a number for each step; write the present step's, as s[0]")
     if is_numpy_array(value):
         raise error(
             f"an array of shape {value.shape} is no number of a cell; take one number, as w[0], "

@@ -94,6 +94,11 @@ WRONG_LINES: list[tuple[str, str, str]] = [
         f"a str{NO_NUMBER}",
     ),
     (
+        "u.next = u[0] + timetile.Series('s')",
+        "u[0] + timetile.Series('s')",
+        "a Series has a number for each step; write the present step's, as s[0]",
+    ),
+    (
         "u.next = np.ones(3) * u[0]",
         "np.ones(3) * u[0]",
         "an array of shape (3,) is no number of a cell; take one number, as w[0], or pass "

@@ -174,6 +174,12 @@ WRONG_CALLS: list[tuple[Call, type[Exception], str]] = [
         "argument k is a scalar, and got an array of shape (5,); pass a number",
     ),
     (
+        lambda model: model.advance(STATE, k=timetile.Series("k")),
+        TypeError,
+        "k is a timetile.Scalar, and got a Series; declare k as timetile.Series, and pass an array "
+        "with a number for each step",
+    ),
+    (
         lambda model: model.advance(STATE, k="fast"),
         TypeError,
         "argument k is a number, and got 'fast'; pass a float",
