@@ -1,8 +1,8 @@
 """
 Measure real programs beside their naive kernels and a copy, in one call.
 
-    nvcc -O3 -std=c++17 -arch=sm_90 -o naive benchmarks/naive/naive.cu
-    python benchmarks/real_programs.py --naive ./naive --out benchmarks/results/real-programs.json
+    python benchmarks/real_programs.py --naive benchmarks/naive/naive.cu \
+        --out benchmarks/results/real-programs.json
 
 Every program of `real_steps.py` and `coupled_programs.py` runs through the public interface at the
 schedule that timetile chooses, in FP32 and FP64, from random cells and from a quiet start, on
@@ -11,7 +11,8 @@ extents, where it must leave the bits of the unfused program. `copy_bound_one_st
 a step that moves each field once; of a step in several kernels, each kernel's fields once.
 
 Programs compile in processes and are timed as they come: the first named should be those that take
-long to compile. The file of results is written after each program.
+long to compile. nvcc builds the naive kernels beside, which run as soon as they are built, between
+two programs. The file of results is written after each program.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
 from importlib import import_module
-from math import prod
+from math import ceil, prod
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,9 @@ from timetile.runtime.program.compiled_program import CompiledProgram
 
 ORDERS: dict[str, tuple[FpReassoc, ...]] = {"tti8": ("flags", "on"), "tti13": ("flags", "on")}
 """Orders of terms; of other programs the program's own."""
+
+LEAST_STEPS = 8
+"""Least steps of a run of a program whose layers have fields of their own (decision 74)."""
 
 SECONDS = 0.1
 """The least time of a timed run, unless said otherwise."""
@@ -175,35 +179,63 @@ def measured(
     def run(steps: int) -> None:
         program(*arrays, steps=steps)
 
-    steps = 2 * row.depth
-    run(steps)
-    spent = min(events(gpu, lambda: run(steps), 2))
-    steps = row.depth * max(2, int(least * 2e3 / max(spent, 1e-3)))
+    # A run of fewer steps of a program with layers compiles another program, with whole fields.
+    steps = row.depth * ceil(LEAST_STEPS / row.depth)
+    spent = min(events(gpu, lambda: run(steps), 1)) / steps
+    steps = row.depth * max(ceil(LEAST_STEPS / row.depth), int(least * 1e3 / spent / row.depth))
     best = min(events(gpu, lambda: run(steps), 3))
     row.gpts_per_s = round(prod(row.domain) * steps / best / 1e6, 1)
     row.copy_bound_one_step = round(copy * 1e3 / row.bytes_of_step, 1)
     row.share = round(row.gpts_per_s / row.copy_bound_one_step, 3)
 
 
-def naive_speeds(binary: Path | None, programs: Sequence[str]) -> dict[tuple[str, str], float]:
-    """The speeds of the naive kernels, by program and element; none without a binary."""
-    if binary is None:
-        return {}
-    command = [binary.resolve(), *programs]
-    try:
-        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError) as error:
-        print(f"no naive kernels are timed: {described(error)}", flush=True)
-        return {}
-    rows = (line.split() for line in said.splitlines())
-    return {(name, element): float(speed) for name, element, speed in rows}
+@dataclass
+class NaiveKernels:
+    """The naive kernels of some programs, built by nvcc beside other work, and their speeds."""
+
+    source: Path | None
+    programs: Sequence[str]
+    binary: Path
+    speeds: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
+    """GPts/s by program and element, once timed."""
+
+    def __post_init__(self) -> None:
+        self.building: subprocess.Popen[str] | None = None
+        if self.source is None:
+            return
+        self.binary.parent.mkdir(parents=True, exist_ok=True)
+        command = ["nvcc", "-O3", "-std=c++17", "-arch=sm_90", "-o", self.binary, self.source]
+        try:
+            self.building = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        except OSError as error:
+            print(f"no naive kernels are timed: {described(error)}", flush=True)
+
+    @property
+    def is_built(self) -> bool:
+        """Whether nvcc has ended, and nothing is timed yet."""
+        return self.building is not None and self.building.poll() is not None
+
+    def time(self) -> None:
+        """Wait for nvcc, and time the kernels, once."""
+        if self.building is None:
+            return
+        _, said = self.building.communicate()
+        self.building = None
+        try:
+            command = [self.binary.resolve(), *self.programs]
+            said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        except (OSError, subprocess.CalledProcessError) as error:
+            print(f"no naive kernels are timed: {described(error)} {said}", flush=True)
+            return
+        rows = (line.split() for line in said.splitlines())
+        self.speeds = {(name, element): float(speed) for name, element, speed in rows}
 
 
 def arguments() -> argparse.Namespace:
     """The options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("programs", nargs="*", help="names of programs; all unless given")
-    parser.add_argument("--naive", type=Path, help="the program built from naive/naive.cu")
+    parser.add_argument("--naive", type=Path, help="naive/naive.cu, built with nvcc")
     parser.add_argument("--elements", nargs="+", choices=tuple(DTYPES), default=tuple(DTYPES))
     parser.add_argument("--starts", nargs="+", default=("random", "quiet"))
     parser.add_argument("--out", type=Path)
@@ -228,6 +260,7 @@ class Run:
     gpu: Device
     copy: float
     rows: list[ProgramRow]
+    naive: NaiveKernels
     began: float = field(default_factory=time.perf_counter)
 
     @property
@@ -238,13 +271,15 @@ class Run:
     def note(self, rows: Sequence[ProgramRow]) -> None:
         """Print rows of a program, and write all rows."""
         self.rows += [row for row in rows if row not in self.rows]
+        for row in self.rows:
+            row.naive_gpts_per_s = self.naive.speeds.get((row.program, row.dtype), 0.0)
         for row in rows:
             print(json.dumps(asdict(row)), flush=True)
         about = {
             "commit": self.options.commit or commit(),
             "device": self.gpu.name,
             "copy_tb_per_s": round(self.copy, 3),
-            "command": "python benchmarks/real_programs.py --naive naive",
+            "command": "python benchmarks/real_programs.py --naive benchmarks/naive/naive.cu",
         }
         if self.options.out is not None:
             write_report(self.options.out, about, [asdict(row) for row in self.rows])
@@ -299,13 +334,14 @@ def main() -> None:
     # All processes begin here: a process that begins behind the GPU has no GPU.
     with ProcessPoolExecutor(min(options.processes, len(rows))) as pool:
         compiling = [pool.submit(prepared, row, options.folder) for row in rows]
-        run, done = Run(options, device(), 0.0, []), list[list[ProgramRow]]()
-        naive = naive_speeds(options.naive, programs)
+        naive = NaiveKernels(options.naive, programs, options.folder / "naive")
+        run, done = Run(options, device(), 0.0, [], naive), list[list[ProgramRow]]()
         with run.gpu.current():
             run.copy = copy_bandwidth(run.gpu)
             for each in as_completed(compiling):
                 row = each.result()
-                row.naive_gpts_per_s = naive.get((row.program, row.dtype), 0.0)
+                if naive.is_built:
+                    naive.time()
                 if row.error or run.left < 0:
                     run.note([row])
                     continue
@@ -313,6 +349,8 @@ def main() -> None:
                 found = timed(row, options.starts, options.folder, run)
                 run.note(found)
                 done += [found] if found[0].gpts_per_s else []
+            naive.time()
+            run.note([])
         # Comparisons use the GPU, and come behind all timings.
         compare(run, pool, done)
         pool.shutdown(wait=False, cancel_futures=True)

@@ -8,6 +8,7 @@ zeros, a pulse in the middle, and the same coefficients.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -208,6 +209,10 @@ COEFFICIENTS = ("k", "m", "d", "b", "s", "e", "kx", "ky", "kz", "bx", "by", "bz"
 """Fields that no step writes."""
 
 
+DRAWN = 1 << 22
+"""Most numbers drawn for a field: larger fields repeat them."""
+
+
 def first_cells(
     field: str, shape: tuple[int, ...], dtype: str, *, quiet: bool = False, library: Any = np
 ) -> Any:
@@ -215,7 +220,10 @@ def first_cells(
     A field to begin with, of NumPy or CuPy; the numbers are drawn by the field's name. Depths (`h`)
     and densities (`f0`, `f1`, ...) are divisors.
     """
-    drawn = library.random.default_rng(sum(map(ord, field))).random(shape, dtype=np.float32)
+    cells = library.random.default_rng(sum(map(ord, field))).random(
+        min(prod(shape), DRAWN), dtype=np.float32
+    )
+    drawn = library.resize(cells, shape)
     if field in COEFFICIENTS:
         return (0.05 + 0.05 * drawn).astype(dtype)
     is_density = field == "h" or field.strip("0123456789") == "f" != field
