@@ -28,7 +28,7 @@ from timetile.passes.analysis.launches.liveness import (
     updates_of_cycles,
     written_bounds,
 )
-from timetile.passes.analysis.queues.lags import assign_lags
+from timetile.passes.analysis.queues.lags import assign_lags, oldest_age
 from timetile.passes.analysis.queues.shared_coefficients import serves_levels
 from timetile.passes.raising.narrow_fields import read_field
 from timetile.passes.rewriting import replace_apply
@@ -217,19 +217,33 @@ class KernelBuilder:
 
 def share_loads(kernel: KernelOp) -> None:
     """
-    Merge loads of equal fields, halos and lags: updates of a step share a coefficient. Where copies
-    of a coefficient serve all levels, loads of all lags are merged.
+    Merge loads of equal fields, halos and lags: updates of a step share a coefficient. A load also
+    serves readers of a greater lag if planes are kept as long for others. Where copies of a
+    coefficient serve all levels, loads of all lags are merged.
     """
-    known: dict[tuple[object, ...], SSAValue] = {}
+    known: dict[tuple[object, ...], list[LoadOp]] = {}
     for stage in kernel.stages:
         if not isinstance(stage, LoadOp):
             continue
-        key = (stage.data, stage.halo, None if serves_levels(kernel, stage) else stage.lag)
-        first = known.setdefault(key, stage.result)
-        if first is not stage.result:
-            stage.result.replace_all_uses_with(first)
-            Rewriter.erase_op(stage)
-    assign_lags(kernel)
+        alike = known.setdefault((stage.data, stage.halo), [])
+        first = next((each for each in alike if serves_both(kernel, each, stage)), None)
+        if first is None:
+            alike.append(stage)
+            continue
+        stage.result.replace_all_uses_with(first.result)
+        Rewriter.erase_op(stage)
+        assign_lags(kernel)
+
+
+def serves_both(kernel: KernelOp, one: LoadOp, other: LoadOp) -> bool:
+    """Whether one of two loads of a field serves the readers of both, and keeps no plane longer."""
+    if one.lag == other.lag or serves_levels(kernel, one):
+        return True
+    if one.keeps_no_plane:
+        return False
+    early, late = sorted((one, other), key=lambda each: each.lag)
+    kept, asked = (oldest_age(each.result, kernel.stream_axis) for each in (early, late))
+    return late.lag - early.lag + asked <= kept
 
 
 def erase_idle_stages(kernel: KernelOp) -> None:

@@ -123,25 +123,46 @@ def publish(
     the whole plane. `what` asks for one kind, used if sufficient, and `loads` for another kind for
     the exchanges of fields. Copies asked for before stay.
     """
+    if what is None and loads is None:
+        exchange_along_lanes(kernel, ahead)
     for stage in [s for s in kernel.stages if isinstance(s, ExchangeOp)]:
         asked = what
         if isinstance(stage.queue.owner, LoadOp):
             asked = loads or (Published.COPIES if stage.publishes_copies else what)
-        if asked in (None, Published.COPIES) and copies_suffice(kernel, stage, ahead):
+        if asked in (None, Published.COPIES) and copies_suffice(kernel, stage.queue, ahead):
             publish_copies(kernel, stage)
         else:
             edges = asked is not Published.PLANE and edges_suffice(kernel, stage)
             stage.what = PublishedAttr(Published.EDGES if edges else Published.PLANE)
 
 
-def copies_suffice(kernel: KernelOp, exchange: ExchangeOp, ahead: int) -> bool:
-    """Whether the exchange is of a field fetched ahead by asynchronous copies."""
-    load = exchange.queue.owner
+def copies_suffice(kernel: KernelOp, queue: SSAValue, ahead: int) -> bool:
+    """Whether a queue is of a field fetched ahead by asynchronous copies."""
+    load = queue.owner
     if not isinstance(load, LoadOp) or load.data is None:
         return False
     if not ahead or kernel.stream_axis is None:
         return False
     return copied_cells(kernel, load) * CELL_BYTES[element_type(load.field)] >= LEAST_COPY
+
+
+def exchange_along_lanes(kernel: KernelOp, ahead: int) -> None:
+    """
+    Add exchanges of fields tapped along the lanes alone, in a single step whose other fields are
+    published by copies: shuffles would let tiles overlap for these fields alone.
+    """
+    exchanged = [stage.queue for stage in kernel.stages if isinstance(stage, ExchangeOp)]
+    axes = [(axis, k) for k, axis in enumerate(kernel.plane_axes)]
+    if kernel.steps.data > 1 or not exchanged:
+        return
+    makers = (stage for stage in kernel.stages if not isinstance(stage, ExchangeOp))
+    queues = (queue for stage in makers for queue in stage.results)
+    widths = {queue: crossing_width(queue, axes, len(axes)) for queue in queues}
+    beside = [queue for queue, width in widths.items() if queue not in exchanged and any(width)]
+    if all(copies_suffice(kernel, queue, ahead) for queue in (*exchanged, *beside)):
+        for queue in beside:
+            exchange = ExchangeOp(queue, widths[queue])
+            kernel.body.block.insert_op_after(exchange, maker_of(queue, LoadOp))
 
 
 def copied_cells(kernel: KernelOp, load: LoadOp) -> int:

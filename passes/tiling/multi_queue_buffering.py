@@ -127,7 +127,7 @@ def fetch_into_rings(kernel: KernelOp, ahead: int) -> None:
     around the tile, into rings.
     """
     for stage in kernel.stages:
-        if isinstance(stage, ExchangeOp) and copies_suffice(kernel, stage, ahead):
+        if isinstance(stage, ExchangeOp) and copies_suffice(kernel, stage.queue, ahead):
             publish_copies(kernel, stage, along_lanes=True)
     assign_lags(kernel)
 

@@ -2,12 +2,14 @@
 
 A queue with lag L holds, at stream step i, planes up to i - L. An apply waits for the newest plane
 tapped by the apply, or read as an image behind a mirror: its lag is the longest path over the
-stages. A load takes the largest lag that its readers allow: no plane is kept longer than needed.
+stages. An apply of fields alone, whose results are stored and nothing else, waits for a later apply
+of a common field, if no shared queue keeps planes longer: both then read the field at one time. A
+load takes the largest lag that its readers allow: no plane is kept longer than needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
@@ -26,6 +28,9 @@ from timetile.dialects.tile import (
 from timetile.dialects.tile.integers import ints
 from timetile.dialects.tile.queues import made_queue_type
 from timetile.passes.analysis.edges import images_of
+
+PlaneReads = list[tuple[SSAValue, int]]
+"""The queues read by a stage, with the offset of each read along the streaming axis, in planes."""
 
 
 def distances(stage: ApplyOp, tap: Tap, stream: int) -> list[int]:
@@ -66,7 +71,7 @@ def assign_lags(kernel: KernelOp) -> None:
     """Recompute the lag of every queue of the kernel, and write the lags to the types."""
     stream = kernel.stream_axis
     lags: dict[SSAValue, int] = {}
-    known: dict[ApplyOp, list[tuple[SSAValue, int]]] = {}
+    known: dict[ApplyOp, PlaneReads] = {}
     stages = kernel.stages
     for stage in stages:
         match stage:
@@ -80,6 +85,8 @@ def assign_lags(kernel: KernelOp) -> None:
                 lags[stage.result] = lags[stage.queue] + stage.delay.data
             case StoreOp():
                 pass
+    for stage, lag in later_lags(known, lags).items():
+        lags.update(dict.fromkeys(stage.results, lag))
     latest: dict[SSAValue, int] = {}
     for stage in reversed(stages):
         match stage:
@@ -102,6 +109,59 @@ def assign_lags(kernel: KernelOp) -> None:
         if old.lag.data != lag:
             new = made_queue_type(old.element, lag, ints(old.edges))
             Rewriter.replace_value_with_new_type(value, new)
+
+
+def loaded_field(queue: SSAValue) -> SSAValue | None:
+    """The field behind a loaded queue, or behind its exchange; None for other queues."""
+    source = queue.owner.queue.owner if isinstance(queue.owner, ExchangeOp) else queue.owner
+    return source.data if isinstance(source, LoadOp) else None
+
+
+def later_lags(
+    reads_of: Mapping[ApplyOp, PlaneReads], lags: Mapping[SSAValue, int]
+) -> dict[ApplyOp, int]:
+    """
+    The lags of applies that wait for the last apply with a common field: of fields alone, with
+    results for stores alone, and as long as no queue keeps more planes. `reads_of`: the reads of
+    all applies; `lags`: without waiting.
+    """
+    fields = {
+        stage: {loaded_field(queue) for queue, _ in reads} for stage, reads in reads_of.items()
+    }
+    waiting: dict[ApplyOp, int] = {}
+    for stage in reads_of:
+        if may_wait(stage) and None not in fields[stage]:
+            alike = (lags[each.res[0]] for each in reads_of if fields[each] & fields[stage])
+            if (lag := max(alike, default=0)) > lags[stage.res[0]]:
+                waiting[stage] = lag
+    while waiting:
+        before, after = spans(reads_of, lags, {}), spans(reads_of, lags, waiting)
+        longer = {queue for queue in before if after[queue] > before[queue]}
+        kept = [s for s in waiting if not any(queue in longer for queue, _ in reads_of[s])]
+        if len(kept) == len(waiting):
+            break
+        waiting = {stage: waiting[stage] for stage in kept}
+    return waiting
+
+
+def may_wait(stage: ApplyOp) -> bool:
+    """Whether the results of an apply are stored, and nothing else."""
+    users = (use.operation for each in stage.res for use in each.uses)
+    return not stage.outside and all(isinstance(user, StoreOp) for user in users)
+
+
+def spans(
+    reads_of: Mapping[ApplyOp, PlaneReads],
+    lags: Mapping[SSAValue, int],
+    waiting: Mapping[ApplyOp, int],
+) -> dict[SSAValue, int]:
+    """How many steps pass between the first and the last read of a plane, by queue."""
+    read: dict[SSAValue, list[int]] = {}
+    for stage, reads in reads_of.items():
+        lag = waiting.get(stage, lags[stage.res[0]])
+        for queue, offset in reads:
+            read.setdefault(queue, []).append(lag - offset)
+    return {queue: max(steps) - min(steps) for queue, steps in read.items()}
 
 
 def is_early_sum(queue: SSAValue) -> bool:
