@@ -1,4 +1,4 @@
-"""group-updates: updates of equal boxes stand beside each other.
+"""group-updates: updates of equal boxes, and wide ones, stand beside each other.
 
 Before (a step with an absorbing layer of eight cells, kept in a memory variable for each field):
 ```
@@ -20,13 +20,15 @@ After:
   temporal.update %l = @fade(%l[0]) in <[1], [9]>
   temporal.update %k = @add(%k[0], %l[0]) in <[1], [9]>
 ```
-The next update is the first in the program's order that waits for no other, with the box of the
-update before if there is one. An update waits for an earlier one if both touch a cell and one
+The next update is the first in the program's order that waits for no other, like the update before
+if there is one: with its box, and as wide. An update is wide with more taps than a part of several
+updates has loads (`PART_TAPS`). An update waits for an earlier one if both touch a cell and one
 writes the cell.
 
 Updates of one box share a kernel, and each cell of a field passes through the memory once
-(`step_parts.py`). Steps without layers, boxes of less than LAYER of the cells, stay as they are,
-and steps of more than MOST_UPDATES updates: the cost is a comparison for each pair of updates.
+(`step_parts.py`); wide updates may have a kernel of their own. Steps without layers, boxes of less
+than LAYER of the cells, stay as they are if all updates are wide, or none is, and so do steps of
+more than MOST_UPDATES updates: the cost is a comparison for each pair of updates.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ from xdsl.passes import ModulePass
 from timetile.dialects.boxes import CellBox, cells_of
 from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.temporal.footprints import MOST_UPDATES, Footprint
+from timetile.passes.analysis.cells.wide_updates import is_wide
 from timetile.passes.analysis.launches.liveness import written_bounds
 
 LAYER = 0.5
@@ -48,7 +51,7 @@ LAYER = 0.5
 
 
 def grouped(every: Sequence[Footprint]) -> list[Footprint]:
-    """The updates in an order with equal boxes beside each other."""
+    """The updates in an order with like updates beside each other."""
     waiting = {
         number: {k for k in range(number) if each.waits_for(every[k])}
         for number, each in enumerate(every)
@@ -56,11 +59,16 @@ def grouped(every: Sequence[Footprint]) -> list[Footprint]:
     ordered: list[Footprint] = []
     while waiting:
         ready = [number for number, others in waiting.items() if not others & waiting.keys()]
-        alike = [k for k in ready if ordered and every[k].box == ordered[-1].box]
+        alike = [k for k in ready if ordered and write_alike(every[k], ordered[-1])]
         chosen = (alike or ready)[0]
         del waiting[chosen]
         ordered.append(every[chosen])
     return ordered
+
+
+def write_alike(one: Footprint, other: Footprint) -> bool:
+    """Whether two updates have one box, and both are wide or neither."""
+    return one.box == other.box and is_wide(one.update) == is_wide(other.update)
 
 
 def has_layers(loop: LoopOp) -> bool:
@@ -86,7 +94,8 @@ class GroupUpdatesPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
             few = 1 < len(loop.updates) <= MOST_UPDATES
-            if not few or not has_known_cells(loop) or not has_layers(loop):
+            several = has_layers(loop) or len({is_wide(update) for update in loop.updates}) > 1
+            if not few or not several or not has_known_cells(loop):
                 continue
             every = [Footprint(update) for update in loop.updates]
             for each in every:

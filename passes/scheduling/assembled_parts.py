@@ -65,15 +65,16 @@ def expected_part(
     candidate: Candidate, seen: Sequence[AssembledCandidate], target: Target
 ) -> AssembledCandidate:
     """
-    A candidate with the spills to be expected: a thread with as many cells or fewer needed all of
-    its registers, and one more for each two words of local memory.
+    A candidate with the spills to be expected: a thread of the same parts, with as many cells or
+    fewer, needed all of its registers, and one more for each two words of local memory.
     """
-    cells = prod(candidate.schedule.cells)
+    cells, cuts = prod(candidate.schedule.cells), candidate.schedule.cuts
     room = target.isa.registers_for(threads_of(candidate.schedule))
+    spilled = (each for each in seen if each.kernel.spilled_words)
     needed = (
         each.kernel.registers + each.kernel.spilled_words / 2
-        for each in seen
-        if each.kernel.spilled_words and prod(each.candidate.schedule.cells) <= cells
+        for each in spilled
+        if each.candidate.schedule.cuts == cuts and prod(each.candidate.schedule.cells) <= cells
     )
     missing = max(0.0, max(needed, default=0.0) - room)
     return with_part(candidate, AssembledPart(room, ceil(2 * WORD_BYTES * missing)), target)

@@ -25,7 +25,7 @@ from timetile.passes.cost.traffic import MANY_STORED, stores_many_fields
 from timetile.passes.cost.turn import loop_period
 from timetile.passes.loops.split_regions import StepInRegions
 from timetile.passes.loops.temporal_fusion import complete_depths
-from timetile.passes.scheduling.memory_schedules import PartTrials
+from timetile.passes.scheduling.memory_schedules import PARTED, Inside, PartTrials
 from timetile.passes.scheduling.reasons import (
     LONG_CODE,
     NO_CELL,
@@ -187,8 +187,9 @@ def with_guards(trial: Trial, geometry: Geometry, ahead: int) -> tuple[Trial, Co
         return asked(on_all)
     rim, rim_cost = asked(trial.schedule.but(guards=Guards.RIM))
     if trial.shape.has_rows and geometry.has_guards and not geometry.outline.replaces_cells:
-        # Measured: three steps of Yee's equations 161 and 153 GPts/s; fitted with tests everywhere.
-        return rim, asked(on_all)[1]
+        # Fitted with tests everywhere. Yee's equations: FP32 161 GPts/s and 153, FP64 57 and 65.
+        every, cost = asked(on_all)
+        return (rim if trial.facts.words == 1 else every), cost
     alike = has_copies(geometry, Guards.ALL) == has_copies(geometry, Guards.RIM)
     # If registers are scarce, the guarded copy spills: only tiles on the rim should run the copy.
     scarce = rim_cost.registers > trial.room(trial.target.parameters.spare.tight)
@@ -206,14 +207,14 @@ class Trials:
         loop: LoopOp,
         module: ModuleOp,
         target: Target,
-        *,
         may_spill: bool = False,
         step: StepInRegions | None = None,
+        inside: Inside | None = None,
     ):
         self.loop, self.target, self.may_spill = loop, target, may_spill
         self.step = step or StepInRegions(loop)
         self.kernels = TrialKernels(loop, module)
-        self.parts = PartTrials(self.step, module)
+        self.parts = PartTrials(self.step, module, inside)
         self.quotients = max((quotients(module, update) for update in loop.updates), default=0)
         """The most quotients and roots of a cell of an update."""
         self.long: list[Candidate] = []
@@ -226,8 +227,8 @@ class Trials:
         Trials of the loop that may spill, with the kernels and the candidates found so far: a
         candidate that fits is the same where spills are allowed.
         """
-        module = self.kernels.module
-        trials = Trials(self.loop, module, self.target, may_spill=True, step=self.step)
+        module, inside = self.kernels.module, self.parts.inside
+        trials = Trials(self.loop, module, self.target, True, self.step, inside)
         trials.kernels, trials.fitting = self.kernels, dict(self.fitting)
         return trials
 
@@ -300,12 +301,11 @@ class Trials:
     def attempt_parts(self, schedule: Schedule) -> Candidate | Reason:
         """The candidate of kernels that read memory, or the reason for none."""
         cost = self.parts.cost(schedule, self.target)
-        threads = schedule.layout().threads * schedule.occupancy
-        room = self.target.isa.registers_for(threads)
+        room = self.target.isa.registers_for(schedule.layout().threads * schedule.occupancy)
         if cost.registers > room:
             return Reason(NO_REGISTERS, cost.registers, room)
         worth = worth_of(schedule, 1, cost, self.target.parameters.worth)
-        return Candidate(schedule, 1, cost, worth)
+        return Candidate(schedule, 1, cost, worth * (PARTED if cost.exposed_seconds else 1))
 
     def finished(self, trial: Trial, geometry: Geometry, ahead: int) -> Candidate | Reason:
         """The candidate of a fitting trial, or the reason for too long code."""

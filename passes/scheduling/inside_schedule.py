@@ -9,25 +9,51 @@ each axis, FP32).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from timetile.dialects.boxes import CellBox, cells_of
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.launches.liveness import written_bounds
+from timetile.passes.cost.terms import Cost
 from timetile.passes.loops.split_regions import StepInRegions
+from timetile.passes.scheduling.candidates import Candidate
 from timetile.passes.tiling.inside_kernel import first_updates, inside_kernel
 from timetile.passes.tiling.step_parts import LEAST_BOX, parts_of
 
-Choosing = Callable[[LoopOp], Schedule | None]
-"""Gives the schedule of a loop of single steps, in a module; None for kernels reading memory."""
+Choosing = Callable[[LoopOp], Candidate | None]
+"""Gives the tile of a loop of single steps, in a module; None for kernels reading memory."""
 
 
-def inside_schedule(
+@dataclass
+class InsideTiles:
+    """The tiles that keep the planes of a step's first part, found once for each way to cut."""
+
+    step: StepInRegions
+    choose: Choosing
+    found: dict[tuple[bool, tuple[int, ...]], Candidate | None] = field(
+        default_factory=dict[tuple[bool, tuple[int, ...]], Candidate | None]
+    )
+
+    def tile(self, schedule: Schedule) -> Candidate | None:
+        """The tile for a schedule that reads memory; None if memory is faster."""
+        key = schedule.regions, schedule.cuts
+        if key not in self.found:
+            self.found[key] = inside_tile(self.step, schedule, self.choose)
+        return self.found[key]
+
+    def cost(self, schedule: Schedule) -> Cost | None:
+        """The cost of the tile for a schedule that reads memory; None if memory is faster."""
+        tile = self.tile(schedule)
+        return None if tile is None else tile.cost
+
+
+def inside_tile(
     step_in_regions: StepInRegions, schedule: Schedule, choose: Choosing
-) -> Schedule | None:
+) -> Candidate | None:
     """
-    The schedule of a step's first part, if tiles with kept planes are expected to be faster; None
-    for steps in one part, for small first parts, and for parts with results computed again.
+    The tile of a step's first part, if tiles with kept planes are expected to be faster; None for
+    steps in one part, for small first parts, and for parts with results computed again.
     """
     if not schedule.reads_memory or not schedule.cuts:
         return None
@@ -39,6 +65,6 @@ def inside_schedule(
     count = len(part.updates)
     alone = first_updates(step, count)
     found = None if alone is None else choose(alone)
-    if found is None or inside_kernel(step, count, found, "trial") is None:
+    if found is None or inside_kernel(step, count, found.schedule, "trial") is None:
         return None
     return found

@@ -230,9 +230,12 @@ def share_loads(kernel: KernelOp) -> None:
         if first is None:
             alike.append(stage)
             continue
+        moves = first.lag != stage.lag and not serves_levels(kernel, first)
         stage.result.replace_all_uses_with(first.result)
         Rewriter.erase_op(stage)
-        assign_lags(kernel)
+        if moves:
+            assign_lags(kernel)
+    assign_lags(kernel)
 
 
 def serves_both(kernel: KernelOp, one: LoadOp, other: LoadOp) -> bool:

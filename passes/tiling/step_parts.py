@@ -45,6 +45,7 @@ from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.tile import LANES
 from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.cells.pressure import live_words
+from timetile.passes.analysis.cells.wide_updates import PART_TAPS, is_wide
 from timetile.passes.analysis.geometry.plane_geometry import moved_by
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.diagnostics import refuse
@@ -53,12 +54,6 @@ LARGE_BODY = 64
 """
 Registers of a cell's values and scalars above which one block of a multiprocessor gets all
 registers.
-"""
-
-PART_TAPS = 64
-"""
-Most cells loaded for a cell of a part of several updates. Each has its own address or offset, and
-a load in flight.
 """
 
 WIDE_TAPS = 320
@@ -258,6 +253,13 @@ def fused_parts(loop: LoopOp) -> tuple[int, ...]:
 def wide_parts(loop: LoopOp) -> tuple[int, ...]:
     """The cuts of a step into as few parts as possible, with the loads of wide stencils."""
     return cuts_of(loop, is_wide_part)
+
+
+def parts_by_width(loop: LoopOp) -> tuple[int, ...]:
+    """The cuts of a step into as few parts as possible of wide updates alone, or of others."""
+    return cuts_of(
+        loop, lambda part: is_wide_part(part) and len({is_wide(each) for each in part.updates}) == 1
+    )
 
 
 def region_parts(loop: LoopOp, *, again: bool) -> tuple[int, ...]:

@@ -169,14 +169,17 @@ def test_a_kernel_is_expected_to_be_as_one_with_turns_of_equal_length():
     assert expected(nine, seen, TARGET).kernel.spilled_words > 0
 
 
-@pytest.mark.parametrize(("share", "depth"), [(0.985, 9), (0.975, 10)])
-def test_fewer_steps_are_taken_where_nearly_as_good(share: float, depth: int):
+@pytest.mark.parametrize(
+    ("share", "many", "depth"), [(0.985, False, 9), (0.975, False, 10), (0.985, True, 8)]
+)
+def test_fewer_steps_are_taken_where_nearly_as_good(share: float, many: bool, depth: int):
+    """Of many fields, tiles of another kind are taken, too."""
     ten, nine = (next(each for each in found() if each.depth == d) for d in (10, 9))
     nine = replace(nine, worth=share * ten.worth)
     other = replace(nine, depth=8, schedule=replace(nine.schedule, pack=4))
-    chosen = with_fewer_steps(ten, [ten, other, nine], lambda _: True)
-    assert chosen is {9: nine, 10: ten}[depth]
-    assert with_fewer_steps(ten, [ten, nine], lambda _: False) is ten
+    chosen = with_fewer_steps(ten, [ten, other, nine], lambda _: True, many=many)
+    assert chosen is {8: other, 9: nine, 10: ten}[depth]
+    assert with_fewer_steps(ten, [ten, nine], lambda _: False, many=many) is ten
 
 
 @pytest.mark.parametrize(("words", "length", "depth"), [(1, 0, 10), (3, 2900, 9), (3, 3000, 10)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from math import prod
 from typing import Any
 
@@ -30,7 +31,7 @@ from timetile.passes.scheduling.assembled_parts import (
 from timetile.passes.scheduling.candidates import Candidate
 from timetile.passes.scheduling.memory_schedules import PartTrials
 from timetile.passes.targets.target import target_named
-from timetile.passes.tiling.step_parts import cuts_of, is_wide_part, wide_parts
+from timetile.passes.tiling.step_parts import cuts_of, is_wide_part, parts_by_width, wide_parts
 from timetile.runtime.kernels.assembled_choice import LoopAssembler
 from timetile.runtime.kernels.loops import loops_of
 
@@ -146,6 +147,42 @@ def test_a_spilling_tile_gives_way_to_a_kernel_that_reads_memory(speed: float, t
     assert best.candidate is (given[1] if taken else tile)
 
 
+def test_a_step_that_spills_says_nothing_of_the_step_in_parts():
+    def assemble(candidate: Candidate) -> AssembledPart:
+        return AssembledPart(128, 0 if candidate.schedule.cuts else 400)
+
+    cut = memory((1, 1, 1)).but(cuts=(1,))
+    best, *_ = best_parts(candidates(memory((1, 1, 1)), cut), assemble, H100)
+    assert best.candidate.schedule is cut
+
+
+@timetile.stencil
+def damped(u: Field, v: Field, f: Field, g: Field):
+    """Two updates of 75 cells, and a memory behind each."""
+
+    def box(w: Field) -> Value:
+        places = product(range(-2, 3), range(-2, 3), range(-1, 2))
+        return sum((w[at] for at in places if any(at)), 0.5 * w[0, 0, 0])
+
+    far, near = (box(u), box(v)), (u[1, 0, 0] - u[-1, 0, 0], v[0, 1, 0] - v[0, -1, 0])
+    u.next, f.next = 0.01 * far[0] + f[0, 0, 0], f[0, 0, 0] - near[0]
+    v.next, g.next = 0.01 * far[1] + g[0, 0, 0], g[0, 0, 0] - near[1]
+
+
+def test_wide_updates_have_a_part_of_their_own_with_kept_planes():
+    module = damped.module((256, 256, 256), "float32")
+    source = timetile.compile(module, executor="numpy", cache=False).kernels.source
+    (loop,) = loops_of(source)
+    assert [len(update.tap_list) > 64 for update in loop.updates] == [True, True, False, False]
+    assert parts_by_width(loop) == (2,) and wide_parts(loop) == ()
+    parted = memory((1, 1, 1)).but(cuts=(2,))
+    plain = PartTrials(StepInRegions(loop), source).cost(parted, H100)
+    for share, faster in ((0.1, True), (1.0, False)):
+        tile = replace(plain, steps=share)
+        kept = PartTrials(StepInRegions(loop), source, lambda _, tile=tile: tile)
+        assert (kept.cost(parted, H100).seconds < plain.seconds) == faster
+
+
 def test_spilled_words_beyond_the_first_level_cache_cost_more():
     cost = trials().cost(memory((1, 1, 1)), H100)
     none = spilled_parts(cost, 0, 1 << 20, 512, H100)
@@ -185,7 +222,7 @@ def test_results_that_only_later_updates_of_a_part_read_are_not_stored():
             (flux(k) - flux(-k) for k in range(2, 5)), flux(1) - flux(-1)
         )
 
-    shape = (37, 9, 70)
+    shape = (37, 2, 33)
     arrays = {
         name: np.random.default_rng(k).random(shape, dtype=np.float32)
         for k, name in enumerate(("u", "m"))
