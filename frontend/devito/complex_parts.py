@@ -74,7 +74,8 @@ class ComplexParts:
         if not expression.args:
             return expression, sympy.S.Zero
         parts = [self.of(argument) for argument in expression.args]
-        if not has_name(expression, PARTS) and all(second == 0 for _, second in parts):
+        is_part = type(expression).__name__ in PARTS
+        if not is_part and all(second == 0 for _, second in parts):
             reals = [first for first, _ in parts]
             changed = any(a is not b for a, b in zip(reals, expression.args, strict=True))
             return expression.func(*reals) if changed else expression, sympy.S.Zero
@@ -100,11 +101,6 @@ class ComplexParts:
 
 PARTS = ("Real", "Imag", "Conj")
 """Devito's functions of complex numbers, by class."""
-
-
-def has_name(expression: Any, names: Iterable[str]) -> bool:
-    """The expression is of a class with one of the names."""
-    return type(expression).__name__ in names
 
 
 def polar_power(base: RealAndImaginary, exponent: Any) -> RealAndImaginary:

@@ -60,11 +60,6 @@ WAYS: list[Attribute] = [i64, i1, i64, i64]
 """The types of the arguments of a sweep's blocks: depth, together, rows, columns."""
 
 
-def nest_name(number: int) -> str:
-    """The name of the function for a loop of the host."""
-    return f"nest{number}"
-
-
 def values_outside(loop: Operation) -> tuple[SSAValue, ...]:
     """The values from outside used inside a loop, each once, in order."""
     inner = list(inner_operations(loop))
@@ -82,7 +77,7 @@ class NestFunction:
     """
 
     def __init__(self, nest: HostLoop, number: int, numbers: dict[LoopOp, int]):
-        self.nest, self.name, self.numbers = nest, nest_name(number), numbers
+        self.nest, self.name, self.numbers = nest, f"nest{number}", numbers
         self.rank = len(nest.lowerBound) if isinstance(nest, scf.ParallelOp) else 1
         self.carried = tuple(nest.iter_args) if isinstance(nest, scf.ForOp) else ()
         self.outside = values_outside(nest)

@@ -26,11 +26,6 @@ def axis_shape(axis: int, rank: int) -> tuple[int, ...]:
     return tuple(-1 if k == axis else 1 for k in range(rank))
 
 
-def box_start(box: StencilBoundsAttr, axis: int) -> int:
-    """The first coordinate of a box along an axis."""
-    return tuple(box.lb)[axis]
-
-
 def place_along(axis: int, place: Any) -> tuple[Any, ...]:
     """The index of a place along an axis, and of all places along the axes before."""
     return (*(slice(None) for _ in range(axis)), place)
@@ -144,7 +139,7 @@ class PlaneImages:
         for axis, (shift, start) in enumerate(zip(offset, frame.lb)):
             found = self.seen(axis, self.places(box, axis), shift)
             if axis == stream:
-                distance = found[0] - box_start(box, axis)
+                distance = found[0] - tuple(box.lb)[axis]
                 found = [start]
             places.append([place - start for place in found])
         cells, at = plane_at(distance), np.ix_(*places)

@@ -184,11 +184,6 @@ def memref_shape(value: SSAValue, buffer: Any) -> tuple[int, ...]:
     )
 
 
-def element_of(value: SSAValue) -> Attribute:
-    """The type of a memref's cells."""
-    return memref_type(value).element_type
-
-
 def refuse_index(op: Operation, axis: int, index: int, extent: int) -> NoReturn:
     """Refuse an access outside a memref."""
     refuse(
@@ -232,7 +227,7 @@ HOST_OPERATIONS: tuple[type[Operation], ...] = (
 
 def copy_memory(memory: Memory, name: SSAValue, source: Any, target: Any) -> None:
     """Copy all cells of a field, or of memory that only the host uses, to another."""
-    shape, dtype = memref_shape(name, source), dtype_of(element_of(name))
+    shape, dtype = memref_shape(name, source), dtype_of(memref_type(name).element_type)
     near = is_numpy_array(source)
     cells = np.array(source if near else memory.contents(source, shape, dtype))
     if is_numpy_array(target):
