@@ -10,8 +10,11 @@ through pipes, in place of MPI. Each program runs on all processes; the arrays o
 with one GPU's. Ghosts are pulled from the other GPU's memory, behind meetings of the GPUs
 (`opened`) or of the hosts (`messages`), go through NCCL as between hosts (`nccl`), or through the
 host's memory (`host`). The seconds leave out the transfers of whole
-fields. In the last way, `death`, a process ends within a run through NCCL: the others have to say
-so after `SHORT_TIMEOUT` seconds.
+fields. In the ways `death` and `shared_death` a process ends within a run, through NCCL and behind
+meetings of the GPUs: the others have to say so after `SHORT_TIMEOUT` seconds.
+
+`shared` is as `opened`, for processes that share GPUs, which otherwise exchange by messages: a GPU
+gives each process its turn, and a wait takes milliseconds. Bits are checked; speeds say nothing.
 
 `paced` programs have an exchange after each launch, or after some, as asked for. Processes and the
 GPUs of one process run equal kernels: the difference is what processes add to an exchange. With
@@ -214,13 +217,16 @@ def work(
 ) -> None:
     """Run all programs on a process, which dies with its parent."""
     ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    is_shared, dies = way.startswith("shared"), way.endswith("death")
     if way == "messages":
         patch.object(GpuSite, "side_of_meetings", no_side).start()
+    elif is_shared:
+        patch.object(GpuSite, "place", f"{rank}").start()
     elif way != "opened":
         patch.object(GpuSite, "shared", not_shared).start()
     if way == "host":
         patch.object(GpuSite, "why_no_link", no_link).start()
-    if way == "death":
+    if dies:
         os.environ[TIMEOUT_VARIABLE] = f"{SHORT_TIMEOUT}"
     peers = PipePeers(rank, pipes)
     for name, (text, steps, every) in all_runs().items():
@@ -230,7 +236,7 @@ def work(
             compiled = partial(timetile.compile, text, executor="gpu", gpu=rank % gpus)
             program = on_ranks(peers, compiled, None, every, RankedGpuProgram)
             own = arguments_with(program, steps)
-            if way == "death":
+            if dies:
                 start = time.monotonic()
                 try:
                     program(*own, progress=ends_now if rank == 1 else None)
@@ -245,7 +251,7 @@ def work(
                 cells = prod(program.parameters[0].shape) * steps / 1e9
                 speeds = [round(cells / max(each, 1e-9), 1) for each in (seconds, alone)]
                 said(name, way, same, "GPts/s of all and of one", speeds, flush=True)
-            if rank == 0 and every is not None:
+            if rank == 0 and every is not None and not is_shared:
                 near = seconds_in_one_process(text, steps, every, range(peers.count))
                 micros = [round(1e6 * each / steps * every, 1) for each in (seconds, near)]
                 said(name, way, "us an exchange: processes, one process", micros, flush=True)
@@ -261,7 +267,8 @@ def main() -> None:
     parser.add_argument("--gpus", type=int, default=2)
     parser.add_argument("--processes", type=int, default=2)
     ways = ["opened", "messages", "nccl", "host", "death"]
-    parser.add_argument("--ways", nargs="*", default=ways)
+    others = ["shared", "shared_death"]
+    parser.add_argument("--ways", nargs="*", choices=[*ways, *others], default=ways)
     parser.add_argument("--only", nargs="*", help="programs by name")
     parser.add_argument("--arch", default="", help="compile for a part, and run nothing")
     given, spawn = parser.parse_args(), get_context("spawn")
