@@ -67,7 +67,7 @@ class Modelled:
 
 
 PROGRAMS = [
-    Modelled("j2d5pt f32", 4, 1, 12, 4, "copied", 4075.9, 0, (8192, 16384)),
+    Modelled("j2d5pt f32", 4, 1, 11, 3, "copied", 4075.9, 0, (8192, 16384)),
     Modelled("j3d7pt f32", 4, 1, 6, 1, "first", 1517.3, 4.1, (512, 1024, 1024)),
     Modelled("j3d7pt f64", 8, 1, 4, 1, "first", 714.9, 4.3, (512, 1024, 1024)),
     Modelled("star25 f32", 4, 4, 1, 1, "stored", 417.9, 0, (512, 768, 768)),
