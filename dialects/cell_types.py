@@ -98,7 +98,7 @@ FIELD_TYPE_NAMES = "f64, f32, f16, bf16, i64, i32, i16 or i8"
 
 
 def wrapped_number(value: int, bits: int) -> int:
-    """The number with a sign whose last bits are those of an integer."""
+    """The signed number with the last bits of an integer."""
     return (value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
 
 

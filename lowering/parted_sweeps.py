@@ -248,8 +248,8 @@ class PartedThread(CellsThread):
 
     def join_sections(self, emit: Emitter) -> Change:
         """
-        The change of a section, of a lane's own if there are two; writes those of parts before and
-        of groups before.
+        The change of a section, or of the lane's own section if there are two. Writes the changes
+        of the parts before and of the groups before.
         """
         body = Block()
         inner, at = emit.into(body), emit.mul_int(self.lane, CHANGE_PITCH)

@@ -37,7 +37,7 @@ from timetile.passes.analysis.geometry.field_shapes import FieldShape
 from timetile.passes.targets.hardware import LEAST_COPY
 
 BLOCKS = (256, 128, 64, 32)
-"""Threads of a block: the most of which a launch has `FEW_BLOCKS` blocks."""
+"""Threads of a block: as many as leave a launch `FEW_BLOCKS` blocks."""
 
 FEW_BLOCKS = 264
 """Blocks of a launch with work for each multiprocessor of a large GPU, twice."""
@@ -67,7 +67,7 @@ device copy on 8192 lines, and cells of FP32 0.46 to 0.63 (H100).
 """
 
 RINGS = (4, 8, 16, 32)
-"""Turns in a ring of fewer lines: the first of which enough bytes are on their way, or the last."""
+"""Turns in a ring for fewer lines: the fewest that keep enough bytes on their way, or the most."""
 
 RING_BYTES = 40 * 1024
 """Bytes on their way to a multiprocessor that hide the time of memory."""
@@ -290,7 +290,7 @@ class SweepFrame:
 
     @property
     def carried(self) -> dict[SSAValue, int]:
-        """The places before of which a thread keeps a target's cells, by target."""
+        """How many places before the present one a thread keeps the cells of, by target."""
         found: dict[SSAValue, int] = {}
         for tap in self.op.tap_list:
             field, age = self.op.sources[tap.operand], self.op.age(tap)

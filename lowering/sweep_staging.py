@@ -29,7 +29,7 @@ from timetile.passes.analysis.geometry.field_shapes import FieldShape
 from timetile.passes.targets.hardware import LEAST_COPY, VECTOR_BYTES
 
 GROUPS = (32, 16, 8, 4, 2, 1)
-"""Lines of a group: the most of which a launch has `FEW_GROUPS` groups."""
+"""Lines of a group: as many as leave a launch `FEW_GROUPS` groups."""
 
 MULTIPROCESSORS = 132
 """Multiprocessors of a large GPU."""

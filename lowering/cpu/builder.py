@@ -67,7 +67,7 @@ class Builder:
         return self.constant(IntegerAttr(value, kind), kind)
 
     def like(self, value: int, other: SSAValue) -> SSAValue:
-        """An integer constant of another value's type."""
+        """An integer constant, in the type of another value."""
         return self.int(value, width(other))
 
     def binary(

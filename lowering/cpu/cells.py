@@ -210,7 +210,7 @@ def constant(build: Builder, op: arith.ConstantOp, operands: Operands) -> SSAVal
 
 
 def resized(build: Builder, op: Operation, operands: Operands) -> SSAValue:
-    """An integer of another width: cut off, or extended by the sign."""
+    """An integer in another width: cut off, or extended by its sign."""
     return with_width(build, operands[0], result_type(op), llvm.SExtOp)
 
 
@@ -222,7 +222,7 @@ def extended(build: Builder, op: Operation, operands: Operands) -> SSAValue:
 def with_width(
     build: Builder, value: SSAValue, kind: Attribute, extend: type[llvm.SExtOp | llvm.ZExtOp]
 ) -> SSAValue:
-    """An integer as an integer of another type."""
+    """An integer in another type."""
     if value.type == kind:
         return value
     if CELL_TYPES[kind].bits < width(value):
@@ -262,7 +262,7 @@ def to_integer(name: str) -> Lowering:
 
 
 def refloated(build: Builder, op: Operation, operands: Operands) -> SSAValue:
-    """The nearest float of another type, or of the same."""
+    """The nearest float in the result's type."""
     kind, value = result_type(op), operands[0]
     if value.type == kind:
         return value

@@ -91,7 +91,7 @@ def replace_by_words(
     value: SSAValue,
     move: Callable[[SSAValue], nvvm.ShflSyncOp],
 ) -> None:
-    """Replace an operation by a move of a value of 32 bits, or by the moves of the two halves."""
+    """Replace an operation by a move: one for 32 bits, one for each half of 64."""
     if CELL_BYTES[value.type] == 4:
         rewriter.replace(op, move(value))
         return

@@ -191,7 +191,7 @@ class CarryingLoop:
 
 @dataclass(frozen=True)
 class Carried:
-    """An operation of a loop, its counterpart a turn later, and the operand to be replaced."""
+    """An operation in a loop, its counterpart a turn later, and the operand that it replaces."""
 
     loop: CarryingLoop
     op: Operation

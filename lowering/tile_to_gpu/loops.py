@@ -390,7 +390,7 @@ class StreamLoops:
     def around_addends(
         self, scope: LoopScope, gathered: AddendsOfLists, carried: Sequence[SSAValue]
     ) -> list[SSAValue]:
-        """A step whose levels take addends, or values from lists if there are more."""
+        """A step whose levels take their addends, or look into the lists where there are more."""
         many = has_more_values(scope.emit, gathered)
         blocks = [Block(), Block()]
         for block, addends in zip(blocks, ({}, gathered)):

@@ -49,7 +49,7 @@ from timetile.lowering.tile_to_gpu.queues import Plane
 from timetile.lowering.tile_to_gpu.scopes import CellSpan, StepScope, StreamStep, unset_cell
 
 NO_PLANE = -1
-"""A plane of no level with points."""
+"""In place of a plane: no level with points has it."""
 
 MOST_CELLS = 32
 """Most cells of a thread: a bit of an integer each."""

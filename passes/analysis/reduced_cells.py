@@ -37,7 +37,7 @@ MOST_TAPS, MOST_OPERATIONS = 12, 40
 
 @dataclass(frozen=True)
 class ReducedCells:
-    """An update, the cells of which a reduction reads, and the cell function."""
+    """An update whose cells a reduction reads, and the cell function."""
 
     update: UpdateOp
     function: FuncOp

@@ -22,7 +22,7 @@ class CellExpansion:
         return self.rewriter.insert(new).results[0]
 
     def int(self, value: int, like: SSAValue) -> SSAValue:
-        """An integer constant of another value's type."""
+        """An integer constant, in the type of another value."""
         return self.add(arith.ConstantOp(IntegerAttr(value, integer_type(like))))
 
     def select(self, condition: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:

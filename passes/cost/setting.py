@@ -25,7 +25,7 @@ class Setting:
     occupancy: int
     """Blocks held at once by a multiprocessor."""
     guards: Guards
-    """The tiles with guarded code, if there are two copies of the code."""
+    """Which tiles run guarded code, if there are two copies of the code."""
     joins: bool
     """Whether planes of a column may be joined with planes of other columns."""
     splits: bool

@@ -100,7 +100,7 @@ class NarrowIntegers:
         return number
 
     def number(self, value: SSAValue) -> SSAValue:
-        """The i32 of a narrow integer with its sign; of another value, the value in the cell."""
+        """A narrow integer as a signed i32; any other value as it is in the cell."""
         word = self.mapping[value]
         if value.type not in NARROW_INTEGERS or word in self.signed or word in self.block.args:
             return word

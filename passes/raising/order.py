@@ -204,8 +204,8 @@ class UpdateOrder:
 
     def mend(self, items: Sequence[Item]) -> bool:
         """
-        Find a read that breaks the law, and note the value to be held elsewhere. Returns whether
-        such a read was found.
+        Find a read that breaks the law, and note that its value is held elsewhere. Returns whether
+        there was such a read.
         """
         writes = self.writes(items)
         for item in items:

@@ -26,11 +26,11 @@ MOST_ASSEMBLED = 4
 """Most kernels assembled for a choice."""
 
 WORTH_ASSEMBLING = 1.05
-"""How much faster than the best assembled schedule another must be expected to be assembled."""
+"""A schedule is assembled if expected to be faster than the best one so far by this factor."""
 
 WORTH_A_STEP = 1.02
 """
-How much faster another of one step more must be expected to be, without spills. One H200, insulated
+For a schedule with one step more and without spills, this factor is enough. One H200, insulated
 walls in FP64: 948 GPts/s by 9 steps, and 1046 by 10, with 1.025 expected.
 """
 
@@ -71,7 +71,7 @@ Stars of radius 3 in 3D and FP32 move 2 in 2885, and none with three rows in pla
 """
 
 CLEAN = 1.25
-"""How much faster than a schedule without spilled words another must be expected to be to spill."""
+"""A schedule that spills is taken over one that does not if faster by this factor."""
 
 MORE_FOR_CLEAN = 2
 """Most kernels assembled more, for a schedule without spilled words."""
@@ -180,8 +180,8 @@ def expected(
     candidate: Candidate, seen: Sequence[AssembledCandidate], target: Target
 ) -> AssembledCandidate:
     """
-    A candidate with the kernel to be expected: by the model, corrected by the similar assembled
-    kernel of the nearest size. A register missing for a demand beyond `SQUEEZED` is a word moved in
+    A candidate with its expected kernel: by the model, corrected by the similar assembled kernel of
+    the nearest size. A register missing for a demand beyond `SQUEEZED` is a word moved in
     each stream step.
     """
     cells, cost = kept_cells(candidate), candidate.cost
@@ -294,7 +294,7 @@ def best_assembled(
 
 
 def worth_more(hoped: AssembledCandidate, best: AssembledCandidate) -> float:
-    """What a candidate must be expected to be worth to be assembled, beside the best one."""
+    """The worth from which on a candidate is assembled, beside the best one."""
     one, other = hoped.candidate, best.candidate
     next_step = one.depth == other.depth + 1 and are_alike(one.schedule, other.schedule)
     is_known = next_step and is_clean(hoped.kernel) and is_clean(best.kernel)

@@ -65,7 +65,7 @@ def expected_part(
     candidate: Candidate, seen: Sequence[AssembledCandidate], target: Target
 ) -> AssembledCandidate:
     """
-    A candidate with the spills to be expected: a thread of the same parts, with as many cells or
+    A candidate with the expected spills: a thread of the same parts, with as many cells or
     fewer, needed all of its registers, and one more for each two words of local memory.
     """
     cells, cuts = prod(candidate.schedule.cells), candidate.schedule.cuts

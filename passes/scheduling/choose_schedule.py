@@ -72,8 +72,8 @@ from timetile.passes.tiling.step_parts import memory_schedule
 
 SPILLED_REGISTERS = 400
 """
-Most registers asked for by a kernel that must spill, of the 255 of a thread. With more, every plane
-is written to memory and read back, and kernels reading taps from memory do less.
+A kernel that must spill may ask for as many registers, where a thread has 255. Beyond, every plane
+is written to memory and read back, and kernels that read taps from memory do less.
 """
 
 

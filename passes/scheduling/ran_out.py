@@ -17,7 +17,7 @@ from timetile.passes.targets.target import Target
 
 @dataclass(frozen=True)
 class Drop:
-    """A depth predicted to be much slower than the depth before, and the reason."""
+    """A depth predicted to be much slower than a step less, and the reason."""
 
     before: float
     """GCells/s with a step less."""

@@ -34,7 +34,7 @@ class Trial:
     facts: KernelFacts
 
     def with_schedule(self, schedule: Schedule) -> Trial:
-        """The trial of another schedule of the kernel's form."""
+        """The trial of another schedule, for the same form of kernel."""
         return self if schedule == self.schedule else replace(self, schedule=schedule)
 
     @property

@@ -69,7 +69,7 @@ def fields_of(loop: scf.ForOp) -> dict[Attribute, FieldType[Attribute]]:
 
 
 def renamed(value: SSAValue, kind: Attribute, where: InsertPoint) -> SSAValue:
-    """Another name of a value's memory, of another type."""
+    """A further name for a value's memory, with another type."""
     op, made = UnrealizedConversionCastOp.cast_one(value, kind)
     made.name_hint = value.name_hint
     Rewriter.insert_op(op, where)

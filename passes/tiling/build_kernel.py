@@ -53,7 +53,7 @@ class KernelBuilder:
         self.rank = len(self.bounds.lb)
         self.moves = loop_rotation(loop)
         self.of_cycles = updates_of_cycles(loop) if self.moves.common_halos else []
-        """The updates whose targets have the other cells of any version of their cycle."""
+        """The updates that may take the cells beside their box from any version of their cycle."""
         self.beyond = loop_boundary(loop)
         """The boundary by which kernels continue fields."""
         self.goes_on = self.beyond is not None and Kind.KEEP not in self.beyond.kinds

@@ -68,8 +68,8 @@ def layouts_beside(layout: LayoutAttr, row: int) -> Iterator[tuple[AxisLayout, .
 
 def time_of(axes: tuple[AxisLayout, ...], sizes: Sizes, start: int) -> float:
     """
-    A measure of the time of a launch: cells of all tiles, with those of tiles beyond the box and
-    with the ends of rows. `start`: where the box begins along the last axis.
+    A measure for a launch's time: the cells of all tiles, with cells beyond the box and with the
+    ends of rows. `start`: where the box begins along the last axis.
     """
     *others, last = axes
     shift = start % last.cells

@@ -79,7 +79,7 @@ MOST_CARRIED = 4
 """Most values carried from part to part for each result of a sum with several partial sums."""
 
 PARTS = {Form.ROWS: "planes", Form.HALVES: "planes", Form.LANES: "columns"}
-"""The items, one after the other, of a sum to be split."""
+"""What a form splits a sum into, one after the other."""
 
 
 def part_of(offset: int, offsets: Sequence[int], form: Form) -> int:

@@ -122,8 +122,8 @@ class StepPart:
 
     def cells(self, number: int) -> CellBox:
         """
-        The cells with a result of an update: those of the first update of the part that writes the
-        target. Beside the update's own box, a cell has the result of the update before.
+        The cells that have a result after an update: the box of the part's first update that writes
+        the target. Beside the update's own box, a cell has the result of the update before.
         """
         update = self.updates[number]
         return CellBox.of(self.updates[self.first[update.targets[0]]].box)

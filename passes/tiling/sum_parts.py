@@ -121,7 +121,7 @@ def split_body(
 
 
 def tap_again(parts: Sequence[SumPart], taps: Sequence[SSAValue]) -> None:
-    """Let each part tap the cells that its operations read, those of earlier planes, too."""
+    """Let each part tap all cells that its operations read, earlier planes included."""
     numbers = {tap: number for number, tap in enumerate(taps)}
     for part in parts:
         read = {v for op in part.operations for v in op.operands} | set(part.results)

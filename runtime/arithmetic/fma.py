@@ -24,7 +24,7 @@ SAFE_LOW = 2.0**-450
 """Between these bounds no intermediate of the exact product overflows or loses bits."""
 
 FAR = 200
-"""Powers of 2 between two terms of which the smaller only breaks ties: more than three times 53."""
+"""Powers of 2 apart, the smaller of two terms only breaks ties: more than three times 53."""
 
 LEAST_UNIT = -1074
 """The exponent of a subnormal number's last bit."""

@@ -36,7 +36,7 @@ def block_numbers(kind: Reduction, rows: Array) -> Array:
 
 
 def reduced(kind: Reduction, cells: Array) -> Array:
-    """All cells of an array as one number, of no axis."""
+    """The number that a reduction makes of all cells, as an array without axes."""
     rows = np.ascontiguousarray(cells).reshape(-1, cells.shape[-1])
     while rows.size > 1:
         rows = block_numbers(kind, rows).reshape(1, -1)

@@ -273,7 +273,7 @@ class GpuMemory:
 
     def opened(self, handle: bytes) -> int | None:
         """
-        A pointer to an allocation of another process by its handle; None if it cannot be reached.
+        A pointer to memory that another process has allocated, by its handle; None if out of reach.
         """
         given = self.cuda.CUipcMemHandle()
         ctypes.memmove(int(given.getPtr()), handle, HANDLE_BYTES)

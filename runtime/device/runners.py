@@ -17,8 +17,8 @@ MOST_STREAMS = 8
 
 class Runners:
     """
-    The runners of a program by stream handle. If there are too many, runners of streams used least
-    lately are closed. Threads may ask at once.
+    The runners of a program, by the stream's handle. If there are too many, the runner of the least
+    recently used stream is closed. Several threads may ask at once.
     """
 
     def __init__(self, kernels: ProgramKernels, gpu: int):

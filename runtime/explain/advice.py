@@ -19,7 +19,7 @@ from timetile.runtime.explain.term_order import faster_order
 from timetile.runtime.program.compiled_program import CompiledProgram
 
 WORTH_TELLING = 1.02
-"""How much faster an alternative must be predicted to be told."""
+"""An alternative is told if predicted to be faster by this factor."""
 
 PARTLY_FILLED = 0.5
 """Share of the resident blocks below which a larger domain costs little time."""

@@ -59,7 +59,7 @@ def predicted_without(program: CompiledProgram, loop: LoopOp, left: Constraints)
 
 
 def beside(speed: float, cost: Cost) -> str:
-    """The prediction for another schedule beside that of the given passes."""
+    """The prediction for another schedule, beside the given passes' own."""
     if not speed:
         return ""
     own = cost.gcells_per_second

@@ -25,7 +25,7 @@ from timetile.passes.targets.target import Target
 from timetile.runtime.kernels.loops import loops_of
 
 WORTH_SORTING = 1.05
-"""How much faster sorted terms must be predicted to be told."""
+"""Sorted terms are told if predicted to be faster by this factor."""
 
 MOST_SHOWN = 7
 """The most terms of a sum shown in full."""

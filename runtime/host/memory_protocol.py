@@ -97,7 +97,7 @@ class Memory(Protocol):
         ...
 
     def spread(self, op: BroadcastOp, source: Any) -> Any:
-        """A field of more axes with the cells of another, or the other field if read in place."""
+        """A field with all axes and the cells of `source`, or `source` itself if read in place."""
         ...
 
     def nest(self, op: Operation, values: HostValues) -> AbstractContextManager[None]:

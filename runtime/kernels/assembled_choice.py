@@ -349,8 +349,8 @@ def split_by_memory(
 
 def is_faster(candidates: Sequence[Candidate], seen: Sequence[AssembledCandidate]) -> bool:
     """
-    Whether the first of other candidates is worth to be assembled: for being faster, or for being
-    nearly as good as the best one, whose steady loop spills.
+    Whether the first of other candidates is worth assembling: it is faster, or nearly as good as
+    the best one, whose steady loop spills.
     """
     least = 1 / CLEAN if gives_way(seen[0]) else WORTH_ASSEMBLING
     return bool(candidates) and candidates[0].worth > least * seen[0].worth

@@ -61,7 +61,7 @@ SPARING = (
     Sparing(SpareRegistersPass(stores=False), assembler=(True,)),
     Sparing(SpareRegistersPass(copies=False), assembler=(False,)),
 )
-"""The ways, tried in turn. Which is best for a kernel, only the assembler knows."""
+"""The ways, tried one after the other: only the assembler knows the best for a kernel."""
 
 
 def made_kernel(tiled: ModuleOp, name: str, options: Options) -> Kernel:

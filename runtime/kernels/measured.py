@@ -81,7 +81,7 @@ class Measured:
 
 
 WORTH_TAKING = 1.01
-"""How much faster than the default a schedule must be to be taken."""
+"""A schedule is taken if faster than the default by this factor."""
 
 
 def best_first(rows: list[MeasuredRow]) -> list[MeasuredRow]:

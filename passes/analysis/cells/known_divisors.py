@@ -36,7 +36,7 @@ NEAREST = 16
 
 @dataclass(frozen=True)
 class Inverse:
-    """One by a number, as a sum of two numbers of equal sign."""
+    """The inverse of a number, as the sum of two numbers with one sign."""
 
     high: float
     low: float

@@ -98,7 +98,7 @@ def stage_numbers(kernel: KernelOp) -> dict[Operation, int]:
 
 
 def check_alike(stage: StageOp, other: SSAValue) -> None:
-    """Refuse a home unlike the home of another queue of the ring in more than the base."""
+    """Refuse a home that differs in more than the base from another home in the ring."""
     home, beside = stage.home, queue_home(other)
     assert isinstance(home, SharedAttr | ExchangeBufferAttr)
     assert isinstance(beside, SharedAttr | ExchangeBufferAttr)

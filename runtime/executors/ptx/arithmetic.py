@@ -182,7 +182,7 @@ def not_numbers(a: Array, b: Array) -> Array:
 
 
 def cast(kind: str) -> LaneFunction:
-    """A number as one of another type."""
+    """A number in another type."""
 
     def apply(a: Array) -> Array:
         return a.astype(KINDS[kind])

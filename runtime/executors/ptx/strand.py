@@ -67,7 +67,7 @@ class Strand:
         return value if value.dtype is kind or value.dtype == kind else value.view(kind)
 
     def any_unset(self, names: tuple[str, ...]) -> Mask | None:
-        """The lanes in which some of the registers is unset; None if none."""
+        """The lanes in which some register is unset; None if all are set."""
         found: Mask | None = None
         if self.unset:
             for name in names:

@@ -150,7 +150,7 @@ class Machine(ABC):
         self.unset[result] = unset if unset is not None and some(unset) else None
 
     def any_unset(self, operands: Iterable[SSAValue]) -> Mask | None:
-        """Where one of some values is unset; None where none is."""
+        """The lanes in which some value is unset; None if all are set."""
         found: Mask | None = None
         for operand in operands:
             mask = self.unset.get(operand)
