@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from functools import cache
+from importlib.metadata import distribution
 from pathlib import Path
 
 import timetile
@@ -18,6 +20,18 @@ def digest(data: bytes) -> str:
 def key_of(*parts: object) -> str:
     """The key of an entry: a digest of the parts as text."""
     return digest(json.dumps([str(part) for part in parts]).encode())
+
+
+@cache
+def version_of(package: str) -> str:
+    """
+    The version of an installed package, read without the parser of mail headers. Raises
+    PackageNotFoundError for a package that is not installed.
+    """
+    found = distribution(package)
+    lines = (found.read_text("METADATA") or "").splitlines()
+    stated = (line.partition(":")[2].strip() for line in lines if line.startswith("Version:"))
+    return next(stated, None) or found.version
 
 
 FOUND: list[str] = []

@@ -6,10 +6,11 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError
 from typing import Any
 
 from timetile.passes.diagnostics import LOGGER
+from timetile.runtime.cache.keys import version_of
 from timetile.runtime.machine.cuda import cuda_module
 
 WHEELS = ("nvidia-nvjitlink", "nvidia-nvjitlink-cu13", "nvidia-nvjitlink-cu12")
@@ -47,7 +48,7 @@ def assembler_key() -> str | None:
     """
     for wheel in WHEELS:
         with suppress(PackageNotFoundError):
-            return f"{wheel} {version(wheel)} by cuda-bindings {version('cuda-bindings')}"
+            return f"{wheel} {version_of(wheel)} by cuda-bindings {version_of('cuda-bindings')}"
     return assembler_version()
 
 
