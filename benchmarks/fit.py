@@ -39,8 +39,8 @@ from timetile.passes.cost.facts import KernelFacts
 from timetile.passes.cost.launch import launch_cost
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.terms import Cost
-from timetile.passes.scheduling.candidates import worth_of
 from timetile.passes.scheduling.trial_kernels import TrialKernels
+from timetile.passes.scheduling.worth import worth_of
 from timetile.passes.targets.target import NAMES, Target, target_named
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.kernels.of_program import raise_program

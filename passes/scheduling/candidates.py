@@ -53,22 +53,9 @@ from timetile.passes.scheduling.turns import (
     instructions_of,
     turns_twice,
 )
+from timetile.passes.scheduling.worth import Candidate, by_worth, worth_of
 from timetile.passes.targets.parameters import Worth
 from timetile.passes.targets.target import Target
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A schedule at a depth, with the model's prediction."""
-
-    schedule: Schedule
-    depth: int
-    cost: Cost
-    worth: float
-    """
-    The measure for comparing candidates: the predicted speed (GCells/s), reduced where predictions
-    are less certain.
-    """
 
 
 @dataclass(frozen=True)
@@ -86,20 +73,6 @@ class Comparison:
 
     found: list[Candidate]
     rejected: list[Rejection]
-
-
-def worth_of(schedule: Schedule, depth: int, cost: Cost, factors: Worth) -> float:
-    """
-    The predicted speed (GCells/s), reduced for depth, and for kinds of kernels known to fall short
-    of predictions.
-    """
-    speed = cost.gcells_per_second * factors.level**depth
-    if schedule.resident and schedule.tile is TileLevel.DEVICE:
-        speed *= factors.resident_device
-    wide = schedule.form is Form.ROWS and schedule.cells[-1] >= factors.wide_sum_cells
-    if wide and depth > 1:
-        speed *= factors.wide_sums
-    return speed
 
 
 def first_reason(rules: Iterable[Rule], trial: Trial) -> Reason | None:
@@ -127,40 +100,6 @@ ALONE = 0.96
 The factor on the speed of a warp's strips of many stored fields. One H200, elastic waves of order 4
 in FP32: 171 GPts/s predicted and 163 measured with a strip to a warp, 173 and 169 to a block.
 """
-
-NEARLY = 0.95
-"""
-The share of the best single step's worth from which tiles are nearly alike. One H200, waves of
-order 8 in FP32: 259 GPts/s with 88 registers by the model, 257 with 132, 236 with 220.
-"""
-
-FREE_PIPES = 0.75
-"""Computing of a step, as a share of its moving, below which the memory alone decides."""
-
-
-def is_moving(candidate: Candidate) -> bool:
-    """Whether a candidate is a tile of whole sums of a single step, bound by memory alone."""
-    schedule, cost = candidate.schedule, candidate.cost
-    is_tile = schedule.tile is TileLevel.BLOCK and not schedule.resident
-    whole = candidate.depth == 1 and len(schedule.cells) == 2 and schedule.form is Form.NONE
-    return is_tile and whole and cost.compute_seconds < FREE_PIPES * cost.memory_seconds
-
-
-def by_worth(found: Iterable[Candidate]) -> list[Candidate]:
-    """
-    Candidates by worth, of equals the one with fewer registers first. Where a single step bound by
-    memory is best, the tile with fewest registers of those nearly as good comes first: the model
-    does not tell such tiles apart.
-    """
-    order = sorted(found, key=lambda each: (-each.worth, each.cost.registers))
-    if not order or not is_moving(order[0]):
-        return order
-    best = order[0]
-    wide = (each for each in order if 2 * each.schedule.cells[-1] >= best.schedule.cells[-1])
-    near = [each for each in wide if is_moving(each) and each.worth >= NEARLY * best.worth]
-    first = min(near, key=lambda each: each.cost.registers)
-    return [first, *(each for each in order if each is not first)]
-
 
 LONGEST = 4000
 """

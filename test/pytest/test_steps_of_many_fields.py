@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import timetile
 from support.candidates import considered
 from timetile.dialects.tile import KernelOp
 from timetile.frontend.model import Model
+from timetile.passes.scheduling.worth import by_worth
 
 pytestmark = pytest.mark.usefixtures("chosen_by_model")
 
@@ -47,6 +50,17 @@ def test_strips_inside_are_free_of_the_boxes_of_updates():
     compiled = timetile.compile(text, executor="planes", halos="common", depth=2, cache=False)
     kernel = next(op for op in compiled.kernels.tiled.ops if isinstance(op, KernelOp))
     assert any(variant.is_interior for variant in kernel.variants or ())
+
+
+@pytest.mark.parametrize(("share", "wide"), [(0.99, True), (0.97, False)])
+def test_of_single_steps_that_compute_wide_rows_of_a_thread_come_first(share: float, wide: bool):
+    """Cells side by side in a thread are read from shared memory as vectors."""
+    found = considered(str(wave.module(CUBE, "float32")), 1)
+    tile = next(c for c in found if c.schedule.cells == (2, 1) and c.schedule.tile == "block")
+    busy = replace(tile.cost, compute_seconds=2 * tile.cost.memory_seconds)
+    column = replace(tile, cost=busy)
+    row = replace(column, schedule=replace(tile.schedule, cells=(1, 2)), worth=share * tile.worth)
+    assert by_worth([column, row])[0] is (row if wide else column)
 
 
 def test_of_single_steps_nearly_alike_the_one_with_fewest_registers_comes_first():
