@@ -23,7 +23,7 @@ def key_of(*parts: object) -> str:
 
 
 @cache
-def version_of(package: str) -> str:
+def installed_version(package: str) -> str:
     """
     The version of an installed package, read without the parser of mail headers. Raises
     PackageNotFoundError for a package that is not installed.

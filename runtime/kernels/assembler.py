@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError
 from typing import Any
 
 from timetile.passes.diagnostics import LOGGER
-from timetile.runtime.cache.keys import version_of
+from timetile.runtime.cache.keys import installed_version
 from timetile.runtime.machine.cuda import cuda_module
 
 WHEELS = ("nvidia-nvjitlink", "nvidia-nvjitlink-cu13", "nvidia-nvjitlink-cu12")
@@ -48,7 +48,8 @@ def assembler_key() -> str | None:
     """
     for wheel in WHEELS:
         with suppress(PackageNotFoundError):
-            return f"{wheel} {version_of(wheel)} by cuda-bindings {version_of('cuda-bindings')}"
+            bindings = installed_version("cuda-bindings")
+            return f"{wheel} {installed_version(wheel)} by cuda-bindings {bindings}"
     return assembler_version()
 
 

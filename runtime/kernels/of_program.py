@@ -21,7 +21,7 @@ from timetile.passes.analysis.launches.trip_counts import constant_steps, most_s
 from timetile.passes.diagnostics import collected_remarks, refuse
 from timetile.passes.loops.common_halos import CommonHalosPass
 from timetile.passes.scheduling.choose_schedule import ModelChoice, collected_choices
-from timetile.runtime.cache.keys import key_of, sources_key, version_of
+from timetile.runtime.cache.keys import installed_version, key_of, sources_key
 from timetile.runtime.cache.sources import find_sources_key
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.host.functions import check_host
@@ -113,7 +113,7 @@ class ProgramKernels:
             find_sources_key(self.cache)
         return key_of(
             str(self.source), self.options.key(), timetile.__version__, sources_key(),
-            version_of("xdsl"), assembler_key(), nvrtc_version() if calls else "no function",
+            installed_version("xdsl"), assembler_key(), nvrtc_version() if calls else "no function",
         )  # fmt: skip
 
     @cached_property

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 import timetile
 from timetile.passes.diagnostics import OperationPlace, Remark, collected_remarks, remark_at
-from timetile.runtime.cache.keys import key_of, sources_key, version_of
+from timetile.runtime.cache.keys import installed_version, key_of, sources_key
 from timetile.runtime.cache.sources import find_sources_key
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.kernels.kernel import Parts
@@ -37,7 +37,7 @@ def raised(
         return raise_program(load(program), options)
     name, text = named_text(program)
     find_sources_key(cache)
-    versions = (timetile.__version__, sources_key(), version_of("xdsl"))
+    versions = (timetile.__version__, sources_key(), installed_version("xdsl"))
     said = (",".join(map(str, options.temporal_passes())), options.function)
     # The key leaves out the file's name: locations are stored beside the text, and take the name on
     # reading.

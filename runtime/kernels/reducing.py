@@ -27,7 +27,7 @@ from timetile.lowering.reduction_kernels import (
 )
 from timetile.passes.analysis.reduced_cells import reduced_cells, reductions_with_cells
 from timetile.passes.targets.target import target_named
-from timetile.runtime.cache.keys import key_of, sources_key, version_of
+from timetile.runtime.cache.keys import installed_version, key_of, sources_key
 from timetile.runtime.cache.store import Cache
 
 THREADS = 32 * WARPS
@@ -69,7 +69,7 @@ TEXTS: dict[str, str] = {}
 def kept_text(name: str, cache: Cache | None, make: Callable[[], ModuleOp]) -> str:
     """The text of a small kernel for all GPUs, made once in a process, and kept in the cache."""
     if name not in TEXTS:
-        versions = (timetile.__version__, sources_key(), version_of("xdsl"))
+        versions = (timetile.__version__, sources_key(), installed_version("xdsl"))
         key = "" if cache is None else key_of("small kernel", name, *versions)
         kept = None if cache is None else cache.decoded(key, lambda parts: parts["ptx"].decode())
         if kept is None:
