@@ -7,6 +7,7 @@ Rewrites above the level of threads, one pass a file, in packages by the level o
 | `raising` | stencil programs to time loops |
 | `loops` | time loops |
 | `cells` | cell functions |
+| `systems` | pipelines of published systems, by name |
 | `scheduling` | nothing: chooses a schedule, with `cost` |
 | `tiling` | time loops to placed kernels |
 | `analysis`, `targets` | nothing: facts of IR, and of GPUs |

@@ -112,3 +112,19 @@ def test_files_that_a_page_names_exist(page: Path):
         name for name in named if not (ROOT / name).exists() and not any(m in name for m in made)
     ]
     assert missing == []
+
+
+@pytest.mark.parametrize("layer", ["passes", "runtime"])
+def test_every_package_is_on_the_page_of_the_architecture(layer: str):
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    packages = [path.parent.name for path in (ROOT / layer).glob("*/__init__.py")]
+    assert packages and [name for name in packages if not re.search(f"`{name}/?`", page)] == []
+
+
+def test_every_decision_is_in_the_index_with_its_title():
+    folder = ROOT / "docs" / "decisions"
+    index, pages = (folder / "index.md").read_text(), sorted(folder.glob("[0-9]*.md"))
+    for page in pages:
+        number, title = page.read_text().partition("\n")[0].removeprefix("# ").split(". ", 1)
+        assert f"| {number} | [{title}]({page.name}) |" in index
+        assert f"\n{page.stem}\n" in index
