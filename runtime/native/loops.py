@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import prod
 from typing import Any
@@ -25,6 +26,7 @@ from timetile.runtime.machine.core_cache import core_cache_bytes
 from timetile.runtime.machine.llvm import Code
 from timetile.runtime.machine.teams import Team
 from timetile.runtime.native.blocking import MOST_DEPTH, Blocking, BlockingRule
+from timetile.runtime.native.widened import WidenedLoop
 
 CELLS_PER_THREAD = 1 << 16
 """Least cells of an update for a thread: smaller updates use fewer threads."""
@@ -70,7 +72,9 @@ class LoopCode:
     """The machine code of one time loop; `run` is the loop with updates that read inside fields."""
 
     def __init__(self, loop: LoopOp, run: LoopOp, number: int, code: Code):
-        self.given = Given.of(loop)
+        self.given, self.widened = Given.of(loop), None
+        self.widened: WidenedCode | None
+        """The code of a copy on fields that go on beyond periodic ends."""
         loop = run
         self.steps = code.function(steps_name(number), [*self.given.kinds, *TEAM])
         self.rotation = loop.rotation
@@ -102,6 +106,8 @@ class LoopCode:
         """Run some steps on NumPy arrays, in place, and return the buffers named by the results."""
         if any(map(is_series, self.given.scalars)):
             return self.run_by_steps(steps, buffers, outside, threads, progress)
+        if self.widened is not None and self.widened.pays(steps, threads):
+            return self.run_widened(self.widened, steps, buffers, outside, threads, progress)
         return self.run_together(steps, buffers, outside, threads, progress)
 
     def run_by_steps(
@@ -121,6 +127,37 @@ class LoopCode:
             if progress is not None:
                 progress(step + 1, steps)
         return names
+
+    def run_widened(
+        self,
+        widened: WidenedCode,
+        steps: int,
+        buffers: Sequence[Any],
+        outside: dict[SSAValue, Any],
+        threads: int,
+        progress: Progress | None,
+    ) -> list[Any]:
+        """Run some steps on widened copies of the fields, and copy the cells back."""
+        made, own = widened.made, widened.code
+        wide = made.wide_arrays(self.given.buffers, buffers)
+        captures = made.wide_arrays(
+            self.given.captures, [outside[field] for field in self.given.captures]
+        )
+        scalars = [outside[scalar] for scalar in self.given.scalars]
+        given = dict(zip(own.given.values[len(wide) :], (*captures, *scalars), strict=True))
+        names, done = list(wide), 0
+        while done < steps:
+            count = min(made.most, steps - done)
+            names = own.run_together(count, names, given, threads, None)
+            done += count
+            if done < steps:
+                for number in made.refreshed:
+                    made.refresh(names[number])
+            if progress is not None:
+                progress(done, steps)
+        for array, copy in zip(buffers, wide):
+            array.reshape(copy[made.inside(copy.ndim)].shape)[...] = copy[made.inside(copy.ndim)]
+        return rotated(buffers, self.rotation, steps)
 
     def run_together(
         self,
@@ -156,3 +193,16 @@ class LoopCode:
                 if progress is not None:
                     progress(done, steps)
         return names
+
+
+@dataclass(frozen=True)
+class WidenedCode:
+    """The machine code of a loop on widened fields."""
+
+    made: WidenedLoop
+    code: LoopCode
+
+    def pays(self, steps: int, threads: int) -> bool:
+        """Whether passes of several steps are worth the copies of the fields."""
+        size = max(1, min(threads, self.code.most_threads))
+        return steps >= 2 * self.made.most and self.code.blocking(self.made.most, size).depth > 1

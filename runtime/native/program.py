@@ -21,10 +21,11 @@ from timetile.runtime.executors.numpy_loops import Progress
 from timetile.runtime.host.memory_protocol import Memory
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.machine.llvm import Code, object_code, processor
-from timetile.runtime.native.loops import LoopCode, prepared
+from timetile.runtime.native.loops import LoopCode, WidenedCode, prepared
 from timetile.runtime.native.memory import NativeMemory
 from timetile.runtime.native.nests import HostNests, NestCode
 from timetile.runtime.native.sweeps import SweepCode
+from timetile.runtime.native.widened import widened_loops
 
 
 def code_of(module: ModuleOp, cache: Cache | None) -> bytes:
@@ -41,8 +42,12 @@ def code_of(module: ModuleOp, cache: Cache | None) -> bytes:
     if kept is not None:
         return kept
     nests = nest_functions(module, loops_of(module))
+    wide = [made.loop for made in widened_loops(module).values()]
     functions = functions_of(
-        loops_of(prepared(module)), nests, reduction_functions(module), sweep_functions(module)
+        [*loops_of(prepared(module)), *wide],
+        nests,
+        reduction_functions(module),
+        sweep_functions(module),
     )
     code = object_code(ModuleOp(functions))
     if cache is not None:
@@ -61,6 +66,9 @@ class NativeProgram:
             loop: LoopCode(loop, run, number, code)
             for number, (loop, run) in enumerate(zip(loops, split, strict=True))
         }
+        for place, (number, made) in enumerate(widened_loops(module).items(), len(loops)):
+            own = LoopCode(made.loop, made.loop, place, code)
+            self.loops[loops[number]].widened = WidenedCode(made, own)
         self.nests: dict[Operation, NestCode] = {nest.nest: NestCode(nest, code) for nest in nests}
         self.code = code
         self.sweeps = {
