@@ -153,45 +153,41 @@ def test_every_sentence_is_pinned(folder: str):
 # Each file.
 
 
-def identified(path: Path) -> str:
-    return str(path.relative_to(FILECHECK))
-
-
-@pytest.mark.parametrize("file", FILES, ids=identified)
-def test_file_runs_and_states_its_intent(file: Path):
+def test_a_file_runs_and_states_its_intent():
     """Commands first, then at least a line of prose."""
-    commands, _, rest = file.read_text().partition("\n\n")
-    assert all(line.startswith("// RUN: ") for line in commands.splitlines())
-    intent = rest.partition("\n\n")[0].splitlines()
-    assert all(re.match(r"// (?![A-Z-]+: )", line) for line in intent)
-    assert intent[-1].endswith(".")
+    for file in FILES:
+        commands, _, rest = file.read_text().partition("\n\n")
+        assert all(line.startswith("// RUN: ") for line in commands.splitlines()), file
+        intent = rest.partition("\n\n")[0].splitlines()
+        assert all(re.match(r"// (?![A-Z-]+: )", line) for line in intent), file
+        assert intent[-1].endswith("."), file
 
 
-@pytest.mark.parametrize("file", FILES, ids=identified)
-def test_every_prefix_is_used(file: Path):
+def test_every_prefix_is_used():
     """A prefix of a command without a line would check nothing."""
-    text = file.read_text()
-    for command in re.findall(r"// RUN: (.*filecheck.*)", text):
-        asked = re.search(r"--check-prefix(?:es)?=([\w,-]+)", command)
-        for prefix in asked[1].split(",") if asked else ["CHECK"]:
-            assert re.search(rf"// *{prefix}(-[A-Z0-9]+)?: ", text), f"no line says {prefix}:"
+    for file in FILES:
+        text = file.read_text()
+        for command in re.findall(r"// RUN: (.*filecheck.*)", text):
+            asked = re.search(r"--check-prefix(?:es)?=([\w,-]+)", command)
+            for prefix in asked[1].split(",") if asked else ["CHECK"]:
+                is_used = re.search(rf"// *{prefix}(-[A-Z0-9]+)?: ", text)
+                assert is_used, f"no line of {file} says {prefix}:"
 
 
-@pytest.mark.parametrize("file", FILES, ids=identified)
-def test_every_line_is_checked(file: Path):
-    """A line with a prefix of no command checks nothing."""
-    text = file.read_text()
+def prefixes_asked(text: str) -> set[str]:
+    """The prefixes of lines for which the commands of a file ask."""
     commands = "\n".join(re.findall(r"// RUN: (.*)", text))
-    asked = {
-        "RUN",
-        *(
-            p
-            for found in re.findall(r"--check-prefix(?:es)?=([\w,-]+)", commands)
-            for p in found.split(",")
-        ),
-    }
+    named = re.findall(r"--check-prefix(?:es)?=([\w,-]+)", commands)
+    asked = {"RUN", *chain.from_iterable(each.split(",") for each in named)}
     if re.search(r"filecheck %s(?!.*--check-prefix)", commands):
         asked.add("CHECK")
+    return asked
+
+
+def test_every_line_is_checked():
+    """A line with a prefix of no command checks nothing."""
     suffix = r"-(?:NOT|NEXT|SAME|DAG|LABEL|EMPTY|COUNT-\d+)"
-    used = {re.sub(suffix + "$", "", p) for p in re.findall(r"// *([A-Z][A-Z0-9-]*): ", text)}
-    assert used <= asked
+    for file in FILES:
+        text = file.read_text()
+        used = {re.sub(suffix + "$", "", p) for p in re.findall(r"// *([A-Z][A-Z0-9-]*): ", text)}
+        assert used <= prefixes_asked(text), file

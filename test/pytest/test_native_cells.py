@@ -116,12 +116,8 @@ def assert_same(case: Case, given: Sequence[Array]) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_native_cells_are_right_for_special_numbers(case: Case):
+def test_native_cells_are_right_for_special_and_for_random_numbers(case: Case):
     assert_same(case, arguments(case))
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_native_cells_are_right_for_random_numbers(case: Case):
     rng = np.random.default_rng(3)
     assert_same(case, [numbers(kind, rng, 500) for kind in case.operands])
 
