@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from timetile.dialects.cell_types import CELL_TYPES
+from timetile.dialects.cell_types import CELL_TYPES, STORED_TYPES
 from timetile.runtime.bundle.c_names import c_word, distinct_names
 from timetile.runtime.bundle.plan import Argument, BundlePlan
 
-C_TYPES = {str(kind): row.c for kind, row in CELL_TYPES.items()}
-"""The C type of a number, by the text of the kernel's type; an `i1` is one byte."""
+C_TYPES = {str(kind): row.c for table in (CELL_TYPES, STORED_TYPES) for kind, row in table.items()}
+"""
+The C type of a number, by the text of the kernel's type: an `i1` is one byte, and of an `f16` or a
+`bf16` C has the bits.
+"""
 
 OWN_CODES = {
     -1: "the number of steps is negative",

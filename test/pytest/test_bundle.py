@@ -25,12 +25,14 @@ from support.catalogue import entry
 from support.command_line import run
 from support.programs import program_text
 from support.schedules import FLAGS, Schedule, device_plane
+from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
 from timetile.dialects.verified import terminator_of
 from timetile.lowering.tile_to_gpu.message_buffers import launch_words
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.diagnostics import CompileError
+from timetile.runtime.bundle.c_header import C_TYPES
 from timetile.runtime.bundle.files import write_bundle
 from timetile.runtime.kernels.planning import planned_function
 
@@ -251,6 +253,14 @@ def test_the_source_is_short_and_calls_declared_functions(tmp_path: Path):
     used = set(re.findall(r"\b(cu[A-Z]\w+)\(", source.read_text()))
     declared = set(re.findall(r"\b(cu[A-Z]\w+)\(", (HERE / "support/driver/cuda.h").read_text()))
     assert used <= declared
+
+
+def test_cells_of_every_type_have_a_type_of_their_size_in_c(tmp_path: Path):
+    sizes = [
+        f'_Static_assert(sizeof({C_TYPES[str(k)]}) == {n}, "");' for k, n in CELL_BYTES.items()
+    ]
+    (tmp_path / "sizes.c").write_text("\n".join(["#include <stdint.h>", *sizes]))
+    subprocess.run([compiler_of("c"), "-fsyntax-only", str(tmp_path / "sizes.c")], check=True)
 
 
 def test_a_bundle_of_a_number_computed_by_the_host_is_refused(tmp_path: Path):
