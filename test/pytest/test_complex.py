@@ -92,7 +92,7 @@ def test_every_operation_is_numpys(executor: Any):
     assert all(again[name].tobytes() == whole[name].tobytes() for name in whole)
 
 
-def test_complex_fields_in_batches_snapshots_conditions_and_pickles(tmp_path: Path):
+def test_complex_fields_go_into_batches_snapshots_conditions_and_pickles(tmp_path: Path):
     psi, v = drawn(3, 9, 8), np.zeros((9, 8))
     expected = [quantum.advance({"psi": each, "v": v}, 4, dt=0.1)["psi"] for each in psi]
     batch = quantum.advance({"psi": psi, "v": v}, 4, dt=0.1, batch=True)["psi"]
@@ -122,7 +122,7 @@ def damped(psi: Complex, dt: Scalar):
     psi.next = psi[0, 0] * (1 - dt)
 
 
-def test_complex_fields_in_a_sequence():
+def test_complex_fields_go_into_a_sequence():
     both: Model = timetile.sequence(quantum, damped)
     state: dict[str, Any] = {"psi": drawn(9, 8), "v": np.ones((9, 8))}
     found = both.advance(state, 2, dt=0.1)

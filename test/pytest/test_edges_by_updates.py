@@ -78,7 +78,9 @@ def test_tiles_inside_do_not_compute_edges():
 @pytest.mark.covering
 @pytest.mark.parametrize("step", [insulated, layered], ids=["insulated", "layered"])
 @pytest.mark.parametrize(("depth", "shape"), [(1, (90, 130)), (3, (41, 301))])
-def test_edges_are_right(step: Model, depth: int, shape: tuple[int, int]):
+def test_edges_by_updates_have_the_bits_of_numpy_at_any_depth(
+    step: Model, depth: int, shape: tuple[int, int]
+):
     start = {"u": np.random.default_rng(5).random(shape, dtype=np.float32)}
     steps = 2 * depth + 1
     expected = step.on(executor="numpy").advance(start, steps=steps)["u"]

@@ -103,7 +103,9 @@ def check(case: EdgeCase, schedule: Schedule, executor: Executor, dtype: str) ->
 @pytest.mark.parametrize("executor", (*kernel_executors(), "ptx"))
 @pytest.mark.parametrize("schedule", ROWS, ids=named)
 @pytest.mark.parametrize("case", BOUNDARIES[2], ids=lambda case: str(case.boundary))
-def test_plates_go_on(case: EdgeCase, schedule: Schedule, executor: Executor, dtype: str):
+def test_plates_go_on_beyond_their_edges_with_equal_bits(
+    case: EdgeCase, schedule: Schedule, executor: Executor, dtype: str
+):
     check(case, schedule, executor, dtype)
 
 
@@ -112,7 +114,9 @@ def test_plates_go_on(case: EdgeCase, schedule: Schedule, executor: Executor, dt
 @pytest.mark.parametrize("executor", (*kernel_executors(), "ptx"))
 @pytest.mark.parametrize("schedule", PLANES, ids=named)
 @pytest.mark.parametrize("case", BOUNDARIES[3], ids=lambda case: str(case.boundary))
-def test_volumes_go_on(case: EdgeCase, schedule: Schedule, executor: Executor, dtype: str):
+def test_volumes_go_on_beyond_their_faces_with_equal_bits(
+    case: EdgeCase, schedule: Schedule, executor: Executor, dtype: str
+):
     check(case, schedule, executor, dtype)
 
 
@@ -301,7 +305,9 @@ def edge_cases(draw: st.DrawFn) -> tuple[EdgeCase, tuple[int, ...], int]:
 
 
 @given(edge_cases(), st.booleans())
-def test_drawn_boundaries_of_drawn_sizes(drawn: tuple[EdgeCase, tuple[int, ...], int], even: bool):
+def test_drawn_boundaries_keep_their_bits_on_drawn_sizes(
+    drawn: tuple[EdgeCase, tuple[int, ...], int], even: bool
+):
     """Steps without symmetric reads run, too: in boxes, if kernels cannot continue the fields."""
     case, shape, depth = drawn
     case = case.even() if even else case

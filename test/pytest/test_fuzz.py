@@ -100,7 +100,7 @@ def test_wrong_bits_and_lost_time_are_found(fuzz: ModuleType, monkeypatch: pytes
     assert fuzz.judged(pair, "planes", 0.2).kind == "time-out"
 
 
-def test_counts_are_written(
+def test_counts_and_wrong_programs_are_written(
     fuzz: ModuleType,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -228,7 +228,7 @@ def aligned(s: Field, coin: Field, beta: Scalar):
 
 
 @pytest.mark.parametrize("executor", ["numpy", "cpu", "simt", "ptx"])
-def test_spins_of_int8_beside_floats(executor: Executor):
+def test_spins_of_int8_run_beside_floats(executor: Executor):
     rng = np.random.default_rng(4)
     s = np.where(rng.random((24, 30)) < 0.5, -1, 1).astype(np.int8)
     coin, beta = rng.random(s.shape).astype(np.float32), 0.11
@@ -250,7 +250,7 @@ def grown(alive: Field, wall: Field):
 
 
 @pytest.mark.parametrize("executor", ["numpy", "cpu", "planes", "simt", "ptx"])
-def test_fields_of_truth_values(executor: Executor):
+def test_fields_of_truth_values_have_the_values_of_numpy(executor: Executor):
     rng = np.random.default_rng(5)
     alive, wall = rng.random((20, 34)) < 0.05, rng.random((20, 34)) < 0.3
     found = chosen(grown, executor).advance({"alive": alive, "wall": wall}, 4)["alive"]
@@ -305,7 +305,7 @@ def test_a_temporary_keeps_the_type_of_its_value():
     assert np.array_equal(found, expected)
 
 
-def test_a_number_of_all_cells_of_integers():
+def test_a_condition_sums_all_cells_of_integers():
     cells = (np.random.default_rng(3).random((30, 33)) < 0.4).astype(np.uint8)
     seen: list[float] = []
 

@@ -239,7 +239,9 @@ def test_arrays_without_a_sign_and_of_truth_values_are_fields_of_integers():
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 @pytest.mark.parametrize("kind", ["i8", "i16"])
 @pytest.mark.parametrize("sizes", [(30, 33), (512, 512)], ids=str)
-def test_kernels_assemble(arch: str, kind: str, sizes: tuple[int, int]):
+def test_kernels_assemble_and_rows_of_vectors_are_loaded_as_vectors(
+    arch: str, kind: str, sizes: tuple[int, int]
+):
     compiled = timetile.compile(
         program(kind, sizes, CELL), executor="planes", arch=arch, depth=2, cache=False
     )
@@ -265,7 +267,7 @@ def crossed(mask: timetile.Field, u: timetile.Field):
 
 
 @pytest.mark.parametrize("depth", [1, 2])
-def test_a_mask_beside_a_field_with_images_farther_than_a_tile(depth: int):
+def test_a_mask_is_read_beside_a_field_with_images_farther_than_a_tile(depth: int):
     """Narrow loads are not fetched early; the others are, and bring cells around the tile."""
     rng = np.random.default_rng(2)
     mask, u = rng.random((5, 6, 36)) < 0.5, rng.random((5, 6, 36)).astype(np.float32)

@@ -60,7 +60,7 @@ def test_shared_memory_is_that_of_table_v(across: int, down: int, printed: list[
     assert found == printed
 
 
-def test_planes_of_a_semi_stencil():
+def test_a_semi_stencil_keeps_one_plane_more_than_its_radius():
     """Section III: R + 1, one more with the next plane, R + 3 for two planes a step."""
     assert semi_stencil.whole_planes(4) == 9
     assert semi_stencil.planes(4) == 5

@@ -142,7 +142,7 @@ def test_a_sequence_has_the_bits_of_its_models_in_turn(name: str, executor: Any,
         assert found[each].tobytes() == cells.tobytes(), each
 
 
-def test_a_sequence_in_a_sequence_and_in_a_batch():
+def test_a_sequence_goes_into_a_sequence_and_into_a_batch():
     models, given, numbers = CASES["both"]
     inner = timetile.sequence(models[0], models[1])
     whole = timetile.sequence(inner, models[2])

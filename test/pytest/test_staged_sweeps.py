@@ -80,7 +80,7 @@ func.func @filtered(%u: {field}, %a: {field}, %k: {element}) {{
 @pytest.mark.parametrize("is_descending", [False, True])
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("shape", [(3, 7), (6, 64), (5, 67), (41, 96), (35, 33)], ids=str)
-def test_taps_of_lines_beside_and_cells_before_and_behind(
+def test_staged_lines_read_lines_beside_and_cells_before_and_behind(
     shape: tuple[int, int], kind: Any, is_descending: bool, executor: Executor
 ):
     u, a = noise(*shape).astype(kind), noise(*shape).astype(kind) + kind(1)
@@ -150,7 +150,7 @@ func.func @sums(
 
 
 @pytest.mark.parametrize("executor", KERNELS)
-def test_coordinates_and_results_without_a_stream(executor: Executor):
+def test_a_staged_sweep_may_read_nothing_but_its_results(executor: Executor):
     """The sweep reads nothing but its results: only results pass through shared memory."""
 
     @timetile.stencil

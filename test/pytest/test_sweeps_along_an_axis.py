@@ -245,7 +245,7 @@ def test_integers_are_swept():
         assert np.array_equal(found, run_length) and found.dtype == np.int32
 
 
-def test_batches_and_sequences_of_sweeps():
+def test_sweeps_go_into_batches_and_sequences():
     @timetile.stencil
     def summed(u: Field, r: Scalar):
         with sweep(axis=0):

@@ -37,7 +37,7 @@ VOLUME = (4, 5, 101)
     "cells, warps, published",
     [("1,1", "1,2", "edges"), ("1,2", "1,3", "edges"), ("2,2", "1,2", "plane")],
 )
-def test_edges_of_warps_along_the_last_axis(
+def test_warps_along_the_last_axis_publish_their_edges(
     cells: str, warps: str, published: str, executor: Executor
 ):
     tile = f"tile=block cells={cells} lanes=1,32 warps={warps}"
