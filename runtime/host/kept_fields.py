@@ -127,6 +127,12 @@ class Hdf5Arrays:
         self.file.close()
 
 
+def cells_of_file(cells: Any) -> np.ndarray[Any, Any]:
+    """Cells as a file keeps them: those of bf16, which no file has a type for, as float32."""
+    found: np.ndarray[Any, Any] = np.asarray(cells)
+    return found.astype(np.float32) if found.dtype.name == "bfloat16" else found
+
+
 def library(name: str, path: Path) -> Any:
     """The package for a file. Raises ModuleNotFoundError with the way to get the package."""
     try:
@@ -181,7 +187,7 @@ class KeptFields:
     def write(self, step: int, fields: Mapping[str, Any]) -> None:
         """Append a snapshot."""
         for name, cells in fields.items():
-            self.arrays.append(name, np.asarray(cells))
+            self.arrays.append(name, cells_of_file(cells))
         # The step comes last: a snapshot with a step is whole.
         self.arrays.append(STEP_OF_SNAPSHOT, np.asarray(np.int64(step)))
         self.arrays.flush()

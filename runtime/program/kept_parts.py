@@ -20,6 +20,7 @@ from timetile.runtime.host.kept_fields import (
     GrowingArrays,
     Hdf5Arrays,
     KeptFields,
+    cells_of_file,
     opened_arrays,
 )
 from timetile.runtime.program.compiled_program import CompiledProgram
@@ -83,7 +84,7 @@ class KeptParts:
     def add(self, step: int, fields: Mapping[str, Any]) -> None:
         """Write a snapshot."""
         for name, given in fields.items():
-            self.add_field(name, np.ascontiguousarray(given))
+            self.add_field(name, np.ascontiguousarray(cells_of_file(given)))
         self.by_first(lambda: self.append(STEP_OF_SNAPSHOT, np.asarray(np.int64(step))))
 
     def append(self, name: str, cells: np.ndarray[Any, Any]) -> None:

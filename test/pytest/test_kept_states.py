@@ -12,6 +12,7 @@ import pytest
 import timetile
 from support.steps import noise
 from timetile import Field, Series, State
+from timetile.runtime.host.kept_fields import KeptFields, opened_arrays
 
 zarr: Any = pytest.importorskip("zarr")
 
@@ -89,6 +90,18 @@ def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(ModuleNotFoundError) as caught:
         ON_CPU.advance(GIVEN, 2, keep=path, f=FORCE)
     assert str(caught.value) == (f"{path} needs the package h5py; run pip install 'timetile[hdf5]'")
+
+
+@pytest.mark.parametrize("name", ["heat.zarr", "heat.h5"])
+def test_cells_of_bf16_are_kept_as_float32(name: str, tmp_path: Path):
+    cells = noise(40).astype(pytest.importorskip("ml_dtypes").bfloat16)
+    kept = KeptFields(tmp_path / name, again=False)
+    kept.add(3, {"u": cells})
+    kept.close()
+    file: Any = opened_arrays(tmp_path / name, again=True)
+    found = (file.group if name.endswith("zarr") else file.file)["u"][0]
+    file.close()
+    assert found.dtype == np.float32 and np.array_equal(found, cells.astype(np.float32))
 
 
 @pytest.mark.parametrize("name", ["heat.zarr", "heat.h5"])
