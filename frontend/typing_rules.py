@@ -156,7 +156,7 @@ class TypingRules:
         same = [converted(each, kind) for each in both]
         return self.new(Choice(), kind, condition, *same, weak=is_weak(both, kind))
 
-    # Functions with rules of their own.
+    # Functions with special rules.
 
     def bitwise(self, name: str, operands: Sequence[Typed]) -> Typed:
         """An operation of truth values, or of the bits of integers."""

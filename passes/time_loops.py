@@ -64,7 +64,7 @@ def spelling_passes() -> tuple[ModulePass, ...]:
         DropSwapsPass(),
         JoinPartsPass(),
         NamePointersPass(),
-        # Programs of loops over memrefs, and of truth values, get the form of all others.
+        # Loops over memrefs become applies, and truth values integers.
         LowerAffineNestsPass(),
         FoldSubviewsPass(),
         SplitLevelsPass(),

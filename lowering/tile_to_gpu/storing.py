@@ -164,7 +164,7 @@ def row_stores(
         for k in cut:
             cell = (*row, start + k)
             own = is_stored(step, stage, cell, view, 1)
-            # Masks of a box are of a step.
+            # The mask of a box changes from step to step.
             mask = one_of(step, own, whole) if narrows else alone(variant, own, whole)
             yield row_store(step, stage, cell, [vector[k]], view, mask)
 

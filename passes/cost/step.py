@@ -41,7 +41,7 @@ def stage_work(stage: StageFacts, setting: Setting) -> tuple[float, float]:
     """
     if stage.sharing is None:
         return setting.thread_cells * stage.operations, setting.thread_cells * stage.helpers
-    # The work of two steps, less the work of a single step.
+    # What a further step adds: the work of two steps less the work of one.
     pipe, beside = stage.sharing.work((2, *setting.patch))
     alone = stage.sharing.work((1, *setting.patch))
     return pipe - alone[0], beside - alone[1]

@@ -170,7 +170,7 @@ def fitting(
         return trials.lowers(candidate) and constraints.holds(loop, module, candidate, target)
 
     if not comparison.found and depth in (None, 1):
-        # A step of a tile, with code of any length.
+        # The shortest code of all schedules left out for long code.
         shortest = islice(filter(lowers, sorted(trials.long, key=length)), 1)
         comparison = replace(comparison, found=list(shortest))
     compared = comparison.found

@@ -46,7 +46,7 @@ def in_bytes(kind: Attribute) -> Attribute | None:
         return stencil.ResultType(i8) if kind.elem == i1 else None
     if not isinstance(kind, stencil.FieldType | stencil.TempType):
         return None
-    # Without parameters: `isa` makes a constraint of parameters for every value of a program.
+    # `isa` would make a constraint of the parameters for every value of a program.
     cells = cast("stencil.FieldType[Attribute] | stencil.TempType[Attribute]", kind)
     return type(cells)(cells.bounds, i8) if cells.element_type == i1 else None
 

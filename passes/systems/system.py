@@ -163,7 +163,7 @@ class SystemPass(EnumOptionsPass, ABC):
             "more cells or warps",
         )
 
-    # Help for the points of systems.
+    # What the systems share.
 
     def refuse_rank(self, program: PaperProgram, ranks: tuple[int, ...], why: str) -> None:
         """Refuse a domain with another number of axes than a system has."""

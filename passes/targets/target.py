@@ -126,7 +126,7 @@ def target_named(name: str, multiprocessors: int | None = None) -> Target:
         )
     part = default_part(base) if base in ISAS else PARTS[base]
     if facts and base in ISAS:
-        # A GPU that is no part of the table.
+        # The table has no such GPU.
         part = replace(part, name=base, title=f"GPU of {base}", resident_clusters={})
     part = part_with(part, facts)
     if multiprocessors is not None and multiprocessors != part.multiprocessors:

@@ -111,7 +111,7 @@ def fma64(a: Doubles, b: Doubles, c: Doubles) -> Doubles:
         largest = np.maximum(np.maximum(np.abs(a), np.abs(b)), np.maximum(np.abs(c), product))
         strange = ~((product > SAFE_LOW) & (largest < SAFE_HIGH))
         if np.count_nonzero(strange):
-            # Of a product with 0 nothing is strange.
+            # A product with 0 is exact.
             extreme = np.nonzero(strange & (a != 0) & (b != 0))[0]
             if extreme.size:
                 result[extreme] = extreme_fma(a[extreme], b[extreme], c[extreme])

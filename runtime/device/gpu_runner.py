@@ -167,7 +167,7 @@ class GpuRunner(PlannedRunner):
             return self.host.run_for(op, operands, values)
 
         def prepared(launch: LaunchOp, given: Sequence[Any]) -> tuple[Kernel, LaunchArguments]:
-            # Arguments of its own: each turn changes their numbers.
+            # Each launch gets new arguments, since a turn changes their numbers.
             return self.kernel_of(launch), arguments_of(launch, given)
 
         launches = DrivenLoop(op, turns, values).launches(prepared)

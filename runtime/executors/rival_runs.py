@@ -165,7 +165,7 @@ class RivalRuns:
         """Run in pieces if the run is long, and try rivals once these are made."""
         rivals = self.own.kernels.rivals
         fastest = own
-        # Few steps have plans of their own.
+        # Runs of few steps have other plans, and other kernels.
         if own.steps >= own.least and run.left >= 4 * own.least and self.is_long(run, own):
             rivals.begin(own.steps)
             piece = own.below(max(own.least, round(PIECE_SECONDS / rivals.step_seconds)))

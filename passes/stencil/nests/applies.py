@@ -115,7 +115,7 @@ class CellBody:
         self.add_numbers()
         for value, outside in self.around.invariant.items():
             self.mapping[value] = self.outer(outside)
-        # Only these: a load of new cells comes after the store of another group.
+        # Operations of other groups stay out: a load there may come after a store here.
         stored = [store.op.value for store in self.group]
         needed = operations_behind(stored, nest, self.around.order, self.group)
         for op in nest.body:

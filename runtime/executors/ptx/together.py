@@ -26,7 +26,7 @@ from timetile.runtime.executors.ptx.strand import Strand
 from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.executors.simt.memory import Ints, Mask, some
 
-# Operations of all lanes of a warp.
+# Operations that all lanes of a warp take part in.
 
 
 def check_all_named(get: Source, s: Strand, text: str) -> None:
