@@ -6,13 +6,15 @@ python docs/make_performance.py
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from math import prod
 from pathlib import Path
 from typing import Any
 
 from matplotlib import rcParams
 from matplotlib.figure import Figure
+from tables import Row, number, table
+from types_table import stored_section
 
 from timetile.passes.targets.target import target_named
 
@@ -59,19 +61,12 @@ ON_CPU = (
     "load",
 )
 
-Row = dict[str, Any]
-
 
 def rows_of(name: str) -> list[Row]:
     """The rows of one complete file of measurements."""
     path = RESULTS / name
     rows: list[Row] = json.loads(path.read_text()) if path.exists() else []
     return [row for row in rows if "error" not in row]
-
-
-def number(value: float | None, digits: int = 0) -> str:
-    """A figure of the table; empty if absent."""
-    return "" if value is None else f"{value:.{digits}f}"
 
 
 def cells_of(row: Row) -> Iterator[str]:
@@ -95,12 +90,6 @@ def cells_of(row: Row) -> Iterator[str]:
     yield str(row["registers"])
     yield f"{row['spill_bytes']} B" if row["spill_bytes"] else ""
     yield str(row["warps_per_multiprocessor"])
-
-
-def table(columns: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
-    """A table in Markdown."""
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def searched_cells(row: Row) -> tuple[str, ...]:
@@ -353,6 +342,9 @@ def main() -> None:
     profiles = RESULTS / "h200-profiles.json"
     if profiles.exists():
         text = replace(text, "table profiles", profiles_section(json.loads(profiles.read_text())))
+    stored = RESULTS / "types.json"
+    if stored.exists():
+        text = replace(text, "table types", stored_section(json.loads(stored.read_text())))
     for name in ("search", "search-3d"):
         searched = RESULTS / f"h200-{name}.json"
         if searched.exists():

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from make_performance import DOCS, RESULTS, TYPES, number, replace, table
+from make_performance import DOCS, RESULTS, TYPES, replace
+from tables import number, table
 
 PAGES = DOCS / "systems"
 SYSTEMS = ("ebisu", "an5d", "ssam", "dtb", "semi-stencil", "stencilgen")
