@@ -62,7 +62,7 @@ from timetile.lowering.tile_to_gpu.loops import (
 from timetile.lowering.tile_to_gpu.message_buffers import launch_words, messages, tile_words
 from timetile.lowering.tile_to_gpu.placement import place_queues
 from timetile.lowering.tile_to_gpu.point_cuts import chunk_around_points, stretch_around_points
-from timetile.lowering.tile_to_gpu.shared_memory import check_shared_memory
+from timetile.lowering.tile_to_gpu.shared_memory import asked_bytes, check_shared_memory
 from timetile.lowering.tile_to_gpu.thread import (
     ThreadSeat,
     Turn,
@@ -78,7 +78,7 @@ from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 from timetile.passes.analysis.placed import variants_of
-from timetile.passes.targets.target import target_of
+from timetile.passes.targets.target import Target, target_of
 
 
 def argument_types(kernel: KernelOp) -> list[Attribute]:
@@ -124,7 +124,7 @@ def lower_kernel(kernel: KernelOp, module: ModuleOp, *, adjacent: bool) -> gpu.M
         new.name_hint = old.name_hint
     emit_kernel(entry, geometry, memory, module)
     entry.add_op(gpu.ReturnOp([]))
-    return made_module(kernel, geometry, entry, memory.bytes)
+    return made_module(kernel, geometry, entry, memory.bytes, target_of(module))
 
 
 def emit_kernel(entry: Block, geometry: Geometry, memory: BlockMemory, module: ModuleOp) -> None:
@@ -230,10 +230,14 @@ def emit_guarded(code: KernelCode, emit: Emitter) -> None:
 
 
 def made_module(
-    kernel: KernelOp, geometry: Geometry, entry: Block, shared_bytes: int
+    kernel: KernelOp, geometry: Geometry, entry: Block, taken: int, target: Target
 ) -> gpu.ModuleOp:
-    """The gpu.module around a kernel's code. The launch facts are an attribute."""
+    """
+    The gpu.module around a kernel's code, whose blocks use `taken` bytes of shared memory. The
+    launch facts are an attribute.
+    """
     layout, name = geometry.layout, kernel.sym_name.data
+    grid = ceil_div(geometry.tiles, layout.pack.data) * layout.blocks
     function = gpu.FuncOp(
         name,
         (entry.arg_types, []),
@@ -248,9 +252,9 @@ def made_module(
     facts = LaunchAttr(
         steps=kernel.steps.data,
         roles=kernel.roles.data,
-        grid=ceil_div(geometry.tiles, layout.pack.data) * layout.blocks,
+        grid=grid,
         block=layout.threads,
-        shared_bytes=shared_bytes,
+        shared_bytes=asked_bytes(kernel, taken, grid, target),
         occupancy=kernel.blocks_per_multiprocessor,
         cluster=layout.blocks if layout.has_cluster else 1,
         blocks_per_tile=layout.blocks if exchanges else 1,
