@@ -44,9 +44,10 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import SymbolTable
 
+from timetile.dialects.series import number_type
 from timetile.dialects.temporal import LoopOp, UpdateOp
-from timetile.lowering.cpu.builder import Builder
-from timetile.lowering.cpu.given import Given, part_name, steps_name, update_name
+from timetile.lowering.cpu.builder import Builder, llvm_type
+from timetile.lowering.cpu.given import Given, is_read, part_name, steps_name, update_name
 from timetile.lowering.cpu.host_nests import NestFunction, nest_functions
 from timetile.lowering.cpu.parts import PartFunction, most_lag
 from timetile.lowering.cpu.reductions import reduction_functions
@@ -101,17 +102,26 @@ class StepsFunction:
         """The whole function."""
         build, count = self.build, len(self.given.buffers)
         teamed = build.compare("sgt", self.threads, build.int(1))
-        buffers, others = self.arguments[:count], self.arguments[count:]
+        buffers = self.arguments[:count]
 
         def steps(done: SSAValue, names: Sequence[SSAValue]) -> Sequence[SSAValue]:
             count = build.smaller(self.depth, build.minus(self.steps, done))
-            arguments = (*names, *others)
+            arguments = (*names, *self.from_step(done))
             self.one_pass(count, arguments, teamed)
             return self.rotated(names, count)
 
         build.loop(build.int(0), self.steps, self.depth, steps, buffers)
         build.add(llvm.ReturnOp())
         return self.function
+
+    def from_step(self, done: SSAValue) -> list[SSAValue]:
+        """The captured fields, the scalars, and the series from a step on."""
+        build, count = self.build, len(self.given.buffers)
+        found: list[SSAValue] = []
+        for value, given in zip(self.given.values[count:], self.arguments[count:]):
+            kind = llvm_type(number_type(value)) if is_read(value) else None
+            found.append(given if kind is None else build.moved(given, done, kind))
+        return found
 
     def one_pass(self, count: SSAValue, arguments: Operands, teamed: SSAValue) -> None:
         """Emit a pass of some steps: all updates together, or update after update."""

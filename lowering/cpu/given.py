@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import IndexType, f32, f64, i32, i64
 from xdsl.dialects.stencil import FieldType
 from xdsl.ir import Attribute, SSAValue
 
-from timetile.dialects.series import number_type
+from timetile.dialects.series import is_series, number_type
 from timetile.dialects.temporal import LoopOp
 from timetile.lowering.cpu.builder import llvm_type
 from timetile.lowering.cpu.updates import POINTER
@@ -53,5 +54,11 @@ class Given:
 
 
 def type_of(value: SSAValue) -> Attribute:
-    """How compiled code takes a field or a scalar."""
-    return POINTER if isinstance(value.type, FieldType) else llvm_type(number_type(value))
+    """How compiled code takes a field, a scalar or a series."""
+    is_memory = isinstance(value.type, FieldType) or is_read(value)
+    return POINTER if is_memory else llvm_type(number_type(value))
+
+
+def is_read(value: SSAValue) -> bool:
+    """A series with numbers that compiled code reads. Of other series code takes one number."""
+    return is_series(value) and number_type(value) in (f32, f64, i32, i64, IndexType())

@@ -11,10 +11,11 @@ from xdsl.dialects import llvm
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, SSAValue
 
+from timetile.dialects.series import number_type
 from timetile.dialects.temporal import LoopOp
 from timetile.lowering.arguments import fields_of, scalars_of
-from timetile.lowering.cpu.builder import Builder
-from timetile.lowering.cpu.given import Given, part_name, update_name
+from timetile.lowering.cpu.builder import Builder, llvm_type
+from timetile.lowering.cpu.given import Given, is_read, part_name, update_name
 from timetile.lowering.cpu.updates import function_of
 from timetile.passes.analysis.skews import Lags, Skew, extent_of
 
@@ -37,7 +38,8 @@ def most_lag(build: Builder, lags: Lags, steps: SSAValue) -> SSAValue:
 class PartFunction:
     """
     Builds the function running some steps on a part of the places: all updates of a step, or only
-    update `only`. The arguments are the arguments of `Given`, then
+    update `only`. The arguments are the arguments of `Given`, a series from the first of the steps
+    on, then
     1. `count`: how many steps;
     2. `low`, `opening`, `high`, `closing`: the part. A stage with a span of width w has the places
        from `low + opening * w` to `high + closing * w` of the outermost axis, and all places of
@@ -90,12 +92,20 @@ class PartFunction:
         def step(number: SSAValue, names: Sequence[SSAValue]) -> Sequence[SSAValue]:
             values = dict(zip(self.given.values, (*names, *others)))
             for k, (name, update) in enumerate(self.updates):
-                used = [values[v] for v in (*fields_of(update), *scalars_of(update))]
+                used = [values[field] for field in fields_of(update)]
+                used += [self.number_in(v, values[v], number) for v in scalars_of(update)]
                 spans = (*self.row_span(row, number, k), *self.column_span(column, number, k))
                 build.add(llvm.CallOp(update_name(self.number, name), *used, *spans))
             return [names[source] for source in self.loop.rotation]
 
         build.loop(build.int(0), self.count, build.int(1), step, self.arguments[:count])
+
+    def number_in(self, scalar: SSAValue, given: SSAValue, step: SSAValue) -> SSAValue:
+        """The number of a scalar in a step of the pass: of a series, the step's entry."""
+        if not is_read(scalar):
+            return given
+        kind = llvm_type(number_type(scalar))
+        return self.build.loaded(self.build.moved(given, step, kind), kind)
 
     def row_span(self, row: SSAValue, step: SSAValue, update: int) -> tuple[SSAValue, SSAValue]:
         """Where the cells of a stage in a block of rows begin and end along the outermost axis."""

@@ -96,10 +96,7 @@ more for 16 such steps, and the chunks have 203 steps in 124 us.
 """
 
 STEPS_OF_PLANE = 0.65
-"""
-Steps with points that a plane makes, as a part of the gap that all levels reach across. A chunk as
-near to the plane as this number of planes has such steps.
-"""
+"""Steps with points that a plane makes, as a part of the gap that all levels reach across."""
 
 
 def fill_stacks(layout: PointLayout, found: Array, used: Array) -> None:
@@ -128,21 +125,22 @@ def moved_rows(is_used: Array, gap: float) -> Array:
     """
     For each row, and one behind, the row of a cut that equal chunks would have there: steps with
     points take longer, and chunks with such steps have fewer rows. A plane makes steps with points
-    as long as any level has it, in each chunk near the plane: both rows at the distance count as
-    all of these steps, so that a cut between them costs no chunk more.
+    as long as any level has it, in each chunk near the plane: both rows a gap away count as all of
+    these steps, so that a cut between them costs no chunk more, and a chunk from there on fills its
+    levels as others do.
     """
     rows = len(is_used)
     if gap == inf or not is_used.any():
         return np.arange(rows + 1)
-    steps, more = int(gap * STEPS_OF_PLANE), STEP_WITH_POINTS - 1
+    reach, more = int(gap), STEP_WITH_POINTS - 1
     used = np.flatnonzero(is_used)
-    ends = np.flatnonzero(np.diff(used) > 2 * steps)
+    ends = np.flatnonzero(np.diff(used) > 2 * reach)
     lows, highs = used[np.append(0, ends + 1)], used[np.append(ends, len(used) - 1)]
     time = np.ones(rows)
     for low, high in zip(lows, highs):
         time[low : high + 1] += more
-        for edge in (max(low - steps, 0), min(high + steps, rows - 1)):
-            time[edge] += more * steps
+        for edge in (max(low - reach, 0), min(high + reach, rows - 1)):
+            time[edge] += more * reach * STEPS_OF_PLANE
     passed = np.append(0.0, np.cumsum(time))
     # Found from the middle of rows: the ends stay, and rounding errors move no cut of a list
     # without points.

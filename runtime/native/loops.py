@@ -13,13 +13,14 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from timetile.dialects.series import is_series
+from timetile.dialects.series import is_series, number_type
 from timetile.dialects.temporal import LoopOp
 from timetile.lowering.cpu.convert_temporal_to_llvm import TEAM
-from timetile.lowering.cpu.given import Given, steps_name
+from timetile.lowering.cpu.given import Given, is_read, steps_name
 from timetile.passes.analysis.skews import extent_of
 from timetile.passes.loops.join_updates import JoinUpdatesPass
 from timetile.passes.loops.split_edges import SplitEdgesPass
+from timetile.runtime.arithmetic.cells import dtype_of
 from timetile.runtime.executors.numpy_loops import Progress
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.machine.core_cache import core_cache_bytes
@@ -47,6 +48,11 @@ def prepared(module: ModuleOp) -> ModuleOp:
     SplitEdgesPass(everywhere=True).apply(Context(), copy)
     JoinUpdatesPass().apply(Context(), copy)
     return copy
+
+
+def entry(outside: dict[SSAValue, Any], series: SSAValue, step: int) -> Any:
+    """What a step takes of a series: the rest of the numbers, or one number."""
+    return outside[series][step:] if is_read(series) else outside[series][step]
 
 
 def rotated(names: Sequence[Any], rotation: Sequence[int], steps: int) -> list[Any]:
@@ -104,7 +110,7 @@ class LoopCode:
         progress: Progress | None,
     ) -> list[Any]:
         """Run some steps on NumPy arrays, in place, and return the buffers named by the results."""
-        if any(map(is_series, self.given.scalars)):
+        if any(is_series(scalar) and not is_read(scalar) for scalar in self.given.scalars):
             return self.run_by_steps(steps, buffers, outside, threads, progress)
         if self.widened is not None and self.widened.pays(steps, threads):
             return self.run_widened(self.widened, steps, buffers, outside, threads, progress)
@@ -122,7 +128,7 @@ class LoopCode:
         names = list(buffers)
         changing = [scalar for scalar in self.given.scalars if is_series(scalar)]
         for step in range(steps):
-            known = {**outside, **{series: outside[series][step] for series in changing}}
+            known = {**outside, **{series: entry(outside, series, step) for series in changing}}
             names = self.run_together(1, names, known, threads, None)
             if progress is not None:
                 progress(step + 1, steps)
@@ -148,7 +154,8 @@ class LoopCode:
         names, done = list(wide), 0
         while done < steps:
             count = min(made.most, steps - done)
-            names = own.run_together(count, names, given, threads, None)
+            series = {value: given[value][done:] for value in own.given.scalars if is_read(value)}
+            names = own.run_together(count, names, {**given, **series}, threads, None)
             done += count
             if done < steps:
                 for number in made.refreshed:
@@ -167,9 +174,14 @@ class LoopCode:
         threads: int,
         progress: Progress | None,
     ) -> list[Any]:
-        """Run some steps with equal scalars; see `run`."""
+        """Run some steps, with numbers of series that the code reads; see `run`."""
         names = list(buffers)
-        scalars = [np.asarray(outside[scalar]).item() for scalar in self.given.scalars]
+        scalars = [outside[scalar] for scalar in self.given.scalars]
+        series = {
+            number: np.ascontiguousarray(outside[scalar], dtype_of(number_type(scalar)))
+            for number, scalar in enumerate(self.given.scalars)
+            if is_read(scalar)
+        }
         captures = [outside[field] for field in self.given.captures]
         size = max(1, min(threads, self.most_threads))
         blocking = self.blocking(steps, size)
@@ -181,7 +193,13 @@ class LoopCode:
                 count = min(most, steps - done)
                 pointers = [array.ctypes.data for array in (*names, *captures)]
                 sizes = (blocking.together, blocking.rows, blocking.columns)
-                given = (*pointers, *scalars, count, depth, *sizes)
+                numbers = [
+                    series[number][done:].ctypes.data
+                    if number in series
+                    else np.asarray(scalar).item()
+                    for number, scalar in enumerate(scalars)
+                ]
+                given = (*pointers, *numbers, count, depth, *sizes)
                 team.run(
                     [
                         partial(self.steps, *given, thread, size, team.barrier.address)

@@ -26,6 +26,7 @@ from timetile.dialects.decomposition import Ghosts
 from timetile.dialects.series import is_series
 from timetile.dialects.syntax import field_bounds
 from timetile.dialects.temporal import BroadcastOp, LoopOp
+from timetile.lowering.cpu.given import is_read
 from timetile.passes.analysis.ghosts import StepMargins
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.loops.cut_domain import Domain, loops_alone, widen
@@ -119,7 +120,9 @@ def widened_loops(module: ModuleOp) -> dict[int, WidenedLoop]:
 def unrolled_axes(loop: LoopOp) -> tuple[int, ...]:
     """The axes along which places of a loop may go on beyond the ends."""
     fields = (*loop.body.block.args, *loop.captures)
-    if not loop.updates or loop.part is not None or any(map(is_series, loop.scalars)):
+    if not loop.updates or loop.part is not None:
+        return ()
+    if any(is_series(scalar) and not is_read(scalar) for scalar in loop.scalars):
         return ()
     if any(isinstance(field.owner, BroadcastOp) for field in fields):
         return ()

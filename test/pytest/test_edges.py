@@ -11,7 +11,7 @@ import pytest
 import timetile
 from support.padded import EdgeCase
 from support.steps import noise
-from timetile import Field, value
+from timetile import Field, Series, value
 from timetile.dialects.temporal.boundary import Kind
 from timetile.runtime.native.loops import WidenedCode
 from timetile.runtime.program.compiled_program import Executor
@@ -81,9 +81,9 @@ def test_a_wave_around_a_torus_keeps_its_sum(monkeypatch: pytest.MonkeyPatch):
     """On the processor, fields go on beyond their ends for two steps at once."""
 
     @timetile.stencil(boundary="periodic")
-    def wave(u: Field, c: Field):
+    def wave(u: Field, c: Field, f: Series):
         around = u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0]
-        u.next = 2 * u[0, 0] - u.prev[0, 0] + c[0, 0] * around
+        u.next = 2 * u[0, 0] - u.prev[0, 0] + (c[0, 0] + f[0]) * around
 
     runs = list[bool]()
 
@@ -94,7 +94,9 @@ def test_a_wave_around_a_torus_keeps_its_sum(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(WidenedCode, "pays", pays)
     start = {"u": noise(33, 40), "c": np.full((33, 40), 0.25)}
     ends = [
-        wave.on(executor=executor, threads=2, cache=False).advance(start, steps=21)["u"]
+        wave.on(executor=executor, threads=2, cache=False).advance(start, 21, f=0.01 * noise(21))[
+            "u"
+        ]
         for executor in ("numpy", "cpu")
     ]
     assert runs == [True] and np.array_equal(ends[0], ends[1])

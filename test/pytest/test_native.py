@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 
 import timetile
+from support.blocked import passes
 from support.catalogue import CATALOGUE, Domain, Entry, entry, star, sum_program
 from support.compare import assert_same_bits
 from support.description import Inputs, Program, random_inputs
@@ -29,7 +29,6 @@ from timetile.runtime.machine.llvm import Processor
 from timetile.runtime.machine.teams import PythonBarrier, Team, available_threads, thread_count
 from timetile.runtime.native import loops as native
 from timetile.runtime.native import program as machine_code
-from timetile.runtime.native.blocking import Blocking, BlockingRule
 from timetile.runtime.native.loops import rotated
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 
@@ -86,23 +85,6 @@ def test_native_code_leaves_the_bits_of_drawn_programs(program: Program, steps: 
 
 
 # Passes of many steps.
-
-
-@contextmanager
-def passes(depth: int, rows: int, columns: int) -> Generator[None]:
-    """
-    Loops pass over their fields by a number of steps and places, with fewer steps if threads would
-    have too few places; threads share even a few cells.
-    """
-
-    def choice(rule: BlockingRule, steps: int, threads: int) -> Blocking:
-        possible = [d for d in range(1, depth + 1) if threads <= max(1, rule.most_threads(d))]
-        return Blocking(max(possible, default=1), rows, columns, together=bool(possible))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(native, "CELLS_PER_THREAD", 1)
-        patch.setattr(BlockingRule, "choice", choice)
-        yield
 
 
 PASSES = {

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import timetile
+from support.blocked import passes
 from support.executors import kernel_executors
 from support.steps import noise
 from timetile import Field, Points, Scalar
@@ -99,7 +100,9 @@ def check_wave(model: timetile.Model, dtype: Any = np.float64) -> None:
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("executor", ["numpy", "cpu"])
 def test_sources_and_receivers_have_the_bits_of_numpy(executor: Executor, dtype: Any):
-    check_wave(on(wave, executor), dtype)
+    """On the processor in passes of three steps."""
+    with passes(3, 2, 5):
+        check_wave(on(wave, executor), dtype)
 
 
 @pytest.mark.covering

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import timetile
+from support.blocked import passes
 from support.executors import kernel_executors
 from support.steps import noise
 from timetile import Field, Scalar, Series, repeat, step
@@ -42,8 +43,11 @@ def on(executor: Executor, depth: int | None = None) -> timetile.Model:
 @pytest.mark.parametrize("first", [0, 3])
 @pytest.mark.parametrize("executor", ["numpy", "cpu"])
 def test_each_step_takes_its_number(executor: Executor, first: int):
-    found = on(executor).advance({"u": noise(*SHAPE)}, 23, first_step=first, f=FORCE, k=0.1)["u"]
-    assert np.array_equal(found, expected(noise(*SHAPE), 23, first))
+    """On the processor also in passes of three steps."""
+    with passes(3, 2, 5):
+        model = on(executor).on(threads=1)
+        found = model.advance({"u": noise(*SHAPE)}, 23, first_step=first, f=FORCE, k=0.1)
+    assert np.array_equal(found["u"], expected(noise(*SHAPE), 23, first))
 
 
 @pytest.mark.covering
