@@ -115,13 +115,16 @@ def test_executors_agree_on_every_operation_of_cells(number: int, kernels: Execu
             assert not different.size, f"{case} on {executor} at {different[:5]}"
 
 
-@pytest.mark.parametrize("number", range(len(GROUPS)), ids=name_of_number)
+WITH_MEANING = [k for k, group in enumerate(GROUPS) if any(c.operation in MEANINGS for c in group)]
+"""The groups with operations that Python has, too."""
+
+
+@pytest.mark.parametrize("number", WITH_MEANING, ids=name_of_number)
 def test_operations_of_cells_are_those_of_python(number: int):
-    for case, found in zip(GROUPS[number], on_numpy(number)):
-        meaning = MEANINGS.get(case.operation)
-        if meaning is None:
+    for case, found in zip(GROUPS[number], on_numpy(number), strict=True):
+        if case.operation not in MEANINGS:
             continue
-        given = arguments(case)
+        meaning, given = MEANINGS[case.operation], arguments(case)
         for cell, result in enumerate(found.tolist()):
             numbers = [axis[cell].item() for axis in given]
             wanted = meaning(case, *numbers)
