@@ -90,11 +90,11 @@ def check_shared_memory(kernel: KernelOp, taken: int, target: Target) -> None:
 
 def asked_bytes(kernel: KernelOp, taken: int, grid: int, target: Target) -> int:
     """
-    Bytes of shared memory that a launch of `grid` blocks asks for, for blocks that use `taken`: so
-    many that a multiprocessor holds no more blocks than counted on, if the device does not hold the
-    launch. Blocks beside those counted on stream through other parts of the fields: boxes of 27
-    points in FP32 run at 337 GCells/s by blocks of 32 x 64 cells that are alone, and at 218 by
-    pairs of such blocks (one H200).
+    Bytes of shared memory asked for by a launch of `grid` blocks, where a block uses `taken`. If
+    the device does not hold the launch, a block asks for enough to keep blocks beyond the counted
+    number from a multiprocessor: further blocks stream through other parts of the fields. Boxes of
+    27 points in FP32 run at 337 GCells/s by single blocks of 32 x 64 cells, and at 218 by pairs
+    (one H200).
     """
     isa, blocks = target.isa, kernel.blocks_per_multiprocessor
     streams = kernel.stream_axis is not None
