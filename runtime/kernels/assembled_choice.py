@@ -15,12 +15,14 @@ from dataclasses import asdict, dataclass
 from itertools import dropwhile
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.rewriter import Rewriter
 
 from timetile.dialects.syntax import encode_integers
-from timetile.dialects.temporal import LoopOp, UpdateOp
+from timetile.dialects.temporal import LoopOp, ScratchOp, UpdateOp
 from timetile.dialects.tile import ApplyOp, KernelOp
 from timetile.dialects.tile.schedule import ScheduleAttr
+from timetile.dialects.verified import ancestor_of
 from timetile.passes.analysis.cells.instructions import divides
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.cost.launch import predict
@@ -104,9 +106,19 @@ def decode_choice(parts: Parts) -> list[list[AssembledSchedule]]:
 
 
 def with_one_loop(module: ModuleOp, number: int) -> tuple[ModuleOp, LoopOp]:
-    """A copy of a module with one time loop, and the loop."""
+    """
+    A copy of a module with one time loop, and the loop. Scratch fields that other loops read become
+    arguments: without a reader the loop would have no kernel.
+    """
     copy = module.clone()
     loop = loops_of(copy)[number]
+    for buffer, result in zip(loop.buffers, loop.res):
+        is_read = result.uses or any(use.operation is not loop for use in buffer.uses)
+        if isinstance(buffer.owner, ScratchOp) and is_read:
+            function = ancestor_of(loop, FuncOp)
+            block = function.body.block
+            buffer.replace_all_uses_with(block.insert_arg(buffer.type, len(block.args)))
+            function.update_function_type()
     for other in loops_of(copy):
         if other is not loop:
             for result, buffer in zip(other.res, other.buffers):
@@ -155,7 +167,11 @@ class LoopAssembler:
         """What the assembler makes of a candidate's deepest kernel."""
         with collected_remarks():
             module = self.placed(candidate)
-            name = loops_of(module)[0].kernel_names[0]
+            names = loops_of(module)[0].kernel_names
+            if not names:
+                # Nothing reads what the loop writes.
+                return AssembledKernel(candidate.cost.registers, 0.0)
+            name = names[0]
             kernel = self.kernels[candidate] = made_kernel(module, name, self.options)
         placed = next(
             op for op in module.ops if isinstance(op, KernelOp) and op.sym_name.data == name

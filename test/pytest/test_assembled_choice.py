@@ -354,3 +354,17 @@ def test_tiles_left_out_for_few_registers_are_assembled(
     assert program.kernels.facts
     (seen,) = program.kernels.choice.seen
     assert (seen[0].depth, seen[0].spilled_words) == (2, 0)
+
+
+@timetile.stencil
+def spread(u: Field, c: Field):
+    u.next = u[0, 0] + np.exp(c[0, 0]) * (u[-1, 0] + u[1, 0])
+
+
+def test_a_loop_whose_scratch_field_another_loop_reads_is_placed_alone():
+    """Without a reader the loop that computes the coefficient once would have no kernel."""
+    module = raise_program(spread.module((64, 64), "float64"), Options(halos="common"))
+    once, _ = loops_of(module)
+    assembler = LoopAssembler(module, 0, Options(halos="common"))
+    first, *_ = candidates(once, module, TARGET, None)
+    assert loops_of(assembler.placed(first))[0].kernel_names
