@@ -8,9 +8,9 @@ from xdsl.dialects import arith
 from xdsl.dialects import math as xmath
 from xdsl.ir import Operation
 
+from timetile.passes.analysis.cells.cell_functions import named_function
 from timetile.passes.analysis.cells.constants import float_constant
 from timetile.passes.analysis.cells.instructions import instructions, is_approximate
-from timetile.runtime.executors.numpy_loops import cell_function
 from timetile.runtime.explain.figures import flops_of
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.program.compiled_program import CompiledProgram
@@ -46,7 +46,7 @@ def fma_bound(compiled: CompiledProgram, element: str) -> float:
     GCells/s of a full floating-point pipe with a step's operations: a slot each, fused or not; a
     rounded quotient or root counts with the assembler's own sequence, for any expansion of ours.
     """
-    functions = [cell_function(update) for update in loops_of(compiled.module)[0].updates]
+    functions = [named_function(update) for update in loops_of(compiled.module)[0].updates]
     operations = sum(
         pipe_operations(op, element)
         for function in functions

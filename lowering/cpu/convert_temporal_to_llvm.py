@@ -39,13 +39,11 @@ from collections.abc import Sequence
 from xdsl.context import Context
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ModuleOp, i1, i32, i64
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.traits import SymbolTable
 
 from timetile.dialects.series import number_type
-from timetile.dialects.temporal import LoopOp, UpdateOp
+from timetile.dialects.temporal import LoopOp
 from timetile.lowering.cpu.builder import Builder, llvm_type
 from timetile.lowering.cpu.given import Given, is_read, part_name, steps_name, update_name
 from timetile.lowering.cpu.host_nests import NestFunction, nest_functions
@@ -54,18 +52,9 @@ from timetile.lowering.cpu.reductions import reduction_functions
 from timetile.lowering.cpu.sweeps import SweepFunction, sweep_functions
 from timetile.lowering.cpu.updates import POINTER, UpdateFunction, function_of
 from timetile.passes.analysis.boundaries import check_kept
+from timetile.passes.analysis.cells.cell_functions import named_function
 from timetile.passes.analysis.cells.library import BARRIER
 from timetile.passes.analysis.skews import Skew
-from timetile.passes.diagnostics import refuse
-
-
-def cell_of(update: UpdateOp) -> FuncOp:
-    """The cell function of an update."""
-    function = SymbolTable.lookup_symbol(update, update.cell)
-    if not isinstance(function, FuncOp):
-        refuse(update, f"the cell function {update.cell} is not in the module")
-    return function
-
 
 Operands = Sequence[SSAValue]
 
@@ -212,7 +201,7 @@ def functions_of(
     callees: dict[str, llvm.LLVMFunctionType] = {}
     for number, loop in enumerate(loops):
         for k, update in enumerate(loop.updates):
-            update_code = UpdateFunction(update, cell_of(update), update_name(number, k))
+            update_code = UpdateFunction(update, named_function(update), update_name(number, k))
             functions.append(update_code.make())
             callees |= update_code.build.callees
         steps = StepsFunction(loop, number)

@@ -12,7 +12,6 @@ import numpy as np
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import SSAValue
-from xdsl.traits import SymbolTable
 
 from timetile.dialects.boxes import sizes_of
 from timetile.dialects.series import is_series
@@ -20,8 +19,7 @@ from timetile.dialects.syntax import cell_type, field_bounds
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal import LoopOp, PointSet, UpdateOp
 from timetile.dialects.temporal.boundary import image
-from timetile.dialects.tile import ApplyOp
-from timetile.passes.diagnostics import refuse
+from timetile.passes.analysis.cells.cell_functions import named_function
 from timetile.runtime.arithmetic.boxes import box_slices, coordinates
 from timetile.runtime.arithmetic.cells import Array, call, dtype_of
 from timetile.runtime.arithmetic.points import PointEntries, entries_in, use_entries
@@ -31,14 +29,6 @@ CELLS_AT_ONCE = 1 << 15
 
 Progress = Callable[[int, int], None]
 """A callback with the number of steps done, and the number of all steps."""
-
-
-def cell_function(update: UpdateOp | ApplyOp) -> FuncOp:
-    """The cell function of an update, or of a stage."""
-    function = SymbolTable.lookup_symbol(update, update.cell)
-    if not isinstance(function, FuncOp):
-        refuse(update, f"the cell function {update.cell} is not in the module")
-    return function
 
 
 def slabs(box: StencilBoundsAttr) -> Iterator[StencilBoundsAttr]:
@@ -142,7 +132,7 @@ def run_loop(
     captured fields and scalars, and series to a number for each step.
     """
     names = list(buffers)
-    functions = {update: cell_function(update) for update in loop.updates}
+    functions = {update: named_function(update) for update in loop.updates}
     changing = [scalar for scalar in loop.scalars if is_series(scalar)]
     # A loop never writes a list of points.
     points = {

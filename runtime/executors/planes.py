@@ -33,6 +33,7 @@ from timetile.dialects.tile import (
     queue_lag,
     queue_type,
 )
+from timetile.passes.analysis.cells.cell_functions import named_function
 from timetile.passes.analysis.geometry.field_access import is_plane_tested, steady_steps
 from timetile.passes.analysis.geometry.limits import checked_geometry
 from timetile.passes.analysis.geometry.outside import computed_boxes, guarding_field
@@ -40,7 +41,6 @@ from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 from timetile.runtime.arithmetic.boxes import box_slices, coordinates
 from timetile.runtime.arithmetic.cells import Array, call, dtype_of
 from timetile.runtime.executors.homes import MarkedCells, PlaneError, make_homes
-from timetile.runtime.executors.numpy_loops import cell_function
 from timetile.runtime.executors.plane_images import PlaneImages
 from timetile.runtime.executors.plane_points import use_in_plane
 from timetile.runtime.executors.stage_reads import StageReads, frame_of, reads_own_cells, seen_from
@@ -65,7 +65,7 @@ class PlanesLaunch:
         self.rank = kernel.rank
         self.values: dict[SSAValue, Any] = dict(zip(kernel.body.block.args, arguments))
         applies = [stage for stage in self.stages if isinstance(stage, ApplyOp)]
-        self.functions = {stage: cell_function(stage) for stage in applies}
+        self.functions = {stage: named_function(stage) for stage in applies}
         self.reads = {stage: StageReads.of(stage) for stage in applies}
         self.geometry = geometry = checked_geometry(kernel)
         self.homes, self.extents = make_homes(kernel), geometry.extents

@@ -9,10 +9,10 @@ from xdsl.dialects import math as xmath
 
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
+from timetile.passes.analysis.cells.cell_functions import named_function
 from timetile.passes.analysis.launches.liveness import cycles_in_turn
 from timetile.passes.cost.terms import Cost
 from timetile.passes.scheduling.candidates import Candidate, candidates
-from timetile.runtime.executors.numpy_loops import cell_function
 from timetile.runtime.explain.constraint_costs import of_pipeline
 from timetile.runtime.explain.data import Resources
 from timetile.runtime.explain.term_order import faster_order
@@ -29,7 +29,7 @@ def divides(loop: LoopOp) -> bool:
     """Whether a cell of the loop has a rounded quotient or root."""
     kinds = arith.DivfOp | xmath.RsqrtOp | xmath.SqrtOp
     return any(
-        isinstance(op, kinds) for update in loop.updates for op in cell_function(update).walk()
+        isinstance(op, kinds) for update in loop.updates for op in named_function(update).walk()
     )
 
 

@@ -15,13 +15,13 @@ from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.dialects.tile import LANES, KernelOp, LoadOp, StoreOp
 from timetile.lowering.plan_launches import PlannedKernel, parts_of_step, plan_kernels
+from timetile.passes.analysis.cells.cell_functions import named_function
 from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.launches.liveness import loop_rotation
 from timetile.passes.cost.papers.an5d import alu_utilisation
 from timetile.passes.raising.narrow_fields import read_field
 from timetile.passes.targets.target import Target
-from timetile.runtime.executors.numpy_loops import cell_function
 from timetile.runtime.kernels.kernel import Kernel
 
 
@@ -48,14 +48,14 @@ def loop_alu_utilisation(loop: LoopOp) -> float:
     """How far fused multiply-adds make up a cell's arithmetic (AN5D, section 5)."""
     counts: Counter[str] = Counter()
     for update in loop.updates:
-        counts += arithmetic(cell_function(update))
+        counts += arithmetic(named_function(update))
     fused = counts.pop("fma", 0)
     return alu_utilisation(fused, counts.total())
 
 
 def loop_flops(loop: LoopOp) -> int:
     """Floating-point operations of one cell and step."""
-    return sum(flops(cell_function(update)) for update in loop.updates)
+    return sum(flops(named_function(update)) for update in loop.updates)
 
 
 def offset_ranges(updates: Sequence[UpdateOp]) -> list[tuple[int, int]]:

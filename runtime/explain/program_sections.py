@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from xdsl.ir import SSAValue
 
 from timetile.dialects.temporal import LoopOp, SweepOp, UpdateOp
+from timetile.passes.analysis.cells.cell_functions import named_function
 from timetile.passes.analysis.launches.liveness import live_arguments
 from timetile.passes.analysis.launches.trip_counts import constant_steps
 from timetile.passes.raising.names import names_of
 from timetile.passes.raising.narrow_fields import read_field
 from timetile.passes.targets.target import Target
-from timetile.runtime.executors.numpy_loops import cell_function
 from timetile.runtime.explain.data import Fact, Section
 from timetile.runtime.explain.figures import (
     arithmetic,
@@ -67,7 +67,7 @@ def argument_section(program: CompiledProgram) -> Section:
 
 def update_text(update: UpdateOp) -> str:
     """One update in a line."""
-    function = cell_function(update)
+    function = named_function(update)
     counts = ", ".join(f"{n} {name}" for name, n in arithmetic(function).items())
     return (
         f"{names(update.targets)} = {update.cell.string_value()} in {spans(update.box)}: "

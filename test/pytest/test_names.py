@@ -31,7 +31,7 @@ TYPES = """
 
 FUNCTIONS = """
     address all_patterns along argument_of arguments_of arithmetic bits_of box_of cache
-    callee_of cell_function cell_of check check_alignment check_fields check_loop check_options
+    callee_of cell_of check check_alignment check_fields check_loop check_options
     choice code_of compare compared_floats compared_integers compile compiled constant converted
     coordinate copy_of covers describe distance divides evaluate extents fields_of
     folded function_of functions_of gather gathered index_of integer invariants is_known

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 from xdsl.traits import SymbolTable
 
 from timetile.dialects.temporal import SweepOp, UpdateOp
@@ -27,7 +28,16 @@ def cell_function(module: ModuleOp, op: UpdateOp | SweepOp | ApplyOp) -> FuncOp:
     The cell function of an update, a sweep or a stage. Raises CompileError if the module lacks the
     function.
     """
-    function = SymbolTable.lookup_symbol(module, op.cell)
-    if not isinstance(function, FuncOp):
+    return checked_function(op, SymbolTable.lookup_symbol(module, op.cell))
+
+
+def named_function(op: UpdateOp | ApplyOp) -> FuncOp:
+    """The cell function of an update or a stage in a module. Raises CompileError without one."""
+    return checked_function(op, SymbolTable.lookup_symbol(op, op.cell))
+
+
+def checked_function(op: UpdateOp | SweepOp | ApplyOp, found: Operation | None) -> FuncOp:
+    """The found cell function of an operation; CompileError if there is none."""
+    if not isinstance(found, FuncOp):
         refuse(op, f"the cell function {op.cell} is not in the module")
-    return function
+    return found
