@@ -152,7 +152,7 @@ def pipe_cycles(geometry: Geometry, facts: PartFacts, target: Target, *, alone: 
     """
     Cycles of a multiprocessor's pipes for one cell of each lane of a warp, with the values shared
     by a thread's cells. The first-level cache gives a lane's word in each cycle, and takes longer
-    for vectors of a step in one kernel (`alone`).
+    for vectors of 4-byte cells of a step in one kernel (`alone`).
     """
     positions = geometry.thread_positions
     share, width = 1 / len(positions), geometry.axes[-1].layout.cells
@@ -167,8 +167,10 @@ def pipe_cycles(geometry: Geometry, facts: PartFacts, target: Target, *, alone: 
         # Each narrow cell has a conversion.
         converted = vectors * width if element_type(field) in STORED_TYPES else 0
         issued += share * (vectors + converted)
-        taken = target.parameters.reading.vector_word if alone and width > 1 else 1.0
-        words += taken * share * vectors * width * field_bytes(field) / CACHE_WORD
+        size = field_bytes(field)
+        slow = alone and width > 1 and size <= CACHE_WORD
+        taken = target.parameters.reading.vector_word if slow else 1.0
+        words += taken * share * vectors * width * size / CACHE_WORD
     return StepCycles(pipe, issued / SCHEDULERS, words, 0.0)
 
 

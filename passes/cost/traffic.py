@@ -170,6 +170,8 @@ def moving_seconds(
     speed = moving.dealt if slow else 1.0
     if facts.is_strip_of_words:
         speed = moving.word_strips
+    elif facts.shape is TileShape.STRIP and facts.words == 2 and facts.steps == 1:
+        speed = moving.double_strips
     if facts.shape is TileShape.LINE:
         vectors = setting.row_cells * bytes_in_memory(facts) / VECTOR_BYTES
         speed *= moving.two_vectors ** log2(vectors)

@@ -205,6 +205,8 @@ class Moving:
     """A step's time is the norm of this order of the times for computing and moving cells."""
     word_strips: float
     """Share of a device copy's speed reached by strips of 4-byte cells without quotients."""
+    double_strips: float
+    """That share for strips of 8-byte cells in single steps."""
     word_strips_power: int
     """The order of the norm for such strips: computing hides moving, or moving computing."""
     short_row_bytes: int
@@ -268,8 +270,8 @@ class Reading:
     """Factor on the speed of blocks alone on a multiprocessor: none begins while another ends."""
     vector_word: float
     """
-    Cycles that the first-level cache takes for a word of each lane in vectors, where a step is one
-    kernel: rows of vectors begin and end beside the cache's lines.
+    Cycles that the first-level cache takes for a word of each lane in vectors of 4-byte cells, in a
+    step of one kernel: rows of vectors begin and end beside the cache's lines.
     """
 
 
