@@ -24,9 +24,9 @@ from timetile.dialects.tile import (
     StoreOp,
     queue_lag,
 )
-from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.analysis.geometry.extents import Needs
 from timetile.passes.analysis.geometry.field_shapes import FieldShape
+from timetile.passes.analysis.geometry.shared_layout import whole_vectors
 from timetile.passes.analysis.geometry.unrolling import unrolled_steps
 from timetile.passes.targets.hardware import VECTOR_BYTES
 
@@ -37,12 +37,6 @@ MOST_CELLS = 4
 def widest_access(element: Attribute) -> int:
     """The most cells of one access: 16 bytes, and four registers."""
     return min(VECTOR_BYTES // CELL_BYTES[element], MOST_CELLS)
-
-
-def padded(element: Attribute, reach: int) -> int:
-    """Cells beside a row, in whole vectors of 16 bytes, around the nearest `reach` cells."""
-    vector = VECTOR_BYTES // CELL_BYTES[element]
-    return ceil_div(reach, vector) * vector
 
 
 def is_noted(stage: StageOp) -> bool:
@@ -86,7 +80,7 @@ class Outline:
         widest = [0] * len(self.plane_axes)
         for exchange in self.copies:
             widest = [max(a, b) for a, b in zip(widest, exchange.edges)]
-            widest[-1] = max(widest[-1], padded(exchange.element, exchange.edges[-1]))
+            widest[-1] = max(widest[-1], whole_vectors(exchange.element, exchange.edges[-1]))
         return tuple(widest)
 
     @cached_property
