@@ -46,7 +46,7 @@ from timetile.lowering.cpu.nest_rules import (
     HostAccess,
     HostLoop,
     compiled_loops,
-    inner_operations,
+    host_operations,
     kind_number,
     turns_of,
 )
@@ -62,7 +62,7 @@ WAYS: list[Attribute] = [i64, i1, i64, i64]
 
 def values_outside(loop: Operation) -> tuple[SSAValue, ...]:
     """The values from outside used inside a loop, each once, in order."""
-    inner = list(inner_operations(loop))
+    inner = list(host_operations(loop))
     used = [v for op in inner for v in op.operands]
     used += [v for op in inner if isinstance(op, LoopOp) for v in (*op.captures, *op.scalars)]
     own = {result for op in inner for result in op.results}

@@ -36,12 +36,12 @@ def kind_number(op: memref.AtomicRMWOp) -> int:
     return op.kind.value.data
 
 
-def inner_operations(op: Operation) -> Iterator[Operation]:
-    """The operations inside a loop of the host, without those of time loops and sweeps."""
+def host_operations(op: Operation) -> Iterator[Operation]:
+    """The operations of the host inside an operation, in order: none of a raised time loop's."""
     for inner in (o for region in op.regions for block in region.blocks for o in block.ops):
         yield inner
         if not isinstance(inner, LoopOp):
-            yield from inner_operations(inner)
+            yield from host_operations(inner)
 
 
 def is_cell_number(kind: Attribute) -> bool:
@@ -114,7 +114,7 @@ def is_compiled(loop: HostLoop) -> bool:
     if isinstance(loop, scf.ParallelOp) and loop.results:
         return False
     is_time_loop = TIME_LOOP in loop.attributes
-    inner = list(inner_operations(loop))
+    inner = list(host_operations(loop))
     if not is_time_loop and any(isinstance(op, LoopOp) for op in inner):
         return False
     top = loop.body.block
@@ -130,7 +130,7 @@ def compiled_loops(root: Operation) -> list[HostLoop]:
     that is no time loop only the whole.
     """
     found: list[HostLoop] = []
-    for op in inner_operations(root):
+    for op in host_operations(root):
         if isinstance(op, HostLoop) and is_compiled(op):
             around = (outer for outer in found if is_ancestor(outer, op))
             if all(TIME_LOOP in outer.attributes for outer in around):

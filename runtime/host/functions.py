@@ -6,7 +6,7 @@ passes buffers on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import product
@@ -20,7 +20,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import SymbolTable
 from xdsl.utils.hints import isa
 
-from timetile.dialects.temporal import LoopOp
+from timetile.lowering.cpu.nest_rules import host_operations
 from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.diagnostics import refuse
 from timetile.passes.raising.memory import ALIASES, number_behind
@@ -295,14 +295,6 @@ def check_host(function: FuncOp, known: Sequence[type[Operation]]) -> None:
         if not (isinstance(op, runnable) or type(op) in SCALARS or is_scalar(op)):
             refuse(op, WHY_NOT_RUN_OF.get(type(op), WHY_NOT_RUN))
         check_operation(op)
-
-
-def host_operations(op: Operation) -> Iterator[Operation]:
-    """The operations inside an operation, in order, without those of raised time loops."""
-    for inner in (o for region in op.regions for block in region.blocks for o in block.ops):
-        yield inner
-        if not isinstance(inner, LoopOp):
-            yield from host_operations(inner)
 
 
 def check_operation(op: Operation) -> None:

@@ -14,6 +14,7 @@ from timetile.dialects.boxes import CellBox
 from timetile.dialects.decomposition import Decomposition
 from timetile.dialects.syntax import field_bounds
 from timetile.dialects.temporal import BroadcastOp, LoopOp, PartAttr, SweepOp
+from timetile.lowering.cpu.nest_rules import host_operations
 from timetile.passes.analysis.ghosts import exchanged_roles
 from timetile.passes.diagnostics import refuse
 from timetile.passes.loops.cut_domain import Domain, arguments_of, cut
@@ -25,7 +26,6 @@ from timetile.passes.loops.part_sweeps import (
 )
 from timetile.passes.raising.memory import memory_of
 from timetile.passes.raising.names import names_of
-from timetile.runtime.host.functions import host_operations
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.program.written_fields import turned_roles
 from timetile.runtime.ranks.exchange import CutField
