@@ -21,7 +21,7 @@ from timetile.passes.analysis.launches.trip_counts import most_steps_at_once
 from timetile.passes.cost.launch import launch_cost
 from timetile.passes.cost.rim import has_copies
 from timetile.passes.cost.terms import Cost
-from timetile.passes.cost.traffic import MANY_STORED, stores_many_fields
+from timetile.passes.cost.traffic import stores_many_fields
 from timetile.passes.cost.turn import loop_period
 from timetile.passes.loops.split_regions import StepInRegions
 from timetile.passes.loops.temporal_fusion import complete_depths
@@ -94,12 +94,6 @@ def divides_in_narrow_rows(trial: Trial) -> bool:
     few = schedule.cells[-1] < trial.target.parameters.worth.divided_row_cells
     return schedule.form is Form.ROWS and trial.shape is TileShape.STRIP and several and few
 
-
-ALONE = 0.96
-"""
-The factor on the speed of a warp's strips of many stored fields. One H200, elastic waves of order 4
-in FP32: 171 GPts/s predicted and 163 measured with a strip to a warp, 173 and 169 to a block.
-"""
 
 LONGEST = 4000
 """
@@ -270,8 +264,6 @@ class Trials:
         if stores_many_fields(trial.facts):
             beyond = max(0, trial.depth - parameters.worth.many_fields_levels)
             worth *= parameters.worth.many_fields**beyond
-        if trial.shape is TileShape.STRIP and len(trial.facts.stored) >= MANY_STORED:
-            worth *= 1.0 if trial.facts.exchanges else ALONE
         if is_deep_in_doubles(trial, geometry, parameters.worth):
             worth *= parameters.worth.deep_doubles
         candidate = Candidate(schedule, trial.depth, cost, worth)
