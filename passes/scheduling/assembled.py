@@ -296,7 +296,8 @@ def best_assembled(
 def worth_more(hoped: AssembledCandidate, best: AssembledCandidate) -> float:
     """The worth from which on a candidate is assembled, beside the best one."""
     one, other = hoped.candidate, best.candidate
-    next_step = one.depth == other.depth + 1 and are_alike(one.schedule, other.schedule)
+    tiles = [each.schedule.but(ahead=0, period=None) for each in (one, other)]
+    next_step = one.depth == other.depth + 1 and tiles[0] == tiles[1]
     is_known = next_step and is_clean(hoped.kernel) and is_clean(best.kernel)
     return (WORTH_A_STEP if is_known else WORTH_ASSEMBLING) * best.worth
 

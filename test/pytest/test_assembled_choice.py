@@ -143,14 +143,16 @@ def test_turns_of_one_step_take_computing_time_by_their_instructions():
 
 
 @pytest.mark.parametrize(
-    ("share", "registers", "depth"), [(1.03, 255, 10), (1.01, 255, 9), (1.03, 400, 9)]
+    ("share", "registers", "pack", "depth"),
+    [(1.03, 255, 8, 10), (1.01, 255, 8, 9), (1.03, 400, 8, 9), (1.03, 255, 12, 9)],
 )
-def test_a_step_more_is_assembled_for_less_where_nothing_spills(
-    share: float, registers: int, depth: int
+def test_a_step_more_of_a_tile_is_assembled_for_less_where_nothing_spills(
+    share: float, registers: int, pack: int, depth: int
 ):
     ten, nine = (next(each for each in found() if each.depth == d) for d in (10, 9))
     cost = replace(ten.cost, registers=registers)
-    ten = replace(ten, worth=share * nine.worth, cost=cost)
+    schedule = replace(nine.schedule, pack=pack)
+    ten = replace(ten, schedule=schedule, worth=share * nine.worth, cost=cost)
 
     def assemble(candidate: Candidate) -> AssembledKernel:
         return AssembledKernel(candidate.cost.registers, 0)
