@@ -94,7 +94,7 @@ class Cells:
     Writes operations on values. All values are of `kind`, or with `kinds` of the types of
     expressions. `leaf` gives values from elsewhere: cells of indexed functions, scalars.
     `is_outside` says which leaves no operation computes. `reciprocal` gives the reciprocal of an
-    expression, if known. `prefix` begins the names of values.
+    expression, if known. `prefix` begins the names of values. With a `free_order`, sums stay plain.
     """
 
     kind: str
@@ -103,6 +103,7 @@ class Cells:
     is_outside: Callable[[Any], bool]
     reciprocal: Leaf = nowhere
     kinds: Kinds | None = None
+    free_order: bool = False
     lines: list[str] = field(default_factory=list[str])
     known: dict[Any, str] = field(default_factory=dict[Any, str])
     ordering: Ordering = field(default_factory=Ordering)
@@ -241,7 +242,7 @@ class Cells:
 
     def differences_in(self, terms: Any, kind: str) -> list[WeightedDifference]:
         """The weighted differences in a sum, of floats of the sum's own type alone."""
-        if is_integer_kind(kind) or any(self.own(term) != kind for term in terms):
+        if self.free_order or is_integer_kind(kind) or {self.own(t) for t in terms} != {kind}:
             return []
         found = weighted_differences(terms, self.is_scalar, self.ordering)
         return [pair for pair in found if self.own(pair.plus) == self.own(pair.minus) == kind]

@@ -54,6 +54,8 @@ class Writer:
     shapes: Mapping[str, tuple[int, ...]]
     direction: int
     sums: Mapping[int, GridSum] = field(default_factory=dict[int, GridSum])
+    free_order: bool = False
+    """Whether the compiler may order the terms of sums."""
     parameters: Parameters = field(init=False)
 
     def __post_init__(self) -> None:
@@ -101,6 +103,7 @@ class Writer:
                     f"e{equation.number}",
                     field_of,
                     written if self.direction else None,
+                    self.free_order,
                 )
                 if added is None:
                     made = sweep.write()
@@ -115,9 +118,8 @@ class Writer:
                     lines += number.write()
             except NotCovered as error:
                 raise NotCovered(f"{equation.text}: {error}") from None
-        body = [*host.lines, *lines]
-        if self.direction:
-            body = self.looped(parameters, body, kind)
+        plain = [*host.lines, *lines]
+        body = self.looped(parameters, plain, kind) if self.direction else plain
         text = framed(parameters, [*before, *body])
         return Function(text, tuple(parameters.known), tuple(entries), kind, bool(lines))
 

@@ -195,8 +195,9 @@ class OperatorPlan:
         key = group_of(segment), tuple(ints.items()), tuple(call.shapes.items())
         if key not in self.programs:
             writer = Writer(
-                self.equations, self.statements, ints, call.shapes, segment.direction, self.sums
-            )
+                self.equations, self.statements, ints, call.shapes, segment.direction, self.sums,
+                self.options.get("fp_reassoc") == "on",
+            )  # fmt: skip
             function = writer.function([self.equations.items[k] for k in segment.active])
             self.programs[key] = function, self.compiled(function) if function.writes else None
         return self.programs[key]

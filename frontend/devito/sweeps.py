@@ -54,7 +54,7 @@ class Scalars:
 class Sweep:
     """
     Writes one equation. `ints` are the values behind indices. `written` are the functions written
-    by the operator, None outside a loop.
+    by the operator, None outside a loop. With a `free_order`, sums stay plain for the compiler.
     """
 
     equations: Equations
@@ -65,6 +65,7 @@ class Sweep:
     name: str
     field_of: Callable[[Role], str]
     written: frozenset[str] | None
+    free_order: bool = False
     operands: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     loads: list[str] = field(default_factory=list[str])
     temps: dict[str, str] = field(default_factory=dict[str, str])
@@ -77,7 +78,7 @@ class Sweep:
         value_kind = loaded_kind(target.function)
         self.cells = Cells(
             value_kind, f"{self.name}_c", self.leaf, self.is_outside, self.reciprocal,
-            Kinds.of_equation(target),
+            Kinds.of_equation(target), self.free_order,
         )  # fmt: skip
         self.places = [
             self.equations.loop_of(index, self.equation)

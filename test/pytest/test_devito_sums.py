@@ -87,3 +87,8 @@ def test_derivatives_take_differences_first():
     assert any(np.array_equal(np.array(f.data), each) for each in orders)
     assert not np.array_equal(orders[0], (before + after) - 2 * now)
     assert not np.any(slope.data[:, 4:-4]) and np.all(slope.data[:, :4])
+    with timetile.devito.backend(executor="numpy", fp_reassoc="on"):
+        operator = dv.Operator(dv.Eq(slope, (g * g).dy))
+    operator.apply()
+    ((function, _),) = operator._timetile.programs.values()
+    assert function.text.count("arith.mulf") == 8 + 8, "each place has a weight, for the compiler"
