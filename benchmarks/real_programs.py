@@ -10,6 +10,9 @@ arrays in GPU memory. Behind all timings, each chosen schedule runs on a small d
 extents, where it must leave the bits of the unfused program. `copy_bound_one_step` is the speed of
 a step that moves each field once; of a step in several kernels, each kernel's fields once.
 
+`--choose` writes the chosen schedules for an H200 to a file, on a machine without a GPU, and
+`--chosen` times the schedules of such a file: a search takes longer than the timing.
+
 Programs compile in processes and are timed as they come: the first named should be those that take
 long to compile. nvcc builds the naive kernels beside, which run as soon as they are built, between
 two programs. The file of results is written after each program.
@@ -20,9 +23,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
@@ -33,10 +35,19 @@ from typing import Any
 
 from coupled_programs import SYSTEMS
 from measure import commit, predicted
+from naive_kernels import NaiveKernels
 from real_steps import PROGRAMS, first_cells
 from reports import write_report
 from rows import described
-from small_domains import DTYPES, PinnedSchedule, SmallProgram, domain_of, model_of, name_of
+from small_domains import (
+    DTYPES,
+    PinnedSchedule,
+    SmallProgram,
+    domain_of,
+    model_of,
+    name_of,
+    passes_at,
+)
 from timing import copy_bandwidth, events
 
 import timetile
@@ -86,6 +97,8 @@ class ProgramRow:
     predicted: float = 0.0
     bytes_of_step: float = 0.0
     equal_bits: bool = False
+    given: bool = False
+    """The schedule is one of a file, chosen by `--choose`."""
     error: str = ""
 
 
@@ -96,17 +109,29 @@ def time_loop(program: CompiledProgram) -> tuple[LoopOp, list[PlannedKernel]]:
     return loop, facts
 
 
-def compiled(row: ProgramRow, folder: Path) -> CompiledProgram:
-    """The program of a row at the chosen schedule."""
-    module, order = model_of(row.program).module(row.domain, DTYPES[row.dtype]), row.fp_reassoc
-    cache = Cache(folder)
-    return timetile.compile(module, executor="gpu", halos="common", cache=cache, fp_reassoc=order)
+def pinned(row: ProgramRow) -> PinnedSchedule:
+    """The schedule of a row."""
+    inside = f"#tile.schedule<{row.inside}>" if row.inside else ""
+    return PinnedSchedule(f"#tile.schedule<{row.schedule}>", row.depth, inside)
 
 
-def prepared(row: ProgramRow, folder: Path) -> ProgramRow:
+def compiled(row: ProgramRow, folder: Path, arch: str | None = None) -> CompiledProgram:
+    """The program of a row at the chosen or given schedule; for an `arch` without a GPU."""
+    return timetile.compile(
+        model_of(row.program).module(row.domain, DTYPES[row.dtype]),
+        executor="planes" if arch else "gpu",
+        arch=arch,
+        halos="common",
+        passes=passes_at(pinned(row)) if row.given else None,
+        cache=Cache(folder),
+        fp_reassoc=row.fp_reassoc,
+    )
+
+
+def prepared(row: ProgramRow, folder: Path, arch: str | None = None) -> ProgramRow:
     """Compile a program into the cache, and describe it."""
     try:
-        program = compiled(row, folder)
+        program = compiled(row, folder, arch)
         loop, facts = time_loop(program)
         kernels = [program.kernels.kernel(each.name) for each in facts]
         schedule = loop.decisions
@@ -127,9 +152,7 @@ def prepared(row: ProgramRow, folder: Path) -> ProgramRow:
 
 def small_program(row: ProgramRow) -> SmallProgram:
     """A row's program and schedule on a small domain."""
-    inside = f"#tile.schedule<{row.inside}>" if row.inside else ""
-    pinned = PinnedSchedule(f"#tile.schedule<{row.schedule}>", row.depth, inside)
-    return SmallProgram(row.program, row.dtype, pinned, row.fp_reassoc)
+    return SmallProgram(row.program, row.dtype, pinned(row), row.fp_reassoc)
 
 
 def assembled(row: ProgramRow, folder: Path) -> None:
@@ -189,48 +212,6 @@ def measured(
     row.share = round(row.gpts_per_s / row.copy_bound_one_step, 3)
 
 
-@dataclass
-class NaiveKernels:
-    """The naive kernels of some programs, built by nvcc beside other work, and their speeds."""
-
-    source: Path | None
-    programs: Sequence[str]
-    binary: Path
-    speeds: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
-    """GPts/s by program and element, once timed."""
-
-    def __post_init__(self) -> None:
-        self.building: subprocess.Popen[str] | None = None
-        if self.source is None:
-            return
-        self.binary.parent.mkdir(parents=True, exist_ok=True)
-        command = ["nvcc", "-O3", "-std=c++17", "-arch=sm_90", "-o", self.binary, self.source]
-        try:
-            self.building = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        except OSError as error:
-            print(f"no naive kernels are timed: {described(error)}", flush=True)
-
-    @property
-    def is_built(self) -> bool:
-        """Whether nvcc has ended, and nothing is timed yet."""
-        return self.building is not None and self.building.poll() is not None
-
-    def time(self) -> None:
-        """Wait for nvcc, and time the kernels, once."""
-        if self.building is None:
-            return
-        _, said = self.building.communicate()
-        self.building = None
-        try:
-            command = [self.binary.resolve(), *self.programs]
-            said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        except (OSError, subprocess.CalledProcessError) as error:
-            print(f"no naive kernels are timed: {described(error)} {said}", flush=True)
-            return
-        rows = (line.split() for line in said.splitlines())
-        self.speeds = {(name, element): float(speed) for name, element, speed in rows}
-
-
 def arguments() -> argparse.Namespace:
     """The options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -244,10 +225,13 @@ def arguments() -> argparse.Namespace:
         "--seconds",
         type=float,
         default=500,
-        help="no program begins later, and no comparison of bits",
+        help="no program is timed later",
     )
+    parser.add_argument("--bits", type=float, default=120, help="seconds for comparing bits")
     parser.add_argument("--least", type=float, default=SECONDS, help="seconds of a timed run")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--choose", type=Path, help="choose schedules for an H200, without a GPU")
+    parser.add_argument("--chosen", type=Path, help="time the schedules of such a file")
     parser.add_argument("--folder", type=Path, default=Path("build/real-programs-cache"))
     return parser.parse_args()
 
@@ -315,22 +299,65 @@ def compare(run: Run, pool: ProcessPoolExecutor, done: Sequence[list[ProgramRow]
         pool.submit(checked, rows[0], run.options.folder): rows for rows in done
     }
     try:
-        for each in as_completed(equal, max(run.left, 0.0)):
+        for each in as_completed(equal, run.options.bits):
             note_bits(equal[each], each)
             run.note(equal[each])
     except TimeoutError:
         print("no time for more comparisons of bits", flush=True)
 
 
-def main() -> None:
-    options = arguments()
-    programs = options.programs or (*PROGRAMS, *SYSTEMS)
+def rows_of(options: argparse.Namespace) -> list[ProgramRow]:
+    """The rows of the programs named, with the schedules of a file, if one is given."""
     rows = [
         ProgramRow(name, element, domain_of(name, element), "random", order)
-        for name in programs
+        for name in options.programs or (*PROGRAMS, *SYSTEMS)
         for order in ORDERS.get(name, ("flags",))
         for element in options.elements
     ]
+    if options.chosen is None:
+        return rows
+    known = {
+        (each["program"], each["dtype"], each["fp_reassoc"]): each
+        for each in json.loads(options.chosen.read_text())["rows"]
+    }
+    for row in rows:
+        each = known[row.program, row.dtype, row.fp_reassoc]
+        row.schedule, row.inside, row.depth = each["schedule"], each["inside"], each["depth"]
+        row.given = True
+    return rows
+
+
+def choose(options: argparse.Namespace, rows: list[ProgramRow]) -> None:
+    """Choose schedules for an H200, and write the file of rows after each."""
+    done: list[dict[str, Any]] = []
+    about = {"commit": options.commit or commit(), "device": "none, for an H200"}
+    with ProcessPoolExecutor(min(options.processes, len(rows))) as pool:
+        for each in as_completed(
+            pool.submit(prepared, row, options.folder, "h200") for row in rows
+        ):
+            done.append(asdict(each.result()))
+            write_report(options.choose, about, done)
+
+
+def in_time(compiling: Sequence[Future[ProgramRow]], run: Run) -> Iterator[ProgramRow]:
+    """The rows of programs as they are compiled, as long as there is time."""
+    try:
+        for each in as_completed(compiling, max(run.left, 0.0)):
+            if run.left > 0:
+                yield each.result()
+    except TimeoutError:
+        print("no time for more programs", flush=True)
+    for each in compiling:
+        each.cancel()
+
+
+def main() -> None:
+    options = arguments()
+    rows = rows_of(options)
+    programs = list(dict.fromkeys(row.program for row in rows))
+    if options.choose is not None:
+        choose(options, rows)
+        return
     # All processes begin here: a process that begins behind the GPU has no GPU.
     with ProcessPoolExecutor(min(options.processes, len(rows))) as pool:
         compiling = [pool.submit(prepared, row, options.folder) for row in rows]
@@ -338,11 +365,10 @@ def main() -> None:
         run, done = Run(options, device(), 0.0, [], naive), list[list[ProgramRow]]()
         with run.gpu.current():
             run.copy = copy_bandwidth(run.gpu)
-            for each in as_completed(compiling):
-                row = each.result()
+            for row in in_time(compiling, run):
                 if naive.is_built:
                     naive.time()
-                if row.error or run.left < 0:
+                if row.error:
                     run.note([row])
                     continue
                 pool.submit(assembled, row, options.folder)

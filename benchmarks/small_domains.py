@@ -66,6 +66,11 @@ class PinnedSchedule(ModulePass):
         ChooseSchedulePass().apply(ctx, op)
 
 
+def passes_at(pinned: PinnedSchedule) -> tuple[ModulePass, ...]:
+    """The passes of a program's tiles, with a schedule in place of the choice."""
+    return tuple(pinned if isinstance(each, ChooseSchedulePass) else each for each in tile_passes())
+
+
 def model_of(program: str) -> Model:
     """The step of a program."""
     return SYSTEMS[program].step if program in SYSTEMS else PROGRAMS[program]
@@ -110,14 +115,11 @@ class SmallProgram:
         """The program for an executor; the executor of NumPy runs the unfused program."""
         # Layers are stored alone on small domains, too.
         store_layers.LEAST_CELLS = 1
-        passes = tuple(
-            self.pinned if isinstance(each, ChooseSchedulePass) else each for each in tile_passes()
-        )
         return timetile.compile(
             model_of(self.program).module(shape, DTYPES[self.element]),
             executor=executor,
             halos="common",
-            passes=None if executor == "numpy" else passes,
+            passes=None if executor == "numpy" else passes_at(self.pinned),
             cache=cache,
             fp_reassoc=self.order,
         )
