@@ -307,7 +307,7 @@ def compare(run: Run, pool: ProcessPoolExecutor, done: Sequence[list[ProgramRow]
 
 
 def rows_of(options: argparse.Namespace) -> list[ProgramRow]:
-    """The rows of the programs named, with the schedules of a file, if one is given."""
+    """The rows of the programs named, with schedules of a file, where the file has one."""
     rows = [
         ProgramRow(name, element, domain_of(name, element), "random", order)
         for name in options.programs or (*PROGRAMS, *SYSTEMS)
@@ -321,9 +321,9 @@ def rows_of(options: argparse.Namespace) -> list[ProgramRow]:
         for each in json.loads(options.chosen.read_text())["rows"]
     }
     for row in rows:
-        each = known[row.program, row.dtype, row.fp_reassoc]
-        row.schedule, row.inside, row.depth = each["schedule"], each["inside"], each["depth"]
-        row.given = True
+        if each := known.get((row.program, row.dtype, row.fp_reassoc)):
+            row.schedule, row.inside, row.depth = each["schedule"], each["inside"], each["depth"]
+            row.given = True
     return rows
 
 
