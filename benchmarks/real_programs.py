@@ -55,7 +55,7 @@ from timetile.dialects.boxes import CellBox, cells_of
 from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import LoopOp
-from timetile.dialects.tile import KernelOp
+from timetile.dialects.tile import KernelOp, LoadOp
 from timetile.lowering.plan_launches import PlannedKernel
 from timetile.passes.analysis.cells.sums import FpReassoc
 from timetile.passes.analysis.launches.accesses import kernel_accesses
@@ -179,10 +179,15 @@ def bytes_of_step(program: CompiledProgram) -> float:
 
 
 def bytes_of_launch(kernel: KernelOp, bounds: CellBox) -> int:
-    """Bytes of the cells in a kernel's bounds read and written by a launch."""
+    """
+    Bytes of the cells in a kernel's bounds read and written by a launch. Of fields that give cells
+    outside the bounds alone, none is read.
+    """
     moved = 0
+    data = {load.data for load in kernel.stages if isinstance(load, LoadOp)}
     for buffer, access in zip(kernel.body.block.args, kernel_accesses(kernel), strict=True):
-        boxes = [box for box in (access.reads, access.writes) if box is not None]
+        reads = access.reads if buffer in data else None
+        boxes = [box for box in (reads, access.writes) if box is not None]
         for box in (each for each in boxes if len(each.lower) == len(bounds.lower)):
             moved += cells_of(box & bounds) * CELL_BYTES[element_type(buffer)]
     return moved
