@@ -338,11 +338,10 @@ def elastic(vx: Field, vy: Field, xx: Field, yy: Field, xy: Field, b: Field, k: 
 def test_strips_of_few_cells_hold_many_steps_of_many_fields(kept: Cache):
     """Five fields keep planes: two cells a lane hold some steps in FP64, four cells hardly two."""
     module = elastic.module((8192, 8192), "float64")
-    program = timetile.compile(module, executor="planes", halos="common", cache=kept)
+    program = timetile.compile(module, executor="planes", halos="common", depth=4, cache=kept)
     assert program.kernels.facts
     (seen,) = program.kernels.choice.seen
-    assert seen[0].depth >= 4 and "cells [2]" in seen[0].schedule
-    assert seen[0].spilled_words <= 16
+    assert "cells [2]" in seen[0].schedule and not seen[0].spilled_words
 
 
 @pytest.mark.skipif(assembler_version() is None, reason="no assembler")
