@@ -1,4 +1,4 @@
-"""The arrays of the programs of `choice.py`, and the speed of a program on these."""
+"""Arrays for the programs of `choice.py`, and how fast a program runs on them."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ class Wave:
         self.operator = dv.Operator(equations, language="timetile")
 
     def call(self, steps: int) -> tuple[float, float]:
-        """The seconds of the run of a call, and those of the whole call."""
+        """How long a call runs on the GPU, and how long it takes in all, in seconds."""
         begin = time.perf_counter()
         summary = self.operator.apply(time_m=FIRST, time_M=FIRST + steps - 1, dt=1.0)
         whole = time.perf_counter() - begin

@@ -1,7 +1,7 @@
 """
-Time 10,000 launches of short kernels of 4 to 36 arguments through `cuda.core` and through
-timetile's own calls of the driver (`cuda.bindings`), one by one and in graphs of 100. Kernels whose
-blocks wait for each other are launched cooperatively, one by one.
+Time 10,000 launches of short kernels with 4 to 36 arguments, through `cuda.core` and as timetile
+calls the driver (`cuda.bindings`): one by one, and in graphs of 100. Kernels whose blocks wait for
+each other are launched cooperatively, one by one.
 
     python benchmarks/launches.py --out benchmarks/results/launches-h200.json
 

@@ -3,8 +3,8 @@ Time steps that read memory at given schedules, beside the model's predictions.
 
     python benchmarks/part_schedules.py "tti8 f32 4,2,1 2,4,1 1" "yee3 f32 1,1,4 1,8,1 2"
 
-Each argument is a program of `real_programs.py`, its element, the cells of a thread, the warps of a
-block, the blocks of a multiprocessor, and the cuts of the step, if any. The lines are samples for
+An argument names a program of `real_programs.py` and its element, then gives cells a thread, warps
+a block, blocks a multiprocessor, and cuts of the step, if any. The lines are samples for
 `reading` of the cost model.
 """
 

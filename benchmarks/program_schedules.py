@@ -5,9 +5,10 @@ Real programs at given schedules, beside timetile's own choice, in GPts/s.
         "wave_3d_so4 f64 2 4,2 8,1 ahead=2 sync=mbarrier" \
         "elastic_2d_so4 f32 4 2 1 tile=warp pack=8 ahead=2"
 
-Each argument is a program of `real_programs.py` and its element, and, unless the schedule is
-timetile's own, the depth, the cells of a thread, the warps of a block and other parts of a
-schedule. `bits` is a sum over the words of all arrays after the first twelve steps: rows of one
+An argument names a program of `real_programs.py` and its element. For another schedule than
+timetile's own, depth, cells a thread, warps a block and other parts follow.
+
+`bits` is a sum over the words of all arrays after the first twelve steps: rows of one
 program and element have equal sums.
 """
 

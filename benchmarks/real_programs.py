@@ -167,8 +167,8 @@ def checked(row: ProgramRow, folder: Path) -> bool:
 
 def bytes_of_step(program: CompiledProgram) -> float:
     """
-    Bytes for a cell and a step: of each kernel of a single step, the cells of the kernel's bounds
-    read and written of each field, once. A layer's own fields have the layer's cells.
+    Bytes for a cell and a step: a kernel reads or writes each field once, in the cells of its
+    bounds. A layer's own fields have the layer's cells.
     """
     loop, _ = time_loop(program)
     names = loop.kernel_names if loop.decisions.reads_memory else loop.kernel_names[-1:]

@@ -3,8 +3,8 @@ The cost model's rules, judged by samples: every rule is taken away, and the mod
 the rule. `benchmarks/fit.py --rules` prints the table.
 
 A rule is taken away by neutral values of its parameters. The judges are samples with a worth
-changed by the rule, in rows with enough samples: rank correlation of worth and measured speed, and
-the speed of the schedule of most worth, as a share of the best measured speed.
+changed by the rule, in rows with enough samples: how worth and measured speed correlate by rank,
+and which share of the best measured speed the schedule of most worth reaches.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def judged(
 
 
 def share_of_best(worths: Sequence[float], measured: Sequence[float]) -> float:
-    """The speed of the schedule of most worth, as a share of the best measured speed."""
+    """Which share of the best measured speed the schedule of most worth reaches."""
     return measured[int(np.argmax(worths))] / max(measured)
 
 

@@ -1,5 +1,5 @@
 """
-What scaling on several GPUs is measured by: runs of one program in turn, in rounds.
+How scaling on several GPUs is measured: runs of one program in turn, in rounds.
 
 A round has each GPU alone on the domain of one; all GPUs at once, each for itself on the domain of
 one, without any exchange; and all GPUs with exchanges on the domain of all. Rounds of strong

@@ -5,9 +5,10 @@ Fields of 16 bits beside fields of FP32 at given schedules, in GPts/s.
         "star25 f16 1 4,4 8,1 ahead=2 sync=mbarrier" \
         "wave_3d_so8 f16 1 1,1,4 1,8,1 resident reads_memory"
 
-Each argument is a program of `storage_types.py` and its storage, and, unless the schedule is
-timetile's own, the depth, the cells of a thread, the warps of a block and other parts of a
-schedule. `bits` is a sum over the words of all arrays after the first two
+An argument names a program of `storage_types.py` and its storage. For another schedule than
+timetile's own, depth, cells a thread, warps a block and other parts follow.
+
+`bits` is a sum over the words of all arrays after the first two
 steps: rows of one program and storage have equal sums.
 """
 

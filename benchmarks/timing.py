@@ -89,7 +89,7 @@ def launch_times(
     compiled: CompiledProgram, facts: Any, fields: Fields, repeats: int
 ) -> list[float]:
     """
-    Milliseconds of each of `repeats` launches of a kernel. Short launches go as a graph, like in
+    How long each of `repeats` launches takes, in milliseconds. Short launches go as a graph, as in
     long runs, and the time between two launches counts.
     """
     gpu = fields.gpu

@@ -1,4 +1,4 @@
-"""Makes the tables of the pages of systems from systems.json and convolutions.json of results.
+"""Makes the tables on the pages of systems, from systems.json and convolutions.json.
 
 python docs/make_systems.py
 """

@@ -119,7 +119,7 @@ def test_no_term_is_lost(drawn: tuple[int, Total]) -> None:
 
 
 def exact_value(node: Node, cell: Any) -> tuple[Fraction, Fraction]:
-    """The exact value of a tree of sums, and the sum of the magnitudes of its leaves."""
+    """A tree of sums: its exact value, and how large its leaves are together."""
     if isinstance(node, Leaf):
         value = cell(node.offset) * Fraction(1 if node.factor is None else node.factor)
         return value, abs(value)

@@ -16,7 +16,7 @@ from timetile.passes.tiling.peel_boundaries import PeelBoundariesPass
 from timetile.runtime.program.compiled_program import Executor
 
 LARGEST_BLOCK = 232448
-"""Allowed bytes of shared memory of a block of sm_90."""
+"""Bytes of shared memory that sm_90 allows a block."""
 
 
 def many_fields(fields: int, rank: int, size: int) -> str:

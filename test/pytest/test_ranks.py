@@ -124,7 +124,7 @@ CUTS: list[Any] = [
     (3, 2),
     Decomposition(((0, 2, 9), (0, 1, 5, 11))),
 ]
-"""Numbers of parts, and the parts of unequal extent of a 9 x 11 domain."""
+"""How many parts a 9 x 11 domain has, and the parts, of unequal extents."""
 
 
 @pytest.mark.covering

@@ -20,7 +20,7 @@ from timetile.runtime.host.halos import HaloFrame
 
 
 def size_of(tiles: int) -> int:
-    """Bytes of the words of several tiles of the kernel."""
+    """How many bytes several tiles of the kernel take for words."""
     return (HEADER_WORDS + tiles * 512) * 8
 
 

@@ -97,7 +97,7 @@ def test_tiles_beyond_the_first_wave_get_their_messages(executor: Executor):
 
 @pytest.mark.parametrize("executor", kernel_executors())
 def test_messages_carry_doubles_and_edges_of_two_rows(executor: Executor):
-    """Edges of two rows with cells of one word, then of two words, then of several levels."""
+    """Edges have two rows of one-word cells, then of two-word cells, then several levels."""
     check(sum_program("f64", star(3, 1))((5, 11, 29)), NOT_UNROLLED, 2, executor)
     check(sum_program("f64", star(3, 2))((4, 9, 22)), NOT_UNROLLED, 2, executor)
     check(entry("wave-3d").make((4, 9, 22)), NOT_UNROLLED, 2, executor)

@@ -88,7 +88,7 @@ def grower_of(random: Random, fields: DrawnFields, numbers: Sequence[Node] = ())
 
 
 def drawn_step(random: Random, fields: DrawnFields, *, looks_back: bool = True) -> DrawnModel:
-    """A step of one to three assignments of given fields, and of values a step earlier."""
+    """A step that assigns given fields one to three times, and may read values a step earlier."""
     has_series, numbers = random.random() < 0.2, list[Node]()
     numbers += [Node("series")] if has_series else []
     numbers += [Node("step")] if random.random() < 0.2 else []

@@ -135,7 +135,7 @@ class Grower:
         return Node(self.random.choice(("root", "floor", "absolute")), (first,))
 
     def integer(self, depth: int) -> Node:
-        """An integer with the type of fields of integers, or of a coordinate."""
+        """An integer, typed like fields of integers or like a coordinate."""
         draw = self.random.random()
         if depth == 0 or draw < 0.15:
             if self.whole and self.random.random() < 0.8:
