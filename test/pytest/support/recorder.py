@@ -12,6 +12,7 @@ from typing import Any
 import timetile
 from support.catalogue import entry
 from support.programs import program_text
+from timetile.runtime.cache.store import Cache
 from timetile.runtime.device.arguments import LaunchArguments
 from timetile.runtime.device.cells import DeviceBuffer
 from timetile.runtime.device.gpu import Device
@@ -86,7 +87,9 @@ class Recorder(Device):
     def is_capturing(self, stream: int) -> bool:
         return self.captures
 
-    def halos_differ(self, frame: HaloFrame, first: int, other: int, stream: int) -> bool:
+    def halos_differ(
+        self, frame: HaloFrame, first: int, other: int, stream: int, cache: Cache | None = None
+    ) -> bool:
         self.comparisons.append((first, other))
         return not self.same_halos
 
