@@ -98,7 +98,7 @@ def check(case: EdgeCase, schedule: Schedule, executor: Executor, dtype: str) ->
     assert np.array_equal(arrays[1], case.even().expected(start, depth + 1, factor))
 
 
-@pytest.mark.covering
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 @pytest.mark.parametrize("executor", (*kernel_executors(), "ptx"))
 @pytest.mark.parametrize("schedule", ROWS, ids=named)
@@ -109,7 +109,7 @@ def test_plates_go_on_beyond_their_edges_with_equal_bits(
     check(case, schedule, executor, dtype)
 
 
-@pytest.mark.covering
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 @pytest.mark.parametrize("executor", (*kernel_executors(), "ptx"))
 @pytest.mark.parametrize("schedule", PLANES, ids=named)
@@ -130,7 +130,7 @@ WAVES: list[tuple[Boundary, tuple[Any, Any]]] = [
 ]
 
 
-@pytest.mark.covering
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("shape", [(11, 21), (33, 150)], ids=str)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize(("boundary", "edges"), WAVES, ids=lambda each: str(each))
@@ -140,7 +140,7 @@ def test_a_wave_goes_on_beside_kept_axes(
     check_wave(boundary, edges, executor, shape)
 
 
-@pytest.mark.covering
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize(("boundary", "edges"), WAVES[2:], ids=lambda each: str(each))
 def test_a_steady_loop_reaches_planes_beyond_an_end_that_goes_on(
@@ -211,7 +211,7 @@ def test_a_number_decides_beyond_a_kept_edge(order: tuple[int, int, int], execut
 SIDES: list[tuple[Boundary, Any]] = [("periodic", P), ("mirror", M), (value(0.5), 0.5)]
 
 
-@pytest.mark.covering
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize(("boundary", "side"), SIDES, ids=str)
 def test_a_coefficient_goes_on_in_its_copies(boundary: Boundary, side: Any, executor: Executor):
@@ -257,7 +257,7 @@ def test_a_mirror_needs_no_read_on_its_other_side(executor: Executor):
     assert np.array_equal(found, u)
 
 
-@pytest.mark.covering
+@pytest.mark.covering(every=2)
 @pytest.mark.parametrize("executor", kernel_executors())
 @pytest.mark.parametrize("schedule", PLANES, ids=named)
 @pytest.mark.parametrize("ahead", [1, -1])

@@ -11,10 +11,10 @@ from typing import TypeVar
 
 from hypothesis import settings
 
-EXAMPLES = {"check": 2, "ci": 3, "nightly": 500}
+EXAMPLES = {"check": 2, "ci": 2, "nightly": 500}
 """How many examples hypothesis draws for each test, by profile."""
 
-SHARES = {"check": 0.05, "ci": 0.125, "nightly": 1.0}
+SHARES = {"check": 0.05, "ci": 0.1, "nightly": 1.0}
 """The share of a test's seeds, by profile."""
 
 FEWEST = 2
