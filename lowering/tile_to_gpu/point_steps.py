@@ -21,7 +21,7 @@ from timetile.dialects.boxes import CellBox
 from timetile.dialects.point_lists import GAPS, PointLayout, gap_above
 from timetile.dialects.temporal import PointSet
 from timetile.lowering.tile_to_gpu.point_lines import stages_with_points
-from timetile.lowering.tile_to_gpu.point_numbers import table_number
+from timetile.lowering.tile_to_gpu.point_numbers import clamped, table_number
 from timetile.lowering.tile_to_gpu.point_stacks import joined_run, next_run
 from timetile.lowering.tile_to_gpu.scopes import VariantScope, chunk_start, once
 from timetile.lowering.tile_to_gpu.thread import chunk_steps, whole_turns
@@ -93,8 +93,7 @@ def row_at(variant: VariantScope, found: StreamedList, step: SSAValue) -> SSAVal
     emit, start = variant.emit, chunk_start(variant)
     plane = emit.add_int(emit.add_int(step, start), -found.high_lag)
     plane = emit.add_int(emit.binary(arith.MaxSIOp, plane, start), -found.first)
-    above = emit.binary(arith.MaxSIOp, plane, emit.int(0))
-    return emit.binary(arith.MinSIOp, above, emit.int(found.rows))
+    return clamped(emit, plane, found.rows)
 
 
 @once
