@@ -28,10 +28,10 @@ from timetile.runtime.native.sweeps import SweepCode
 from timetile.runtime.native.widened import widened_loops
 
 
-def code_of(module: ModuleOp, cache: Cache | None) -> bytes:
+def code_of(module: ModuleOp, loops: Sequence[LoopOp], cache: Cache | None) -> bytes:
     """
-    The machine code of a program's time loops and of the host's loops, from the cache if made on
-    this processor.
+    The machine code of a program's time loops, given as they run, and of the host's loops, from the
+    cache if made on this processor.
     """
     if cache is not None:
         find_sources_key(cache)
@@ -42,13 +42,7 @@ def code_of(module: ModuleOp, cache: Cache | None) -> bytes:
     if kept is not None:
         return kept
     nests = nest_functions(module, loops_of(module))
-    wide = [made.loop for made in widened_loops(module).values()]
-    functions = functions_of(
-        [*loops_of(prepared(module)), *wide],
-        nests,
-        reduction_functions(module),
-        sweep_functions(module),
-    )
+    functions = functions_of(loops, nests, reduction_functions(module), sweep_functions(module))
     code = object_code(ModuleOp(functions))
     if cache is not None:
         cache.write(key, {"loops.o": code})
@@ -61,12 +55,13 @@ class NativeProgram:
     def __init__(self, module: ModuleOp, cache: Cache | None):
         loops, split = loops_of(module), loops_of(prepared(module))
         nests = nest_functions(module, loops)
-        code = Code(code_of(module, cache))
+        widened = widened_loops(module)
+        code = Code(code_of(module, [*split, *(made.loop for made in widened.values())], cache))
         self.loops = {
             loop: LoopCode(loop, run, number, code)
             for number, (loop, run) in enumerate(zip(loops, split, strict=True))
         }
-        for place, (number, made) in enumerate(widened_loops(module).items(), len(loops)):
+        for place, (number, made) in enumerate(widened.items(), len(loops)):
             own = LoopCode(made.loop, made.loop, place, code)
             self.loops[loops[number]].widened = WidenedCode(made, own)
         self.nests: dict[Operation, NestCode] = {nest.nest: NestCode(nest, code) for nest in nests}

@@ -64,10 +64,13 @@ class WidenedLoop:
         unread = set(update.targets) - set(update.sources) if is_alone else set[SSAValue]()
         return [number for number, argument in enumerate(args) if argument not in unread]
 
+    def ends(self, rank: int) -> Ghosts:
+        """The ghost cells of a field before and behind, along each axis."""
+        return tuple(self.ghosts[axis] if axis in self.axes else (0, 0) for axis in range(rank))
+
     def inside(self, rank: int) -> tuple[slice, ...]:
         """Where a field lies in the widened field."""
-        ends = [self.ghosts[axis] if axis in self.axes else (0, 0) for axis in range(rank)]
-        return tuple(slice(below, -above or None) for below, above in ends)
+        return tuple(slice(below, -above or None) for below, above in self.ends(rank))
 
     def wide_arrays(self, fields: Sequence[SSAValue], arrays: Sequence[Any]) -> list[Array]:
         """Copies of the arrays of some fields, with ghost cells."""
@@ -77,7 +80,7 @@ class WidenedLoop:
     def wide(self, array: Array, shape: Sequence[int]) -> Array:
         """A copy of a field with ghost cells."""
         found = array.reshape(shape)
-        ends = [self.ghosts[axis] if axis in self.axes else (0, 0) for axis in range(len(shape))]
+        ends = self.ends(len(shape))
         made = np.empty([n + sum(pair) for n, pair in zip(shape, ends)], found.dtype)
         made[self.inside(len(shape))] = found
         self.refresh(made)

@@ -284,17 +284,22 @@ def test_inner_loops_are_vectorised(name: str):
 # The disk cache.
 
 
+def kept_code(module: ModuleOp, cache: Cache) -> bytes:
+    """The machine code of a program, from a cache."""
+    return machine_code.code_of(module, loops_of(module), cache)
+
+
 def test_machine_code_comes_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     module, cache = temporal(entry("heat-1d").make((7,))), Cache(tmp_path / "cache")
-    made = machine_code.code_of(module, cache)
+    made = kept_code(module, cache)
 
     def never(module: ModuleOp) -> bytes:
         raise AssertionError("it was compiled again")
 
     monkeypatch.setattr(machine_code, "object_code", never)
-    assert machine_code.code_of(module, cache) == made
+    assert kept_code(module, cache) == made
     with pytest.raises(AssertionError, match="compiled again"):
-        machine_code.code_of(temporal(entry("heat-1d").make((8,))), cache)
+        kept_code(temporal(entry("heat-1d").make((8,))), cache)
 
 
 @pytest.mark.parametrize(
@@ -311,12 +316,12 @@ def test_machine_code_of_another_processor_is_not_loaded(
         return b"of another"
 
     module, cache = temporal(entry("heat-1d").make((7,))), Cache(tmp_path / "cache")
-    machine_code.code_of(module, cache)
+    kept_code(module, cache)
     with monkeypatch.context() as patch:
         patch.setattr(machine_code, "processor", lambda: other)
         patch.setattr(machine_code, "object_code", of_another)
-        assert machine_code.code_of(module, cache) == b"of another"
-    assert machine_code.code_of(module, cache) != b"of another"
+        assert kept_code(module, cache) == b"of another"
+    assert kept_code(module, cache) != b"of another"
 
 
 # Threads.
