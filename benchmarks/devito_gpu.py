@@ -5,9 +5,10 @@ without points.
     python benchmarks/devito_gpu.py --out benchmarks/results/devito-gpu.json --commit COMMIT
 
 Receivers lie in a line along the first axis, near the end of the last axis, as in Devito's own
-examples. A row has the milliseconds of a step of a run, without transfers; runs with and without
-points take turns, and the best of each counts. Wave and receivers of a run of 100 steps on a
-small grid are compared with those of the processor bit for bit.
+examples. An operator has rows for its source alone, its receivers alone, and both. A row has the
+milliseconds of a step of a run, without transfers; runs with and without points take turns, and the
+best of each counts. Wave and receivers of a run of 100 steps on a small grid are compared with
+those of the processor bit for bit.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import argparse
 import cProfile
 import pstats
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from importlib import import_module
@@ -38,13 +39,14 @@ FIRST, CHECKED, ROUNDS = 1, 100, 3
 
 @dataclass(frozen=True)
 class Survey:
-    """An operator: space order, grid, damping, receivers (0: no points), steps of a call."""
+    """An operator: space order, grid, damping, steps of a call, sources (at most 1), receivers."""
 
     order: int
     shape: tuple[int, ...]
     is_damped: bool
-    receivers: int
     steps: int
+    sources: int = 1
+    receivers: int = 512
 
     @property
     def name(self) -> str:
@@ -55,11 +57,13 @@ class Survey:
 
 PLATE, VOLUME = (4096, 4096), (512, 512, 512)
 SURVEYS = [
-    Survey(order, shape, is_damped, 512, steps)
-    for shape, steps in ((PLATE, 4096), (VOLUME, 512))
+    Survey(order, shape, is_damped, steps)
+    for shape, steps in ((PLATE, 4096), (VOLUME, 128))
     for order in (4, 8)
     for is_damped in (False, True)
 ]
+PARTS = {"both": (1, 512), "source": (1, 0), "receivers": (0, 512), "none": (0, 0)}
+"""Sources and receivers of an operator's variants."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,7 @@ class Row:
 
     operator: str
     device: str
+    sources: int
     points: int
     steps: int
     ms_per_step: float
@@ -95,21 +100,20 @@ class Wave:
             equation = equation + damp * self.u.dt
         equations = [dv.Eq(self.u.forward, dv.solve(equation, self.u.forward))]
         self.rec = None
-        if survey.receivers:
-            times = survey.steps + FIRST + 1
+        times = survey.steps + FIRST + 1
+        if survey.sources:
             src = dv.SparseTimeFunction(name="src", grid=grid, npoint=1, nt=times)
             src.coordinates.data[:] = 0.5 * np.array(grid.extent)
             src.coordinates.data[0, -1] = 23.0
             src.data[:] = np.sin(0.2 * np.arange(times))[:, None]
             value = src * grid.stepping_dim.spacing**2 / m
+            equations.append(src.inject(field=self.u.forward, expr=value))
+        if survey.receivers:
             rec = dv.SparseTimeFunction(name="rec", grid=grid, npoint=survey.receivers, nt=times)
             rec.coordinates.data[:] = 0.5 * np.array(grid.extent)
             rec.coordinates.data[:, 0] = np.linspace(0.0, grid.extent[0], survey.receivers)
             rec.coordinates.data[:, -1] = 31.0
-            equations += [
-                src.inject(field=self.u.forward, expr=value),
-                rec.interpolate(expr=self.u),
-            ]
+            equations.append(rec.interpolate(expr=self.u))
             self.rec = rec
         self.operator = dv.Operator(equations, language="timetile")
 
@@ -139,9 +143,8 @@ def compiled_on_disk(survey: Survey) -> bool:
     wait_for_choices()
     dv.configuration["log-level"] = "ERROR"
     Wave(survey, "gpu").call(survey.steps)
-    if not survey.receivers:
-        return True
-    small = replace(survey, shape=tuple(n // 8 - 11 for n in survey.shape), receivers=37)
+    few = replace(survey, receivers=min(survey.receivers, 37))
+    small = replace(few, shape=tuple(n // 8 - 11 for n in survey.shape))
     return Wave(small, "gpu").result(CHECKED) == Wave(small, "cpu").result(CHECKED)
 
 
@@ -153,32 +156,40 @@ def profile_of(wave: Wave, steps: int, path: Path) -> None:
         pstats.Stats(profile, stream=file).sort_stats("tottime").print_stats(30)
 
 
-def row_of(survey: Survey, equal: bool, mark: str, profiles: Path | None) -> Row:
-    """The row of an operator."""
-    steps = survey.steps
-    waves = [Wave(each, "gpu") for each in (survey, replace(survey, receivers=0))]
+def rows_of_operator(
+    surveys: Sequence[Survey], equal: dict[Survey, bool], mark: str, profiles: Path | None
+) -> Iterator[Row]:
+    """The rows of an operator's variants, the last of which has no points."""
+    waves = [Wave(each, "gpu") for each in surveys]
+    steps = surveys[0].steps
     for wave in waves:
         wave.call(steps)
-    best = np.full((2, 2), np.inf)
+    best = np.full((len(waves), 2), np.inf)
     for _ in range(ROUNDS):
         for each, wave in zip(best, waves):
             np.minimum(each, wave.call(steps), out=each)
     if profiles is not None:
-        profile_of(waves[0], steps, profiles / f"{survey.name.replace(' ', '-')}.txt")
-    (run, whole), (bare, whole_bare) = best / steps * 1e3
-    return Row(
-        survey.name, device(0).name, survey.receivers + 1, steps, round(run, 5), round(bare, 5),
-        round(run / bare, 4), round(whole / whole_bare, 4), equal, mark,
-    )  # fmt: skip
+        profile_of(waves[0], steps, profiles / f"{surveys[0].name.replace(' ', '-')}.txt")
+    *rows, (bare, whole_bare) = best / steps * 1e3
+    for survey, (run, whole) in zip(surveys, rows):
+        yield Row(
+            survey.name, device(0).name, survey.sources, survey.sources + survey.receivers, steps,
+            round(run, 5), round(bare, 5), round(run / bare, 4), round(whole / whole_bare, 4),
+            equal[survey], mark,
+        )  # fmt: skip
 
 
-def rows_of(surveys: list[Survey], mark: str, workers: int, profiles: Path | None) -> Iterator[Row]:
-    """The rows of some operators, compiled side by side."""
-    both = [one for each in surveys for one in (each, replace(each, receivers=0))]
+def rows_of(
+    surveys: list[Survey], parts: list[str], mark: str, workers: int, profiles: Path | None
+) -> Iterator[Row]:
+    """The rows of some operators with some of the points, compiled side by side."""
+    numbers = [PARTS[part] for part in (*parts, "none")]
+    variants = [[replace(each, sources=a, receivers=b) for a, b in numbers] for each in surveys]
+    both = [survey for each in variants for survey in each]
     with ProcessPoolExecutor(workers) as pool:
         equal = dict(zip(both, pool.map(compiled_on_disk, both)))
-    for survey in surveys:
-        yield row_of(survey, equal[survey], mark, profiles)
+    for each in variants:
+        yield from rows_of_operator(each, equal, mark, profiles)
 
 
 def main() -> None:
@@ -187,13 +198,14 @@ def main() -> None:
     parser.add_argument("--commit", required=True, help="the commit, for the file")
     parser.add_argument("--workers", type=int, default=8)
     parser.add_argument("--only", nargs="*", default=[], help="words of the operators measured")
+    parser.add_argument("--parts", nargs="+", choices=list(PARTS)[:-1], default=list(PARTS)[:-1])
     parser.add_argument("--profiles", type=Path, help="write profiles of the host to this folder")
     options = parser.parse_args()
     wait_for_choices()
     dv.configuration["log-level"] = "ERROR"
     surveys = [each for each in SURVEYS if all(word in each.name.split() for word in options.only)]
     rows: list[Row] = []
-    for row in rows_of(surveys, options.commit, options.workers, options.profiles):
+    for row in rows_of(surveys, options.parts, options.commit, options.workers, options.profiles):
         rows.append(row)
         print(row, flush=True)
         write_report(options.out, {"command": "python benchmarks/devito_gpu.py"}, map(asdict, rows))

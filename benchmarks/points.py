@@ -3,10 +3,10 @@ Measure sources and receivers inside kernels of several steps, beside the same s
 
     python benchmarks/points.py --out benchmarks/results/points.json --commit COMMIT
 
-Waves in plates and in a volume (25 cells of a star), with one source and 512 receivers, on one GPU
-at the chosen schedule: receivers in a row, or (`acoustic`) in a line along the first axis, as in
-Devito's examples; of `lattice`, a million sources and receivers each. `ratio` is the speed with
-points over the speed without.
+Waves in plates and in a volume (25 cells of a star), with one source and 512 receivers, each alone
+and both, on one GPU at the chosen schedule: receivers in a row, or (`acoustic`) in a line along the
+first axis, as in Devito's examples; of `lattice`, a million sources and receivers each. `ratio` is
+the speed with points over the speed without.
 Bits are compared on a small domain with the NumPy executor, and on the whole domain with kernels of
 two steps. The sums of receivers are made on the host, after the timed runs.
 """
@@ -52,6 +52,13 @@ def plate_shot(u: Field, c: Scalar, shot: Points):
 
 
 @timetile.stencil
+def plate_traces(u: Field, c: Scalar, traces: Points):
+    around = u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0]
+    u.next = 2 * u[0, 0] - u.prev[0, 0] + c * around
+    traces.read(u)
+
+
+@timetile.stencil
 def plate_survey(u: Field, c: Scalar, shot: Points, traces: Points):
     around = u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0]
     u.next = 2 * u[0, 0] - u.prev[0, 0] + c * around
@@ -80,6 +87,12 @@ def acoustic(u: Field, c: Scalar):
 def acoustic_shot(u: Field, c: Scalar, shot: Points):
     u.next = 2 * u[0, 0] - u.prev[0, 0] + c * curvature(u)
     shot.add(u)
+
+
+@timetile.stencil
+def acoustic_traces(u: Field, c: Scalar, traces: Points):
+    u.next = 2 * u[0, 0] - u.prev[0, 0] + c * curvature(u)
+    traces.read(u)
 
 
 @timetile.stencil
@@ -114,6 +127,12 @@ def volume_shot(u: Field, c: Scalar, shot: Points):
 
 
 @timetile.stencil
+def volume_traces(u: Field, c: Scalar, traces: Points):
+    u.next = 2 * u[0, 0, 0] - u.prev[0, 0, 0] + c * laplacian(u)
+    traces.read(u)
+
+
+@timetile.stencil
 def volume_survey(u: Field, c: Scalar, shot: Points, traces: Points):
     u.next = 2 * u[0, 0, 0] - u.prev[0, 0, 0] + c * laplacian(u)
     shot.add(u)
@@ -122,7 +141,7 @@ def volume_survey(u: Field, c: Scalar, shot: Points, traces: Points):
 
 @dataclass(frozen=True)
 class Wave:
-    """A wave equation: steps without points, with a source, and with receivers, too."""
+    """A wave equation: steps without points, with a source, with receivers, and with both."""
 
     models: dict[str, Model]
     small: tuple[int, ...]
@@ -168,21 +187,24 @@ class Wave:
         return model.program(shape, dtype, self.rooms(name, shape))
 
 
-NAMES = ("none", "source", "source and receivers")
+NAMES = ("none", "source", "receivers", "source and receivers")
+PLATES = (plate, plate_shot, plate_traces, plate_survey)
+ACOUSTICS = (acoustic, acoustic_shot, acoustic_traces, acoustic_survey)
+VOLUMES = (volume, volume_shot, volume_traces, volume_survey)
 WAVES = {
     "wave2d": Wave(
-        dict(zip(NAMES, (plate, plate_shot, plate_survey))), (301, 517), (8192, 8192), 2000, 0.2
+        dict(zip(NAMES, PLATES)), (301, 517), (8192, 8192), 2000, 0.2
     ),
     "star25": Wave(
-        dict(zip(NAMES, (volume, volume_shot, volume_survey))), (61, 53, 97), (512, 512, 512), 240,
+        dict(zip(NAMES, VOLUMES)), (61, 53, 97), (512, 512, 512), 240,
         0.05,
     ),
     "acoustic": Wave(
-        dict(zip(NAMES, (acoustic, acoustic_shot, acoustic_survey))), (301, 517), (4100, 4100),
+        dict(zip(NAMES, ACOUSTICS)), (301, 517), (4100, 4100),
         4000, 0.2, "along the stream",
     ),
     "lattice": Wave(
-        dict(zip(NAMES, (volume, volume_shot, volume_survey))), (61, 53, 97), (256, 512, 512), 15,
+        dict(zip(NAMES, VOLUMES)), (61, 53, 97), (256, 512, 512), 15,
         0.05, "lattice",
     ),
 }  # fmt: skip
