@@ -84,8 +84,8 @@ ROWS = [
 
 PENCILS = [
     Schedule("block", block_plane((2, 2), (2, 1)), planes=5),
-    Schedule("cluster", cluster_plane((2, 1), 2, 2), streaming=Streaming(sync=Sync.MBARRIER)),
     Schedule("device", device_plane((4, 1), 2, 2)),
+    Schedule("cluster", cluster_plane((2, 1), 2, 2), streaming=Streaming(sync=Sync.MBARRIER)),
     Schedule("solid", solid(TileLevel.BLOCK, (2, 3, 3), (4, 2, 1)), streaming=None),
 ]
 

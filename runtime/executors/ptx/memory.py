@@ -56,8 +56,11 @@ class PtxMemory:
         self.fields, self.shared, self.clocks, self.cluster = fields, shared, clocks, cluster
         self.copies: dict[int, list[Copy]] = {}
         """Copies on their way, by strand."""
-        self.messages: Buffer | None = None
-        """A field of messages: blocks may send each other unset cells, too."""
+        self.loose: Sequence[Buffer] = ()
+        """
+        Fields that may take unset cells: messages between blocks, and lists of points, where lanes
+        note more cells than are read.
+        """
         self.events = 0
         """The number of events, so far, for which a thread may have waited."""
 
@@ -143,13 +146,14 @@ class PtxMemory:
     ) -> None:  # fmt: skip
         """
         Write a row of words for each lane, given for all lanes. Words written to a field must be
-        set.
+        set, unless the field is loose.
         """
         size = data.shape[1] * WORD_BYTES
         for buffer, who, words in self.places(text, space, strand, lanes, address, size):
             if weak:
                 self.note_write(text, buffer, strand, who, words)
-            if space == "global" and buffer is not self.messages and unset[who].any():
+            must_be_set = space == "global" and not any(buffer is each for each in self.loose)
+            if must_be_set and unset[who].any():
                 raise SimtError(text, "stores a value that was never set")
             buffer.data[words], buffer.unset[words] = data[who], unset[who]
         self.events += 1

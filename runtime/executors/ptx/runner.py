@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from xdsl.dialects.builtin import i32
 from xdsl.ir import Operation, SSAValue
 
+from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import GatherOp, LoopOp, ReduceOp, SweepOp
-from timetile.dialects.tile import CopyOp, LaunchOp, ScratchOp
+from timetile.dialects.tile import CopyOp, LaunchOp, RoleKind, ScratchOp
 from timetile.lowering.gather_kernels import THREADS, gather_name
 from timetile.lowering.ptx.symbols import symbol
 from timetile.lowering.reduction_kernels import Round, rounds_of
@@ -163,21 +165,37 @@ class PtxRunner(PlannedRunner):
         """Run a launch of a kernel."""
         kernel = self.kernels.kernel(op.kernel.string_value())
         program = self.program(kernel)
-        grid, given, messages = kernel.grid, list(operands), None
+        grid, given, loose = kernel.grid, list(operands), self.written_lists(op, operands)
         if kernel.has_messages:
             together = resident_tiles(grid, kernel.blocks_per_tile)
             grid = together * kernel.blocks_per_tile
             words = launch_words(together, kernel.message_words)
             messages = Buffer(np.zeros(words, dtype=np.uint64).view(np.uint8))
             given += [messages, together]
+            loose.append(messages)
         arguments = arguments_of(program, given)
         threads, shared = kernel.block, kernel.shared_bytes
         launch = PtxLaunch(
             program, grid, threads, shared, arguments, kernel.cluster, kernel.blocks_per_tile
         )
-        launch.memory.messages = messages
+        launch.memory.loose = loose
         launch.run()
         return []
+
+    def written_lists(self, op: LaunchOp, operands: Sequence[Any]) -> list[Buffer]:
+        """
+        The lists of points among the operands: a kernel writes no other integers of fields around
+        its loop.
+        """
+        name = op.kernel.string_value()
+        roles = next(
+            fact.roles for loop in self.kernels.facts for fact in loop if fact.name == name
+        )
+        return [
+            buffer
+            for role, value, buffer in zip(roles, op.operands, operands, strict=True)
+            if role.kind.data is RoleKind.CAPTURE and element_type(value) == i32
+        ]
 
     def scratch(self, op: ScratchOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         """Make a scratch buffer, with all cells unset."""
