@@ -11,12 +11,12 @@ quickly built operator then takes the state of Devito's operator.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
+from timetile.frontend.devito.calls import calling, running_call
 from timetile.frontend.devito.library import module
 
 MANY = 20
@@ -27,16 +27,6 @@ MODES = ("noop", "advanced", "advanced-fsg")
 
 WHOLE = "_timetile_build"
 """The attribute of a quickly built operator for the whole build."""
-
-CALLS = "_timetile_calls"
-"""The attribute of an operator with the number of calls that run."""
-
-IN_C = "_timetile_in_c"
-"""The attribute of an operator during a run of Devito's own C."""
-
-
-class RunsInC(Exception):
-    """A call of a quickly built operator runs in Devito's own C."""
 
 
 def number_of_accesses(equations: Sequence[Any]) -> int:
@@ -124,40 +114,9 @@ def complete(operator: Any) -> None:
     """Give a quickly built operator the state of Devito's operator; leave whole operators."""
     if not is_quick(operator):
         return
-    kept = {name: operator.__dict__[name] for name in ("_timetile", "_ran_on")}
-    whole = operator.__dict__[WHOLE].whole_later()
+    plan, whole = operator._timetile, operator.__dict__[WHOLE].whole_later()
     operator.__dict__.clear()
-    operator.__dict__.update({**whole.__dict__, **kept})
-
-
-@contextmanager
-def in_a_call(operator: Any) -> Generator[None]:
-    """A call of an operator, with the parameters of the build so far."""
-    before = operator.__dict__.get(CALLS, 0)
-    operator.__dict__[CALLS] = before + 1
-    try:
-        yield
-    finally:
-        if before:
-            operator.__dict__[CALLS] = before
-        else:
-            operator.__dict__.pop(CALLS, None)
-
-
-@contextmanager
-def in_c(operator: Any) -> Generator[None]:
-    """A call of an operator, completed first, in Devito's own C."""
-    complete(operator)
-    setattr(operator, IN_C, True)
-    try:
-        yield
-    finally:
-        delattr(operator, IN_C)
-
-
-def runs_in_c(operator: Any) -> bool:
-    """Whether a call of the operator runs in Devito's own C now."""
-    return IN_C in operator.__dict__
+    operator.__dict__.update({**whole.__dict__, "_timetile": plan})
 
 
 def loops_over_time(operator: Any) -> list[Any]:
@@ -171,7 +130,7 @@ def properties_of(stock: Any) -> dict[str, Any]:
     """Attributes for a subclass of Devito's class: a look at the C completes the operator first."""
 
     def body(operator: Any) -> Any:
-        if CALLS not in operator.__dict__:
+        if running_call(operator) is None:
             complete(operator)
         return operator.__dict__["body"]
 
@@ -190,7 +149,7 @@ def properties_of(stock: Any) -> dict[str, Any]:
         return tuple(sorted(found, key=attrgetter("name")))
 
     def arguments(operator: Any, **given: Any) -> Any:
-        with in_a_call(operator):
+        with calling(operator):
             return stock.arguments(operator, **given)
 
     def estimate_memory(operator: Any, **given: Any) -> Any:

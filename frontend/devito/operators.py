@@ -9,17 +9,13 @@ from typing import Any
 
 from timetile.frontend.devito.builds import (
     Build,
-    RunsInC,
     complete,
-    in_a_call,
-    in_c,
     is_quick,
     loops_over_time,
     properties_of,
-    runs_in_c,
 )
+from timetile.frontend.devito.calls import RunsInC, calling, running_call
 from timetile.frontend.devito.checking import equations_of
-from timetile.frontend.devito.complex_equations import write_back
 from timetile.frontend.devito.complex_parts import without_suffix
 from timetile.frontend.devito.equations import Equations
 from timetile.frontend.devito.function_slices import original_name
@@ -133,45 +129,51 @@ def check_options(options: dict[str, Any]) -> None:
         )
 
 
+def planned(build: Build, options: dict[str, Any]) -> tuple[Any, OperatorPlan | RanOn]:
+    """A new operator, and the plan of its calls, or why calls run in Devito's own C."""
+    operator = None
+    try:
+        check_options(build.options)
+        equations = build.lowered()
+        known = equations_of(equations)
+        operator = build.quick(equations) or build.whole()
+        return operator, OperatorPlan(known, time_loops_of(operator, known), options)
+    except NotCovered as reason:
+        is_whole = operator is not None and not is_quick(operator)
+        return operator if is_whole else build.whole(), RanOn(str(reason))
+
+
 def new_language_operator(stock: Any, options: dict[str, Any]) -> LanguageKind:
     """A new subclass of Devito's operator class."""
 
     def build(cls: Any, expressions: Any, **kwargs: Any) -> Any:
-        kwargs["language"] = "C"
-        build, operator, plan, ran_on = Build(cls, stock, expressions, kwargs), None, None, RanOn()
-        try:
-            check_options(kwargs)
-            equations = build.lowered()
-            known = equations_of(equations)
-            operator = build.quick(equations) or build.whole()
-            plan = OperatorPlan(known, time_loops_of(operator, known), options)
-        except NotCovered as reason:
-            ran_on = RanOn(str(reason))
-            warn(reason)
-        if operator is None or (plan is None and is_quick(operator)):
-            operator = build.whole()
-        operator._timetile, operator._ran_on = plan, ran_on
+        made = Build(cls, stock, expressions, {**kwargs, "language": "C"})
+        operator, plan = planned(made, options)
+        if isinstance(plan, RanOn):
+            warn(plan.reason)
+        operator._timetile = plan
         return operator
 
     def c_function(operator: Any) -> Callable[..., Any]:
-        plan: OperatorPlan | None = operator._timetile
-        if plan is None or runs_in_c(operator):
+        plan: OperatorPlan | RanOn = operator._timetile
+        running = running_call(operator)
+        if isinstance(plan, RanOn) or (running is not None and running.in_c):
             return stock.cfunction.fget(operator)
 
         def call(*given: Any) -> int:
             asked = call_of(operator.parameters, given)
-            try:
-                prepared = plan.prepare(asked)
-            except (NotCovered, CompileError) as reason:
-                operator._ran_on = RanOn(str(reason))
-                warn(reason)
-                if is_quick(operator):
-                    raise RunsInC("Devito's own C has other parameters; use apply") from reason
-                return stock.cfunction.fget(operator)(*given)
-            note(operator, given, plan.run(prepared))
-            written = plan.equations.slices.write_back(asked.arrays, plan.equations.written)
-            write_back(asked.arrays, written, plan.equations.parts)
-            operator._ran_on = RanOn(remarks=plan.remarks_on(prepared))
+            with calling(operator) as running:
+                try:
+                    prepared = plan.prepare(asked)
+                except (NotCovered, CompileError) as reason:
+                    running.ran_on = RanOn(str(reason))
+                    warn(reason)
+                    if is_quick(operator):
+                        sentence = "Devito's own C has other parameters; use apply"
+                        raise RunsInC(sentence) from reason
+                    return stock.cfunction.fget(operator)(*given)
+                note(operator, given, plan.run(prepared, asked))
+                running.ran_on = RanOn(remarks=plan.remarks_on(prepared))
             return 0
 
         return call
@@ -179,13 +181,16 @@ def new_language_operator(stock: Any, options: dict[str, Any]) -> LanguageKind:
     def apply(operator: Any, **kwargs: Any) -> Any:
         if is_quick(operator) and not {*kwargs} <= {*operator._known_arguments, "autotune"}:
             complete(operator)
-        try:
-            with in_a_call(operator):
+        with calling(operator) as running:
+            if isinstance(operator._timetile, RanOn):
+                running.ran_on = operator._timetile
+            try:
                 summary = stock.apply(operator, **kwargs)
-        except RunsInC:
-            with in_c(operator):
+            except RunsInC:
+                complete(operator)
+                running.in_c = True
                 summary = stock.apply(operator, **kwargs)
-        summary.ran_on = operator._ran_on
+        summary.ran_on = running.ran_on
         COUNTS[summary.ran_on] += 1
         return summary
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from timetile.frontend.devito.complex_equations import add_parts
+from timetile.frontend.devito.complex_equations import add_parts, write_back
 from timetile.frontend.devito.complex_parts import without_suffix
 from timetile.frontend.devito.equations import Equation, Equations, TimeArrays, is_sparse
 from timetile.frontend.devito.evaluation import Array, evaluate, index_values
@@ -228,7 +228,7 @@ class OperatorPlan:
         programs = dict.fromkeys(id(program) for program, _ in prepared)
         return tuple(dict.fromkeys(each for key in programs for each in self.remarks[key]))
 
-    def run(self, prepared: Sequence[tuple[CompiledProgram, list[Any]]]) -> float:
+    def run(self, prepared: Sequence[tuple[CompiledProgram, list[Any]]], call: Call) -> float:
         """Run the programs of a call in order, in place; the seconds without transfers."""
         functions = {id(program): function for function, program in self.programs.values()}
         seconds = 0.0
@@ -236,6 +236,8 @@ class OperatorPlan:
             with collected_remarks(untold=True) as remarks:
                 seconds += program(*arguments).seconds
             self.keep(remarks, functions[id(program)], program)
+        written = self.equations.slices.write_back(call.arrays, self.equations.written)
+        write_back(call.arrays, written, self.equations.parts)
         return seconds
 
     def prepare(self, call: Call) -> list[tuple[CompiledProgram, list[Any]]]:

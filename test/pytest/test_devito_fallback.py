@@ -6,6 +6,7 @@ reason.
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 import timetile.devito
 from support.devito_case import drawn, dv, grid_of, sympy
 from timetile.frontend.devito.builds import is_quick
+from timetile.frontend.devito.calls import RunningCall, calling, running_call
 from timetile.frontend.devito.library import NotCovered
 from timetile.frontend.devito.runs import check_shared
 from timetile.frontend.devito.sparse import reads_itself
@@ -155,6 +157,18 @@ def test_equations_without_a_translation_for_a_call_run_in_devitos_c():
         operator.apply(time_M=3)
     assert [p.name for p in operator.parameters] == [p.name for p in in_c.parameters]
     assert np.abs(u.data_with_halo - v.data_with_halo).max() <= 1e-6 * np.abs(u.data).max()
+
+
+def test_a_thread_knows_a_call_until_the_end_of_the_call():
+    """Two threads may call one operator: one of the calls runs in C, the other on timetile."""
+    operator, elsewhere = object(), list[RunningCall | None]()
+    with calling(operator) as call:
+        with calling(object()), calling(operator) as inner:
+            assert inner is call and running_call(operator) is call
+        other = Thread(target=lambda: elsewhere.append(running_call(operator)))
+        other.start()
+        other.join()
+    assert elsewhere == [None] and running_call(operator) is None
 
 
 def test_a_row_that_the_equation_writes_is_read_by_devitos_c():
