@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -50,7 +50,7 @@ def prepared(module: ModuleOp) -> ModuleOp:
     return copy
 
 
-def entry(outside: dict[SSAValue, Any], series: SSAValue, step: int) -> Any:
+def entry(outside: Mapping[SSAValue, Any], series: SSAValue, step: int) -> Any:
     """What a step takes of a series: the rest of the numbers, or one number."""
     return outside[series][step:] if is_read(series) else outside[series][step]
 
@@ -74,25 +74,54 @@ def updated_cells(loop: LoopOp) -> list[int]:
     ]
 
 
-class LoopCode:
-    """The machine code of one time loop; `run` is the loop with updates that read inside fields."""
+@dataclass(frozen=True)
+class LoopTask:
+    """Some steps of a time loop on NumPy arrays, updated in place."""
 
-    def __init__(self, loop: LoopOp, run: LoopOp, number: int, code: Code):
-        self.given, self.widened = Given.of(loop), None
-        self.widened: WidenedCode | None
-        """The code of a copy on fields that go on beyond periodic ends."""
-        loop = run
+    steps: int
+    buffers: Sequence[Any]
+    outside: Mapping[SSAValue, Any]
+    """Arrays and numbers from outside the loop, by value."""
+
+    threads: int
+    progress: Progress | None = None
+
+    def report(self, done: int) -> None:
+        """Report the number of steps done."""
+        if self.progress is not None:
+            self.progress(done, self.steps)
+
+
+class LoopCode:
+    """
+    The machine code of one time loop. Updates of `split` read inside fields; `widened` is the code
+    on fields continued beyond periodic ends.
+    """
+
+    def __init__(
+        self,
+        loop: LoopOp,
+        split: LoopOp,
+        number: int,
+        code: Code,
+        widened: WidenedCode | None = None,
+    ):
+        self.given, self.widened = Given.of(loop), widened
         self.steps = code.function(steps_name(number), [*self.given.kinds, *TEAM])
-        self.rotation = loop.rotation
-        cells = updated_cells(loop)
+        self.rotation = split.rotation
+        cells = updated_cells(split)
         self.cells = max(sum(cells), 1)
-        self.rule = BlockingRule(loop, core_cache_bytes() // 2)
-        extents = [extent_of(update.box, 0) for update in loop.updates]
+        self.rule = BlockingRule(split, core_cache_bytes() // 2)
+        extents = [extent_of(update.box, 0) for update in split.updates]
         self.most_threads = max(
             (min(n // CELLS_PER_THREAD, high - low) for n, (low, high) in zip(cells, extents)),
             default=1,
         )
         self.blockings: dict[tuple[int, int], Blocking] = {}
+
+    def threads_of(self, threads: int) -> int:
+        """The threads of so many that have work."""
+        return max(1, min(threads, self.most_threads))
 
     def blocking(self, steps: int, threads: int) -> Blocking:
         """How some threads pass over the fields; it is chosen once."""
@@ -101,96 +130,43 @@ class LoopCode:
             self.blockings[key] = self.rule.choice(*key)
         return self.blockings[key]
 
-    def run(
-        self,
-        steps: int,
-        buffers: Sequence[Any],
-        outside: dict[SSAValue, Any],
-        threads: int,
-        progress: Progress | None,
-    ) -> list[Any]:
-        """Run some steps on NumPy arrays, in place, and return the buffers named by the results."""
+    def run(self, asked: LoopTask) -> list[Any]:
+        """Run in place, and return the buffers named by the loop's results."""
         if any(is_series(scalar) and not is_read(scalar) for scalar in self.given.scalars):
-            return self.run_by_steps(steps, buffers, outside, threads, progress)
-        if self.widened is not None and self.widened.pays(steps, threads):
-            return self.run_widened(self.widened, steps, buffers, outside, threads, progress)
-        return self.run_together(steps, buffers, outside, threads, progress)
+            return self.run_by_steps(asked)
+        if self.widened is not None and self.widened.pays(asked.steps, asked.threads):
+            return self.widened.run(asked)
+        return self.run_together(asked)
 
-    def run_by_steps(
-        self,
-        steps: int,
-        buffers: Sequence[Any],
-        outside: dict[SSAValue, Any],
-        threads: int,
-        progress: Progress | None,
-    ) -> list[Any]:
+    def run_by_steps(self, asked: LoopTask) -> list[Any]:
         """Run step by step, with the numbers of series at each."""
-        names = list(buffers)
+        names = list(asked.buffers)
         changing = [scalar for scalar in self.given.scalars if is_series(scalar)]
-        for step in range(steps):
-            known = {**outside, **{series: entry(outside, series, step) for series in changing}}
-            names = self.run_together(1, names, known, threads, None)
-            if progress is not None:
-                progress(step + 1, steps)
+        for step in range(asked.steps):
+            entries = {series: entry(asked.outside, series, step) for series in changing}
+            known = {**asked.outside, **entries}
+            names = self.run_together(LoopTask(1, names, known, asked.threads))
+            asked.report(step + 1)
         return names
 
-    def run_widened(
-        self,
-        widened: WidenedCode,
-        steps: int,
-        buffers: Sequence[Any],
-        outside: dict[SSAValue, Any],
-        threads: int,
-        progress: Progress | None,
-    ) -> list[Any]:
-        """Run some steps on widened copies of the fields, and copy the cells back."""
-        made, own = widened.made, widened.code
-        wide = made.wide_arrays(self.given.buffers, buffers)
-        captures = made.wide_arrays(
-            self.given.captures, [outside[field] for field in self.given.captures]
-        )
-        scalars = [outside[scalar] for scalar in self.given.scalars]
-        given = dict(zip(own.given.values[len(wide) :], (*captures, *scalars), strict=True))
-        names, done = list(wide), 0
-        while done < steps:
-            count = min(made.most, steps - done)
-            series = {value: given[value][done:] for value in own.given.scalars if is_read(value)}
-            names = own.run_together(count, names, {**given, **series}, threads, None)
-            done += count
-            if done < steps:
-                for number in made.refreshed:
-                    made.refresh(names[number])
-            if progress is not None:
-                progress(done, steps)
-        for array, copy in zip(buffers, wide):
-            array.reshape(copy[made.inside(copy.ndim)].shape)[...] = copy[made.inside(copy.ndim)]
-        return rotated(buffers, self.rotation, steps)
-
-    def run_together(
-        self,
-        steps: int,
-        buffers: Sequence[Any],
-        outside: dict[SSAValue, Any],
-        threads: int,
-        progress: Progress | None,
-    ) -> list[Any]:
-        """Run some steps, with numbers of series that the code reads; see `run`."""
-        names = list(buffers)
-        scalars = [outside[scalar] for scalar in self.given.scalars]
+    def run_together(self, asked: LoopTask) -> list[Any]:
+        """Run steps together; the code reads numbers of series."""
+        names = list(asked.buffers)
+        scalars = [asked.outside[scalar] for scalar in self.given.scalars]
         series = {
-            number: np.ascontiguousarray(outside[scalar], dtype_of(number_type(scalar)))
+            number: np.ascontiguousarray(asked.outside[scalar], dtype_of(number_type(scalar)))
             for number, scalar in enumerate(self.given.scalars)
             if is_read(scalar)
         }
-        captures = [outside[field] for field in self.given.captures]
-        size = max(1, min(threads, self.most_threads))
-        blocking = self.blocking(steps, size)
+        captures = [asked.outside[field] for field in self.given.captures]
+        size = self.threads_of(asked.threads)
+        blocking = self.blocking(asked.steps, size)
         depth = blocking.depth
         most = max(1, size * CELLS_PER_CALL // (self.cells * depth)) * depth
         done = 0
         with Team(size) as team:
-            while done < steps:
-                count = min(most, steps - done)
+            while done < asked.steps:
+                count = min(most, asked.steps - done)
                 pointers = [array.ctypes.data for array in (*names, *captures)]
                 sizes = (blocking.together, blocking.rows, blocking.columns)
                 numbers = [
@@ -208,19 +184,42 @@ class LoopCode:
                 )
                 names = rotated(names, self.rotation, count)
                 done += count
-                if progress is not None:
-                    progress(done, steps)
+                asked.report(done)
         return names
 
 
 @dataclass(frozen=True)
 class WidenedCode:
-    """The machine code of a loop on widened fields."""
+    """The machine code of a loop on widened fields, in place of the loop on the given values."""
 
+    given: Given
     made: WidenedLoop
     code: LoopCode
 
     def pays(self, steps: int, threads: int) -> bool:
         """Whether passes of several steps are worth the copies of the fields."""
-        size = max(1, min(threads, self.code.most_threads))
+        size = self.code.threads_of(threads)
         return steps >= 2 * self.made.most and self.code.blocking(self.made.most, size).depth > 1
+
+    def run(self, asked: LoopTask) -> list[Any]:
+        """Run on widened copies of the fields, and copy the cells back."""
+        made, own = self.made, self.code
+        wide = made.wide_arrays(self.given.buffers, asked.buffers)
+        captures = made.wide_arrays(
+            self.given.captures, [asked.outside[field] for field in self.given.captures]
+        )
+        scalars = [asked.outside[scalar] for scalar in self.given.scalars]
+        known = dict(zip(own.given.values[len(wide) :], (*captures, *scalars), strict=True))
+        names, done = list(wide), 0
+        while done < asked.steps:
+            count = min(made.most, asked.steps - done)
+            series = {value: known[value][done:] for value in own.given.scalars if is_read(value)}
+            names = own.run_together(LoopTask(count, names, {**known, **series}, asked.threads))
+            done += count
+            if done < asked.steps:
+                for number in made.refreshed:
+                    made.refresh(names[number])
+            asked.report(done)
+        for array, copy in zip(asked.buffers, wide):
+            array.reshape(copy[made.inside(copy.ndim)].shape)[...] = copy[made.inside(copy.ndim)]
+        return rotated(asked.buffers, own.rotation, asked.steps)

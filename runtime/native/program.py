@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 import timetile
 from timetile.dialects.temporal import LoopOp
 from timetile.lowering.cpu.convert_temporal_to_llvm import functions_of
+from timetile.lowering.cpu.given import Given
 from timetile.lowering.cpu.host_nests import nest_functions
 from timetile.lowering.cpu.reductions import reduction_functions
 from timetile.lowering.cpu.sweeps import ordered_sweeps, sweep_functions
@@ -21,7 +22,7 @@ from timetile.runtime.executors.numpy_loops import Progress
 from timetile.runtime.host.memory_protocol import Memory
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.machine.llvm import Code, object_code, processor
-from timetile.runtime.native.loops import LoopCode, WidenedCode, prepared
+from timetile.runtime.native.loops import LoopCode, LoopTask, WidenedCode, prepared
 from timetile.runtime.native.memory import NativeMemory
 from timetile.runtime.native.nests import HostNests, NestCode
 from timetile.runtime.native.sweeps import SweepCode
@@ -57,13 +58,16 @@ class NativeProgram:
         nests = nest_functions(module, loops)
         widened = widened_loops(module)
         code = Code(code_of(module, [*split, *(made.loop for made in widened.values())], cache))
+        wide = {
+            loops[number]: WidenedCode(
+                Given.of(loops[number]), made, LoopCode(made.loop, made.loop, place, code)
+            )
+            for place, (number, made) in enumerate(widened.items(), len(loops))
+        }
         self.loops = {
-            loop: LoopCode(loop, run, number, code)
+            loop: LoopCode(loop, run, number, code, wide.get(loop))
             for number, (loop, run) in enumerate(zip(loops, split, strict=True))
         }
-        for place, (number, made) in enumerate(widened.items(), len(loops)):
-            own = LoopCode(made.loop, made.loop, place, code)
-            self.loops[loops[number]].widened = WidenedCode(made, own)
         self.nests: dict[Operation, NestCode] = {nest.nest: NestCode(nest, code) for nest in nests}
         self.code = code
         self.sweeps = {
@@ -82,5 +86,5 @@ class NativeRunner:
     def __call__(
         self, loop: LoopOp, steps: int, buffers: Sequence[Any], outside: dict[SSAValue, Any]
     ) -> Sequence[Any]:
-        code = self.program.loops[loop]
-        return code.run(steps, buffers, outside, self.threads, self.progress)
+        asked = LoopTask(steps, buffers, outside, self.threads, self.progress)
+        return self.program.loops[loop].run(asked)
