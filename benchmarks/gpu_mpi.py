@@ -2,11 +2,15 @@
 Processes of MPI with a GPU each, as started by a user: bits, speed, and ends of runs.
 
     python benchmarks/gpu_mpi.py --processes 2
+    python benchmarks/gpu_mpi.py --processes 2 --shared --only programs death
 
 `mpiexec` beside Python, or on the path, starts the processes. Programs run on all processes and on
 one GPU, with equal bits; then, in the middle of a run, process 1 dies, raises, or hangs: all
 processes end, with a sentence. At last the command line runs a program on one GPU, on `--processes`
-GPUs of a process, and on processes. Without a driver, cores compute.
+GPUs of a process where there are as many, and on processes. Without a driver,
+cores compute. Processes that share a GPU exchange by messages; `--shared`: by counts, as with a GPU
+each. Lines of processes are printed as they come, and the exit status is 1 if anything ended
+otherwise.
 """
 
 from __future__ import annotations
@@ -20,16 +24,22 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from math import prod
 from pathlib import Path
+from threading import Timer
 from typing import Any
+from unittest.mock import PropertyMock, patch
 
 import numpy as np
 from check_several_gpus import have_equal_bits
 from gpu_ranks import arguments_with, runs
+from rows import source
 
 import timetile
-from timetile.runtime.machine.driver import gpu_is_available
+from timetile.runtime.device.gpu import device
+from timetile.runtime.machine.driver import checked, gpu_is_available
+from timetile.runtime.ranks.gpu_sites import GpuSite
 from timetile.runtime.ranks.peers import TIMEOUT_VARIABLE
 
 ROOT = Path(__file__).parents[1]
@@ -40,8 +50,8 @@ SHORT_TIMEOUT = 5.0
 CLI = "import sys; from timetile.runtime.cli import main; sys.exit(main())"
 """The command line, without an installed script."""
 
-LONGEST = 100.0
-"""Seconds after which processes are killed."""
+ON_CORES = (48, 64, 64)
+"""The domain of the large program on cores."""
 
 
 def dies() -> None:
@@ -62,6 +72,9 @@ def hangs() -> None:
 ENDS: dict[str, Callable[[], None]] = {"death": dies, "failure": fails, "silence": hangs}
 """Ends of process 1 in the middle of a run."""
 
+PARTS = ("programs", *ENDS, "line")
+"""The parts of the check: programs, ends, and the command line."""
+
 
 def say(text: str) -> None:
     """Print a line at once: lines of several processes do not mix."""
@@ -69,9 +82,18 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
+def programs() -> dict[str, tuple[str, int]]:
+    """The programs and their steps, the large one of fewer cells on cores."""
+    known = runs()
+    if not gpu_is_available():
+        known["large"] = source("j3d7pt", ON_CORES, "f32")[0], known["large"][1]
+    return known
+
+
 def run_programs(comm: Any) -> None:
     """Run all programs, and compare results with one GPU's."""
-    for name, (text, steps) in runs().items():
+    different = False
+    for name, (text, steps) in programs().items():
         program = timetile.compile(text, comm=comm)
         own = arguments_with(program, steps)
         seconds = [program(*own).seconds or 0.0 for _ in range(2)]
@@ -80,15 +102,19 @@ def run_programs(comm: Any) -> None:
             right = arguments_with(one, steps)
             alone = [one(*right).seconds or 0.0 for _ in range(2)]
             cells = prod(program.parameters[0].shape) * steps / 1e9
-            same = "equal" if have_equal_bits(own, right) else "different"
+            same = have_equal_bits(own, right)
+            different |= not same
             speeds = [f"{cells / max(min(each), 1e-9):.1f}" for each in (seconds, alone)]
-            say(f"{name} {program.executor}: {same}, GPts/s of all and of one {speeds}")
+            said = "equal" if same else "different"
+            say(f"{name} {program.executor}: {said}, GPts/s of all and of one {speeds}")
         program.close()
+    if different:
+        raise SystemExit(1)
 
 
 def run_to_an_end(comm: Any, end: str) -> None:
     """Run half of the steps of the large program; process 1 then ends, raises or hangs."""
-    text, steps = runs()["large"]
+    text, steps = programs()["large"]
     program = timetile.compile(text, comm=comm)
 
     def progress(done: int, total: int) -> None:
@@ -105,60 +131,113 @@ def run_to_an_end(comm: Any, end: str) -> None:
     say(f"{end} [{comm.rank}]: nothing was noticed")
 
 
-def started(processes: int, *command: str) -> None:
-    """Run a command on processes, and print output and exit status."""
-    beside = Path(sys.executable).parent / "mpiexec"
-    mpiexec = str(beside) if beside.exists() else shutil.which("mpiexec")
-    assert mpiexec is not None, "mpiexec is missing: install mpich"
-    line, start = [mpiexec, "-n", str(processes), *command], time.monotonic()
+def started(processes: int, limit: float, *command: str) -> int | None:
+    """
+    Run a command on processes, print lines as they come, and the exit status. Returns the status;
+    None for processes killed after `limit` seconds.
+    """
+    start, late = time.monotonic(), list[bool]()
     limits = {TIMEOUT_VARIABLE: f"{SHORT_TIMEOUT}"} if "silence" in command else {}
-    try:
-        done = subprocess.run(
-            line, capture_output=True, text=True, timeout=LONGEST, env={**os.environ, **limits}
-        )
-        said = f"{done.stdout}{done.stderr[-1500:]}".rstrip()
-        ended = f"exit status {done.returncode}"
-    except subprocess.TimeoutExpired as late:
-        said, ended = str(late), f"killed after {LONGEST:g} s"
-    say(f"{said}\n-- {' '.join(command[1:])}: {ended}, {time.monotonic() - start:.1f} s")
+    line = [mpiexec(), "-n", str(processes), *command]
+    run = subprocess.Popen(
+        line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env={**os.environ, **limits, "PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+
+    def kill() -> None:
+        late.append(True)
+        run.kill()
+
+    timer = Timer(limit, kill)
+    timer.start()
+    assert run.stdout is not None
+    for said in run.stdout:
+        say(said.rstrip())
+    status = run.wait()
+    timer.cancel()
+    ended = f"killed after {limit:g} s" if late else f"exit status {status}"
+    say(f"-- {' '.join(command[1:])}: {ended}, {time.monotonic() - start:.1f} s")
+    return None if late else status
 
 
-def run_command_line(processes: int) -> None:
-    """The command line on one GPU, on several of a process, and on processes."""
+def gpu_count() -> int:
+    """The number of GPUs; 0 without a driver."""
+    return int(checked(device(0).cuda.cuDeviceGetCount())) if gpu_is_available() else 0
+
+
+def mpiexec() -> str:
+    """The program that starts processes. Ends with a sentence without one."""
+    beside = Path(sys.executable).parent / "mpiexec"
+    found = str(beside) if beside.exists() else shutil.which("mpiexec")
+    if found is None:
+        sys.exit("gpu_mpi: no mpiexec beside Python or on the path; install mpich")
+    return found
+
+
+def run_command_line(processes: int, limit: float) -> bool:
+    """The command line on one GPU, on several of a process, and on processes: equal bits?"""
     program = str(ROOT / "examples" / "heat2d.mlir")
     line = ("-c", CLI, "run", program, "--steps", "500", "--random", "1")
     gpus = ["--gpus", str(processes), "--parts", f"{processes}x1"]
-    gpus = gpus if gpu_is_available() else list[str]()
+    ways = (list[str](), gpus) if gpu_count() >= processes else (list[str](),)
     with tempfile.TemporaryDirectory() as folder:
-        files = [str(Path(folder, f"{number}.npz")) for number in range(3)]
-        for file, more in zip(files, (list[str](), gpus)):
+        files = [str(Path(folder, f"{number}.npz")) for number in range(len(ways) + 1)]
+        for file, more in zip(files, ways):
             subprocess.run([sys.executable, *line, *more, "--out", file], check=True)
-        started(processes, sys.executable, *line, "--out", files[2])
+        status = started(processes, limit, sys.executable, *line, "--out", files[-1])
+        if status != 0:
+            return False
         one, *others = (np.load(file) for file in files)
-        for other in others:
-            same = all(one[name].tobytes() == other[name].tobytes() for name in one.files)
-            say("the command line: " + ("equal" if same else "different"))
+        same = [all(one[n].tobytes() == each[n].tobytes() for n in one.files) for each in others]
+        say(f"the command line: {['equal' if each else 'different' for each in same]}")
+        return all(same)
+
+
+def run_part(part: str, *, shared: bool) -> None:
+    """A part of the check, in a process."""
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    with ExitStack() as patched:
+        if shared:
+            # A place of its own for each process: as with a GPU each.
+            place = PropertyMock(return_value=str(comm.Get_rank()))
+            patched.enter_context(patch.object(GpuSite, "place", place))
+        if part == "programs":
+            run_programs(comm)
+        else:
+            run_to_an_end(comm, part)
+
+
+def options() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Processes of MPI with a GPU each.")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--shared", action="store_true", help="meet by counts on a shared GPU")
+    parser.add_argument("--only", nargs="*", choices=PARTS, default=PARTS, help="parts by name")
+    parser.add_argument("--limit", type=float, default=100.0, help="seconds of a part's processes")
+    parser.add_argument("--part", choices=("programs", *ENDS), help="run a part, in a process")
+    return parser.parse_args()
 
 
 def main() -> None:
     """Start processes for all parts of the check; within a process, run one."""
-    parser = argparse.ArgumentParser(description="Processes of MPI with a GPU each.")
-    parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--part", choices=("programs", *ENDS), help="run a part, in a process")
-    given = parser.parse_args()
+    given, wrong = options(), list[str]()
+    shared = ["--shared"] if given.shared else []
     if given.part is not None:
-        from mpi4py import MPI
-
-        if given.part == "programs":
-            run_programs(MPI.COMM_WORLD)
-        else:
-            run_to_an_end(MPI.COMM_WORLD, given.part)
+        run_part(given.part, shared=given.shared)
         return
-    for part in ("programs", *ENDS):
-        # Guards keep mpiexec from killing processes that have to find a death.
-        line = (sys.executable, "-m", "timetile.ranks", __file__)
-        started(given.processes, *line, "--part", part)
-    run_command_line(given.processes)
+    for part in given.only:
+        if part == "line":
+            right = run_command_line(given.processes, given.limit)
+        else:
+            # Guards keep mpiexec from killing processes that have to find a death.
+            line = (sys.executable, "-m", "timetile.ranks", __file__, "--part", part, *shared)
+            status = started(given.processes, given.limit, *line)
+            right = status == 0 if part == "programs" else status not in (None, 0)
+        wrong += [] if right else [part]
+    say(f"parts that ended otherwise: {', '.join(wrong) or 'none'}")
+    sys.exit(1 if wrong else 0)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from storage_types import STEPS
 
 import timetile
 from timetile import Field
+from timetile.dialects.boxes import CellBox
 from timetile.frontend.model import Model
 from timetile.passes.loops.cut_domain import Domain
 from timetile.runtime.device.gpu import Device
@@ -70,6 +71,8 @@ class Run:
     """Steps between two exchanges; chosen unless given."""
     ring: bool = False
     """Whether a stencil is periodic along the first axis."""
+    parts: tuple[int, ...] | None = None
+    """Parts along each axis; slabs, or as chosen, unless given."""
 
     @property
     def text(self) -> str:
@@ -97,8 +100,10 @@ class Run:
             alone = timetile.compile(self.text, executor="simt", arch=arch, halos="common")
             if not self.is_parted:
                 return alone
-            return PartedProgram(alone, len(self.homes), no_sites, exchange_every=self.every)
-        many: dict[str, Any] = {"gpus": self.homes, "exchange_every": self.every}
+            return PartedProgram(alone, len(self.homes), no_sites, self.parts, self.every)
+        many: dict[str, Any] = {
+            "gpus": self.homes, "parts": self.parts, "exchange_every": self.every
+        }  # fmt: skip
         many = many if self.is_parted else {}
         return timetile.compile(self.text, executor="gpu", halos="common", **many)
 
@@ -204,6 +209,22 @@ def fill(device: Device, pointer: int, planes: int, first: int, cells: Any) -> N
     device.synchronize(0)
 
 
+def places_in(inner: CellBox, outer: CellBox) -> list[slice]:
+    """The places of a box's cells in an array of the cells of a box around."""
+    ends = zip(inner.lower, inner.upper, outer.lower)
+    return [slice(low - first, high - first) for low, high, first in ends]
+
+
+def plane_of(
+    device: Device, pointer: int, shape: Sequence[int], dtype: np.dtype[Any], number: int
+) -> Any:
+    """The cells of a plane of an array in GPU memory."""
+    cells = np.empty(shape[1:], dtype)
+    with device.current():
+        device.download(cells, pointer + number * cells.nbytes)
+    return cells
+
+
 class PlacedRun:
     """A program with its fields on one GPU, or in parts on several."""
 
@@ -259,9 +280,10 @@ class PlacedRun:
             return
         for site, buffer, cut in zip(self.runner.sites, field.buffers, field.cuts):
             assert isinstance(site, GpuSite)
-            first = cut.held.lower[0] - cut.whole.lower[0]
+            first, *others = places_in(cut.held, cut.whole)
             with site.device.current():
-                fill(site.device, buffer.pointer, cut.shape[0], first, cells)
+                part = np.ascontiguousarray(cells[:, *others])
+                fill(site.device, buffer.pointer, cut.shape[0], first.start, part)
         field.age, field.is_settled = 0, True
 
     def run(self, steps: int) -> tuple[float, float]:
@@ -290,34 +312,31 @@ class PlacedRun:
         return prod(extents_of(domain.box)) * steps / seconds / 1e9
 
     def planes(self, numbers: Sequence[int]) -> list[Any]:
-        """The cells of some planes of all fields, each from its owner."""
-        found: list[Any] = []
-        for argument in self.arguments:
-            if isinstance(argument, int):
-                continue
-            size = prod(argument.shape[1:]) * argument.dtype.itemsize
-            for number in numbers:
-                if number >= argument.shape[0]:
-                    continue
-                device, pointer = self.place(argument, number, size)
-                cells = np.empty(size, np.uint8)
-                with device.current():
-                    device.download(cells, pointer)
-                found.append(cells)
-        return found
+        """The cells of some planes of all fields, each cell from its owner."""
+        return [
+            self.plane(argument, number)
+            for argument in self.arguments
+            if not isinstance(argument, int)
+            for number in numbers
+            if number < argument.shape[0]
+        ]
 
-    def place(self, argument: Any, number: int, size: int) -> tuple[Device, int]:
-        """The GPU and the address of a plane of `size` bytes."""
+    def plane(self, argument: Any, number: int) -> Any:
+        """The cells of a plane."""
         if isinstance(argument, DeviceField):
-            return self.first, argument.pointer + number * size
-        for site, buffer, cut in zip(self.runner.sites, argument.buffers, argument.cuts):
-            at = number + cut.whole.lower[0]
-            if cut.owned.lower[0] <= at < cut.owned.upper[0]:
-                assert isinstance(site, GpuSite)
-                return site.device, buffer.pointer + (at - cut.held.lower[0]) * size
-        site = self.runner.sites[0]
-        assert isinstance(site, GpuSite)
-        return site.device, argument.buffers[0].pointer + number * size
+            return plane_of(self.first, argument.pointer, argument.shape, argument.dtype, number)
+        sites: list[Any] = list(self.runner.sites)
+        if not argument.cuts:
+            buffer = argument.buffers[0]
+            return plane_of(sites[0].device, buffer.pointer, argument.shape, argument.dtype, number)
+        whole = np.empty(argument.shape[1:], argument.dtype)
+        for site, buffer, cut in zip(sites, argument.buffers, argument.cuts):
+            owned, (first, *others) = places_in(cut.owned, cut.held), places_in(cut.held, cut.whole)
+            at = number - first.start
+            if owned[0].start <= at < owned[0].stop:
+                cells = plane_of(site.device, buffer.pointer, cut.shape, argument.dtype, at)
+                whole[tuple(others)][tuple(owned[1:])] = cells[tuple(owned[1:])]
+        return whole
 
     def close(self) -> None:
         """Give back fields and program."""

@@ -72,14 +72,17 @@ class Case:
     seconds: float = 0.3
     """The least time of a timed run, as predicted by a short one."""
     rounds: int = ROUNDS
+    parts: tuple[int, ...] | None = None
+    """The parts of several GPUs along each axis; as chosen unless given."""
 
-    def run(self, parts: int, gpus: int, first: int = 0) -> Run:
-        """A run on the domain of `parts` GPUs, from GPU number `first` on."""
+    def run(self, times: int, gpus: int, first: int = 0) -> Run:
+        """A run on the domain of `times` GPUs, from GPU number `first` on."""
         planes, *others = DOMAINS[self.program][self.size]
         per_gpu, every = (self.per_gpu, self.every) if gpus > 1 else (1, None)
-        domain = (planes * parts, *others)
+        domain = (planes * times, *others)
         ring = self.ring and gpus > 1
-        return Run(self.program, self.dtype, domain, gpus, per_gpu, first, every, ring)
+        parts = self.parts if gpus > 1 else None
+        return Run(self.program, self.dtype, domain, gpus, per_gpu, first, every, ring, parts)
 
     @property
     def alone(self) -> list[Run]:
@@ -114,6 +117,7 @@ class Case:
             "device": device(0).name, "least_seconds": self.seconds, "rounds": self.rounds,
             "gpts_per_s": round(speed, 2), **rounded, "equal_bits": same,
             **({} if run.every is None else {"exchange_every": run.every}),
+            **({} if run.parts is None else {"parts": list(run.parts)}),
         }  # fmt: skip
 
 

@@ -94,7 +94,8 @@ class Report:
     def key(row: dict[str, Any]) -> tuple[Any, ...]:
         """What a row is about."""
         same = (
-            "program", "dtype", "size", "domain", "ranks", "parts_per_gpu", "exchange_every"
+            "program", "dtype", "size", "domain", "ranks", "parts_per_gpu", "exchange_every",
+            "parts",
         )  # fmt: skip
         # A row of one GPU is the base of several rows.
         return (*(str(row.get(name)) for name in same), "strong_speedup" in row)
@@ -108,6 +109,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--sizes", nargs="*", default=["fill", "small"])
     parser.add_argument("--per-gpu", type=int, nargs="*", default=[1], help="parts on each GPU")
     parser.add_argument("--every", type=int, nargs="*", default=[], help="steps between exchanges")
+    parser.add_argument("--parts", help="of one number of GPUs along each axis, as 2x2x1")
     parser.add_argument("--strong", type=int, default=2, help="GPUs whose domain is divided")
     parser.add_argument("--seconds", type=float, help="least time of a timed run")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
@@ -122,6 +124,7 @@ def options() -> argparse.Namespace:
 
 def cases(given: argparse.Namespace) -> list[Case]:
     """The cases, cheap programs first."""
+    parts = tuple(map(int, given.parts.split("x"))) if given.parts else None
     return [
         Case(
             program,
@@ -133,6 +136,7 @@ def cases(given: argparse.Namespace) -> list[Case]:
             strong=given.strong,
             seconds=given.seconds or SECONDS[size],
             rounds=given.rounds,
+            parts=parts,
         )
         for size in given.sizes
         for dtype in ("f32", "f64")
