@@ -2,23 +2,32 @@
 Checks programs on the GPUs of a host against a single GPU, bit for bit.
 
     python benchmarks/check_several_gpus.py --gpus 2
+    python benchmarks/check_several_gpus.py --gpus 1 --counts
+    python benchmarks/check_several_gpus.py --arch h200
 
-Every program runs with cuts along each axis, in as many parts as GPUs and in twice as many, with
-equal and with different halos, and with exchanges as chosen and every few steps; long programs run
-with rims first and with launches in pieces, too. GPUs with a part each meet by counts, others by
-events. Blocks of `messages` wait for each other: their cooperative launches are in graphs. A line
-is printed for each run; the exit status is 1 if some differ.
+Every program runs with cuts along each axis, in as many parts as GPUs and in twice as many, and in
+two parts along two axes each, with equal and with different halos, and with exchanges as chosen and
+every few steps; long programs run with rims first and with launches in pieces, too. GPUs with a
+part each meet by counts, others by events; `--counts`: parts of a GPU meet by counts, too, in
+graphs of their own. Blocks of `messages` wait for each other: their cooperative launches are in
+graphs. A line is printed for each run; the exit status is 1 if some differ. With `--arch` all
+kernels are made for a part by name, in processes, and nothing runs.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
+from placed_runs import make_all, make_further_kernels, no_sites
 from real_steps import PROGRAMS
 from rows import described, source
 from xdsl.passes import ModulePass
@@ -31,7 +40,10 @@ from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
 from timetile.passes.tiling.device_tiling import DeviceTilingPass
 from timetile.runtime.host.arrays import is_numpy_array
 from timetile.runtime.program.compiled_program import CompiledProgram
+from timetile.runtime.program.parted_program import PartedProgram
 from timetile.runtime.ranks import cycles, part_kernels, split_kernels
+from timetile.runtime.ranks.gpu_meetings import GpuMeetings
+from timetile.runtime.ranks.gpu_sites import GpuSite
 from timetile.runtime.ranks.peers import as_bytes
 
 STEPS = 101
@@ -104,6 +116,15 @@ def layouts(axes: int, gpus: int) -> Iterator[tuple[list[int], tuple[int, ...]]]
             parts = [1] * axes
             parts[axis] = count
             yield [part % gpus for part in range(count)], tuple(parts)
+    for axis in range(1, axes):
+        yield [part % gpus for part in range(4)], (2, *(1 + (k == axis) for k in range(1, axes)))
+
+
+def counted(site: GpuSite, sites: Sequence[GpuSite]) -> GpuMeetings | None:
+    """Meetings by counts, also of parts of one GPU."""
+    if len(sites) < 2:
+        return None
+    return GpuMeetings([each.device for each in sites], [each.stream for each in sites])
 
 
 def have_equal_bits(one: Sequence[Any], other: Sequence[Any]) -> bool:
@@ -148,27 +169,78 @@ def checked(
         return f"error: {described(error)}"
 
 
-def main() -> None:
-    """Check all programs."""
-    parser = argparse.ArgumentParser(description="Programs on several GPUs against one.")
-    parser.add_argument("--gpus", type=int, default=2)
+def let_small_be_large() -> None:
+    """Domains of few cells run in the ways of large ones."""
     # The few blocks of small domains are split, too.
     split_kernels.LEAST_WAVES, part_kernels.MOST_LONGER = 0.0, 1e9
     # Few launches are a graph.
     cycles.LAUNCHES_OF_A_GRAPH, cycles.LAUNCHES_AHEAD, cycles.FEWEST_LAUNCHES = 2, 0, 4
+
+
+Case = tuple[str, str, list[int], tuple[int, ...], int | None]
+"""A program's name and text, the GPUs of the parts, the parts, and steps between two exchanges."""
+
+
+def cases(gpus: int, only: Sequence[str] | None) -> list[Case]:
+    """All programs in all layouts."""
+    return [
+        (name, text, *layout, every)
+        for name, (text, axes) in texts().items()
+        if not only or name in only
+        for every in EVERY
+        for layout in layouts(axes, gpus)
+    ]
+
+
+def made(case: Case, arch: str) -> str:
+    """Make all kernels of a case for a part by name, in a process. Returns an error's text."""
+    name, text, homes, parts, every = case
+    passes = messages() if name == "messages" else None
+    let_small_be_large()
+    try:
+        make_all([timetile.compile(text, executor="simt", arch=arch).kernels])
+        alone = timetile.compile(text, executor="simt", arch=arch, passes=passes)
+        many = PartedProgram(alone, len(homes), no_sites, parts, every)
+        for common in (True, False):
+            make_all(many.parts.of_parts(common=common))
+            make_further_kernels(many.parts, common=common)
+    except Exception as error:
+        return described(error)
+    return ""
+
+
+def make_ahead(wanted: Sequence[Case], arch: str) -> None:
+    """Make the kernels of all cases."""
+    count = max(2, (os.cpu_count() or 2) * 3 // 4)
+    with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
+        for case, problem in zip(wanted, pool.map(made, wanted, [arch] * len(wanted))):
+            print(case[0], *case[2:], problem or "compiled", flush=True)
+
+
+def options() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Programs on several GPUs against one.")
+    parser.add_argument("--gpus", type=int, default=2)
     parser.add_argument("--only", nargs="*", help="programs by name")
-    given, failed, start = parser.parse_args(), 0, time.monotonic()
+    parser.add_argument("--counts", action="store_true", help="parts of a GPU meet by counts")
+    parser.add_argument("--arch", default="", help="compile for a part, and run nothing")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Check all programs."""
+    given, failed, start = options(), 0, time.monotonic()
+    runs = cases(given.gpus, given.only)
+    if given.arch:
+        make_ahead(runs, given.arch)
+        return
+    let_small_be_large()
+    if given.counts:
+        patch.object(GpuSite, "meetings", counted).start()
     for layout in layouts(2, given.gpus) if not given.only or "shot" in given.only else ():
         outcome = checked_points(*layout)
         failed += outcome != "equal equal"
         print(f"shot parts {layout[1]} on GPUs {layout[0]}: {outcome}", flush=True)
-    runs = [
-        (name, text, *layout, every)
-        for name, (text, axes) in texts().items()
-        if not given.only or name in given.only
-        for every in EVERY
-        for layout in layouts(axes, given.gpus)
-    ]
     for name, text, numbers, parts, every in runs:
         outcome = checked(text, numbers, parts, every, messages() if name == "messages" else None)
         failed += outcome != "equal equal"

@@ -4,13 +4,13 @@ Processes of MPI with a GPU each, as started by a user: bits, speed, and ends of
     python benchmarks/gpu_mpi.py --processes 2
     python benchmarks/gpu_mpi.py --processes 2 --shared --only programs death
 
-`mpiexec` beside Python, or on the path, starts the processes. Programs run on all processes and on
-one GPU, with equal bits; then, in the middle of a run, process 1 dies, raises, or hangs: all
-processes end, with a sentence. At last the command line runs a program on one GPU, on `--processes`
-GPUs of a process where there are as many, and on processes. Without a driver,
-cores compute. Processes that share a GPU exchange by messages; `--shared`: by counts, as with a GPU
-each. Lines of processes are printed as they come, and the exit status is 1 if anything ended
-otherwise.
+`mpiexec` beside Python, or on the path, starts the processes. Programs run on all processes, four
+and more also in parts along two axes, and on one GPU, with equal bits; then, in the middle of a
+run, process 1 dies, raises, or hangs: all processes end, with a sentence. At last the command line
+runs a program on one GPU, on `--processes` GPUs of a process where there are as many, and on
+processes. Without a driver, cores compute. Processes that share a GPU exchange by messages;
+`--shared`: by counts, as with a GPU each. Lines of processes are printed as they come, and the exit
+status is 1 if anything ended otherwise.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ SHORT_TIMEOUT = 5.0
 CLI = "import sys; from timetile.runtime.cli import main; sys.exit(main())"
 """The command line, without an installed script."""
 
-ON_CORES = (48, 64, 64)
-"""The domain of the large program on cores."""
+FEWER = (48, 64, 64)
+"""The domain of the large program on cores, and on a shared GPU."""
 
 
 def dies() -> None:
@@ -82,19 +82,33 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def programs() -> dict[str, tuple[str, int]]:
-    """The programs and their steps, the large one of fewer cells on cores."""
+def programs(comm: Any) -> dict[str, tuple[str, int]]:
+    """The programs and their steps, the large one of fewer cells without a GPU for each process."""
     known = runs()
-    if not gpu_is_available():
-        known["large"] = source("j3d7pt", ON_CORES, "f32")[0], known["large"][1]
+    if gpu_count() < comm.size:
+        known["large"] = source("j3d7pt", FEWER, "f32")[0], known["large"][1]
     return known
 
 
+def layouts_of(text: str, processes: int) -> list[tuple[int, ...] | None]:
+    """Parts along each axis: as chosen, and along two axes for an even number of processes."""
+    if processes < 4 or processes % 2:
+        return [None]
+    one = timetile.compile(text, executor="numpy")
+    others = (1,) * (len(one.parameters[0].shape) - 2)
+    return [None, (processes // 2, 2, *others)]
+
+
 def run_programs(comm: Any) -> None:
-    """Run all programs, and compare results with one GPU's."""
+    """Run all programs, in parts as chosen and along two axes, and compare with one GPU's."""
     different = False
-    for name, (text, steps) in programs().items():
-        program = timetile.compile(text, comm=comm)
+    wanted = [
+        (name, text, steps, parts)
+        for name, (text, steps) in programs(comm).items()
+        for parts in layouts_of(text, comm.size)
+    ]
+    for name, text, steps, parts in wanted:
+        program = timetile.compile(text, comm=comm, parts=parts)
         own = arguments_with(program, steps)
         seconds = [program(*own).seconds or 0.0 for _ in range(2)]
         if comm.rank == 0:
@@ -106,7 +120,9 @@ def run_programs(comm: Any) -> None:
             different |= not same
             speeds = [f"{cells / max(min(each), 1e-9):.1f}" for each in (seconds, alone)]
             said = "equal" if same else "different"
-            say(f"{name} {program.executor}: {said}, GPts/s of all and of one {speeds}")
+            say(
+                f"{name} {program.executor} {parts or ''}: {said}, GPts/s of all and of one {speeds}"
+            )
         program.close()
     if different:
         raise SystemExit(1)
@@ -114,7 +130,7 @@ def run_programs(comm: Any) -> None:
 
 def run_to_an_end(comm: Any, end: str) -> None:
     """Run half of the steps of the large program; process 1 then ends, raises or hangs."""
-    text, steps = programs()["large"]
+    text, steps = programs(comm)["large"]
     program = timetile.compile(text, comm=comm)
 
     def progress(done: int, total: int) -> None:
