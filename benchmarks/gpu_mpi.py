@@ -119,10 +119,8 @@ def run_programs(comm: Any) -> None:
             same = have_equal_bits(own, right)
             different |= not same
             speeds = [f"{cells / max(min(each), 1e-9):.1f}" for each in (seconds, alone)]
-            said = "equal" if same else "different"
-            say(
-                f"{name} {program.executor} {parts or ''}: {said}, GPts/s of all and of one {speeds}"
-            )
+            said = f"{'equal' if same else 'different'}, GPts/s of all and of one {speeds}"
+            say(f"{name} {program.executor} {parts or ''}: {said}")
         program.close()
     if different:
         raise SystemExit(1)
