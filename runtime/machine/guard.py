@@ -9,7 +9,8 @@ never do so. A guard ends by no signal of its rank:
    dies with the guard.
 2. The guard hands signals on to the rank, and waits.
 3. If another signal ends the rank, the guard says so, leaves other ranks some seconds to say the
-   same, and ends with the status 128 + signal, as shells do. Any other status is the guard's, too.
+   same and to end, and ends by the signal, too: `mpiexec` then ends all ranks that wait elsewhere,
+   as for the start of MPI. Any other status is the guard's, too.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import platform
 import signal
 import sys
 import time
+from contextlib import suppress
 from types import FrameType
 
 SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
@@ -34,8 +36,8 @@ HANDED_ON = ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGTSTP", "SIGCONT", "SI
 PARENT_DEATH_SIGNAL = 1
 """The number of Linux's request for a signal at the death of the parent (PR_SET_PDEATHSIG)."""
 
-GRACE_SECONDS = 5.0
-"""Seconds for other ranks to find the death, before `mpiexec` learns of it."""
+GRACE_SECONDS = 20.0
+"""Seconds for other ranks to find the death and to end, before `mpiexec` learns of it."""
 
 
 def started_processes() -> int:
@@ -96,4 +98,8 @@ def status_of(rank: int, handed_on: list[signal.Signals]) -> int:
     said = f"{who} died: signal {number} ({what}) ended process {rank} on {platform.node()}\n"
     os.write(sys.stderr.fileno(), f"timetile: {said}".encode())
     time.sleep(GRACE_SECONDS)
+    with suppress(OSError):
+        # The handler of SIGKILL is the system's.
+        signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
     return 128 + number

@@ -38,6 +38,9 @@ NAP_SECONDS = 100e-6
 GRACE_SECONDS = 5.0
 """Seconds for other ranks to report a failure, before all processes end."""
 
+DEATH_SECONDS = 2.0
+"""Seconds between the first error of MPI and the end of a dying process, at most."""
+
 
 class MpiPeers:
     """
@@ -90,8 +93,19 @@ class MpiPeers:
         try:
             self.move(sent, received)
         except MPI.Exception as error:
-            self.tell(said := self.broken(error))
-            raise RankError(f"rank {self.rank} of {self.count} failed: {said}") from error
+            raise self.why_broken(error) from error
+
+    def why_broken(self, error: MPI.Exception) -> RankError:
+        """
+        The cause of an error of MPI, told to the other ranks: the death of a rank, of which MPI may
+        learn before the process has ended, or else the communicator.
+        """
+        end = time.monotonic() + DEATH_SECONDS
+        while time.monotonic() < end:
+            self.raise_death()
+            time.sleep(NAP_SECONDS)
+        self.tell(said := self.broken(error))
+        return RankError(f"rank {self.rank} of {self.count} failed: {said}")
 
     def broken(self, error: MPI.Exception) -> str:
         """What a communicator that fails says."""
@@ -120,9 +134,14 @@ class MpiPeers:
                 time.sleep(NAP_SECONDS)
 
     def look(self) -> None:
-        """Raise RankError if another rank died or told of a failure."""
+        """Raise RankError if another rank died or told of a failure, or if MPI fails."""
+        from mpi4py import MPI
+
         self.raise_death()
-        self.raise_failure()
+        try:
+            self.raise_failure()
+        except MPI.Exception as error:
+            raise self.why_broken(error) from error
 
     def raise_death(self) -> None:
         """Raise RankError if the process of another rank has ended, and tell the other ranks."""

@@ -183,14 +183,18 @@ except Exception as error:
 """
 
 KILLED_EARLY = """
-import os
+import os, time
 from pathlib import Path
 from mpi4py import MPI
 from timetile.runtime.ranks.mpi import peers_of
 from timetile.runtime.ranks.peers import RankError, words_of_all
 
 peers = peers_of(MPI.COMM_WORLD, 60)
+if peers.rank == 0:
+    # MPI learns of a death first.
+    peers.communicator.Free()
 if peers.rank == 1:
+    time.sleep(0.2)
     os.kill(os.getpid(), 9)
 try:
     words_of_all(peers, "here")
@@ -218,12 +222,35 @@ def test_a_process_that_dies_is_named_by_all(tmp_path: Path, text: str):
         assert re.search(rf"{who}process \d+ on \S+ has ended$", said)
 
 
+KILLED_BEFORE = """
+import os
+from timetile.runtime.machine import guard
+
+guard.GRACE_SECONDS = 0.3
+guard.become_rank()
+if max(guard.numbers_said(guard.RANKS)) == 1:
+    os.kill(os.getpid(), 9)
+from mpi4py import MPI
+"""
+
+
+def test_a_death_before_mpi_starts_ends_all():
+    """The others wait for the start of MPI, and look for nobody."""
+    start = time.monotonic()
+    done = started(2, sys.executable, "-c", KILLED_BEFORE)
+    assert done.returncode != 0 and time.monotonic() - start < 50, "nobody waits for the dead"
+    assert "timetile: rank 1 of 2 died: signal 9 (Killed) ended process " in done.stderr
+
+
 BROKEN = """
 import sys
 from mpi4py import MPI
+from timetile.runtime.ranks import mpi
 from timetile.runtime.ranks.mpi import peers_of
 from timetile.runtime.ranks.peers import RankError, words_of_all
 
+# No process dies.
+mpi.DEATH_SECONDS = 0.1
 peers = peers_of(MPI.COMM_WORLD, 60)
 if peers.rank == 1:
     peers.communicator.Free()
