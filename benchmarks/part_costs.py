@@ -11,13 +11,12 @@ one GPU takes:
 - `alone`: the domain of one GPU, without cuts;
 - `part`: the part with its ghosts, by whole launches and without any exchange;
 - `rims`: the part as chosen, with rims stored or copied to the second part, and no meeting;
-- `met`: the same, and the GPU meets itself where it would meet the other: launches and counts of a
-  meeting, without a link and without the other's delays.
+- `met`: with meetings, of the GPU with itself: launches and counts, without a link and without
+  delays of a neighbour.
 
-An entry has the microseconds of a launch (the steps of the deepest one) in each way, blocks and
-rounds of blocks of the deepest launch, and cells computed beside the own ones, as a share. Parts of
-copied rims have no run `rims`: copies belong to the kernel that meets. Wrong cells in all ways but
-the first: nobody computes the second part.
+An entry has the microseconds of a step and of the deepest launch in each way, and blocks and rounds
+of blocks of the deepest launch. Parts with copied rims have no run `rims`: the kernel that meets
+copies. Cells are right in the run `alone` only: nobody computes the second part.
 """
 
 from __future__ import annotations
