@@ -237,7 +237,6 @@ def made_module(
     launch facts are an attribute.
     """
     layout, name = geometry.layout, kernel.sym_name.data
-    grid = ceil_div(geometry.tiles, layout.pack.data) * layout.blocks
     function = gpu.FuncOp(
         name,
         (entry.arg_types, []),
@@ -252,9 +251,9 @@ def made_module(
     facts = LaunchAttr(
         steps=kernel.steps.data,
         roles=kernel.roles.data,
-        grid=grid,
+        grid=ceil_div(geometry.tiles, layout.pack.data) * layout.blocks,
         block=layout.threads,
-        shared_bytes=asked_bytes(kernel, taken, grid, target),
+        shared_bytes=asked_bytes(kernel, taken, target),
         occupancy=kernel.blocks_per_multiprocessor,
         cluster=layout.blocks if layout.has_cluster else 1,
         blocks_per_tile=layout.blocks if exchanges else 1,

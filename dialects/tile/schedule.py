@@ -64,6 +64,7 @@ class Schedule:
     guards: Guards = Guards.RIM
     resident: bool = False
     columns_alone: bool = False
+    blocks_alone: bool = False
     reads_memory: bool = False
     regions: bool = False
     cuts: tuple[int, ...] = ()
@@ -228,6 +229,8 @@ class ScheduleAttr(Data[Schedule]):
     - `guards`: the tiles with guards; all tiles if no cell is replaced.
     - `resident`: tiles are held in registers for all steps, and nothing is streamed.
     - `columns_alone`: no chunk goes on in the next column, to save registers.
+    - `blocks_alone`: a block asks for so much shared memory that a multiprocessor holds no more
+      than `occupancy` blocks.
     - `reads_memory`: kernels of single steps read every tap from fields and keep no plane.
     - `regions`: with `reads_memory`, a step with layers is split into the inside and the layers'
       regions (`split-regions`).

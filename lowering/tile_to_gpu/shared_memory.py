@@ -88,18 +88,14 @@ def check_shared_memory(kernel: KernelOp, taken: int, target: Target) -> None:
         )
 
 
-def asked_bytes(kernel: KernelOp, taken: int, grid: int, target: Target) -> int:
+def asked_bytes(kernel: KernelOp, taken: int, target: Target) -> int:
     """
-    Bytes of shared memory asked for by a launch of `grid` blocks, where a block uses `taken`. If
-    the device does not hold the launch, a block asks for enough to keep blocks beyond the counted
-    number from a multiprocessor: further blocks stream through other parts of the fields. Boxes of
-    27 points in FP32 run at 337 GCells/s by single blocks of 32 x 64 cells, and at 218 by pairs
-    (one H200).
+    Bytes of shared memory asked for by a launch, where a block uses `taken`: more, if the schedule
+    keeps blocks beyond the counted number from a multiprocessor.
     """
-    isa, blocks = target.isa, kernel.blocks_per_multiprocessor
-    streams = kernel.stream_axis is not None
-    if not taken or not streams or grid <= blocks * target.multiprocessors:
+    if not taken or not kernel.decisions.blocks_alone:
         return taken
+    isa, blocks = target.isa, kernel.blocks_per_multiprocessor
     room = isa.shared_per_multiprocessor // (blocks + 1) - isa.shared_overhead
     more = (room // SLICE_ALIGNMENT + 1) * SLICE_ALIGNMENT
     return max(taken, min(more, isa.shared_per_block))

@@ -255,7 +255,8 @@ class Trials:
             # spills no more than a copy of one step.
             schedule = replace(schedule, period=2)
             cost = replace(cost, compute_seconds=cost.compute_seconds / parameters.worth.turns)
-        schedule = replace(schedule, ahead=ahead)
+        alone = cost.is_slowed_by_further_blocks
+        schedule = replace(schedule, ahead=ahead, blocks_alone=alone)
         worth = worth_of(schedule, trial.depth, cost, parameters.worth)
         if self.quotients >= parameters.worth.many_quotients:
             worth *= parameters.worth.quotients**trial.depth

@@ -204,7 +204,9 @@ def fitting(
 
 def kind_of_tile(schedule: Schedule) -> Schedule:
     """A schedule without what follows from the number of steps."""
-    return schedule.but(ahead=0, period=None, guards=Guards.RIM, columns_alone=False)
+    return schedule.but(
+        ahead=0, period=None, guards=Guards.RIM, columns_alone=False, blocks_alone=False
+    )
 
 
 def with_fewer_steps(
@@ -338,6 +340,7 @@ class ChooseSchedulePass(EnumOptionsPass):
     guards: Guards | None = None
     resident: bool | None = None
     columns_alone: bool | None = None
+    blocks_alone: bool | None = None
     reads_memory: bool | None = None
     regions: bool | None = None
 

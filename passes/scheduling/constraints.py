@@ -38,7 +38,7 @@ from timetile.passes.tiling.peel_boundaries import PeelBoundariesPass
 from timetile.passes.tiling.register_streaming import RegisterStreamingPass
 from timetile.passes.tiling.split_sums import SplitSumsPass
 
-DECIDED_LATE = ("blocks", "ahead", "period", "guards", "columns_alone")
+DECIDED_LATE = ("blocks", "ahead", "period", "guards", "columns_alone", "blocks_alone")
 """Fields that a candidate gets after its layout is compared."""
 
 

@@ -89,7 +89,8 @@ def widest_rows(order: Sequence[Candidate]) -> Candidate:
     if best.depth > 1 or schedule.resident or len(schedule.cells) != 2:
         return best
     near = (each for each in order if each.depth == 1 and each.worth >= AS_GOOD * best.worth)
-    alike = (each for each in near if replace(each.schedule, cells=schedule.cells) == schedule)
+    own = {"cells": schedule.cells, "blocks_alone": schedule.blocks_alone}
+    alike = (each for each in near if replace(each.schedule, **own) == schedule)
     same = (each for each in alike if prod(each.schedule.cells) == cells)
     return max(same, key=lambda each: each.schedule.cells[-1])
 

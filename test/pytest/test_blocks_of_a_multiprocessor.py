@@ -1,4 +1,4 @@
-"""A multiprocessor holds as many blocks as the plan of a launch counts on."""
+"""A multiprocessor holds as many blocks as the schedule counts on, where further blocks are kept off."""
 
 import pytest
 
@@ -6,35 +6,37 @@ import timetile
 from support.catalogue import star, sum_program
 from support.programs import program_text
 from timetile.dialects.tile import KernelOp
+from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
 from timetile.lowering.tile_to_gpu.shared_memory import asked_bytes
 from timetile.passes.targets.target import target_named
 
 H200 = target_named("h200")
+TILING = "device-tiling{{tile=block cells=2,1 lanes=1,32 warps=4,1 occupancy={}}}"
+PLACING = "multi-queue-buffering,register-streaming,carry-halos,peel-boundaries"
+
+
+def kernel_of(occupancy: int, *, alone: bool) -> KernelOp:
+    """A kernel with a number of blocks of a multiprocessor."""
+    text = program_text(sum_program("f32", star(3, 1))((4, 5, 6)))
+    passes = f"{TILING.format(occupancy)},{PLACING}"
+    program = timetile.compile(text, executor="planes", passes=passes, cache=False)
+    (kernel, *_) = (op for op in program.kernels.tiled.ops if isinstance(op, KernelOp))
+    kernel.schedule = ScheduleAttr(Schedule(blocks_alone=alone))
+    return kernel
 
 
 @pytest.mark.parametrize(
-    ("occupancy", "taken", "grid", "asked"),
-    [
-        # Two blocks of 115840 bytes, with 1024 of the system each, are more than 228 KB.
-        (1, 70000, 133, 115840),
-        (2, 70000, 265, 76928),
-        # The device holds all blocks, or no more than one fits a multiprocessor, or none is shared.
-        (1, 70000, 132, 70000),
-        (2, 70000, 264, 70000),
-        (1, 120000, 999, 120000),
-        (1, 0, 999, 0),
-    ],
+    ("occupancy", "taken"),
+    # The last block leaves no room for another, whatever a launch asks for.
+    [(1, 70000), (2, 70000), (1, 120000)],
 )
-def test_no_further_block_fits_a_launch_of_several_turns(
-    occupancy: int, taken: int, grid: int, asked: int
-):
-    tiling = f"device-tiling{{tile=block cells=2,1 lanes=1,32 warps=4,1 occupancy={occupancy}}}"
-    passes = f"{tiling},multi-queue-buffering,register-streaming,carry-halos,peel-boundaries"
-    text = program_text(sum_program("f32", star(3, 1))((4, 5, 6)))
-    program = timetile.compile(text, executor="planes", passes=passes, cache=False)
-    (kernel, *_) = (op for op in program.kernels.tiled.ops if isinstance(op, KernelOp))
-    assert asked_bytes(kernel, taken, grid, H200) == asked
-    isa = H200.isa
-    if asked > taken:
-        assert (occupancy + 1) * (asked + isa.shared_overhead) > isa.shared_per_multiprocessor
-        assert occupancy * (asked + isa.shared_overhead) <= isa.shared_per_multiprocessor
+def test_no_further_block_fits_beside_blocks_alone(occupancy: int, taken: int):
+    kernel, isa = kernel_of(occupancy, alone=True), H200.isa
+    each = asked_bytes(kernel, taken, H200) + isa.shared_overhead
+    assert (occupancy + 1) * each > isa.shared_per_multiprocessor >= occupancy * each
+    # Blocks that share nothing are held by registers.
+    assert asked_bytes(kernel, 0, H200) == 0
+
+
+def test_a_launch_asks_for_what_its_blocks_use():
+    assert asked_bytes(kernel_of(1, alone=False), 70000, H200) == 70000

@@ -257,13 +257,12 @@ func.func private @cell(%0: f64, %1: f64, %2: f64) -> f64 {
 // CHECK:         scf.for
 // CHECK-NOT:       {{simt.prefetch|simt.store .* to %[0-9]}}
 // CHECK:         "gpu.return"
-// The device holds 132 of the blocks at once: a launch asks for more than the 13056 bytes of a block,
-// so that no second block fits beside.
+// By the schedule, a launch asks for more than the 13056 bytes of a block: no second block fits beside.
 // CHECK:         grid 256, block 128, shared_bytes 115840, occupancy 1
 tile.kernel @copies(%src: !field, %dst: !field, %a: !field)
     roles [#tile.role<source 0>, #tile.role<target 0>, #tile.role<halo 0>]
     steps 1 stream 0 bounds <[0, 0, 0], [64, 64, 256]> layout #tile.layout<block, [1 cells x 4 warps, 2 cells x 32 lanes]>
-    variants [#tile.variant<axes [], planes 16>, #tile.variant<axes [1, 2], planes 16>] {
+    variants [#tile.variant<axes [], planes 16>, #tile.variant<axes [1, 2], planes 16>] schedule #tile.schedule<blocks_alone> {
   %u = tile.load %src halo %a ahead 2 home #tile.registers<depth 1, period 1> : !tile.queue<f64, lag 0>
   %e = tile.exchange %u what copies delay 1 home #tile.exchange_buffer<slots 4, computed, every 1, space shared, sync barrier> : !tile.queue<f64, lag 1, edges [1, 2]>
   %v = tile.apply @cell(%e[0, -1, 0], %u[0, 0, 0], %e[0, 0, 2]) home #tile.registers<depth 0, period 1> : !tile.queue<f64, lag 1>
