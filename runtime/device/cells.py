@@ -70,7 +70,8 @@ class DeviceMemory(FarMemory):
 
     def fetch(self, buffer: Any, places: NestPlaces, dtype: np.dtype[Any]) -> Array:
         cells = np.empty(len(places), dtype)
-        if len(places) == 1:
+        if (np.diff(places) == 1).all():
+            # One cell, or a row of cells.
             self.device.synchronize(self.stream)
             self.device.download(cells, buffer.pointer + int(places[0]) * dtype.itemsize)
             return cells

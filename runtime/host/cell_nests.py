@@ -1,14 +1,15 @@
-"""Loop nests of the host on single cells of far memory: the cells of a nest move together.
+"""Loop nests and rows of loads of the host on single cells of far memory: cells move together.
 
 A source or a receiver is a nest touching equal cells in each step. The cells read by a nest are
 fetched at once at the nest's next run. Writes are kept, and put back at once at the end of the
 nest. An unexpected cell is fetched at its read. So a nest takes one copy for each field, not for
-each cell.
+each cell. Loads of a field in a row, at constant places, take one copy, too: the weights of a
+filter, read from an array ahead of the loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,10 +19,11 @@ from numpy.typing import NDArray
 from xdsl.dialects import arith, memref, scf
 from xdsl.ir import Operation, SSAValue
 
+from timetile.passes.analysis.cells.constants import integer_constant
 from timetile.passes.raising.memory import ALIASES, memory_of
 from timetile.runtime.arithmetic.cells import dtype_of
 from timetile.runtime.host.functions import HostValues, is_scalar
-from timetile.runtime.host.memory import ArrayMemory
+from timetile.runtime.host.memory import ArrayMemory, place_of
 
 Array = NDArray[Any]
 NestPlaces = NDArray[np.int64]
@@ -53,6 +55,18 @@ def cell_of(access: memref.LoadOp | memref.StoreOp | memref.AtomicRMWOp) -> np.d
     return dtype_of(value.type)
 
 
+def loads_in_a_row(first: memref.LoadOp) -> Iterator[tuple[memref.LoadOp, list[int]]]:
+    """A load and those of its memref behind, with constant indices, until anything may write."""
+    op: Operation | None = first
+    while isinstance(op, (memref.LoadOp, *ALIASES)) or (op is not None and is_scalar(op)):
+        if isinstance(op, memref.LoadOp) and op.memref is first.memref:
+            indices = [integer_constant(index) for index in op.indices]
+            known = [index for index in indices if index is not None]
+            if len(known) == len(indices):
+                yield op, known
+        op = op.next_op
+
+
 @dataclass
 class NestCells:
     """The cells of one buffer at hand for a nest, by place, and the nest's writes."""
@@ -76,6 +90,10 @@ class FarMemory(ArrayMemory):
         self.names: dict[Operation, dict[SSAValue, np.dtype[Any]]] = {}
         self.at_hand: dict[Any, NestCells] | None = None
         """The cells of each buffer at hand for the running nest."""
+        self.rows: dict[memref.LoadOp, list[tuple[memref.LoadOp, int]]] = {}
+        """For each load fetched first, the loads in a row, and their places."""
+        self.ahead: dict[memref.LoadOp, Any] = {}
+        """The cells of loads behind the present one, fetched together."""
 
     # Questions to a kind of memory.
 
@@ -103,6 +121,28 @@ class FarMemory(ArrayMemory):
             cells.values[place] = self.fetch(buffer, np.array([place]), dtype)[0]
         cells.touched[place] = None
         return cells.values[place]
+
+    def load(self, op: memref.LoadOp, buffer: Any, place: int) -> Any:
+        if self.at_hand is not None or not self.is_far(buffer):
+            return super().load(op, buffer, place)
+        if op in self.ahead:
+            return self.ahead.pop(op)
+        row = self.row(op, buffer)
+        if len(row) < 2:
+            return super().load(op, buffer, place)
+        places = np.array([at for _, at in row])
+        cells = self.fetch(buffer, places, dtype_of(op.res.type))
+        self.ahead.update(zip((load for load, _ in row), cells))
+        return self.ahead.pop(op)
+
+    def row(self, op: memref.LoadOp, buffer: Any) -> list[tuple[memref.LoadOp, int]]:
+        """The loads fetched with a load, and their places."""
+        if op not in self.rows:
+            self.rows[op] = [
+                (load, place_of(load, load.memref, buffer, indices))
+                for load, indices in loads_in_a_row(op)
+            ]
+        return self.rows[op]
 
     def write(self, buffer: Any, place: int, value: Any) -> None:
         if not self.is_far(buffer):

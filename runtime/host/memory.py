@@ -65,6 +65,10 @@ class ArrayMemory:
         """A cell of a buffer."""
         return buffer.reshape(-1)[place]
 
+    def load(self, op: memref.LoadOp, buffer: Any, place: int) -> Any:
+        """The cell at the place of a load."""
+        return self.read(buffer, place, dtype_of(op.res.type))
+
     def write(self, buffer: Any, place: int, value: Any) -> None:
         """Write a cell of a buffer."""
         buffer.reshape(-1)[place] = value
@@ -248,7 +252,7 @@ def handlers_of_cells(memory: Memory) -> dict[type[Operation], HostHandler]:
     def load(op: memref.LoadOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         buffer, *indices = operands
         place = place_of(op, op.memref, buffer, indices)
-        return [memory.read(buffer, place, dtype_of(op.res.type))]
+        return [memory.load(op, buffer, place)]
 
     def store(op: memref.StoreOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         value, buffer, *indices = operands

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from xdsl.dialects import memref
 from xdsl.ir import Operation, SSAValue
 
 from timetile.dialects.temporal import BroadcastOp, GatherOp, LoopOp, ReduceOp, SweepOp
@@ -32,6 +33,10 @@ class Memory(Protocol):
 
     def read(self, buffer: Any, place: int, dtype: np.dtype[Any]) -> Any:
         """The cell at a place, counted in row-major order."""
+        ...
+
+    def load(self, op: memref.LoadOp, buffer: Any, place: int) -> Any:
+        """The cell at the place of a load."""
         ...
 
     def write(self, buffer: Any, place: int, value: Any) -> None:

@@ -1,4 +1,4 @@
-"""A multiprocessor holds as many blocks as the schedule counts on, where further blocks are kept off."""
+"""A multiprocessor holds as many blocks as the schedule counts on, if they are to be alone."""
 
 import pytest
 
@@ -38,5 +38,5 @@ def test_no_further_block_fits_beside_blocks_alone(occupancy: int, taken: int):
     assert asked_bytes(kernel, 0, H200) == 0
 
 
-def test_a_launch_asks_for_what_its_blocks_use():
+def test_launches_ask_for_the_memory_of_their_blocks():
     assert asked_bytes(kernel_of(1, alone=False), 70000, H200) == 70000

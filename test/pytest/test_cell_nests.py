@@ -141,6 +141,55 @@ def test_a_failing_nest_leaves_written_cells():
         program(*values)
 
 
+ROW = """
+!field = !stencil.field<[-1,9]xf32>
+!temp = !stencil.temp<?xf32>
+func.func @scaled(%A: !field, %B: !field, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %numbers = builtin.unrealized_conversion_cast %A : !field to memref<10xf32>
+  %w0 = memref.load %numbers[%c1] : memref<10xf32>
+  %w1 = memref.load %numbers[%c3] : memref<10xf32>
+  %sum = arith.addf %w0, %w1 : f32
+  memref.store %sum, %numbers[%c3] : memref<10xf32>
+  %w2 = memref.load %numbers[%c3] : memref<10xf32>
+  %r:2 = scf.for %t = %c0 to %n step %c1 iter_args(%a = %A, %b = %B) -> (!field, !field) {
+    %u = stencil.load %a : !field -> !temp
+    %v = stencil.apply(%x = %u : !temp, %w = %w2 : f32) -> (!temp) {
+      %l = stencil.access %x[-1] : !temp
+      %m = arith.mulf %l, %w : f32
+      stencil.return %m : f32
+    }
+    stencil.store %v to %b(<[0], [8]>) : !temp to !field
+    scf.yield %b, %a : !field, !field
+  }
+  func.return
+}
+"""
+"""Numbers of a field are read in a row, and again where the host has written a number."""
+
+
+def test_loads_in_a_row_take_one_copy_until_a_cell_is_written(monkeypatch: pytest.MonkeyPatch):
+    fetched: list[list[int]] = []
+    fetch = FieldMemory.fetch
+
+    def noted_fetch(self: Any, buffer: Any, places: Any, dtype: Any) -> Any:
+        fetched.append(list(places))
+        return fetch(self, buffer, places, dtype)
+
+    monkeypatch.setattr(FieldMemory, "fetch", noted_fetch)
+    results: list[Any] = []
+    for executor in ("numpy", "ptx"):
+        program = timetile.compile(ROW, executor=executor, cache=False)
+        for _ in range(2):
+            a, b = np.arange(10, dtype=np.float32), np.zeros(10, np.float32)
+            program(a, b, 1)
+            results.append((a.tolist(), b.tolist()))
+    assert results == [results[0]] * 4 and results[0][0][3] == 4
+    assert fetched == [[1, 3], [3]] * 2
+
+
 def test_far_memory_leaves_every_method_to_its_users():
     memory = FarMemory()
     for call in (
