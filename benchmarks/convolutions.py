@@ -282,6 +282,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", help="beginnings of rows, with commas between")
     parser.add_argument("--compile-for", metavar="TARGET", help="compile alone, without a GPU")
+    parser.add_argument("--target", help="a target by name, not the facts of the GPU")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--commit", default=None)
     parser.add_argument("--resume", action="store_true", help="rows not in the output alone")
@@ -296,7 +297,7 @@ def main() -> None:
     began, folder = time.perf_counter(), options.folder
     names = None if options.only is None else tuple(options.only.split(","))
     chosen = [each for each in filters() if names is None or each.key.startswith(names)]
-    arch = options.compile_for or target_text(None, Cache(folder), 0)
+    arch = options.compile_for or options.target or target_text(None, Cache(folder), 0)
     rows, measured = known_rows(options.out), 0
     if options.resume:
         said = options.commit or commit()

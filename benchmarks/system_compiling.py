@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ceilings import ceiling_of
 from rows import described
 from system_rows import SystemCase
 
 import timetile
+from timetile.dialects.tile import KernelOp
 from timetile.passes.targets.target import target_named
+from timetile.runtime.cache.keys import key_of, sources_key
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.kernels.options import Options
@@ -61,6 +65,9 @@ class Made:
     spilled_bytes: int = 0
     shared_bytes: int = 0
     schedule: str = ""
+    ceiling: float = 0.0
+    """GCells/s of a busiest resource that never waits (`ceilings.py`)."""
+    ceiling_by: str = ""
     seconds: float = 0.0
     """Seconds of compiling."""
     error: str = ""
@@ -92,6 +99,19 @@ def compile_alone() -> None:
 
 
 def make(job: Job, arch: str, folder: Path) -> Made:
+    """What is known of a compiled program, found once for the sources of the compiler."""
+    name = key_of(sources_key(), arch, repr(job.key))
+    kept = folder / "made" / f"{name}.json"
+    if kept.is_file():
+        return Made(**json.loads(kept.read_text()))
+    made = made_anew(job, arch, folder)
+    if not made.error:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(json.dumps(asdict(made)))
+    return made
+
+
+def made_anew(job: Job, arch: str, folder: Path) -> Made:
     """
     Compile the kernels of a program into the cache: a run of any number of steps ends with kernels
     of fewer steps, too.
@@ -105,13 +125,18 @@ def make(job: Job, arch: str, folder: Path) -> Made:
         for fact in kernels.facts[0]:
             kernels.kernel(fact.name)
         kernel = kernels.kernel(deepest.name)
-        schedule = loops_of(kernels.tiled)[0].schedule
+        module = kernels.tiled
+        schedule = loops_of(module)[0].schedule
+        placed = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp)}
+        ceiling = ceiling_of(placed[deepest.name], module, target_named(arch))
         return Made(
             deepest.steps,
             kernel.registers,
             kernel.spill_bytes,
             kernel.shared_bytes,
             "" if schedule is None else str(schedule.data),
+            ceiling.gcells_per_s,
+            str(ceiling.resource),
             round(time.perf_counter() - began, 2),
         )
     except Exception as error:

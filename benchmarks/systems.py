@@ -8,11 +8,14 @@ Measure the published systems by name, beside the default and the authors' own c
 A row runs a program of a paper on the paper's domain through the public interface, once with the
 pipeline by name and once with the default, on equal cells in GPU memory: the best of three long
 runs. Both must leave the same bits in all cells. `ratio` is the pipeline's speed over the authors'.
+`ceiling` is the speed of the default's kernel if its busiest resource, `ceiling_by`, never waited
+(`ceilings.py`).
 
 Programs are compiled by processes, each once; a row is timed as soon as its programs are compiled,
 and written at once: an ended run keeps its rows. `--only` names the beginnings of rows
 (`system:program:dtype`); rows in the output that are not measured anew stay. `--compile-for` needs
-no GPU: all programs are compiled for a target, and the seconds and registers of each are printed.
+no GPU: all programs are compiled for a target, and the seconds and registers of each are printed; a
+later run with the same `--target` and `--folder` compiles none of them again.
 `--resume` leaves out the rows that the output has at the commit. `--trial` gives a row of the table
 another pipeline, and may be repeated; trials are printed, and not written:
 
@@ -75,6 +78,8 @@ class SystemRow:
     default_registers: int = 0
     default_spilled_bytes: int = 0
     default_schedule: str = ""
+    ceiling: float = 0.0
+    ceiling_by: str = ""
     commit: str = ""
     error: str = ""
 
@@ -100,6 +105,7 @@ class SystemRow:
         self.spilled_bytes, self.shared_bytes = named.spilled_bytes, named.shared_bytes
         self.default_registers, self.default_schedule = default.registers, default.schedule
         self.default_spilled_bytes = default.spilled_bytes
+        self.ceiling, self.ceiling_by = default.ceiling, default.ceiling_by
         if default.error:
             return
         try:
@@ -171,6 +177,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--all", action="store_true", help="all rows, not the main ones alone")
     parser.add_argument("--list", action="store_true", help="print the rows and end")
     parser.add_argument("--compile-for", metavar="TARGET", help="compile alone, without a GPU")
+    parser.add_argument("--target", help="a target by name, not the facts of the GPU")
     parser.add_argument("--trial", action="append", default=[], help="a row's other pipeline")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--commit", default=None)
@@ -235,7 +242,7 @@ def main() -> None:
         return
     folder: Path = options.folder
     # The facts of the GPU are read once: processes that measure them side by side disagree.
-    arch = options.compile_for or target_text(None, Cache(folder), 0)
+    arch = options.compile_for or options.target or target_text(None, Cache(folder), 0)
     with ProcessPoolExecutor(options.processes, get_context("spawn"), compile_alone) as pool:
         compiled = Compilations(pool, cases, arch, folder)
         if options.compile_for:

@@ -8,6 +8,7 @@ from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.residency import Residency
 from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.cost.facts import KernelFacts, field_bytes
+from timetile.passes.cost.papers.ebisu import concurrency
 from timetile.passes.cost.rim import has_copies
 from timetile.passes.cost.setting import Setting
 from timetile.passes.cost.shared_memory import cache_beside
@@ -195,7 +196,9 @@ def saturating_ahead(
     loaded, stored = moved_bytes(facts, setting, geometry, target)
     if not loaded:
         return 1
-    on_their_way = target.parameters.waiting.latency * memory_share(facts, setting, target)
+    on_their_way = concurrency(
+        target.parameters.waiting.latency, memory_share(facts, setting, target)
+    )
     # Planes of tiles with two axes are large: stores keep the memory busy as well (measured for a
     # box in 3D: 162 GCells/s with 1 plane ahead, 153 with 2 planes).
     step = loaded + stored if facts.shape.has_rows else loaded

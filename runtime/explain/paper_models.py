@@ -1,8 +1,8 @@
-"""The models of two papers for a time loop and its deepest kernel, beside ours."""
+"""The models of the papers for a time loop and its deepest kernel, beside ours."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import inf
 
 from xdsl.ir import SSAValue
@@ -14,15 +14,34 @@ from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile.schedule import default_stream
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.launches.liveness import written_bounds
-from timetile.passes.cost.papers.an5d import fits, thread_reads
+from timetile.passes.cost.papers.an5d import double_buffer_bytes, fits, thread_reads
 from timetile.passes.cost.papers.ebisu import (
-    attainable,
+    bottleneck,
+    component_seconds,
     depth_that_shifts,
     depth_that_shifts_device_tile,
     least_width,
+    practical,
     shared_reads,
+    speed,
     valid_share,
     valid_share_of_time,
+)
+from timetile.passes.cost.papers.semi_stencil import (
+    BLOCK,
+    bytes_of_planes,
+    partial_sums,
+    planes,
+    whole_planes,
+)
+from timetile.passes.cost.papers.ssam import (
+    OUTPUTS,
+    V100,
+    WARP,
+    cached_cells,
+    gain,
+    halo_share,
+    valid_outputs,
 )
 from timetile.passes.cost.terms import Cost
 from timetile.passes.targets.target import Target
@@ -101,12 +120,16 @@ def model_facts(loop: LoopOp, kernel: KernelOp, cost: Cost, target: Target) -> I
         )
     depth = kernel.steps.data
     share = valid_share(sides, depth, radius)
-    bound = attainable(fields, cell_size(loop), target.part.copy_tb_per_s * 1e12, depth, share)
+    size, (copied, shared) = cell_size(loop), speeds
+    seconds = {
+        "global memory": component_seconds(fields, 1, size, copied * 1e12),
+        "shared memory": component_seconds(kept * depth, 1, size, shared * 1e12),
+    }
+    bound = practical(speed(1, depth, seconds), share)
     yield Fact(
         "attainable",
-        f"{bound / 1e9:.0f} GCells/s by @{kernel.sym_name.data} if memory alone counts and "
-        f"{share:.0%} of a "
-        "tile is valid (EBISU, equations 1, 2, 7 to 9)",
+        f"{bound / 1e9:.0f} GCells/s by @{kernel.sym_name.data} if {bottleneck(seconds)} alone "
+        f"counts and {share:.0%} of a tile is valid (EBISU, equations 1 to 9)",
     )
     busy = valid_share_of_time(cost.step_seconds - cost.waiting_seconds, cost.waiting_seconds)
     yield Fact("not waiting", f"{busy:.0%} of the time of a step (EBISU, equation 11)")
@@ -115,8 +138,33 @@ def model_facts(loop: LoopOp, kernel: KernelOp, cost: Cost, target: Target) -> I
         "planes in registers",
         f"{beside} reads of shared memory a cell and step (AN5D, table 2), and at most "
         f"{deepest_of_an5d(loop, target)} steps a launch with {THREADS_OF_AN5D} threads a block "
-        "(section 6.3)",
+        f"(section 6.3), whose two planes take {double_buffer_bytes(THREADS_OF_AN5D, size)} bytes",
     )
+    yield from facts_of_sums(taps, size)
+
+
+def facts_of_sums(taps: Sequence[set[tuple[int, ...]]], size: int) -> Iterator[Fact]:
+    """Partial sums that travel from lane to lane, or from plane to plane, of the widest field."""
+    widest = max(taps, key=len)
+    *_, rows, columns = (max(along) - min(along) + 1 for along in zip(*widest))
+    if min(rows, columns) < 2 or columns > WARP:
+        return
+    yield Fact(
+        "sums that travel",
+        f"{cached_cells(rows)} cells of a column for {OUTPUTS} outputs, of which "
+        f"{halo_share(columns, rows):.0%} are halo, {valid_outputs(columns)} lanes with outputs, "
+        f"and {gain(columns, rows, V100):.0f} cycles less for an output by a V100's latencies "
+        "(SSAM, equations 3 to 5)",
+    )
+    radius = max(max(map(abs, offset)) for offset in widest)
+    if len(next(iter(widest))) == 3:
+        taken = bytes_of_planes(BLOCK, radius, planes(radius), size, fields=1)
+        yield Fact(
+            "sums in halves",
+            f"{planes(radius)} planes in shared memory, where whole sums have "
+            f"{whole_planes(radius)}, and {partial_sums(radius)} partial sums in registers: "
+            f"{taken} bytes a field (semi-stencil, section III)",
+        )
 
 
 def model_section(loop: LoopOp, kernel: KernelOp, cost: Cost, target: Target) -> Section:

@@ -97,15 +97,6 @@ def valid_share_of_time(seconds: float, synchronisation: float, count: int = 1) 
     return seconds / (seconds + synchronisation * count)
 
 
-def attainable(
-    global_accesses: float, cell_bytes: int, global_speed: float, depth: int, share: float = 1.0
-) -> float:
-    """
-    Cells per second for a program bound by global memory, with a share of right cells (1, 2, 7).
-    """
-    return share * global_speed * depth / (global_accesses * cell_bytes)
-
-
 def component_seconds(accesses: float, cells: float, size: float, speed: float) -> float:
     """
     Seconds of a component for `accesses` of a cell, `cells` cells and `size` bytes an access
@@ -125,18 +116,16 @@ def speed(cells: float, depth: int, seconds: dict[str, float]) -> float:
 
 
 def practical(attained: float, valid: float) -> float:
-    """Cells per second for a share of valid cells or of valid time (equations 1, 10 and 12)."""
+    """
+    Cells per second for a share of valid cells or of valid time (equations 1, 10 and 12): what
+    equations 20 and 21 compare for overlapping tiles and for tiles of the device.
+    """
     return attained * valid
 
 
 def concurrency(latency: float, throughput: float) -> float:
-    """Work in flight that saturates a unit (Little's law, equation 13)."""
+    """Work in flight that saturates a unit (Little's law, equations 13 to 16)."""
     return latency * throughput
-
-
-def saturates(threads: int, parallel: int, latency: float, throughput: float) -> bool:
-    """Whether threads with `parallel` independent operations saturate a unit (14 to 16)."""
-    return threads * parallel >= concurrency(latency, throughput)
 
 
 def least_depth(
@@ -160,19 +149,3 @@ def level_bytes(side: int, radius: int, cell_bytes: int) -> int:
 def deepest(room: int, side: int, radius: int, cell_bytes: int) -> int:
     """The depth of a device tile: as deep as `room` bytes of shared memory hold (6.4.2)."""
     return max(1, floor(room / level_bytes(side, radius, cell_bytes)))
-
-
-def widest_depth(side: int, radius: int) -> int:
-    """
-    The depth with the most valid cells a second for tiles of `side` cells that overlap along one
-    axis, bound by global memory: the speed grows as the depth, and the valid share falls (1, 8).
-    """
-    return max(1, side // (4 * radius))
-
-
-def overlaps(valid_share: float, overlapping: float, valid_time: float, device: float) -> bool:
-    """
-    Whether overlapping tiles give more than a device tile (equations 20 and 21): shares of valid
-    cells and of valid time, and the attainable speeds.
-    """
-    return practical(overlapping, valid_share) > practical(device, valid_time)

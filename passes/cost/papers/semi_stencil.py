@@ -31,17 +31,14 @@ def partial_sums(radius: int) -> int:
     return radius
 
 
-def bytes_of_planes(block: Sequence[int], radius: int, planes: int, cell_bytes: int) -> int:
+def bytes_of_planes(
+    block: Sequence[int], radius: int, planes: int, cell_bytes: int, fields: int
+) -> int:
     """
-    Bytes of shared memory of a block for one field in `planes` planes, with the cells around
-    (section III A).
+    Bytes of shared memory of a block for fields in `planes` planes, with the cells around (section
+    III A; table V has two fields of FP32).
     """
-    cells = planes
+    cells = fields * planes
     for side in block:
         cells *= side + 2 * radius
     return cells * cell_bytes
-
-
-def acoustic_bytes(block: Sequence[int], radius: int, planes: int, cell_bytes: int = 4) -> int:
-    """Bytes of a block of the acoustic TTI kernel, with two fields in shared memory (table V)."""
-    return 2 * bytes_of_planes(block, radius, planes, cell_bytes)

@@ -29,6 +29,10 @@ class Latencies:
     register: float = 0.0
 
 
+V100 = Latencies(multiply_add=4, shuffle=22, shared_read=33)
+"""The cycles of a V100 (table 2)."""
+
+
 def cached_cells(rows: int, outputs: int = OUTPUTS) -> int:
     """C, the cells of a column kept by a thread for `outputs` outputs (equation 3)."""
     return rows + outputs - 1
@@ -37,12 +41,6 @@ def cached_cells(rows: int, outputs: int = OUTPUTS) -> int:
 def valid_outputs(columns: int) -> int:
     """Outputs of a warp for one step of the sliding window (section 4.4)."""
     return WARP - columns + 1
-
-
-def grid(width: int, height: int, columns: int, outputs: int = OUTPUTS) -> tuple[int, int]:
-    """Blocks of a launch along the width and the height of an image (section 4.7)."""
-    across = WARPS_OF_A_BLOCK * valid_outputs(columns)
-    return -(-width // across), -(-height // outputs)
 
 
 def shuffles_of_sum(columns: int) -> int:
@@ -62,26 +60,13 @@ def latency_in_registers(columns: int, rows: int, cycles: Latencies) -> float:
     return columns * rows * a_term + shuffles_of_sum(columns) * cycles.shuffle
 
 
-def gain(columns: int, rows: int, cycles: Latencies) -> float:
-    """Cycles saved by an output in registers (equation 5)."""
-    return columns * rows * cycles.shared_read - shuffles_of_sum(columns) * cycles.shuffle
-
-
 def halo_share(columns: int, rows: int, outputs: int = OUTPUTS) -> float:
     """The share of a warp's cached cells that are a halo (section 5.3)."""
     cached = cached_cells(rows, outputs)
     return 1 - (WARP - columns) * (cached - rows) / (WARP * cached)
 
 
-def average_gain(
-    columns: int, rows: int, cycles: Latencies, global_read: float, outputs: int = OUTPUTS
-) -> float:
-    """
-    A lower bound of the cycles saved by a cached cell, reads of the halo from global memory
-    included (section 5.3).
-    """
-    halo = rows / (rows + outputs - 1) + columns / WARP
-    reads = outputs * columns * rows * cycles.shared_read / (rows + outputs - 1)
-    return (
-        cycles.shared_read - global_read * halo + reads - shuffles_of_sum(columns) * cycles.shuffle
-    )
+def gain(columns: int, rows: int, cycles: Latencies) -> float:
+    """Cycles saved by an output in registers (equation 5)."""
+    in_shared = latency_in_shared(columns, rows, cycles)
+    return in_shared - latency_in_registers(columns, rows, cycles)
