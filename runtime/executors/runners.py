@@ -44,8 +44,8 @@ RESIDENT_BLOCKS = 8
 
 def resident_tiles(grid: int, blocks_per_tile: int) -> int:
     """
-    Tiles resident at once on the interpreters' device, at least 1: of a launch of `grid` blocks,
-    with `blocks_per_tile` blocks a tile.
+    How many tiles of a launch with `grid` blocks are resident at once on the interpreters' device:
+    at least 1.
     """
     return min(grid // blocks_per_tile, max(1, RESIDENT_BLOCKS // blocks_per_tile))
 

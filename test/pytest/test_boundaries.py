@@ -6,27 +6,20 @@ inside.
 from __future__ import annotations
 
 from itertools import product
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
 
 import timetile
 from support.executors import kernel_executors
+from support.padded import PADDED
 from timetile.dialects.temporal.boundary import BoundaryAttr, Kind, Side
 from timetile.runtime.program.compiled_program import Executor
 
 pytestmark = pytest.mark.usefixtures("chosen_among_few")
 
 Array = np.ndarray[Any, Any]
-
-PADDED: dict[Kind, Literal["wrap", "symmetric", "reflect", "edge"]] = {
-    Kind.PERIODIC: "wrap",
-    Kind.MIRROR: "symmetric",
-    Kind.REFLECT: "reflect",
-    Kind.CLAMP: "edge",
-}
-"""The modes of numpy.pad, by the kinds of a boundary."""
 
 HALO = 2
 

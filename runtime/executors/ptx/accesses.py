@@ -10,7 +10,7 @@ from timetile.lowering.ptx.memory import LINE_HINT
 from timetile.lowering.ptx.symbols import FUNCTION_PREFIX
 from timetile.runtime.arithmetic.library_calls import call_named
 from timetile.runtime.executors.ptx.arithmetic import FLOATS, KINDS
-from timetile.runtime.executors.ptx.memory import WORD_BYTES, Words
+from timetile.runtime.executors.ptx.memory import WORD_BYTES, LaneAccess, Words
 from timetile.runtime.executors.ptx.operands import (
     Context,
     LaneAction,
@@ -109,9 +109,8 @@ def loads(space: str, count: int, kind: str, *, weak: bool = True) -> Special:
         def step(s: Strand, mask: Mask | None) -> None:
             s.check_set(names, mask, text, "its address")
             lanes, at = s.taking(mask), where(s)
-            data, unset = s.launch.memory.load(
-                text, space, s, lanes, at[lanes], size * count, weak=weak
-            )
+            access = LaneAccess(text, space, s, lanes, at[lanes])
+            data, unset = s.launch.memory.load(access, size * count, weak=weak)
             if not weak:
                 learn(s, lanes, at)
             for k, result in enumerate(results):
@@ -170,7 +169,8 @@ def stores(space: str, count: int, kind: str, *, weak: bool = True) -> Special:
             s.check_set(names, mask, text, "its address")
             lanes = s.taking(mask)
             data, unset = read(s)
-            s.launch.memory.store(text, space, s, lanes, where(s)[lanes], data, unset, weak=weak)
+            access = LaneAccess(text, space, s, lanes, where(s)[lanes])
+            s.launch.memory.store(access, data, unset, weak=weak)
 
         return step
 
@@ -185,7 +185,8 @@ def prefetch(c: Context, instruction: Instruction) -> LaneAction:
     def step(s: Strand, mask: Mask | None) -> None:
         s.check_set(names, mask, text, "its address")
         lanes = s.taking(mask)
-        for _ in s.launch.memory.places(text, "global", s, lanes, where(s)[lanes], WORD_BYTES):
+        access = LaneAccess(text, "global", s, lanes, where(s)[lanes])
+        for _ in s.launch.memory.places(access, WORD_BYTES):
             pass
 
     return step
@@ -202,9 +203,8 @@ def add_released(c: Context, instruction: Instruction) -> LaneAction:
         at, amount = where(s), np.broadcast_to(get(s), s.at.shape)
         for lane in s.taking(mask):
             lanes = np.array([lane])
-            ((buffer, _, words),) = s.launch.memory.places(
-                text, "global", s, lanes, at[lanes], COUNTER_BYTES
-            )
+            access = LaneAccess(text, "global", s, lanes, at[lanes])
+            ((buffer, _, words),) = s.launch.memory.places(access, COUNTER_BYTES)
             count = buffer.data[words].view(np.uint32) + np.uint32(amount[lane])
             buffer.data[words] = count.view(np.uint8)
             s.launch.barriers.publish(s, lanes, int(at[lane]))
@@ -229,7 +229,8 @@ def copies(c: Context, instruction: Instruction) -> LaneAction:
         s.check_set(names + more + last, mask, text, "it")
         lanes = s.taking(mask)
         amount = np.broadcast_to(taken(s), s.at.shape)[lanes]
-        s.launch.memory.copy(text, s, lanes, to(s)[lanes], of(s)[lanes], bytes, amount)
+        access = LaneAccess(text, "shared", s, lanes, to(s)[lanes])
+        s.launch.memory.copy(access, of(s)[lanes], bytes, amount)
 
     return step
 

@@ -36,6 +36,17 @@ def words_of(data: NDArray[Any]) -> Words:
     return np.ascontiguousarray(data).copy().reshape(-1).view(np.uint8)
 
 
+@dataclass(slots=True)
+class LaneAccess:
+    """An access to memory: the instruction, the space, the lanes, and an address for each lane."""
+
+    text: str
+    space: str
+    strand: Strand
+    lanes: Ints
+    address: Ints
+
+
 @dataclass
 class Copy:
     """An asynchronous copy of several lanes: the data, and the target, a row for each lane."""
@@ -69,14 +80,13 @@ class PtxMemory:
         """Where a field begins."""
         return (number + 1 << FIELD_BITS) + ORIGIN
 
-    def places(
-        self, text: str, space: str, strand: Strand, lanes: Ints, address: Ints, size: int
-    ) -> Iterator[tuple[Buffer, Ints, Ints]]:
+    def places(self, access: LaneAccess, size: int) -> Iterator[tuple[Buffer, Ints, Ints]]:
         """Buffers, the lanes accessing each, and the words of `size` bytes, a row for each lane."""
+        text, lanes, address = access.text, access.lanes, access.address
         if some(address % size):
             raise SimtError(text, f"an access of {size} bytes is not aligned")
-        if space == "shared":
-            yield self.shared, lanes, self.shared_words(text, strand, lanes, address, size)
+        if access.space == "shared":
+            yield self.shared, lanes, self.shared_words(access, size)
             return
         numbers = address >> FIELD_BITS
         # Most accesses are to a single field.
@@ -91,20 +101,18 @@ class PtxMemory:
                 who, at = lanes[chosen], address[chosen]
             yield buffer, who, self.checked(text, buffer, at - self.address_of(number - 1), size)
 
-    def shared_words(
-        self, text: str, strand: Strand, lanes: Ints, address: Ints, size: int
-    ) -> Ints:
+    def shared_words(self, access: LaneAccess, size: int) -> Ints:
         """
         The words of an access to shared memory of the own block, or of a block in the cluster.
         """
-        window, offset = address >> WINDOW_BITS, address & (1 << WINDOW_BITS) - 1
-        block = strand.blocks[lanes]
+        window, offset = access.address >> WINDOW_BITS, access.address & (1 << WINDOW_BITS) - 1
+        block = access.strand.blocks[access.lanes]
         if some(window):
             if (window > self.cluster).any():
-                raise SimtError(text, "the cluster has no such block")
+                raise SimtError(access.text, "the cluster has no such block")
             first = block // self.cluster * self.cluster
             block = np.where(window > 0, first + window - 1, block)
-        within = self.checked(text, self.shared, offset, size)
+        within = self.checked(access.text, self.shared, offset, size)
         return within + block[:, None] * self.shared.cells
 
     @staticmethod
@@ -116,78 +124,58 @@ class PtxMemory:
 
     # Plain accesses.
 
-    def load(
-        self,
-        text: str,
-        space: str,
-        strand: Strand,
-        lanes: Ints,
-        address: Ints,
-        size: int,
-        *,
-        weak: bool,
-    ) -> tuple[Words, Mask]:
+    def load(self, access: LaneAccess, size: int, *, weak: bool) -> tuple[Words, Mask]:
         """
         The words at an address, a row for each lane, and which words are unset. A strong access may
         race.
         """
+        strand = access.strand
         data = np.zeros((strand.lanes, size // WORD_BYTES), dtype=np.uint8)
         unset = np.zeros(data.shape, dtype=bool)
-        for buffer, who, words in self.places(text, space, strand, lanes, address, size):
+        for buffer, who, words in self.places(access, size):
             if weak:
                 threads = np.repeat(strand.threads[who], words.shape[1])
-                buffer.note_read(text, words.reshape(-1), threads, self.clocks)
+                buffer.note_read(access.text, words.reshape(-1), threads, self.clocks)
             data[who], unset[who] = buffer.data[words], buffer.unset[words]
         return data, unset
 
-    def store(
-        self, text: str, space: str, strand: Strand, lanes: Ints, address: Ints, data: Words,
-        unset: Mask, *, weak: bool,
-    ) -> None:  # fmt: skip
+    def store(self, access: LaneAccess, data: Words, unset: Mask, *, weak: bool) -> None:
         """
         Write a row of words for each lane, given for all lanes. Words written to a field must be
         set, unless the field is loose.
         """
         size = data.shape[1] * WORD_BYTES
-        for buffer, who, words in self.places(text, space, strand, lanes, address, size):
+        for buffer, who, words in self.places(access, size):
             if weak:
-                self.note_write(text, buffer, strand, who, words)
-            must_be_set = space == "global" and not any(buffer is each for each in self.loose)
-            if must_be_set and unset[who].any():
-                raise SimtError(text, "stores a value that was never set")
+                self.note_write(access, buffer, who, words)
+            is_loose = any(buffer is each for each in self.loose)
+            if access.space == "global" and not is_loose and unset[who].any():
+                raise SimtError(access.text, "stores a value that was never set")
             buffer.data[words], buffer.unset[words] = data[who], unset[who]
         self.events += 1
 
-    def note_write(
-        self, text: str, buffer: Buffer, strand: Strand, lanes: Ints, words: Ints
-    ) -> None:
+    def note_write(self, access: LaneAccess, buffer: Buffer, lanes: Ints, words: Ints) -> None:
         """Let lanes write a row of words each. Raises SimtError for a race."""
-        threads = np.repeat(strand.threads[lanes], words.shape[1])
-        buffer.note_write(text, words.reshape(-1), threads, self.clocks)
+        threads = np.repeat(access.strand.threads[lanes], words.shape[1])
+        buffer.note_write(access.text, words.reshape(-1), threads, self.clocks)
 
     # Asynchronous copies: the target is unset until a thread has waited for the copy.
 
-    def copy(
-        self,
-        text: str,
-        strand: Strand,
-        lanes: Ints,
-        target: Ints,
-        source: Ints,
-        size: int,
-        taken: Ints,
-    ) -> None:
-        """Start copies of `size` bytes. `taken` bytes are copied, other bytes become 0."""
+    def copy(self, target: LaneAccess, source: Ints, size: int, taken: Ints) -> None:
+        """
+        Start copies of `size` bytes from global memory. `taken` bytes are copied, other bytes
+        become 0.
+        """
+        text, strand = target.text, target.strand
         if not ((taken == 0) | (taken == size)).all():
             raise SimtError(text, "takes a part of the bytes that it copies")
         reading = taken > 0
-        data, unset = self.load(
-            text, "global", strand, lanes[reading], source[reading], size, weak=True
-        )
-        for buffer, who, words in self.places(text, "shared", strand, lanes, target, size):
+        read = LaneAccess(text, "global", strand, target.lanes[reading], source[reading])
+        data, unset = self.load(read, size, weak=True)
+        for buffer, who, words in self.places(target, size):
             if buffer.awaited[words].any():
                 raise SimtError(text, "copies to where a copy is on its way")
-            self.note_write(text, buffer, strand, who, words)
+            self.note_write(target, buffer, who, words)
             buffer.awaited[words], buffer.unset[words] = True, True
             made = Copy(text, buffer, words, data[who], unset[who], who, strand.committed[who])
             self.copies.setdefault(strand.number, []).append(made)

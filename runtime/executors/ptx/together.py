@@ -12,12 +12,12 @@ import numpy as np
 from timetile.dialects.tile import LANES
 from timetile.runtime.executors.ptx.accesses import MOVED, VECTORS, Special, cells
 from timetile.runtime.executors.ptx.arithmetic import Array
+from timetile.runtime.executors.ptx.memory import LaneAccess
 from timetile.runtime.executors.ptx.operands import (
     Context,
     LaneAction,
     Source,
     address,
-    bits_of,
     register,
     source,
 )
@@ -144,7 +144,8 @@ def nothing(c: Context, instruction: Instruction) -> LaneAction:
 
 def counter_of(s: Strand, lanes: Ints, at: Ints, text: str) -> tuple[Ints, Ints]:
     """The block and the word of each lane's mbarrier."""
-    words = s.launch.memory.shared_words(text, s, lanes, at[lanes], 8)[:, 0]
+    access = LaneAccess(text, "shared", s, lanes, at[lanes])
+    words = s.launch.memory.shared_words(access, 8)[:, 0]
     cells = s.launch.memory.shared.cells
     return words // cells, words % cells
 
@@ -226,16 +227,14 @@ def sends(count: int, kind: str) -> Special:
         where, names = address(c, place, "u32", text)
         there, more = address(c, counter, "u32", text)
         read = cells(c, values, kind, count, text)
-        size = bits_of(kind) // 8 * count
 
         def step(s: Strand, mask: Mask | None) -> None:
             s.check_set(names + more, mask, text, "its address")
             lanes = s.taking(mask)
             data, unset = read(s)
-            words = s.launch.memory.shared_words(text, s, lanes, where(s)[lanes], size)
             counts = counter_of(s, lanes, there(s), text)
-            to = (s.launch.memory.shared, words)
-            s.launch.barriers.send(s, lanes, to, data[lanes], unset[lanes], counts, text)
+            target = LaneAccess(text, "shared", s, lanes, where(s)[lanes])
+            s.launch.barriers.send(target, data[lanes], unset[lanes], counts)
 
         return step
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from timetile.dialects.tile import LANES
-from timetile.runtime.executors.ptx.memory import WORD_BYTES, PtxMemory, Words
+from timetile.runtime.executors.ptx.memory import WORD_BYTES, LaneAccess, PtxMemory, Words
 from timetile.runtime.executors.ptx.strand import Strand
 from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.executors.simt.memory import Buffer, Clocks, Ints, Mask
@@ -28,9 +28,8 @@ class Sent:
 @dataclass
 class Mbarrier:
     """
-    A counter of arrivals and bytes: the expected number in each phase, the missing number in the
-    present phase, and the knowledge brought by arrivals in the present phase and in the phase
-    before.
+    Counts arrivals and bytes: how many each phase expects, how many the present phase misses, and
+    what arriving threads knew, in the present phase (`new`) and the one before (`old`).
     """
 
     expected: int
@@ -168,23 +167,22 @@ class Barriers:
             counted.new = np.maximum(counted.new, self.clocks.known[warp])
             counted.complete()
 
-    def send(
-        self, strand: Strand, lanes: Ints, to: tuple[Buffer, Ints], data: Words, unset: Mask,
-        counts: tuple[Ints, Ints], text: str,
-    ) -> None:  # fmt: skip
+    def send(self, target: LaneAccess, data: Words, unset: Mask, counts: tuple[Ints, Ints]) -> None:
         """
-        Let lanes send words, a row each. On arrival a block's mbarrier at a word counts the bytes.
+        Let lanes send words to shared memory, a row each. On arrival the mbarriers at `counts`,
+        blocks and words, count the bytes.
         """
-        buffer, words = to
-        self.memory.note_write(text, buffer, strand, lanes, words)
+        buffer = self.memory.shared
+        words = self.memory.shared_words(target, data.shape[1] * WORD_BYTES)
+        self.memory.note_write(target, buffer, target.lanes, words)
         buffer.unset[words] = True
         blocks, places = counts
-        warps = self.clocks.warps[strand.threads[lanes]]
+        warps = self.clocks.warps[target.strand.threads[target.lanes]]
         self.clocks.tick_send(np.unique(warps))
         self.memory.events += 1
         for warp, block, place in np.unique(np.stack([warps, *counts], axis=1), axis=0).tolist():
             chosen = (warps == warp) & (blocks == block) & (places == place)
-            counted = self.mbarrier(block, place, warp, text)
+            counted = self.mbarrier(block, place, warp, target.text)
             counted.sent.append(Sent(buffer, words[chosen], data[chosen], unset[chosen]))
             counted.new = np.maximum(counted.new, self.clocks.known[warp])
 
