@@ -146,8 +146,8 @@ class StepBuilder:
 
 def module_of(step: Step, shape: Sequence[int], types: FieldTypes, rooms: Rooms = ()) -> ModuleOp:
     """
-    The stencil program of a step for arrays of a shape, with elements of a type for each field, and
-    for lists of points of some sizes. Raises ValueError for too small arrays, StencilError for an
-    operation that the types lack.
+    A step's stencil program for arrays of a shape, a type for each field, and the sizes of lists of
+    points. Raises ValueError for arrays that are too small, StencilError for an operation that the
+    types lack.
     """
     return StepBuilder(step, shape, types, rooms).module()

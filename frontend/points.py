@@ -77,9 +77,9 @@ class Points:
         values: ArrayLike | None = None,
     ) -> Self:
         """
-        Points with any weights: `cells` of shape (entries, axes), `weights` of shape (entries,) and
-        the number of each entry's point, its own number if not given. Raises ValueError for other
-        shapes, and for cells that are no integers.
+        Points with any weights: `cells` has shape (entries, axes), `weights` shape (entries,), and
+        `points` the number of each entry's point (by default each entry is a point). Raises
+        ValueError for other shapes, and for cells that are no integers.
         """
         made = cls.__new__(cls)
         at, given = np.asarray(cells), np.asarray(weights, np.float64)

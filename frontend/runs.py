@@ -179,7 +179,7 @@ class StateRun:
         return found
 
     def array_of(self, name: str, time: Time, given: A) -> A:
-        """The array of a field at a time level, of the library of the array given for the field."""
+        """A field's array at a time level, in the library of the array `given`."""
         return as_given(self.arrays[name, time], given)
 
     def spare(self) -> list[Any]:
@@ -196,7 +196,7 @@ class StateRun:
 
 
 class ProgramMaker(Protocol):
-    """Makes the program of a step for a shape and types of arrays, and sizes of lists of points."""
+    """Makes a step's program for shape, types, and the sizes of lists of points."""
 
     def __call__(
         self, shape: tuple[int, ...], types: FieldTypes, rooms: Rooms = (), /

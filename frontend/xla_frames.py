@@ -12,8 +12,8 @@ from typing import Any
 
 HostFunction = Callable[[int, Sequence[int], Sequence[int], int], None]
 """
-What a call does: takes the number given as the attribute `number`, the addresses of the operands
-and of the results, and the stream of CUDA, 0 without one.
+Does the work of a call, given its attribute `number`, the addresses of operands and results, and
+the CUDA stream (0 without one).
 """
 
 METADATA, EXECUTE, INTERNAL = 1, 3, 13

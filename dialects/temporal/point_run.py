@@ -87,9 +87,9 @@ class NoEffects(MemoryEffect):
 @irdl_op_definition
 class PointRunOp(IRDLOperation):
     """
-    The time loop behind the operation may run as kernels of several steps: `lists` makes the fields
-    of the lists, `places` computes the cells of all entries, `values` the numbers of some steps,
-    `steps` advances, and `after` does the work of the steps on noted cells. The operands are the
+    The time loop behind the operation may run as kernels of several steps: `lists` makes the lists'
+    fields, `places` computes the cell of every entry, `values` the numbers for some steps, `steps`
+    advances, and `after` works on the noted cells. The operands are the
     values from outside the loop, taken by each function behind its own arguments.
 
     Example:

@@ -1,12 +1,12 @@
 """
-Builds of Devito's operators: quick builds for operators of many terms on timetile, and whole builds
+Builds of Devito's operators: quick ones for operators with many terms on timetile, and whole ones
 for Devito's C.
 
-Devito looks for common and invariant parts of terms, and blocks loops: half of the build of an
-operator of a thousand terms, for unused C while the operator runs on timetile. A quick build takes
-the equations lowered for timetile, without optimisations, for the parameters, the checks of a call
-and the loop over time. The whole build follows with the first look at the C, or run of the C: a
-quickly built operator then takes the state of Devito's operator.
+Devito looks for common and invariant parts of terms, and blocks loops: with a thousand terms, half
+of a build goes into C that timetile does not use. A quick build takes the equations as lowered for
+timetile, and makes the parameters, the checks of a call and the loop over time from them, without
+optimisations. When the C is looked at, or runs, the whole build follows, and the quickly built
+operator takes the state of Devito's operator.
 """
 
 from __future__ import annotations

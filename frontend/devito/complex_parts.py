@@ -160,7 +160,7 @@ FUNCTIONS_OF_PARTS: dict[str, Callable[[Any, Any], RealAndImaginary]] = {
     "tan": of_turned_number(hyperbolic_tangent),
     "tanh": hyperbolic_tangent,
 }
-"""The parts of functions of a complex number, by class, given both parts of the number."""
+"""Functions of a complex number, by class: both parts of the number to both parts of the result."""
 
 
 def product_of_parts(parts: Iterable[RealAndImaginary]) -> RealAndImaginary:

@@ -72,7 +72,7 @@ def is_divisor(factor: Any) -> bool:
 @dataclass
 class Kinds:
     """
-    The types of the values of an equation: `point` of numbers with a point, `ratio` of quotients of
+    The types of an equation's values: `point` for numbers with a point, `ratio` for a quotient of
     two written integers.
     """
 

@@ -298,7 +298,7 @@ class Nest:
     def memory_cell(
         self, indexed: Any, at: str, shape: Sequence[int], own: str
     ) -> tuple[str, str, str]:
-        """The cell, of a type, of a series, or of a function of the grid without time."""
+        """An access's memory, place and type: of a series, or of a grid function without time."""
         function = indexed.function
         kind = f"memref<{int(np.prod(shape))}x{own}>"
         if not is_sparse(function):

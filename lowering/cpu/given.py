@@ -1,4 +1,4 @@
-"""The arguments of the functions of a time loop, and the names of the functions."""
+"""Names and arguments of a time loop's functions."""
 
 from __future__ import annotations
 

@@ -57,9 +57,9 @@ class StreamedList:
 @dataclass(frozen=True)
 class PointRun:
     """
-    The run of planes with points of a list from a step on: the first plane and the end, counted
-    from the field's first plane, and the first step of the run, the end of its steps, and the first
-    step of the next run, counted from the chunk's first step.
+    The next run of planes with points of a list: its planes `begin` to `end`, counted from the
+    field's first plane, and its steps, with the first step of the run behind, counted from the
+    chunk's first step.
     """
 
     begin: SSAValue

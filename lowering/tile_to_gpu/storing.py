@@ -95,7 +95,7 @@ def has_few_planes(step: StepScope, stage: StoreOp) -> bool:
 def store_row(
     step: StepScope, stage: StoreOp, found: Iterator[RowStore], waiting: list[RowStore]
 ) -> None:
-    """Write the accesses of a row, or let the accesses of a store of few planes wait."""
+    """Write a row's accesses; if the store has few planes, let them wait."""
     if has_few_planes(step, stage):
         waiting += found
         return

@@ -43,9 +43,9 @@ class NoImagesError(Exception):
 @dataclass(frozen=True)
 class EdgeSteps:
     """
-    The steps of a run of a loop with edge cells: `first` steps as written until all edge cells that
-    are read are images, any number of steps of `updates` with fields continued by `boundary`, and
-    `last` steps as written, `fewest` steps or more together. Before the last steps the edge cells
+    How a loop with edge cells runs, for `fewest` steps or more: `first` steps as written, until all
+    edge cells that are read are images; then steps of `updates`, on fields continued by `boundary`;
+    then `last` steps as written. Before the last steps the edge cells
     of the roles in `fills` are written, by copies stated for a role of equal type. Updates are
     numbers in the step, and `continued` are the roles with edge cells.
     """

@@ -35,8 +35,8 @@ from timetile.passes.diagnostics import remark
 
 LEAST, MOST = 4096, 2**30
 """
-Places of the shortest line that is cut, the line of one block of a GPU, and of the longest, whose
-indices have 32 bits.
+Places of the shortest line that is cut (one block of a GPU takes it whole) and of the longest
+(indices have 32 bits).
 """
 
 MOST_BYTES = 20

@@ -32,8 +32,8 @@ WORD_BYTES = 4
 
 def moved_in_a_turn(words: float, warps: int) -> float:
     """
-    Bytes of the spilled words of `warps` warps, each stored once and loaded once in a turn of the
-    loop: a thread moves `words` words.
+    Bytes that `warps` warps spill in a turn of the loop, if a thread moves `words` words: each word
+    is stored once and loaded once.
     """
     return words / 2 * WORD_BYTES * LANES * warps
 
@@ -63,9 +63,9 @@ def spilled_cost(
 
 def spilled_parts(cost: Cost, frame: int, threads: int, resident: int, target: Target) -> Cost:
     """
-    The cost of a step whose kernels read memory: each of `threads` threads stores a part of `frame`
-    bytes of local memory, and loads it, and `resident` threads share the first-level cache of a
-    multiprocessor. Of the two copies of the code, for the rim and inside, a thread runs one.
+    The cost of a step whose kernels read memory and spill: each of `threads` threads stores and
+    loads a part of its frame of `frame` bytes, and `resident` threads share a first-level cache. A
+    thread runs one of the two copies of the code, for the rim or inside.
     """
     if not frame:
         return cost
@@ -109,9 +109,9 @@ def issue_slots(
 
 def issued_cost(cost: Cost, instructions: float) -> Cost:
     """
-    The cost of a launch whose steady loop takes the issue slots of `instructions` instructions of a
-    warp in a stream step, where far more than the model counts: guards of many levels, boxes of
-    several updates, or loops beyond the instruction cache.
+    The cost of a launch whose warps issue `instructions` instructions in a stream step, where these
+    are far more than the model counts: guards of many levels, boxes of several updates, or loops
+    beyond the instruction cache.
     """
     cycles = cost.cycles
     if instructions <= MORE_INSTRUCTIONS * cycles.issue * SCHEDULERS:

@@ -39,7 +39,7 @@ def span(offsets: Collection[int]) -> int:
 
 
 def wavefronts(cells: int, cell_bytes: int) -> float:
-    """Cycles of the shared-memory pipe for `cells` consecutive cells of every lane of a warp."""
+    """Cycles of the shared-memory pipe when each lane of a warp moves `cells` consecutive cells."""
     return cells * cell_bytes * LANES / SHARED_BYTES_PER_CYCLE
 
 

@@ -1,5 +1,5 @@
-"""common-halos: the caller promises equal cells in rotating buffers, around the box of updates
-of each rotation.
+"""common-halos: the caller promises that rotating buffers are equal around the boxes of their
+updates.
 
 Before:
 ```

@@ -61,8 +61,8 @@ LEAST_BOX = 0.5
 
 LINE_BYTES = 128
 """
-Bytes of memory moved at once: a row of 10 cells of FP32 takes as long as one of 50 (an H200's
-kernels of layers 10 cells thick along rows ran at 0.17 to 0.27 of a copy, along other axes at 0.7
+Bytes of memory moved at once: in FP32, a row of 10 cells takes as long as one of 50 (on an H200,
+layers of rows 10 cells long ran at 0.17 to 0.27 of a copy's speed, layers along other axes at 0.7
 to 0.8).
 """
 

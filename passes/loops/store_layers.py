@@ -1,4 +1,4 @@
-"""store-layers: cells used in layers with short rows alone are stored in fields of the layers.
+"""store-layers: a field that only layers with short rows use becomes a small field for each layer.
 
 Before (a memory variable of a layer of 10 cells at the start of each row):
 ```

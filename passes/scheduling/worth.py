@@ -67,9 +67,9 @@ def is_moving(candidate: Candidate) -> bool:
 
 def leanest(order: Sequence[Candidate]) -> Candidate:
     """
-    Of candidates by worth, a single step bound by memory first, the tile with fewest registers of
-    those nearly as good: the model does not tell such tiles apart. Pairs of cells of a lane come
-    before single cells (one H200, waves of order 8 with a coefficient in FP64, GPts/s: 104 and 105
+    The tile with fewest registers among those nearly as good as the first, a single step bound by
+    memory: the model does not tell such tiles apart. Lanes with pairs of cells come before lanes
+    with single cells (one H200, waves of order 8 with a coefficient in FP64: 104 and 105 GPts/s
     with pairs, 91 to 101 with single cells).
     """
     best = order[0]

@@ -353,7 +353,7 @@ class Worth:
     turns: float
     """Factor on the speed of a loop over rows of sums with two turns."""
     turns_taps: Mapping[int, int]
-    """Most taps of a thread in both turns of a loop of two turns, by bytes."""
+    """Most taps of a thread in a loop of two turns, both turns together, by a cell's bytes."""
     least_ahead: int
     """Least planes fetched ahead by kernels of several steps in three dimensions."""
     resident_instructions: int

@@ -65,8 +65,8 @@ def array_for(argument: SSAValue) -> Array:
 @dataclass
 class ListOfRun:
     """
-    One list of a run: the places of all entries in the field, in row-major order, the entries with
-    a cell in the box of the updates, and the number in the list of each of these.
+    One list of a run: where each entry lies in the field, in row-major order; the entries inside
+    the box of the updates, and their numbers in the list.
     """
 
     use: PointListAttr
@@ -131,8 +131,8 @@ class PieceOfRun:
 
 def tapered_pieces(steps: int, rows: int) -> Iterator[tuple[int, int]]:
     """
-    The first step and the number of steps of each piece, of at most `rows` steps. The last pieces
-    are half of what is left, in whole `SHORTEST_PIECE`s.
+    Pieces of at most `rows` steps: the first step and the number of steps. The last pieces are half
+    of what is left, in whole `SHORTEST_PIECE`s.
     """
     begin = 0
     while begin < steps:

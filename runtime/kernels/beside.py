@@ -110,9 +110,9 @@ class ChoiceBesideRuns:
 
     def steps_left(self, loop: LoopOp, steps: int, rest: int) -> int:
         """
-        How many of the last `rest` steps of a run of `steps` steps go to the chosen kernels: a
-        number whose plan launches the kernels of the whole run. 0 for few steps, and after a failed
-        choice.
+        How many of the last `rest` steps, in a run of `steps`, go to the chosen kernels: so many
+        that their plan launches the same kernels as the whole run's. 0 for few steps, and after a
+        failed choice.
         """
         own = self.kernels
         with own.one_compilation:

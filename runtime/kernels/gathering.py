@@ -15,9 +15,9 @@ from timetile.lowering.gather_kernels import MOST_AXES, THREADS
 @dataclass(frozen=True)
 class GatherFrame:
     """
-    The frame of a gather: the cells of the target; for each of three axes of the source, the first
-    and the last coordinate and the distance of neighbours in cells, present axes first; and a
-    cell's bytes.
+    What a gather has to know: how many cells the target has, how many bytes a cell, and for each of
+    three axes of the source (present axes first) the first and the last coordinate, and how many
+    cells neighbours lie apart.
     """
 
     cells: int

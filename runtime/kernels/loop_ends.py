@@ -27,8 +27,8 @@ KINDS = {"lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "eq": "eq", "ne": "neu"
 @dataclass(frozen=True)
 class Comparison:
     """
-    A comparison of number `number` of a check, with a number of 8 bytes or with another number of
-    the check, by place. `holds`: its outcome while the loop goes on.
+    Compares the check's number `number` with a constant, or, if `is_place`, with the check's number
+    `other`. `holds`: the outcome while the loop goes on.
     """
 
     number: int

@@ -1,12 +1,11 @@
 """
 Recurrences that go on in parts: `next = part op before`, or `next = a * before + b`.
 
-Cells make a change of the value before. Two changes join to the change of both places. A line is
-cut into parts of 16 places, 16 parts are a group, 16 groups a larger group, and on. The change of a
-part is joined from the changes of places, the change of a group from the changes of parts, from the
-first on. The value before part n is made from the first value of the line by a single change: the
-change of all larger groups before, joined with the change of the groups before in the larger group,
-and on to the parts before in the group.
+Each place changes the value before it, and the changes of neighbouring places join to one change. A
+line is cut into parts of 16 places; 16 parts are a group, 16 groups a larger group, and on. A part
+joins the changes of its places in order, and a group those of its parts. A single change makes the
+value before part n from the line's first value: it joins all larger groups before, then the groups
+before in the same larger group, and on down to the parts before in the same group.
 
 In a part the cell function goes place after place.
 """

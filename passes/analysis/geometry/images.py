@@ -30,6 +30,6 @@ def bounds_width(geometry: Geometry, width: int) -> int:
 
 
 def cells_before(geometry: Geometry, width: int) -> int:
-    """Cells of the field before the bounds in the first access of a row, of `width` cells."""
+    """How many cells of a row's first access, `width` cells wide, lie before the bounds."""
     last = geometry.axes[-1]
     return (geometry.lower[last.axis] - last.origin) % width

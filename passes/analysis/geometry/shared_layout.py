@@ -27,7 +27,7 @@ def whole_vectors(element: Attribute, cells: int) -> int:
 
 def slice_bytes(cells: int, cell_bytes: int) -> int:
     """
-    Bytes of a slice of shared memory with `cells` cells, rounded up to the start of the next slice.
+    Bytes that `cells` cells take in shared memory, up to the start of the next slice.
     """
     return ceil_div(cells * cell_bytes, SLICE_ALIGNMENT) * SLICE_ALIGNMENT
 

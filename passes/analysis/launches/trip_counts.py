@@ -42,8 +42,7 @@ def folded(value: SSAValue) -> int | None:
 
 def constant_steps(loop: LoopOp) -> int | None:
     """
-    The number of steps of a time loop if the program states the number, 0 for a negative number;
-    otherwise None.
+    How many steps a time loop takes, if the program says so, 0 for a negative number; else None.
     """
     steps = folded(loop.steps)
     return None if steps is None else max(steps, 0)
