@@ -76,8 +76,9 @@ around a thread's cells as registers: 136 for star3d4r, where the assembler take
 
 LONG_TURN = 8_000
 """
-Taps and operations of a thread in a turn of the loop from which on slots are shifted, not fixed:
-unrolled for fixed slots, box3d4r takes 128 registers in FP32 in place of 40, and spills in FP64.
+Taps and operations of a thread in a turn of the loop, in words of 4 bytes, from which on slots are
+shifted, not fixed: unrolled for fixed slots, box3d4r takes 128 registers in FP32 in place of 40, and
+box3d3r spills 724 bytes in FP64, where shifted slots take 60 registers.
 """
 
 AHEAD = 3
@@ -124,8 +125,9 @@ class An5dPass(SystemPass):
         kernel = self.deepest(program, point, target)
         if kernel is None:
             return point
-        steps = unrolled_steps(kernel)
-        if steps == 1 or steps * operations_of_step(kernel, module_around(kernel)) <= LONG_TURN:
+        steps, words = unrolled_steps(kernel), program.cell_bytes // 4
+        operations = steps * operations_of_step(kernel, module_around(kernel))
+        if steps == 1 or words * operations <= LONG_TURN:
             return point
         schedule = replace(point.schedule, addressing=Addressing.SHIFTING)
         return replace(point, schedule=schedule)
