@@ -123,11 +123,15 @@ class SystemRow:
 
 
 def chosen(cases: Sequence[SystemCase], only: str | None, *, everything: bool) -> list[SystemCase]:
-    """The cases that an option names, in the order of the names, or the main ones, or all."""
+    """
+    The cases that an option names, in the order of the names, or the main ones, or all: cases with
+    an authors' figure first.
+    """
     if only is not None:
         named = (case for name in only.split(",") for case in cases if case.key.startswith(name))
         return list(dict.fromkeys(named))
-    return [case for case in cases if everything or case.is_main]
+    asked = [case for case in cases if everything or case.is_main]
+    return sorted(asked, key=lambda case: not case.papers)
 
 
 def trial(text: str) -> SystemCase:

@@ -15,7 +15,9 @@ from tables import number, table
 
 PAGES = DOCS / "systems"
 SYSTEMS = ("ebisu", "an5d", "ssam", "dtb", "semi-stencil", "stencilgen")
-COLUMNS = ("program", "type", "domain", "depth", "by name", "default", "authors", "on", "ratio")
+COLUMNS = (
+    "program", "type", "domain", "depth", "by name", "default", "ceiling", "authors", "on", "ratio"
+)  # fmt: skip
 CARDS = {"H100": "NVIDIA H100", "H200": "NVIDIA H200", "A100": "NVIDIA A100"}
 
 Row = dict[str, Any]
@@ -47,6 +49,7 @@ def cells_of(row: Row) -> Iterator[str]:
     yield "" if row["error"] else str(row["depth"])
     yield "refused" if row["error"] else number(row["gcells_per_s"])
     yield number(row["default_gcells_per_s"])
+    yield f"{number(row['ceiling'])}, {row['ceiling_by']}" if row.get("ceiling") else ""
     yield number(paper) if paper else ""
     yield card(row["paper_device"])
     yield number(row["ratio"], 2) if paper else ""
@@ -59,6 +62,27 @@ def section(report: Row, system: str) -> str:
     runs = sorted({(card(row["device"]), row["commit"]) for row in rows})
     measured = ", ".join(f"{name} at {commit}" for name, commit in runs)
     return f"GCells/s, measured on one {measured}:\n\n{table(COLUMNS, map(cells_of, rows))}\n"
+
+
+REACHED, TWICE = 0.9, 2.0
+"""The shares of the authors' own speed asked of pipelines by name, and of the default."""
+
+
+def beside_authors(report: Row) -> str:
+    """What rows with a figure of the authors' own code reach of the figure."""
+    own = [row for row in report["rows"] if row["ratio"]]
+    named = [row for row in own if row["ratio"] >= REACHED]
+    less = [row for row in own if row["default_ratio"] < TWICE]
+    bound = [row for row in less if 0 < row.get("ceiling", 0) < TWICE * row["paper_gcells_per_s"]]
+    listed = ", ".join(f"{row['program']} in {TYPES[row['dtype']]}" for row in bound)
+    said = (
+        f"Of {len(own)} rows with a figure of the authors' own code, {len(named)} reach "
+        f"{REACHED} of the figure by name, and the default is at least twice as fast in "
+        f"{len(own) - len(less)}."
+    )
+    if bound:
+        said += f" Of the other {len(less)}, {len(bound)} have their ceiling below twice: {listed}."
+    return said + "\n"
 
 
 FILTERS = ("filter", "type", "weights", "edges", "cells", "GCells/s", "of a copy", "SSAM")
@@ -98,6 +122,8 @@ def main() -> None:
     for system in SYSTEMS:
         page = PAGES / f"{system.replace('-', '_')}.md"
         page.write_text(replace(page.read_text(), f"table {system}", section(report, system)))
+    page = DOCS / "systems.md"
+    page.write_text(replace(page.read_text(), "beside authors", beside_authors(report)))
     page, known = PAGES / "ssam.md", json.loads((RESULTS / "convolutions.json").read_text())
     page.write_text(replace(page.read_text(), "table convolutions", convolutions(known)))
 
