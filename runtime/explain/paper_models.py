@@ -162,8 +162,8 @@ def facts_of_sums(taps: Sequence[set[tuple[int, ...]]], size: int) -> Iterator[F
         yield Fact(
             "sums in halves",
             f"{planes(radius)} planes in shared memory, where whole sums have "
-            f"{whole_planes(radius)}, and {partial_sums(radius)} partial sums in registers: "
-            f"{taken} bytes a field (semi-stencil, section III)",
+            f"{whole_planes(radius)}: {taken} bytes a field; partial sums in registers: "
+            f"{partial_sums(radius)} (semi-stencil, section III)",
         )
 
 
