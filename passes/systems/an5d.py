@@ -77,8 +77,8 @@ around a thread's cells as registers: 136 for star3d4r, where the assembler take
 LONG_TURN = 8_000
 """
 Taps and operations of a thread in a turn of the loop, in words of 4 bytes, from which on slots are
-shifted, not fixed: unrolled for fixed slots, box3d4r takes 128 registers in FP32 in place of 40, and
-box3d3r spills 724 bytes in FP64, where shifted slots take 60 registers.
+shifted, not fixed: unrolled for fixed slots, box3d4r takes 128 registers in FP32 in place of 40,
+and box3d3r spills 724 bytes in FP64, where shifted slots take 60 registers.
 """
 
 AHEAD = 3
