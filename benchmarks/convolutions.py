@@ -32,18 +32,17 @@ from measure import commit
 from reports import write_report
 from rows import described
 from stencils import field_type, two_buffers
-from system_compiling import compile_alone
+from system_compiling import compile_alone, part_of
 from system_rows import H200, SSAM_H200
 from system_timing import SECONDS, DeviceFields
 from timing import copy_bandwidth, events
 
 import timetile
 from timetile import Field
-from timetile.passes.targets.target import target_named
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.device.gpu import Device, device
 from timetile.runtime.kernels.options import Options
-from timetile.runtime.program.compile import kernels_for, target_text
+from timetile.runtime.program.compile import kernels_for, lists_and_layers, target_text
 from timetile.runtime.program.compiled_program import CompiledProgram
 
 Weights = Literal["constants", "scalars", "array", "separable"]
@@ -197,13 +196,16 @@ class Row:
 def make(chosen: Filter, arch: str, folder: Path) -> tuple[int, int, str]:
     """Compile a filter into the cache. Registers and spilled bytes of its kernel, or an error."""
     try:
-        given = chosen.options
+        given, target = chosen.options, part_of(arch)
+        points, layers = lists_and_layers("gpu", None, None)
         options = Options(
             given["depth"],
-            target_named(arch).isa.name,
+            target.arch,
             fp_reassoc=given["fp_reassoc"],
             halos=given["halos"],
-            part=arch,
+            part=target.part,
+            points=points,
+            layers=layers,
         )
         kernels = kernels_for(chosen.text(), options, Cache(folder), None)
         for fact in kernels.facts[0]:

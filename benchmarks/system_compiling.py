@@ -16,15 +16,17 @@ from system_rows import SystemCase
 
 import timetile
 from timetile.dialects.tile import KernelOp
+from timetile.passes.targets.facts import name_without_facts
 from timetile.passes.targets.target import target_named
 from timetile.runtime.cache.keys import key_of, sources_key
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.kernels.options import Options
 from timetile.runtime.machine.forks import VARIABLE
-from timetile.runtime.program.compile import kernels_for
+from timetile.runtime.program.compile import kernels_for, lists_and_layers
 from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.program.option_checks import passes_of
+from timetile.runtime.program.targets import ChosenTarget, target_without_gpu
 
 
 @dataclass(frozen=True)
@@ -78,18 +80,28 @@ def jobs_of(case: SystemCase) -> tuple[Job, Job]:
     return Job(case, True), Job(case, False)
 
 
+def part_of(name: str) -> ChosenTarget:
+    """The target as a program for a GPU of the part has it: facts behind a name are kept."""
+    if name_without_facts(name) != name:
+        return ChosenTarget(target_named(name).isa.name, name)
+    return target_without_gpu(name)
+
+
 def options_of(job: Job, arch: str) -> Options:
     """The options of a compilation for a target by name, as of `program_of`."""
+    target = part_of(arch)
+    passes = None if job.passes is None else passes_of(job.passes)
+    points, layers = lists_and_layers("gpu", None, passes)
     return Options(
         job.depth,
-        target_named(arch).isa.name,
-        passes=None if job.passes is None else passes_of(job.passes),
+        target.arch,
+        passes=passes,
         fp_division=job.case.fp_division,
         fp_reassoc=job.case.fp_reassoc,
         halos="common",
-        part=arch,
-        points=True,
-        layers=not job.named,
+        part=target.part,
+        points=points,
+        layers=layers,
     )
 
 
