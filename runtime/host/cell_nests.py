@@ -9,7 +9,7 @@ filter, read from an array ahead of the loop.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -122,14 +122,12 @@ class FarMemory(ArrayMemory):
         cells.touched[place] = None
         return cells.values[place]
 
-    def load(self, op: memref.LoadOp, buffer: Any, place: int) -> Any:
-        if self.at_hand is not None or not self.is_far(buffer):
-            return super().load(op, buffer, place)
+    def load(self, op: memref.LoadOp, buffer: Any, indices: Sequence[Any]) -> Any:
         if op in self.ahead:
             return self.ahead.pop(op)
-        row = self.row(op, buffer)
-        if len(row) < 2:
-            return super().load(op, buffer, place)
+        alone = self.at_hand is not None or not self.is_far(buffer)
+        if alone or len(row := self.row(op, buffer)) < 2:
+            return super().load(op, buffer, indices)
         places = np.array([at for _, at in row])
         cells = self.fetch(buffer, places, dtype_of(op.res.type))
         self.ahead.update(zip((load for load, _ in row), cells))

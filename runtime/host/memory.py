@@ -65,8 +65,9 @@ class ArrayMemory:
         """A cell of a buffer."""
         return buffer.reshape(-1)[place]
 
-    def load(self, op: memref.LoadOp, buffer: Any, place: int) -> Any:
-        """The cell at the place of a load."""
+    def load(self, op: memref.LoadOp, buffer: Any, indices: Sequence[Any]) -> Any:
+        """The cell of a load."""
+        place = place_of(op, op.memref, buffer, indices)
         return self.read(buffer, place, dtype_of(op.res.type))
 
     def write(self, buffer: Any, place: int, value: Any) -> None:
@@ -251,8 +252,7 @@ def handlers_of_cells(memory: Memory) -> dict[type[Operation], HostHandler]:
 
     def load(op: memref.LoadOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         buffer, *indices = operands
-        place = place_of(op, op.memref, buffer, indices)
-        return [memory.load(op, buffer, place)]
+        return [memory.load(op, buffer, indices)]
 
     def store(op: memref.StoreOp, operands: Sequence[Any], values: HostValues) -> Sequence[Any]:
         value, buffer, *indices = operands

@@ -35,8 +35,8 @@ class Memory(Protocol):
         """The cell at a place, counted in row-major order."""
         ...
 
-    def load(self, op: memref.LoadOp, buffer: Any, place: int) -> Any:
-        """The cell at the place of a load."""
+    def load(self, op: memref.LoadOp, buffer: Any, indices: Sequence[Any]) -> Any:
+        """The cell of a load."""
         ...
 
     def write(self, buffer: Any, place: int, value: Any) -> None:
