@@ -21,6 +21,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass
+from functools import partial
 from math import prod
 from multiprocessing import get_context
 from pathlib import Path
@@ -226,10 +227,10 @@ def speed_of(
         program(*views, *numbers, steps, steps=steps)
 
     steps = 2
-    while (spent := min(events(fields.gpu, lambda: run(steps), 1))) < SECONDS * 1e3:
+    while (spent := min(events(fields.gpu, partial(run, steps), 1))) < SECONDS * 1e3:
         # What a run takes beside its steps falls as the steps grow.
         steps = 2 * max(steps, int(0.6 * steps * SECONDS * 1e3 / max(spent, 1e-3)))
-    best = min(events(fields.gpu, lambda: run(steps), 3))
+    best = min(events(fields.gpu, partial(run, steps), 3))
     return round(prod(chosen.domain) * steps / best / 1e6, 1)
 
 
