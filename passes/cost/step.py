@@ -206,6 +206,7 @@ def computing_seconds(
     if residency.warps > computing.few_warps:
         several = len(facts.stored) > 1
         seconds /= computing.many_warps_of_systems if several else computing.many_warps_speed
-    # Blocks of a multiprocessor hide each other's waits.
-    waits = waiting_seconds(facts, setting, target) / blocks
+    waits = waiting_seconds(facts, setting, target)
+    if blocks > 1:
+        waits *= target.parameters.waiting.several_blocks / blocks
     return seconds + target.parameters.waiting.tile_step + waits

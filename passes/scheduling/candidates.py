@@ -95,6 +95,13 @@ def divides_in_narrow_rows(trial: Trial) -> bool:
     return schedule.form is Form.ROWS and trial.shape is TileShape.STRIP and several and few
 
 
+def divides_in_pairs(trial: Trial) -> bool:
+    """Whether levels of a streamed volume in FP64 take quotients of cells side by side."""
+    facts, schedule = trial.facts, trial.schedule
+    several = facts.steps > 1 and facts.dividing > 0 and facts.words == 2
+    return several and trial.shape is TileShape.PENCIL and schedule.cells[-1] > 1
+
+
 LONGEST = 4000
 """
 Most instructions of a thread in a stream step, where another schedule has fewer: the assembler
@@ -262,6 +269,8 @@ class Trials:
             worth *= parameters.worth.quotients**trial.depth
         if divides_in_narrow_rows(trial):
             worth *= parameters.worth.divided_rows
+        if divides_in_pairs(trial):
+            worth *= parameters.worth.divided_pairs
         if stores_many_fields(trial.facts):
             beyond = max(0, trial.depth - parameters.worth.many_fields_levels)
             worth *= parameters.worth.many_fields**beyond

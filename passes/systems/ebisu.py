@@ -180,7 +180,12 @@ class EbisuPass(SystemPass):
         # Where nothing fits, the fewest cells a thread spill least.
         fewest = min(points, key=lambda point: prod(point.schedule.cells))
         points = [p for p in points if leaves_registers(program, p, target)]
-        return self.fastest(program, points, target, alike=FOR_DEPTH, deepest=True) or fewest
+        return (
+            self.fastest(
+                program, points, target, alike=FOR_DEPTH, preferred=lambda point: point.depth
+            )
+            or fewest
+        )
 
     def spanned(self, tiles: DeviceTiles, schedule: Schedule, depth: int) -> tuple[Point, float]:
         """A point with the best number of blocks along the first axis, and its speed."""

@@ -13,7 +13,6 @@ from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal import LoopOp
 from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.cells.cell_operations import CELL_OPERATIONS
-from timetile.passes.analysis.cells.instructions import is_dividing
 from timetile.passes.analysis.launches.liveness import written_bounds
 from timetile.passes.cost.papers.an5d import Workload, alu_utilisation, thread_reads
 from timetile.passes.cost.papers.ebisu import shared_reads
@@ -96,12 +95,6 @@ class PaperProgram:
                 fused += count == 2
                 others += count if count != 2 else 0
         return fused, others
-
-    @property
-    def divides(self) -> bool:
-        """Whether a cell has exact quotients or roots."""
-        cells = (cell_function(self.module, update) for update in self.loop.updates)
-        return any(is_dividing(op) for cell in cells for op in cell.walk())
 
     def of_an5d(self) -> Workload:
         """The program for AN5D's model."""

@@ -13,7 +13,7 @@ A loop that a system cannot express is refused by the system's name, with a way 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -291,12 +291,12 @@ class SystemPass(EnumOptionsPass, ABC):
         target: Target,
         *,
         alike: float,
-        deepest: bool,
+        preferred: Callable[[Point], int],
     ) -> Point | None:
         """
-        Of the first `BEST` points that a multiprocessor holds, the deepest or the least deep with
-        at least the share `alike` of the highest predicted speed; None if no point is held. Points
-        are in the order of a paper's formulas.
+        Of the first `BEST` points that a multiprocessor holds, the most preferred with at least the
+        share `alike` of the highest predicted speed; None if no point is held. Points are in the
+        order of a paper's formulas.
         """
         speeds: dict[Point, float] = {}
         for point in points:
@@ -309,8 +309,7 @@ class SystemPass(EnumOptionsPass, ABC):
             return None
         least = alike * max(speeds.values())
         fast = (point for point, speed in speeds.items() if speed >= least)
-        sign = 1 if deepest else -1
-        return max(fast, key=lambda point: (sign * point.depth, speeds[point]))
+        return max(fast, key=lambda point: (preferred(point), speeds[point]))
 
 
 def module_around(op: Operation) -> ModuleOp:

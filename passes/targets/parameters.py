@@ -172,6 +172,8 @@ class Waiting:
     """For every step of a tile with several warps: chains at the warps' edges, slots, the loop."""
     barrier: float
     """For the other warps of a block at a barrier."""
+    several_blocks: float
+    """The share left where several blocks of a multiprocessor hide each other's waits."""
     cluster: float
     """For another block of the cluster."""
     message: Mapping[Sync, float]
@@ -333,6 +335,11 @@ class Worth:
     """
     divided_rows: float
     """Factor on the speed of such sums with fewer cells of a lane."""
+    divided_pairs: float
+    """
+    Factor on the speed of streamed volumes in FP64, where several levels have quotients of cells
+    side by side.
+    """
     many_quotients: int
     """Quotients and roots of a cell from which on tiles fall short of predictions."""
     quotients: float
