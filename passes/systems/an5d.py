@@ -49,7 +49,7 @@ of the shared memory's reads beside a barrier, and a barrier counts half as much
 star3d1r in FP32 is predicted at 422 GCells/s on an H100, with two at 550.
 """
 
-ALIKE = 0.9
+ALIKE = 0.87
 """
 The share of the highest predicted speed that counts as equal. Of such points the one with most
 warps of a block is taken: many levels in small blocks are predicted too fast. One H200, GCells/s:

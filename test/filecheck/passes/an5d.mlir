@@ -3,10 +3,10 @@
 // AN5D's model ranks the paper's configurations, steps of a launch and cells of a block, and ours compares the best five, with two cells a thread.
 // Own cells are in registers at fixed places, and each level has two planes in shared memory.
 
-// CHECK-LABEL: tile.kernel @plate_d13
+// CHECK-LABEL: tile.kernel @plate_d14
 // CHECK-SAME:    layout #tile.layout<block, [2 cells x 32 lanes x 2 warps]>
 // CHECK:         %[[u:.*]] = tile.load %src ahead 3 home #tile.registers<depth 2, period 2>
-// CHECK-COUNT-13: what plane delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync barrier>
+// CHECK-COUNT-14: what plane delay 1 home #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync barrier>
 // CHECK-NOT:     tile.exchange
 // CHECK:         tile.store
 // CHECK:       temporal.loop {{.*}} schedule #tile.schedule<tile block, cells [2], warps [2], occupancy 6>
