@@ -50,7 +50,7 @@ from timetile.runtime.kernels.machine_code import steady_loop
 from timetile.runtime.kernels.measured import schedules_text
 from timetile.runtime.kernels.options import run_passes
 from timetile.runtime.program.arguments import checked_argument
-from timetile.runtime.program.compiled_program import CompiledProgram
+from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 from timetile.runtime.program.tuned_program import tuned
 
 STENCIL_NAMES = (
@@ -79,10 +79,17 @@ def module_of(name: str, element: str) -> ModuleOp | str:
     return source(name, domain_of(name), element)[0]
 
 
-def compiled(question: Question, cached: Cache) -> CompiledProgram:
-    """The program of a question, for fields with equal halos."""
+def compiled(
+    question: Question, cached: Cache, arch: str | None = None, executor: Executor = "gpu"
+) -> CompiledProgram:
+    """
+    The program of a question, for fields with equal halos. The executor `planes` makes a GPU's
+    kernels without the GPU, for a given target.
+    """
     program, depth = module_of(question.program, question.element), question.depth
-    made = timetile.compile(program, executor="gpu", depth=depth, halos="common", cache=cached)
+    made = timetile.compile(
+        program, executor=executor, arch=arch, depth=depth, halos="common", cache=cached
+    )
     if not question.changes:
         return made
     module = made.kernels.source.clone()
@@ -91,7 +98,9 @@ def compiled(question: Question, cached: Cache) -> CompiledProgram:
     changes = {key: parsed(value, USUAL.get(key, 0)) for key, value in entries}
     for loop in loops_of(module):
         loop.schedule = ScheduleAttr(replace(loop.decisions, **changes))
-    return timetile.compile(module, executor="gpu", depth=depth, halos="common", cache=cached)
+    return timetile.compile(
+        module, executor=executor, arch=arch, depth=depth, halos="common", cache=cached
+    )
 
 
 def nearby(chosen: Answer, near: int) -> list[Question]:

@@ -81,11 +81,13 @@ def rate(
     depth: int,
     arrays: list[Any] | None = None,
     seconds: float = SECONDS,
+    behind: int = 0,
 ) -> float:
     """
     The speed of long runs in 1e9 cell updates per second, on arrays or on new ones: the best of
     three runs of some seconds, less a run of few steps. A run's last steps are single ones, to
-    leave all buffers as the plain loop does: of 30 ms of Yee's equations they take 8.
+    leave all buffers as the plain loop does: of 30 ms of Yee's equations they take 8. Some steps
+    may come behind all launches of the deepest kernel.
     """
     values = arrays or Arrays(program, question).values
     cells = 1
@@ -96,10 +98,11 @@ def rate(
         program(*values, steps=steps)
 
     # Kernels are made for even numbers of launches.
-    few = 2 * depth
+    period = 2 * depth
+    few = period + behind
     run(few)
     spent = min(events(gpu, lambda: run(few), 3))
-    more = few * max(2, int(seconds * 1e3 / max(spent, 1e-3)))
+    more = period * max(2, int(seconds * 1e3 / max(spent, 1e-3)))
     best = min(events(gpu, lambda: run(few + more), 3))
     program.close()
     return round(cells * more / (best - spent) / 1e6, 1)

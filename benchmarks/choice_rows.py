@@ -2,18 +2,21 @@
 Measure all rows of `choice.py` at one commit, in one go: the chosen schedule, the depths beside the
 chosen one, and schedules of other kinds, as tuning measures them.
 
+    python benchmarks/choice_rows.py --ahead --arch h200
+    python benchmarks/choice_rows.py --arch h200 --out benchmarks/results/choice-h200.json
     CUDA_VISIBLE_DEVICES=0 python benchmarks/choice_rows.py --share 0 2 --out 0.json
     CUDA_VISIBLE_DEVICES=1 python benchmarks/choice_rows.py --share 1 2 --out 1.json
     python benchmarks/choice_rows.py --resume 0.json 1.json --most 0 --out choice.json
 
 Programs are listed in `choice_programs.py`. A share of the programs has a GPU and cores of its own.
-Processes compile (`choice_pool.py`); the calling process measures a program when all kernels are
-ready, and writes the row. Each schedule must leave the bits of the choice, and the best of three
-runs of `SECONDS` counts; chosen, best and tuned schedules are measured once more
-at the end, one after the other.
+Processes without a GPU compile for a target (`choice_pool.py`); the calling process measures a
+program when all kernels are ready, and writes the row. With `--ahead` kernels are only compiled,
+and a call with the same `--folder` and `--arch` then measures what is ready. Each schedule must
+leave the bits of the choice; the best of three runs of `SECONDS` counts. Chosen, best and tuned
+schedules are measured once more, for longer.
 
-- `default_gpts`: the chosen schedule; `other_depths`: given depths, up to two below and above, and
-  the best depth of the rows of `--known`, each with the schedule chosen for the depth;
+- `default_gpts`: the chosen schedule; `other_depths`: depths one below and above, and the best
+  depth of the rows of `--known`, each with the schedule chosen for the depth;
 - `tuning`: the model's best schedules of different kinds; `tuned_gpts`: the best of these and the
   choice;
 - `best_gpts`: the best of all.
@@ -29,7 +32,7 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from math import lcm
 from pathlib import Path
@@ -38,7 +41,7 @@ from typing import Any
 from choice import RESULTS, compiled, first_results
 from choice_answers import Question, domain_of
 from choice_arrays import Arrays, rate
-from choice_pool import Compiled, Pool, Ready
+from choice_pool import Compiled, Kept, Place, Pool, Ready
 from choice_programs import all_questions, in_order_of_cost
 from measure import commit
 from reports import write_report
@@ -53,10 +56,14 @@ from timetile.runtime.kernels.measured import WORTH_TAKING
 from timetile.runtime.kernels.of_program import ProgramKernels
 from timetile.runtime.program.arguments import checked_argument
 from timetile.runtime.program.compiled_program import CompiledProgram
+from timetile.runtime.program.targets import name_of_target, target_of_gpu
 from timetile.runtime.program.tuned_program import GpuBench
 
-SECONDS = 0.03
+SECONDS = 0.012
 """The least time of a timed run."""
+
+AGAIN_SECONDS = 0.03
+"""The least time of a run of the chosen, the tuned and the best schedule at the end."""
 
 AGREEING = 2
 """Launches of the deepest kernels in a run whose bits are compared."""
@@ -67,52 +74,71 @@ Rows = list[dict[str, Any]]
 class Program:
     """A program on a GPU, and the speeds of its schedules, in 1e9 cell updates a second."""
 
-    def __init__(self, ready: Ready, gpu: Device, folder: Path):
-        self.ready, self.gpu, self.cache = ready, gpu, Cache(folder)
-        self.program = compiled(ready.question, self.cache)
-        self.kernels = self.program.kernels
+    def __init__(self, ready: Ready, gpu: Device, place: Place):
+        self.ready, self.gpu = ready, gpu
+        self.program = compiled(ready.question, Cache(place.folder), place.arch)
         self.arrays = Arrays(self.program, ready.question).values
-        self.known: dict[tuple[int, str], float] = {}
-        """Speeds by depth and schedule."""
+        self.known: dict[Compiled, float] = {}
+        """Speeds of schedules."""
+        self.made: dict[Compiled, ProgramKernels] = {}
         self.wrong: list[str] = []
         """Schedules that left other bits."""
 
     def kernels_of(self, made: Compiled) -> ProgramKernels:
         """The kernels of a compiled schedule."""
-        if made.given is None:
-            return compiled(made.question, self.cache).kernels
-        return self.kernels.with_schedules(made.given)
+        if made not in self.made:
+            self.made[made] = self.program.kernels.with_schedules(made.given)
+        return self.made[made]
 
-    def measure(self, made: Compiled, bench: GpuBench | None = None) -> None:
-        """Measure a schedule; with a bench its bits are compared first."""
-        kernels = self.kernels_of(made)
-        steps = lcm(made.depth, self.ready.chosen.depth) * AGREEING
-        if bench is not None and not bench.agree(self.kernels, kernels, steps):
-            self.wrong.append(made.schedule)
-            return
+    def agrees(self, made: Compiled, bench: GpuBench) -> bool:
+        """Whether a schedule leaves the bits of the chosen one."""
+        chosen, behind = self.ready.chosen, self.ready.behind
+        steps = lcm(made.depth, chosen.depth) * AGREEING + behind
+        return bench.agree(self.kernels_of(chosen), self.kernels_of(made), steps)
+
+    def measure(self, made: Compiled, seconds: float) -> float:
+        """The speed of a schedule."""
+        ready, kernels = self.ready, self.kernels_of(made)
         program = CompiledProgram(kernels.source, kernels, "gpu", 0)
-        found = rate(program, self.ready.question, self.gpu, made.depth, self.arrays, SECONDS)
-        self.known[made.key] = max(found, self.known.get(made.key, 0.0))
+        work = ready.question, self.gpu, made.depth, self.arrays, seconds, ready.behind
+        return rate(program, *work)
+
+    def measure_other(self, made: Compiled, bench: GpuBench) -> None:
+        """Measure a schedule with the bits of the choice."""
+        try:
+            if self.agrees(made, bench):
+                self.known[made] = self.measure(made, SECONDS)
+            else:
+                self.wrong.append(made.schedule)
+        except (CompileError, RuntimeError) as error:
+            self.ready.errors.append(f"{made.depth} steps: {described(error)}")
 
     def measure_all(self) -> None:
-        """Measure each schedule once, and the chosen, the tuned and the best one once more."""
+        """Measure each schedule once, and the chosen, the tuned and the best one for longer."""
         checked = [checked_argument(p, a, 0) for p, a in zip(self.program.parameters, self.arrays)]
         chosen, others = self.ready.chosen, [*self.ready.near, *self.ready.kinds]
-        self.measure(chosen)
+        self.known[chosen] = self.measure(chosen, SECONDS)
         with GpuBench(self.program, checked).open() as bench:
             for made in others:
-                if made.key not in self.known:
-                    try:
-                        self.measure(made, bench)
-                    except (CompileError, RuntimeError) as error:
-                        self.ready.errors.append(f"{made.depth} steps: {described(error)}")
-        finalists = (chosen, self.best([chosen, *self.ready.kinds]), self.best([chosen, *others]))
-        for made in {made.key: made for made in finalists}.values():
-            self.measure(made)
+                if made not in self.known:
+                    self.measure_other(made, bench)
+        # A short run's speed may be too high: those of longer runs are compared.
+        again: set[Compiled] = set()
+        for of in (self.all_tuned, [chosen, *others], [chosen]):
+            while (made := self.best(of)) not in again:
+                self.known[made] = self.measure(made, AGAIN_SECONDS)
+                again.add(made)
+
+    @property
+    def all_tuned(self) -> list[Compiled]:
+        """The choice, and what tuning measures."""
+        ready = self.ready
+        others = (each for each in (*ready.near, *ready.kinds) if each.given in ready.considered)
+        return [ready.chosen, *others]
 
     def speed(self, made: Compiled) -> float:
         """The best speed of a schedule; 0 without one."""
-        return self.known.get(made.key, 0.0)
+        return self.known.get(made, 0.0)
 
     def best(self, all_made: Iterable[Compiled]) -> Compiled:
         """The fastest schedule."""
@@ -121,8 +147,8 @@ class Program:
     def row(self) -> dict[str, Any]:
         """The row of a measured program."""
         ready, chosen = self.ready, self.ready.chosen
-        best = self.best([chosen, *ready.near, *ready.kinds])
-        tuned = self.best([chosen, *ready.kinds])
+        best = self.best([*self.all_tuned, *ready.near])
+        tuned = self.best(self.all_tuned)
         if self.speed(tuned) < WORTH_TAKING * self.speed(chosen):
             tuned = chosen
         question = ready.question
@@ -149,9 +175,9 @@ class Program:
         }
 
 
-def measured_row(ready: Ready, gpu: Device, folder: Path) -> dict[str, Any]:
+def measured_row(ready: Ready, gpu: Device, place: Place) -> dict[str, Any]:
     """The row of a program with compiled kernels."""
-    program = Program(ready, gpu, folder)
+    program = Program(ready, gpu, place)
     try:
         program.measure_all()
         return program.row()
@@ -181,12 +207,17 @@ def arguments() -> argparse.Namespace:
     cores = len(os.sched_getaffinity(0))
     parser.add_argument("--processes", type=int, default=cores - 1, help="that compile")
     parser.add_argument("--resume", type=Path, nargs="*", default=[], help="results to complete")
+    parser.add_argument("--ahead", action="store_true", help="compile for --arch, measure nothing")
+    parser.add_argument("--arch", help="the target; the GPU's own unless given")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--commit", default=None)
     parser.add_argument("--folder", type=Path, default=Path("build/choice-rows"))
     parser.add_argument("--first", type=Path, default=RESULTS / "first-result.json")
     parser.add_argument("--known", type=Path, default=RESULTS / "choice-h200.json")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.ahead and options.arch is None:
+        parser.error("--ahead needs the target of the kernels: give --arch, as h200")
+    return options
 
 
 class Report:
@@ -248,25 +279,50 @@ def main() -> None:
     if not questions:
         report.write()
         return
-    folder = options.folder.with_name(f"{options.folder.name}-{options.share[0]}")
-    # Processes of the pool begin before the GPU is in use.
-    with Pool(options.processes, folder, known) as pool:
-        pool.begin(questions)
-        gpu = device()
-        with gpu.current():
-            report.about |= {
-                "device": gpu.name,
-                "copy_tb_per_s": round(copy_bandwidth(gpu), 3),
-            }
-            for ready in pool:
-                if report.spent > options.budget:
-                    break
-                try:
-                    report.add(measured_row(ready, gpu, folder))
-                except Exception as error:
-                    name = f"{ready.question.program} {ready.question.element}"
-                    print(f"{report.spent:.0f} s {name}: {described(error)}", flush=True)
+    if options.ahead:
+        compile_ahead(options, questions, known)
+        return
+    gpu = device()
+    with gpu.current():
+        copy = round(copy_bandwidth(gpu), 3)
+        arch = options.arch or name_of_target(target_of_gpu(None, 0, Cache(options.folder)))
+        report.about |= {"device": gpu.name, "copy_tb_per_s": copy, "target": arch}
+        place = Place(options.folder, arch)
+        for ready in all_ready(options, questions, known, place):
+            if report.spent > options.budget:
+                break
+            try:
+                report.add(measured_row(ready, gpu, place))
+            except Exception as error:
+                name = f"{ready.question.program} {ready.question.element}"
+                print(f"{report.spent:.0f} s {name}: {described(error)}", flush=True)
     print(f"{report.spent:.0f} s")
+
+
+def compile_ahead(options: argparse.Namespace, questions: list[Question], known: Rows) -> None:
+    """Compile programs, and keep them for a call that measures."""
+    place, began = Place(options.folder, options.arch), time.perf_counter()
+    kept = Kept(place)
+    with Pool(options.processes, place, known) as pool:
+        pool.begin([each for each in questions if kept.of(each) is None])
+        for ready in pool:
+            kept.keep(ready)
+            spent = time.perf_counter() - began
+            print(f"{spent:.0f} s {ready.question.program} {ready.question.element}", flush=True)
+            if spent > options.budget:
+                break
+
+
+def all_ready(
+    options: argparse.Namespace, questions: list[Question], known: Rows, place: Place
+) -> Iterator[Ready]:
+    """Compiled programs: those compiled ahead, then others as they are ready."""
+    kept = Kept(place)
+    ahead = {each: ready for each in questions if (ready := kept.of(each)) is not None}
+    with Pool(options.processes, place, known) as pool:
+        pool.begin([each for each in questions if each not in ahead])
+        yield from ahead.values()
+        yield from pool
 
 
 if __name__ == "__main__":
