@@ -1,7 +1,8 @@
 """
 Time 10,000 launches of short kernels with 4 to 36 arguments, through `cuda.core` and as timetile
 calls the driver (`cuda.bindings`): one by one, and in graphs of 100. Kernels whose blocks wait for
-each other are launched cooperatively, one by one.
+each other are launched cooperatively, one by one. What timetile asks of the driver beside launches
+follows (`driver_pieces.py`).
 
     python benchmarks/launches.py --out benchmarks/results/launches-h200.json
 
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from driver_pieces import PieceRow, piece_rows
 from fields import Fields
 from measure import commit
 from pinned_programs import compiled_at
@@ -151,13 +153,27 @@ def timed(gpu: Device, stream: int, call: Callable[[], object], calls: int) -> t
     return best[0] / calls * 1e6, best[1] / calls * 1e6
 
 
-def rows_of(gpu: Device, name: str, launches: int) -> list[LaunchRow]:
-    """The rows of a program's first kernel."""
-    program = compiled(name, "gpu")
+def first_launch(
+    gpu: Device, program: timetile.CompiledProgram
+) -> tuple[Kernel, LaunchArguments, Fields]:
+    """A program's first kernel, the arguments of a launch, and the fields."""
     shapes = [each.shape for each in program.parameters[:-1]]
     generator = np.random.default_rng(7)
     fields = Fields(gpu, [generator.random(shape, dtype=np.float32) for shape in shapes])
-    kernel, arguments = launch_of(program, program.kernels.facts[0][0], fields)
+    return *launch_of(program, program.kernels.facts[0][0], fields), fields
+
+
+def pieces_of(gpu: Device) -> list[PieceRow]:
+    """The rows beside launches, with the kernel of the first program."""
+    program = compiled(MODELS[0], "gpu")
+    kernel, arguments, _ = first_launch(gpu, program)
+    return piece_rows(gpu, kernel, arguments)
+
+
+def rows_of(gpu: Device, name: str, launches: int) -> list[LaunchRow]:
+    """The rows of a program's first kernel."""
+    program = compiled(name, "gpu")
+    kernel, arguments, fields = first_launch(gpu, program)
     stream = gpu.new_stream()
     rows: list[LaunchRow] = []
     wanted: list[Any] = []
@@ -186,7 +202,11 @@ def main() -> None:
     parser.add_argument("--launches", type=int, default=LAUNCHES)
     options, gpu = parser.parse_args(), device()
     with gpu.current():
-        rows = [row for name in MODELS for row in rows_of(gpu, name, options.launches)]
+        rows: list[LaunchRow | PieceRow] = []
+        rows += [row for name in MODELS for row in rows_of(gpu, name, options.launches)]
+        for row in pieces_of(gpu):
+            rows.append(row)
+            print(json.dumps(asdict(row)), flush=True)
     if options.out is not None:
         about = {
             "device": gpu.name,

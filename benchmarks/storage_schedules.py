@@ -27,7 +27,7 @@ from real_programs import bytes_of_step
 from real_steps import first_cells
 from rows import described
 from small_domains import name_of
-from storage_types import STEPS, STORAGE, domain_of
+from storage_types import STEPS, STORAGE, TypeRow, domain_of, started
 
 from timetile.dialects.cell_types import FIELD_DTYPES
 from timetile.runtime.arithmetic.cells import dtype_of
@@ -68,12 +68,14 @@ def measured(text: str, gpu: Device) -> dict[str, float]:
     copied, and the time is that of the launches.
     """
     program, (name, storage) = compiled(text, "gpu"), text.split()[:2]
-    library: Any = np if storage == "bf16" else import_module("cupy")
-    kind = dtype_of(FIELD_DTYPES[STORAGE[storage]])
-    arrays = [
-        first_cells(name_of(p.name), p.shape, "float32", library=library).astype(kind)
-        for p in program.parameters[:-1]
-    ]
+    if storage == "bf16":
+        arrays = started(program, TypeRow(name, storage, domain_of(name)), domain_of(name))
+    else:
+        kind, library = dtype_of(FIELD_DTYPES[STORAGE[storage]]), import_module("cupy")
+        arrays = [
+            first_cells(name_of(p.name), p.shape, "float32", library=library).astype(kind)
+            for p in program.parameters[:-1]
+        ]
     program(*arrays, steps=2)
     bits = sum(int(array.view(np.uint16).sum(dtype=np.uint64)) for array in arrays)
     cells = prod(domain_of(name))

@@ -24,7 +24,7 @@ from typing import Any, cast
 
 import numpy as np
 from measure import commit
-from real_steps import ORDER_8, PROGRAMS, first_cells, laplace
+from real_steps import DRAWN, ORDER_8, PROGRAMS, first_cells, laplace
 from reports import write_report
 from rows import described
 
@@ -60,8 +60,8 @@ MIDDLE = {2: (512, 512), 3: (96, 96, 128)}
 
 CHECKED_STEPS, ERROR_STEPS = 5, 100
 
-SECONDS = 0.2
-"""The least time of a timed run."""
+SECONDS, RUNS = 0.2, 4
+"""The time of a timed run, and the number of runs with the first, which loads the kernels."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,8 @@ class TypeRow:
     ratio_to_f32: float = 0.0
     largest_error: float = 0.0
     equal_bits: bool = False
+    registers: int = 0
+    spilled: int = 0
     commit: str = ""
     error: str = ""
 
@@ -110,8 +112,10 @@ def started(program: CompiledProgram, row: TypeRow, domain: tuple[int, ...]) -> 
     """Arrays to begin with, by the names of the fields."""
     stored = dtype_of(FIELD_DTYPES[STORAGE[row.storage]])
     names = [(p.name or "").removesuffix("_next").removesuffix("_prev") for p in program.parameters]
-    cells = {name: first_cells(name, domain, "float32", quiet=False) for name in set(names[:-1])}
-    return [cells[name].astype(stored) for name in names[:-1]]
+    # Few cells are drawn, and repeated: they are converted before.
+    drawn = (min(prod(domain), DRAWN),)
+    cells = {name: first_cells(name, drawn, "float32").astype(stored) for name in set(names[:-1])}
+    return [np.resize(cells[name], domain) for name in names[:-1]]
 
 
 def left(
@@ -139,17 +143,27 @@ def checked(row: TypeRow, executor: Executor, folder: Path, wanted: Wanted) -> T
 
 
 def measured(row: TypeRow, executor: Executor, folder: Path) -> TypeRow:
-    """The speed of a row's launches, the best of three runs."""
+    """
+    A row's kernels, and the speed of its launches: the best of some runs, each as long as the one
+    before tells.
+    """
     program = compiled(row, row.domain, executor, folder)
     arrays = started(program, row, row.domain)
     depth = max(fact.steps for fact in program.kernels.facts[0])
-    program(*arrays, steps=2 * depth)
-    spent = program(*arrays, steps=2 * depth).seconds
-    steps = depth * max(4, int(2 * SECONDS / max(spent, 1e-6)))
-    best = min(program(*arrays, steps=steps).seconds for _ in range(3))
+    steps, best = 4 * depth, float("inf")
+    for _ in range(RUNS):
+        of_a_step = program(*arrays, steps=steps).seconds / steps
+        best = min(best, of_a_step)
+        steps = 4 * depth * max(1, int(SECONDS / max(of_a_step, 1e-9) / (4 * depth)))
+    kernels = [program.kernels.kernel(fact.name) for fact in program.kernels.facts[0]]
     program.close()
-    speed = prod(row.domain) * steps / best / 1e9
-    return replace(row, depth=depth, gpts_per_s=round(speed, 1))
+    return replace(
+        row,
+        depth=depth,
+        gpts_per_s=round(prod(row.domain) / best / 1e9, 1),
+        registers=max(kernel.registers for kernel in kernels),
+        spilled=max(kernel.spill_bytes for kernel in kernels),
+    )
 
 
 def prepare(row: TypeRow, folder: Path) -> list[Any]:
