@@ -199,6 +199,7 @@ def rows_of(gpu: Device, name: str, launches: int) -> list[LaunchRow]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().partition("\n\n")[0])
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--commit", default=None)
     parser.add_argument("--launches", type=int, default=LAUNCHES)
     options, gpu = parser.parse_args(), device()
     with gpu.current():
@@ -210,7 +211,7 @@ def main() -> None:
     if options.out is not None:
         about = {
             "device": gpu.name,
-            "commit": commit(),
+            "commit": options.commit or commit(),
             "command": "python benchmarks/launches.py",
             "cuda-core": version("cuda-core"),
         }
