@@ -57,9 +57,9 @@ def test_norms_are_sums_in_double_precision(
     count = [0]
     run = OperatorPlan.run
 
-    def counted(plan: OperatorPlan, prepared: Any) -> float:
+    def counted(plan: OperatorPlan, prepared: Any, call: Any) -> float:
         count[0] += 1
-        return run(plan, prepared)
+        return run(plan, prepared, call)
 
     monkeypatch.setattr(OperatorPlan, "run", counted)
     grid = grid_of(11, 7)
