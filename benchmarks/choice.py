@@ -24,7 +24,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import fields, replace
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
@@ -86,10 +86,11 @@ def compiled(
     The program of a question, for fields with equal halos. The executor `planes` makes a GPU's
     kernels without the GPU, for a given target.
     """
-    program, depth = module_of(question.program, question.element), question.depth
-    made = timetile.compile(
-        program, executor=executor, arch=arch, depth=depth, halos="common", cache=cached
-    )
+    compile_with = partial(
+        timetile.compile,
+        executor=executor, arch=arch, depth=question.depth, halos="common", cache=cached,
+    )  # fmt: skip
+    made = compile_with(module_of(question.program, question.element))
     if not question.changes:
         return made
     module = made.kernels.source.clone()
@@ -98,9 +99,7 @@ def compiled(
     changes = {key: parsed(value, USUAL.get(key, 0)) for key, value in entries}
     for loop in loops_of(module):
         loop.schedule = ScheduleAttr(replace(loop.decisions, **changes))
-    return timetile.compile(
-        module, executor=executor, arch=arch, depth=depth, halos="common", cache=cached
-    )
+    return compile_with(module)
 
 
 def nearby(chosen: Answer, near: int) -> list[Question]:

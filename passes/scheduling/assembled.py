@@ -65,7 +65,7 @@ steps of shallow water in FP64 (one H200: 150 GPts/s, and 123 by two steps witho
 INSTRUCTIONS_OF_A_WORD = 1000
 """
 Instructions of a turn for each further word that counts as none: a wave of order 8 in bf16 moves 2
-words in turns of 2268 instructions, and none in turns of one step (one H200: 481 and 409 GPts/s).
+words in turns of 2268 instructions, and none in turns of one step (one H200: 403 and 410 GPts/s).
 Stars of radius 3 in 3D and FP32 move 2 in 2885, and none with three rows in place of four (524 and
 471).
 """

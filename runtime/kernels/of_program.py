@@ -298,12 +298,12 @@ class ProgramKernels:
 
     def has(self, name: str) -> bool:
         """Whether some loop has a kernel of a name."""
-        return name in self.names
+        return name in self.planned
 
     @cached_property
-    def names(self) -> frozenset[str]:
-        """The names of the kernels of all loops."""
-        return frozenset(fact.name for facts in self.facts for fact in facts)
+    def planned(self) -> dict[str, PlannedKernel]:
+        """The kernels of all loops, by name."""
+        return {fact.name: fact for facts in self.facts for fact in facts}
 
     def kernel_module(self, name: str) -> ModuleOp:
         """A module with the named kernel at tile level, and its cell functions."""

@@ -187,10 +187,7 @@ class PtxRunner(PlannedRunner):
         The lists of points among the operands: a kernel writes no other integers of fields around
         its loop.
         """
-        name = op.kernel.string_value()
-        roles = next(
-            fact.roles for loop in self.kernels.facts for fact in loop if fact.name == name
-        )
+        roles = self.kernels.planned[op.kernel.string_value()].roles
         return [
             buffer
             for role, value, buffer in zip(roles, op.operands, operands, strict=True)
