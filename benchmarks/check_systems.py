@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 
 from pinned_programs import schedule_of
-from real_programs import time_loop
+from real_rows import time_loop
 from small_domains import DTYPES, PinnedSchedule, SmallProgram, domain_of, model_of
 
 import timetile

@@ -3,9 +3,10 @@ Hardware counters of schedules: where the cycles of the deepest kernel go, by Ns
 
     python benchmarks/counters.py wave2:f32:13/cells=6 wave2:f32:13/cells=4 --out counters.json
 
-Programs, depths and entries of schedules are named as for `choice.py`. Each is compiled into a
-cache, and runs in a process of its own under `ncu`, for one launch after others that are not
-counted. Rows have the counters whose names match `--counters`, and are written as they come.
+Programs, depths and entries of schedules are named as for `choice.py`, and real programs by their
+names. Each is compiled into a cache, and runs in a process of its own under `ncu`, for one launch
+after others that are not counted. Rows have the counters whose names match `--counters`, and are
+written as they come.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import Any
 
 from choice import Arrays, answered, compiled, questions
 from choice_answers import Answer
+from choice_programs import add_programs
 from measure import commit
 from reports import write_report
 
@@ -116,6 +118,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--here", action="store_true", help="launch the kernels of one program")
     options = parser.parse_args()
+    add_programs()
     if options.here:
         launch(options.programs[0], options.folder)
         return

@@ -17,7 +17,7 @@ from typing import Any
 from measure import predicted
 from pinned_programs import best_speed, compiled_at, fields_in_cupy
 from printed_rows import print_rows
-from real_programs import bytes_of_step
+from real_rows import bytes_of_step
 from rows import described
 from small_domains import DTYPES, domain_of, model_of
 

@@ -7,6 +7,7 @@ from dataclasses import fields
 from importlib import import_module
 from typing import Any
 
+from kept import with_cache
 from real_programs import SECONDS
 from real_steps import first_cells
 from small_domains import PinnedSchedule, name_of
@@ -48,9 +49,10 @@ def compiled_at(
         passes = tuple(
             made if isinstance(each, ChooseSchedulePass) else each for each in tile_passes()
         )
-    return timetile.compile(
+    made = timetile.compile(
         module, executor=executor, halos="common", passes=passes, cache=cache, fp_reassoc=fp_reassoc
     )
+    return with_cache(made, cache)
 
 
 def fields_in_cupy(program: CompiledProgram, dtype: str) -> list[Any]:

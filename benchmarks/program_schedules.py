@@ -19,12 +19,14 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from kept import kept
 from measure import predicted
 from pinned_programs import best_speed, compiled_at, fields_in_cupy
 from printed_rows import print_rows
-from real_programs import bytes_of_step
+from real_rows import bytes_of_step
 from rows import described
 from small_domains import DTYPES, domain_of, model_of
+from xdsl.dialects.builtin import ModuleOp
 
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.device.gpu import Device
@@ -34,31 +36,42 @@ BITS_STEPS = 12
 """Steps before the sum of bits: a multiple of all usual depths."""
 
 
+FOLDER = Cache(Path("build/program-schedules-cache"))
+"""Kernels and descriptions of rows."""
+
+
+def module_of(text: str) -> ModuleOp:
+    """The program of an argument."""
+    name, element, *_ = text.split()
+    return model_of(name).module(domain_of(name, element), DTYPES[element])
+
+
 def compiled(text: str, executor: Executor = "gpu") -> CompiledProgram:
-    """The program of an argument, with kernels from a cache."""
-    name, element, *pinned = text.split()
-    module = model_of(name).module(domain_of(name, element), DTYPES[element])
-    return compiled_at(module, pinned, Cache(Path("build/program-schedules-cache")), executor)
+    """The program of an argument at its schedule, with kernels from a cache."""
+    return compiled_at(module_of(text), text.split()[2:], FOLDER, executor)
 
 
 def prepared(text: str) -> dict[str, Any]:
     """Compile a program into the cache, and describe it."""
     try:
-        program = compiled(text, "planes")
-        facts = program.kernels.facts[0]
-        depth = max(fact.steps for fact in facts)
-        deepest = [fact for fact in facts if fact.steps == depth]
-        found = [program.kernels.kernel(fact.name) for fact in facts]
-        registers = [kernel.registers for kernel in found]
-        spilled = [kernel.spill_bytes for kernel in found]
-        cost = sum(predicted(program, fact.name).seconds for fact in deepest) / depth
+        return kept(FOLDER, lambda: description(text), text, module_of(text))
     except Exception as error:
         return {"row": text, "error": described(error)}
+
+
+def description(text: str) -> dict[str, Any]:
+    """What a row says about a program's kernels."""
+    program = compiled(text, "planes")
+    facts = program.kernels.facts[0]
+    depth = max(fact.steps for fact in facts)
+    deepest = [fact for fact in facts if fact.steps == depth]
+    found = [program.kernels.kernel(fact.name) for fact in facts]
+    cost = sum(predicted(program, fact.name).seconds for fact in deepest) / depth
     return {
         "row": text,
         "depth": depth,
-        "registers": registers,
-        "spilled": spilled,
+        "registers": [kernel.registers for kernel in found],
+        "spilled": [kernel.spill_bytes for kernel in found],
         "predicted": round(prod(domain_of(*text.split()[:2])) / cost / 1e9, 1),
         "bytes_of_step": bytes_of_step(program),
     }

@@ -10,6 +10,9 @@ arrays in GPU memory. Behind all timings, each chosen schedule runs on a small d
 extents, where it must leave the bits of the unfused program. `copy_bound_one_step` is the speed of
 a step that moves each field once; of a step in several kernels, each kernel's fields once.
 
+`--ahead` compiles all kernels into the folder, runs the unfused programs, and times nothing. Later
+calls with the folder time 110 rows in two minutes.
+
 `--choose` writes the chosen schedules for an H200 to a file, on a machine without a GPU, and
 `--chosen` times the schedules of such a file: a search takes longer than the timing.
 
@@ -27,45 +30,23 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field, replace
-from functools import reduce
 from importlib import import_module
 from math import ceil, prod
 from pathlib import Path
 from typing import Any
 
 from coupled_programs import SYSTEMS
-from measure import commit, predicted
+from measure import commit
 from naive_kernels import NaiveKernels
+from real_rows import ORDERS, ProgramRow, assembled, checked, compiled, made_ahead, prepared
 from real_steps import PROGRAMS, first_cells
 from reports import write_report
 from rows import described
-from small_domains import (
-    DTYPES,
-    PinnedSchedule,
-    SmallProgram,
-    domain_of,
-    model_of,
-    name_of,
-    passes_at,
-)
+from small_domains import DTYPES, domain_of, name_of
 from timing import copy_bandwidth, events
 
-import timetile
-from timetile.dialects.boxes import CellBox, cells_of
-from timetile.dialects.cell_types import CELL_BYTES
-from timetile.dialects.syntax import element_type
-from timetile.dialects.temporal import LoopOp
-from timetile.dialects.tile import KernelOp, LoadOp
-from timetile.lowering.plan_launches import PlannedKernel
-from timetile.passes.analysis.cells.sums import FpReassoc
-from timetile.passes.analysis.launches.accesses import kernel_accesses
-from timetile.runtime.cache.store import Cache
 from timetile.runtime.device.gpu import Device, device
-from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.program.compiled_program import CompiledProgram
-
-ORDERS: dict[str, tuple[FpReassoc, ...]] = {"tti8": ("flags", "on"), "tti13": ("flags", "on")}
-"""Orders of terms; of other programs the program's own."""
 
 LEAST_STEPS = 8
 """Least steps of a run of a program whose layers have fields of their own (decision 74)."""
@@ -73,124 +54,11 @@ LEAST_STEPS = 8
 SECONDS = 0.1
 """The least time of a timed run, unless said otherwise."""
 
-
-@dataclass
-class ProgramRow:
-    """A program, element type and start, with what was measured."""
-
-    program: str
-    dtype: str
-    domain: tuple[int, ...]
-    start: str
-    fp_reassoc: FpReassoc = "flags"
-    schedule: str = ""
-    inside: str = ""
-    fields: int = 0
-    kernels_per_step: int = 0
-    depth: int = 0
-    registers: int = 0
-    spilled_bytes: int = 0
-    gpts_per_s: float = 0.0
-    naive_gpts_per_s: float = 0.0
-    copy_bound_one_step: float = 0.0
-    share: float = 0.0
-    predicted: float = 0.0
-    bytes_of_step: float = 0.0
-    equal_bits: bool = False
-    given: bool = False
-    """The schedule is one of a file, chosen by `--choose`."""
-    error: str = ""
-
-
-def time_loop(program: CompiledProgram) -> tuple[LoopOp, list[PlannedKernel]]:
-    """The time loop of a program, behind and before sweeps, and the facts of its kernels."""
-    loops = zip(loops_of(program.kernels.tiled), program.kernels.facts, strict=True)
-    ((loop, facts),) = (each for each in loops if each[0].sweep is None)
-    return loop, facts
-
-
-def pinned(row: ProgramRow) -> PinnedSchedule:
-    """The schedule of a row."""
-    inside = f"#tile.schedule<{row.inside}>" if row.inside else ""
-    return PinnedSchedule(f"#tile.schedule<{row.schedule}>", row.depth, inside)
-
-
-def compiled(row: ProgramRow, folder: Path, arch: str | None = None) -> CompiledProgram:
-    """The program of a row at the chosen or given schedule; for an `arch` without a GPU."""
-    return timetile.compile(
-        model_of(row.program).module(row.domain, DTYPES[row.dtype]),
-        executor="planes" if arch else "gpu",
-        arch=arch,
-        halos="common",
-        passes=passes_at(pinned(row)) if row.given else None,
-        cache=Cache(folder),
-        fp_reassoc=row.fp_reassoc,
-    )
-
-
-def prepared(row: ProgramRow, folder: Path, arch: str | None = None) -> ProgramRow:
-    """Compile a program into the cache, and describe it."""
-    try:
-        program = compiled(row, folder, arch)
-        loop, facts = time_loop(program)
-        kernels = [program.kernels.kernel(each.name) for each in facts]
-        schedule = loop.decisions
-        row.depth, row.schedule = max(loop.depth_list), str(schedule)
-        row.kernels_per_step = len(schedule.cuts) + 1 if schedule.reads_memory else 1
-        row.fields = len(model_of(row.program).step.fields)
-        row.registers = max(kernel.registers for kernel in kernels)
-        row.spilled_bytes = max(kernel.spill_bytes for kernel in kernels)
-        parts = facts if schedule.reads_memory else facts[:1]
-        seconds = sum(predicted(program, each.name).seconds for each in parts) / row.depth
-        row.predicted = round(prod(row.domain) / seconds / 1e9, 1)
-        row.bytes_of_step = bytes_of_step(program)
-        row.inside = "" if loop.inside is None else str(loop.inside.data)
-    except Exception as error:
-        row.error = described(error)
-    return row
-
-
-def small_program(row: ProgramRow) -> SmallProgram:
-    """A row's program and schedule on a small domain."""
-    return SmallProgram(row.program, row.dtype, pinned(row), row.fp_reassoc)
-
-
-def assembled(row: ProgramRow, folder: Path) -> None:
-    """Compile a row's program on a small domain into the cache."""
-    small_program(row).assembled(Cache(folder))
-
-
-def checked(row: ProgramRow, folder: Path) -> bool:
-    """Whether a row's schedule leaves the unfused program's bits on a small domain."""
-    return small_program(row).has_equal_bits(Cache(folder))
-
-
-def bytes_of_step(program: CompiledProgram) -> float:
-    """
-    Bytes for a cell and a step: a kernel reads or writes each field once, in the cells of its
-    bounds. A layer's own fields have the layer's cells.
-    """
-    loop, _ = time_loop(program)
-    names = loop.kernel_names if loop.decisions.reads_memory else loop.kernel_names[-1:]
-    kernels = [op for op in program.kernels.tiled.ops if isinstance(op, KernelOp)]
-    boxes = {op: CellBox.of(op.bounds) for op in kernels if op.sym_name.data in names}
-    every = cells_of(reduce(CellBox.__or__, boxes.values()))
-    return sum(bytes_of_launch(op, box) for op, box in boxes.items()) / every
-
-
-def bytes_of_launch(kernel: KernelOp, bounds: CellBox) -> int:
-    """
-    Bytes of the cells in a kernel's bounds read and written by a launch. Of fields that give cells
-    outside the bounds alone, none is read.
-    """
-    moved = 0
-    data = {load.data for load in kernel.stages if isinstance(load, LoadOp)}
-    for buffer, access in zip(kernel.body.block.args, kernel_accesses(kernel), strict=True):
-        reads = access.reads if buffer in data else None
-        boxes = [box for box in (reads, access.writes) if box is not None]
-        for box in (each for each in boxes if len(each.lower) == len(bounds.lower)):
-            moved += cells_of(box & bounds) * CELL_BYTES[element_type(buffer)]
-    return moved
+LONGER = 3
+"""
+How many times longer runs with several steps a launch are: runs end with up to seven single steps,
+at most 3% of a run.
+"""
 
 
 def measured(
@@ -210,6 +78,7 @@ def measured(
     # A run of fewer steps of a program with layers compiles another program, with whole fields.
     steps = row.depth * ceil(LEAST_STEPS / row.depth)
     spent = min(events(gpu, lambda: run(steps), 1)) / steps
+    least *= LONGER if row.depth > 1 else 1
     steps = row.depth * max(ceil(LEAST_STEPS / row.depth), int(least * 1e3 / spent / row.depth))
     best = min(events(gpu, lambda: run(steps), 3))
     row.gpts_per_s = round(prod(row.domain) * steps / best / 1e6, 1)
@@ -235,6 +104,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--bits", type=float, default=120, help="seconds for comparing bits")
     parser.add_argument("--least", type=float, default=SECONDS, help="seconds of a timed run")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument(
+        "--ahead", action="store_true", help="compile into the folder, without a GPU"
+    )
     parser.add_argument("--choose", type=Path, help="choose schedules for an H200, without a GPU")
     parser.add_argument("--chosen", type=Path, help="time the schedules of such a file")
     parser.add_argument("--folder", type=Path, default=Path("build/real-programs-cache"))
@@ -344,6 +216,20 @@ def choose(options: argparse.Namespace, rows: list[ProgramRow]) -> None:
             write_report(options.choose, about, done)
 
 
+def go_ahead(options: argparse.Namespace, rows: Sequence[ProgramRow]) -> None:
+    """Compile the programs, then small programs for comparing bits."""
+    naive = NaiveKernels(options.naive, (), options.folder / "naive")
+    with ProcessPoolExecutor(min(options.processes, len(rows))) as pool:
+        for each in as_completed(
+            pool.submit(prepared, row, options.folder, "h200") for row in rows
+        ):
+            row = each.result()
+            print(row.program, row.dtype, row.error or row.schedule, flush=True)
+            if not row.error:
+                pool.submit(made_ahead, row, options.folder)
+    naive.wait()
+
+
 def in_time(compiling: Sequence[Future[ProgramRow]], run: Run) -> Iterator[ProgramRow]:
     """The rows of programs as they are compiled, as long as there is time."""
     try:
@@ -362,6 +248,9 @@ def main() -> None:
     programs = list(dict.fromkeys(row.program for row in rows))
     if options.choose is not None:
         choose(options, rows)
+        return
+    if options.ahead:
+        go_ahead(options, rows)
         return
     # All processes begin here: a process that begins behind the GPU has no GPU.
     with ProcessPoolExecutor(min(options.processes, len(rows))) as pool:

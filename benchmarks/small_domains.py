@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from coupled_programs import SYSTEMS
+from kept import kept, with_cache
 from real_steps import PROGRAMS, first_cells
 from rows import read_schedule
 from xdsl.context import Context
@@ -24,6 +25,7 @@ from timetile.passes.analysis.cells.sums import FpReassoc
 from timetile.passes.loops import store_layers
 from timetile.passes.loops.temporal_fusion import write_depths
 from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
+from timetile.runtime.cache.keys import digest
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 
@@ -115,7 +117,7 @@ class SmallProgram:
         """The program for an executor; the executor of NumPy runs the unfused program."""
         # Layers are stored alone on small domains, too.
         store_layers.LEAST_CELLS = 1
-        return timetile.compile(
+        made = timetile.compile(
             model_of(self.program).module(shape, DTYPES[self.element]),
             executor=executor,
             halos="common",
@@ -123,28 +125,47 @@ class SmallProgram:
             cache=cache,
             fp_reassoc=self.order,
         )
+        return with_cache(made, cache) if cache and executor != "numpy" else made
 
-    def assembled(self, cache: Cached = False) -> tuple[CompiledProgram, tuple[int, ...]]:
+    def assembled(
+        self, cache: Cached = False, executor: Executor = "gpu"
+    ) -> tuple[CompiledProgram, tuple[int, ...]]:
         """
-        The program for the GPU with its kernels, and the domain. Rows of odd length are staged in
+        The program with its kernels, and the domain. Rows of odd length are staged in
         shared memory: where a schedule has no room, rows are longer by the cells to the next
         vector.
         """
         shape = self.shape
         try:
-            return with_kernels(self.compiled("gpu", shape, cache)), shape
+            return with_kernels(self.compiled(executor, shape, cache)), shape
         except timetile.CompileError:
             shape = (*shape[:-1], -(-shape[-1] // 4) * 4)
-            return with_kernels(self.compiled("gpu", shape, cache)), shape
+            return with_kernels(self.compiled(executor, shape, cache)), shape
+
+    def prepare(self, cache: Cache) -> None:
+        """Keep the kernels and the unfused program's bits in a cache, without a GPU."""
+        _, shape = self.assembled(cache, "planes")
+        self.unfused(shape, cache)
 
     def has_equal_bits(self, cache: Cached = False) -> bool:
         """
         Whether the schedule leaves the unfused program's bits, from all starts. `cache`: of the
-        kernels.
+        kernels, and of the bits.
         """
         made, shape = self.assembled(cache)
-        unfused = self.compiled("numpy", shape, cache)
-        return all(self.end(made, start) == self.end(unfused, start) for start in self.starts)
+        return self.ends(made) == self.unfused(shape, cache)
+
+    def unfused(self, shape: tuple[int, ...], cache: Cached) -> list[str]:
+        """What the unfused program leaves from each start; kept in a cache."""
+        made = self.compiled("numpy", shape, cache)
+        if not cache:
+            return self.ends(made)
+        about = (made.kernels.source, self.order, self.steps, self.starts)
+        return kept(cache, lambda: self.ends(made), *about)
+
+    def ends(self, made: CompiledProgram) -> list[str]:
+        """Digests of all arrays after the steps of a comparison, from each start."""
+        return [digest(self.end(made, start)) for start in self.starts]
 
     def end(self, made: CompiledProgram, start: str) -> bytes:
         """The bytes of all arrays after the steps of a comparison."""

@@ -23,7 +23,7 @@ import numpy as np
 from measure import predicted
 from pinned_programs import best_speed, compiled_at
 from printed_rows import print_rows
-from real_programs import bytes_of_step
+from real_rows import bytes_of_step
 from real_steps import first_cells
 from rows import described
 from small_domains import name_of

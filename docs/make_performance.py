@@ -13,7 +13,9 @@ from typing import Any
 
 from matplotlib import rcParams
 from matplotlib.figure import Figure
+from programs_table import programs_section
 from tables import Row, number, table
+from targets import targets_section
 from types_table import stored_section
 
 from timetile.passes.targets.target import target_named
@@ -342,6 +344,12 @@ def main() -> None:
     profiles = RESULTS / "h200-profiles.json"
     if profiles.exists():
         text = replace(text, "table profiles", profiles_section(json.loads(profiles.read_text())))
+    programs = RESULTS / "real-programs-h200.json"
+    if programs.exists():
+        report = json.loads(programs.read_text())
+        made = targets_section(report["rows"], report["copy_tb_per_s"])
+        text = replace(text, "table targets", made)
+        text = replace(text, "table programs", programs_section(report["rows"]))
     stored = RESULTS / "types.json"
     if stored.exists():
         text = replace(text, "table types", stored_section(json.loads(stored.read_text())))
