@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 from functools import cache
 from importlib.metadata import distribution
 from pathlib import Path
@@ -25,13 +26,23 @@ def key_of(*parts: object) -> str:
 @cache
 def installed_version(package: str) -> str:
     """
-    The version of an installed package, read without the parser of mail headers. Raises
-    PackageNotFoundError for a package that is not installed.
+    The version of an installed package. Raises PackageNotFoundError for a package that is not
+    installed. Its folder has the version in its name: importlib.metadata takes 10 times as long.
     """
-    found = distribution(package)
-    lines = (found.read_text("METADATA") or "").splitlines()
-    stated = (line.partition(":")[2].strip() for line in lines if line.startswith("Version:"))
-    return next(stated, None) or found.version
+    begin, end = f"{package.replace('-', '_').lower()}-", ".dist-info"
+    names = (name for folder in sys.path for name in entries_of_folder(Path(folder)))
+    found = (name for name in names if name.lower().startswith(begin) and name.endswith(end))
+    name = next(found, None)
+    return distribution(package).version if name is None else name[len(begin) : -len(end)]
+
+
+@cache
+def entries_of_folder(folder: Path) -> list[str]:
+    """The names in a folder; none in a folder that cannot be read, or in an archive."""
+    try:
+        return [each.name for each in folder.iterdir()]
+    except OSError:
+        return []
 
 
 FOUND: list[str] = []
@@ -66,8 +77,8 @@ def source_files() -> dict[str, os.stat_result]:
     for folder, inside in folders:
         with os.scandir(folder) as entries:
             for entry in entries:
-                if entry.is_dir():
-                    folders.append((entry.path, f"{inside}{entry.name}/"))
-                elif entry.name.endswith(".py"):
+                if entry.name.endswith(".py"):
                     found[inside + entry.name] = entry.stat()
+                elif entry.name != "__pycache__" and entry.is_dir():
+                    folders.append((entry.path, f"{inside}{entry.name}/"))
     return dict(sorted(found.items()))

@@ -115,8 +115,11 @@ class Options:
 
 def run_passes(passes: tuple[ModulePass, ...], module: ModuleOp, *, verify: bool = True) -> None:
     """Run passes and verify the result. A failure is a bug, and names the pass."""
-    # Passes of other packages may need dialects.
-    context = make_context() if any(map(is_foreign, passes)) else Context()
+    context = Context()
+    if any(map(is_foreign, passes)):
+        # Passes of other packages may load their dialects by name.
+        context = make_context()
+        context.add_others()
     if verify:
         apply_verified(passes, module, context)
     else:

@@ -19,7 +19,7 @@ from timetile.dialects.verified_once import verify_module
 from timetile.passes.diagnostics import CompileError
 from timetile.runtime.loading.made import MadeProgram
 from timetile.runtime.loading.names import keep_names
-from timetile.runtime.loading.plugins import all_dialects
+from timetile.runtime.loading.plugins import InstalledDialects
 from timetile.runtime.loading.spellings import modern
 from timetile.runtime.loading.spellings.earth import line_in_turn
 from timetile.runtime.loading.spellings.forms import with_form
@@ -49,11 +49,10 @@ GENERIC_FORM = (
 )
 
 
-def make_context() -> Context:
-    """A context with all installed dialects, loaded at first use."""
-    context = Context()
-    for name, factory in {SYMBOLS.name: lambda: SYMBOLS, **all_dialects()}.items():
-        context.register_dialect(name, factory)
+def make_context() -> InstalledDialects:
+    """A context that knows all installed dialects."""
+    context = InstalledDialects()
+    context.register_dialect(SYMBOLS.name, lambda: SYMBOLS)
     return context
 
 

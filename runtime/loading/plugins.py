@@ -5,12 +5,13 @@ xdsl-opt.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import cache
 
+from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
-from xdsl.ir import Dialect
+from xdsl.ir import Attribute, Operation, TypeAttribute
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.transforms import get_all_passes
 from xdsl.universe import Universe
@@ -49,9 +50,48 @@ def universe() -> Universe:
     )
 
 
-def all_dialects() -> dict[str, Callable[[], Dialect]]:
-    """The installed dialects, by name."""
-    return universe().all_dialects
+class InstalledDialects(Context):
+    """
+    A context with xDSL's and our dialects, loaded at first use, and with those of other packages
+    once a name is of neither: looking for them reads a file of each installed package.
+    """
+
+    knows_others = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        for name, factory in {**get_all_dialects(), **DIALECTS}.items():
+            self.register_dialect(name, factory)
+
+    def add_others(self) -> bool:
+        """Register the dialects of other packages. False if that was done before."""
+        if self.knows_others:
+            return False
+        self.knows_others = True
+        others = universe().all_dialects
+        for name in others.keys() - set(self.registered_dialect_names):
+            self.register_dialect(name, others[name])
+        return True
+
+    def get_optional_op(
+        self, name: str, *, dialect_stack: Sequence[str] = ()
+    ) -> type[Operation] | None:
+        """The class of an operation; None for a name of no dialect."""
+        found = super().get_optional_op(name, dialect_stack=dialect_stack)
+        again = found is None and self.add_others()
+        return super().get_optional_op(name, dialect_stack=dialect_stack) if again else found
+
+    def get_optional_type(self, name: str) -> type[TypeAttribute] | None:
+        """The class of a type; None for a name of no dialect."""
+        found = super().get_optional_type(name)
+        again = found is None and self.add_others()
+        return super().get_optional_type(name) if again else found
+
+    def get_optional_attr(self, name: str) -> type[Attribute] | None:
+        """The class of an attribute; None for a name of no dialect."""
+        found = super().get_optional_attr(name)
+        again = found is None and self.add_others()
+        return super().get_optional_attr(name) if again else found
 
 
 def parsed_passes(spec: str) -> tuple[ModulePass, ...]:
