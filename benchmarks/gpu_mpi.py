@@ -4,11 +4,11 @@ Processes of MPI with a GPU each, as started by a user: bits, speed, and ends of
     python benchmarks/gpu_mpi.py --processes 2
     python benchmarks/gpu_mpi.py --processes 2 --shared --only programs death
 
-`mpiexec` beside Python, or on the path, starts the processes. Programs run on all processes, four
-and more also in parts along two axes, and on one GPU, with equal bits; then, in the middle of a
-run, process 1 dies, raises, or hangs: all processes end, with a sentence. At last the command line
-runs a program on one GPU, on `--processes` GPUs of a process where there are as many, and on
-processes. Without a driver, cores compute. Processes that share a GPU exchange by messages;
+`--mpiexec`, or the one beside Python or on the path, starts the processes. Programs run on all
+processes, four and more also in parts along two axes, and on one GPU, with equal bits; then, in the
+middle of a run, process 1 dies, raises, or hangs: all processes end, with a sentence. At last the
+command line runs a program on one GPU, on `--processes` GPUs of a process where there are as many,
+and on processes. Without a driver, cores compute. Processes that share a GPU exchange by messages;
 `--shared`: by counts, as with a GPU each. Lines of processes are printed as they come, and the exit
 status is 1 if anything ended otherwise.
 """
@@ -145,14 +145,14 @@ def run_to_an_end(comm: Any, end: str) -> None:
     say(f"{end} [{comm.rank}]: nothing was noticed")
 
 
-def started(processes: int, limit: float, *command: str) -> int | None:
+def started(given: argparse.Namespace, *command: str) -> int | None:
     """
     Run a command on processes, print lines as they come, and the exit status. Returns the status;
-    None for processes killed after `limit` seconds.
+    None for processes killed after `--limit` seconds.
     """
     start, late = time.monotonic(), list[bool]()
     limits = {TIMEOUT_VARIABLE: f"{SHORT_TIMEOUT}"} if "silence" in command else {}
-    line = [mpiexec(), "-n", str(processes), *command]
+    line = [given.mpiexec or known_mpiexec(), "-n", str(given.processes), *command]
     run = subprocess.Popen(
         line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         env={**os.environ, **limits, "PYTHONUNBUFFERED": "1"},
@@ -162,14 +162,14 @@ def started(processes: int, limit: float, *command: str) -> int | None:
         late.append(True)
         run.kill()
 
-    timer = Timer(limit, kill)
+    timer = Timer(given.limit, kill)
     timer.start()
     assert run.stdout is not None
     for said in run.stdout:
         say(said.rstrip())
     status = run.wait()
     timer.cancel()
-    ended = f"killed after {limit:g} s" if late else f"exit status {status}"
+    ended = f"killed after {given.limit:g} s" if late else f"exit status {status}"
     say(f"-- {' '.join(command[1:])}: {ended}, {time.monotonic() - start:.1f} s")
     return None if late else status
 
@@ -179,8 +179,8 @@ def gpu_count() -> int:
     return int(checked(device(0).cuda.cuDeviceGetCount())) if gpu_is_available() else 0
 
 
-def mpiexec() -> str:
-    """The program that starts processes. Ends with a sentence without one."""
+def known_mpiexec() -> str:
+    """The program that starts processes, unless one is named. Ends with a sentence without one."""
     beside = Path(sys.executable).parent / "mpiexec"
     found = str(beside) if beside.exists() else shutil.which("mpiexec")
     if found is None:
@@ -188,17 +188,17 @@ def mpiexec() -> str:
     return found
 
 
-def run_command_line(processes: int, limit: float) -> bool:
+def run_command_line(given: argparse.Namespace) -> bool:
     """The command line on one GPU, on several of a process, and on processes: equal bits?"""
     program = str(ROOT / "examples" / "heat2d.mlir")
     line = ("-c", CLI, "run", program, "--steps", "500", "--random", "1")
-    gpus = ["--gpus", str(processes), "--parts", f"{processes}x1"]
-    ways = (list[str](), gpus) if gpu_count() >= processes else (list[str](),)
+    gpus = ["--gpus", str(given.processes), "--parts", f"{given.processes}x1"]
+    ways = (list[str](), gpus) if gpu_count() >= given.processes else (list[str](),)
     with tempfile.TemporaryDirectory() as folder:
         files = [str(Path(folder, f"{number}.npz")) for number in range(len(ways) + 1)]
         for file, more in zip(files, ways):
             subprocess.run([sys.executable, *line, *more, "--out", file], check=True)
-        status = started(processes, limit, sys.executable, *line, "--out", files[-1])
+        status = started(given, sys.executable, *line, "--out", files[-1])
         if status != 0:
             return False
         one, *others = (np.load(file) for file in files)
@@ -230,6 +230,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--shared", action="store_true", help="meet by counts on a shared GPU")
     parser.add_argument("--only", nargs="*", choices=PARTS, default=PARTS, help="parts by name")
     parser.add_argument("--limit", type=float, default=100.0, help="seconds of a part's processes")
+    parser.add_argument("--mpiexec", default="", metavar="PATH", help="starts the processes")
     parser.add_argument("--part", choices=("programs", *ENDS), help="run a part, in a process")
     return parser.parse_args()
 
@@ -243,11 +244,11 @@ def main() -> None:
         return
     for part in given.only:
         if part == "line":
-            right = run_command_line(given.processes, given.limit)
+            right = run_command_line(given)
         else:
             # Guards keep mpiexec from killing processes that have to find a death.
             line = (sys.executable, "-m", "timetile.ranks", __file__, "--part", part, *shared)
-            status = started(given.processes, given.limit, *line)
+            status = started(given, *line)
             right = status == 0 if part == "programs" else status not in (None, 0)
         wrong += [] if right else [part]
     say(f"parts that ended otherwise: {', '.join(wrong) or 'none'}")
