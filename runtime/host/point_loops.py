@@ -371,8 +371,9 @@ class RunWithLists:
 
     def cells(self, buffer: Any, each: ListOfRun, entries: Array) -> Array:
         """Cells of a field in memory."""
-        places = each.places[entries]
-        dtype = self.dtype(each)
+        places, dtype = each.places[entries], self.dtype(each)
+        if not len(places):
+            return np.empty(0, dtype)
         if isinstance(self.memory, FarMemory) and self.memory.is_far(buffer):
             used, number = np.unique(places, return_inverse=True)
             return self.memory.fetch(buffer, used, dtype)[number]

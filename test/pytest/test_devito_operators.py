@@ -57,6 +57,29 @@ def check_same(case: Case, found: list[NDArray[Any]], expected: list[NDArray[Any
         assert np.abs(a - b).max() <= bound, function.name
 
 
+class Middle(dv.SubDomain):
+    """The cells four and more from the edge."""
+
+    name = "middle"
+
+    def define(self, dimensions: Any) -> Any:
+        return dict.fromkeys(dimensions, ("middle", 4, 4))
+
+
+def test_receivers_where_no_step_writes_note_the_cells():
+    """Memory that is far has no cell to fetch of the steps before the run."""
+    middle = Middle()
+    grid = dv.Grid(shape=(12, 12), extent=(11.0, 11.0), subdomains=(middle,))
+    u = drawn(dv.TimeFunction(name="u", grid=grid))
+    u.data[:] = u.data[0]
+    rec = dv.SparseTimeFunction(name="rec", grid=grid, npoint=2, nt=4)
+    rec.coordinates.data[:] = [[0.0, 0.0], [0.0, 3.0]]
+    with timetile.devito.backend(executor="ptx", depth=2):
+        operator = dv.Operator([dv.Eq(u.forward, u + 1, subdomain=middle), rec.interpolate(expr=u)])
+    assert operator.apply(time_M=3).ran_on.is_timetile
+    assert (rec.data == [u.data[0, 0, 0], u.data[0, 0, 3]]).all()
+
+
 @pytest.mark.covering(every=3)
 @pytest.mark.parametrize("name", CASES)
 def test_operators_do_as_in_devitos_c(name: str):
