@@ -39,7 +39,10 @@ NEAR = 1
 """How far given depths lie from the chosen one."""
 
 KINDS = 2
-"""Schedules of different kinds made for tuning, beside the chosen one."""
+"""Schedules of different kinds made for tuning, beside the chosen one, for rows of all programs."""
+
+KINDS_OF_FEW = 4
+"""Such schedules for rows of programs that `--only` names."""
 
 LAUNCHES = 2
 """Launches of the deepest kernel in the shortest run: kernels serve even numbers of launches."""
@@ -181,8 +184,9 @@ def begin_process() -> None:
 class Pool:
     """Compiles programs in processes, and gives a program when all schedules are ready."""
 
-    def __init__(self, processes: int, place: Place, known: list[dict[str, Any]]):
-        self.processes, self.place = max(1, processes), place
+    def __init__(self, processes: int, place: Place, known: list[dict[str, Any]], kinds: int):
+        """`kinds`: schedules of different kinds made for tuning."""
+        self.processes, self.place, self.kinds = max(1, processes), place, kinds
         self.best_depths = {
             (row["program"], row["dtype"]): row["best_depth"] or row["default_depth"]
             for row in known
@@ -272,7 +276,7 @@ class Pool:
         for each in asked:
             best_kind = next((kind for kind in kinds if steps_of(kind) == each), None)
             kinds = [kind for kind in kinds if kind is not best_kind]
-        kinds = kinds[:KINDS]
+        kinds = kinds[: self.kinds]
         program.left = len(asked) + len(kinds)
         for each in asked:
             self.add(place, near, replace(question, depth=each), self.place, program.behind)

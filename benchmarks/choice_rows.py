@@ -17,8 +17,8 @@ schedules are measured once more, for longer.
 
 - `default_gpts`: the chosen schedule; `other_depths`: depths one below and above, and the best
   depth of the rows of `--known`, each with the schedule chosen for the depth;
-- `tuning`: the model's best schedules of different kinds; `tuned_gpts`: the best of these and the
-  choice;
+- `tuning`: the model's best schedules of different kinds, more of them with `--only`; `tuned_gpts`:
+  the best of these and the choice, `compared` schedules in all;
 - `best_gpts`: the best of all.
 
 Rows of `--resume` are kept, and their programs left out: a further call completes a set of rows.
@@ -41,7 +41,7 @@ from typing import Any
 from choice import RESULTS, compiled, first_results
 from choice_answers import Question, domain_of
 from choice_arrays import Arrays, rate
-from choice_pool import Compiled, Kept, Place, Pool, Ready
+from choice_pool import KINDS, KINDS_OF_FEW, Compiled, Kept, Place, Pool, Ready
 from choice_programs import all_questions, in_order_of_cost
 from measure import commit
 from reports import write_report
@@ -165,6 +165,7 @@ class Program:
             "tuned_schedule": tuned.schedule,
             "ratio": round(self.speed(chosen) / self.speed(best), 3),
             "tuned_ratio": round(self.speed(tuned) / self.speed(best), 3),
+            "compared": len({*self.all_tuned}),
             **chosen.resources,
             "schedule": chosen.schedule,
             "best_schedule": best.schedule,
@@ -254,6 +255,11 @@ class Report:
             write_report(self.options.out, self.about, self.rows)
 
 
+def kinds_of(options: argparse.Namespace) -> int:
+    """How many schedules of different kinds a row compares."""
+    return KINDS_OF_FEW if options.only else KINDS
+
+
 def names_of_question(question: Question) -> tuple[str, str]:
     """The names by which `--only` asks for a program."""
     return question.program, f"{question.program}:{question.element}"
@@ -303,7 +309,7 @@ def compile_ahead(options: argparse.Namespace, questions: list[Question], known:
     """Compile programs, and keep them for a call that measures."""
     place, began = Place(options.folder, options.arch), time.perf_counter()
     kept = Kept(place)
-    with Pool(options.processes, place, known) as pool:
+    with Pool(options.processes, place, known, kinds_of(options)) as pool:
         pool.begin([each for each in questions if kept.of(each) is None])
         for ready in pool:
             kept.keep(ready)
@@ -319,7 +325,7 @@ def all_ready(
     """Compiled programs: those compiled ahead, then others as they are ready."""
     kept = Kept(place)
     ahead = {each: ready for each in questions if (ready := kept.of(each)) is not None}
-    with Pool(options.processes, place, known) as pool:
+    with Pool(options.processes, place, known, kinds_of(options)) as pool:
         pool.begin([each for each in questions if each not in ahead])
         yield from ahead.values()
         yield from pool

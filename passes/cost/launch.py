@@ -84,6 +84,7 @@ def launch_cost(
         launch_seconds=launch_seconds(facts, target, cycles),
         exposed_seconds=exposed_seconds(facts, target, ahead),
         spilled_seconds=spilled_seconds(facts, target),
+        counted_spills=slower,
         has_further_blocks=facts.shape.streams and chunks.tiles > residency.tiles,
     )
 

@@ -38,6 +38,12 @@ def moved_in_a_turn(words: float, warps: int) -> float:
     return words / 2 * WORD_BYTES * LANES * warps
 
 
+def without_counted_spills(cost: Cost) -> Cost:
+    """The cost of a launch whose spilled words are known: the count of registers says no more."""
+    seconds = cost.compute_seconds / cost.counted_spills
+    return replace(cost, compute_seconds=seconds, counted_spills=1.0)
+
+
 def spilled_cost(
     cost: Cost, words: float, warps: int, target: Target, *, period: int = 1, blocks: int = 1
 ) -> Cost:

@@ -90,6 +90,8 @@ class Cost:
     """Seconds of every step spent waiting for planes not fetched ahead."""
     spilled_seconds: float = 0.0
     """Seconds of a step that waits for spilled words, if there are any."""
+    counted_spills: float = 1.0
+    """How many times as long computing takes for registers counted beyond the limit."""
     has_further_blocks: bool = False
     """
     Whether a stream has more blocks than the device holds as planned: where a multiprocessor has

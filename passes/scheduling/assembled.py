@@ -15,7 +15,12 @@ from itertools import islice
 from math import ceil, prod
 
 from timetile.dialects.tile.schedule import Schedule
-from timetile.passes.cost.spills import issue_slots, issued_cost, spilled_cost
+from timetile.passes.cost.spills import (
+    issue_slots,
+    issued_cost,
+    spilled_cost,
+    without_counted_spills,
+)
 from timetile.passes.cost.terms import Cost
 from timetile.passes.scheduling.candidates import Candidate
 from timetile.passes.scheduling.turns import instructions_of, warps_of
@@ -154,7 +159,7 @@ def with_kernel(
     if not instructions and is_far_beyond_cache(kernel):
         instructions, loop = instructions_of(candidate.cost), kernel.length
     slots = issue_slots(instructions, loop, candidate.cost.cycles, warps, target)
-    cost = issued_cost(candidate.cost, slots)
+    cost = issued_cost(without_counted_spills(candidate.cost), slots)
     period, blocks = kernel.period, candidate.schedule.occupancy
     spilled = spilled_cost(cost, kernel.spilled_words, warps, target, period=period, blocks=blocks)
     return AssembledCandidate(candidate, kernel, spilled)
@@ -246,7 +251,8 @@ def in_turns_beside(
     if not (kernel.instructions and made.kernel.instructions):
         return found
     slower = kernel.instructions / made.kernel.instructions
-    seconds = max(found.cost.compute_seconds, slower * made.candidate.cost.compute_seconds)
+    long = without_counted_spills(made.candidate.cost)
+    seconds = max(found.cost.compute_seconds, slower * long.compute_seconds)
     return replace(found, cost=replace(found.cost, compute_seconds=seconds))
 
 

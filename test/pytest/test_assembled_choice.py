@@ -142,6 +142,17 @@ def test_turns_of_one_step_take_computing_time_by_their_instructions():
     assert seconds[2] == pytest.approx(1.5 * seconds[0])
 
 
+def test_words_of_the_assembler_replace_registers_counted_beyond_the_limit():
+    (first, *_) = found()
+    seconds = 1.3 * first.cost.compute_seconds
+    counted = replace(first, cost=replace(first.cost, compute_seconds=seconds, counted_spills=1.3))
+    for words in (0, 5):
+        costs = [
+            with_kernel(each, AssembledKernel(255, words), TARGET).cost for each in (first, counted)
+        ]
+        assert costs[0].compute_seconds == pytest.approx(costs[1].compute_seconds)
+
+
 @pytest.mark.parametrize(
     ("share", "registers", "pack", "depth"),
     [(1.03, 255, 8, 10), (1.01, 255, 8, 9), (1.03, 400, 8, 9), (1.03, 255, 12, 9)],
