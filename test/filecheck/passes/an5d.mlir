@@ -42,7 +42,7 @@ func.func @plate(%a: !field, %b: !field, %steps: index) {
 // A box enters its sums plane by plane (the paper's associative stencils).
 
 // CHECK-LABEL: tile.kernel @box_d
-// CHECK-SAME:    layout #tile.layout<block, [2 cells x 8 warps, 1 cells x 32 lanes x 2 warps]>
+// CHECK-SAME:    layout #tile.layout<block, [2 cells x 8 warps, 1 cells x 32 lanes]>
 // CHECK:         tile.apply @box_cell0_rows0
 // CHECK:       form rows
 
