@@ -1,6 +1,8 @@
 """Makes the tables and plots of performance.md from the measurements in benchmarks/results/.
 
 python docs/make_performance.py
+
+The README's first figure is of the same rows as the table of the choice.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from choice_table import choice_section, first_figure
 from matplotlib import rcParams
 from matplotlib.figure import Figure
 from programs_table import programs_section
@@ -23,6 +26,7 @@ from timetile.passes.targets.target import target_named
 DOCS = Path(__file__).parent
 RESULTS = DOCS.parent / "benchmarks" / "results"
 PAGE = DOCS / "performance.md"
+README = DOCS.parent / "README.md"
 # The same measurements make the same files.
 rcParams["svg.hashsalt"] = "timetile"
 
@@ -350,6 +354,9 @@ def main() -> None:
         made = targets_section(report["rows"], report["copy_tb_per_s"])
         text = replace(text, "table targets", made)
         text = replace(text, "table programs", programs_section(report["rows"]))
+    choice = json.loads((RESULTS / "choice-h200.json").read_text())
+    text = replace(text, "table choice", choice_section(choice))
+    README.write_text(replace(README.read_text(), "first figure", first_figure(choice)))
     stored = RESULTS / "types.json"
     if stored.exists():
         text = replace(text, "table types", stored_section(json.loads(stored.read_text())))

@@ -1,0 +1,37 @@
+"""Tables and figures of pages are those that the rows of results make."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("page", "mark", "module", "section", "results"),
+    [
+        ("docs/performance.md", "table choice", "choice_table", "choice_section", "choice-h200"),
+        ("README.md", "first figure", "choice_table", "first_figure", "choice-h200"),
+        ("docs/performance.md", "table types", "types_table", "stored_section", "types"),
+    ],
+)
+def test_tables_of_pages_are_made_from_their_rows(
+    page: str,
+    mark: str,
+    module: str,
+    section: str,
+    results: str,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(sys, "path", [str(ROOT / "docs"), *sys.path])
+    make = getattr(import_module(module), section)
+    rows = json.loads((ROOT / "benchmarks" / "results" / f"{results}.json").read_text())
+    text = (ROOT / page).read_text()
+    assert f"<!-- {mark} -->\n{make(rows)}\n<!-- end of {mark} -->" in text, (
+        "run python docs/make_performance.py"
+    )
