@@ -6,7 +6,9 @@ import dis
 import inspect
 import pickle
 import random
+import sysconfig
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -17,22 +19,46 @@ MAKERS = {"default_rng", "RandomState"}
 """NumPy's functions that make a generator."""
 
 
-def generators(function: Callable[..., object]) -> dict[str, Any]:
-    """
-    NumPy's generators among the names that a function takes from around itself, and among the
-    attributes of the object of a method.
-    """
+KINDS = (np.random.Generator, np.random.RandomState, random.Random)
+"""Generators of NumPy and of Python."""
+
+LIBRARIES = (*{sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}, "<frozen")
+"""How the files of installed code begin."""
+
+DEEPEST = 3
+"""How many calls below a called function are followed."""
+
+
+def surroundings(function: Callable[..., object]) -> dict[str, Any]:
+    """The values that a function takes from around itself, and of a method's object, by name."""
     around = inspect.getclosurevars(function)
     own = getattr(getattr(function, "__self__", None), "__dict__", {})
-    found = {**own, **around.globals, **around.nonlocals}
-    kinds = (np.random.Generator, np.random.RandomState)
-    return {name: value for name, value in found.items() if isinstance(value, kinds)}
+    return {**own, **around.globals, **around.nonlocals}
+
+
+def is_helper(value: object) -> bool:
+    """Whether a value is a function of the user's own code, which a step may call."""
+    if not isinstance(value, FunctionType) or value.__code__.co_filename.startswith(LIBRARIES):
+        return False
+    return (value.__module__ or "").partition(".")[0] != "timetile"
+
+
+def with_helpers(function: FunctionType) -> list[FunctionType]:
+    """A called function, and the functions of the user's own code that are called below."""
+    found = level = [function]
+    for _ in range(DEEPEST):
+        values = {id(v): v for each in level for v in surroundings(each).values() if is_helper(v)}
+        level = [value for value in values.values() if value not in found]
+        found = [*found, *level]
+    return found
 
 
 def state_of(generator: Any) -> bytes:
-    """The state of a generator of NumPy."""
+    """The state of a generator."""
     if isinstance(generator, np.random.Generator):
         return pickle.dumps(generator.bit_generator.state)
+    if isinstance(generator, random.Random):
+        return pickle.dumps(generator.getstate())
     return pickle.dumps(generator.get_state())
 
 
@@ -41,20 +67,35 @@ class RandomNumbers:
 
     def __init__(self, function: Callable[..., object]):
         self.function = function
-        self.generators = generators(function)
+        self.makers = MAKERS & set(function.__code__.co_names)
+        """The names behind which a generator is made."""
+        self.generators: dict[str, list[Any]] = {}
+        """The generators behind each name."""
+        for name, value in surroundings(function).items():
+            if isinstance(value, KINDS):
+                self.generators[name] = [value]
+            elif is_helper(value):
+                self.look_into(name, with_helpers(value))
         self.before = self.states()
+
+    def look_into(self, name: str, called: list[FunctionType]) -> None:
+        """Note the generators of functions called by a name of the step."""
+        around = (value for each in called for value in surroundings(each).values())
+        self.generators[name] = [value for value in around if isinstance(value, KINDS)]
+        if any(MAKERS & set(each.__code__.co_names) for each in called):
+            self.makers = {*self.makers, name}
 
     def states(self) -> dict[str, object]:
         """The states by name: of NumPy's and Python's own generators, and of generators around."""
         own = pickle.dumps(np.random.get_state()), random.getstate()
-        around = {name: state_of(generator) for name, generator in self.generators.items()}
+        around = {name: [state_of(each) for each in some] for name, some in self.generators.items()}
         return {"random": own, **around}
 
     def check(self, place: SourcePlace) -> None:
         """Raise StencilError if the step has drawn a number, or makes a generator."""
         after = self.states()
         used = {name for name, state in self.before.items() if after[name] != state}
-        used |= MAKERS & set(self.function.__code__.co_names)
+        used |= self.makers
         if used:
             raise StencilError(
                 "a step is called once, and a random number drawn in the step would be the same "

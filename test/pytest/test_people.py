@@ -20,6 +20,7 @@ from timetile import Field, Scalar
 from timetile.frontend.errors import StencilError
 
 GENERATOR = np.random.default_rng(7)
+OF_PYTHON = random.Random(7)
 
 DRAWN = (
     "a step is called once, and a random number drawn in the step would be the same for all cells "
@@ -131,6 +132,26 @@ def of_a_new_generator(u: Field):
     u.next = u[0] * np.random.default_rng(3).random()
 
 
+def noise():
+    return twice()
+
+
+def twice():
+    return 2 * OF_PYTHON.gauss(0, 1)
+
+
+def of_a_helper(u: Field):
+    u.next = u[0] + noise()
+
+
+def of_a_maker(u: Field):
+    u.next = u[0] + made()
+
+
+def made():
+    return np.random.default_rng(3).random()
+
+
 class Plate:
     """A plate with numbers of its own."""
 
@@ -173,6 +194,8 @@ def test_a_wrong_name_of_numpy_points_at_the_line_of_the_step():
         (of_a_generator, "GENERATOR"),
         (of_python, "random"),
         (of_a_new_generator, "np.random.default_rng"),
+        (of_a_helper, "noise"),
+        (of_a_maker, "made"),
     ],
 )
 def test_random_numbers_in_a_step_are_refused(step: Callable[..., None], place: str):
