@@ -16,11 +16,12 @@ from timetile.lowering.sweep_frames import SweepFrame
 from timetile.runtime.arithmetic.cells import Array, dtype_of
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.device.gpu import Device
+from timetile.runtime.device.small_kernels import SmallKernels
 from timetile.runtime.device.sweeps import DeviceSweep
 from timetile.runtime.device.transfers import Transfers
 from timetile.runtime.host.cell_nests import FarMemory, NestPlaces
 from timetile.runtime.kernels.gathering import GatherFrame
-from timetile.runtime.kernels.reducing import ReducedFields
+from timetile.runtime.kernels.reducing import OLDEST_ARCH, ReducedFields, round_text
 
 MOST_PLACES = 32
 """
@@ -54,6 +55,8 @@ class DeviceMemory(FarMemory):
         self.numbers: dict[tuple[ReduceOp, int], DeviceBuffer] = {}
         """The numbers of the rounds of reductions."""
         self.reduced = ReducedFields()
+        self.kernels = SmallKernels(on)
+        """The kernels of reductions."""
         self.noted: list[tuple[int, np.dtype[Any]]] | None = None
         """
         Where the numbers of reductions lie, with their types, while the stream is recorded for a
@@ -162,7 +165,8 @@ class DeviceMemory(FarMemory):
                 size = made.blocks * numbers.itemsize
                 self.numbers[op, place] = DeviceBuffer(self.device.allocate(size), size)
             target = self.numbers[op, place].pointer
-            self.device.reduce(made, [*pointers, target], self.stream)
+            function = self.kernels.function(round_text(made, OLDEST_ARCH), made.name)
+            self.device.reduce(function, made, [*pointers, target], self.stream)
             pointers = [target]
         (pointer,) = pointers
         if self.noted is not None:
@@ -183,7 +187,7 @@ class DeviceMemory(FarMemory):
             self.last = self.device.mark(self.last, self.stream)
 
     def close(self) -> None:
-        """Free the fields, numbers, places and room of the program, and kernels of sweeps."""
+        """Free the fields, numbers, places and room of the program, and its own kernels."""
         last, self.last = self.last, None
         if last is not None:
             self.device.wait_for_mark(last)
@@ -191,6 +195,7 @@ class DeviceMemory(FarMemory):
         self.point_lists.clear()
         while self.sweeps:
             self.sweeps.popitem()[1].close()
+        self.kernels.close()
         while self.numbers:
             self.device.free(self.numbers.popitem()[1].pointer)
         while self.fields:

@@ -23,8 +23,8 @@ from timetile.runtime.device.gpu_memory import GpuMemory
 from timetile.runtime.host.halos import HaloFrame
 from timetile.runtime.kernels.gathering import GatherFrame
 from timetile.runtime.kernels.kernel import Kernel
-from timetile.runtime.kernels.reducing import OLDEST_ARCH, comparing_text, gather_text, round_text
 from timetile.runtime.kernels.reducing import THREADS as BLOCK
+from timetile.runtime.kernels.reducing import comparing_text, gather_text
 from timetile.runtime.machine.driver import checked
 
 DEFAULT_SHARED_BYTES = 48 << 10
@@ -69,7 +69,7 @@ class Device(GpuMemory):
         self.answer_word: tuple[ctypes.c_uint32, int] | None = None
         """The word of the answer of a comparison, on the host and on the device."""
         self.texts: dict[str, Any] = {}
-        """Functions of small kernels, by the kernel's text: loaded until the process ends."""
+        """Functions of small kernels of all programs, by text: loaded until the process ends."""
         self.one_comparison = Lock()
         self.one_loop = RLock()
         """Held by a run whose work is recorded on `own_stream`, or on a stream of the caller's."""
@@ -146,7 +146,7 @@ class Device(GpuMemory):
         self.resident.pop(kernel, None)
         function = self.loaded.pop(kernel, None)
         if function is not None:
-            checked(self.cuda.cuModuleUnload(checked(self.cuda.cuFuncGetModule(function))))
+            self.unload_function(function)
 
     def launch(self, kernel: Kernel, arguments: LaunchArguments, stream: int) -> None:
         """
@@ -290,7 +290,7 @@ class Device(GpuMemory):
             size = frame.word_bytes
             if self.answer_word is None:
                 self.answer_word = self.word_of_host()
-            function = self.function_of_text(comparing_text(size, cache), comparing_name(size))
+            function = self.common_function(comparing_text(size, cache), comparing_name(size))
             answer, place = self.answer_word
             answer.value = 0
             arguments = LaunchArguments(
@@ -321,7 +321,7 @@ class Device(GpuMemory):
         """
         name = gather_name(frame.cell_bytes, scatter=scatter)
         text = gather_text(frame.cell_bytes, cache, scatter=scatter)
-        function = self.function_of_text(text, name)
+        function = self.common_function(text, name)
         numbers = frame.numbers()
         types = (ctypes.c_void_p,) * len(pointers) + (ctypes.c_int64,) * len(numbers)
         arguments = LaunchArguments((*pointers, *numbers), types)
@@ -332,16 +332,18 @@ class Device(GpuMemory):
             )
         )  # fmt: skip
 
-    def function_of_text(self, text: str, name: str) -> Any:
-        """The function of a small kernel, loaded once."""
+    def common_function(self, text: str, name: str) -> Any:
+        """The function of a small kernel of all programs, loaded once."""
         with self.one_load:
             if text not in self.texts:
-                self.texts[text] = self.function(text.encode() + b"\0", name)
+                self.texts[text] = self.function_of_text(text, name)
             return self.texts[text]
 
-    def reduce(self, made: Round, pointers: Sequence[int], stream: int) -> None:
-        """Run a round of a reduction: read fields, and write numbers to the last pointer's."""
-        function = self.function_of_text(round_text(made, OLDEST_ARCH), made.name)
+    def reduce(self, function: Any, made: Round, pointers: Sequence[int], stream: int) -> None:
+        """
+        Run a round of a reduction, a loaded function: read fields, and write numbers to the last
+        pointer's.
+        """
         arguments = LaunchArguments(tuple(pointers), (ctypes.c_void_p,) * len(pointers))
         checked(
             self.cuda.cuLaunchKernel(

@@ -137,6 +137,14 @@ class GpuMemory:
         module = checked(self.cuda.cuModuleLoadData(image))
         return checked(self.cuda.cuModuleGetFunction(module, symbol(name).encode()))
 
+    def function_of_text(self, text: str, name: str) -> Any:
+        """A function of PTX."""
+        return self.function(text.encode() + b"\0", name)
+
+    def unload_function(self, function: Any) -> None:
+        """Unload the module of a loaded function, after all launches are done."""
+        checked(self.cuda.cuModuleUnload(checked(self.cuda.cuFuncGetModule(function))))
+
     @contextlib.contextmanager
     def giving_back(self) -> Any:
         """

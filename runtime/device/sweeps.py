@@ -65,10 +65,9 @@ class DeviceSweep:
 
     def close(self) -> None:
         """Give back the kernel and its words, after all launches are done."""
-        cuda = self.device.cuda
         if self.words:
             self.device.free(self.words)
-        checked(cuda.cuModuleUnload(checked(cuda.cuFuncGetModule(self.function))))
+        self.device.unload_function(self.function)
 
     def launch(
         self, pointers: Mapping[SSAValue, int], numbers: Mapping[SSAValue, Any], stream: int

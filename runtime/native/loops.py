@@ -135,7 +135,7 @@ class LoopCode:
         if any(is_series(scalar) and not is_read(scalar) for scalar in self.given.scalars):
             return self.run_by_steps(asked)
         if self.widened is not None and self.widened.pays(asked.steps, asked.threads):
-            return self.widened.run(asked)
+            return self.widened.run(asked, self.given)
         return self.run_together(asked)
 
     def run_by_steps(self, asked: LoopTask) -> list[Any]:
@@ -192,7 +192,6 @@ class LoopCode:
 class WidenedCode:
     """The machine code of a loop on widened fields, in place of the loop on the given values."""
 
-    given: Given
     made: WidenedLoop
     code: LoopCode
 
@@ -201,14 +200,17 @@ class WidenedCode:
         size = self.code.threads_of(threads)
         return steps >= 2 * self.made.most and self.code.blocking(self.made.most, size).depth > 1
 
-    def run(self, asked: LoopTask) -> list[Any]:
-        """Run on widened copies of the fields, and copy the cells back."""
+    def run(self, asked: LoopTask, given: Given) -> list[Any]:
+        """
+        Run on widened copies of the fields, and copy the cells back. `given`: the values of the
+        loop on the fields themselves.
+        """
         made, own = self.made, self.code
-        wide = made.wide_arrays(self.given.buffers, asked.buffers)
+        wide = made.wide_arrays(given.buffers, asked.buffers)
         captures = made.wide_arrays(
-            self.given.captures, [asked.outside[field] for field in self.given.captures]
+            given.captures, [asked.outside[field] for field in given.captures]
         )
-        scalars = [asked.outside[scalar] for scalar in self.given.scalars]
+        scalars = [asked.outside[scalar] for scalar in given.scalars]
         known = dict(zip(own.given.values[len(wide) :], (*captures, *scalars), strict=True))
         names, done = list(wide), 0
         while done < asked.steps:

@@ -11,7 +11,6 @@ from xdsl.ir import Operation, SSAValue
 import timetile
 from timetile.dialects.temporal import LoopOp
 from timetile.lowering.cpu.convert_temporal_to_llvm import functions_of
-from timetile.lowering.cpu.given import Given
 from timetile.lowering.cpu.host_nests import nest_functions
 from timetile.lowering.cpu.reductions import reduction_functions
 from timetile.lowering.cpu.sweeps import ordered_sweeps, sweep_functions
@@ -59,9 +58,7 @@ class NativeProgram:
         widened = widened_loops(module)
         code = Code(code_of(module, [*split, *(made.loop for made in widened.values())], cache))
         wide = {
-            loops[number]: WidenedCode(
-                Given.of(loops[number]), made, LoopCode(made.loop, made.loop, place, code)
-            )
+            loops[number]: WidenedCode(made, LoopCode(made.loop, made.loop, place, code))
             for place, (number, made) in enumerate(widened.items(), len(loops))
         }
         self.loops = {

@@ -23,6 +23,7 @@ import numpy as np
 
 from timetile.runtime.device.arguments import LaunchArguments
 from timetile.runtime.device.gpu import Device
+from timetile.runtime.device.small_kernels import SmallKernels
 from timetile.runtime.machine.driver import checked
 from timetile.runtime.ranks.exchange_kernel import (
     MOST_COPIES,
@@ -106,17 +107,15 @@ class LoadedKernels:
     """The kernels of a meeting and of an exchange, loaded on a GPU."""
 
     def __init__(self, gpu: Device):
-        self.gpu = gpu
+        self.gpu, self.kernels = gpu, SmallKernels(gpu)
         with gpu.current():
-            self.meet: Any = gpu.function(TEXT.encode(), NAME)
-            self.exchange: Any = gpu.function(EXCHANGE_TEXT.encode(), EXCHANGE)
+            self.meet: Any = self.kernels.function(TEXT, NAME)
+            self.exchange: Any = self.kernels.function(EXCHANGE_TEXT, EXCHANGE)
 
     def close(self) -> None:
         """Unload the kernels, after all launches."""
-        cuda = self.gpu.cuda
         with self.gpu.current():
-            for function in (self.meet, self.exchange):
-                checked(cuda.cuModuleUnload(checked(cuda.cuFuncGetModule(function))))
+            self.kernels.close()
 
 
 class GpuSide:

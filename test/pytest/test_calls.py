@@ -47,7 +47,7 @@ def arguments(program: timetile.CompiledProgram, made: Any) -> list[Any]:
 @pytest.mark.parametrize("case", CATALOGUE, ids=lambda case: case.name)
 def test_successive_calls_are_one_call(case: Entry, executor: Executor):
     """For any rotation, and any numbers of steps: every array has the same bits, halos included."""
-    made = case.make(case.domains[0])
+    made = case.make(case.domains[len(case.domains) // 2])
     text = program_text(made)
     program = timetile.compile(text, executor=executor, depth=2, cache=False)
     inputs = random_inputs(made, seed=1)

@@ -102,7 +102,7 @@ def test_columns_that_fill_the_device_are_not_cut(
     rows: int, multiprocessors: int, executor: Executor
 ):
     """Eight or ten columns, and two blocks a multiprocessor."""
-    program = entry("heat-3d").make((43, rows, 120))
+    program = entry("heat-3d").make((19, rows, 120))
     *passes, peel = PLANES.passes(3)
     peel = replace(peel, guards=Guards.ALL, planes=None, multiprocessors=multiprocessors)
     placed = check(program, 4, executor, *passes, peel)
@@ -110,7 +110,7 @@ def test_columns_that_fill_the_device_are_not_cut(
     assert kernel.variants is not None
     whole, rest = kernel.variants
     assert whole.columns.data == 2 * multiprocessors
-    assert whole.planes.data == 43 > rest.planes.data
+    assert whole.planes.data == 19 > rest.planes.data
     assert not whole.is_interior and not rest.is_interior
 
 
@@ -206,7 +206,7 @@ def test_blocks_have_tiles_of_one_kind(executor: Executor):
 @pytest.mark.parametrize("executor", THREADS)
 def test_all_columns_on_the_rim_are_joined(executor: Executor):
     """Planes of two axes, one tile wide: there is no interior, and the rim's weight holds."""
-    program = entry("heat-3d").make((60, 6, 200))
+    program = entry("heat-3d").make((36, 6, 130))
     tiling = DeviceTilingPass(
         tile=TileLevel.WARP, cells=(10, 2), lanes=(1, 32), warps=(1, 1), pack=1
     )
@@ -219,7 +219,7 @@ def test_all_columns_on_the_rim_are_joined(executor: Executor):
 @given(
     executor=st.sampled_from(THREADS),
     halos=st.sampled_from(HALOS),
-    shape=st.tuples(st.integers(1, 40), st.integers(100, 500)),
+    shape=st.tuples(st.integers(1, 23), st.integers(100, 330)),
     planes=st.integers(1, 60),
     joined=st.integers(0, 40),
     form=st.sampled_from((Form.NONE, Form.ROWS)),
@@ -262,7 +262,7 @@ def test_cells_stored_alone_save_a_tile(element: Element, guards: Guards, execut
     """
     program = sum_program(element, list(star(3, 1)))((9, 13, 120))
     *passes, peel = PLANES.passes(3)
-    placed = check(program, 7, executor, *passes, replace(peel, guards=guards))
+    placed = check(program, 4, executor, *passes, replace(peel, guards=guards))
     kernel = deepest(placed, 3)
     geometry = Geometry(kernel)
     assert geometry.cuts_pairs

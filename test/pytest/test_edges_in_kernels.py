@@ -80,7 +80,7 @@ BOUNDARIES = {
     ],
 }
 
-SHAPES = {2: (23, 93), 3: (7, 11, 67)}
+SHAPES = {2: (15, 93), 3: (6, 9, 67)}
 
 
 def check(case: EdgeCase, schedule: Schedule, executor: Executor, dtype: str) -> None:

@@ -155,7 +155,7 @@ def test_the_first_and_the_last_chunk_share_what_is_missing(planes: int, executo
     """
     *passes, peel = JOINED.passes(2)
     peel = replace(peel, planes=planes)
-    placed = check(entry("heat-2d").make((43, 450)), 5, executor, *passes, peel)
+    placed = check(entry("heat-2d").make((43, 450)), 3, executor, *passes, peel)
     geometry = Geometry(deepest(placed, 2))
     assert geometry.missing(planes) == (-43 % planes if planes < 43 else 0)
 

@@ -63,6 +63,25 @@ def test_kernels_of_sweeps_are_loaded_once_and_given_back(driver: BookKeeper):
     assert not driver.left.get("module") and not driver.left.get("event")
 
 
+LARGEST = """
+!f = !stencil.field<[0,5]x[0,3000]xf64>
+func.func @largest(%u: !f) -> f64 {
+  %r = temporal.reduce maximum %u in <[1, 0], [4, 3000]> : !f -> f64
+  return %r : f64
+}
+"""
+
+
+def test_kernels_of_reductions_are_loaded_once_and_given_back(driver: BookKeeper):
+    compiled = timetile.compile(LARGEST, executor="gpu", cache=False)
+    driver.homes[1 << 16] = 0
+    for _ in range(2):
+        compiled(GpuArray(1 << 16, shape=(5, 3000)))
+        assert driver.left["module"] == 2, "one for each round"
+    compiled.close()
+    assert not driver.left.get("module")
+
+
 def test_the_end_of_a_with_block_gives_back_everything(driver: BookKeeper):
     with program() as compiled:
         run_a_lot(compiled, driver)

@@ -71,6 +71,11 @@ def test_quick_answers_about_ir_are_xdsls():
     walked = list(module.walk())
     assert walked == list(WALK(module)) and len(walked) > 5
     for op in walked:
+        taken = list(op.operands)
+        uses = [(use.operation, use.index) for each in taken for use in each.uses]
+        assert all((op, k) in uses for k in range(len(taken)))
+        assert [op.operands[k] for k in range(len(op.operands))] == taken
+        assert list(op.operands[1:]) == taken[1:]
         for name, accessor in vars(type(op)).items():
             if isinstance(accessor, ByPlace):
                 assert getattr(op, name) is accessor.accessor.__get__(op)

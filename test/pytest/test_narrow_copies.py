@@ -89,7 +89,7 @@ CASES: list[tuple[Model, DType, int, str, int]] = [
 def test_neighbours_read_the_copies_of_narrow_fields(
     model: Model, dtype: DType, depth: int, cells: str, row: int, executor: Executor
 ):
-    shape = (11, 17, row)
+    shape = (7, 11, row)
     program = compiled(model, shape, dtype, executor, pipeline(depth, cells, 2, 2))
     assert {each.element for each in copied(program)} == {ARRAY_DTYPES[dtype]}
     expected = ended(compiled(model, shape, dtype, "numpy", None), dtype, shape)

@@ -42,7 +42,7 @@ from timetile.runtime.program.compiled_program import Executor
 
 pytestmark = pytest.mark.covering
 
-PLATE, VOLUME = (29, 83), (10, 7, 29)
+PLATE, VOLUME = (21, 83), (7, 7, 29)
 STEPS = 4
 
 
@@ -209,7 +209,7 @@ TURNS = [
 @pytest.mark.parametrize("row, executor", [(17, "simt"), (62, "ptx")])
 def test_chunks_end_their_turns_with_whole_bits(schedule: Schedule, row: float, executor: Executor):
     """Chunks run points at their first planes, in the middle and behind their last."""
-    shape = (131, 130)
+    shape = (101, 130)
     points = {
         "a": Points([[row, 30.5], [row + 29.5, 7.0]], noise(STEPS, 2)),
         "b": Points(np.stack([np.full(9, row + 2), np.linspace(2, 127, 9)], axis=1)),
@@ -237,6 +237,6 @@ def test_values_of_one_cell_are_added_in_order_from_addends_and_from_lists(shots
 
 def test_chunks_along_another_axis_note_their_own_planes():
     schedule = Schedule("other-axis", replace(warp_row(), stream_axis=1), planes=17)
-    places = np.stack([np.full(60, 4.5), np.linspace(1.5, 66.5, 60)], axis=1)
-    points = {"a": Points([[4.5, 33.5]], noise(STEPS)), "b": Points(places)}
-    check_schedule(plate, (9, 70), schedule, "simt", points, depth=2)
+    places = np.stack([np.full(36, 4.5), np.linspace(1.5, 36.5, 36)], axis=1)
+    points = {"a": Points([[4.5, 16.5]], noise(STEPS)), "b": Points(places)}
+    check_schedule(plate, (9, 40), schedule, "simt", points, depth=2)

@@ -277,7 +277,7 @@ def test_processes_name_a_process_that_sends_nothing():
         """
 import timetile.runtime.ranks.mpi as peers
 # Nobody waits long for a process without an answer.
-peers.GRACE_SECONDS = 1.0
+peers.GRACE_SECONDS = 0.3
 program = plate.on(comm=comm, executor="numpy", exchange_every=1).program((17, 13))
 def progress(done, total):
     if done == 3 and comm.rank == 1:
@@ -288,10 +288,10 @@ except Exception as error:
     sys.stderr.write(f"[{comm.rank}] {error}\\n")
     raise SystemExit(3)
 """,
-        TIMETILE_RANKS_TIMEOUT="2",
+        TIMETILE_RANKS_TIMEOUT="1",
     )
     assert done.returncode != 0
-    assert "rank 1 of 2 sent nothing for 2 s: the process died, hangs, or computes longer" in (
+    assert "rank 1 of 2 sent nothing for 1 s: the process died, hangs, or computes longer" in (
         done.stderr
     )
 

@@ -118,11 +118,11 @@ def after(
 @pytest.mark.parametrize(
     "model, shape, dtype, schedule, slots",
     [
-        pytest.param(source, (23, 150), "float64", (4, 4, 2), 8, id="own cells"),
-        pytest.param(source, (29, 129), "float32", (5, 2, 3), 8, id="narrow rows"),
-        pytest.param(flux, (23, 150), "float32", (3, 4, 1), 8, id="neighbours"),
-        pytest.param(flux, (29, 131), "float64", (4, 2, 2), 8, id="neighbours, narrow rows"),
-        pytest.param(two_fields, (26, 140), "float64", (2, 2, 1), 4, id="two coefficients"),
+        pytest.param(source, (15, 150), "float64", (4, 4, 2), 8, id="own cells"),
+        pytest.param(source, (19, 129), "float32", (5, 2, 3), 8, id="narrow rows"),
+        pytest.param(flux, (15, 150), "float32", (3, 4, 1), 8, id="neighbours"),
+        pytest.param(flux, (19, 131), "float64", (4, 2, 2), 8, id="neighbours, narrow rows"),
+        pytest.param(two_fields, (17, 140), "float64", (2, 2, 1), 4, id="two coefficients"),
     ],
 )
 def test_levels_that_share_copies_compute_the_same_bits(
@@ -159,7 +159,7 @@ def test_levels_of_a_volume_share_copies(
     dtype: DType,
     executor: Executor,
 ):
-    shape, depth = (9, 21, 37), schedule[0]
+    shape, depth = (7, 15, 37), schedule[0]
     expected, _ = after(model, shape, dtype, "numpy", depth)
     found, kernels = after(model, shape, dtype, executor, depth, volume_tiles(*schedule, what))
     if model is wave:
@@ -173,8 +173,8 @@ def test_levels_of_a_volume_share_copies(
 @pytest.mark.parametrize("boundary", ["periodic", "mirror", timetile.value(0.5)], ids=repr)
 def test_copies_of_a_volume_go_on_beyond_the_field(boundary: Any, executor: Executor):
     model = timetile.stencil(boundary=boundary)(weighted_volume)
-    expected, _ = after(model, (9, 19, 35), "float64", "numpy", 2)
-    found, _ = after(model, (9, 19, 35), "float64", executor, 2, volume_tiles(2, 2, 4, 1))
+    expected, _ = after(model, (6, 15, 35), "float64", "numpy", 2)
+    found, _ = after(model, (6, 15, 35), "float64", executor, 2, volume_tiles(2, 2, 4, 1))
     for a, b in zip(found, expected, strict=True):
         assert np.array_equal(a, b)
 
@@ -185,8 +185,8 @@ def test_copies_of_a_volume_go_on_beyond_the_field(boundary: Any, executor: Exec
 def test_copies_go_on_beyond_the_field(boundary: Any, executor: Executor):
     """A reader looks beyond the field in every level, at rows that arrived steps ago."""
     model = timetile.stencil(boundary=boundary)(weighted)
-    expected, _ = after(model, (23, 150), "float64", "numpy", 3)
-    found, kernels = after(model, (23, 150), "float64", executor, 3, tiles(3, 2, 1))
+    expected, _ = after(model, (15, 150), "float64", "numpy", 3)
+    found, kernels = after(model, (15, 150), "float64", executor, 3, tiles(3, 2, 1))
     assert copies_of(kernels)
     for a, b in zip(found, expected, strict=True):
         assert np.array_equal(a, b)
@@ -205,8 +205,8 @@ def test_warps_look_at_cells_of_a_coefficient_in_other_warps(
         f"warps={warps}}},multi-queue-buffering{{ahead={ahead}}},register-streaming{{what={what}}},"
         "carry-halos,peel-boundaries"
     )
-    expected, _ = after(flux, (23, 151), "float32", "numpy", 3)
-    found, kernels = after(flux, (23, 151), "float32", executor, 3, passes)
+    expected, _ = after(flux, (15, 151), "float32", "numpy", 3)
+    found, kernels = after(flux, (15, 151), "float32", executor, 3, passes)
     exchanges = [op for op in kernels.tiled.walk() if isinstance(op, ExchangeOp)]
     assert Published(what) in [each.what.data for each in exchanges if each.what]
     for a, b in zip(found, expected, strict=True):

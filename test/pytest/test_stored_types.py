@@ -127,8 +127,8 @@ MIXED = [
 @pytest.mark.parametrize(("field", "coefficient"), MIXED)
 def test_fields_of_several_types_run_from_python(field: str, coefficient: str):
     rng = np.random.default_rng(5)
-    u = rng.random((34, 39)).astype(dtype_of(FIELD_DTYPES[field]))
-    k = rng.random((34, 39)).astype(dtype_of(FIELD_DTYPES[coefficient]))
+    u = rng.random((18, 39)).astype(dtype_of(FIELD_DTYPES[field]))
+    k = rng.random((18, 39)).astype(dtype_of(FIELD_DTYPES[coefficient]))
     ends = [
         conducted.on(executor=executor, fp_contract="off").advance(
             {"u": u, "k": k}, steps=4, c=0.2

@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import Any
 
 from xdsl.ir import Block, BlockOps, Operation, SSAValue
+from xdsl.ir.core import OpOperands, SSAValues
 from xdsl.irdl.operations import BeforeVariadicSingleAccessor, VarIRConstruct
 
 from support.plain_classes import derived
@@ -88,6 +89,30 @@ def walked(
                     yield op
 
 
+def value_at(self: SSAValues[Any], place: Any) -> Any:
+    """A value, or the values of a slice."""
+    found = ITEM(self, place)
+    return SSAValues(found) if type(place) is slice else found
+
+
+def operand_at(self: OpOperands, place: Any) -> Any:
+    """An operand, or the operands of a slice."""
+    return value_at(OPERANDS(self), place)
+
+
+def operands_in_turn(self: OpOperands) -> Iterator[SSAValue]:
+    """The operands."""
+    return iter(OPERANDS(self))
+
+
+def operand_count(self: OpOperands) -> int:
+    """The number of operands."""
+    return len(OPERANDS(self))
+
+
+OPERANDS: Callable[[OpOperands], SSAValues[Any]] = attrgetter("_op._operands")
+"""The operands behind a view."""
+
 SUCCESSORS: Any = Operation.successors
 """xDSL's property of the blocks that an operation branches to."""
 
@@ -101,6 +126,11 @@ def set_successors(op: Operation, new: Sequence[Block]) -> None:
 REPLACED: dict[tuple[type, str], object] = {
     (BlockOps, "__iter__"): operations,
     (Operation, "walk"): walked,
+    (Operation, "operands"): property(OpOperands, Operation.operands.fset),
+    (OpOperands, "__getitem__"): operand_at,
+    (OpOperands, "__iter__"): operands_in_turn,
+    (OpOperands, "__len__"): operand_count,
+    (SSAValues, "__getitem__"): value_at,
     (Operation, "successors"): property(SUCCESSORS.fget, set_successors),
     **{(owner, name): property(attrgetter(field)) for (owner, name), field in FIELDS.items()},
 }
