@@ -1,7 +1,7 @@
 """Raises a program to the temporal level, remembered by the program's text.
 
 Parsing and verifying a large `stencil.apply` takes longer than all other work for a cached program.
-A raised module is kept as text, beside the places of its operations and the remarks on the way.
+A raised module is kept with the places of its operations, beside the remarks on the way.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ from timetile.runtime.kernels.of_program import raise_program
 from timetile.runtime.kernels.options import Options
 from timetile.runtime.loading.made import MadeProgram
 from timetile.runtime.loading.modules import load, load_text, text_of
-from timetile.runtime.loading.places import NO_FILE, module_of_text, places_of
+from timetile.runtime.loading.packed import packed_module, unpacked_module
+from timetile.runtime.loading.places import NO_FILE
+
+MODULE, REMARKS = "temporal.packed", "remarks.json"
+"""The parts of an entry."""
 
 
 def raised(
@@ -39,8 +43,7 @@ def raised(
     find_sources_key(cache)
     versions = (timetile.__version__, sources_key(), installed_version("xdsl"))
     said = (",".join(map(str, options.temporal_passes())), options.function)
-    # The key leaves out the file's name: locations are stored beside the text, and take the name on
-    # reading.
+    # The key leaves out the file's name: locations take the name on reading.
     key = key_of("raised", text, *said, *versions)
     kept = cache.decoded(key, lambda parts: restored(parts, name))
     if kept is not None:
@@ -48,16 +51,10 @@ def raised(
     is_made = isinstance(program, MadeProgram)
     with collected_remarks() as remarks:
         module = raise_program(program.make() if is_made else load_text(text, name), options)
-    if not any(name in remark.reason for remark in remarks):
-        parts = {
-            "temporal.mlir": str(module).encode(),
-            "places.json": json.dumps(places_of(module, name)).encode(),
-            "remarks.json": json.dumps(remarks_apart(remarks, name)).encode(),
-        }
-        # Reading drops numbers at the end of names: kernels have keys of the printed module.
-        known = is_raised(module) and not is_made
-        if known or str(module_of_entry(parts, name)) == str(module):
-            cache.write(key, parts)
+    packed = packed_module(module, name)
+    if packed is not None and not any(name in remark.reason for remark in remarks):
+        said = json.dumps(remarks_apart(remarks, name)).encode()
+        cache.write(key, {MODULE: packed, REMARKS: said})
     return module
 
 
@@ -79,26 +76,16 @@ def remarks_apart(remarks: Sequence[Remark], name: str) -> list[list[str | int |
     ]
 
 
-def is_raised(module: ModuleOp) -> bool:
-    """Whether all of the module was raised."""
-    return not any(op.name.startswith(("stencil.", "scf.")) for op in module.walk())
-
-
 def restored(parts: Parts, name: str) -> ModuleOp:
-    """The module of an entry; the remarks on a file of this name are made again."""
-    module = module_of_entry(parts, name)
+    """
+    The module of an entry, verified before it was written; the remarks on a file of this name are
+    made again.
+    """
+    module = unpacked_module(parts[MODULE], name)
     found = [
         (OperationPlace(operation, symbol, file or (line and name), line), reason)
-        for operation, symbol, file, line, reason in json.loads(parts["remarks.json"])
+        for operation, symbol, file, line, reason in json.loads(parts[REMARKS])
     ]
     for place, reason in found:
         remark_at(place, reason)
     return module
-
-
-def module_of_entry(parts: Parts, name: str) -> ModuleOp:
-    """
-    The module, verified before it was written, with the places of its operations in a file of this
-    name.
-    """
-    return module_of_text(parts["temporal.mlir"].decode(), json.loads(parts["places.json"]), name)

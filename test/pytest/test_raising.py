@@ -1,21 +1,32 @@
-"""Raised programs are stored by their text, with the places of their operations."""
+"""Raised programs are stored with the places of their operations, and found by their text."""
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
-from xdsl.dialects.builtin import FileLineColLoc
+from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
+from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Operation
+from xdsl.irdl import IRDLOperation, irdl_op_definition
 
 from timetile.dialects.temporal import LoopOp
 from timetile.passes.diagnostics import CompileError, Remark, collected_remarks, where
+from timetile.runtime.cache.keys import sources_key
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.kernels import raising
 from timetile.runtime.kernels.options import Options
+from timetile.runtime.loading.packed import packed_module
 
 HEAT = (Path(__file__).parents[2] / "examples" / "heat2d.mlir").read_text()
+
+
+@pytest.fixture(autouse=True)
+def known_compiler():
+    """A cache keeps the key of the compiler's files, too, where a process does not know it yet."""
+    sources_key()
 
 
 def never(*_: object) -> None:
@@ -47,28 +58,41 @@ def test_a_damaged_entry_is_raised_again(tmp_path: Path):
     assert cache.damaged() == []
 
 
+OTHER = pickle.dumps(PurePosixPath("a"), protocol=5)
+"""An object of another package."""
+
+
 @pytest.mark.parametrize(
-    ("text", "places"),
+    "packed",
     [
-        (b"builtin.module {}", b"[]"),
-        (b"builtin.module {", b"[null]"),
-        (b"builtin.module {}", b"[[1]]"),
-        (b"builtin.module {}", b"[7]"),
-        (b'"nobody.knows"() : () -> ()', b"[null, null]"),
-        (b"\xff", b"[null]"),
-        (b"builtin.module {}", b"[" * 100_000),
-        (b"(" * 100_000, b"[]"),
+        b"",
+        b"\xff",
+        OTHER,
+        pickle.dumps(7),
+        pickle.dumps((ModuleOp, [3], [], {}, {}, [], None)),
+        pickle.dumps((ModuleOp, [], [], {}, {}, [7], None)),
+        pickle.dumps((ReturnOp, [], [], {}, {}, [], None)),
+        b"(" * 100_000,
     ],
 )
-def test_an_entry_that_is_whole_and_wrong_is_raised_again(
-    text: bytes, places: bytes, tmp_path: Path
-):
+def test_an_entry_that_is_whole_and_wrong_is_raised_again(packed: bytes, tmp_path: Path):
     cache = Cache(tmp_path / "cache")
     first = raising.raised(HEAT, Options(), cache)
     (entry,) = cache.keys()
-    for parts in ({"temporal.mlir": text, "places.json": places}, {"temporal.mlir": text}):
+    for parts in ({raising.MODULE: packed, raising.REMARKS: b"[]"}, {raising.MODULE: packed}):
         cache.write(entry, parts)
         assert str(raising.raised(HEAT, Options(), cache)) == str(first)
+
+
+@irdl_op_definition
+class ForeignOp(IRDLOperation):
+    """An operation of another package."""
+
+    name = "elsewhere.nothing"
+
+
+def test_a_module_of_other_packages_has_no_bytes():
+    assert packed_module(ModuleOp([ForeignOp()]), "<program>") is None
 
 
 def test_a_file_is_known_by_its_text_and_named_by_the_present_path(tmp_path: Path):
