@@ -324,16 +324,22 @@ def parts_of(loop: LoopOp, cuts: Sequence[int]) -> list[StepPart]:
             f"a step of {count} updates is cut before updates 1 to {count - 1}, got {list(cuts)}; "
             "give device-tiling other cuts",
         )
-    starts = (0, *cuts, count)
-    parts: list[StepPart] = []
-    for first, end in itertools.pairwise(starts):
+    missing = missing_cut(loop, cuts)
+    if missing is not None:
+        refuse(
+            loop,
+            f"update {missing} cannot share a kernel with the update before: a thread would "
+            "read cells written by other threads, or a field is written in two boxes; give "
+            f"device-tiling cuts with {missing}",
+        )
+    return [StepPart(updates[first:end]) for first, end in itertools.pairwise((0, *cuts, count))]
+
+
+def missing_cut(loop: LoopOp, cuts: Sequence[int]) -> int | None:
+    """The first update that needs a cut before it, beside some cuts; None if no update does."""
+    updates = loop.updates
+    for first, end in itertools.pairwise((0, *cuts, len(updates))):
         for number in range(first + 1, end):
             if not StepPart(updates[first : number + 1]).is_kernel:
-                refuse(
-                    loop,
-                    f"update {number} cannot share a kernel with the update before: a thread would "
-                    "read cells written by other threads, or a field is written in two boxes; give "
-                    f"device-tiling cuts with {number}",
-                )
-        parts.append(StepPart(updates[first:end]))
-    return parts
+                return number
+    return None

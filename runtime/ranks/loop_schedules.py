@@ -13,6 +13,7 @@ from xdsl.parser import Parser
 from timetile.dialects.syntax import encode_integers
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile.schedule import ScheduleAttr
+from timetile.passes.tiling.step_parts import missing_cut
 from timetile.runtime.cache.keys import key_of
 from timetile.runtime.kernels.kernel import Parts
 from timetile.runtime.kernels.loops import loops_of
@@ -39,11 +40,15 @@ class LoopSchedule:
     def serves(self, loop: LoopOp, updates: str) -> bool:
         """
         Whether the schedule, chosen for a loop with `updates`, is one for a loop, too. Kernels that
-        read memory are cut between updates, and updates differ where parts have other edges.
+        read memory are cut between updates, and updates and their boxes differ where parts have
+        other edges.
         """
         if not loop.updates or not self.schedule:
             return True
-        return not self.attribute.data.reads_memory or computed_by(loop) == updates
+        schedule = self.attribute.data
+        if not schedule.reads_memory:
+            return True
+        return computed_by(loop) == updates and missing_cut(loop, schedule.cuts) is None
 
 
 def encode_schedules(schedules: Sequence[LoopSchedule]) -> Parts:

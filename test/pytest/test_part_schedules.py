@@ -14,13 +14,16 @@ from xdsl.dialects.builtin import IntAttr
 
 import timetile
 from timetile import Field
+from timetile.dialects.decomposition import Decomposition
 from timetile.dialects.tile.kinds import TileLevel
-from timetile.dialects.tile.schedule import Schedule
+from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
 from timetile.frontend.values import Value
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.cost.memory_reads import loads_of_thread, part_cost
 from timetile.passes.cost.shared_work import PlacedWork
 from timetile.passes.cost.spills import spilled_parts
+from timetile.passes.diagnostics import CompileError
+from timetile.passes.loops.cut_domain import Domain, cut
 from timetile.passes.loops.split_regions import StepInRegions
 from timetile.passes.scheduling.assembled import AssembledCandidate, AssembledKernel
 from timetile.passes.scheduling.assembled_parts import (
@@ -31,9 +34,16 @@ from timetile.passes.scheduling.assembled_parts import (
 from timetile.passes.scheduling.candidates import Candidate
 from timetile.passes.scheduling.memory_schedules import PartTrials
 from timetile.passes.targets.target import target_named
-from timetile.passes.tiling.step_parts import cuts_of, is_wide_part, parts_by_width, wide_parts
+from timetile.passes.tiling.step_parts import (
+    cuts_of,
+    is_wide_part,
+    parts_by_width,
+    parts_of,
+    wide_parts,
+)
 from timetile.runtime.kernels.assembled_choice import LoopAssembler
 from timetile.runtime.kernels.loops import loops_of
+from timetile.runtime.ranks.loop_schedules import LoopSchedule, computed_by
 
 SHAPE = (24, 40, 64)
 H100 = target_named("h100-sxm")
@@ -205,6 +215,32 @@ def test_a_tile_is_chosen_where_kernels_that_read_memory_spill(monkeypatch: pyte
     monkeypatch.setattr(LoopAssembler, "slowest_part", spilling)
     (loop,) = loops_of(timetile.compile(module, **options).kernels.tiled)
     assert not loop.decisions.reads_memory
+
+
+@timetile.stencil
+def staggered(e: Field, x: Field, y: Field):
+    """Fields at the edges and faces of cells."""
+    x.next = x[0, 0] + e[0, 1] - e[0, 0]
+    y.next = y[0, 0] + e[1, 0] - e[0, 0]
+    e.next[1:-1, 1:-1] = e[0, 0] + y.next[0, 0] - y.next[-1, 0] - x.next[0, 0] + x.next[0, -1]
+
+
+@pytest.mark.parametrize("counts", [(2, 1), (1, 2)])
+def test_a_schedule_serves_parts_with_boxes_for_the_cuts_of_a_step(counts: tuple[int, int]):
+    """Before a cut, one update ends a cell before its reader: the step is no single kernel."""
+    module = timetile.compile(staggered.module((20, 30)), executor="numpy", cache=False).module
+    domain = Domain.of(module)
+    assert domain is not None
+    parts = [cut(module, Decomposition.evenly(domain.box, counts), rank, 3) for rank in range(2)]
+    (before,), (behind,) = map(loops_of, parts)
+    assert computed_by(before) == computed_by(behind)
+    whole = ScheduleAttr(Schedule(tile=TileLevel.BLOCK, resident=True, reads_memory=True))
+    chosen = LoopSchedule((1,), str(whole))
+    assert not chosen.serves(before, computed_by(behind)) and chosen.serves(
+        behind, computed_by(behind)
+    )
+    with pytest.raises(CompileError, match="update 2 cannot share a kernel"):
+        parts_of(before, ())
 
 
 def test_results_that_only_later_updates_of_a_part_read_are_not_stored():
