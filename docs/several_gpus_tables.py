@@ -1,0 +1,76 @@
+"""Makes the tables of two GPUs: python docs/several_gpus_tables.py."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from tables import Row, number, table
+
+ROOT = Path(__file__).parents[1]
+
+COLUMNS = (
+    "program", "cells of two GPUs", "weak efficiency", "of both at once", "strong speed-up",
+    "GPts/s, strong", "rims", "commit",
+)  # fmt: skip
+
+
+def rims(row: Row) -> str:
+    """How rims reach the neighbour."""
+    launches = row.get("launches_an_exchange", 1)
+    return row["rims"] + (f", every {launches} launches" if launches > 1 else "")
+
+
+def line(weak: Row, strong: Row) -> tuple[str, ...]:
+    """The row of a program on a domain of two GPUs."""
+    assert weak["commit"] == strong["commit"], "rows of one run"
+    assert weak["equal_bits"] and strong["equal_bits"]
+    return (
+        f"{weak['program']} {weak['dtype']}",
+        " x ".join(map(str, weak["domain"])),
+        number(weak["weak_efficiency"], 3),
+        number(weak["weak_of_apart"], 3),
+        number(strong["strong_speedup"], 2),
+        number(strong["gpts_per_s"]),
+        rims(weak),
+        weak["commit"],
+    )
+
+
+def section(rows: Sequence[Row], size: str) -> str:
+    """The table of the rows of a size, exchanging as chosen."""
+    own = [
+        row
+        for row in rows
+        if (row["size"], row["ranks"], row["parts_per_gpu"]) == (size, 2, 1)
+        and row.get("exchange_every") is None
+    ]
+    weak, strong = (
+        {(row["program"], row["dtype"]): row for row in own if name in row}
+        for name in ("weak_efficiency", "strong_speedup")
+    )
+    return table(COLUMNS, (line(weak[key], strong[key]) for key in sorted(weak)))
+
+
+def large_section(report: Row) -> str:
+    """The table of domains that fill GPUs."""
+    return section(report["rows"], "fill")
+
+
+def small_section(report: Row) -> str:
+    """The table of small domains."""
+    return section(report["rows"], "small")
+
+
+def main() -> None:
+    from make_performance import replace
+
+    page = ROOT / "docs" / "several_gpus.md"
+    report: Row = json.loads((ROOT / "benchmarks" / "results" / "several-gpus.json").read_text())
+    text = replace(page.read_text(), "table two large", large_section(report))
+    page.write_text(replace(text, "table two small", small_section(report)))
+
+
+if __name__ == "__main__":
+    main()
