@@ -4,7 +4,8 @@ Threads with several cells share loads and results, and hold many values at once
 of registers is far off for wide stencils. The model's best schedule is assembled. While the slowest
 kernel spills, schedules follow by the speed expected with spills as of assembled kernels, until
 none is expected to be faster. Where a tile spills in its steady loop, schedules nearly as good as
-the tile follow, until a schedule without spills is assembled.
+the tile follow, until a schedule without spills is assembled. A first part with kept planes
+has a separate schedule, and is not asked for.
 """
 
 from __future__ import annotations
@@ -36,10 +37,14 @@ SPILLING = 0.97
 
 @dataclass(frozen=True)
 class AssembledPart:
-    """The slowest kernel of a step: registers a thread, and bytes of its local memory."""
+    """
+    The slowest kernel reading memory: registers a thread, bytes of local memory, and the share of
+    the step's cells in kernels reading memory.
+    """
 
     registers: int
     frame: int
+    share: float = 1.0
 
 
 def threads_of(schedule: Schedule) -> int:
@@ -50,7 +55,7 @@ def threads_of(schedule: Schedule) -> int:
 def with_part(candidate: Candidate, part: AssembledPart, target: Target) -> AssembledCandidate:
     """A candidate with its slowest kernel assembled."""
     schedule, cost = candidate.schedule, candidate.cost
-    threads = cost.updates // prod(schedule.cells)
+    threads = int(part.share * cost.updates) // prod(schedule.cells)
     spilled = spilled_parts(cost, part.frame, threads, threads_of(schedule), target)
     kernel = AssembledKernel(part.registers, part.frame / WORD_BYTES)
     return AssembledCandidate(candidate, kernel, spilled)
@@ -62,11 +67,12 @@ def worth_of_seen(seen: AssembledCandidate) -> float:
 
 
 def expected_part(
-    candidate: Candidate, seen: Sequence[AssembledCandidate], target: Target
+    candidate: Candidate, seen: Sequence[AssembledCandidate], share: float, target: Target
 ) -> AssembledCandidate:
     """
     A candidate with the expected spills: a thread of the same parts, with as many cells or
-    fewer, needed all of its registers, and one more for each two words of local memory.
+    fewer, needed all of its registers, and one more for each two words of local memory. `share`:
+    of the step's cells, in kernels reading memory.
     """
     cells, cuts = prod(candidate.schedule.cells), candidate.schedule.cuts
     room = target.isa.registers_for(threads_of(candidate.schedule))
@@ -77,7 +83,8 @@ def expected_part(
         if each.candidate.schedule.cuts == cuts and prod(each.candidate.schedule.cells) <= cells
     )
     missing = max(0.0, max(needed, default=0.0) - room)
-    return with_part(candidate, AssembledPart(room, ceil(2 * WORD_BYTES * missing)), target)
+    part = AssembledPart(room, ceil(2 * WORD_BYTES * missing), share)
+    return with_part(candidate, part, target)
 
 
 AssemblePart = Callable[[Candidate], AssembledPart]
@@ -88,13 +95,15 @@ def next_part(
     candidates: Sequence[Candidate],
     seen: Sequence[AssembledCandidate],
     tiles: Sequence[AssembledCandidate],
+    share: float,
     target: Target,
 ) -> Candidate | None:
     """
     The candidate to assemble next: expected to be faster than all assembled ones, or to spill
-    nothing where the best of `tiles` spills; None for no such candidate.
+    nothing where the best of `tiles` spills; None for no such candidate. `share`: of the step's
+    cells, in kernels reading memory.
     """
-    expected = [expected_part(each, seen, target) for each in candidates]
+    expected = [expected_part(each, seen, share, target) for each in candidates]
     hoped = max(expected, key=worth_of_seen, default=None)
     if hoped is None or worth_of_seen(hoped) > max(map(worth_of_seen, seen), default=0.0):
         return None if hoped is None else hoped.candidate
@@ -117,13 +126,15 @@ def best_parts(
     nearly as good.
     """
     seen: list[AssembledCandidate] = []
-    left = list(candidates)
+    left, share = list(candidates), 1.0
     while len(seen) < MOST_PARTS:
-        candidate = next_part(left, seen, tiles, target)
+        candidate = next_part(left, seen, tiles, share, target)
         if candidate is None:
             break
         left.remove(candidate)
-        seen.append(with_part(candidate, assemble(candidate), target))
+        part = assemble(candidate)
+        share = part.share
+        seen.append(with_part(candidate, part, target))
     return sorted(seen, key=worth_of_seen, reverse=True)
 
 

@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.rewriter import Rewriter
 
+from timetile.dialects.boxes import CellBox, cells_of
 from timetile.dialects.syntax import encode_integers
 from timetile.dialects.temporal import LoopOp, ScratchOp, UpdateOp
 from timetile.dialects.tile import ApplyOp, KernelOp
@@ -200,14 +201,21 @@ class LoopAssembler:
         return self.parts[candidate]
 
     def slowest_part(self, candidate: Candidate) -> AssembledPart:
-        """What the assembler makes of the slowest kernel of a step that reads memory."""
+        """
+        What the assembler makes of the slowest kernel that reads memory: a first part that keeps
+        planes has a schedule of its own.
+        """
         with collected_remarks():
             module = self.placed(candidate)
+            (loop,) = loops_of(module)
+            inside = loop.kernel_names[:1] if loop.inside is not None else ()
             kernels = [op for op in module.ops if isinstance(op, KernelOp)]
-            slowest = max(kernels, key=lambda op: predict(op, module, self.options.target).seconds)
+            asked = [op for op in kernels if op.sym_name.data not in inside] or kernels
+            slowest = max(asked, key=lambda op: predict(op, module, self.options.target).seconds)
             name = slowest.sym_name.data
             kernel = self.kernels[candidate] = made_kernel(module, name, self.options)
-        return AssembledPart(kernel.registers, kernel.spill_bytes)
+        share = sum(cells_of(CellBox.of(op.bounds)) for op in asked) / candidate.cost.updates
+        return AssembledPart(kernel.registers, kernel.spill_bytes, min(1.0, share))
 
 
 class AssembledChoice:
