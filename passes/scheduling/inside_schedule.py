@@ -27,7 +27,7 @@ Choosing = Callable[[LoopOp], Candidate | None]
 
 @dataclass
 class InsideTiles:
-    """The tiles that keep the planes of a step's first part, found once for each way to cut."""
+    """The tiles that keep the planes of a step's first part, found once for each first part."""
 
     step: StepInRegions
     choose: Choosing
@@ -37,7 +37,7 @@ class InsideTiles:
 
     def tile(self, schedule: Schedule) -> Candidate | None:
         """The tile for a schedule that reads memory; None if memory is faster."""
-        key = schedule.regions, schedule.cuts
+        key = schedule.regions, schedule.cuts[:1]
         if key not in self.found:
             self.found[key] = inside_tile(self.step, schedule, self.choose)
         return self.found[key]

@@ -29,7 +29,6 @@ from timetile.passes.targets.hardware import LEAST_COPY, VECTOR_BYTES
 from timetile.passes.targets.target import Target
 from timetile.passes.tiling.part_kernels import lay_out, part_kernels
 from timetile.passes.tiling.step_parts import (
-    LEAST_BOX,
     fused_parts,
     has_large_bodies,
     largest_parts,
@@ -202,13 +201,11 @@ class PartTrials:
         self, schedule: Schedule, kernels: list[KernelOp], whole: Cost, target: Target
     ) -> Cost | None:
         """
-        The prediction for a step of parts over all cells whose first part is a tile that keeps
-        planes; None where no such tile is faster. Layers have few cells: the first part's tile is
-        the same for all of their schedules.
+        The prediction for a step of several parts whose first part is a tile that keeps planes;
+        None where no such tile is faster. Schedules of layers are compared by the layers' time:
+        that of the whole step says nothing about cells that the tile computes.
         """
-        each = [cells_of(CellBox.of(kernel.bounds)) for kernel in kernels]
-        alike = not schedule.regions and min(each) >= LEAST_BOX * max(each)
-        if self.inside is None or len(kernels) == 1 or not alike:
+        if self.inside is None or len(kernels) == 1:
             return None
         turns = self.in_turn[schedule.regions, schedule.cuts]
         rest = memory_cost(kernels[1:], self.module, target, whole.updates, turns, self.facts)

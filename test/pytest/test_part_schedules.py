@@ -36,6 +36,7 @@ from timetile.passes.scheduling.memory_schedules import PartTrials
 from timetile.passes.targets.target import target_named
 from timetile.passes.tiling.step_parts import (
     cuts_of,
+    fused_parts,
     is_wide_part,
     parts_by_width,
     parts_of,
@@ -191,6 +192,28 @@ def test_wide_updates_have_a_part_of_their_own_with_kept_planes():
         tile = replace(plain, steps=share)
         kept = PartTrials(StepInRegions(loop), source, lambda _, tile=tile: tile)
         assert (kept.cost(parted, H100).seconds < plain.seconds) == faster
+
+
+@timetile.stencil
+def walled(u: Field):
+    """A wave between two walls."""
+    u.next[8:-8, :, :] = u[0, 0, 0] + slope(u, (0, 0, 0))
+    for wall in (slice(2, 8), slice(-8, -2)):
+        u.next[wall, :, :] = 0.9 * u[0, 0, 0] + slope(u, (0, 0, 0))
+
+
+def test_layers_around_kept_planes_are_compared_by_the_time_of_the_layers():
+    module = walled.module((256, 256, 256), "float32")
+    source = timetile.compile(module, executor="numpy", cache=False).kernels.source
+    (loop,) = loops_of(source)
+    schedules = [memory(cells).but(cuts=fused_parts(loop)) for cells in ((1, 1, 1), (4, 1, 1))]
+    plain = PartTrials(StepInRegions(loop), source)
+    tile = replace(plain.cost(schedules[0], H100), steps=0.5)
+    kept = PartTrials(StepInRegions(loop), source, lambda _: tile)
+    for each in schedules:
+        assert kept.cost(each, H100).exposed_seconds == tile.seconds
+        layers = kept.cost(each, H100).seconds - tile.seconds
+        assert 0 < layers < 0.2 * plain.cost(each, H100).seconds
 
 
 def test_spilled_words_beyond_the_first_level_cache_cost_more():
