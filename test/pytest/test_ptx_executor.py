@@ -42,8 +42,8 @@ from timetile.runtime.kernels.of_program import ProgramKernels
 pytestmark = pytest.mark.usefixtures("chosen_among_few")
 
 
-# The test `test_contraction_is_decided_before_any_executor` runs the other half of the programs.
-@pytest.mark.covering(every=2)
+# A third of the programs; tests in `test_programs.py` run the others.
+@pytest.mark.covering(first=1, every=3)
 @pytest.mark.parametrize("contract", ["off", "fast"])
 @pytest.mark.parametrize("case", CATALOGUE, ids=lambda case: case.name)
 def test_the_executor_of_ptx_leaves_the_bits_of_the_program(case: Entry, contract: FpContract):
