@@ -19,9 +19,10 @@ row share one branch, with chains side by side. Results are correctly rounded (`
 
 1. Roots and quotients of a block are taken together, up to the first operation that is not
    arithmetic and needs one of them. A root and the quotient by the root share a branch. A value
-   divided again after other arithmetic, as in the next level of a step, gets the next branch:
-   otherwise planes would be kept for the exact side. A branch also ends where its operands and
-   results take `MOST_WORDS` registers.
+   divided again after little other arithmetic, as in the next level of a step, shares the branch,
+   too, and the exact side repeats the arithmetic between: with a branch for each level, a warp
+   waited for the vote in each. A branch ends where its operands and results take `MOST_WORDS`
+   registers: planes would be kept for the exact side.
 2. Later users move behind the branch.
 3. The lanes of a warp vote on the side, and must come to the branch together, as guaranteed by
    `lower-tile-to-gpu`; the SIMT interpreter reports a violation.
@@ -36,12 +37,12 @@ the whole block.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp, f32
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue, Use
 from xdsl.passes import ModulePass
 
 from timetile.dialects import simt
@@ -62,6 +63,11 @@ MOST_WORDS = 48
 """
 Most 32-bit registers of the operands and results that cross one branch. One branch for all 48
 quotients of six cells of shallow water took 59 registers more, and spilled.
+"""
+
+MOST_BETWEEN = 2
+"""
+Most operations between for each quotient or root of a branch: the exact side repeats them.
 """
 
 
@@ -105,61 +111,120 @@ class DivisionRun:
 
     def expand(self, before: Operation, setup: Emitter, scalars: ScalarDivisors) -> None:
         """Replace the run by branches and dependent operations, ahead of an operation."""
-        for number in range(max(self.generation.values(), default=-1) + 1):
-            ops = [op for op, generation in self.generation.items() if generation == number]
-            members = [op for op in ops if op in self.members]
-            expand_members(members, before, setup, scalars)
-            move_before([op for op in ops if op not in self.members], before)
-            for op in reversed(members):
+        for shared, behind in self.branches():
+            expand_shared(shared, self.members, before, setup, scalars)
+            move_before(behind, before)
+            for op in reversed(shared):
                 op.detach()
                 op.erase()
 
+    def branches(self) -> Iterator[tuple[list[Operation], list[Operation]]]:
+        """For each branch, the operations that share the branch, and dependent ones behind."""
+        count, begin = max(self.generation.values(), default=-1) + 1, 0
+        while begin < count:
+            end, shared = begin + 1, self.shared(begin, begin + 1)
+            while end < count and self.is_worth_sharing(longer := self.shared(begin, end + 1)):
+                end, shared = end + 1, longer
+            inside = set(shared)
+            behind = [op for op in self.of_generations(begin, end) if op not in inside]
+            yield shared, behind
+            begin = end
 
-def expand_members(
-    members: Sequence[Operation], before: Operation, setup: Emitter, scalars: ScalarDivisors
+    def of_generations(self, begin: int, end: int) -> list[Operation]:
+        """The operations of some generations, in the order of the code."""
+        return [op for op, generation in self.generation.items() if begin <= generation < end]
+
+    def shared(self, begin: int, end: int) -> list[Operation]:
+        """The members of some generations, and the arithmetic between: in the order of the code."""
+        needed: set[Operation] = set()
+        for op in reversed(ops := self.of_generations(begin, end)):
+            if op in self.members or any(use.operation in needed for use in uses_of(op)):
+                needed.add(op)
+        return [op for op in ops if op in needed]
+
+    def is_worth_sharing(self, ops: Sequence[Operation]) -> bool:
+        """Whether a branch for operations of several generations is short and narrow."""
+        members = sum(op in self.members for op in ops)
+        return len(ops) <= (1 + MOST_BETWEEN) * members and crossing_words(ops) <= MOST_WORDS
+
+
+def uses_of(op: Operation) -> Iterator[Use]:
+    """The uses of an operation's results."""
+    return (use for result in op.results for use in result.uses)
+
+
+def taken_from(ops: Sequence[Operation]) -> list[SSAValue]:
+    """The results of operations that others use."""
+    inside = set(ops)
+    results = (result for op in ops for result in op.results)
+    return [value for value in results if any(use.operation not in inside for use in value.uses)]
+
+
+def crossing_words(ops: Sequence[Operation]) -> int:
+    """The 32-bit registers of what operations take from others, and of what others take."""
+    inside = set(ops)
+    read = {value for op in ops for value in op.operands if value.owner not in inside}
+    held = (value for value in read if not isinstance(value.owner, arith.ConstantOp))
+    return sum(map(value_words, (*held, *taken_from(ops))))
+
+
+def expand_shared(
+    shared: Sequence[Operation],
+    members: Set[Operation],
+    before: Operation,
+    setup: Emitter,
+    scalars: ScalarDivisors,
 ) -> None:
     """
-    Make both sides of a branch for quotients and roots, ahead of an operation. The branch gives the
-    results.
+    Make both sides of a branch for quotients and roots, the `members`, and the arithmetic between,
+    ahead of an operation. The branch gives the results.
     """
-    inside = set(members)
-    taken = [
-        result
-        for op in members
-        for result in op.results
-        if any(use.operation not in inside for use in result.uses)
-    ]
+    taken = taken_from(shared)
     if not taken:
         return
     block, scratch = block_of(before), Block()
     expansion = DivisionExpansion(setup.into(scratch), scalars)
     quick: dict[SSAValue, SSAValue] = {}
-    for op in members:
-        operands = [quick.get(value, value) for value in op.operands]
-        needed = guards_of(op.results[0], block)
-        quick[op.results[0]] = expansion.expand(op, operands, needed)
+    for op in shared:
+        if op in members:
+            operands = [quick.get(value, value) for value in op.operands]
+            needed = guards_of(op.results[0], block)
+            quick[op.results[0]] = expansion.expand(op, operands, needed)
+        else:
+            scratch.add_op(op.clone(quick))
     mask = expansion.all_conditions()
     chosen: Sequence[SSAValue] = [quick[value] for value in taken]
     if mask is not None:
-        exact = Block()
-        slow: dict[SSAValue, SSAValue] = {}
-        wide = WideDivision(setup.into(exact))
-        for op in members:
-            if op.results[0].type == f32:
-                operands = [slow.get(value, value) for value in op.operands]
-                slow[op.results[0]] = wide.expand(op, operands)
-            else:
-                exact.add_op(op.clone(slow, clone_name_hints=False))
-        exact.add_op(scf.YieldOp(*(slow[value] for value in taken)))
-        agreed = Block([scf.YieldOp(*chosen)])
         # All lanes of a warp take one branch: later shuffles need every lane.
         together = expansion.emit.add(simt.AllOp(mask)).result
+        agreed = Block([scf.YieldOp(*chosen)])
+        exact = exact_side(shared, members, taken, setup)
         branch = scf.IfOp(together, [value.type for value in taken], [agreed], [exact])
         scratch.add_op(branch)
         chosen = branch.results
     move_before(list(scratch.ops), before)
     for value, new in zip(taken, chosen):
         value.replace_all_uses_with(new)
+
+
+def exact_side(
+    shared: Sequence[Operation],
+    members: Set[Operation],
+    taken: Sequence[SSAValue],
+    setup: Emitter,
+) -> Block:
+    """The side of a branch for operands near the ends of the range."""
+    exact = Block()
+    slow: dict[SSAValue, SSAValue] = {}
+    wide = WideDivision(setup.into(exact))
+    for op in shared:
+        if op in members and op.results[0].type == f32:
+            operands = [slow.get(value, value) for value in op.operands]
+            slow[op.results[0]] = wide.expand(op, operands)
+        else:
+            exact.add_op(op.clone(slow, clone_name_hints=False))
+    exact.add_op(scf.YieldOp(*(slow[value] for value in taken)))
+    return exact
 
 
 def expand_approximations(block: Block, setup: Emitter) -> None:

@@ -101,15 +101,18 @@
   // CHECK-NEXT:    [[error:%[a-z0-9]+]] = math.fma [[against]], [[guess]], %{{[a-z0-9]+}} : f32
   // CHECK-NEXT:    [[more:%[a-z0-9]+]] = simt.fma_up [[error]], [[error]], [[error]] : f32
   // CHECK-NEXT:    [[quick:%[a-z0-9]+]] = math.fma [[guess]], [[more]], [[guess]] : f32
-  // CHECK-NEXT:    [[together:%[a-z0-9]+]] = simt.all [[below]] : i1
-  // CHECK-NEXT:    %q = scf.if [[together]] -> (f32) {
-  // CHECK-NEXT:      scf.yield [[quick]] : f32
-  // CHECK:         %y = math.fma %q, %q, %n : f32
-  // CHECK-NEXT:    arith.bitcast %y : f32 to i32
-  // CHECK-NEXT:    arith.addi
-  // A second division after other arithmetic has a second branch.
-  // CHECK:         simt.all
-  // CHECK:         %s = scf.if
+  // A second division after little other arithmetic shares the branch: the exact side repeats the arithmetic.
+  // CHECK-NEXT:    %y = math.fma [[quick]], [[quick]], %n : f32
+  // CHECK-NEXT:    [[second:%[a-z0-9]+]] = arith.bitcast %y : f32 to i32
+  // CHECK-NEXT:    arith.addi [[second]]
+  // CHECK-NOT:     simt.all
+  // CHECK:         [[both:%[a-z0-9]+]] = arith.andi [[below]], %{{[a-z0-9]+}} : i1
+  // CHECK-NEXT:    [[together:%[a-z0-9]+]] = simt.all [[both]] : i1
+  // CHECK-NEXT:    %q, %s = scf.if [[together]] -> (f32, f32) {
+  // CHECK-NEXT:      scf.yield [[quick]], %{{[a-z0-9]+}} : f32, f32
+  // CHECK:         } else {
+  // CHECK:           math.fma [[slow:%[0-9]+]], [[slow]], %n : f32
+  // CHECK-NOT:     simt.all
   // CHECK:         simt.store %q, %s to %field
   "gpu.func"() <{function_type = (memref<4096xf32, 1>, i32, f32, f32) -> (), kernel}> ({
   ^bb0(%field: memref<4096xf32, 1>, %i: i32, %d: f32, %e: f32):
