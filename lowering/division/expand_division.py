@@ -41,7 +41,7 @@ from collections.abc import Iterator, Sequence, Set
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.dialects.builtin import ModuleOp, f32, f64
 from xdsl.ir import Block, Operation, SSAValue, Use
 from xdsl.passes import ModulePass
 
@@ -51,12 +51,15 @@ from timetile.lowering.division.approximations import Approximation
 from timetile.lowering.division.guards import guards_of
 from timetile.lowering.division.newton import DivisionExpansion, is_expanded
 from timetile.lowering.division.scalar_divisors import ScalarDivisors
+from timetile.lowering.division.tiny_numerators import TinyNumerators
 from timetile.lowering.division.wide import WideDivision
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.threads.order_threads import used_values
 from timetile.lowering.threads.rewriting import functions_of, move_before, replace_results
 from timetile.lowering.tile_to_gpu.cells import is_arithmetic
+from timetile.passes.analysis.cells.constants import float_constant
 from timetile.passes.analysis.cells.instructions import is_approximate
+from timetile.passes.analysis.cells.known_divisors import inverse_of
 from timetile.passes.analysis.cells.pressure import value_words
 
 MOST_WORDS = 48
@@ -216,11 +219,15 @@ def exact_side(
     """The side of a branch for operands near the ends of the range."""
     exact = Block()
     slow: dict[SSAValue, SSAValue] = {}
-    wide = WideDivision(setup.into(exact))
+    emit = setup.into(exact)
+    wide, tiny = WideDivision(emit), TinyNumerators(emit)
     for op in shared:
+        operands = [slow.get(value, value) for value in op.operands]
+        divisor = float_constant(op.operands[-1]) if op in members else None
         if op in members and op.results[0].type == f32:
-            operands = [slow.get(value, value) for value in op.operands]
             slow[op.results[0]] = wide.expand(op, operands)
+        elif divisor is not None and (known := inverse_of(divisor, f64)) is not None:
+            slow[op.results[0]] = tiny.quotient(operands[0], divisor, known)
         else:
             exact.add_op(op.clone(slow, clone_name_hints=False))
     exact.add_op(scf.YieldOp(*(slow[value] for value in taken)))

@@ -82,8 +82,10 @@ def numerators(element: str) -> np.ndarray:
     generator = np.random.default_rng(8)
     exponents = np.arange(facts.minexp - facts.nmant - 1, facts.maxexp + 1)
     spread = np.ldexp(1 + generator.random((2, len(exponents))), exponents - 1).astype(kind)
+    # Many quotients of the least numbers by even divisors are ties.
+    least = np.arange(1, 2 * 118, dtype=kind) * facts.smallest_subnormal
     special = [0.0, np.inf, np.nan, facts.max, facts.tiny, facts.smallest_subnormal, 1.0, 9.0]
-    positive = np.concatenate([spread.ravel(), np.array(special, kind)])
+    positive = np.concatenate([spread.ravel(), least, np.array(special, kind)])
     return np.concatenate([positive, -positive])
 
 

@@ -73,7 +73,7 @@ PARAMETERS = Parameters(
         fetch_cycles={2: 2.0, 3: 0.2, 4: 0.0},
         constants_at_hand=30,  # boxes in 2D
         dividing_warps={8: 12, 4: 16},
-        exact_side={8: 31, 4: 12},  # means of nine by a known number, assembled
+        exact_side={8: 18, 4: 12},  # five points and means of nine by a known number, assembled
         dividing_power=1 / 3,  # 8 and 12 of 12 warps in FP64
     ),
     waiting=Waiting(
