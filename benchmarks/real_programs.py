@@ -11,7 +11,8 @@ extents, where it must leave the bits of the unfused program. `copy_bound_one_st
 a step that moves each field once; of a step in several kernels, each kernel's fields once.
 
 `--ahead` compiles all kernels into the folder, runs the unfused programs, and times nothing. Later
-calls with the folder time 110 rows in two minutes.
+calls with the folder and an equal `--arch` time 110 rows in two minutes: without, each process of a
+call measures a copy, and other speeds are other targets, with kernels to be compiled again.
 
 `--choose` writes the chosen schedules for an H200 to a file, on a machine without a GPU, and
 `--chosen` times the schedules of such a file: a search takes longer than the timing.
@@ -50,6 +51,9 @@ from timetile.runtime.program.compiled_program import CompiledProgram
 
 LEAST_STEPS = 8
 """Least steps of a run of a program whose layers have fields of their own (decision 74)."""
+
+AHEAD = "h200"
+"""The target of kernels compiled without a GPU, unless said otherwise."""
 
 SECONDS = 0.1
 """The least time of a timed run, unless said otherwise."""
@@ -107,6 +111,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--ahead", action="store_true", help="compile into the folder, without a GPU"
     )
+    parser.add_argument(
+        "--arch",
+        help=f"the target; ahead {AHEAD} unless given, else the GPU's own",
+    )
     parser.add_argument("--choose", type=Path, help="choose schedules for an H200, without a GPU")
     parser.add_argument("--chosen", type=Path, help="time the schedules of such a file")
     parser.add_argument("--folder", type=Path, default=Path("build/real-programs-cache"))
@@ -140,7 +148,8 @@ class Run:
             "commit": self.options.commit or commit(),
             "device": self.gpu.name,
             "copy_tb_per_s": round(self.copy, 3),
-            "command": "python benchmarks/real_programs.py --naive benchmarks/naive/naive.cu",
+            "command": "python benchmarks/real_programs.py --naive benchmarks/naive/naive.cu"
+            + (f" --arch {self.options.arch}" if self.options.arch else ""),
         }
         if self.options.out is not None:
             write_report(self.options.out, about, [asdict(row) for row in self.rows])
@@ -150,7 +159,7 @@ def timed(row: ProgramRow, starts: Sequence[str], folder: Path, run: Run) -> lis
     """The rows of all starts of a program, timed."""
     rows = [replace(row, start=start) for start in starts]
     try:
-        program = compiled(row, folder)
+        program = compiled(row, folder, run.options.arch)
         for own in rows:
             measured(own, program, run.gpu, run.copy, run.options.least)
             import_module("cupy").get_default_memory_pool().free_all_blocks()
@@ -210,7 +219,7 @@ def choose(options: argparse.Namespace, rows: list[ProgramRow]) -> None:
     about = {"commit": options.commit or commit(), "device": "none, for an H200"}
     with ProcessPoolExecutor(min(options.processes, len(rows))) as pool:
         for each in as_completed(
-            pool.submit(prepared, row, options.folder, "h200") for row in rows
+            pool.submit(prepared, row, options.folder, options.arch or AHEAD) for row in rows
         ):
             done.append(asdict(each.result()))
             write_report(options.choose, about, done)
@@ -221,7 +230,7 @@ def go_ahead(options: argparse.Namespace, rows: Sequence[ProgramRow]) -> None:
     naive = NaiveKernels(options.naive, (), options.folder / "naive")
     with ProcessPoolExecutor(min(options.processes, len(rows))) as pool:
         for each in as_completed(
-            pool.submit(prepared, row, options.folder, "h200") for row in rows
+            pool.submit(prepared, row, options.folder, options.arch or AHEAD) for row in rows
         ):
             row = each.result()
             print(row.program, row.dtype, row.error or row.schedule, flush=True)
@@ -254,7 +263,7 @@ def main() -> None:
         return
     # All processes begin here: a process that begins behind the GPU has no GPU.
     with ProcessPoolExecutor(min(options.processes, len(rows))) as pool:
-        compiling = [pool.submit(prepared, row, options.folder) for row in rows]
+        compiling = [pool.submit(prepared, row, options.folder, options.arch) for row in rows]
         naive = NaiveKernels(options.naive, programs, options.folder / "naive")
         run, done = Run(options, device(), 0.0, [], naive), list[list[ProgramRow]]()
         with run.gpu.current():

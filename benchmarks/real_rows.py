@@ -31,7 +31,7 @@ from timetile.passes.analysis.cells.sums import FpReassoc
 from timetile.passes.analysis.launches.accesses import kernel_accesses
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.kernels.loops import loops_of
-from timetile.runtime.program.compiled_program import CompiledProgram
+from timetile.runtime.program.compiled_program import CompiledProgram, Executor
 
 ORDERS: dict[str, tuple[FpReassoc, ...]] = {"tti8": ("flags", "on"), "tti13": ("flags", "on")}
 """Orders of terms; of other programs the program's own."""
@@ -78,11 +78,16 @@ def pinned(row: ProgramRow) -> PinnedSchedule:
     return PinnedSchedule(f"#tile.schedule<{row.schedule}>", row.depth, inside)
 
 
-def compiled(row: ProgramRow, folder: Path, arch: str | None = None) -> CompiledProgram:
-    """The program of a row at the chosen or given schedule; for an `arch` without a GPU."""
+def compiled(
+    row: ProgramRow, folder: Path, arch: str | None = None, executor: Executor = "gpu"
+) -> CompiledProgram:
+    """
+    The program of a row at the chosen or given schedule. `arch`: the target, unless the GPU's own;
+    the executor `planes` makes a GPU's kernels without the GPU.
+    """
     made = timetile.compile(
         model_of(row.program).module(row.domain, DTYPES[row.dtype]),
-        executor="planes" if arch else "gpu",
+        executor=executor,
         arch=arch,
         halos="common",
         passes=passes_at(pinned(row)) if row.given else None,
@@ -93,9 +98,9 @@ def compiled(row: ProgramRow, folder: Path, arch: str | None = None) -> Compiled
 
 
 def prepared(row: ProgramRow, folder: Path, arch: str | None = None) -> ProgramRow:
-    """Compile a program into the cache, and describe it."""
+    """Compile a program into the cache, and describe it; for a named target without the GPU."""
     try:
-        program = compiled(row, folder, arch)
+        program = compiled(row, folder, arch, "planes" if arch else "gpu")
         found = kept(Cache(folder), lambda: description(row, program), program.kernels.key)
         return replace(row, **found)
     except Exception as error:
