@@ -54,7 +54,9 @@ def with_helpers(function: FunctionType) -> list[FunctionType]:
 
 
 def state_of(generator: Any) -> bytes:
-    """The state of a generator."""
+    """The state of a generator; the system's has none."""
+    if isinstance(generator, random.SystemRandom):
+        return b""
     if isinstance(generator, np.random.Generator):
         return pickle.dumps(generator.bit_generator.state)
     if isinstance(generator, random.Random):

@@ -53,8 +53,8 @@ def raised(
         module = raise_program(program.make() if is_made else load_text(text, name), options)
     packed = packed_module(module, name)
     if packed is not None and not any(name in remark.reason for remark in remarks):
-        said = json.dumps(remarks_apart(remarks, name)).encode()
-        cache.write(key, {MODULE: packed, REMARKS: said})
+        told = json.dumps(remarks_apart(remarks, name)).encode()
+        cache.write(key, {MODULE: packed, REMARKS: told})
     return module
 
 

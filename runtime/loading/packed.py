@@ -27,14 +27,22 @@ BROKEN = (pickle.UnpicklingError, EOFError, ImportError, AssertionError, MemoryE
 """Exceptions of bytes that are no module, beside those of wrong values."""
 
 
+def is_own(module_name: str) -> bool:
+    """Whether a module lies in a known package."""
+    return module_name.partition(".")[0] in OWN
+
+
 class OwnClasses(pickle.Unpickler):
     """Reads objects of the known packages alone."""
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
-        """A class by name. Raises UnpicklingError for one of another package."""
-        if module_name.partition(".")[0] not in OWN:
-            raise pickle.UnpicklingError(f"{module_name}.{global_name} is of another package")
-        return super().find_class(module_name, global_name)
+        """A class by name. Raises UnpicklingError for all else, and for another package's class."""
+        if is_own(module_name):
+            found = super().find_class(module_name, global_name)
+            # A dotted name reaches what a module imports.
+            if isinstance(found, type) and is_own(found.__module__):
+                return found
+        raise pickle.UnpicklingError(f"{module_name}.{global_name} is no class of {OWN}")
 
 
 class Packing:

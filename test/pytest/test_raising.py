@@ -18,7 +18,7 @@ from timetile.runtime.cache.keys import sources_key
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.kernels import raising
 from timetile.runtime.kernels.options import Options
-from timetile.runtime.loading.packed import packed_module
+from timetile.runtime.loading.packed import packed_module, unpacked_module
 
 HEAT = (Path(__file__).parents[2] / "examples" / "heat2d.mlir").read_text()
 
@@ -84,6 +84,10 @@ def test_an_entry_that_is_whole_and_wrong_is_raised_again(packed: bytes, tmp_pat
         assert str(raising.raised(HEAT, Options(), cache)) == str(first)
 
 
+STORE = b"timetile.runtime.cache.store"
+"""A module of ours that imports another."""
+
+
 @irdl_op_definition
 class ForeignOp(IRDLOperation):
     """An operation of another package."""
@@ -93,6 +97,8 @@ class ForeignOp(IRDLOperation):
 
 def test_a_module_of_other_packages_has_no_bytes():
     assert packed_module(ModuleOp([ForeignOp()]), "<program>") is None
+    with pytest.raises(ValueError, match=r"os\.system is no class of"):
+        unpacked_module(b"\x80\x04\x8c\x1c%s\x8c\x09os.system\x93." % STORE, "<program>")
 
 
 def test_a_file_is_known_by_its_text_and_named_by_the_present_path(tmp_path: Path):
