@@ -271,7 +271,6 @@ def cases_by_hand(cases: list[SystemCase]) -> list[SystemCase]:
     """Rows whose formulas give slow sizes, with faster sizes by options."""
     sizes = {
         ("an5d", "j2d5pt-divided", "f32"): "an5d{depth=6 cells=4 warps=4}",
-        ("ssam", "conv3x3", "f64"): "ssam{cells=6 occupancy=1 ahead=5}",
     }
     found = [
         replace(case, pipeline=sizes[key], technique=BY_HAND)

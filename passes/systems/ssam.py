@@ -9,8 +9,8 @@ After, for a body that adds one column after the other:
 1. A tile is a warp; blocks of 128 threads hold four (section 6.2). Nothing is exchanged between
    warps: tiles overlap (section 4.5). A multiprocessor has as many blocks as the registers of a
    thread allow, up to half of its threads: few warps do not keep memory busy.
-2. A lane has P = 4 cells of a row, the sliding window of section 4.2; of small filters in FP32
-   eight. Rows arrive one after the other, so that a lane keeps N rows of P cells instead of
+2. A lane has P = 4 cells of a row, the sliding window of section 4.2; of small filters eight in
+   FP32 and six in FP64. Rows arrive one after the other, so that a lane keeps N rows of P cells instead of
    N + P - 1 cells of a column.
 3. Partial sums pass from lane to lane (section 4.4). Sums in another order than by columns stay
    whole, with a remark: neighbours' cells are then shuffled.
@@ -38,10 +38,11 @@ Blocks of a multiprocessor. Each of its warps begins a chunk of rows, and reads 
 more blocks read more.
 """
 
-AHEAD = 7
+SMALL_CELLS, AHEAD = 6, 5
 """
-Rows on their way of small filters in FP64, in blocks whose chunks follow from registers alone: a
-filter of 3 x 3 runs at 231 GCells/s on an H200, with three rows in blocks of four at 224.
+Cells of a lane, and rows on their way, of small filters in FP64, in blocks whose chunks follow from
+registers alone. A filter of 3 x 3 on an H200, GCells/s: 243, with seven rows 238, with eight cells
+and four rows 239, with four cells and seven rows 230, in blocks of four with three rows 224.
 """
 
 NARROW_BYTES = 4
@@ -103,7 +104,8 @@ class SsamPass(SystemPass):
         given = self.occupancy is not None or self.ahead is not None
         if given or schedule.occupancy < WIDE_BLOCKS:
             return schedule
-        return replace(schedule, occupancy=1, ahead=AHEAD)
+        cells = (SMALL_CELLS,) if self.cells is None else schedule.cells
+        return replace(schedule, cells=cells, occupancy=1, ahead=AHEAD)
 
     def occupied(
         self, program: PaperProgram, target: Target, depth: int, schedule: Schedule

@@ -5,7 +5,7 @@
 
 // CHECK-LABEL: tile.kernel @heat_d
 // CHECK-SAME:    steps {{[0-9]+}} bounds
-// CHECK-SAME:    layout #tile.layout<device, [4 cells x 16 warps x {{[0-9]+}} blocks, 4 cells x 32 lanes]>
+// CHECK-SAME:    layout #tile.layout<device, [5 cells x 16 warps x {{[0-9]+}} blocks, 4 cells x 32 lanes]>
 // CHECK:         tile.load %src ahead 0 home #tile.registers<depth 0, period 1>
 // CHECK-NEXT:    what edges delay 0 home #tile.exchange_buffer<slots 2, fixed, ring 0 base 0, every 1, space global, sync flags>
 // CHECK:       sync flags, occupancy 1, resident>

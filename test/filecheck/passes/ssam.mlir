@@ -1,9 +1,9 @@
 // RUN: xdsl-opt %s -p ssam | filecheck %s
 
-// The model of SSAM: a warp holds whole rows of four cells a lane; the cells of a column stay in their lane, and partial sums travel.
+// The model of SSAM: a warp holds whole rows of six cells a lane; the cells of a column stay in their lane, and partial sums travel.
 
 // CHECK-LABEL: tile.kernel @heat_step
-// CHECK-SAME:    layout #tile.layout<warp, [4 cells x 32 lanes], pack 4>
+// CHECK-SAME:    layout #tile.layout<warp, [6 cells x 32 lanes], pack 4>
 // CHECK:         %[[u:.*]] = tile.load
 // CHECK:         %[[p:.*]] = tile.apply @heat_cell0_lanes0(%[[u]][-1, 0], %[[u]][0, 0], %[[u]][1, 0]) home #tile.registers
 // CHECK-NEXT:    %[[q:.*]] = tile.apply @heat_cell0_lanes1(%[[p]][0, -1], %[[u]][-1, 0], %[[u]][0, 0], %[[u]][1, 0]) home #tile.registers
