@@ -10,8 +10,8 @@ After, for a body that adds one column after the other:
    warps: tiles overlap (section 4.5). A multiprocessor has as many blocks as the registers of a
    thread allow, up to half of its threads: few warps do not keep memory busy.
 2. A lane has P = 4 cells of a row, the sliding window of section 4.2; of small filters eight in
-   FP32 and six in FP64. Rows arrive one after the other, so that a lane keeps N rows of P cells instead of
-   N + P - 1 cells of a column.
+   FP32 and six in FP64. Rows arrive one after the other, so that a lane keeps N rows of P cells
+   instead of N + P - 1 cells of a column.
 3. Partial sums pass from lane to lane (section 4.4). Sums in another order than by columns stay
    whole, with a remark: neighbours' cells are then shuffled.
 4. In volumes the four warps of a block have P = 4 rows of a plane each, and exchange rows in shared
