@@ -13,6 +13,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from ceilings import ceilings_section
 from choice_table import choice_section, first_figure
 from matplotlib import rcParams
 from matplotlib.figure import Figure
@@ -354,6 +355,8 @@ def main() -> None:
         made = targets_section(report["rows"], report["copy_tb_per_s"])
         text = replace(text, "table targets", made)
         text = replace(text, "table programs", programs_section(report["rows"]))
+    counted = json.loads((RESULTS / "real-counters-h200.json").read_text())
+    text = replace(text, "table ceilings", ceilings_section(counted))
     choice = json.loads((RESULTS / "choice-h200.json").read_text())
     text = replace(text, "table choice", choice_section(choice))
     README.write_text(replace(README.read_text(), "first figure", first_figure(choice)))
