@@ -35,6 +35,7 @@ from support.known_texts import forget, parsed_once, raised_once
 from support.plain_classes import ask_by_bases
 from support.quick_ir import answer_quickly
 from support.reports import send_results_alone
+from support.seldom_verified import verify_seldom
 from support.sizes import EXAMPLES, is_nightly
 from timetile.runtime.cache import store
 from timetile.runtime.cache.store import Cache
@@ -144,12 +145,13 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 def pytest_collection_finish() -> None:
     """
     Take the processor's fused multiply-add (see `fused.py`), assemble seldom (see `known_ptx.py`),
-    and collect garbage seldom: the IR of a test is many objects in cycles, gone after the test;
-    modules and tests are never garbage.
+    verify pipelines seldom (see `seldom_verified.py`), and collect garbage seldom: the IR of a test
+    is many objects in cycles, gone after the test; modules and tests are never garbage.
     """
     if not is_nightly():
         fuse_by_processor()
         assemble_seldom()
+        verify_seldom()
     gc.freeze()
     gc.set_threshold(4 * GARBAGE, 20, 50)
     gc.enable()
