@@ -182,7 +182,7 @@ def note_bits(rows: Sequence[ProgramRow], equal: Future[bool]) -> None:
 def compare(run: Run, pool: ProcessPoolExecutor, done: Sequence[list[ProgramRow]]) -> None:
     """Compare the bits of timed programs, in processes, as long as there is time."""
     equal: dict[Future[bool], list[ProgramRow]] = {
-        pool.submit(checked, rows[0], run.options.folder): rows for rows in done
+        pool.submit(checked, rows[0], run.options.folder, run.options.arch): rows for rows in done
     }
     try:
         for each in as_completed(equal, run.options.bits):
@@ -235,7 +235,7 @@ def go_ahead(options: argparse.Namespace, rows: Sequence[ProgramRow]) -> None:
             row = each.result()
             print(row.program, row.dtype, row.error or row.schedule, flush=True)
             if not row.error:
-                pool.submit(made_ahead, row, options.folder)
+                pool.submit(made_ahead, row, options.folder, options.arch or AHEAD)
     naive.wait()
 
 
@@ -274,7 +274,7 @@ def main() -> None:
                 if row.error:
                     run.note([row])
                     continue
-                pool.submit(assembled, row, options.folder)
+                pool.submit(assembled, row, options.folder, options.arch)
                 found = timed(row, options.starts, options.folder, run)
                 run.note(found)
                 done += [found] if found[0].gpts_per_s else []

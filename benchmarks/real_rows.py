@@ -127,24 +127,24 @@ def description(row: ProgramRow, program: CompiledProgram) -> dict[str, Any]:
     }
 
 
-def small_program(row: ProgramRow) -> SmallProgram:
-    """A row's program and schedule on a small domain."""
-    return SmallProgram(row.program, row.dtype, pinned(row), row.fp_reassoc)
+def small_program(row: ProgramRow, arch: str | None) -> SmallProgram:
+    """A row's program and schedule on a small domain, for a target."""
+    return SmallProgram(row.program, row.dtype, pinned(row), row.fp_reassoc, arch=arch)
 
 
-def assembled(row: ProgramRow, folder: Path) -> None:
-    """Compile a row's program on a small domain into the cache."""
-    small_program(row).assembled(Cache(folder))
+def assembled(row: ProgramRow, folder: Path, arch: str | None = None) -> None:
+    """Compile a row's program on a small domain into the cache; without a GPU for an `arch`."""
+    small_program(row, arch).assembled(Cache(folder), "planes" if arch else "gpu")
 
 
-def made_ahead(row: ProgramRow, folder: Path) -> None:
+def made_ahead(row: ProgramRow, folder: Path, arch: str) -> None:
     """Compile a row's program on a small domain into the cache, and run the unfused program."""
-    small_program(row).prepare(Cache(folder))
+    small_program(row, arch).prepare(Cache(folder))
 
 
-def checked(row: ProgramRow, folder: Path) -> bool:
+def checked(row: ProgramRow, folder: Path, arch: str | None = None) -> bool:
     """Whether a row's schedule leaves the unfused program's bits on a small domain."""
-    return small_program(row).has_equal_bits(Cache(folder))
+    return small_program(row, arch).has_equal_bits(Cache(folder))
 
 
 def bytes_of_step(program: CompiledProgram) -> float:

@@ -102,6 +102,8 @@ class SmallProgram:
     """A domain in place of the odd one."""
     steps: int = CHECKED_STEPS
     starts: tuple[str, ...] = ("random", "quiet")
+    arch: str | None = None
+    """The kernels' target; unless given, the GPU's own, or the default target without a GPU."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -120,6 +122,7 @@ class SmallProgram:
         made = timetile.compile(
             model_of(self.program).module(shape, DTYPES[self.element]),
             executor=executor,
+            arch=None if executor == "numpy" else self.arch,
             halos="common",
             passes=None if executor == "numpy" else passes_at(self.pinned),
             cache=cache,
