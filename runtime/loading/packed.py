@@ -27,7 +27,7 @@ BROKEN = (pickle.UnpicklingError, EOFError, ImportError, AssertionError, MemoryE
 """Exceptions of bytes that are no module, beside those of wrong values."""
 
 
-def is_own(module_name: str) -> bool:
+def is_of_own_package(module_name: str) -> bool:
     """Whether a module lies in a known package."""
     return module_name.partition(".")[0] in OWN
 
@@ -37,10 +37,10 @@ class OwnClasses(pickle.Unpickler):
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
         """A class by name. Raises UnpicklingError for all else, and for another package's class."""
-        if is_own(module_name):
+        if is_of_own_package(module_name):
             found = super().find_class(module_name, global_name)
             # A dotted name reaches what a module imports.
-            if isinstance(found, type) and is_own(found.__module__):
+            if isinstance(found, type) and is_of_own_package(found.__module__):
                 return found
         raise pickle.UnpicklingError(f"{module_name}.{global_name} is no class of {OWN}")
 
