@@ -34,6 +34,7 @@ from timetile.passes.analysis.launches.accesses import (
     longest_chain,
     predecessors,
 )
+from timetile.passes.analysis.placed import layout_of
 from timetile.passes.cost.facts import field_bytes
 from timetile.passes.cost.shared_work import PlacedWork, places_of_thread, vectors_of
 from timetile.passes.cost.terms import Cost, StepCycles
@@ -139,6 +140,22 @@ def moved_seconds(geometry: Geometry, work: PlacedWork, target: Target) -> float
     return (memory**power + second**power) ** (1 / power) / speed
 
 
+def arriving_seconds(geometry: Geometry, threads: int, registers: int, target: Target) -> float:
+    """
+    Seconds of a launch for cells to arrive, by Little's law: a multiprocessor's threads have their
+    own cells under way at once. One cell of FP32 a thread is few: images on an H200 run at 203
+    GCells/s with one cell a thread, and at 388 with four.
+    """
+    isa = target.isa
+    held = min(
+        isa.warps_per_multiprocessor * LANES // threads,
+        isa.registers_per_multiprocessor // (threads * isa.taken_registers(registers)),
+    )
+    own = max(1, held) * threads * len(geometry.thread_positions)
+    cells = prod(high - low for low, high in zip(geometry.lower, geometry.upper))
+    return target.parameters.reading.latency * cells / (own * target.multiprocessors)
+
+
 def loads_of_thread(geometry: Geometry, work: PlacedWork) -> dict[SSAValue, int]:
     """Loads of a thread from each field of all axes: the vectors around all of its cells."""
     positions, width = geometry.thread_positions, geometry.axes[-1].layout.cells
@@ -215,15 +232,19 @@ def part_cost(
     cells = prod(high - low for low, high in zip(geometry.lower, geometry.upper))
     cycles = pipe_cycles(geometry, facts, target, alone=alone)
     warps = cells / LANES / target.multiprocessors
-    reading = target.parameters.reading
+    reading, registers = target.parameters.reading, registers_of(geometry, facts, target)
     slowest = max(max(cycles.pipe, cycles.issue) / reading.pipes, cycles.shared)
     loads = sum(loads_of_thread(geometry, work).values())
     slower = max(1.0, loads / reading.loads) ** reading.loads_power
     if kernel.blocks_per_multiprocessor == 1:
         slower /= reading.one_block
+    moved = moved_seconds(geometry, work, target)
+    if alone:
+        threads = layout_of(kernel).threads
+        moved = max(moved, arriving_seconds(geometry, threads, registers, target))
     return PartCost(
-        registers_of(geometry, facts, target),
-        slower * moved_seconds(geometry, work, target),
+        registers,
+        slower * moved,
         slower * warps * slowest / (target.part.clock_ghz * 1e9),
         cycles,
     )

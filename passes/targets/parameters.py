@@ -270,6 +270,8 @@ class Reading:
     """The power of the share of loads beyond, by which a kernel is slower."""
     one_block: float
     """Factor on the speed of blocks alone on a multiprocessor: none begins while another ends."""
+    latency: float
+    """Seconds that a thread takes, in a step of one kernel, to load its cells and store them."""
     vector_word: float
     """
     Cycles that the first-level cache takes for a word of each lane in vectors of 4-byte cells, in a

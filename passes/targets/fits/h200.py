@@ -128,6 +128,8 @@ PARAMETERS = Parameters(
         loads=128,  # 22 kernels of 19 to 464 loads on an H200: 12% off in the mean
         loads_power=1.3,
         one_block=0.85,
+        # Five kernels of 7 and 9 points in 3D, FP32: one cell a thread 182 and 203 GCells/s.
+        latency=0.83e-6,
         # Six kernels of 5 to 13 points in plates, FP32, 354 to 490 GCells/s: 5% off.
         vector_word=1.7,
     ),
@@ -221,6 +223,7 @@ FIT = Fit(
         "reading.loads",
         "reading.loads_power",
         "reading.one_block",
+        "reading.latency",
         "rim.halos.2",
         "worth.many_quotients",
         "worth.quotients",
