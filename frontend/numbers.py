@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -44,12 +44,26 @@ ALL_CELLS = "all cells"
 """The name of the value at all cells: no name of an argument."""
 
 
+@dataclass
+class PastChecks:
+    """What earlier checks of a number leave: steps and seconds of runs, and programs for them."""
+
+    steps: int = 0
+    seconds: float = 0.0
+    programs: dict[object, Any] = field(default_factory=dict[object, Any])
+
+
 @dataclass(frozen=True)
 class NumberProgram:
     """The program of a number: of the arrays of `buffers`, and of the step's scalars."""
 
     program: CompiledProgram
     buffers: tuple[Buffer, ...]
+    kind: Reduction
+    box: Box
+    body: tuple[StepStatement, ...]
+    """The temporaries of the condition, and the value at all cells."""
+    past: PastChecks = field(default_factory=PastChecks, compare=False)
 
     def run(self, arrays: Sequence[Any], scalars: Mapping[str, Any], stream: Any) -> Any:
         """The number."""
@@ -104,17 +118,38 @@ def number_program(
     }
     key = (kind, structure(body), run.shape, *types.values())
     if key not in known:
-        step = replace(
-            run.step, name=f"{run.step.name}_{kind}", body=body, reach=None, series=(), aliases={}
-        )
         for made in body:
             check_value(run.step, made.value)
-        module, buffers = module_of_number(step, kind, run.shape, types)
-        # The sweep is a single step, whatever the depth of the step's own kernels.
-        chosen = options.copy()
-        chosen["depth"] = None
-        known[key] = NumberProgram(compile_program(module, **chosen), tuple(buffers))
+        known[key] = number_of_box(run, kind, body, options)
     return known[key]
+
+
+def number_of_box(
+    run: StateRun,
+    kind: Reduction,
+    body: Sequence[StepStatement],
+    options: Options,
+    box: Box | None = None,
+) -> NumberProgram:
+    """The program of the number of the last value, at the cells of a box, or at all cells."""
+    types: dict[str, DType] = {
+        name: cast(DType, type_of(run.arrays[name, Time.NOW])) for name in run.step.fields
+    }
+    step = replace(
+        run.step,
+        name=f"{run.step.name}_{kind}",
+        body=tuple(body),
+        reach=None,
+        series=(),
+        aliases={},
+    )
+    cells = box or box_of_value(step, run.shape)
+    module, buffers = module_of_number(step, kind, run.shape, types, cells)
+    # The sweep is a single step, whatever the depth of the step's own kernels.
+    chosen = options.copy()
+    chosen["depth"] = None
+    made = compile_program(module, **chosen)
+    return NumberProgram(made, tuple(buffers), kind, cells, tuple(body))
 
 
 def check_value(step: Step, value: Value) -> None:
@@ -159,10 +194,10 @@ def box_of_value(step: Step, shape: Sequence[int]) -> Box:
 
 
 def module_of_number(
-    step: Step, kind: Reduction, shape: tuple[int, ...], types: FieldTypes
+    step: Step, kind: Reduction, shape: tuple[int, ...], types: FieldTypes, box: Box
 ) -> tuple[ModuleOp, list[Buffer]]:
-    """The program of a number, and the buffers among its arguments."""
-    box, element = box_of_value(step, shape), computing_type(types.values())
+    """The program of a number of a box, and the buffers among its arguments."""
+    element = computing_type(types.values())
     typed, elements = TypedStep(step, types, [ALL_CELLS]), elements_of(types)
     buffers = list(
         dict.fromkeys(read[:2] for read in reads_of(step.statements) if read[1] is not Time.INSIDE)

@@ -13,10 +13,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
+from timetile.frontend import checked_pieces
+from timetile.frontend.checked_pieces import CheckedPiece
+from timetile.frontend.checked_programs import NotTogetherError
+from timetile.frontend.numbers import NumberProgram
 from timetile.frontend.placed_runs import PlacedRun
 from timetile.frontend.runs import StateRun
 from timetile.frontend.stopping import EndCondition, OtherNumbersError, advanced_in_pieces
-from timetile.passes.diagnostics import LOGGER
+from timetile.passes.diagnostics import LOGGER, CompileError
 from timetile.runtime.program.graph_loop import MOST_CHECKS, GraphLoop, PlacedNumber
 
 FEWEST_CHECKS = 4
@@ -52,6 +56,8 @@ class UnattendedRun:
         self.placed, self.run = placed, placed.run
         self.steps, self.every, self.condition = steps, every, condition
         self.loops = 0
+        self.together: CheckedPiece | None = None
+        """The work between two checks with the numbers made by its last launch, if it can be."""
 
     def advance(self) -> bool:
         """Advance until the end. Returns whether the condition ended the run."""
@@ -82,6 +88,7 @@ class UnattendedRun:
         self.loops += 1
         comparisons, used = list(condition.watch.comparisons), list(condition.used)
         self.run.go(self.every)
+        self.together = self.checked_piece(used)
         try:
             loop = GraphLoop(
                 placed.gpu, placed.stream, self.piece,
@@ -90,6 +97,7 @@ class UnattendedRun:
         except (RuntimeError, OddStepsError) as error:
             LOGGER.info("the host checks whether the run ends: %s", error)
             self.loops = MOST_LOOPS
+            self.give_back()
             return True if condition.holds() else None
         try:
             if condition.holds():
@@ -99,10 +107,39 @@ class UnattendedRun:
             return self.follow(loop)
         finally:
             loop.close()
+            self.give_back()
+
+    def checked_piece(self, used: Sequence[NumberProgram]) -> CheckedPiece | None:
+        """The work between two checks with the numbers made by its last launch, if worth it."""
+        if not self.is_worth_programs(used):
+            return None
+        try:
+            return CheckedPiece(self.placed, self.every, used, self.condition.options)
+        except (NotTogetherError, CompileError, RuntimeError) as error:
+            LOGGER.info("a pass makes the numbers of a check: %s", error)
+            return None
+
+    def is_worth_programs(self, used: Sequence[NumberProgram]) -> bool:
+        """
+        Whether runs with these checks took long enough for programs of their own, and the checks to
+        come save enough.
+        """
+        if not used or used[0].past.seconds < checked_pieces.WORTH_SECONDS:
+            return False
+        past, saved = used[0].past, self.checks_left * checked_pieces.CHECK_STEPS
+        return past.seconds * saved >= checked_pieces.PREPARED_SECONDS * past.steps
+
+    def give_back(self) -> None:
+        """Give back what the work between two checks held on the GPU."""
+        together, self.together = self.together, None
+        if together is not None:
+            together.close()
 
     def piece(self) -> Sequence[PlacedNumber]:
         """Give the work between two checks to the stream; the numbers of the check."""
         run = self.run
+        if self.together is not None:
+            return self.together.launch()
         done, arrays = run.done, run.arrays
         try:
             run.go(self.every)
@@ -120,8 +157,11 @@ class UnattendedRun:
     def follow(self, loop: GraphLoop) -> bool | None:
         """Give launches of a loop to the GPU, and call the condition's function for each check."""
         run, given, most = self.run, 0, FIRST_CHECKS
-        left, before = self.checks_left, time.perf_counter()
+        left, before, used = self.checks_left, time.perf_counter(), self.condition.used
+        was_worth = self.is_worth_programs(used)
         while True:
+            if not was_worth and self.is_worth_programs(used):
+                left = given
             while given < left and not loop.is_full:
                 count = min(most, left - given)
                 loop.launch(count)
@@ -131,13 +171,23 @@ class UnattendedRun:
             rows, ended = loop.taken()
             now = time.perf_counter()
             most = launched_checks(len(rows), now - before, most)
+            if used:
+                used[0].past.steps += len(rows) * self.every
+                used[0].past.seconds += now - before
             before = now
             for place, row in enumerate(rows):
                 run.done += self.every
                 if ended and place == len(rows) - 1:
-                    return True if self.condition.holds() else None
+                    return True if self.ends_here(row) else None
                 if self.ends(row):
                     raise AstrayError(ends=True)
+
+    def ends_here(self, row: Sequence[float]) -> bool:
+        """
+        Whether the condition's function ends the run where the GPU has ended it. Values a step
+        earlier may be gone.
+        """
+        return self.condition.holds() if self.together is None else self.ends(row)
 
     def ends(self, row: Sequence[float]) -> bool:
         """Whether the condition's function ends the run by the numbers of a check."""

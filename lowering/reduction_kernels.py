@@ -21,20 +21,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, IntegerType, ModuleOp, StringAttr, i32, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, SSAValue
 
 from timetile.dialects.boxes import sizes_of
 from timetile.dialects.cell_types import CELL_TYPES
-from timetile.dialects.simt import OverrideOp, ShuffleOp, StoreOp
+from timetile.dialects.simt import OverrideOp, StoreOp
 from timetile.dialects.simt.buffers import GLOBAL_SPACE, buffer_type
 from timetile.dialects.syntax import field_bounds
 from timetile.dialects.taps import Tap
 from timetile.dialects.temporal.reduce import BLOCK_CELLS, IDENTITY, LANES, ReduceOp, Reduction
 from timetile.dialects.verified import float_type
 from timetile.lowering.emitter import Emitter
+from timetile.lowering.joined_numbers import joined, lanes_met
 from timetile.lowering.tile_to_gpu.cells import CellFunction
 from timetile.lowering.whole_kernels import block_of_launch, module_of_kernel, thread_of_block
 from timetile.passes.analysis.reduced_cells import ReducedCells
@@ -177,18 +177,6 @@ def computed_round(op: ReduceOp, cells: ReducedCells) -> ComputedRound:
     )
 
 
-def joined(emit: Emitter, kind: Reduction, a: SSAValue, b: SSAValue) -> SSAValue:
-    """The number made of two."""
-    none = arith.FastMathFlagsAttr("none")
-    match kind:
-        case Reduction.TOTAL:
-            return emit.add(arith.AddfOp(a, b, flags=none)).result
-        case Reduction.MAXIMUM:
-            return emit.add(arith.MaximumfOp(a, b, flags=none)).result
-        case Reduction.MINIMUM:
-            return emit.add(arith.MinimumfOp(a, b, flags=none)).result
-
-
 class RoundCode:
     """Emits the code of a thread for a round."""
 
@@ -207,7 +195,7 @@ class RoundCode:
         lane, warp = emit.split(thread_of_block(emit), LANES)
         block = emit.add_int(emit.mul_int(block_of_launch(emit), WARPS), warp)
         is_block = emit.compare("ult", block, made.blocks)
-        result = self.lanes_met(self.lane_number(lane, block, is_block))
+        result = lanes_met(emit, made.kind, self.lane_number(lane, block, is_block))
         is_first = emit.all_of([is_block, emit.compare("eq", lane, 0)])
         emit.add(StoreOp([result], self.target, block, 0, is_first))
         return module_of_kernel(made.name, self.entry, made.grid, WARPS * LANES)
@@ -265,15 +253,6 @@ class RoundCode:
         if self.cell is None:
             return values[0]
         return self.emit.select(mask, self.cell.inline(self.emit, values)[0], identity)
-
-    def lanes_met(self, number: SSAValue) -> SSAValue:
-        """The numbers of all lanes, joined in halves: the number of lane 0."""
-        half = LANES // 2
-        while half:
-            other = self.emit.add(ShuffleOp(number, half)).result
-            number = joined(self.emit, self.round.kind, number, other)
-            half //= 2
-        return number
 
 
 def reduction_kernel(made: Round) -> ModuleOp:

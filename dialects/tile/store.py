@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
+from xdsl.dialects.builtin import f32, f64
 from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import (
@@ -27,6 +28,7 @@ from timetile.dialects.syntax import (
     element_type,
     field_bounds,
 )
+from timetile.dialects.temporal.reduce import Reduction, ReductionAttr
 from timetile.dialects.tile.load import verify_reader
 from timetile.dialects.tile.queues import QueueType
 from timetile.dialects.tile.stages import (
@@ -55,6 +57,9 @@ class StoreOp(IRDLOperation):
     Write the tile's own cells of the newest plane inside the kernel's bounds and the field, and
     inside the box after `in`, if any.
 
+    With `number` the field's first cells take numbers in place of cells (`NumberRoom`): each warp
+    writes the greatest, or the least, of its cells of a plane. All other cells of the room stay.
+
     Example: `tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,9]x[-1,9]xf64>`
     """
 
@@ -63,12 +68,22 @@ class StoreOp(IRDLOperation):
     queue = operand_def(QueueType)
     field = operand_def(FieldType)
     box = opt_prop_def(StencilBoundsAttr)
+    number = opt_prop_def(ReductionAttr)
 
-    assembly_format = "$queue `to` $field (`in` $box^)? attr-dict `:` type($queue) `,` type($field)"
+    assembly_format = (
+        "$queue `to` $field (`in` $box^)? (`number` $number^)? attr-dict `:` type($queue) `,` "
+        "type($field)"
+    )
     traits = lazy_traits_def(lambda: (in_kernel(), StoreEffects()))
 
-    def __init__(self, queue: SSAValue, field: SSAValue, box: StencilBoundsAttr | None = None):
-        super().__init__(operands=[queue, field], properties={"box": box})
+    def __init__(
+        self,
+        queue: SSAValue,
+        field: SSAValue,
+        box: StencilBoundsAttr | None = None,
+        number: ReductionAttr | None = None,
+    ):
+        super().__init__(operands=[queue, field], properties={"box": box, "number": number})
 
     @property
     def home(self) -> None:
@@ -102,11 +117,23 @@ class StoreOp(IRDLOperation):
                 "common"
             )
         self.verify_box(bounds & field)
+        self.verify_number()
         if cell_type(self.field) != queue_type(self.queue).element:
             raise VerifyException(
                 f"queue of {queue_type(self.queue).element} stored to a field of "
                 f"{element_type(self.field)}"
             )
+
+    def verify_number(self) -> None:
+        """VerifyException for numbers that depend on an order, or of a part of the cells."""
+        if self.number is None:
+            return
+        if self.number.data is Reduction.TOTAL or element_type(self.field) not in (f32, f64):
+            raise VerifyException(
+                "numbers of a kernel are maximum or minimum of f32 or f64: a sum has a fixed order"
+            )
+        if self.box is not None:
+            raise VerifyException("numbers of a kernel are made of all cells, and have no box")
 
     def verify_box(self, cells: CellBox) -> None:
         """VerifyException for a box outside the cells of the bounds and the field."""

@@ -39,6 +39,7 @@ from timetile.lowering.tile_to_gpu.halo_plans import Reach, reach_of_tap
 from timetile.lowering.tile_to_gpu.halos import along_stream, guard_of, park, patch_at_birth
 from timetile.lowering.tile_to_gpu.images import has_images, image_plane, seen
 from timetile.lowering.tile_to_gpu.messages import post_messages
+from timetile.lowering.tile_to_gpu.numbers import store_number
 from timetile.lowering.tile_to_gpu.ownership import load_masks
 from timetile.lowering.tile_to_gpu.point_levels import emit_points
 from timetile.lowering.tile_to_gpu.publishing import publish, write_plane
@@ -82,8 +83,10 @@ def run_stage(step: StepScope, number: int, stage: StageOp) -> None:
             if isinstance(step, ResidentStep) and exchange.is_sent:
                 post_messages(step)
                 step.arriving.append(exchange)
-        case StoreOp():
+        case StoreOp(number=None):
             store(step, number, stage)
+        case StoreOp():
+            store_number(step, number, stage)
 
 
 def run_by_rows(step: StepScope) -> None:
@@ -104,7 +107,7 @@ def run_by_rows(step: StepScope) -> None:
                 planes[result][*row, cell] = value
     for number, stage in enumerate(code.kernel.stages):
         if isinstance(stage, StoreOp):
-            store(step, number, stage)
+            run_stage(step, number, stage)
 
 
 def finish(step: StepScope, number: int, queue: QueuePlan, plane: Plane) -> None:

@@ -21,6 +21,7 @@ from timetile.dialects.tile import (
 from timetile.dialects.tile.queues import made_queue_type
 from timetile.passes.analysis.edges import loop_boundary
 from timetile.passes.analysis.geometry.outside import is_read_outside
+from timetile.passes.analysis.kernel_numbers import kernel_numbers
 from timetile.passes.analysis.launches.liveness import (
     is_own_scratch,
     loop_rotation,
@@ -54,6 +55,8 @@ class KernelBuilder:
         self.moves = loop_rotation(loop)
         self.of_cycles = updates_of_cycles(loop) if self.moves.common_halos else []
         """The updates that may take the cells beside their box from any version of their cycle."""
+        self.numbers = {} if store_all else kernel_numbers(loop)
+        """The arguments of the loop that take numbers in place of cells."""
         self.beyond = loop_boundary(loop)
         """The boundary by which kernels continue fields."""
         self.goes_on = self.beyond is not None and Kind.KEEP not in self.beyond.kinds
@@ -84,7 +87,8 @@ class KernelBuilder:
         """The arguments of the loop, after the kernel's steps, whose buffers the kernel stores."""
         written = self.moves.written
         if not self.store_all:
-            return [k for k in range(len(self.moves.live)) if self.moves.is_moved(k)]
+            roles = range(len(self.moves.live))
+            return [k for k in roles if self.moves.is_moved(k) or k in self.numbers]
         return [
             k
             for k, source in enumerate(self.loop.rotation)
@@ -206,7 +210,8 @@ class KernelBuilder:
             versions = [versions[source] for source in self.loop.rotation]
         for k in self.stored():
             target = self.arguments.of(RoleKind.TARGET, k, self.loop.body.block.args[k])
-            self.block.add_op(StoreOp(self.current(versions[k]), target))
+            store = StoreOp(self.current(versions[k]), target, number=self.numbers.get(k))
+            self.block.add_op(store)
         kernel = KernelOp(name, self.arguments.roles, self.steps, stream, self.bounds, self.block)
         kernel.beyond = self.beyond
         erase_idle_stages(kernel)

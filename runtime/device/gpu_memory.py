@@ -6,6 +6,8 @@ import contextlib
 import ctypes
 from typing import Any
 
+import numpy as np
+
 from timetile.lowering.ptx.symbols import symbol
 from timetile.runtime.host.halos import WORD_BYTES
 from timetile.runtime.machine.driver import Unavailable, checked, driver
@@ -13,6 +15,9 @@ from timetile.runtime.machine.ranges import profiled
 
 HANDLE_BYTES = 64
 """Bytes of the handle of an allocation for other processes."""
+
+CELLS_SENT = 8192
+"""Most equal cells sent to a GPU: more are copied there."""
 
 PEER_ACCESS_ALREADY_ENABLED = 704
 """The driver's answer to a second request for access to a device."""
@@ -85,6 +90,16 @@ class GpuMemory:
         """Copy device memory to a NumPy array."""
         with profiled("copy from the GPU"):
             checked(self.cuda.cuMemcpyDtoH(array.ctypes.data, pointer, array.nbytes))
+
+    def fill(self, pointer: int, cell: Any, count: int, stream: int) -> None:
+        """Write a number of NumPy's to `count` cells of device memory, as work of a stream."""
+        size, whole = cell.nbytes * min(count, CELLS_SENT), cell.nbytes * count
+        self.upload(pointer, np.full(size // cell.nbytes, cell))
+        self.wait_for_stream(stream, 0)
+        while size < whole:
+            more = min(size, whole - size)
+            checked(self.cuda.cuMemcpyDtoDAsync(pointer + size, pointer, more, stream))
+            size += more
 
     # Copies as work of a stream, from and to page-locked memory of the host.
 

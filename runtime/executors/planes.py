@@ -42,6 +42,7 @@ from timetile.runtime.arithmetic.boxes import box_slices, coordinates
 from timetile.runtime.arithmetic.cells import Array, call, dtype_of
 from timetile.runtime.executors.homes import MarkedCells, PlaneError, make_homes
 from timetile.runtime.executors.plane_images import PlaneImages
+from timetile.runtime.executors.plane_numbers import number_of_plane
 from timetile.runtime.executors.plane_points import use_in_plane
 from timetile.runtime.executors.stage_reads import StageReads, frame_of, reads_own_cells, seen_from
 
@@ -54,9 +55,7 @@ def published_age(stage: ExchangeOp) -> int:
 
 
 class PlanesLaunch:
-    """
-    One launch of a placed kernel on the values of its arguments: Cells for fields, or numbers.
-    """
+    """One launch of a placed kernel on its arguments: Cells for fields, or numbers."""
 
     def __init__(self, kernel: KernelOp, arguments: Sequence[Any]):
         self.kernel = kernel
@@ -394,5 +393,8 @@ class PlanesLaunch:
             first = zip(self.section(box, plane).lb, unset[0])
             at = [low + int(distance) for low, distance in first]
             raise PlaneError(stage, f"stores a value that was never set to cell {at}")
-        target, to = self.values[stage.field], self.in_field(stage.field, box, plane)
-        target.data[to], target.known[to] = cells.data[taken], True
+        to, found = self.in_field(stage.field, box, plane), cells.data[taken]
+        if stage.number is not None:
+            to, found = number_of_plane(self.kernel, stage, plane, found)
+        target = self.values[stage.field]
+        target.data[to], target.known[to] = found, True

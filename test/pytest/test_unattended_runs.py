@@ -11,11 +11,18 @@ import pytest
 
 import timetile
 from timetile import Field
-from timetile.frontend import unattended
+from timetile.dialects.temporal.reduce import IDENTITY
+from timetile.frontend import checked_pieces, unattended
+from timetile.frontend.checked_pieces import CheckedPiece
+from timetile.frontend.checked_programs import Launches
 from timetile.frontend.numbers import NumberProgram
 from timetile.frontend.runs import StateRun
+from timetile.runtime.arithmetic.reductions import reduced
+from timetile.runtime.executors.homes import MarkedCells
+from timetile.runtime.executors.runners import PlanesRunner
 from timetile.runtime.kernels.assembler import assemble, assembles
 from timetile.runtime.kernels.loop_ends import Comparison, begin_text, check_text
+from timetile.runtime.program.compiled_program import CompiledProgram
 
 
 class LoopHere:
@@ -206,6 +213,94 @@ def test_a_run_without_an_end_makes_all_steps(here: None):
     assert (ended.steps, ended.stopped) == (4, True)
     ended = model.advance({"u": np.eye(9)}, 43, every=4, until=never)
     assert (ended.steps, ended.stopped, LoopHere.made) == (43, False, 1)
+
+
+class PieceHere(CheckedPiece):
+    """The work between two checks, plane by plane."""
+
+    def alternating(self, launches: Launches) -> PlanesRunner:
+        runner = PlanesRunner(launches.program.kernels)
+        (loop,) = launches.program.kernels.loops
+        runner.plans[loop, launches.steps] = launches.function
+        return runner
+
+    def reducing(self, program: CompiledProgram) -> None:
+        return None
+
+    def buffer_of(self, array: Any) -> MarkedCells:
+        return MarkedCells.of(array, known=True)
+
+    def memory(self, number: NumberProgram, count: int) -> MarkedCells:
+        # Kernels write the first numbers of a field that takes numbers.
+        return self.buffer_of(np.full(self.run.shape, IDENTITY[number.kind], number.dtype))
+
+    def fill(self, room: Any, number: NumberProgram, staying: Sequence[NumberProgram]) -> None:
+        run, places = self.run, room.data.reshape(-1)
+        for place, each in enumerate(staying, 1):
+            arrays = [run.before(*buffer) for buffer in each.buffers]
+            places[-place] = each.run(arrays, run.scalars, run.stream)
+
+    def number_in(self, room: MarkedCells, program: CompiledProgram, runner: None) -> Any:
+        number = next(n for n, each in zip(self.numbers, self.rooms) if each is room)
+        return reduced(number.kind, room.data), number.dtype
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def spread(seen: list[Any]) -> Callable[..., object]:
+    """Compares two numbers, whose greatest and least cells move, and lie at an edge at first."""
+
+    def until(u: Field) -> object:
+        seen.append(timetile.maximum(u.next[0, 0] * u[0, 0]))
+        seen.append(timetile.minimum(u.next[0, 0] - 2 * u[0, 0]))
+        return seen[-2] < 0.4 or seen[-1] > 0
+
+    return until
+
+
+@timetile.stencil
+def beside(u: Field, around: Field):
+    u.next = 0.25 * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1])
+    around.next = u[-1, 0] + u[1, 0] - u[0, -1] - u[0, 1]
+
+
+@pytest.mark.parametrize(
+    ("step", "condition", "every", "steps", "is_together"),
+    [
+        (jacobi, tolerance, 10, 143, True),
+        (jacobi, spread, 8, 143, True),
+        # Launches of several steps store no field without later readers.
+        (beside, tolerance, 10, 70, False),
+    ],
+)
+def test_the_last_launch_before_a_check_makes_the_numbers_of_a_pass(
+    monkeypatch: pytest.MonkeyPatch,
+    here: None,
+    step: timetile.Model,
+    condition: Callable[[list[Any]], Callable[..., object]],
+    every: int,
+    steps: int,
+    is_together: bool,
+):
+    start = np.random.default_rng(4).uniform(-1, 1, (14, 83))
+    model, found = step.on(executor="planes", depth=3), list[tuple[Any, ...]]()
+    made: list[CheckedPiece] = []
+
+    def piece(*given: Any) -> CheckedPiece:
+        made.append(PieceHere(*given))
+        return made[-1]
+
+    monkeypatch.setattr(unattended, "CheckedPiece", piece)
+    monkeypatch.setattr(checked_pieces, "PREPARED_SECONDS", 0.0)
+    for worth in (0.0, float("inf")):
+        monkeypatch.setattr(checked_pieces, "WORTH_SECONDS", worth)
+        seen: list[Any] = []
+        fields = dict.fromkeys(step.step.fields, start)
+        ended = model.advance(fields, steps, every=every, until=condition(seen))
+        cells = [ended[name].tobytes() for name in fields]
+        found.append((ended.steps, ended.stopped, cells, seen))
+    assert found[0] == found[1] and bool(made) == is_together
 
 
 @pytest.mark.skipif(not assembles("sm_90"), reason="needs an assembler")
