@@ -135,6 +135,16 @@ def make_kernels(
     return behind
 
 
+def resources_of(answer: Answer) -> dict[str, Any]:
+    """Prediction, registers and spills of the deepest kernel."""
+    return {
+        "predicted": answer.predicted,
+        "registers": answer.registers,
+        "spilled_bytes": answer.spilled_bytes,
+        "steady_spill_words": answer.steady_spill_words,
+    }
+
+
 def chosen(question: Question, place: Place) -> Ready:
     """A program with its chosen schedule, and schedules that tuning measures."""
     began = time.process_time()
@@ -142,12 +152,7 @@ def chosen(question: Question, place: Place) -> Ready:
     kernels = program.kernels
     describe(program, answer)
     default, given = written_schedules(kernels.tiled), list[ChosenSchedules]()
-    resources: dict[str, Any] = {
-        "predicted": answer.predicted,
-        "registers": answer.registers,
-        "spilled_bytes": answer.spilled_bytes,
-        "steady_spill_words": answer.steady_spill_words,
-    }
+    resources = resources_of(answer)
     behind = make_kernels(kernels, default, kernels.choice.kernels)
     resources["compile_cpu_s"] = round(time.process_time() - began, 2)
     for number, found in enumerate(kernels.model_choices):
@@ -159,11 +164,13 @@ def chosen(question: Question, place: Place) -> Ready:
 
 def near(question: Question, place: Place, behind: int) -> Compiled:
     """The schedule chosen for a given depth."""
-    at_depth = place.program(question).kernels
+    program, answer = place.program(question), Answer(question)
+    describe(program, answer)
+    at_depth = program.kernels
     given = written_schedules(at_depth.tiled)
     own = place.program(replace(question, depth=None)).kernels
-    make_kernels(own, given, at_depth.choice.kernels, behind)
-    return Compiled(given)
+    make_kernels(own, given, {**at_depth.choice.kernels, **at_depth.made}, behind)
+    return Compiled(given, resources_of(answer))
 
 
 def of_kind(question: Question, place: Place, behind: int, given: ChosenSchedules) -> Compiled:

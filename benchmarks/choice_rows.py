@@ -169,6 +169,7 @@ class Program:
             **chosen.resources,
             "schedule": chosen.schedule,
             "best_schedule": best.schedule,
+            "best_spill_words": best.resources.get("steady_spill_words"),
             "other_depths": {str(each.depth): self.speed(each) for each in ready.near},
             "tuning": [[e.depth, e.schedule, self.speed(e)] for e in ready.kinds],
             "other_bits": self.wrong,
