@@ -38,12 +38,12 @@ from collections.abc import Sequence
 
 from xdsl.context import Context
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import ModuleOp, i1, i32, i64
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, UnitAttr, i1, i32, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
 from timetile.dialects.series import number_type
-from timetile.dialects.temporal import LoopOp
+from timetile.dialects.temporal import LoopOp, UpdateOp
 from timetile.lowering.cpu.builder import Builder, llvm_type
 from timetile.lowering.cpu.given import Given, is_read, part_name, steps_name, update_name
 from timetile.lowering.cpu.host_nests import NestFunction, nest_functions
@@ -54,12 +54,15 @@ from timetile.lowering.cpu.updates import POINTER, UpdateFunction, function_of
 from timetile.passes.analysis.boundaries import check_kept
 from timetile.passes.analysis.cells.cell_functions import named_function
 from timetile.passes.analysis.cells.library import BARRIER
-from timetile.passes.analysis.skews import Skew
+from timetile.passes.analysis.skews import Skew, extent_of
 
 Operands = Sequence[SSAValue]
 
 TEAM: list[Attribute] = [i64, i64, i1, i64, i64, i64, i64, POINTER]
 """Further argument types of `StepsFunction`, after `Given`'s."""
+
+SHORT_ROW = 8
+"""Cells of a row below which a loop gets short code: a vector of FP64 has 8 at most."""
 
 
 class StepsFunction:
@@ -187,6 +190,22 @@ def parts_of(loop: LoopOp, number: int) -> list[PartFunction]:
     return [PartFunction(loop, number), *(PartFunction(loop, number, k) for k in alone)]
 
 
+def compile_once(function: llvm.FuncOp, *, is_short: bool) -> None:
+    """
+    Keep the code of a function out of its callers, and let it be short where its loops gain nothing
+    from long code.
+    """
+    function.no_inline = UnitAttr()
+    if is_short:
+        function.passthrough = ArrayAttr([StringAttr("optsize")])
+
+
+def has_short_rows(update: UpdateOp) -> bool:
+    """Whether the rows of an update are shorter than vectors."""
+    low, high = extent_of(update.box, update.rank - 1)
+    return high - low < SHORT_ROW
+
+
 def functions_of(
     loops: Sequence[LoopOp],
     nests: Sequence[NestFunction] = (),
@@ -203,9 +222,15 @@ def functions_of(
         for k, update in enumerate(loop.updates):
             update_code = UpdateFunction(update, named_function(update), update_name(number, k))
             functions.append(update_code.make())
+            if len(loop.updates) > 1:
+                # Two parts call it: a volume that is periodic for two cells has 125 boxes.
+                compile_once(functions[-1], is_short=has_short_rows(update))
             callees |= update_code.build.callees
         steps = StepsFunction(loop, number)
-        functions += [part.make() for part in parts_of(loop, number)]
+        joint, *alone = (part.make() for part in parts_of(loop, number))
+        for part in alone:
+            compile_once(part, is_short=True)
+        functions += [joint, *alone]
         functions.append(steps.make())
         callees |= steps.build.callees
     for made in (*nests, *sweeps):

@@ -15,8 +15,8 @@ from threading import Lock
 from typing import Any
 
 from numpy.ctypeslib import as_ctypes_type
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.llvm import LLVMPointerType
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.llvm import FuncOp, LLVMPointerType
 from xdsl.ir import Attribute
 
 from timetile.dialects.cell_types import CELL_TYPES
@@ -96,6 +96,15 @@ def llvm_text(module: ModuleOp, machine: Any) -> str:
     convert: Any = importlib.import_module("xdsl.backend.llvm.convert")
     layout = str(machine.target_data)
     made = convert.convert_module(module, fallback_target_triple=machine.triple, data_layout=layout)
+    for op in module.ops:
+        if isinstance(op, FuncOp):
+            # xDSL leaves these out.
+            own = made.get_global(op.sym_name.data).attributes
+            if op.no_inline is not None:
+                own.add("noinline")
+            for each in op.passthrough or ():
+                if isinstance(each, StringAttr):
+                    own.add(each.data)
     return str(made)
 
 

@@ -281,6 +281,16 @@ def test_inner_loops_are_vectorised(name: str):
     assert "fmuladd" not in text and " fast " not in text and " contract " not in text
 
 
+def test_code_of_several_updates_stays_out_of_its_callers():
+    """Rows of a few cells at edges get short code, and rows inside do not."""
+    text = BOUNDED.replace("KIND", "periodic")
+    module = timetile.compile(text, executor="cpu", cache=False).module
+    made = llvm.llvm_text(ModuleOp(functions_of(loops_of(module))), llvm.target_machine())
+    updates = [line for line in made.splitlines() if "define" in line and ".update" in line]
+    assert len(updates) > 1 and all(" noinline" in line for line in updates)
+    assert {"optsize" in line for line in updates if ".part" not in line} == {True, False}
+
+
 # The disk cache.
 
 
