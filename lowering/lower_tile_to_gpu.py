@@ -61,7 +61,7 @@ from timetile.lowering.tile_to_gpu.loops import (
 )
 from timetile.lowering.tile_to_gpu.message_buffers import launch_words, messages, tile_words
 from timetile.lowering.tile_to_gpu.placement import place_queues
-from timetile.lowering.tile_to_gpu.point_cuts import chunk_around_points, stretch_around_points
+from timetile.lowering.tile_to_gpu.point_cuts import chunk_around_points
 from timetile.lowering.tile_to_gpu.shared_memory import asked_bytes, check_shared_memory
 from timetile.lowering.tile_to_gpu.thread import (
     ThreadSeat,
@@ -138,11 +138,10 @@ def emit_kernel(entry: Block, geometry: Geometry, memory: BlockMemory, module: M
     seat = take_seat(emit, geometry, turn)
     if geometry.joins_columns:
         stretch = place_stretch(emit, geometry, seat.tile)
-        stretch = stretch_around_points(emit, geometry, arguments, stretch)
         emit, seat, chunk = next_columns(emit, geometry, seat, stretch)
     else:
         chunk = place_chunk(emit, geometry, seat.tile)
-        chunk = chunk_around_points(emit, geometry, arguments, chunk)
+    chunk = chunk_around_points(emit, geometry, arguments, chunk)
     thread = place_thread(emit, geometry, seat, chunk)
     placement = place_queues(emit, geometry, memory, thread, arguments)
     functions = functions_of(kernel, module)

@@ -312,6 +312,8 @@ class RimParameters:
     Added for each stored field and each access more of a vector, where the vector is divided at a
     periodic bound.
     """
+    points: Mapping[int, float]
+    """A factor on all of these where the kernel has lists of points."""
 
 
 @dataclass(frozen=True)

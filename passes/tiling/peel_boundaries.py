@@ -58,7 +58,12 @@ from timetile.passes.analysis.geometry.residency import Residency
 from timetile.passes.analysis.placed import layout_of
 from timetile.passes.analysis.queues.lags import keeps_sums
 from timetile.passes.analysis.queues.storage import natural_period
-from timetile.passes.cost.rim import edge_weight, why_guards_are_fixed
+from timetile.passes.cost.rim import (
+    edge_weight,
+    has_points,
+    points_weight,
+    why_guards_are_fixed,
+)
 from timetile.passes.diagnostics import CompileError, check_options, refuse, remark
 from timetile.passes.enum_options import EnumOptionsPass
 from timetile.passes.not_raised import remark_without_loops
@@ -125,14 +130,17 @@ class PeelBoundariesPass(EnumOptionsPass):
             self.remark_on_options(kernel, geometry)
             guards = self.guards or schedule.guards
             joins = self.columns is None and not schedule.columns_alone
+            # A loop over columns takes registers that code of points has not left.
+            joins &= not has_points(geometry)
             sums, planes = keeps_sums(kernel), natural_period(kernel)
-            weight = edge_weight(geometry, guards, target.parameters.rim, sums=sums, planes=planes)
+            rim = target.parameters.rim
+            weight = edge_weight(geometry, guards, rim, sums=sums, planes=planes)
             if self.planes is not None:
                 columns: tuple[Columns, ...] = (Columns(0, self.planes),)
                 if weight is not None:
                     columns = (Columns(0, self.planes, on_rim=True), *columns)
             else:
-                given = None if weight is None else self.edge_weight or weight
+                given = weight and (self.edge_weight or weight * points_weight(geometry, rim))
                 residency = Residency.of(kernel, target)
                 chunks = choose_chunks(geometry, residency, given, sums=sums, joins=joins)
                 columns = chunks.columns
