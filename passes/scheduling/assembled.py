@@ -67,12 +67,11 @@ Words of a turn that count as none: a number loaded once in some 2700 instructio
 steps of shallow water in FP64 (one H200: 150 GPts/s, and 123 by two steps without).
 """
 
-INSTRUCTIONS_OF_A_WORD = 1000
+INSTRUCTIONS_OF_A_WORD = 1400
 """
-Instructions of a turn for each further word that counts as none: a wave of order 8 in bf16 moves 2
-words in turns of 2268 instructions, and none in turns of one step (one H200: 403 and 410 GPts/s).
-Stars of radius 3 in 3D and FP32 move 2 in 2885, and none with three rows in place of four (524 and
-471).
+Instructions of a turn for each further word that counts as none: stars of radius 3 in 3D and FP32
+move 2 words in turns of 2885 instructions, and none with three rows in place of four (one H200: 524
+and 471 GPts/s). A wave of order 8 in bf16 moves 2 in 2270, and none with three rows (407 and 492).
 """
 
 CLEAN = 1.25
@@ -290,8 +289,10 @@ def best_assembled(
             seen += in_both_turns(hoped.candidate, assemble, target, shorter)
             tried += 1
     best = in_order(seen)[0]
-    if lacks_clean(seen):
-        fewer = (each for each in others if may_be_clean(each, best) and lowers(each))
+    if gives_way(best):
+        least = max((each.worth for each in seen if is_instead(each, best)), default=0.0)
+        behind = (each for each in others if each.worth > least and may_be_clean(each, best))
+        fewer = (each for each in behind if lowers(each))
         for candidate in islice(fewer, MORE_FOR_CLEAN):
             seen.append(with_kernel(candidate, assemble(candidate), target))
             if is_instead(seen[-1], best):

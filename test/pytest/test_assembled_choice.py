@@ -102,6 +102,11 @@ def test_depths_beyond_the_limit_are_tried_as_the_assembler_squeezes_registers()
     assert seen[0].kernel == AssembledKernel(255, 0)
 
 
+def shorter(candidate: Candidate) -> Candidate:
+    """The candidate with turns of one step."""
+    return replace(candidate, schedule=candidate.schedule.but(period=1))
+
+
 @pytest.mark.parametrize(
     ("words", "instructions", "length", "turns"),
     [(12, 0, 0, 1), (0, 1500, 3000, 1), (0, 900, 1800, 2), (0, 0, 4460, 1), (0, 0, 2700, 2)],
@@ -118,9 +123,6 @@ def test_turns_of_one_step_are_tried_where_turns_of_two_spill_or_are_long(
         if candidate.schedule.period == 1:
             return AssembledKernel(200, 0, instructions, length=length / 2)
         return AssembledKernel(255, words, instructions, 2, length)
-
-    def shorter(candidate: Candidate) -> Candidate:
-        return replace(candidate, schedule=candidate.schedule.but(period=1))
 
     (first, *_) = found()
     # Of instructions that nothing hides.
@@ -195,13 +197,13 @@ def test_fewer_steps_are_taken_where_nearly_as_good(share: float, many: bool, de
     assert with_fewer_steps(ten, [ten, nine], lambda _: False, many=many) is ten
 
 
-@pytest.mark.parametrize(("words", "length", "depth"), [(1, 0, 10), (3, 2900, 9), (3, 3000, 10)])
+@pytest.mark.parametrize(("words", "length", "depth"), [(1, 0, 10), (3, 4100, 9), (3, 4200, 10)])
 def test_a_spilling_kernel_gives_way_to_one_without_that_is_nearly_as_good(
     words: int, length: int, depth: int
 ):
     """
     Ten steps are worth 1.05 times nine steps; a single word of a turn counts as none, and a word in
-    each 1000 instructions.
+    each 1400 instructions.
     """
     first, nine = (next(each for each in found() if each.depth == d) for d in (10, 9))
 
@@ -209,6 +211,22 @@ def test_a_spilling_kernel_gives_way_to_one_without_that_is_nearly_as_good(
         return AssembledKernel(255, words if candidate is first else 0, length=length)
 
     seen = best_assembled([first, nine], assemble, TARGET)
+    assert seen[0].candidate.depth == depth
+
+
+@pytest.mark.parametrize(("share", "depth"), [(1.0, 10), (2.0, 9)])
+def test_fewer_cells_are_tried_where_turns_of_one_step_are_slower(share: float, depth: int):
+    """Ten steps spill in turns of three and not in turns of one, with a share of instructions."""
+    ten, nine = (next(each for each in found() if each.depth == d) for d in (10, 9))
+    ten = replace(ten, cost=replace(ten.cost, cycles=replace(ten.cost.cycles, pipe=1.0)))
+    count = 4 * ten.cost.cycles.issue
+
+    def assemble(candidate: Candidate) -> AssembledKernel:
+        if candidate.depth == nine.depth or candidate.schedule.period == 1:
+            return AssembledKernel(200, 0, 0 if candidate.depth == nine.depth else share * count)
+        return AssembledKernel(255, 9, count, 3, 3 * count)
+
+    seen = best_assembled([ten, nine], assemble, TARGET, shorter=shorter)
     assert seen[0].candidate.depth == depth
 
 
