@@ -281,6 +281,25 @@ tile.kernel @store_box_rank(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.fiel
 
 // -----
 
+// A sum has no order among warps.
+tile.kernel @store_total(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.field<[0,8]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0], [8]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  // CHECK: numbers of a kernel are maximum or minimum of f32 or f64: a sum has a fixed order
+  tile.store %u to %dst number total : !tile.queue<f64, lag 0>, !stencil.field<[0,8]xf64>
+}
+
+// -----
+
+tile.kernel @store_numbers_of_a_box(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.field<[0,8]xf64>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0], [8]> {
+  %u = tile.load %src : !tile.queue<f64, lag 0>
+  // CHECK: numbers of a kernel are made of all cells, and have no box
+  tile.store %u to %dst in <[1], [8]> number maximum : !tile.queue<f64, lag 0>, !stencil.field<[0,8]xf64>
+}
+
+// -----
+
 tile.kernel @store_rank(%src: !stencil.field<[0,8]xf64>, %dst: !stencil.field<[0,8]x[0,8]xf64>)
     roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0], [8]> {
   %u = tile.load %src : !tile.queue<f64, lag 0>

@@ -141,6 +141,16 @@ tile.kernel @narrow(%w: !stencil.field<[-1,9]xf64>, %dst: !field)
   tile.store %v to %dst : !queue, !field
 }
 
+// The first cells of a field take numbers in place of cells.
+// CHECK-LABEL: tile.kernel @numbers
+tile.kernel @numbers(%src: !stencil.field<[0,8]xf32>, %dst: !stencil.field<[0,8]xf32>)
+    roles [#tile.role<source 0>, #tile.role<target 0>] steps 1 stream 0 bounds <[0], [8]> {
+  %u = tile.load %src : !tile.queue<f32, lag 0>
+  // CHECK:   tile.store %u to %dst number maximum : !tile.queue<f32, lag 0>, !stencil.field<[0,8]xf32>
+  // GENERIC: "tile.store"(%u, %dst) <{number = #temporal<reduction maximum>}>
+  tile.store %u to %dst number maximum : !tile.queue<f32, lag 0>, !stencil.field<[0,8]xf32>
+}
+
 // Fields and levels go on outside the bounds: nothing but the bounds is read.
 // CHECK-LABEL: tile.kernel @ring
 // CHECK-SAME:    steps 1 stream 0 bounds <[0, 0], [8, 8]> beyond #temporal.boundary<periodic> {
