@@ -20,6 +20,7 @@ from timetile.passes.targets.isa import version_of
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.device.arguments import LaunchArguments
 from timetile.runtime.device.gpu_memory import GpuMemory
+from timetile.runtime.device.small_kernels import SmallKernels
 from timetile.runtime.host.halos import HaloFrame
 from timetile.runtime.kernels.gathering import GatherFrame
 from timetile.runtime.kernels.kernel import Kernel
@@ -48,12 +49,6 @@ def image_of(kernel: Kernel, arch: str) -> bytes:
 class Device(GpuMemory):
     """One GPU, and the kernels loaded on the GPU."""
 
-    one_load = RLock()
-    """
-    Held while kernels are loaded or given back: programs share kernels, and threads and finalizers
-    may meet.
-    """
-
     def __init__(self, number: int = 0):
         super().__init__(number)
         self.kernels: dict[Kernel, Kernel] = {}
@@ -68,8 +63,8 @@ class Device(GpuMemory):
         """Device memory for exchanges between the blocks of a kernel, one for each stream."""
         self.answer_word: tuple[ctypes.c_uint32, int] | None = None
         """The word of the answer of a comparison, on the host and on the device."""
-        self.texts: dict[str, Any] = {}
-        """Functions of small kernels of all programs, by text: loaded until the process ends."""
+        self.common = SmallKernels(self)
+        """Small kernels of all programs: loaded until the process ends."""
         self.one_comparison = Lock()
         self.one_loop = RLock()
         """Held by a run whose work is recorded on `own_stream`, or on a stream of the caller's."""
@@ -290,7 +285,7 @@ class Device(GpuMemory):
             size = frame.word_bytes
             if self.answer_word is None:
                 self.answer_word = self.word_of_host()
-            function = self.common_function(comparing_text(size, cache), comparing_name(size))
+            function = self.common.function(comparing_text(size, cache), comparing_name(size))
             answer, place = self.answer_word
             answer.value = 0
             arguments = LaunchArguments(
@@ -321,7 +316,7 @@ class Device(GpuMemory):
         """
         name = gather_name(frame.cell_bytes, scatter=scatter)
         text = gather_text(frame.cell_bytes, cache, scatter=scatter)
-        function = self.common_function(text, name)
+        function = self.common.function(text, name)
         numbers = frame.numbers()
         types = (ctypes.c_void_p,) * len(pointers) + (ctypes.c_int64,) * len(numbers)
         arguments = LaunchArguments((*pointers, *numbers), types)
@@ -331,13 +326,6 @@ class Device(GpuMemory):
                 0, stream, arguments.address, 0,
             )
         )  # fmt: skip
-
-    def common_function(self, text: str, name: str) -> Any:
-        """The function of a small kernel of all programs, loaded once."""
-        with self.one_load:
-            if text not in self.texts:
-                self.texts[text] = self.function_of_text(text, name)
-            return self.texts[text]
 
     def reduce(self, function: Any, made: Round, pointers: Sequence[int], stream: int) -> None:
         """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,12 @@ PEER_ACCESS_ALREADY_ENABLED = 704
 
 class GpuMemory:
     """One GPU, by number, with its primary context."""
+
+    one_load = RLock()
+    """
+    Held while kernels are loaded or given back: programs share kernels, and threads and finalizers
+    may meet.
+    """
 
     def __init__(self, number: int = 0):
         cuda = driver()

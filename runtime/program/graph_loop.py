@@ -62,7 +62,7 @@ class GraphLoop:
         try:
             # Loaded before the recording: a recorded launch loads nothing.
             text = check_text(types, comparisons, gpu.arch)
-            self.graph = self.recorded(work, gpu.common_function(text, CHECK))
+            self.graph = self.recorded(work, gpu.common.function(text, CHECK))
         except BaseException:
             self.close()
             raise
@@ -109,7 +109,7 @@ class GraphLoop:
                 graph, gpu.context, 1, cuda.CU_GRAPH_COND_ASSIGN_DEFAULT
             )
         )
-        begin = gpu.common_function(begin_text(gpu.arch), BEGIN)
+        begin = gpu.common.function(begin_text(gpu.arch), BEGIN)
         first = self.add_kernel(graph, None, begin, (int(loop), self.memory))
         what = cuda.CUgraphNodeParams()
         what.type = cuda.CUgraphNodeType.CU_GRAPH_NODE_TYPE_CONDITIONAL
