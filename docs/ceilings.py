@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from tables import Row, number, table
+from tables import TYPES, Row, number, table
 
 LANES = 32
 """Threads of an instruction."""
@@ -51,7 +51,7 @@ def cells_of(rows: Sequence[Row], cells: int, copy: float) -> Iterator[tuple[str
         last = row is rows[-1]
         yield (
             row["program"],
-            {"f32": "FP32", "f64": "FP64"}[row["dtype"]],
+            TYPES[row["dtype"]],
             "free" if row["fp_reassoc"] == "on" else "",
             " and ".join(
                 word

@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tables import Row, number, table
+from tables import TYPES, Row, number, table
 
 CHOICES = (
     "program", "type", "steps a launch", "GPts/s", "best depth tried", "GPts/s", "share", "tuned",
     "share", "compared", "predicted", "commit",
 )  # fmt: skip
-TYPES = {"f64": "FP64", "f32": "FP32"}
 
 GOOD, TUNED = 0.93, 0.98
 """Asked shares of the best speed: by default, and by tuning."""

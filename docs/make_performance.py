@@ -18,7 +18,7 @@ from choice_table import choice_section, first_figure
 from matplotlib import rcParams
 from matplotlib.figure import Figure
 from programs_table import programs_section
-from tables import Row, number, table
+from tables import TYPES, Row, number, table
 from targets import targets_section
 from types_table import stored_section
 
@@ -32,7 +32,6 @@ README = DOCS.parent / "README.md"
 rcParams["svg.hashsalt"] = "timetile"
 
 SM_90 = target_named("sm_90")
-TYPES = {"f64": "FP64", "f32": "FP32"}
 COLUMNS = (
     "stencil", "type", "domain", "depth", "GCells/s", "peak", "1000 steps", "model", "FMA bound",
     "share", "copied", "best peer", "ratio", "registers", "spilled", "warps",

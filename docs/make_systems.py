@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from make_performance import DOCS, RESULTS, TYPES, replace
-from tables import number, table
+from make_performance import DOCS, RESULTS, replace
+from tables import TYPES, number, table
 
 PAGES = DOCS / "systems"
 SYSTEMS = ("ebisu", "an5d", "ssam", "dtb", "semi-stencil", "stencilgen")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tables import Row, number, table
+from tables import TYPES, Row, number, table
 
 COLUMNS = (
     "program", "type", "order", "kernels", "depth", "GPts/s, random", "quiet", "naive", "ratio",
@@ -17,7 +17,7 @@ def program_cells(row: Row, quiet: float | None) -> tuple[str, ...]:
     speed, naive = row["gpts_per_s"], row["naive_gpts_per_s"]
     return (
         row["program"],
-        {"f32": "FP32", "f64": "FP64"}[row["dtype"]],
+        TYPES[row["dtype"]],
         "free" if row["fp_reassoc"] == "on" else "",
         str(row["kernels_per_step"]),
         str(row["depth"]),

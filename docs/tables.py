@@ -8,6 +8,9 @@ from typing import Any
 Row = dict[str, Any]
 """What a measurement wrote."""
 
+TYPES = {"f64": "FP64", "f32": "FP32"}
+"""Types of cells as tables name them."""
+
 
 def number(value: float | None, digits: int = 0) -> str:
     """A figure of the table; empty if absent."""

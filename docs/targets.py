@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tables import Row, number, table
+from tables import TYPES, Row, number, table
 
 ASKED_COPY = 3.0
 """TB/s of a copy where speeds were asked for in GPts/s."""
@@ -136,7 +136,7 @@ def cells_of(target: Target, measured: Measured) -> Iterator[tuple[str, ...]]:
         share = row["gpts_per_s"] / asked
         yield (
             f"{target.program}{', free order' if row['fp_reassoc'] == 'on' else ''}",
-            {"f32": "FP32", "f64": "FP64"}[element],
+            TYPES[element],
             words,
             *((measured.bytes_allow(target, element),) if target.without else ()),
             number(asked, 1),
@@ -157,7 +157,7 @@ def naive_words(rows: Sequence[Row]) -> str:
     }
     (program, element, _), least = min(ratios.items(), key=lambda item: item[1])
     programs = len({name for name, *_ in ratios})
-    kind = {"f32": "FP32", "f64": "FP64"}[element]
+    kind = TYPES[element]
     reached = sum(ratio >= 1.1 for ratio in ratios.values())
     return (
         "1.1 times the naive kernel is asked of every program: "
