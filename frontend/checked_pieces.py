@@ -135,11 +135,8 @@ class CheckedPiece:
 
     def number_in(self, room: Any, program: CompiledProgram, runner: Any) -> PlacedNumber:
         """Give the reduction of a room's numbers to the stream: where the number lies."""
-        runner.fields.noted = found = list[PlacedNumber]()
-        try:
+        with runner.fields.noting() as found:
             program.run_host(runner, [room], Span())
-        finally:
-            runner.fields.noted = None
         return found[0]
 
     def close(self) -> None:

@@ -23,11 +23,10 @@ from xdsl.ir import Block, Region, SSAValue
 from timetile.dialects.number_room import most_numbers
 from timetile.dialects.temporal import LoopOp, ReduceOp, Reduction
 from timetile.dialects.temporal.reduce import ReductionAttr
-from timetile.frontend.arrays import type_of
 from timetile.frontend.boxes import Box, box_of
 from timetile.frontend.field_types import ARRAY_DTYPES, DType
 from timetile.frontend.module import module_of
-from timetile.frontend.numbers import NumberProgram, number_of_box
+from timetile.frontend.numbers import NumberProgram, number_of_box, types_of_fields
 from timetile.frontend.operations import Access, Time
 from timetile.frontend.options import Options
 from timetile.frontend.runs import StateRun
@@ -154,9 +153,7 @@ class CheckedCompiler:
     def program_with_numbers(self, depth: int) -> CompiledProgram:
         """The program of the last launch, with kernels that store the numbers."""
         run = self.run
-        types: dict[str, DType] = {
-            name: cast(DType, type_of(run.arrays[name, Time.NOW])) for name in run.step.fields
-        }
+        types = types_of_fields(run)
         for name, each in zip(names_of_numbers(self.numbers), self.numbers):
             types[name] = cast(DType, str(each.dtype))
         raised = self.compiled(module_of(self.step, run.shape, types), depth).module.clone()

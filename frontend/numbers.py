@@ -79,13 +79,14 @@ class NumberProgram:
         """
         Give the work of the number to the run's stream while it is recorded: where the number lies.
         """
-        memory = self.program.runner(run.stream).fields
-        memory.noted = found = list[PlacedNumber]()
-        try:
+        with self.program.runner(run.stream).fields.noting() as found:
             self.run(arrays, run.scalars, run.stream)
-        finally:
-            memory.noted = None
         return found
+
+
+def types_of_fields(run: StateRun) -> dict[str, DType]:
+    """The types of the fields of a run, by name."""
+    return {name: cast(DType, type_of(run.arrays[name, Time.NOW])) for name in run.step.fields}
 
 
 def structure(statements: Sequence[StepStatement]) -> tuple[object, ...]:
@@ -113,9 +114,7 @@ def number_program(
     now.
     """
     body = (*held, Held(ALL_CELLS, value, value.place))
-    types: dict[str, DType] = {
-        name: cast(DType, type_of(run.arrays[name, Time.NOW])) for name in run.step.fields
-    }
+    types = types_of_fields(run)
     key = (kind, structure(body), run.shape, *types.values())
     if key not in known:
         for made in body:
@@ -132,9 +131,7 @@ def number_of_box(
     box: Box | None = None,
 ) -> NumberProgram:
     """The program of the number of the last value, at the cells of a box, or at all cells."""
-    types: dict[str, DType] = {
-        name: cast(DType, type_of(run.arrays[name, Time.NOW])) for name in run.step.fields
-    }
+    types = types_of_fields(run)
     step = replace(
         run.step,
         name=f"{run.step.name}_{kind}",

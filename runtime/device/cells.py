@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -151,6 +152,15 @@ class DeviceMemory(FarMemory):
 
     def leaves_cells(self, loop: LoopOp, fields: Mapping[SSAValue, Any]) -> bool:
         return self.is_alone and self.reduced.take(loop, fields)
+
+    @contextmanager
+    def noting(self) -> Generator[list[tuple[int, np.dtype[Any]]]]:
+        """Note where the numbers of reductions lie: the list takes them."""
+        self.noted = found = list[tuple[int, np.dtype[Any]]]()
+        try:
+            yield found
+        finally:
+            self.noted = None
 
     def reduce(self, op: ReduceOp, buffer: Any) -> Any:
         if not self.is_far(buffer):
