@@ -58,13 +58,13 @@ class NaiveKernels:
         """Wait for nvcc, and time the kernels, once."""
         if not self.is_waiting:
             return
-        self.is_waiting, said = False, ""
+        self.is_waiting = False
         self.wait()
         try:
             command = [self.binary.resolve(), *self.programs]
             said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         except (OSError, subprocess.CalledProcessError) as error:
-            print(f"no naive kernels are timed: {described(error)} {said}", flush=True)
+            print(f"no naive kernels are timed: {described(error)}", flush=True)
             return
         rows = (line.split() for line in said.splitlines())
         self.speeds = {(name, element): float(speed) for name, element, speed in rows}
