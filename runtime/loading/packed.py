@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import pickle
 from collections.abc import Sequence
+from enum import Enum
 from typing import Any
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
@@ -30,6 +31,14 @@ BROKEN = (pickle.UnpicklingError, EOFError, ImportError, AssertionError, MemoryE
 def is_of_own_package(module_name: str) -> bool:
     """Whether a module lies in a known package."""
     return module_name.partition(".")[0] in OWN
+
+
+class OwnObjects(pickle.Pickler):
+    """Writes objects by the known packages' classes alone."""
+
+    def reducer_override(self, obj: Any, /) -> Any:
+        """A member of an enumeration by value: Python 3.11.0 to 3.11.3 write it by `getattr`."""
+        return (type(obj), (obj.value,)) if isinstance(obj, Enum) else NotImplemented
 
 
 class OwnClasses(pickle.Unpickler):
@@ -120,8 +129,10 @@ class Unpacking:
 
 def packed_module(module: ModuleOp, name: str) -> bytes | None:
     """The bytes of a module loaded by a name; None for a module without."""
+    written = io.BytesIO()
     try:
-        made = pickle.dumps(Packing(name).operation(module), protocol=5)
+        OwnObjects(written, protocol=5).dump(Packing(name).operation(module))
+        made = written.getvalue()
         return made if str(unpacked_module(made, name)) == str(module) else None
     except (KeyError, ValueError, AttributeError, TypeError, pickle.PicklingError):
         return None

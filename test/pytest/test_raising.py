@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from enum import Enum
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -93,6 +94,19 @@ class ForeignOp(IRDLOperation):
     """An operation of another package."""
 
     name = "elsewhere.nothing"
+
+
+def by_getattr(member: Enum, _: int) -> tuple[object, ...]:
+    """How Python 3.11.0 to 3.11.3 pickles a member of an enumeration."""
+    return getattr, (type(member), member.name)
+
+
+def test_members_of_enumerations_name_no_other_package(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Enum, "__reduce_ex__", by_getattr)
+    module = raising.raised(HEAT, Options(), None)
+    packed = packed_module(module, "<program>")
+    assert packed is not None
+    assert str(unpacked_module(packed, "<program>")) == str(module)
 
 
 def test_a_module_of_other_packages_has_no_bytes():
