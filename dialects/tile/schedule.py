@@ -68,6 +68,7 @@ class Schedule:
     reads_memory: bool = False
     regions: bool = False
     cuts: tuple[int, ...] = ()
+    occupancies: tuple[int, ...] = ()
 
     def stream_axis(self, rank: int) -> int | None:
         """The streaming axis of tiles of a domain with `rank` axes; None for resident tiles."""
@@ -103,6 +104,10 @@ class Schedule:
             blocks=blocks,
             pack=layout.pack.data,
         )
+
+    def occupancy_of(self, part: int) -> int:
+        """Blocks of a multiprocessor of the kernel of a part of the step."""
+        return self.occupancies[part] if self.occupancies else self.occupancy
 
     @property
     def has_several_blocks(self) -> bool:
@@ -172,6 +177,7 @@ def verify_schedule(schedule: Schedule) -> None:
             f"sync {schedule.sync} for tile {schedule.tile}"
         )
     verify_cuts(schedule)
+    verify_occupancies(schedule)
 
 
 def verify_cuts(schedule: Schedule) -> None:
@@ -187,6 +193,16 @@ def verify_cuts(schedule: Schedule) -> None:
         raise VerifyException(
             f"only kernels that read memory run a step in parts, got cuts {list(cuts)} without "
             "reads_memory"
+        )
+
+
+def verify_occupancies(schedule: Schedule) -> None:
+    """Raise VerifyException for blocks of kernels that the step does not have."""
+    given = schedule.occupancies
+    if given and (len(given) != len(schedule.cuts) + 1 or not schedule.cuts or min(given) < 1):
+        raise VerifyException(
+            "occupancies of a schedule are a number from 1 for each kernel of a step with cuts, "
+            f"got {list(given)} for cuts {list(schedule.cuts)}"
         )
 
 
@@ -236,6 +252,8 @@ class ScheduleAttr(Data[Schedule]):
       regions (`split-regions`).
     - `cuts`: with `reads_memory`, the numbers of the updates before which a step is cut into
       kernels.
+    - `occupancies`: with `cuts`, blocks of a multiprocessor for each kernel of the step in place of
+      `occupancy`, if they differ.
 
     Example: `#tile.schedule<tile block, cells [4, 2], lanes [1, 32], warps [8, 1], ahead 2, sync
     mbarrier, occupancy 1>`

@@ -93,12 +93,14 @@ class DeviceTilingPass(EnumOptionsPass):
         if self.reads == "memory" and not given.reads_memory:
             given = memory_schedule(loop)
         elif self.reads == "tile":
-            given = replace(given, reads_memory=False, regions=False, cuts=())
+            given = replace(given, reads_memory=False, regions=False, cuts=(), occupancies=())
         own = {
             name: value
             for name in ("tile", "cells", "lanes", "warps", "blocks", "pack", "occupancy", "cuts")
             if (value := getattr(self, name)) is not None
         }
+        if {"occupancy", "cuts"} & own.keys():
+            given = replace(given, occupancies=())
         return replace(given, **own)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

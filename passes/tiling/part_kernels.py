@@ -51,12 +51,12 @@ def lay_out(kernels: Sequence[KernelOp], schedule: Schedule, cells: int) -> None
     Give the kernels of a step, which has `cells` cells, a schedule's layout; a kernel of a layer
     gets one that fits the layer.
     """
-    layout, occupancy = schedule.layout(), IntAttr(schedule.occupancy)
-    for kernel in kernels:
+    layout = schedule.layout()
+    for part, kernel in enumerate(kernels):
         box = CellBox.of(kernel.bounds)
         is_layer = cells_of(box) < LEAST_BOX * cells
         kernel.layout = fitted_layout(layout, box) if is_layer else layout
-        kernel.occupancy = occupancy
+        kernel.occupancy = IntAttr(schedule.occupancy_of(part))
 
 
 class PartBuilder:

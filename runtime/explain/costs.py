@@ -166,7 +166,7 @@ def candidate_row(candidate: Candidate) -> tuple[str, ...]:
         product(schedule.cells),
         str(schedule.layout().threads // LANES),
         schedule.form,
-        str(schedule.occupancy),
+        ", ".join(map(str, schedule.occupancies or (schedule.occupancy,))),
         str(schedule.ahead),
         schedule.guards,
         f"{cost.gcells_per_second:.0f}",

@@ -20,6 +20,7 @@ BASES = (
     Schedule(cells=(4, 2), warps=(1, 1)),
     Schedule(tile=TileLevel.DEVICE, blocks=(4,)),
     Schedule(reads_memory=True),
+    Schedule(reads_memory=True, cuts=(3,)),
 )
 """Schedules: every part has another allowed value in one of them at least."""
 

@@ -45,15 +45,19 @@ func.func @leap(%n: index, %E: !field, %EN: !field, %H: !field, %HN: !field) {
   func.return
 }
 
-// A part stores a result of the loop's scratch that no update of the part reads.
+// A part stores a result of the loop's scratch that no update of the part reads. Each kernel has its own number of
+// blocks of a multiprocessor; without, all have one number.
 
+// CHECK-LABEL: tile.kernel @unread_step_0(
+// CHECK:         occupancy 1
 // CHECK-LABEL: tile.kernel @unread_step_1(
+// CHECK-SAME:    occupancy 3
 // CHECK:         %[[mean:.*]] = tile.apply @half(
 // CHECK-NEXT:    tile.store %[[mean]] to %{{.*}} :
 func.func @unread(%n: index, %E: !field, %EN: !field) {
   %S = temporal.scratch : !field
   temporal.loop %n (%e = %E, %en = %EN, %s = %S) rotate [1, 0, 2] depths [1]
-      schedule #tile.schedule<tile block, cells [1, 2], lanes [1, 32], warps [4, 1], pack 1, resident, reads_memory, cuts [1]> {
+      schedule #tile.schedule<tile block, cells [1, 2], lanes [1, 32], warps [4, 1], pack 1, resident, reads_memory, cuts [1], occupancies [1, 3]> {
     temporal.update %en = @half(%e[0, 0], %e[0, 1], %e[0, 0]) in <[0, 0], [66, 69]>
     temporal.update %s = @half(%e[0, 0], %e[0, 1], %e[0, 0]) in <[1, 1], [65, 69]>
   } : !field, !field, !field

@@ -103,5 +103,20 @@
 
 // -----
 
+// CHECK: occupancies of a schedule are a number from 1 for each kernel of a step with cuts, got [2] for cuts [1]
+"test.op"() {schedule = #tile.schedule<reads_memory, cuts [1], occupancies [2]>} : () -> ()
+
+// -----
+
+// CHECK: occupancies of a schedule are a number from 1 for each kernel of a step with cuts, got [2] for cuts []
+"test.op"() {schedule = #tile.schedule<reads_memory, occupancies [2]>} : () -> ()
+
+// -----
+
+// CHECK: occupancies of a schedule are a number from 1 for each kernel of a step with cuts, got [0, 2] for cuts [1]
+"test.op"() {schedule = #tile.schedule<reads_memory, cuts [1], occupancies [0, 2]>} : () -> ()
+
+// -----
+
 // CHECK: only kernels that read memory run a step in regions, got regions without reads_memory
 "test.op"() {schedule = #tile.schedule<regions>} : () -> ()

@@ -120,10 +120,10 @@ func.func private @attributes() attributes {
            #tile.exchange_buffer<slots 2, fixed, every 1, space shared, sync mbarrier>,
            #tile.exchange_buffer<slots 2, fixed, every 1, space global, sync flags>],
   // Parts of a schedule with their default values are not printed.
-  // CHECK-SAME: schedules = [#tile.schedule<>, #tile.schedule<tile device, cells [4, 2], lanes [1, 32], warps [8, 1], blocks [66, 1], pack 1, form rows, storage shared, addressing computed, ahead 0, period 2, delay 2, every 2, sync grid, occupancy 1, guards all>, #tile.schedule<resident, columns_alone, reads_memory, cuts [1, 3]>]
+  // CHECK-SAME: schedules = [#tile.schedule<>, #tile.schedule<tile device, cells [4, 2], lanes [1, 32], warps [8, 1], blocks [66, 1], pack 1, form rows, storage shared, addressing computed, ahead 0, period 2, delay 2, every 2, sync grid, occupancy 1, guards all>, #tile.schedule<resident, columns_alone, reads_memory, cuts [1, 3], occupancies [2, 3, 2]>]
   schedules = [#tile.schedule<tile warp, cells [4], lanes [32], warps [1], pack 4, ahead 3, occupancy 2>,
                #tile.schedule<tile device, cells [4, 2], lanes [1, 32], warps [8, 1], blocks [66, 1], pack 1, form rows, storage shared, addressing computed, ahead 0, period 2, delay 2, every 2, sync grid, occupancy 1, guards all>,
-               #tile.schedule<resident, columns_alone, reads_memory, cuts [1, 3]>],
+               #tile.schedule<resident, columns_alone, reads_memory, cuts [1, 3], occupancies [2, 3, 2]>],
   // CHECK-SAME: kinds = [#tile<level cluster>, #tile<addressing shifting>, #tile<reader lane>, #tile<space global>, #tile<sync grid>, #tile<published copies>, #tile<role_kind capture>]
   kinds = [#tile<level cluster>, #tile<addressing shifting>, #tile<reader lane>, #tile<space global>,
            #tile<sync grid>, #tile<published copies>, #tile<role_kind capture>]
