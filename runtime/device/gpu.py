@@ -86,19 +86,17 @@ class Device(GpuMemory):
             return function
         with self.one_load:
             if kernel not in self.loaded:
-                self.loaded[kernel] = self.loaded_now(kernel)
+                image = image_of(kernel, self.arch)
+                self.loaded[kernel] = self.loaded_now(image, kernel.name, kernel.shared_bytes)
             return self.loaded[kernel]
 
-    def loaded_now(self, kernel: Kernel) -> Any:
-        """The function of a kernel not loaded yet."""
-        function = self.function(image_of(kernel, self.arch), kernel.name)
-        self.allow_shared(function, kernel.name, kernel.shared_bytes)
-        return function
-
-    def allow_shared(self, function: Any, called: str, shared_bytes: int) -> None:
-        """Let a loaded kernel have its shared memory; CompileError if a block has less."""
+    def loaded_now(self, image: bytes, called: str, shared_bytes: int) -> Any:
+        """
+        The function of an image, with its shared memory. CompileError if a block has less: nothing
+        is loaded then.
+        """
         if shared_bytes <= DEFAULT_SHARED_BYTES:
-            return
+            return self.function(image, called)
         limit = self.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
         if shared_bytes > limit:
             raise CompileError(
@@ -106,9 +104,11 @@ class Device(GpuMemory):
                 f"and {self.name} has {limit} a block; use fewer planes ahead, a smaller "
                 "depth or fewer warps"
             )
+        function = self.function(image, called)
         attribute = self.cuda.CUfunction_attribute
         name = attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         checked(self.cuda.cuFuncSetAttribute(function, name, shared_bytes))
+        return function
 
     # Kernels held by programs.
 

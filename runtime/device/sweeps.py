@@ -38,8 +38,7 @@ class DeviceSweep:
         self.frame, self.device = frame, on
         with Device.one_load:
             image = sweep_image(frame, arch, cache)
-            self.function = on.function(image, frame.name)
-            on.allow_shared(self.function, frame.name, frame.shared_bytes)
+            self.function = on.loaded_now(image, frame.name, frame.shared_bytes)
         self.types = [ctypes.c_void_p for _ in self.frame.fields]
         self.types += [c_type(number_type(scalar)) for scalar in self.frame.scalars]
         self.words = on.allocate(self.word_bytes) if frame.words else 0

@@ -103,6 +103,17 @@ def test_a_tile_that_the_device_cannot_hold_is_refused(fake: FakeDriver):
     assert fake.calls == []
 
 
+def test_a_kernel_that_a_block_has_no_shared_memory_for_is_not_loaded(fake: FakeDriver):
+    wide, device = replace(KERNEL, shared_bytes=(227 << 10) + 1), Device()
+    with pytest.raises(CompileError) as caught:
+        device.load(wide)
+    assert str(caught.value) == (
+        "kernel @heat_d4 needs 232449 bytes of shared memory and A GPU has 232448 a block; use "
+        "fewer planes ahead, a smaller depth or fewer warps"
+    )
+    assert (fake.modules, device.loaded) == (0, {})
+
+
 def test_memory_given_back_is_freed(fake: FakeDriver):
     """Every kernel has separate words on every stream; kernels of one stream run in order."""
     device, other = Device(), replace(KERNEL, name="heat_step")

@@ -20,6 +20,7 @@ class Attribute(Enum):
     CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = MULTIPROCESSORS
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 9
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 0
+    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 227 << 10
 
 
 class Capture(Enum):
@@ -40,6 +41,8 @@ class FakeDriver:
     fitting: int = 1
     calls: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
     """Calls that change the device, in order."""
+    modules: int = 0
+    """Modules loaded so far."""
     allocated: int = 0
     report: tuple[int, int] = (0, 0)
     """The first words of device memory."""
@@ -71,6 +74,7 @@ class FakeDriver:
         return 0, attribute.value
 
     def cuModuleLoadData(self, image: bytes) -> tuple[int, str]:
+        self.modules += 1
         return 0, "module"
 
     def cuModuleGetFunction(self, module: str, name: bytes) -> tuple[int, str]:
