@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent / "test" / "pytest"))
 sys.path.insert(0, str(Path(__file__).parent / "test"))
 
 from forking_test import ForkingTest

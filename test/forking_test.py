@@ -1,8 +1,9 @@
 """
-A format of lit's tests without the start of a process for every command: xdsl-opt, filecheck and
-diff run in processes forked after all imports, or in lit's process if the command changes nothing
-there. Tests with other commands, and tests with a failing command, run in lit's own shell, which
-reports the failure.
+A format of lit's tests without the start of a process for every command: xdsl-opt, filecheck, diff
+and a line of Python run in processes forked after all imports, or in lit's process if the command
+changes nothing there. `not` stands before a command that has to fail. Tests with other commands,
+and tests with a command that ends otherwise, run in lit's own shell, which reports the end. As in
+pytest, questions for IR have quick answers, and operations of equal forms are verified once.
 """
 
 from __future__ import annotations
@@ -22,8 +23,12 @@ from types import SimpleNamespace
 from typing import Any, Protocol
 
 from filecheck.main import main as filecheck
+from xdsl.irdl import OpDef
 from xdsl.tools.xdsl_opt import main as xdsl_opt
 
+from support.known_forms import verify_new_forms
+from support.plain_classes import ask_by_bases
+from support.quick_ir import answer_quickly
 from timetile.lowering.universe import TIMETILE_UNIVERSE
 
 lit: Any = SimpleNamespace(
@@ -60,10 +65,19 @@ def diff() -> None:
     sys.exit(not filecmp.cmp(first, second, shallow=False))
 
 
+def python() -> None:
+    """Runs the text behind `-c`; its arguments follow."""
+    _, option, text, *arguments = sys.argv
+    assert option == "-c"
+    sys.argv = [option, *arguments]
+    exec(text, {"__name__": "__main__"})
+
+
 PROGRAMS: dict[str, Callable[[], object]] = {
     "xdsl-opt": xdsl_opt,
     "filecheck": filecheck,
     "diff": diff,
+    "python": python,
 }
 
 ONLY_LOOK = ("filecheck", "diff")
@@ -94,32 +108,40 @@ def parsed(line: str) -> Pipeline | None:
         return None
     pipeline: Pipeline = found
     known = all(
-        command.args[0] in PROGRAMS and all(how in REDIRECTIONS for how, _ in command.redirects)
+        command.args[fails(command)] in PROGRAMS
+        and all(how in REDIRECTIONS for how, _ in command.redirects)
         for command in pipeline.commands
     )
     return pipeline if known else None
 
 
+def fails(command: Command) -> bool:
+    """Whether the program behind `not` has to fail, other than by a signal."""
+    return command.args[0] == "not"
+
+
 def succeeds(pipeline: Pipeline) -> bool:
     """
-    Whether all programs of a pipeline end with status 0; each runs after the end of the program
+    Whether all programs of a pipeline end as they have to; each runs after the end of the program
     before.
     """
     given = os.open(os.devnull, os.O_RDONLY)
-    status = 0
+    right = True
     for command in pipeline.commands:
         answer = os.memfd_create("answer")
-        status |= run(command, given, answer)
+        failing = fails(command)
+        status = run(command.args[failing:], command.redirects, given, answer)
+        right &= status > 0 if failing else status == 0
         os.close(given)
         given = answer
         os.lseek(given, 0, os.SEEK_SET)
     os.close(given)
-    return status == 0
+    return right
 
 
-def looked(command: Command, given: int) -> int:
+def looked(words: list[str], given: int) -> int:
     """The status of a program that only reads, in this process; the output is dropped."""
-    words, sys.argv = sys.argv, command.args
+    own, sys.argv = sys.argv, words
     before = sys.stdin
     try:
         with (
@@ -127,20 +149,20 @@ def looked(command: Command, given: int) -> int:
             redirect_stdout(io.StringIO()),
             redirect_stderr(io.StringIO()),
         ):
-            PROGRAMS[command.args[0]]()
+            PROGRAMS[words[0]]()
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except Exception:
         return 1
     finally:
-        sys.argv, sys.stdin = words, before
+        sys.argv, sys.stdin = own, before
     return 0
 
 
-def run(command: Command, given: int, answer: int) -> int:
+def run(words: list[str], redirections: Sequence[Redirection], given: int, answer: int) -> int:
     """The status of a program with input and output files, given by their numbers."""
-    if command.args[0] in ONLY_LOOK and not command.redirects:
-        return looked(command, given)
+    if words[0] in ONLY_LOOK and not redirections:
+        return looked(words, given)
     sys.stdout.flush()
     sys.stderr.flush()
     if process := os.fork():
@@ -150,10 +172,10 @@ def run(command: Command, given: int, answer: int) -> int:
         os.dup2(given, 0)
         os.dup2(answer, 1)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        redirect(command.redirects)
+        redirect(redirections)
         sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w")
-        sys.argv = command.args
-        PROGRAMS[command.args[0]]()
+        sys.argv = words
+        PROGRAMS[words[0]]()
         status = 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
@@ -184,6 +206,9 @@ class ForkingTest(lit.formats.ShTest):
             for factories in (TIMETILE_UNIVERSE.all_passes, TIMETILE_UNIVERSE.all_targets):
                 for factory in factories.values():
                     factory()
+            ask_by_bases()
+            answer_quickly()
+            OpDef.verify = verify_new_forms
             # Forked processes share what is imported, and end before a search for garbage pays.
             gc.freeze()
             gc.disable()
