@@ -38,9 +38,12 @@ from support.description import Inputs, Program, random_inputs
 from support.drawn_fields import CannotJudge
 from support.drawn_models import Drawn, DrawnModel, How, SweptAssignments
 from support.pairs import Family, Pair, batch
+from support.plain_classes import ask_by_bases
 from support.programs import program_text
+from support.quick_ir import answer_quickly
 from support.ranks import copies
 from timetile.passes.diagnostics import CompileError
+from timetile.runtime.machine import llvm
 from timetile.runtime.ranks.layout import factorizations
 
 SUMMARY = "Run drawn programs on groups of MPI's processes."
@@ -116,15 +119,24 @@ def families_of(turn: int) -> list[int]:
     return [0, *others[first:], *others[:first]]
 
 
-def drawn(first: int, count: int, turn: int) -> list[Case]:
-    """Programs of a round's families in turn, with a layout for every number of ranks."""
-    found: list[list[Case]] = []
+def fitting(number: int, count: int) -> list[Case]:
+    """Programs of a family with a layout for every number of ranks: of few drawn or of more."""
     numbers = {size for sizes in GROUPS for size in sizes}
+    found: list[Case] = []
+    for times in (2, 16):
+        cases = map(Case.of, batch(number, times * count, FAMILIES))
+        judged = (case for case in cases if all(map(case.layouts, numbers)))
+        found = list(islice(filter(leaves_an_axis, judged), count))
+        if len(found) == count:
+            break
+    return found
+
+
+def drawn(first: int, count: int, turn: int) -> list[Case]:
+    """Programs of a round's families in turn."""
     each = -(-count // len(FAMILIES))
-    for number in families_of(turn)[:count]:
-        cases = map(Case.of, batch(first * len(FAMILIES) + number, 16 * each, FAMILIES))
-        fitting = (case for case in cases if all(map(case.layouts, numbers)))
-        found.append(list(islice(filter(leaves_an_axis, fitting), each)))
+    families = families_of(turn)[:count]
+    found = [fitting(first * len(FAMILIES) + number, each) for number in families]
     return [case for cases in zip_longest(*found) for case in cases if case is not None][:count]
 
 
@@ -183,6 +195,10 @@ def main() -> None:
     parser.add_argument("--executor", choices=("gpu",), help="cpu and numpy in turn unless given")
     given = parser.parse_args()
     logging.getLogger("timetile").setLevel(logging.ERROR)
+    # As in pytest: eight processes compile each program.
+    ask_by_bases()
+    answer_quickly()
+    llvm.SPEED = 0
     world = MPI.COMM_WORLD
     if world.size != max(map(sum, GROUPS)):
         parser.error(f"run on {max(map(sum, GROUPS))} processes: mpiexec -n 8 python {sys.argv[0]}")
