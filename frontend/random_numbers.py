@@ -2,55 +2,34 @@
 
 from __future__ import annotations
 
-import dis
-import inspect
 import pickle
 import random
-import sysconfig
 from collections.abc import Callable
-from types import FunctionType
-from typing import Any
+from types import CodeType
+from typing import Any, cast
 
 import numpy as np
 
+from timetile.frontend.called_names import (
+    Called,
+    DottedName,
+    names_read,
+    own_function,
+    reached,
+    value_of,
+)
 from timetile.frontend.errors import SourcePlace, StencilError, place_in
 
 MAKERS = {"default_rng", "RandomState"}
 """NumPy's functions that make a generator."""
 
+OWN = "random"
+"""The name of the modules, and of functions, with generators of Python's and of NumPy's own."""
 
 KINDS = (np.random.Generator, np.random.RandomState, random.Random)
 """Generators of NumPy and of Python."""
 
-LIBRARIES = (*{sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}, "<frozen")
-"""How the files of installed code begin."""
-
-DEEPEST = 3
-"""How many calls below a called function are followed."""
-
-
-def surroundings(function: Callable[..., object]) -> dict[str, Any]:
-    """The values that a function takes from around itself, and of a method's object, by name."""
-    around = inspect.getclosurevars(function)
-    own = getattr(getattr(function, "__self__", None), "__dict__", {})
-    return {**own, **around.globals, **around.nonlocals}
-
-
-def is_helper(value: object) -> bool:
-    """Whether a value is a function of the user's own code, which a step may call."""
-    if not isinstance(value, FunctionType) or value.__code__.co_filename.startswith(LIBRARIES):
-        return False
-    return (value.__module__ or "").partition(".")[0] != "timetile"
-
-
-def with_helpers(function: FunctionType) -> list[FunctionType]:
-    """A called function, and the functions of the user's own code that are called below."""
-    found = level = [function]
-    for _ in range(DEEPEST):
-        values = {id(v): v for each in level for v in surroundings(each).values() if is_helper(v)}
-        level = [value for value in values.values() if value not in found]
-        found = [*found, *level]
-    return found
+NameRead = tuple[CodeType, int]
 
 
 def state_of(generator: Any) -> bytes:
@@ -64,51 +43,68 @@ def state_of(generator: Any) -> bytes:
     return pickle.dumps(generator.get_state())
 
 
+def own_states() -> object:
+    """The states of NumPy's and Python's own generators."""
+    return pickle.dumps(np.random.get_state()), random.getstate()
+
+
+def makes_generator(value: Any) -> bool:
+    """Whether a value is a function of the user's that makes a generator."""
+    function = own_function(value)
+    names = names_read(function.__code__) if function is not None else ()
+    return any(MAKERS & set(name.parts) for name in names)
+
+
 class RandomNumbers:
-    """The states of the generators that a step function may use, before the function is called."""
+    """The states of random generators before a step is traced."""
 
     def __init__(self, function: Callable[..., object]):
-        self.function = function
-        self.makers = MAKERS & set(function.__code__.co_names)
-        """The names behind which a generator is made."""
-        self.generators: dict[str, list[Any]] = {}
-        """The generators behind each name."""
-        for name, value in surroundings(function).items():
-            if isinstance(value, KINDS):
-                self.generators[name] = [value]
-            elif is_helper(value):
-                self.look_into(name, with_helpers(value))
-        self.before = self.states()
+        self.function = cast("Called", function)
+        self.makers: list[NameRead] = []
+        """Names behind which a generator is made."""
+        self.uses: list[tuple[NameRead, Any, bytes]] = []
+        """The generators behind a name, with their states."""
+        known: set[tuple[str, ...]] = set()
+        for name in names_read(self.function.__code__):
+            if name.parts not in known:
+                known.add(name.parts)
+                self.look_behind(name)
+        self.own = own_states()
 
-    def look_into(self, name: str, called: list[FunctionType]) -> None:
-        """Note the generators of functions called by a name of the step."""
-        around = (value for each in called for value in surroundings(each).values())
-        self.generators[name] = [value for value in around if isinstance(value, KINDS)]
-        if any(MAKERS & set(each.__code__.co_names) for each in called):
-            self.makers = {*self.makers, name}
+    def look_behind(self, name: DottedName) -> None:
+        """Note the generators behind a name of the step."""
+        for part, offset in zip(name.parts, name.offsets, strict=True):
+            if part in MAKERS:
+                self.makers.append((name.code, offset))
+        value, offset = value_of(self.function, name)
+        place, found = (name.code, offset), reached(value)
+        self.uses += [(place, each, state_of(each)) for each in found if isinstance(each, KINDS)]
+        if any(map(makes_generator, found)):
+            self.makers.append(place)
 
-    def states(self) -> dict[str, object]:
-        """The states by name: of NumPy's and Python's own generators, and of generators around."""
-        own = pickle.dumps(np.random.get_state()), random.getstate()
-        around = {name: [state_of(each) for each in some] for name, some in self.generators.items()}
-        return {"random": own, **around}
+    def drawn(self) -> NameRead | None:
+        """The first name behind which a number was drawn, or a generator is made; None if none."""
+        for place, generator, state in self.uses:
+            if state_of(generator) != state:
+                return place
+        return next(iter(self.makers), None)
+
+    def own_name(self) -> NameRead | None:
+        """The first name with the word of modules with generators of their own."""
+        for name in names_read(self.function.__code__):
+            if OWN in name.parts:
+                return name.code, name.offsets[name.parts.index(OWN)]
+        return None
 
     def check(self, place: SourcePlace) -> None:
         """Raise StencilError if the step has drawn a number, or makes a generator."""
-        after = self.states()
-        used = {name for name, state in self.before.items() if after[name] != state}
-        used |= self.makers
-        if used:
-            raise StencilError(
-                "a step is called once, and a random number drawn in the step would be the same "
-                "for all cells and steps; draw an array before, and pass it as a timetile.Field, "
-                "or as a timetile.Series with a number for each step",
-                self.place(used) or place,
-            )
-
-    def place(self, used: set[str]) -> SourcePlace | None:
-        """The first use of one of the names in the function; None for a use elsewhere."""
-        for instruction in dis.get_instructions(self.function):
-            if instruction.argval in used:
-                return place_in(self.function.__code__, instruction.offset)
-        return None
+        used = self.drawn()
+        if used is None and self.own == own_states():
+            return
+        at = used or self.own_name()
+        raise StencilError(
+            "a step is called once, and a random number drawn in the step would be the same "
+            "for all cells and steps; draw an array before, and pass it as a timetile.Field, "
+            "or as a timetile.Series with a number for each step",
+            place if at is None else place_in(*at),
+        )

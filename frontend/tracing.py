@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, get_args, get_origin
+from typing import Annotated, cast, get_args, get_origin
 
 from timetile.frontend.boundaries import Boundary, edges_of
 from timetile.frontend.boxes import Reads, farthest_reads
+from timetile.frontend.called_names import Called, closed_over
 from timetile.frontend.complex_fields import IMAG, REAL, Complex, field_of_part
 from timetile.frontend.errors import (
     SourcePlace,
@@ -86,7 +87,7 @@ def annotation_of(parameter: inspect.Parameter, function: Callable[..., object])
     """
     found = parameter.annotation
     if isinstance(found, str):
-        names = {**caller_locals(), **inspect.getclosurevars(function).nonlocals}
+        names = {**caller_locals(), **closed_over(cast("Called", function))}
         try:
             found = eval(found, function.__globals__, names)
         except (NameError, AttributeError, SyntaxError, TypeError):

@@ -8,9 +8,11 @@ import importlib.util
 import multiprocessing
 import pickle
 import random
+import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -152,6 +154,45 @@ def made():
     return np.random.default_rng(3).random()
 
 
+def of_a_part(u: Field):
+    u.next = sum(u[k] * GENERATOR.random() for k in (-1, 1))
+
+
+def of_an_object(u: Field):
+    u.next = u[0] + DRAWING.drawn_twice()
+
+
+def of_a_list(u: Field):
+    u.next = u[0] + DRAWINGS[0]()
+
+
+def of_a_module(u: Field):
+    u.next = u[0] + MODULE.GENERATOR.random()
+
+
+class Drawing:
+    """Draws numbers in its methods, and in calls."""
+
+    def __init__(self):
+        self.generator = np.random.default_rng(7)
+
+    def drawn_twice(self):
+        return self.generator.normal() + self()
+
+    def __call__(self, *, of: Any = GENERATOR):
+        return of.normal()
+
+
+DRAWING = Drawing()
+DRAWINGS = [partial(DRAWING)]
+MODULE = sys.modules[__name__]
+
+
+def add():
+    """No function of points, though of an equal name."""
+    return np.random.default_rng(3).random()
+
+
 class Plate:
     """A plate with numbers of its own."""
 
@@ -196,6 +237,10 @@ def test_a_wrong_name_of_numpy_points_at_the_line_of_the_step():
         (of_a_new_generator, "np.random.default_rng"),
         (of_a_helper, "noise"),
         (of_a_maker, "made"),
+        (of_a_part, "GENERATOR"),
+        (of_an_object, "DRAWING.drawn_twice"),
+        (of_a_list, "DRAWINGS"),
+        (of_a_module, "MODULE.GENERATOR"),
     ],
 )
 def test_random_numbers_in_a_step_are_refused(step: Callable[..., None], place: str):
@@ -214,6 +259,20 @@ def test_numbers_drawn_before_are_taken():
         u.next = factor * u[0]
 
     assert timetile.stencil(scaled).advance({"u": np.ones(8)}, steps=1)["u"][3] == factor
+
+
+def test_names_of_other_functions_in_a_step_draw_nothing():
+    def helper(u: Field):
+        return later(u) if TYPE_CHECKING else u[0]
+
+    def sourced(u: Field, shot: timetile.Points):
+        u.next = 0.5 * helper(u)
+        shot.add(u)
+
+    assert timetile.stencil(sourced).step.written == ("u",)
+
+    def later(u: Field):
+        return u[0]
 
 
 def test_complex_arrays_of_real_fields_are_refused():
