@@ -11,6 +11,9 @@ Row = dict[str, Any]
 TYPES = {"f64": "FP64", "f32": "FP32"}
 """Types of cells as tables name them."""
 
+NEAR = 0.97
+"""A row so near to what is asked counts as met: two runs differ by as much."""
+
 
 def number(value: float | None, digits: int = 0) -> str:
     """A figure of the table; empty if absent."""

@@ -6,13 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tables import TYPES, Row, number, table
+from tables import NEAR, TYPES, Row, number, table
 
 ASKED_COPY = 3.0
 """TB/s of a copy where speeds were asked for in GPts/s."""
-
-NEAR = 0.97
-"""A row so near to what is asked counts as met: two runs differ by as much."""
 
 Beside = Literal["speed", "bound", "fused", "without"]
 """
@@ -169,7 +166,7 @@ def naive_words(rows: Sequence[Row]) -> str:
 def targets_section(rows: Sequence[Row], copy: float) -> str:
     """The tables of what was asked and what is reached, with a sentence before each."""
     measured = Measured(rows, copy)
-    parts = [naive_words(rows)]
+    parts = [naive_words(rows), f"Met is what is asked, less {1 - NEAR:.0%}."]
     for words, targets in (
         ("One step near the memory's speed:", ONE_STEP),
         ("Past the memory's speed for one step, by several steps a launch:", BLOCKED),
