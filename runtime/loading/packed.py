@@ -131,9 +131,10 @@ def packed_module(module: ModuleOp, name: str) -> bytes | None:
     """The bytes of a module loaded by a name; None for a module without."""
     written = io.BytesIO()
     try:
-        OwnObjects(written, protocol=5).dump(Packing(name).operation(module))
+        packed = Packing(name).operation(module)
+        OwnObjects(written, protocol=5).dump(packed)
         made = written.getvalue()
-        return made if str(unpacked_module(made, name)) == str(module) else None
+        return made if Packing(name).operation(unpacked_module(made, name)) == packed else None
     except (KeyError, ValueError, AttributeError, TypeError, pickle.PicklingError):
         return None
 
