@@ -34,8 +34,10 @@ from timetile.frontend.state_checks import (
     check_mapping,
     check_members,
     check_names,
+    checked_shape,
     is_mapping,
     shape_and_types,
+    types_by_field,
     with_named_fields,
 )
 from timetile.frontend.steps import Step
@@ -140,12 +142,13 @@ class Model:
         `advance`. Raises ValueError if no cell of such arrays gets a new value, or without the
         sizes.
         """
+        shape = checked_shape(shape)
         if len(shape) != self.step.rank:
             raise ValueError(
                 f"the shape {shape} is not of the {self.step.rank} axes of {self.step.label}; give "
                 "a size for each"
             )
-        types = self._types(dtype)
+        types = types_by_field(self.step, dtype)
         for name in types.values():
             if name not in ARRAY_DTYPES:
                 known = ", ".join(ARRAY_DTYPES)
@@ -160,10 +163,6 @@ class Model:
             )
         return module_of(self.step, shape, types, rooms)
 
-    def _types(self, dtype: DType | FieldTypes) -> FieldTypes:
-        """The type of each field."""
-        return dict.fromkeys(self.step.fields, dtype) if isinstance(dtype, str) else dtype
-
     def program(
         self, shape: tuple[int, ...], dtype: DType | FieldTypes = "float64", rooms: Rooms = ()
     ) -> CompiledProgram:
@@ -173,14 +172,14 @@ class Model:
         CompileError if the program cannot be compiled, ValueError if no cell of such arrays gets a
         new value.
         """
-        types = self._types(dtype)
-        key = (tuple(shape), tuple(types[name] for name in self.step.fields), rooms)
+        types, shape = types_by_field(self.step, dtype), checked_shape(shape)
+        key = (shape, tuple(types[name] for name in self.step.fields), rooms)
         if key not in self._programs:
-            module = made_step(self.step, tuple(shape), types, rooms, self.module)
+            module = made_step(self.step, shape, types, rooms, self.module)
             # All buffers of a field are copies of one array: cells that no step writes are equal in
             # all buffers.
             self._programs[key] = compile_program(module, halos="common", **self.options)
-        self._latest = (tuple(shape), types, rooms)
+        self._latest = (shape, types, rooms)
         return self._programs[key]
 
     @property

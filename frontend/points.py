@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from timetile.dialects.temporal import PointKind
 from timetile.frontend.errors import SourcePlace, current_place, error
@@ -55,7 +56,7 @@ class Points:
     """
 
     def __init__(self, places: ArrayLike, values: ArrayLike | None = None):
-        at = np.asarray(places, np.float64)
+        at = array_of_numbers("places", places, np.float64)
         if at.ndim != 2 or not np.isfinite(at).all():
             raise ValueError(
                 f"places have shape (points, axes) and finite numbers, got shape {at.shape}; pass "
@@ -82,17 +83,25 @@ class Points:
         ValueError for other shapes, and for cells that are no integers.
         """
         made = cls.__new__(cls)
-        at, given = np.asarray(cells), np.asarray(weights, np.float64)
-        numbers = np.arange(len(given)) if points is None else np.asarray(points)
+        at, given = (
+            array_of_numbers("cells", cells),
+            array_of_numbers("weights", weights, np.float64),
+        )
+        numbers = np.arange(given.size) if points is None else array_of_numbers("points", points)
         if at.ndim != 2 or at.dtype.kind not in "iu" or numbers.dtype.kind not in "iu":
             raise ValueError(
                 f"cells are integers of shape (entries, axes), and points integers, got {at.dtype} "
                 f"of shape {at.shape} and {numbers.dtype}; pass np.array(cells, dtype=np.int64)"
             )
-        if given.shape != (len(at),) or numbers.shape != (len(at),) or (numbers < 0).any():
+        if given.shape != (len(at),) or numbers.shape != (len(at),):
             raise ValueError(
                 f"{len(at)} entries have a weight and a point each, got shapes {given.shape} and "
                 f"{numbers.shape}; pass one number for each entry"
+            )
+        if (numbers < 0).any():
+            raise ValueError(
+                f"points are numbers from 0 on, got {numbers.min()}; pass the number of each "
+                "entry's point"
             )
         made.cells, made.weights, made.points = at.astype(np.int64), given, numbers.astype(np.int64)
         made.count = int(numbers.max(initial=-1)) + 1
@@ -107,8 +116,9 @@ class Points:
         """
         made = type(self).__new__(type(self))
         made.__dict__.update(self.__dict__)
-        check_cells("points", self.cells, np.shape(array))
-        made.weights = self.weights * np.asarray(array)[tuple(self.cells.T)]
+        factors = array_of_numbers("factors", array, np.float64)
+        check_cells("points", self.cells, factors.shape)
+        made.weights = self.weights * factors[tuple(self.cells.T)]
         return made
 
     def add(self, field: Field) -> None:
@@ -182,11 +192,23 @@ def linear_entries(places: Array) -> tuple[Array, Array, Array]:
     return cells[used], weights[used], points[used]
 
 
+def array_of_numbers(what: str, given: ArrayLike, kind: DTypeLike | None = None) -> Array:
+    """
+    An array of given numbers. Raises ValueError for rows of several lengths, and for others than
+    numbers of a kind.
+    """
+    with suppress(TypeError, ValueError):
+        found = np.asarray(given)
+        if kind is None or not np.iscomplexobj(found):
+            return np.asarray(found, kind)
+    raise ValueError(f"{what} are an array of real numbers, got {given!r}; pass an array")
+
+
 def checked_values(values: ArrayLike | None, count: int) -> Array | None:
     """The numbers of points, a row for each step. Raises TypeError or ValueError for others."""
     if values is None:
         return None
-    found = np.asarray(values)
+    found = array_of_numbers("values", values)
     if found.dtype.kind not in "fiu":
         raise TypeError(f"points have a number for each step, got {values!r}; pass an array")
     if found.ndim not in (1, 2) or (found.ndim == 2 and found.shape[1] != count):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from operator import index
 from typing import Any, TypeVar, cast
 
 from timetile.frontend.arrays import check_array, shape_of, type_of
@@ -123,6 +124,26 @@ def shape_and_types(step: Step, state: Mapping[str, Any]) -> tuple[tuple[int, ..
                 f"{own}; pass both of one type"
             )
     return shape, types
+
+
+def checked_shape(shape: object) -> tuple[int, ...]:
+    """The sizes of arrays along their axes. Raises TypeError for others than whole numbers."""
+    try:
+        return tuple(index(size) for size in cast("Iterable[int]", shape))
+    except TypeError:
+        raise TypeError(f"a shape has an int for each axis, got {shape!r}; pass (64, 64)") from None
+
+
+def types_by_field(step: Step, dtype: object) -> FieldTypes:
+    """The type of each field, given by one name or by field. Raises TypeError for others."""
+    if isinstance(dtype, str):
+        return dict.fromkeys(step.fields, cast("DType", dtype))
+    if not isinstance(dtype, Mapping):
+        raise TypeError(f"a type is given by its name, got {dtype!r}; pass 'float32'")
+    found = cast("FieldTypes", dtype)
+    if missing := [name for name in step.fields if name not in found]:
+        raise TypeError(f"{step.label} needs a type for {', '.join(missing)}; give it by field")
+    return found
 
 
 def check_members(step: Step, types: FieldTypes) -> None:

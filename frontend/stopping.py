@@ -7,12 +7,15 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, Protocol
 
+import numpy as np
+
 from timetile.dialects.temporal import Reduction
 from timetile.frontend.complex_fields import IMAG, REAL, Complex, field_of_part
 from timetile.frontend.errors import error
 from timetile.frontend.numbers import NumberKey, NumberProgram, number_program
 from timetile.frontend.options import Options
 from timetile.frontend.runs import StateRun
+from timetile.frontend.steps import Step
 from timetile.frontend.symbols import RECORDING, Field, Recorder, Scalar
 from timetile.frontend.values import Value, lifted
 from timetile.frontend.watched import Watch
@@ -69,6 +72,38 @@ class OtherNumbersError(Exception):
     """A condition asks for other numbers than at its check before."""
 
 
+def arguments_of_condition(until: Callable[..., object], step: Step) -> list[inspect.Parameter]:
+    """
+    The arguments of a condition that a step has, and no others but with default values. Raises
+    TypeError for others, and for no function.
+    """
+    known = (*step.fields, *step.scalars, *step.pairs)
+    try:
+        found = inspect.signature(until).parameters.values()
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"until is a function of arguments of {step.label}, got {until!r}; pass lambda "
+            f"{known[0]}: ..."
+        ) from None
+    needed = [each for each in found if each.name in known or each.default is each.empty]
+    if unknown := [each.name for each in needed if each.name not in known]:
+        raise TypeError(
+            f"until takes {', '.join(unknown)}, and {step.label} has {', '.join(known)}; name "
+            "arguments of the step"
+        )
+    return needed
+
+
+def truth(answer: Any) -> bool:
+    """The answer of a condition. Raises TypeError for several answers."""
+    if np.size(answer) != 1:
+        raise TypeError(
+            f"until tells by one truth value whether the run ends, got {answer!r}; write a.any() "
+            "or a.all()"
+        )
+    return bool(answer)
+
+
 class EndCondition:
     """
     The condition that ends a run: a function of fields and scalars, called at each check. Programs
@@ -83,7 +118,7 @@ class EndCondition:
         options: Options,
     ):
         self.run, self.until, self.programs, self.options = run, until, programs, options
-        self.names = list(inspect.signature(until).parameters)
+        self.arguments = arguments_of_condition(until, run.step)
         self.recorder = Recorder()
         self.watches, self.watch = False, Watch()
         """Whether comparisons of numbers are noted, and the comparisons of the latest check."""
@@ -93,13 +128,6 @@ class EndCondition:
         """The numbers of a check made before."""
         self.asked = 0
         """How many numbers the present check has asked for."""
-        step = run.step
-        known = (*step.fields, *step.scalars, *step.pairs)
-        if unknown := [name for name in self.names if name not in known]:
-            raise TypeError(
-                f"until takes {', '.join(unknown)}, and {step.label} has {', '.join(known)}; name "
-                "arguments of the step"
-            )
 
     @property
     def is_watched(self) -> bool:
@@ -118,10 +146,12 @@ class EndCondition:
         self.recorder = Recorder(
             rank=step.rank, first=step.label, ended=True, axes=dict(step.fields)
         )
-        given = {name: self.symbol(name) for name in self.names}
+        given = {each.name: self.symbol(each.name) for each in self.arguments}
+        placed = [each.name for each in self.arguments if each.kind is each.POSITIONAL_ONLY]
+        by_place = [given.pop(name) for name in placed]
         recording, ending = RECORDING.set(self.recorder), ENDING.set(self)
         try:
-            answer = bool(self.until(**given))
+            answer = truth(self.until(*by_place, **given))
         finally:
             ENDING.reset(ending)
             RECORDING.reset(recording)

@@ -198,6 +198,11 @@ class Recorder:
 
     def assign(self, name: str, region: Region | None, value: object) -> None:
         """Note a new value for the cells of a field."""
+        if self.ended:
+            raise error(
+                f"{name}.next is assigned in a condition, which reads the state alone; assign in "
+                "the step"
+            )
         if self.points:
             raise error(
                 f"{name}.next is assigned after {self.points[-1].name} is used; use points after "

@@ -56,6 +56,7 @@ from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.kernels.machine_code import steady_loop
 from timetile.runtime.program.compiled_program import CompiledProgram
+from timetile.runtime.program.pieces import checked_steps
 
 LIMITS = {
     Limit.MEMORY: "global memory",
@@ -343,6 +344,8 @@ def explanation_of(program: CompiledProgram, steps: int | None = None) -> Explan
     The explanation of a program. `steps` is the number of steps of a run with counted launches.
     Missing kernels are compiled.
     """
+    if steps is not None:
+        steps = checked_steps(steps)
     take_records(program)
     reports = reports_of(with_taken_kernels(program))
     summaries = tuple(report.summary() for report in reports)

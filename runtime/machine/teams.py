@@ -47,7 +47,7 @@ def thread_count(asked: int | None) -> int:
     ValueError for no number from 1 on.
     """
     if asked is not None:
-        if isinstance(asked, bool) or index(asked) < 1:
+        if isinstance(asked, bool) or not hasattr(asked, "__index__") or index(asked) < 1:
             raise ValueError(f"threads is a number from 1 on, got {asked!r}")
         return index(asked)
     return stated_number(VARIABLE) or available_threads()

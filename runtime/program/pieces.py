@@ -5,6 +5,7 @@ fields end with the bits of one call.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from operator import index
 from typing import TypeVar, cast
@@ -28,9 +29,11 @@ State = TypeVar("State")
 
 def checked_count(value: object, what: str) -> int:
     """A whole number, Python's or NumPy's. Raises TypeError for others, and for a truth value."""
-    if not hasattr(value, "__index__") or isinstance(value, bool | np.bool_):
-        raise TypeError(f"{what}, got {value!r}")
-    return index(cast("int", value))
+    if not isinstance(value, bool | np.bool_):
+        # Arrays of several numbers have no index.
+        with suppress(TypeError):
+            return index(cast("int", value))
+    raise TypeError(f"{what}, got {value!r}")
 
 
 def checked_steps(steps: object) -> int:
