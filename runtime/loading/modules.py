@@ -135,8 +135,10 @@ def parsed(text: str, name: str) -> ModuleOp:
     """
     Parse and verify a program in xDSL's spelling. Raises CompileError, with the place of an error.
     """
-    parser = LocatingParser(make_context(), text, name)
+    parser: LocatingParser | None = None
     try:
+        # A parser reads the first word when it is made.
+        parser = LocatingParser(make_context(), text, name)
         module = parser.parse_module()
         symbols_to_arguments(module, parser.names)
         keep_names(module, parser.names)
@@ -155,13 +157,12 @@ def parsed(text: str, name: str) -> ModuleOp:
         ) from error
     except (VerifyException, ValueError) as error:
         if UNKNOWN_BOUNDS.search(str(error)):
-            line = text[: parser.pos].rstrip().count("\n") + 1
+            line = line_read(text, parser)
             raise CompileError(
                 f"{name}:{line}: {STATIC_BOUNDS}", reason=STATIC_BOUNDS, file=name, line=line
             ) from error
         if many := TOO_MANY_AXES.search(str(error)):
-            # The parser has read ahead, perhaps to a later line.
-            line = text[: parser.pos].rstrip().count("\n") + 1
+            line = line_read(text, parser)
             axes = f"an operation or a type here has {many[1]} axes"
             reason = f"{axes}, and programs have 1 to 3; {FEWER_AXES}"
             raise CompileError(
@@ -171,6 +172,11 @@ def parsed(text: str, name: str) -> ModuleOp:
             f"{name} is not a valid program: {error}", reason=str(error), file=name
         ) from error
     return module
+
+
+def line_read(text: str, parser: Parser | None) -> int:
+    """The last line that a parser has read; it may have read ahead."""
+    return text[: parser.pos if parser else 0].rstrip().count("\n") + 1
 
 
 def without_inner_modules(module: ModuleOp, name: str) -> ModuleOp:

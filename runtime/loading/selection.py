@@ -7,6 +7,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute
 
 from timetile.passes.diagnostics import refuse
+from timetile.runtime.loading.definitions import check_definitions
 
 
 def functions_with_body(module: ModuleOp) -> list[FuncOp]:
@@ -76,7 +77,8 @@ def keep_only(module: ModuleOp, name: str | None) -> FuncOp:
     """
     Erase the functions not needed by the function to run, make this function public and others
     private. Needed are the function to run, functions called by it directly or through others, and
-    functions called by the module's other operations (kernels).
+    functions called by the module's other operations (kernels). CompileError for a value used above
+    its definition.
     """
     entry = host_function(module, name)
     if is_private(entry):
@@ -98,6 +100,8 @@ def keep_only(module: ModuleOp, name: str | None) -> FuncOp:
         if symbol not in kept:
             function.detach()
             function.erase(safe_erase=False)
-        elif function is not entry:
+            continue
+        check_definitions(function)
+        if function is not entry:
             function.sym_visibility = StringAttr("private")
     return entry

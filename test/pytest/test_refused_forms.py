@@ -255,6 +255,30 @@ def test_an_invalid_operation_of_a_parallel_loop_is_named(line: str):
     assert INVALID[line] in str(caught.value)
 
 
+@pytest.mark.parametrize("region", ["", "scf.if %c {"])
+def test_a_value_used_above_its_definition_is_refused(region: str):
+    text = f"""
+      func.func @f(%A: memref<16xf64>, %c: i1, %n: index) {{
+        memref.store %x, %A[%n] : memref<16xf64>
+        {region}
+        %x = arith.constant 1.0 : f64
+        {region and "}"}
+        return
+      }}"""
+    with pytest.raises(CompileError) as caught:
+        timetile.compile(text, cache=False)
+    assert str(caught.value) == (
+        "memref.store in @f (<program>:3): %x is used above its definition, or outside of the "
+        "region of the definition; define each value above its uses"
+    )
+
+
+@pytest.mark.parametrize("text", ["$", "\0"])
+def test_a_first_character_of_no_program_is_refused(text: str):
+    with pytest.raises(CompileError, match="Unexpected character"):
+        timetile.compile(text, cache=False)
+
+
 def test_a_function_with_several_blocks_is_refused():
     text = """
       func.func @f(%A: memref<16xf64>, %at: i64, %n: index) {
