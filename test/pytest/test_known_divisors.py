@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import f32, f64
-from xdsl.ir import Attribute
+from xdsl.dialects.scf import YieldOp
+from xdsl.ir import Attribute, Operation
 
 from support.division import KINDS, Body, Votes, compare, counted_votes
+from timetile.lowering.division.expand_division import DivisionRun
 from timetile.passes.analysis.cells.known_divisors import (
     Inverse,
     doubtful,
@@ -119,3 +122,28 @@ def test_tiny_numbers_alone_take_the_exact_side(element: str, votes: Votes):
     x[5] = np.finfo(x.dtype).tiny
     compare(element, body, "simt", x, x)
     assert votes.exact
+
+
+class Levels(DivisionRun):
+    """Levels with a quotient each, a few of which fit a branch."""
+
+    def __init__(self, count: int, most: int):
+        super().__init__()
+        self.most = most
+        self.generation = {YieldOp(): level for level in range(count)}
+
+    def shared(self, begin: int, end: int) -> list[Operation]:
+        return self.of_generations(begin, end)
+
+    def is_worth_sharing(self, ops: Sequence[Operation]) -> bool:
+        return len(ops) <= self.most
+
+
+def test_as_few_branches_as_fit_have_evenly_many_levels():
+    assert Levels(7, 6).even_ends() == [4, 7] and not Levels(0, 3).even_ends()
+    for count in range(1, 14):
+        for most in range(1, 8):
+            ends = Levels(count, most).even_ends()
+            sizes = [end - begin for begin, end in zip((0, *ends), ends)]
+            assert len(ends) == -(-count // most) and sum(sizes) == count
+            assert max(sizes) <= min(sizes) + 1
