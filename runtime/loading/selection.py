@@ -7,6 +7,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute
 
 from timetile.passes.diagnostics import refuse
+from timetile.runtime.loading.axes import check_axes
 from timetile.runtime.loading.definitions import check_definitions
 
 
@@ -78,7 +79,7 @@ def keep_only(module: ModuleOp, name: str | None) -> FuncOp:
     Erase the functions not needed by the function to run, make this function public and others
     private. Needed are the function to run, functions called by it directly or through others, and
     functions called by the module's other operations (kernels). CompileError for a value used above
-    its definition.
+    its definition, and for an axis that cells do not have.
     """
     entry = host_function(module, name)
     if is_private(entry):
@@ -102,6 +103,7 @@ def keep_only(module: ModuleOp, name: str | None) -> FuncOp:
             function.erase(safe_erase=False)
             continue
         check_definitions(function)
+        check_axes(function)
         if function is not entry:
             function.sym_visibility = StringAttr("private")
     return entry

@@ -255,6 +255,34 @@ def test_an_invalid_operation_of_a_parallel_loop_is_named(line: str):
     assert INVALID[line] in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("operation", "said"),
+    [
+        ("stencil.index 1 <[0]>", "it names axis 1 of 1; the first is 0"),
+        ("stencil.index -1 <[0]>", "it names axis -1 of 1; the first is 0"),
+        (
+            "stencil.index 0 <[0, 0]>",
+            "cells have 1 axes, and its offset has 2; give a number for each axis",
+        ),
+    ],
+)
+def test_an_axis_that_cells_do_not_have_is_refused(operation: str, said: str):
+    text = f"""
+      func.func @f(%A: !field, %k: index) {{
+        %v = stencil.apply(%b = %k : index) -> (!temp) {{
+          %i = {operation}
+          %c = arith.cmpi slt, %i, %b : index
+          %x = arith.uitofp %c : i1 to f64
+          stencil.return %x : f64
+        }}
+        stencil.store %v to %A(<[0], [16]>) : !temp to !field
+        return
+      }}"""
+    with pytest.raises(CompileError) as caught:
+        timetile.compile(HEAD + text, cache=False)
+    assert str(caught.value) == f"stencil.index in @f (<program>:7): {said}"
+
+
 @pytest.mark.parametrize("region", ["", "scf.if %c {"])
 def test_a_value_used_above_its_definition_is_refused(region: str):
     text = f"""
