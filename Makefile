@@ -107,8 +107,10 @@ links: .venv/dev
 # wheel run outside of this folder.
 wheel-check: .venv/python
 	rm -rf $(WHEEL) build/lib build/bdist.*
-	$(BIN)/pip wheel --quiet --no-deps --wheel-dir $(WHEEL) .
-	$(PYTHON) -m venv $(WHEEL)/venv
+	$(BIN)/uv build --quiet --wheel --out-dir $(WHEEL) || \
+		$(BIN)/pip wheel --quiet --no-deps --wheel-dir $(WHEEL) .
+	$(BIN)/uv venv --quiet --seed --python $(PYTHON) $(WHEEL)/venv || \
+		$(PYTHON) -m venv $(WHEEL)/venv
 	$(call install,$(WHEEL)/venv,$(WHEEL)/timetile-*.whl)
 	cd $(WHEEL) && venv/bin/timetile example heat2d --out elsewhere
 	cd $(WHEEL) && venv/bin/timetile example python/heat --out elsewhere
