@@ -204,9 +204,10 @@ def traced(function: Callable[..., object], reach: int | None, boundary: Boundar
     fields = fields_of(symbols)
     pairs = tuple(name for name, symbol in symbols.items() if isinstance(symbol, Complex))
     check_closed(recorder)
+    if recorder.assignments:
+        check_types(recorder, function.__name__, fields, place)
     if not recorder.assignments or recorder.rank is None:
         raise StencilError("the step assigns no new values; write u.next = ...", place)
-    check_types(recorder, function.__name__, fields, place)
     for made in recorder.assignments:
         recorder.axes.setdefault(made.field, tuple(range(recorder.rank)))
     scalars = tuple(name for name, symbol in symbols.items() if isinstance(symbol, Scalar))
