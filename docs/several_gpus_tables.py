@@ -9,10 +9,13 @@ from pathlib import Path
 from tables import Row, number, table
 
 ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+
+PREDICTED: list[Row] = json.loads((RESULTS / "several-gpus-predicted.json").read_text())["rows"]
 
 COLUMNS = (
-    "program", "cells of two GPUs", "weak efficiency", "of both at once", "strong speed-up",
-    "GPts/s, strong", "rims", "commit",
+    "program", "cells of two GPUs", "weak efficiency", "of both at once", "predicted",
+    "strong speed-up", "predicted", "GPts/s, strong", "rims", "commit",
 )  # fmt: skip
 
 
@@ -22,8 +25,8 @@ def rims(row: Row) -> str:
     return row["rims"] + (f", every {launches} launches" if launches > 1 else "")
 
 
-def line(weak: Row, strong: Row) -> tuple[str, ...]:
-    """The row of a program on a domain of two GPUs."""
+def line(weak: Row, strong: Row, predicted: Row) -> tuple[str, ...]:
+    """The row of a program on a domain of two GPUs, beside what is predicted."""
     assert weak["commit"] == strong["commit"], "rows of one run"
     assert weak["equal_bits"] and strong["equal_bits"]
     return (
@@ -31,7 +34,9 @@ def line(weak: Row, strong: Row) -> tuple[str, ...]:
         " x ".join(map(str, weak["domain"])),
         number(weak["weak_efficiency"], 3),
         number(weak["weak_of_apart"], 3),
+        number(predicted["weak_efficiency"], 3),
         number(strong["strong_speedup"], 2),
+        number(predicted["strong_speedup"], 2),
         number(strong["gpts_per_s"]),
         rims(weak),
         weak["commit"],
@@ -50,7 +55,8 @@ def section(rows: Sequence[Row], size: str) -> str:
         {(row["program"], row["dtype"]): row for row in own if name in row}
         for name in ("weak_efficiency", "strong_speedup")
     )
-    return table(COLUMNS, (line(weak[key], strong[key]) for key in sorted(weak)))
+    predicted = {(row["program"], row["dtype"]): row for row in PREDICTED if row["size"] == size}
+    return table(COLUMNS, (line(weak[key], strong[key], predicted[key]) for key in sorted(weak)))
 
 
 def large_section(report: Row) -> str:
@@ -67,7 +73,7 @@ def main() -> None:
     from make_performance import replace
 
     page = ROOT / "docs" / "several_gpus.md"
-    report: Row = json.loads((ROOT / "benchmarks" / "results" / "several-gpus.json").read_text())
+    report: Row = json.loads((RESULTS / "several-gpus.json").read_text())
     text = replace(page.read_text(), "table two large", large_section(report))
     page.write_text(replace(text, "table two small", small_section(report)))
 

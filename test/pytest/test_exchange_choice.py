@@ -14,6 +14,7 @@ from timetile.passes.loops.cut_domain import Domain
 from timetile.passes.targets.links import Link
 from timetile.runtime.ranks.exchange_choice import (
     BEGIN_SECONDS,
+    HARDLY_MORE,
     DeepestLaunch,
     ExchangeChoice,
     RimWay,
@@ -57,6 +58,10 @@ def test_short_planes_share_an_exchange_and_large_planes_do_not():
     long = chosen("heat-2d", (16384, 8192), 12)
     assert long.chosen.launches > 3
     assert long.steps == 12 * long.chosen.launches
+    every = (long.chosen, *long.others)
+    least = min(cost.seconds for cost in every)
+    alike = [cost.launches for cost in every if cost.seconds <= HARDLY_MORE * least]
+    assert long.chosen.launches == min(alike) < max(alike)
     thick = chosen("heat-3d", (128, 1024, 1024), 6)
     assert thick.chosen.launches == 1
 
