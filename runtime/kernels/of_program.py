@@ -238,9 +238,9 @@ class ProgramKernels:
 
     @cached_property
     def common_once(self) -> ProgramKernels:
-        """The kernels for common halos, made by one thread."""
+        """The kernels for common halos: verified loops with one attribute more; by one thread."""
         source = self.source.clone()
-        run_passes((CommonHalosPass(everywhere=True),), source)
+        run_passes((CommonHalosPass(everywhere=True),), source, verify=False)
         return self.same_but(source)
 
     @cached_property

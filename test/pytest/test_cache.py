@@ -21,6 +21,7 @@ from timetile.runtime.cache.folder import default_directory
 from timetile.runtime.cache.keys import FOUND, key_of, sources_key
 from timetile.runtime.cache.sources import find_sources_key
 from timetile.runtime.cache.store import Cache
+from timetile.runtime.kernels import options as kernel_options
 from timetile.runtime.kernels.kernel import Kernel
 from timetile.runtime.kernels.of_program import ProgramKernels, raise_program
 from timetile.runtime.kernels.options import Options
@@ -48,6 +49,18 @@ def test_a_cached_kernel_is_not_compiled_again(cache: Cache, monkeypatch: pytest
     assert kernels(cache).kernel("run_d2") == made
     with pytest.raises(AssertionError, match="run_step is compiled again"):
         kernels(cache).kernel("run_step")
+
+
+def test_a_run_with_cached_kernels_verifies_nothing(cache: Cache, monkeypatch: pytest.MonkeyPatch):
+    made, again = kernels(cache).common, kernels(cache)
+    assert made.facts and made.kernel("run_d2")
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("verified again")
+
+    monkeypatch.setattr(kernel_options, "apply_verified", refuse)
+    assert again.common.kernel("run_d2") == made.kernel("run_d2")
+    assert again.common.facts == made.facts
 
 
 def test_nothing_is_cached_where_that_was_asked_for(
