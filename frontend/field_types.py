@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from xdsl.dialects.builtin import Float32Type, Float64Type, f32, f64, i1, i8, i16, i32, i64
@@ -19,6 +19,12 @@ DType = Literal[
 
 FieldTypes = Mapping[str, DType]
 """The type of each field."""
+
+GivenType = DType | type[np.generic] | np.dtype[Any]
+"""A type as a user gives it: `"float32"`, `np.float32` or `array.dtype`."""
+
+GivenTypes = GivenType | Mapping[str, GivenType]
+"""One type of all fields, or a type for each."""
 
 FloatType = Float32Type | Float64Type
 

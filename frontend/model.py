@@ -20,7 +20,7 @@ from timetile.frontend.batches import (
 )
 from timetile.frontend.batches_in_a_row import as_one_step, begun_as_one, step_of_batch
 from timetile.frontend.complex_arrays import ComplexRun, in_parts, user_names
-from timetile.frontend.field_types import ARRAY_DTYPES, DType, FieldTypes
+from timetile.frontend.field_types import FieldTypes, GivenTypes
 from timetile.frontend.jax_calls import TracedCall, is_traced_call, refuse_traced, stand_ins
 from timetile.frontend.keeping import keeper_of
 from timetile.frontend.made_steps import made_step
@@ -134,13 +134,13 @@ class Model:
     @in_standard_modes
     @without_collection
     def module(
-        self, shape: tuple[int, ...], dtype: DType | FieldTypes = "float64", rooms: Rooms = ()
+        self, shape: tuple[int, ...], dtype: GivenTypes = "float64", rooms: Rooms = ()
     ) -> ModuleOp:
         """
         The stencil program for arrays of a shape, of one type or of a type for each field, as taken
         by `timetile.compile`; of a step with points, for lists of some sizes, as found by a call of
-        `advance`. Raises ValueError if no cell of such arrays gets a new value, or without the
-        sizes.
+        `advance`. Raises ValueError if no cell of such arrays gets a new value, for another type,
+        or without the sizes.
         """
         shape = checked_shape(shape)
         if len(shape) != self.step.rank:
@@ -149,10 +149,6 @@ class Model:
                 "a size for each"
             )
         types = types_by_field(self.step, dtype)
-        for name in types.values():
-            if name not in ARRAY_DTYPES:
-                known = ", ".join(ARRAY_DTYPES)
-                raise ValueError(f"the type of a field is one of {known}; got {name!r}")
         if min(shape) < 1:
             raise ValueError(f"arrays of shape {shape} have no cells; pass some along each axis")
         check_members(self.step, types)
@@ -164,7 +160,7 @@ class Model:
         return module_of(self.step, shape, types, rooms)
 
     def program(
-        self, shape: tuple[int, ...], dtype: DType | FieldTypes = "float64", rooms: Rooms = ()
+        self, shape: tuple[int, ...], dtype: GivenTypes = "float64", rooms: Rooms = ()
     ) -> CompiledProgram:
         """
         The compiled program for arrays of one shape, compiled at the first call. `dtype` is one

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from operator import index
 from typing import Any, TypeVar, cast
 
+import numpy as np
+
 from timetile.frontend.arrays import check_array, shape_of, type_of
-from timetile.frontend.field_types import DType, FieldTypes, computing_type, holds_integers
+from timetile.frontend.field_types import (
+    ARRAY_DTYPES,
+    DType,
+    FieldTypes,
+    computing_type,
+    holds_integers,
+)
 from timetile.frontend.functions import STEP
 from timetile.frontend.steps import Step
 from timetile.frontend.symbols import Series
@@ -57,18 +66,24 @@ def with_named_fields(
 
 
 def check_names(step: Step, state: Mapping[str, object], scalars: Mapping[str, object]) -> None:
-    """Raise TypeError unless each field has an array and each scalar a number."""
+    """Raise TypeError unless each field has an array and each other argument its numbers."""
     optional = {f"{name}.prev" for name in step.second}
     arrays = set(step.fields)
-    numbers = {*step.scalars, *step.series, *(use.name for use in step.points)} - {STEP}
+    others_than_numbers = {
+        **dict.fromkeys(step.series, "a number for each step"),
+        **{use.name: "timetile.Points" for use in step.points},
+    }
+    numbers = {*step.scalars, *others_than_numbers} - {STEP}
     for kind, needed, given, other, others in (
         ("an array", arrays, set(state), "a number", numbers),
         ("a number", numbers, set(scalars), "an array", arrays),
     ):
         if missing := sorted(needed - given):
+            what = others_than_numbers.get(missing[0], kind)
+            alike = [name for name in missing if others_than_numbers.get(name, kind) == what]
             raise TypeError(
-                f"{step.label} needs {kind} for {', '.join(missing)}; pass "
-                f"{how_to_pass(kind, missing[0])}"
+                f"{step.label} needs {what} for {', '.join(alike)}; pass "
+                f"{how_to_pass(kind, alike[0])}"
             )
         known = needed | (optional if kind == "an array" else set[str]())
         if unknown := sorted(given - known):
@@ -135,15 +150,36 @@ def checked_shape(shape: object) -> tuple[int, ...]:
 
 
 def types_by_field(step: Step, dtype: object) -> FieldTypes:
-    """The type of each field, given by one name or by field. Raises TypeError for others."""
-    if isinstance(dtype, str):
-        return dict.fromkeys(step.fields, cast("DType", dtype))
+    """
+    The type of each field, given as one type or by field. Raises TypeError for no types, ValueError
+    for types of no field.
+    """
     if not isinstance(dtype, Mapping):
-        raise TypeError(f"a type is given by its name, got {dtype!r}; pass 'float32'")
-    found = cast("FieldTypes", dtype)
-    if missing := [name for name in step.fields if name not in found]:
+        return dict.fromkeys(step.fields, known_type(dtype))
+    given = cast("Mapping[str, object]", dtype)
+    if missing := [name for name in step.fields if name not in given]:
         raise TypeError(f"{step.label} needs a type for {', '.join(missing)}; give it by field")
-    return found
+    return {name: known_type(each) for name, each in given.items()}
+
+
+def known_type(given: object) -> DType:
+    """
+    The name of a field's type, given by name or as NumPy takes a type (`np.float32`,
+    `array.dtype`). Raises TypeError for no type, ValueError for a type of no field.
+    """
+    name = given if isinstance(given, str) else name_of_type(given)
+    if name not in ARRAY_DTYPES:
+        known = ", ".join(ARRAY_DTYPES)
+        raise ValueError(f"the type of a field is one of {known}; got {name!r}")
+    return cast("DType", name)
+
+
+def name_of_type(given: object) -> str:
+    """The name of one of NumPy's types. Raises TypeError for others."""
+    with suppress(TypeError):
+        if given is not None:
+            return np.dtype(cast("Any", given)).name
+    raise TypeError(f"a type is a name or a type of NumPy's, got {given!r}; pass 'float32'")
 
 
 def check_members(step: Step, types: FieldTypes) -> None:

@@ -17,8 +17,9 @@ from timetile.frontend.options import Options
 from timetile.frontend.runs import StateRun
 from timetile.frontend.steps import Step
 from timetile.frontend.symbols import RECORDING, Field, Recorder, Scalar
-from timetile.frontend.values import Value, lifted
+from timetile.frontend.values import NotReal, Value, lifted
 from timetile.frontend.watched import Watch
+from timetile.frontend.whole_fields import WholeField
 from timetile.runtime.program.pieces import checked_count
 
 
@@ -95,7 +96,12 @@ def arguments_of_condition(until: Callable[..., object], step: Step) -> list[ins
 
 
 def truth(answer: Any) -> bool:
-    """The answer of a condition. Raises TypeError for several answers."""
+    """The answer of a condition. Raises TypeError for several answers, and for that of a cell."""
+    if isinstance(answer, Value | NotReal | WholeField):
+        raise TypeError(
+            "until compares numbers made of all cells, and a cell's value is none; write "
+            "timetile.maximum(u[0]) in place of u[0], or minimum or total"
+        )
     if np.size(answer) != 1:
         raise TypeError(
             f"until tells by one truth value whether the run ends, got {answer!r}; write a.any() "

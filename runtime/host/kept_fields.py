@@ -146,10 +146,13 @@ def library(name: str, path: Path) -> Any:
 
 def check_kept_file(path: Path, *, again: bool) -> None:
     """
-    Raise FileExistsError for a file in the way, unless a run goes on, and ModuleNotFoundError
-    without the package for the file.
+    Raise FileExistsError for a file in the way, unless a run goes on, FileNotFoundError without the
+    folder of an HDF5 file (Zarr makes folders), and ModuleNotFoundError without the package for the
+    file.
     """
     library("h5py" if path.suffix in HDF5 else "zarr", path)
+    if path.suffix in HDF5 and not path.parent.is_dir():
+        raise FileNotFoundError(f"{path.parent} is no folder; make it, or name another path")
     if path.exists() and not again:
         raise FileExistsError(
             f"{path} exists; remove it, name another path, or pass the first step of a run that "
