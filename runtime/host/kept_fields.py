@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from errno import ENOENT
 from importlib import import_module
 from math import prod
 from pathlib import Path
@@ -18,6 +19,8 @@ HDF5 = (".h5", ".hdf5")
 """Names of HDF5 files end so; other paths are of Zarr groups."""
 
 STEP_OF_SNAPSHOT = "step"
+
+NO_FOLDER = "its folder is missing; make the folder, or name another path"
 
 MOST_CHUNK_BYTES = 1 << 30
 """Chunks written by several ranks have at most so many bytes; HDF5 takes less than 4 GiB."""
@@ -152,7 +155,7 @@ def check_kept_file(path: Path, *, again: bool) -> None:
     """
     library("h5py" if path.suffix in HDF5 else "zarr", path)
     if path.suffix in HDF5 and not path.parent.is_dir():
-        raise FileNotFoundError(f"{path.parent} is no folder; make it, or name another path")
+        raise FileNotFoundError(ENOENT, NO_FOLDER, str(path))
     if path.exists() and not again:
         raise FileExistsError(
             f"{path} exists; remove it, name another path, or pass the first step of a run that "

@@ -108,7 +108,7 @@ def test_wrong_uses_of_keep_are_refused(
     )
     away = tmp_path / "away" / "run.h5"
     assert error_of(f"{line} --snapshot-every 1 --keep {away}", capsys) == (
-        f"cannot open {away}: No such file or directory"
+        f"cannot open {away}: its folder is missing; make the folder, or name another path"
     )
 
 

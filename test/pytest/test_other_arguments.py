@@ -48,7 +48,9 @@ REFUSED: dict[str, Callable[[], object]] = {
     "until is a function of arguments of step .* max": lambda: advanced(until=max),
     "write a.any": lambda: advanced(until=lambda: np.array([True, False])),
     "write timetile.maximum.* in place of": lambda: advanced(until=of_a_cell),
-    "/nowhere is no folder; make it": lambda: advanced(keep="/nowhere/kept.h5", every=1),
+    "its folder is missing; make .* '/nowhere/kept.h5'": lambda: advanced(
+        keep="/nowhere/kept.h5", every=1
+    ),
     "needs timetile.Points for shots; pass shots=": lambda: sourced.advance({"u": U}, 1, dt=0.1),
     "needs a number for dt; pass dt=": lambda: sourced.advance({"u": U}, 1),
     "u.next is assigned in a condition": lambda: advanced(until=assign),
