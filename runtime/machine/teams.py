@@ -7,11 +7,11 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache
-from operator import index
 from queue import SimpleQueue
 from typing import Any
 
 from timetile.runtime.machine.floating_point import standard_modes
+from timetile.runtime.machine.whole_numbers import whole_number
 
 VARIABLE = "TIMETILE_NUM_THREADS"
 
@@ -47,9 +47,10 @@ def thread_count(asked: int | None) -> int:
     ValueError for no number from 1 on.
     """
     if asked is not None:
-        if isinstance(asked, bool) or not hasattr(asked, "__index__") or index(asked) < 1:
+        count = whole_number(asked)
+        if count is None or count < 1:
             raise ValueError(f"threads is a number from 1 on, got {asked!r}")
-        return index(asked)
+        return count
     return stated_number(VARIABLE) or available_threads()
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index
 from types import UnionType
-from typing import SupportsIndex, cast
+from typing import cast
 
 from xdsl.passes import ModulePass
 
 from timetile.lowering.pipelines import TimetilePass
 from timetile.runtime.loading.plugins import parsed_passes
+from timetile.runtime.machine.whole_numbers import whole_number
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
@@ -27,8 +27,8 @@ def check_type(name: str, value: object, kind: type | UnionType, expected: str) 
 
 def check_number(name: str, value: object, least: int, most: int | None = None) -> None:
     """Raise ValueError unless an option is a whole number in its range."""
-    number = index(value) if isinstance(value, SupportsIndex) else None
-    if number is None or isinstance(value, bool) or number < least or number > (most or number):
+    number = whole_number(value)
+    if number is None or number < least or number > (most or number):
         reach = f"from {least} on" if most is None else f"from {least} to {most}"
         raise ValueError(f"{name} is a number {reach}, got {value!r}")
 

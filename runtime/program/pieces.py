@@ -5,12 +5,10 @@ fields end with the bits of one call.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from operator import index
-from typing import TypeVar, cast
+from typing import TypeVar
 
-import numpy as np
 from xdsl.dialects import llvm, scf, stencil
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
@@ -22,6 +20,7 @@ from timetile.passes.raising.memory import ALIASES, is_memory
 from timetile.passes.raising.raise_time_loop import TIME_LOOP
 from timetile.runtime.host.functions import IGNORED, SCALARS, is_scalar
 from timetile.runtime.host.loop_facts import copies_layers
+from timetile.runtime.machine.whole_numbers import whole_number
 from timetile.runtime.program.results import argument_of, begins_with
 
 State = TypeVar("State")
@@ -29,11 +28,10 @@ State = TypeVar("State")
 
 def checked_count(value: object, what: str) -> int:
     """A whole number, Python's or NumPy's. Raises TypeError for others, and for a truth value."""
-    if not isinstance(value, bool | np.bool_):
-        # Arrays of several numbers have no index.
-        with suppress(TypeError):
-            return index(cast("int", value))
-    raise TypeError(f"{what}, got {value!r}")
+    count = whole_number(value)
+    if count is None:
+        raise TypeError(f"{what}, got {value!r}")
+    return count
 
 
 def checked_steps(steps: object) -> int:

@@ -57,6 +57,12 @@ REFUSED: dict[str, Callable[[], object]] = {
     "threads is a number from 1 on, got .2.": lambda: model.on(executor="cpu", threads="2").program(
         (9,)
     ),
+    "threads is a number from 1 on, got array": lambda: model.on(
+        executor="cpu", threads=np.array([1, 2])
+    ).program((9,)),
+    "depth is a number from 1 to .*, got array": lambda: model.on(depth=np.array([1, 2])).program(
+        (9,)
+    ),
     "a shape has an int for each axis, got 9; pass": lambda: model.program(9),
     r"a shape has an int for each axis, got \(9.0,\); pass": lambda: model.program((9.0,)),
     "a type is a name or a type of NumPy's, got None; pass": lambda: model.program((9,), None),
