@@ -21,13 +21,11 @@ from timetile.dialects.temporal import PointKind, PointSet
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.chunks import Chunk
 from timetile.lowering.tile_to_gpu.message_buffers import messages
-from timetile.lowering.tile_to_gpu.point_lines import (
-    has_planes_of_points,
-    stages_with_points,
-)
+from timetile.lowering.tile_to_gpu.point_lines import has_planes_of_points
 from timetile.lowering.tile_to_gpu.point_numbers import clamped, table_number
 from timetile.lowering.tile_to_gpu.thread import tile_numbers
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.point_stages import stages_with_points
 
 
 def chunk_around_points(

@@ -25,7 +25,6 @@ from timetile.lowering.tile_to_gpu.point_levels import (
     levels_in_loop,
     of_level,
 )
-from timetile.lowering.tile_to_gpu.point_lines import stages_with_points
 from timetile.lowering.tile_to_gpu.point_numbers import divided_in_warp, table_number
 from timetile.lowering.tile_to_gpu.rings import RingSlots
 from timetile.lowering.tile_to_gpu.scopes import (
@@ -34,6 +33,7 @@ from timetile.lowering.tile_to_gpu.scopes import (
     VariantScope,
     unset_cell,
 )
+from timetile.passes.analysis.point_stages import stages_with_points
 
 MOST_REGISTERS = 2
 """Most registers of a lane for values: a point of a plate has four entries, of up to 16 levels."""

@@ -41,12 +41,12 @@ from timetile.lowering.tile_to_gpu.point_addends import (
     KeptValues,
     sets_of_addends,
 )
-from timetile.lowering.tile_to_gpu.point_lines import stages_with_points
 from timetile.lowering.tile_to_gpu.point_numbers import clamped, table_number
 from timetile.lowering.tile_to_gpu.point_traces import keep_traces
 from timetile.lowering.tile_to_gpu.points import MadeCells, PointEmitter, has_planes
 from timetile.lowering.tile_to_gpu.queues import Plane
 from timetile.lowering.tile_to_gpu.scopes import CellSpan, StepScope, StreamStep, unset_cell
+from timetile.passes.analysis.point_stages import stages_with_points
 
 NO_PLANE = -1
 """In place of a plane: no level with points has it."""

@@ -21,13 +21,9 @@ from timetile.dialects.tile import ApplyOp, KernelOp
 from timetile.lowering.tile_to_gpu.code import KernelCode
 from timetile.lowering.tile_to_gpu.point_numbers import table_number
 from timetile.lowering.tile_to_gpu.scopes import VariantScope, once
+from timetile.passes.analysis.point_stages import stages_with_points
 
 WORD_BYTES = 4
-
-
-def stages_with_points(kernel: KernelOp) -> list[ApplyOp]:
-    """The stages that use lists of points."""
-    return [s for s in kernel.stages if isinstance(s, ApplyOp) and s.points]
 
 
 def has_planes_of_points(kernel: KernelOp) -> bool:

@@ -20,11 +20,11 @@ from timetile.dialects import simt
 from timetile.dialects.boxes import CellBox
 from timetile.dialects.point_lists import GAPS, PointLayout, gap_above
 from timetile.dialects.temporal import PointSet
-from timetile.lowering.tile_to_gpu.point_lines import stages_with_points
 from timetile.lowering.tile_to_gpu.point_numbers import clamped, table_number
 from timetile.lowering.tile_to_gpu.point_stacks import joined_run, next_run
 from timetile.lowering.tile_to_gpu.scopes import VariantScope, chunk_start, once
 from timetile.lowering.tile_to_gpu.thread import chunk_steps, whole_turns
+from timetile.passes.analysis.point_stages import stages_with_points
 
 FAR = 1 << 29
 """A plane or a step behind all of a chunk."""

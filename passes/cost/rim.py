@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from timetile.dialects.temporal.boundary import Kind
-from timetile.dialects.tile import ApplyOp
 from timetile.dialects.tile.kinds import Guards
 from timetile.passes.analysis.geometry.images import bounds_width, image_width
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import is_word
 from timetile.passes.analysis.geometry.tile_shape import TileShape
+from timetile.passes.analysis.point_stages import stages_with_points
 from timetile.passes.targets.parameters import RimParameters
 
 
@@ -98,15 +98,10 @@ def edge_weight(
     )
 
 
-def has_points(geometry: Geometry) -> bool:
-    """Whether a kernel has lists of points."""
-    return any(isinstance(stage, ApplyOp) and stage.points for stage in geometry.kernel.stages)
-
-
 def points_weight(geometry: Geometry, weights: RimParameters) -> float:
     """
     A factor on the cost of a guarded step where kernels have lists of points. Chunks are cut by it;
     it has no part in the choice of a schedule.
     """
-    shape = TileShape.of(geometry.kernel)
-    return weights.points[shape.axes] if has_points(geometry) and shape.streams else 1.0
+    kernel, shape = geometry.kernel, TileShape.of(geometry.kernel)
+    return weights.points[shape.axes] if stages_with_points(kernel) and shape.streams else 1.0

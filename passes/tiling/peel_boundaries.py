@@ -56,14 +56,10 @@ from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.limits import checked_geometry
 from timetile.passes.analysis.geometry.residency import Residency
 from timetile.passes.analysis.placed import layout_of
+from timetile.passes.analysis.point_stages import stages_with_points
 from timetile.passes.analysis.queues.lags import keeps_sums
 from timetile.passes.analysis.queues.storage import natural_period
-from timetile.passes.cost.rim import (
-    edge_weight,
-    has_points,
-    points_weight,
-    why_guards_are_fixed,
-)
+from timetile.passes.cost.rim import edge_weight, points_weight, why_guards_are_fixed
 from timetile.passes.diagnostics import CompileError, check_options, refuse, remark
 from timetile.passes.enum_options import EnumOptionsPass
 from timetile.passes.not_raised import remark_without_loops
@@ -131,7 +127,7 @@ class PeelBoundariesPass(EnumOptionsPass):
             guards = self.guards or schedule.guards
             joins = self.columns is None and not schedule.columns_alone
             # A loop over columns takes registers that code of points has not left.
-            joins &= not has_points(geometry)
+            joins &= not stages_with_points(kernel)
             sums, planes = keeps_sums(kernel), natural_period(kernel)
             rim = target.parameters.rim
             weight = edge_weight(geometry, guards, rim, sums=sums, planes=planes)

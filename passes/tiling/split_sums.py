@@ -62,6 +62,7 @@ from timetile.dialects.tile import ApplyOp, KernelOp, LoadOp, queue_type
 from timetile.dialects.tile.kinds import Form
 from timetile.dialects.tile.queues import made_queue_type
 from timetile.passes.analysis.cells.cell_functions import cell_function
+from timetile.passes.analysis.point_stages import stages_with_points
 from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.diagnostics import check_options, remark
 from timetile.passes.enum_options import EnumOptionsPass
@@ -99,10 +100,9 @@ def one_warp_holds_rows(kernel: KernelOp) -> bool:
 
 def why_none(kernel: KernelOp, form: Form) -> str | None:
     """Why no sum of a kernel can be split; None where some may be."""
-    if any(isinstance(stage, ApplyOp) and stage.points for stage in kernel.stages):
+    if stages_with_points(kernel):
         return "points are added to whole sums; the sums stay whole"
-    beyond = kernel.beyond
-    if beyond is not None and not {Kind.KEEP, Kind.PERIODIC}.issuperset(beyond.kinds):
+    if kernel.beyond is not None and not {Kind.KEEP, Kind.PERIODIC}.issuperset(kernel.beyond.kinds):
         return (
             "cells outside the bounds are mirrored or a value, and parts of a sum are not; its "
             "sums stay whole"
