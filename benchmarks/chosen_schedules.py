@@ -17,7 +17,7 @@ import argparse
 import json
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +31,13 @@ from real_steps import PROGRAMS
 from reports import write_report
 from rows import described
 from small_domains import DTYPES, domain_of, model_of
-from system_compiling import Job, compile_alone, options_of, part_of
+from system_compiling import Job, compile_alone, options_for, options_of
 from system_rows import system_cases
 from xdsl.dialects.builtin import ModuleOp
 
-from timetile.passes.analysis.cells.sums import FpReassoc
 from timetile.runtime.kernels.loops import loops_of
 from timetile.runtime.kernels.options import Options
-from timetile.runtime.program.compile import kernels_for, lists_and_layers
+from timetile.runtime.program.compile import kernels_for
 
 ARCH = "h200"
 """The target, unless given."""
@@ -53,21 +52,11 @@ class Choice:
     options: Options
 
 
-def usual_options(arch: str, depth: int | None = None, order: FpReassoc = "flags") -> Options:
-    """The options of a GPU's program by a target's name, for fields with equal halos."""
-    target = part_of(arch)
-    points, layers = lists_and_layers("gpu", None, None)
-    return Options(
-        depth, target.arch, fp_reassoc=order, halos="common", part=target.part, points=points,
-        layers=layers,
-    )  # fmt: skip
-
-
 def choices(arch: str) -> Iterator[Choice]:
     """The programs of the tables."""
     for each in all_questions():
         key = f"choice:{each.program}:{each.element}"
-        yield Choice(key, module_of(each.program, each.element), usual_options(arch))
+        yield Choice(key, module_of(each.program, each.element), options_for(arch))
     for job in {job.key: job for job in (Job(case, False) for case in system_cases())}.values():
         case = job.case
         shape = "x".join(map(str, case.domain))
@@ -78,11 +67,10 @@ def choices(arch: str) -> Iterator[Choice]:
         for order in ORDERS.get(name, ("flags",)):
             for element, kind in DTYPES.items():
                 module = model_of(name).module(domain_of(name, element), kind)
-                yield Choice(
-                    f"real:{name}:{element}:{order}", module, usual_options(arch, None, order)
-                )
+                options = replace(options_for(arch), fp_reassoc=order)
+                yield Choice(f"real:{name}:{element}:{order}", module, options)
     for each in filters():
-        options = usual_options(arch, each.options["depth"], each.options["fp_reassoc"])
+        options = replace(options_for(arch), **each.options)
         yield Choice(f"filter:{each.key}", each.text(), options)
 
 

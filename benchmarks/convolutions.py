@@ -20,7 +20,7 @@ import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from math import prod
 from multiprocessing import get_context
@@ -33,7 +33,7 @@ from measure import commit
 from reports import write_report
 from rows import described
 from stencils import field_type, two_buffers
-from system_compiling import compile_alone, part_of
+from system_compiling import compile_alone, options_for
 from system_rows import H200, SSAM_H200
 from system_timing import SECONDS, DeviceFields
 from timing import copy_bandwidth, events
@@ -42,8 +42,7 @@ import timetile
 from timetile import Field
 from timetile.runtime.cache.store import Cache
 from timetile.runtime.device.gpu import Device, device
-from timetile.runtime.kernels.options import Options
-from timetile.runtime.program.compile import kernels_for, lists_and_layers, target_text
+from timetile.runtime.program.compile import kernels_for, target_text
 from timetile.runtime.program.compiled_program import CompiledProgram
 
 Weights = Literal["constants", "scalars", "array", "separable"]
@@ -197,17 +196,7 @@ class Row:
 def make(chosen: Filter, arch: str, folder: Path) -> tuple[int, int, str]:
     """Compile a filter into the cache. Registers and spilled bytes of its kernel, or an error."""
     try:
-        given, target = chosen.options, part_of(arch)
-        points, layers = lists_and_layers("gpu", None, None)
-        options = Options(
-            given["depth"],
-            target.arch,
-            fp_reassoc=given["fp_reassoc"],
-            halos=given["halos"],
-            part=target.part,
-            points=points,
-            layers=layers,
-        )
+        options = replace(options_for(arch), **chosen.options)
         kernels = kernels_for(chosen.text(), options, Cache(folder), None)
         for fact in kernels.facts[0]:
             kernels.kernel(fact.name)

@@ -10,11 +10,11 @@ speed-up, of one GPU on the domain of two; how rims travel, and how many launche
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
 from measure import commit
+from reports import write_report
 from scaling_cases import DOMAINS, Case
 
 from timetile.runtime.program.parted_program import PartedProgram
@@ -50,8 +50,7 @@ def main() -> None:
         for program in DOMAINS
         for dtype in ("f32", "f64")
     ]
-    report = {"arch": given.arch, "commit": commit(), "rows": rows}
-    given.out.write_text(json.dumps(report, indent=1) + "\n")
+    write_report(given.out, {"arch": given.arch, "commit": commit()}, rows)
 
 
 if __name__ == "__main__":

@@ -7,12 +7,13 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from ceilings import ceiling_of
 from rows import described
 from system_rows import SystemCase
+from xdsl.passes import ModulePass
 
 import timetile
 from timetile.dialects.tile import KernelOp
@@ -87,22 +88,21 @@ def part_of(name: str) -> ChosenTarget:
     return target_without_gpu(name)
 
 
-def options_of(job: Job, arch: str) -> Options:
-    """The options of a compilation for a target by name, as of `program_of`."""
+def options_for(arch: str, passes: tuple[ModulePass, ...] | None = None) -> Options:
+    """The options of a GPU's program for a target by name, and for fields with equal halos."""
     target = part_of(arch)
-    passes = None if job.passes is None else passes_of(job.passes)
     points, layers = lists_and_layers("gpu", None, passes)
     return Options(
-        job.depth,
-        target.arch,
-        passes=passes,
-        fp_division=job.case.fp_division,
-        fp_reassoc=job.case.fp_reassoc,
-        halos="common",
-        part=target.part,
-        points=points,
+        arch=target.arch, passes=passes, halos="common", part=target.part, points=points,
         layers=layers,
-    )
+    )  # fmt: skip
+
+
+def options_of(job: Job, arch: str) -> Options:
+    """The options of a compilation for a target by name, as of `program_of`."""
+    passes, case = None if job.passes is None else passes_of(job.passes), job.case
+    rules = {"fp_division": case.fp_division, "fp_reassoc": case.fp_reassoc}
+    return replace(options_for(arch, passes), depth=job.depth, **rules)
 
 
 def compile_alone() -> None:

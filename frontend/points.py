@@ -83,10 +83,8 @@ class Points:
         ValueError for other shapes, and for cells that are no integers.
         """
         made = cls.__new__(cls)
-        at, given = (
-            array_of_numbers("cells", cells),
-            array_of_numbers("weights", weights, np.float64),
-        )
+        at = array_of_numbers("cells", cells)
+        given = array_of_numbers("weights", weights, np.float64)
         numbers = np.arange(given.size) if points is None else array_of_numbers("points", points)
         if at.ndim != 2 or at.dtype.kind not in "iu" or numbers.dtype.kind not in "iu":
             raise ValueError(
