@@ -7,7 +7,7 @@ changes no bit of a maximum or a minimum.
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import partial, reduce
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr
@@ -19,7 +19,7 @@ from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal.reduce import IDENTITY
 from timetile.dialects.tile import StoreOp
 from timetile.dialects.verified import float_type
-from timetile.lowering.joined_numbers import joined, lanes_met
+from timetile.lowering.joined_numbers import has_no_sign, joined, lanes_met
 from timetile.lowering.tile_to_gpu.scopes import StepScope, StreamStep, VariantScope, once
 from timetile.lowering.tile_to_gpu.storing import planes_of_store, row_stores
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
@@ -45,12 +45,14 @@ def store_number(step: StepScope, number: int, stage: StoreOp) -> None:
         code.geometry.access_width(stage.field, inside=not step.variant.guarded), code.cells
     )
     plane = step.planes(code.queues[stage.queue])[0]
+    known = all(has_no_sign(plane[*row, k]) for row in code.rows for k in range(code.cells))
+    meet = partial(joined, emit, kind, magnitudes=known)
     for line, row in enumerate(code.rows):
         step.mark(number, line, private=True)
         own = [plane[*row, k] for k in range(code.cells)]
         cells = {start: own[start : start + width] for start in range(0, code.cells, width)}
         for access in row_stores(step, stage, row, cells, code.thread):
-            new = reduce(lambda a, b: joined(emit, kind, a, b), [found, *access.cells])
+            new = reduce(meet, [found, *access.cells])
             mask = emit.all_of(access.masks)
             found = new if mask is None else emit.select(mask, new, found)
     step.mark(number, len(code.rows), private=True)
@@ -61,7 +63,7 @@ def store_number(step: StepScope, number: int, stage: StoreOp) -> None:
         ahead = emit.add_int(step.arriving_plane, ahead)
         place = emit.add_int(place, emit.mul_int(ahead, room.strides[step.axis]))
     written = emit.all_of([mask, *planes_of_store(step, stage)])
-    met = lanes_met(emit, kind, found)
+    met = lanes_met(emit, kind, found, magnitudes=known)
     emit.add(simt.StoreOp([met], code.arguments[stage.field], place, 0, written))
 
 
