@@ -1,9 +1,10 @@
-"""An NVIDIA GPU, through cuda-python: context, memory and streams."""
+"""An NVIDIA GPU, through cuda-python: context, memory, streams and events."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+from concurrent.futures import ThreadPoolExecutor
 from threading import RLock
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from timetile.lowering.ptx.symbols import symbol
 from timetile.runtime.host.halos import WORD_BYTES
-from timetile.runtime.machine.driver import Unavailable, checked, driver
+from timetile.runtime.machine.driver import Unavailable, checked, core, driver, reporting
 from timetile.runtime.machine.ranges import profiled
 
 HANDLE_BYTES = 64
@@ -45,24 +46,35 @@ class GpuMemory:
             )
         self.number = number
         self.handle = checked(cuda.cuDeviceGet(number))
-        self.context = checked(cuda.cuDevicePrimaryCtxRetain(self.handle))
+        # The driver makes a context without Python's lock: the import takes no time of its own.
+        with ThreadPoolExecutor(1) as beside:
+            importing = beside.submit(core)
+            self.context = checked(cuda.cuDevicePrimaryCtxRetain(self.handle))
+            self.core = importing.result()
+        self.card = self.core.Device(number)
+        self.objects: dict[int, Any] = {}
+        """The objects of streams, by number: an object keeps the context of its first use."""
 
     def attribute(self, name: str) -> int:
         """A device attribute, by the end of its name in the driver's enumeration."""
-        attribute = getattr(self.cuda.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
-        return int(checked(self.cuda.cuDeviceGetAttribute(attribute, self.handle)))
+        return int(getattr(self.card.properties, name.lower()))
 
     @property
     def name(self) -> str:
         """The GPU's name."""
-        raw = checked(self.cuda.cuDeviceGetName(128, self.handle))
-        return raw.split(b"\0")[0].decode()
+        return str(self.card.name)
 
     @property
     def arch(self) -> str:
         """The architecture, as `sm_90`."""
-        major = self.attribute("COMPUTE_CAPABILITY_MAJOR")
-        return f"sm_{major}{self.attribute('COMPUTE_CAPABILITY_MINOR')}"
+        return f"sm_{self.card.arch}"
+
+    def on(self, stream: int) -> Any:
+        """The object of a stream, by the stream's number."""
+        known = self.objects.get(stream)
+        if known is None:
+            known = self.objects[stream] = self.core.Stream.from_handle(stream)
+        return known
 
     @contextlib.contextmanager
     def current(self) -> Any:
@@ -129,13 +141,15 @@ class GpuMemory:
         """Copy device memory to page-locked memory, as work of a stream."""
         checked(self.cuda.cuMemcpyDtoHAsync(locked, pointer, size, stream))
 
+    @reporting
     def wait_for(self, event: Any) -> None:
         """Wait for a marked event, which stays."""
-        checked(self.cuda.cuEventSynchronize(event))
+        event.sync()
 
+    @reporting
     def synchronize(self, stream: int) -> None:
         """Wait until the stream has done its work."""
-        checked(self.cuda.cuStreamSynchronize(stream))
+        self.on(stream).sync()
 
     def is_capturing(self, stream: int) -> bool:
         """Whether the stream's work is captured into a graph. The default stream's never is."""
@@ -144,15 +158,11 @@ class GpuMemory:
         status = checked(self.cuda.cuStreamIsCapturing(stream))
         return bool(status != self.cuda.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE)
 
+    @reporting
     def wait_for_stream(self, waiting: int, other: int) -> None:
         """Let a stream wait for all earlier work of another stream."""
-        if waiting == other:
-            return
-        flags = int(self.cuda.CUevent_flags.CU_EVENT_DISABLE_TIMING)
-        event = checked(self.cuda.cuEventCreate(flags))
-        checked(self.cuda.cuEventRecord(event, other))
-        checked(self.cuda.cuStreamWaitEvent(waiting, event, 0))
-        checked(self.cuda.cuEventDestroy(event))
+        if waiting != other:
+            self.on(waiting).wait(self.on(other))
 
     def function(self, image: bytes, name: str) -> Any:
         """A function of machine code, or of PTX ending with a zero."""
@@ -185,30 +195,26 @@ class GpuMemory:
             finally:
                 checked(cuda.cuThreadExchangeStreamCaptureMode(before))
 
+    @reporting
     def mark(self, event: Any, stream: int) -> Any:
         """An event (a new event for None) after all earlier work of the stream."""
-        if event is None:
-            flags = int(self.cuda.CUevent_flags.CU_EVENT_DISABLE_TIMING)
-            event = checked(self.cuda.cuEventCreate(flags))
-        checked(self.cuda.cuEventRecord(event, stream))
-        return event
+        return self.on(stream).record(event)
 
+    @reporting
     def has_passed(self, event: Any) -> bool:
         """Whether all work before a marked event is done."""
-        result = self.cuda.cuEventQuery(event)
-        if result[0] == self.cuda.CUresult.CUDA_ERROR_NOT_READY:
-            return False
-        checked(result)
-        return True
+        return bool(event.is_done)
 
+    @reporting
     def wait_for_mark(self, event: Any) -> None:
         """Wait for a marked event, even of a destroyed stream, and destroy the event."""
-        checked(self.cuda.cuEventSynchronize(event))
-        checked(self.cuda.cuEventDestroy(event))
+        event.sync()
+        event.close()
 
+    @reporting
     def destroy_event(self, event: Any) -> None:
         """Destroy an event that nothing waits for."""
-        checked(self.cuda.cuEventDestroy(event))
+        event.close()
 
     # Graphs of the work of several streams.
 
@@ -250,11 +256,13 @@ class GpuMemory:
 
     def destroy_stream(self, stream: int) -> None:
         """Destroy a stream. Work under way goes on."""
+        self.objects.pop(stream, None)
         checked(self.cuda.cuStreamDestroy(stream))
 
+    @reporting
     def wait_for_event(self, waiting: int, event: Any) -> None:
         """Let a stream wait for a marked event of any device."""
-        checked(self.cuda.cuStreamWaitEvent(waiting, event, 0))
+        self.on(waiting).wait(event)
 
     def reaches(self, other: GpuMemory) -> bool:
         """

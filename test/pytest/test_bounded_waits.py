@@ -5,15 +5,16 @@ a report, and the launches followed by a wait. The driver records calls.
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from support.fake_core import driver_in_place
 from support.fake_driver import FIELDS, KERNEL, Capture, FakeDriver
 from timetile.lowering.ptx.module import kernels_of, print_module
 from timetile.lowering.ptx.waits import MOST_POLLS, MOST_SLEEPS
-from timetile.runtime.device import gpu_memory
 from timetile.runtime.device.gpu import Device
 from timetile.runtime.executors.ptx.machine import PtxLaunch
 from timetile.runtime.executors.ptx.parse import parse_module
@@ -25,10 +26,10 @@ from timetile.runtime.loading.modules import load_text
 
 
 @pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
+def fake() -> Generator[FakeDriver]:
     driver = FakeDriver()
-    monkeypatch.setattr(gpu_memory, "driver", lambda: driver)
-    return driver
+    with driver_in_place(driver):
+        yield driver
 
 
 BOUNDED = replace(KERNEL, bound_waits=True)

@@ -46,6 +46,16 @@ def test_close_gives_back_everything(driver: BookKeeper):
     assert driver.left == {"module": 1}
 
 
+def test_the_object_of_a_destroyed_stream_is_forgotten(driver: BookKeeper):
+    """The driver may give the number of a destroyed stream again."""
+    device = gpu.device()
+    stream = device.new_stream()
+    device.synchronize(stream)
+    assert stream in device.objects
+    device.destroy_stream(stream)
+    assert stream not in device.objects
+
+
 def test_kernels_of_sweeps_are_loaded_once_and_given_back(driver: BookKeeper):
     """A sweep is the last work of the stream, which may be gone when the program is closed."""
     compiled = timetile.compile(thomas_text((9, 40), 0), executor="gpu", cache=False)

@@ -6,14 +6,15 @@ at once, on words of 0 at the start. The driver records calls.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Generator
 from dataclasses import replace
 
 import pytest
 
+from support.fake_core import driver_in_place
 from support.fake_driver import FIELDS, KERNEL, FakeDriver
 from timetile.lowering.tile_to_gpu.message_buffers import HEADER_WORDS
 from timetile.passes.diagnostics import CompileError
-from timetile.runtime.device import gpu_memory
 from timetile.runtime.device.arguments import LaunchArguments
 from timetile.runtime.device.gpu import Device
 from timetile.runtime.host.halos import HaloFrame
@@ -25,10 +26,10 @@ def size_of(tiles: int) -> int:
 
 
 @pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
+def fake() -> Generator[FakeDriver]:
     driver = FakeDriver()
-    monkeypatch.setattr(gpu_memory, "driver", lambda: driver)
-    return driver
+    with driver_in_place(driver):
+        yield driver
 
 
 def test_a_cooperative_launch_has_as_many_tiles_as_the_device_holds(fake: FakeDriver):

@@ -13,9 +13,10 @@ import pytest
 import timetile
 from support.catalogue import entry
 from support.driver import BookKeeper
+from support.fake_core import driver_in_place
 from support.programs import program_text
 from timetile.runtime.cli import doctor
-from timetile.runtime.device import gpu, gpu_memory
+from timetile.runtime.device import gpu
 from timetile.runtime.program import compile as compiling
 
 SHAPE = (31, 133)
@@ -41,8 +42,7 @@ class GpuArray:
 def book_keeper() -> Generator[BookKeeper]:
     """The counting driver in place of the machine's driver."""
     books = BookKeeper()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gpu_memory, "driver", lambda: books)
+    with driver_in_place(books) as patch:
         patch.setattr(doctor, "driver", lambda: books)
         patch.setattr(compiling, "gpu_is_available", lambda: True)
         gpu.opened.cache_clear()
