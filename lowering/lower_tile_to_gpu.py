@@ -194,7 +194,7 @@ def emit_variants(code: KernelCode, emit: Emitter) -> None:
         emit_guarded(code, inside)
     elif not emit_both_variants(code, inside, unguarded):
         interior, rim = Block(), Block()
-        emit_variant(code, inside.into(interior), guarded=False)
+        emit_inside(code, inside.into(interior))
         emit_guarded(code, inside.into(rim))
         for branch in (interior, rim):
             branch.add_op(scf.YieldOp())
@@ -202,6 +202,30 @@ def emit_variants(code: KernelCode, emit: Emitter) -> None:
     if thread.valid is not None:
         inside.add(scf.YieldOp())
         emit.add(scf.IfOp(thread.valid, [], [inside.block]))
+
+
+def emit_inside(code: KernelCode, emit: Emitter) -> None:
+    """
+    Emit the variant without guards. Where rows end between threads, threads beyond the ends skip
+    it: with a mask for each access, the assembler makes branches of loads and holds them back.
+    """
+    in_rows = has_columns(emit, code) if code.geometry.rows_end_between_threads else None
+    if in_rows is None:
+        emit_variant(code, emit, guarded=False)
+        return
+    block = Block()
+    emit_variant(code, emit.into(block), guarded=False)
+    block.add_op(scf.YieldOp())
+    emit.add(scf.IfOp(in_rows, [], [block]))
+
+
+def has_columns(emit: Emitter, code: KernelCode) -> SSAValue | None:
+    """The thread has columns in the bounds, where all or none of its columns are; None if sure."""
+    tiling, place = code.geometry.axes[-1], code.thread.axes[-1]
+    low, high = code.geometry.lower[tiling.axis], code.geometry.upper[tiling.axis]
+    if low <= tiling.origin and tiling.last_origin + tiling.layout.extent <= high:
+        return None
+    return emit.compare("ult", emit.add_int(place.coordinate, -low), high - low)
 
 
 def emit_guarded(code: KernelCode, emit: Emitter) -> None:

@@ -299,8 +299,9 @@ def lying_along(step: StepScope, box: StencilBoundsAttr, lag: int, axis: int) ->
     if step.variant.guarded or geometry.always_guarded(number):
         return Lying.BOTH
     if geometry.kernel.reads_memory:
-        # Tiles inside the rim have all of their cells in the boxes.
-        return Lying.INSIDE
+        # Tiles inside the rim have all of their rows in the boxes.
+        is_whole = low <= geometry.lower[axis] and geometry.upper[axis] <= high
+        return Lying.BOTH if geometry.touches_row_ends(number) and not is_whole else Lying.INSIDE
     return lying(cells_of_inner_tiles(geometry, number), low, high)
 
 

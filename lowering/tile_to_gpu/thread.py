@@ -288,7 +288,7 @@ def is_interior(emit: Emitter, geometry: Geometry, thread: Thread) -> SSAValue |
         cells, pad = geometry.interior_cells(number), geometry.margins[number]
         if not cells:
             return None
-        if geometry.always_guarded(number):
+        if geometry.touches_row_ends(number):
             continue
         start = emit.sub_int(axis.coordinate, axis.in_block)
         masks.append(emit.compare("sge", start, cells.start + pad))

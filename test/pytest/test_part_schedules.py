@@ -15,9 +15,11 @@ from xdsl.dialects.builtin import IntAttr
 import timetile
 from timetile import Field
 from timetile.dialects.decomposition import Decomposition
+from timetile.dialects.tile import KernelOp
 from timetile.dialects.tile.kinds import TileLevel
 from timetile.dialects.tile.schedule import Schedule, ScheduleAttr
 from timetile.frontend.values import Value
+from timetile.lowering.pipelines import tile_passes
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.cost.memory_reads import loads_of_thread, part_cost
 from timetile.passes.cost.shared_work import PlacedWork
@@ -32,8 +34,10 @@ from timetile.passes.scheduling.assembled_parts import (
     tiles_and_parts,
 )
 from timetile.passes.scheduling.candidates import Candidate
+from timetile.passes.scheduling.choose_schedule import ChooseSchedulePass
 from timetile.passes.scheduling.memory_schedules import PartTrials
 from timetile.passes.targets.target import target_named
+from timetile.passes.tiling.device_tiling import DeviceTilingPass
 from timetile.passes.tiling.step_parts import (
     cuts_of,
     fused_parts,
@@ -294,3 +298,37 @@ def test_results_that_only_later_updates_of_a_part_read_are_not_stored():
     exact = spread.on(executor="numpy").advance(arrays, steps=2)["u"]
     ptx = spread.on(executor="ptx", arch="sm_90", cache=False).advance(arrays, steps=2)["u"]
     assert np.array_equal(exact, ptx)
+
+
+@timetile.stencil
+def stacked(u: Field, v: Field):
+    """A sum, and in a smaller box a second one that reads the first beside the own cell."""
+    v.next[2:-2, 4:-4] = 0.5 * v[0, 0] + u[0, 2] - u[0, -2]
+    u.next[3:-3, 6:-6] = u[0, 0] + 0.1 * (v.next[0, 1] - v.next[-1, 0])
+
+
+def test_rows_that_end_between_threads_are_read_without_masks():
+    passes = [
+        DeviceTilingPass(
+            reads="memory", tile=TileLevel.BLOCK, cells=(1, 2), lanes=(1, 32), warps=(4, 1), pack=1,
+            cuts=(),
+        )
+        if isinstance(each, DeviceTilingPass) else each
+        for each in tile_passes(depth=1) if not isinstance(each, ChooseSchedulePass)
+    ]  # fmt: skip
+    shape = (11, 76)
+    module = stacked.module(shape, "float32")
+    random = np.random.default_rng(1)
+    start = [random.random(shape, dtype=np.float32) for _ in range(2)]
+    ends: list[list[np.ndarray]] = []
+    for executor in ("numpy", "simt", "ptx"):
+        fields = [each.copy() for each in start for _ in range(2)]
+        options: Any = {} if executor == "numpy" else {"passes": passes, "arch": "sm_90"}
+        program = timetile.compile(module, executor=executor, cache=False, **options)
+        program(*fields, steps=2)
+        ends.append(fields)
+        kernels = [op for op in program.kernels.tiled.ops if isinstance(op, KernelOp)]
+        if executor != "numpy":
+            assert [Geometry(each).rows_end_between_threads for each in kernels] == [True]
+    for other in ends[1:]:
+        assert all(np.array_equal(one, two) for one, two in zip(ends[0], other, strict=True))

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from xdsl.ir import SSAValue
 
+from timetile.dialects.boxes import CellBox
 from timetile.dialects.tile import (
     ApplyOp,
     StoreOp,
@@ -203,6 +204,36 @@ class Geometry(PlaneGeometry):
     def used_variants(self) -> list[VariantAttr]:
         """The variants with tiles, in starting order."""
         return [variant for variant in variants_of(self.kernel) if self.columns(variant)]
+
+    def cut_cells(self, start: int, width: int, stride: int, *, guarded: bool) -> list[int]:
+        """
+        Cells of a row's vectors that some lane stores alone, because the bounds or the end of a
+        tile's stored cells lie within the vector. Vectors have `width` cells and begin at `start`
+        in a lane's view; lanes are `stride` cells apart.
+        """
+        last = self.axes[-1]
+        lanes, row = last.layout.lanes, last.layout.lanes * last.layout.cells
+        places: list[tuple[int, bool]] = []
+        if guarded:
+            places.append((self.lower[last.axis] - last.origin, False))
+            places.append((self.upper[last.axis] - last.last_origin, True))
+        if last.count > 1:
+            places += [(last.overlap_low, False), (last.overlap_low + last.useful, True)]
+        cut: set[int] = set()
+        for place, is_end in places:
+            lane, cell = divmod(place % row - start, stride)
+            if 0 <= lane < lanes and 0 < cell < width:
+                cut |= set(range(cell) if is_end else range(cell, width))
+        return sorted(cut)
+
+    def cells_cut_by(self, box: CellBox, start: int, width: int) -> set[int]:
+        """Cells of a row's vectors stored alone by some lane, as a box ends in the vector."""
+        last = self.axes[-1]
+        low, high = box.lower[last.axis], box.upper[last.axis]
+        if (low, high) == (self.lower[last.axis], self.upper[last.axis]):
+            return set()
+        first, end = ((place - last.origin - start) % width for place in (low, high))
+        return {*range(first, width if first else first), *range(end)}
 
     @property
     def has_both_kinds(self) -> bool:

@@ -30,22 +30,30 @@ def taps_stay_inside(kernel: KernelOp) -> bool:
 def untested_cells(kernel: KernelOp, axis: int) -> tuple[int, int]:
     """
     The first cell of the bounds along an axis, and the cell after the last, whose taps lie in the
-    fields, which all stores write, and which lie in the boxes of all stages. Fields of fewer axes
-    may lack the axis.
+    fields, which all stores write, and which lie in the boxes of all stages.
     """
-    low, high = tuple(kernel.bounds.lb)[axis], tuple(kernel.bounds.ub)[axis]
+    low, high = readable_cells(kernel, axis)
     for stage in kernel.stages:
         if isinstance(stage, StoreOp):
             low, high = max(low, stage.cells.lower[axis]), min(high, stage.cells.upper[axis])
         elif isinstance(stage, ApplyOp) and stage.box is not None:
             low, high = max(low, tuple(stage.box.lb)[axis]), min(high, tuple(stage.box.ub)[axis])
-        elif isinstance(stage, LoadOp):
-            axes = tuple(range(kernel.rank)) if stage.axes is None else stage.axes
-            if axis not in axes:
-                continue
-            field, number = CellBox.of(field_bounds(stage.field)), axes.index(axis)
-            far = 0 if stage.offset is None else stage.offset[axis]
-            low, high = max(low, field.lower[number] - far), min(high, field.upper[number] - far)
+    return low, high
+
+
+def readable_cells(kernel: KernelOp, axis: int) -> tuple[int, int]:
+    """
+    The first cell of the bounds along an axis, and the cell after the last, whose taps lie in the
+    fields. Fields of fewer axes may lack the axis.
+    """
+    low, high = tuple(kernel.bounds.lb)[axis], tuple(kernel.bounds.ub)[axis]
+    for load in loads_of_kernel(kernel):
+        axes = tuple(range(kernel.rank)) if load.axes is None else load.axes
+        if axis not in axes:
+            continue
+        field, number = CellBox.of(field_bounds(load.field)), axes.index(axis)
+        far = 0 if load.offset is None else load.offset[axis]
+        low, high = max(low, field.lower[number] - far), min(high, field.upper[number] - far)
     return low, high
 
 

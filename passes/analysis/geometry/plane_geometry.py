@@ -15,7 +15,6 @@ from math import gcd, prod
 from xdsl.dialects.stencil import StencilBoundsAttr
 from xdsl.ir import Attribute, SSAValue
 
-from timetile.dialects.boxes import CellBox
 from timetile.dialects.cell_types import CELL_BYTES
 from timetile.dialects.syntax import element_type
 from timetile.dialects.temporal.boundary import Kind
@@ -35,6 +34,7 @@ from timetile.passes.analysis.geometry.axis_tiling import (
 )
 from timetile.passes.analysis.geometry.field_shapes import FieldShape
 from timetile.passes.analysis.geometry.memory_taps import (
+    readable_cells,
     slab_of,
     taps_stay_inside,
     untested_cells,
@@ -283,6 +283,8 @@ class PlaneGeometry:
         if self.outline.reads_memory:
             if self.always_guarded(number):
                 return range(tiling.origin, tiling.last_origin + tiling.layout.extent)
+            if self.touches_row_ends(number):
+                return range(self.lower[tiling.axis], self.upper[tiling.axis])
             low, high = untested_cells(self.kernel, tiling.axis)
             return range(low, high if high - low >= tiling.layout.block_extent else low)
         inner = tiling.inner_cells
@@ -291,13 +293,32 @@ class PlaneGeometry:
         fits = high - low >= tiling.layout.block_extent + 2 * pad
         return range(low, high) if fits else range(low, low)
 
-    def always_guarded(self, number: int) -> bool:
+    def touches_row_ends(self, number: int) -> bool:
         """
-        Whether all tiles have guards along an in-plane axis, given by number: along rows of kernels
-        that read memory. Guards along one axis are few, and long tiles touch both ends of a row.
+        Whether tiles inside the rim may touch both ends of the rows, along an in-plane axis given
+        by number: the last one of kernels that read memory, as long tiles touch both ends.
         """
         is_last = number == len(self.axes) - 1
         return self.outline.reads_memory and is_last and not self.continues_in_plane
+
+    @cached_property
+    def rows_end_between_threads(self) -> bool:
+        """
+        Whether each thread of a kernel that reads memory has all of its columns in the bounds, or
+        none, and taps of the bounds' cells stay in the fields along the rows: a single test of a
+        thread then replaces tests of accesses.
+        """
+        number, axis = len(self.axes) - 1, self.axes[-1].axis
+        if not self.touches_row_ends(number) or self.cuts_threads(number):
+            return False
+        return readable_cells(self.kernel, axis) == (self.lower[axis], self.upper[axis])
+
+    def always_guarded(self, number: int) -> bool:
+        """
+        Whether all tiles have guards along an in-plane axis, given by number: where rows end inside
+        threads. Guards along one axis are few.
+        """
+        return self.touches_row_ends(number) and not self.rows_end_between_threads
 
     @cached_property
     def slab(self) -> int | None:
@@ -325,36 +346,6 @@ class PlaneGeometry:
         """Whether tiles store up to the middle of a vector of two cells, to save a tile."""
         last = self.axes[-1]
         return self.vector == 2 and last.count > 1 and last.overlap_low % 2 == 1
-
-    def cut_cells(self, start: int, width: int, stride: int, *, guarded: bool) -> list[int]:
-        """
-        Cells of a row's vectors that some lane stores alone, because the bounds or the end of a
-        tile's stored cells lie within the vector. Vectors have `width` cells and begin at `start`
-        in a lane's view; lanes are `stride` cells apart.
-        """
-        last = self.axes[-1]
-        lanes, row = last.layout.lanes, last.layout.lanes * last.layout.cells
-        places: list[tuple[int, bool]] = []
-        if guarded:
-            places.append((self.lower[last.axis] - last.origin, False))
-            places.append((self.upper[last.axis] - last.last_origin, True))
-        if last.count > 1:
-            places += [(last.overlap_low, False), (last.overlap_low + last.useful, True)]
-        cut: set[int] = set()
-        for place, is_end in places:
-            lane, cell = divmod(place % row - start, stride)
-            if 0 <= lane < lanes and 0 < cell < width:
-                cut |= set(range(cell) if is_end else range(cell, width))
-        return sorted(cut)
-
-    def cells_cut_by(self, box: CellBox, start: int, width: int) -> set[int]:
-        """Cells of a row's vectors stored alone by some lane, as a box ends in the vector."""
-        last = self.axes[-1]
-        low, high = box.lower[last.axis], box.upper[last.axis]
-        if (low, high) == (self.lower[last.axis], self.upper[last.axis]):
-            return set()
-        first, end = ((place - last.origin - start) % width for place in (low, high))
-        return {*range(first, width if first else first), *range(end)}
 
     def may_cross(self, number: int, position: int, moved: int) -> bool:
         """

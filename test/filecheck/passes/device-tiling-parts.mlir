@@ -45,6 +45,26 @@ func.func @leap(%n: index, %E: !field, %EN: !field, %H: !field, %HN: !field) {
   func.return
 }
 
+// Rows end between threads, and all taps of written cells lie in the field: a thread beyond the ends skips the code
+// inside the rim, and no access there has a mask.
+
+// THREAD-LABEL: "gpu.module"() <{sym_name = "even_step"}>
+// THREAD:         scf.if
+// THREAD:           %[[away:.*]] = arith.addi %{{.*}}, %{{.*}} : i32
+// THREAD-NEXT:      %[[in_row:.*]] = arith.cmpi ult, %[[away]],
+// THREAD-NEXT:      scf.if %[[in_row]] {
+// THREAD-NOT:         mask
+// THREAD:             simt.store %{{.*}}, %{{.*}} to %{{.*}}
+// THREAD:           } else {
+// THREAD:             simt.store %{{.*}} to %{{.*}} mask
+func.func @even(%n: index, %E: !field, %EN: !field) {
+  temporal.loop %n (%e = %E, %en = %EN) rotate [1, 0] depths [1]
+      schedule #tile.schedule<tile block, cells [1, 2], lanes [1, 32], warps [4, 1], pack 1, resident, reads_memory> {
+    temporal.update %en = @half(%e[0, -2], %e[0, 2], %e[0, 0]) in <[0, 2], [66, 68]>
+  } : !field, !field
+  func.return
+}
+
 // A part stores a result of the loop's scratch that no update of the part reads. Each kernel has its own number of
 // blocks of a multiprocessor; without, all have one number.
 
