@@ -168,6 +168,17 @@ def place_of_traceback(traceback: TracebackType | None) -> SourcePlace | None:
     return place_in(found.tb_frame.f_code, found.tb_lasti)
 
 
+def explained(problem: Exception, advice: str) -> StencilError | None:
+    """
+    An error of Python itself, at the user's expression and with a correction; None for an error in
+    other code.
+    """
+    at = place_of_traceback(problem.__traceback__)
+    # Python 3.13 appends advice on making attributes; a step makes no attributes.
+    said = str(problem).removesuffix(" and no __dict__ for setting new attributes")
+    return None if at is None else StencilError(f"{said}; {advice}", at)
+
+
 def place_of_function(code: CodeType) -> SourcePlace:
     """The first line of a function."""
     return SourcePlace(code.co_filename, code.co_firstlineno)

@@ -5,18 +5,19 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from numbers import Number
 from typing import Any, Protocol
 
 import numpy as np
 
 from timetile.dialects.temporal import Reduction
 from timetile.frontend.complex_fields import IMAG, REAL, Complex, field_of_part
-from timetile.frontend.errors import error
+from timetile.frontend.errors import error, explained
 from timetile.frontend.numbers import NumberKey, NumberProgram, number_program
 from timetile.frontend.options import Options
 from timetile.frontend.runs import StateRun
 from timetile.frontend.steps import Step
-from timetile.frontend.symbols import RECORDING, Field, Recorder, Scalar
+from timetile.frontend.symbols import RECORDING, Field, Level, Next, Recorder, Scalar
 from timetile.frontend.values import NotReal, Value, lifted
 from timetile.frontend.watched import Watch
 from timetile.frontend.whole_fields import WholeField
@@ -30,6 +31,12 @@ class Numbers(Protocol):
         """The number of a kind, made of a value at all cells."""
         ...
 
+
+SYMBOLS = [repr(kind.__name__) for kind in (Field, Level, Next, Scalar, Value)]
+"""How Python calls the symbols in its errors."""
+
+COMPARED = "in until=, numbers of all cells are compared, as timetile.maximum(u[0]) < 1"
+"""What to write where a field or a cell's value has no such operator or method."""
 
 ENDING: ContextVar[Numbers] = ContextVar("ENDING")
 """The run at a check of its condition."""
@@ -96,7 +103,10 @@ def arguments_of_condition(until: Callable[..., object], step: Step) -> list[ins
 
 
 def truth(answer: Any) -> bool:
-    """The answer of a condition. Raises TypeError for several answers, and for that of a cell."""
+    """
+    The answer of a condition, which may have none and keep numbers only. Raises TypeError for
+    several answers, for that of a cell, and for a number.
+    """
     if isinstance(answer, Value | NotReal | WholeField):
         raise TypeError(
             "until compares numbers made of all cells, and a cell's value is none; write "
@@ -106,6 +116,11 @@ def truth(answer: Any) -> bool:
         raise TypeError(
             f"until tells by one truth value whether the run ends, got {answer!r}; write a.any() "
             "or a.all()"
+        )
+    if not isinstance(answer, bool) and isinstance(answer, str | Number):
+        raise TypeError(
+            f"until tells by a truth value whether the run ends, got {answer!r}; return a "
+            "comparison, as timetile.maximum(u[0]) < 1"
         )
     return bool(answer)
 
@@ -158,6 +173,13 @@ class EndCondition:
         recording, ending = RECORDING.set(self.recorder), ENDING.set(self)
         try:
             answer = truth(self.until(*by_place, **given))
+        except (AttributeError, TypeError) as problem:
+            # The function may do anything else, with errors of its own.
+            of_symbols = any(kind in str(problem) for kind in SYMBOLS)
+            found = explained(problem, COMPARED) if of_symbols else None
+            if found is None:
+                raise
+            raise found from problem
         finally:
             ENDING.reset(ending)
             RECORDING.reset(recording)

@@ -17,8 +17,8 @@ from timetile.frontend.errors import (
     StencilError,
     caller_locals,
     error,
+    explained,
     place_of_function,
-    place_of_traceback,
 )
 from timetile.frontend.functions import STEP
 from timetile.frontend.operations import Access, Argument, Coordinate, Extent, Time
@@ -152,12 +152,10 @@ def called(
         finally:
             RECORDING.reset(token)
     except (AttributeError, IndexError, NameError, TypeError) as problem:
-        at = place_of_traceback(problem.__traceback__)
-        if at is None:
+        found = explained(problem, advice_on(problem))
+        if found is None:
             raise
-        # Python 3.13 appends advice on making attributes; a step makes no attributes.
-        said = str(problem).removesuffix(" and no __dict__ for setting new attributes")
-        raise StencilError(f"{said}; {advice_on(problem)}", at) from problem
+        raise found from problem
     if returned is not None:
         raise StencilError("the step returns a value; assign the value, as u.next = ...", place)
 

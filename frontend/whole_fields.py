@@ -56,7 +56,7 @@ def refuse_function(name: str) -> NoReturn:
     if name in OF_ALL_CELLS:
         raise error(
             f"np.{name} is of all cells together, and a step computes one; call it on the arrays "
-            "between two calls of advance"
+            "between two calls of advance, or write timetile.maximum, minimum or total in until="
         )
     raise error(
         f"np.{name} takes arrays, and a step computes one cell; write the step with the values "
@@ -76,6 +76,18 @@ class WholeField:
             "a field has no truth value; write timetile.where(condition, a, b), with a condition "
             "of a cell as u[0] > 0"
         )
+
+    def __eq__(self, other: object) -> Any:
+        # Python's own answer, of objects, would be one truth value for all cells.
+        raise error(
+            "a field has a value at each cell, and is not compared; compare the cell's, as "
+            "u[0, 0] > 1, or, in until=, a number of all cells: timetile.maximum(u[0, 0]) > 1"
+        )
+
+    __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __eq__
+
+    def __hash__(self) -> int:
+        return id(self)
 
     def __array_ufunc__(
         self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any

@@ -20,10 +20,11 @@ from timetile.runtime.machine.driver import Unavailable, checked, driver
 from timetile.runtime.machine.teams import thread_count
 from timetile.runtime.program.targets import arch_for, device_text, target_of_gpu
 
-PACKAGES = ("xdsl", "numpy", "cuda-bindings", "matplotlib", "devito")
+PACKAGES = ("xdsl", "numpy", "cuda-bindings", "cuda-core", "matplotlib", "devito")
 
 WANTED_BY = {
     "cuda-bindings": ("programs run on the CPU", "cuda-python"),
+    "cuda-core": ("programs run on the CPU", "cuda-core"),
     "matplotlib": ("timetile run --plot draws nothing", "timetile[plot]"),
     "devito": ("timetile.devito runs no operators", "timetile[devito]"),
 }

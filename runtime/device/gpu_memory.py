@@ -46,7 +46,7 @@ class GpuMemory:
             )
         self.number = number
         self.handle = checked(cuda.cuDeviceGet(number))
-        # The driver makes a context without Python's lock: the import takes no time of its own.
+        # The driver makes a context without Python's lock: an import beside takes little time.
         with ThreadPoolExecutor(1) as beside:
             importing = beside.submit(core)
             self.context = checked(cuda.cuDevicePrimaryCtxRetain(self.handle))

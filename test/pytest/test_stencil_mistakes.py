@@ -40,7 +40,7 @@ LINES: list[tuple[str, str]] = [
     (
         "u.next = u[0] - np.mean(u)",
         "np.mean is of all cells together, and a step computes one; call it on the arrays between "
-        "two calls of advance",
+        "two calls of advance, or write timetile.maximum, minimum or total in until=",
     ),
     (
         "u.next = np.roll(u.prev, 1)",
@@ -55,6 +55,11 @@ LINES: list[tuple[str, str]] = [
         "if u: u.next = u[0]",
         "a field has no truth value; write timetile.where(condition, a, b), with a condition of a "
         "cell as u[0] > 0",
+    ),
+    (
+        "u.next = np.where(u == 1, u[0], 0.0)",
+        "a field has a value at each cell, and is not compared; compare the cell's, as u[0, 0] > "
+        "1, or, in until=, a number of all cells: timetile.maximum(u[0, 0]) > 1",
     ),
     (
         "u.next = u[0]; u.next -= 1",

@@ -155,6 +155,18 @@ def of_one_cell(u: Field) -> bool:
     return bool(u[0, 0] > 1)
 
 
+def of_a_field(u: Field) -> bool:
+    return u == 1
+
+
+def of_a_method(u: Any) -> bool:
+    return u.max() < 1
+
+
+def of_a_number(u: Field) -> Any:
+    return timetile.maximum(u[0, 0])
+
+
 REFUSED: list[tuple[Any, type[Exception], str]] = [
     (of_another_field, TypeError, r"until takes v, and jacobi .* has u, f; name arguments of"),
     (of_new_values_that_are_none, timetile.StencilError, r"and the step assigns f no new values"),
@@ -162,6 +174,9 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (of_the_step_number, timetile.StencilError, "the number of the step is state.steps"),
     (of_cells_outside, timetile.StencilError, r"no cell of arrays of shape .9, 9. has all reads"),
     (of_one_cell, timetile.StencilError, "a value of a cell has no truth value"),
+    (of_a_field, timetile.StencilError, r"in until=, a number of all cells: timetile.maximum"),
+    (of_a_method, timetile.StencilError, "'max'; in until=, numbers of all cells are compared"),
+    (of_a_number, TypeError, "by a truth value whether the run ends, got .*; return a comparison"),
 ]
 
 
