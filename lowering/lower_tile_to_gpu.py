@@ -78,6 +78,7 @@ from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import FieldShape
 from timetile.passes.analysis.placed import variants_of
+from timetile.passes.not_raised import remark_without_loops
 from timetile.passes.targets.target import Target, target_of
 
 
@@ -305,5 +306,6 @@ class LowerTileToGpuPass(ModulePass):
     """Whether a warp's parts of shared memory are adjacent: fewer registers hold their places."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        remark_without_loops(self, op, "raise-time-loop,device-tiling")
         kernels = [kernel for kernel in op.ops if isinstance(kernel, KernelOp)]
         lower_module(op, kernels, adjacent=self.adjacent)

@@ -15,10 +15,10 @@ def remark_without_loops(item: ModulePass, module: ModuleOp, before: str) -> Non
     Say that a pass finds nothing in a program of the stencil dialect without time loops; `before`
     names the passes to run before.
     """
-    every = list(module.walk())
-    if any(isinstance(op, LoopOp | SweepOp) for op in every):
+    # A loop comes early in a module, and ends the search.
+    if any(isinstance(op, LoopOp | SweepOp) for op in module.walk()):
         return
-    if any(isinstance(op, stencil.ApplyOp) for op in every):
+    if any(isinstance(op, stencil.ApplyOp) for op in module.walk()):
         remark(
             module,
             f"{item.name} changes nothing: the program has no temporal.loop yet; run {before} "

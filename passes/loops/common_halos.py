@@ -39,6 +39,7 @@ from timetile.passes.analysis.launches.liveness import (
     loop_rotation,
 )
 from timetile.passes.diagnostics import remark
+from timetile.passes.not_raised import remark_without_loops
 from timetile.passes.raising.memory import memory_of
 
 
@@ -104,6 +105,7 @@ class CommonHalosPass(ModulePass):
     everywhere: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        remark_without_loops(self, op, "raise-time-loop")
         for function in [inner for inner in op.walk() if isinstance(inner, FuncOp)]:
             loops = [inner for inner in function.walk() if isinstance(inner, LoopOp)]
             for loop in loops:

@@ -43,6 +43,7 @@ from timetile.dialects.tile import (
 )
 from timetile.passes.analysis.geometry.outside import halo_field, is_unread_halo
 from timetile.passes.analysis.queues.lags import oldest_age
+from timetile.passes.not_raised import remark_without_loops
 from timetile.passes.rewriting import replace_apply
 
 
@@ -128,6 +129,7 @@ class CarryHalosPass(ModulePass):
     name = "carry-halos"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        remark_without_loops(self, op, "raise-time-loop,device-tiling")
         for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
             if kernel.stream_axis is not None:
                 carry_halos(kernel)

@@ -66,6 +66,7 @@ from timetile.passes.analysis.point_stages import stages_with_points
 from timetile.passes.analysis.queues.lags import assign_lags
 from timetile.passes.diagnostics import check_options, remark
 from timetile.passes.enum_options import EnumOptionsPass
+from timetile.passes.not_raised import remark_without_loops
 from timetile.passes.patterns import rewrite_once
 from timetile.passes.tiling.sum_parts import (
     SumFunction,
@@ -367,9 +368,7 @@ def split_stages(
 
 
 def split_kernel(kernel: KernelOp, module: ModuleOp, form: Form) -> bool:
-    """
-    Split all sums of a kernel. Returns False if some sum cannot be split, or if no sum needs to be.
-    """
+    """Split all sums of a kernel. False if some sum cannot be split, or if no sum needs to be."""
     if why_none(kernel, form) is not None:
         return False
     sums = [stage for stage in kernel.stages if isinstance(stage, ApplyOp)]
@@ -388,6 +387,7 @@ class SplitSumsPass(EnumOptionsPass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         check_options(self, carried=1)
+        remark_without_loops(self, op, "raise-time-loop,device-tiling")
         cuts: Cuts = {}
         for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
             form = self.form or kernel.decisions.form

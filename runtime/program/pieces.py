@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from operator import index
 from typing import TypeVar
 
 from xdsl.dialects import llvm, scf, stencil
@@ -54,10 +53,14 @@ class Span:
 
     @staticmethod
     def checked(steps: int | None, first: int) -> Span:
-        """The steps asked for by a caller. Raises ValueError for impossible numbers."""
+        """
+        The steps asked for by a caller. Raises TypeError for no ints, ValueError for impossible
+        numbers.
+        """
         if steps is not None:
             steps = checked_steps(steps)
-        if index(first) < 0:
+        first = checked_count(first, "the number of the first step is an int")
+        if first < 0:
             raise ValueError(f"the first step has a number of 0 or more, got {first}")
         if first and steps is None:
             raise ValueError("a run from first_step on needs a number of steps; give steps=, too")

@@ -151,6 +151,8 @@ def test_numbers_of_steps_that_are_none_are_refused():
         program.snapshots(given, 4, 0)
     with pytest.raises(ValueError, match=r"^the first step has a number of 0 or more, got -1$"):
         program(*given, steps=1, first_step=-1)
+    with pytest.raises(TypeError, match=r"^the number of the first step is an int, got True$"):
+        program(*given, steps=1, first_step=True)
     text = "^a run from first_step on needs a number of steps; give steps=, too$"
     with pytest.raises(ValueError, match=text):
         program(*given, first_step=2)

@@ -1,4 +1,4 @@
-// RUN: xdsl-opt %s -p "temporal-fusion{depths=2},choose-schedule,peel-boundaries" 2>&1 | filecheck %s
+// RUN: xdsl-opt %s -p "common-halos,temporal-fusion{depths=2},choose-schedule,split-sums,carry-halos,peel-boundaries,lower-tile-to-gpu" 2>&1 | filecheck %s
 
 // Passes on time loops and kernels tell that the program has none yet.
 
@@ -12,6 +12,10 @@ func.func @copied(%U: !stencil.field<[0,8]xf64>, %V: !stencil.field<[0,8]xf64>) 
   func.return
 }
 
-// CHECK:      builtin.module{{.*}}: temporal-fusion changes nothing: the program has no temporal.loop yet; run raise-time-loop before
+// CHECK:      builtin.module{{.*}}: common-halos changes nothing: the program has no temporal.loop yet; run raise-time-loop before
+// CHECK-NEXT: builtin.module{{.*}}: temporal-fusion changes nothing: the program has no temporal.loop yet; run raise-time-loop before
 // CHECK-NEXT: builtin.module{{.*}}: choose-schedule changes nothing: the program has no temporal.loop yet; run raise-time-loop before
+// CHECK-NEXT: builtin.module{{.*}}: split-sums changes nothing: the program has no temporal.loop yet; run raise-time-loop,device-tiling before
+// CHECK-NEXT: builtin.module{{.*}}: carry-halos changes nothing: the program has no temporal.loop yet; run raise-time-loop,device-tiling before
 // CHECK-NEXT: builtin.module{{.*}}: peel-boundaries changes nothing: the program has no temporal.loop yet; run raise-time-loop,device-tiling before
+// CHECK-NEXT: builtin.module{{.*}}: lower-tile-to-gpu changes nothing: the program has no temporal.loop yet; run raise-time-loop,device-tiling before
