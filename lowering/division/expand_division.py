@@ -9,8 +9,8 @@ After:
 %q = scf.if %all -> (f64) {
   scf.yield %quick : f64
 } else {                                 // division by 0, infinities, NaNs, tiny and huge numbers
-  %r = math.sqrt %x : f64              // in FP32 a sequence of FP64 (`wide.py`)
-  ...
+  ...                                  // sequences for every number (`far_roots.py`)
+  scf.yield %slow : f64
 }
 ```
 The assembler expands each quotient and root separately, with a branch for special cases: between
@@ -48,6 +48,7 @@ from xdsl.passes import ModulePass
 from timetile.dialects import simt
 from timetile.dialects.verified import block_of
 from timetile.lowering.division.approximations import Approximation
+from timetile.lowering.division.far_roots import FarRoots
 from timetile.lowering.division.guards import guards_of
 from timetile.lowering.division.newton import DivisionExpansion, is_expanded
 from timetile.lowering.division.scalar_divisors import ScalarDivisors
@@ -239,7 +240,7 @@ def exact_side(
     exact = Block()
     slow: dict[SSAValue, SSAValue] = {}
     emit = setup.into(exact)
-    wide, tiny = WideDivision(emit), TinyNumerators(emit)
+    wide, tiny, roots = WideDivision(emit), TinyNumerators(emit), FarRoots(emit)
     for op in shared:
         operands = [slow.get(value, value) for value in op.operands]
         divisor = float_constant(op.operands[-1]) if op in members else None
@@ -247,6 +248,8 @@ def exact_side(
             slow[op.results[0]] = wide.expand(op, operands)
         elif divisor is not None and (known := inverse_of(divisor, f64)) is not None:
             slow[op.results[0]] = tiny.quotient(operands[0], divisor, known)
+        elif op in members and (made := roots.expand(op, operands)) is not None:
+            slow[op.results[0]] = made
         else:
             exact.add_op(op.clone(slow, clone_name_hints=False))
     exact.add_op(scf.YieldOp(*(slow[value] for value in taken)))

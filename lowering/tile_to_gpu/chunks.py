@@ -22,8 +22,6 @@ class Chunk:
     column: SSAValue
     first: SSAValue
     last: SSAValue
-    is_first: SSAValue | None = None
-    """The chunk is the first of its tile; None if no columns are joined."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +185,7 @@ def chunk_of(emit: Emitter, geometry: Geometry, stretch: Stretch, number: SSAVal
     if geometry.has_both_kinds:
         inner, rim = (numbered(emit, geometry, number, inside=kind) for kind in (True, False))
         column = emit.select(emit.compare("eq", stretch.inside, 1), inner, rim)
-    return Chunk(column, first, last, is_first)
+    return Chunk(column, first, last)
 
 
 def numbered(emit: Emitter, geometry: Geometry, number: SSAValue, *, inside: bool) -> SSAValue:

@@ -1,6 +1,6 @@
 """
-The exact side of FP32 quotients and roots is correctly rounded for every operand, from any guess
-within the hardware's accuracy.
+The exact sides of FP32 quotients and roots, and of FP64 roots, are correctly rounded for every
+operand, from any guess within the hardware's accuracy.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from support.division import SINGLE, TILE, compare, counted_votes, guess_off_by
+from support.division import SINGLE, TILE, Body, compare, counted_votes, guess_off_by
 
 Array = NDArray[Any]
 
@@ -53,4 +53,43 @@ def test_the_exact_side_of_fp32_is_correctly_rounded_for_any_guess_of_20_bits(
     votes = counted_votes(monkeypatch)
     guess_off_by(sign * 2.0**-20, monkeypatch)
     compare("f32", SINGLE[body], "simt", *exact_operands())
+    assert votes.quick == 0
+
+
+ROOTS = {
+    "root": SINGLE["root"],
+    "reciprocal root": SINGLE["reciprocal root"],
+    "one by a root, and the root": Body(
+        "%s = math.sqrt %a : TYPE  %q = arith.divf %one, %s : TYPE  %r = arith.addf %q, %s",
+        lambda a, b: 1 / np.sqrt(a) + np.sqrt(a),
+    ),
+}
+
+
+def radicands() -> Array:
+    """
+    FP64 numbers of all exponents, subnormal ones too, and squares of fractions of ones, with
+    neighbours. Every warp has an infinity, and takes the exact side.
+    """
+    generator = np.random.default_rng(13)
+    exponents = np.repeat(np.arange(2048, dtype=np.uint64), 4) << np.uint64(52)
+    every = (exponents | generator.integers(0, 2**52, 8192, dtype=np.uint64)).view(np.float64)
+    squares = np.ldexp(1 - 2.0**-53, np.arange(-510, 510)) ** 2
+    near = [np.nextafter(squares, 0), np.nextafter(squares, np.inf)]
+    special = np.array([0.0, -0.0, np.nan, -np.inf, 5e-324, -5e-324])
+    a = np.concatenate([every, squares, *near, special, -every[::64]])
+    a = np.resize(a, -(-len(a) // TILE) * TILE).copy()
+    a[:: TILE // 2] = np.inf
+    return a
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize("body", ROOTS)
+def test_the_exact_side_of_fp64_roots_is_correctly_rounded(
+    body: str, sign: int, monkeypatch: pytest.MonkeyPatch
+):
+    """One by a root needs all 20 bits, as on the quick side."""
+    votes = counted_votes(monkeypatch)
+    guess_off_by(sign * 2.0 ** -(20 if body == "root" else 22), monkeypatch)
+    compare("f64", ROOTS[body], "simt", *2 * (radicands(),))
     assert votes.quick == 0

@@ -32,10 +32,15 @@
   // CHECK-NEXT:    [[one:%[a-z0-9]+]], [[other:%[a-z0-9]+]] = scf.if [[together]] -> (f64, f64) {
   // CHECK-NEXT:      scf.yield [[quick]], %{{[a-z0-9]+}} : f64, f64
   // CHECK-NEXT:    } else {
-  // CHECK-NEXT:      [[r:%[a-z0-9]+]] = math.sqrt %x : f64
-  // CHECK-NEXT:      [[q:%[a-z0-9]+]] = arith.divf %{{[a-z0-9]+}}, [[r]] : f64
-  // CHECK-NEXT:      [[s:%[a-z0-9]+]] = math.sqrt %y : f64
-  // CHECK-NEXT:      [[p:%[a-z0-9]+]] = arith.divf %{{[a-z0-9]+}}, [[s]] : f64
+  // CHECK-NEXT:      [[small:%[a-z0-9]+]] = arith.cmpf olt, %x, %{{[a-z0-9]+}} : f64
+  // CHECK-NEXT:      [[large:%[a-z0-9]+]] = arith.cmpf oge, %x, %{{[a-z0-9]+}} : f64
+  // CHECK:           [[scaled:%[a-z0-9]+]] = arith.mulf %x, %{{[a-z0-9]+}} : f64
+  // CHECK-NEXT:      [[start:%[a-z0-9]+]] = simt.reciprocal_root [[scaled]] : f64
+  // CHECK:           arith.select %{{[a-z0-9]+}}, %x, [[start]] : f64
+  // CHECK:           [[q:%[a-z0-9]+]] = arith.select %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, [[start]] : f64
+  // CHECK:           [[s:%[a-z0-9]+]] = simt.reciprocal_root
+  // CHECK:           arith.select %{{[a-z0-9]+}}, %y, [[s]] : f64
+  // CHECK:           [[p:%[a-z0-9]+]] = arith.select %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, [[s]] : f64
   // CHECK-NEXT:      scf.yield [[q]], [[p]] : f64, f64
   // CHECK-NEXT:    }
   // CHECK-NEXT:    %a = arith.addf [[one]], %x : f64
