@@ -10,7 +10,6 @@ from timetile.frontend.checked_programs import (
     Launches,
     checked_programs,
     names_of_numbers,
-    size_of_room,
 )
 from timetile.frontend.module import buffers_of
 from timetile.frontend.numbers import NumberProgram
@@ -49,7 +48,7 @@ class CheckedPiece:
         self.reducers: list[Any] = []
         """For each number, the runner of its reduction, which its program keeps."""
         self.rooms: list[Any] = []
-        """The memory of the numbers, each with a place for every warp and plane."""
+        """The memory of the numbers, each with a place for every warp."""
         self.spares: list[Any] = []
         """For each field of numbers, the buffer that would take turns: no kernel touches it."""
         self.programs = checked_programs(placed.run, every, numbers, options)
@@ -65,7 +64,7 @@ class CheckedPiece:
         for launches in (made.first, made.last):
             self.runners.append(self.alternating(launches))
         for number, program, staying in zip(self.numbers, made.rooms, made.staying):
-            self.rooms.append(self.memory(number, size_of_room(self.run.shape)))
+            self.rooms.append(self.memory(number, made.size))
             self.spares.append(self.memory(number, 1))
             self.fill(self.rooms[-1], number, staying)
             self.reducers.append(self.reducing(program))

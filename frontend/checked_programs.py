@@ -4,8 +4,8 @@ last launch.
 
 A check of the greatest change asks for the newest values and for values a step earlier. Other runs
 store both, by a last launch of one step, and a pass over both follows. Between two checks the last
-launch has several steps: the kernel stores the newest values, and for each warp and plane the
-greatest change (`lowering/tile_to_gpu/numbers.py`). A maximum or a minimum has equal bits in any
+launch has several steps: the kernel stores the newest values, and for each warp the greatest
+change (`lowering/tile_to_gpu/numbers.py`). A maximum or a minimum has equal bits in any
 order; a sum has a fixed order, and is left to a pass.
 """
 
@@ -20,9 +20,9 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
 from xdsl.ir import Block, Region, SSAValue
 
-from timetile.dialects.number_room import most_numbers
 from timetile.dialects.temporal import LoopOp, ReduceOp, Reduction
 from timetile.dialects.temporal.reduce import ReductionAttr
+from timetile.dialects.tile import LANES
 from timetile.frontend.boxes import Box, box_of
 from timetile.frontend.field_types import ARRAY_DTYPES, DType
 from timetile.frontend.module import module_of
@@ -43,6 +43,7 @@ from timetile.runtime.kernels.alternating import (
     stores_numbers,
 )
 from timetile.runtime.kernels.even_launches import even_launches
+from timetile.runtime.kernels.planning import launched_by
 from timetile.runtime.program.compile import compile as compile_program
 from timetile.runtime.program.compiled_program import CompiledProgram
 
@@ -79,20 +80,24 @@ class CheckedPrograms:
     """The step of the last launch, with assignments of the values behind the numbers."""
     first: Launches
     last: Launches
+    size: int
+    """The numbers of all warps, and behind them those of boxes of staying cells."""
     rooms: tuple[CompiledProgram, ...]
     """For each number, the program that makes it of the numbers of all warps."""
     staying: tuple[tuple[NumberProgram, ...], ...]
     """For each number, programs of the numbers of cells without an update."""
 
 
+def warps_launched(launches: Launches) -> int:
+    """The warps of a launch."""
+    kernels = launches.program.kernels
+    (kernel,) = map(kernels.kernel, launched_by(launches.function))
+    return kernel.grid * kernel.block // LANES
+
+
 def names_of_numbers(numbers: Sequence[NumberProgram]) -> list[str]:
     """The names of fields for the values behind numbers: no names of arguments."""
     return [f"number.{place}" for place in range(len(numbers))]
-
-
-def size_of_room(shape: Sequence[int]) -> int:
-    """The numbers of warps, and behind them those of boxes of staying cells."""
-    return most_numbers(shape) + 2 * len(shape)
 
 
 def checked_programs(
@@ -142,11 +147,14 @@ class CheckedCompiler:
         if chosen is None or len(chosen[0]) >= MOST_LAUNCHES:
             raise NotTogetherError(f"no launches for {every} steps between two checks")
         launches, depth = chosen
+        last = Launches.of(self.program_with_numbers(depth), [depth])
+        size = warps_launched(last) + 2 * len(self.run.shape)
         return CheckedPrograms(
             self.step,
             Launches.of(program, launches),
-            Launches.of(self.program_with_numbers(depth), [depth]),
-            tuple(map(self.program_of_room, numbers)),
+            last,
+            size,
+            tuple(self.program_of_room(each, size) for each in numbers),
             tuple(self.staying(each) for each in numbers),
         )
 
@@ -167,10 +175,10 @@ class CheckedCompiler:
         made.kernels.kernel(kernel.name)
         return made
 
-    def program_of_room(self, number: NumberProgram) -> CompiledProgram:
+    def program_of_room(self, number: NumberProgram, size: int) -> CompiledProgram:
         """The program that makes one number of the numbers of all warps."""
         element = ARRAY_DTYPES[cast(DType, str(number.dtype))]
-        bounds = StencilBoundsAttr.from_bounds([(0, size_of_room(self.run.shape))])
+        bounds = StencilBoundsAttr.from_bounds([(0, size)])
         entry = Block(arg_types=[FieldType(bounds, element)])
         made = ReduceOp(number.kind, entry.args[0], bounds)
         entry.add_ops([made, ReturnOp(made.result)])

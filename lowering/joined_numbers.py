@@ -15,6 +15,9 @@ from timetile.dialects.simt import ShuffleOp
 from timetile.dialects.temporal.reduce import LANES, Reduction
 from timetile.lowering.emitter import Emitter
 
+MOST_BITS = 2**63 - 1
+"""The bits of a number without the sign's."""
+
 
 def has_no_sign(value: SSAValue) -> bool:
     """
@@ -30,14 +33,24 @@ def has_no_sign(value: SSAValue) -> bool:
             return False
 
 
+def bits_of(emit: Emitter, number: SSAValue) -> SSAValue:
+    """
+    The bits of a magnitude, or of -inf. A GPU makes a magnitude in FP64 by an addition, and its
+    bits without a sign by a logical operation, of which it does four in the time.
+    """
+    if isinstance(number.owner, math.AbsFOp):
+        bits = emit.add(arith.BitcastOp(number.owner.operand, i64)).result
+        return emit.binary(arith.AndIOp, bits, emit.int(MOST_BITS, i64))
+    return emit.add(arith.BitcastOp(number, i64)).result
+
+
 def joined(
     emit: Emitter, kind: Reduction, a: SSAValue, b: SSAValue, *, magnitudes: bool = False
 ) -> SSAValue:
     """The number made of two; `magnitudes`: numbers are magnitudes, or -inf."""
     none = arith.FastMathFlagsAttr("none")
     if magnitudes and kind is Reduction.MAXIMUM and a.type == f64:
-        bits = [emit.add(arith.BitcastOp(each, i64)).result for each in (a, b)]
-        most = emit.binary(arith.MaxSIOp, *bits)
+        most = emit.binary(arith.MaxSIOp, bits_of(emit, a), bits_of(emit, b))
         return emit.add(arith.BitcastOp(most, f64)).result
     match kind:
         case Reduction.TOTAL:

@@ -57,8 +57,8 @@ class StoreOp(IRDLOperation):
     Write the tile's own cells of the newest plane inside the kernel's bounds and the field, and
     inside the box after `in`, if any.
 
-    With `number` the field's first cells take numbers in place of cells (`NumberRoom`): each warp
-    writes the greatest, or the least, of its cells of a plane. All other cells of the room stay.
+    With `number` the field's first cells take numbers in place of cells: each warp of all tiles
+    writes the greatest, or the least, of its cells. All other cells of the field stay.
 
     Example: `tile.store %u to %dst : !tile.queue<f64, lag 0>, !stencil.field<[-1,9]x[-1,9]xf64>`
     """

@@ -22,6 +22,8 @@ class Chunk:
     column: SSAValue
     first: SSAValue
     last: SSAValue
+    is_first: SSAValue | None = None
+    """The chunk is the first of its tile; None if no columns are joined."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +187,7 @@ def chunk_of(emit: Emitter, geometry: Geometry, stretch: Stretch, number: SSAVal
     if geometry.has_both_kinds:
         inner, rim = (numbered(emit, geometry, number, inside=kind) for kind in (True, False))
         column = emit.select(emit.compare("eq", stretch.inside, 1), inner, rim)
-    return Chunk(column, first, last)
+    return Chunk(column, first, last, is_first)
 
 
 def numbered(emit: Emitter, geometry: Geometry, number: SSAValue, *, inside: bool) -> SSAValue:

@@ -15,9 +15,12 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import Block, SSAValue
 
 from timetile.dialects import nvvm, simt
+from timetile.dialects.tile import StoreOp
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.code import KernelCode
 from timetile.lowering.tile_to_gpu.copies import start_prefetch
+from timetile.lowering.tile_to_gpu.loop_bounds import chunk_end, segments, turns_end
+from timetile.lowering.tile_to_gpu.numbers import no_numbers, store_numbers, stores_of_numbers
 from timetile.lowering.tile_to_gpu.point_addends import AddendsOfLists
 from timetile.lowering.tile_to_gpu.point_kept import keep_values
 from timetile.lowering.tile_to_gpu.point_levels import gathered_addends, has_more_values
@@ -39,15 +42,11 @@ from timetile.lowering.tile_to_gpu.scopes import (
     ResidentStep,
     StreamStep,
     VariantScope,
-    chunk_height,
-    chunk_start,
     is_first_thread,
     synchronise_warp,
     unset_cell,
 )
 from timetile.lowering.tile_to_gpu.steps import run_step
-from timetile.lowering.tile_to_gpu.thread import chunk_steps, whole_turns
-from timetile.passes.analysis.geometry.field_access import steady_steps
 from timetile.passes.analysis.geometry.filling import filling_loops, may_fill
 from timetile.passes.analysis.queues.storage import taps_of_step
 
@@ -76,7 +75,10 @@ def emit_variant(code: KernelCode, emit: Emitter, *, guarded: bool) -> None:
     variant = VariantScope(code, emit, guarded)
     begin_tile(variant)
     if code.stream is None:
-        run_step(ResidentStep(variant))
+        step = ResidentStep(variant)
+        step.numbers.update(no_numbers(variant))
+        run_step(step)
+        store_numbers(variant, step.numbers)
         return
     for ring in code.placement.prefetches:
         start_prefetch(variant, code.stream, ring)
@@ -89,6 +91,7 @@ def emit_variant(code: KernelCode, emit: Emitter, *, guarded: bool) -> None:
         loops.emit_three()
     else:
         loops.emit_parts()
+    store_numbers(variant, loops.numbers)
     leave(variant)
 
 
@@ -110,6 +113,7 @@ def emit_both_variants(code: KernelCode, emit: Emitter, inside: SSAValue) -> boo
     if has_planes_of_points(code.kernel):
         emit_loops = loops.emit_around_points
     emit_loops(inner, inside)
+    store_numbers(rim, loops.numbers)
     leave(rim)
     return True
 
@@ -166,45 +170,17 @@ def is_short(code: KernelCode) -> bool:
     return variants * taps_of_step(code.kernel) * code.geometry.period <= FEW_TAPS
 
 
-def chunk_end(variant: VariantScope) -> SSAValue:
-    """
-    The steps of the chunk, up to the last storing step. Computed at each use, from values of the
-    stores' masks, as registers are scarce.
-    """
-    geometry = variant.code.geometry
-    return variant.emit.add_int(chunk_height(variant), geometry.fill + geometry.drain)
-
-
-def turns_end(variant: VariantScope) -> SSAValue:
-    """The steps of the chunk in whole turns of the unrolled loop."""
-    code = variant.code
-    return chunk_steps(variant.emit, code.geometry, code.thread.first, code.thread.last)
-
-
-def segments(variant: VariantScope) -> tuple[SSAValue, SSAValue]:
-    """
-    The first step of the steady loop, and the first of the tail, counted from the chunk's first. In
-    the steady loop no queue's newest plane lies outside the bounds (`steady_steps`).
-    """
-    code, emit, geometry = variant.code, variant.emit, variant.code.geometry
-    length = chunk_steps(emit, geometry, code.thread.first, code.thread.last)
-    negative = emit.sub_int(emit.int(0), chunk_start(variant))
-    steps = steady_steps(geometry)
-    head = whole_turns(emit, geometry, emit.add_int(negative, steps.start + geometry.period - 1))
-    tail = whole_turns(emit, geometry, emit.add_int(negative, steps.stop))
-    head = emit.binary(arith.MinSIOp, head, length)
-    return head, emit.binary(arith.MinSIOp, emit.binary(arith.MaxSIOp, tail, head), length)
-
-
 def initial_state(variant: VariantScope) -> list[SSAValue]:
-    """The state before the first loop: unset planes, and the offsets of shifting slots."""
+    """
+    The state before the first loop: unset planes, offsets of shifting slots, numbers of no cells.
+    """
     code, state = variant.code, list[SSAValue]()
     for queue in code.loop_queues:
         cells = queue.depth * len(code.geometry.thread_positions)
         state += [unset_cell(variant, queue.element)] * cells
     for ring in code.placement.shifting_rings:
         state += first_offsets(variant.emit, ring)
-    return state
+    return [*state, *no_numbers(variant).values()]
 
 
 EmitTurn = Callable[[Emitter, SSAValue, SSAValue], None]
@@ -221,6 +197,12 @@ class StreamLoops:
         self.variant, self.axis = variant, axis
         self.at: SSAValue = variant.emit.int(0)
         self.state = initial_state(variant)
+
+    @property
+    def numbers(self) -> dict[StoreOp, SSAValue]:
+        """The thread's numbers after the last loop."""
+        stages = stores_of_numbers(self.variant.code.kernel)
+        return dict(zip(stages, self.state[len(self.state) - len(stages) :]))
 
     def emit_three(self) -> None:
         """Emit a guarded head, a steady loop without guards along the stream, a guarded tail."""
@@ -378,14 +360,16 @@ class StreamLoops:
             for queue in code.loop_queues
         }
         slots = {ring: [next(values) for _ in range(ring.slots)] for ring in rings}
-        loop = replace(scope, slots=RingSlots(scope.count, slots), planes=planes, memo={})
+        numbers = dict(zip(stores_of_numbers(code.kernel), values))
+        slotted = RingSlots(scope.count, slots)
+        loop = replace(scope, slots=slotted, planes=planes, numbers=numbers, memo={})
         for turn in range(loop.copies):
             run_step(StreamStep(loop, turn))
         results: list[SSAValue] = []
         for queue in code.loop_queues:
             for plane in planes[queue.value][: queue.depth]:
                 results += [plane[at] for at in positions]
-        return results + loop.slots.carried(rings)
+        return [*results, *loop.slots.carried(rings), *numbers.values()]
 
     def around_addends(
         self, scope: LoopScope, gathered: AddendsOfLists, carried: Sequence[SSAValue]

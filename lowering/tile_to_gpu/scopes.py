@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from timetile.dialects import nvvm, simt
 from timetile.dialects.temporal import PointSet
-from timetile.dialects.tile import ApplyOp
+from timetile.dialects.tile import ApplyOp, StoreOp
 from timetile.lowering.emitter import Emitter
 from timetile.lowering.tile_to_gpu.code import KernelCode
 from timetile.lowering.tile_to_gpu.message_buffers import MessagesOfKernel
@@ -94,7 +94,7 @@ class LoopScope:
     loop for filling the pipeline. `planes`: all planes of queues in registers, and the step's
     newest plane of queues in shared memory. `copies`: the copies of a step in the unrolled body.
     `has_points`: planes may have points. `gathered`: values for cells of all levels, of lists
-    without code beside each level.
+    without code beside each level. `numbers`: the thread's numbers of its cells so far, by stage.
     """
 
     variant: VariantScope
@@ -108,6 +108,7 @@ class LoopScope:
     copies: int
     has_points: bool
     gathered: AddendsOfLists = field(default_factory=dict[PointSet, Addends])
+    numbers: dict[StoreOp, SSAValue] = field(default_factory=dict[StoreOp, SSAValue])
     memo: Memo = field(default_factory=dict[tuple[object, ...], object])
 
 
@@ -127,6 +128,8 @@ class StepScope(ABC):
         self.code, self.emit = variant.code, around.emit
         self.kept = planes
         self.memo: Memo = {}
+        self.numbers: dict[StoreOp, SSAValue] = {}
+        """The thread's numbers of its cells so far, by stage."""
         self.fetched: dict[tuple[SSAValue, int, Position], SSAValue] = {}
         """Cells read from memory or another lane, by queue, age and position."""
         self.overridden: dict[tuple[SSAValue | int, ...], SSAValue] = {}
@@ -181,6 +184,7 @@ class StreamStep(StepScope):
         super().__init__(loop.variant, loop, turn, loop.planes)
         self.loop, self.axis = loop, loop.axis
         self.is_steady = loop.is_steady
+        self.numbers = loop.numbers
 
     @property
     def arriving_plane(self) -> SSAValue:

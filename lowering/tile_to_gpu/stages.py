@@ -39,7 +39,7 @@ from timetile.lowering.tile_to_gpu.halo_plans import Reach, reach_of_tap
 from timetile.lowering.tile_to_gpu.halos import along_stream, guard_of, park, patch_at_birth
 from timetile.lowering.tile_to_gpu.images import has_images, image_plane, seen
 from timetile.lowering.tile_to_gpu.messages import post_messages
-from timetile.lowering.tile_to_gpu.numbers import store_number
+from timetile.lowering.tile_to_gpu.numbers import note_number
 from timetile.lowering.tile_to_gpu.ownership import load_masks
 from timetile.lowering.tile_to_gpu.point_levels import emit_points
 from timetile.lowering.tile_to_gpu.publishing import publish, write_plane
@@ -86,7 +86,7 @@ def run_stage(step: StepScope, number: int, stage: StageOp) -> None:
         case StoreOp(number=None):
             store(step, number, stage)
         case StoreOp():
-            store_number(step, number, stage)
+            note_number(step, number, stage)
 
 
 def run_by_rows(step: StepScope) -> None:

@@ -84,6 +84,10 @@ class Thread:
     warp_in_block: SSAValue
     first: SSAValue
     last: SSAValue
+    is_first: SSAValue | None
+    """The chunk is the first of its tile; None if no columns are joined."""
+    tile: SSAValue
+    """Number of the tile in the launch."""
     rank: SSAValue
     """Number of the block in the tile."""
     turn: Turn | None
@@ -152,8 +156,9 @@ def place_thread(emit: Emitter, geometry: Geometry, seat: ThreadSeat, chunk: Chu
             ThreadAxis(tiling.axis, tiling.layout.cells, position, in_block, coordinate, along),
         )
     return Thread(
-        tuple(axes), seat.lane, seat.warp, chunk.first, chunk.last, seat.rank, seat.turn, seat.valid
-    )
+        tuple(axes), seat.lane, seat.warp, chunk.first, chunk.last, chunk.is_first, seat.tile,
+        seat.rank, seat.turn, seat.valid,
+    )  # fmt: skip
 
 
 def tile_numbers(emit: Emitter, geometry: Geometry, column: SSAValue) -> Iterator[SSAValue]:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 import timetile
-from support.schedules import Schedule, block_plane, block_row, named, warp_row
+from support.schedules import (
+    JoinColumnsPass,
+    Schedule,
+    block_plane,
+    block_row,
+    named,
+    warp_row,
+)
 from support.steps import noise
 from timetile import Field
 from timetile.dialects.temporal import Reduction
@@ -43,10 +51,20 @@ def volume(u: Field, change: Field, least: Field):
 
 KINDS = (Reduction.MAXIMUM, Reduction.MINIMUM)
 
+
+@dataclass(frozen=True)
+class Joined(Schedule):
+    """Chunks that go on in the next column: a warp has several chunks."""
+
+    def passes(self, *depths: int) -> tuple[ModulePass, ...]:
+        return (*super().passes(*depths), JoinColumnsPass(30, 15))
+
+
 ROWS = [
     Schedule("warp", warp_row(), Buffering(ahead=1, period=3)),
     Schedule("chunks", warp_row(), planes=5),
     Schedule("not-streamed", warp_row(), streaming=None),
+    Joined("joined", warp_row(), Buffering(ahead=1, period=3)),
     Schedule("block", block_row(), Buffering(ahead=2, period=2)),
     Schedule("other-axis", replace(warp_row(cells=2), stream_axis=1), planes=61),
     Schedule(

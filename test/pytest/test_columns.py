@@ -20,7 +20,7 @@ from support.columns import JOINED, THREADS
 from support.description import Element
 from support.placed import check, deepest
 from support.programs import program_text
-from support.schedules import Schedule, block_plane, block_row, warp_row
+from support.schedules import JoinColumnsPass, Schedule, block_plane, block_row, warp_row
 from timetile.dialects.tile import (
     Form,
     Guards,
@@ -74,25 +74,6 @@ class CutColumnsPass(ModulePass):
             alone = [VariantAttr([a.data for a in v.axes], 5, 1) for v in several]
             rest = [VariantAttr([a.data for a in v.axes], 2) for v in kernel.variants]
             kernel.variants = ArrayAttr([*alone, *rest])
-
-
-@dataclass(frozen=True)
-class JoinColumnsPass(ModulePass):
-    """Cut the columns of every kind into chunks of some planes, and join other columns."""
-
-    name = "join-columns"
-
-    planes: int
-    joined: int
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
-            assert kernel.variants is not None
-            joined = min(self.joined, Geometry(kernel).planes)
-            kernel.variants = ArrayAttr(
-                VariantAttr([axis.data for axis in variant.axes], self.planes, joined=joined)
-                for variant in kernel.variants
-            )
 
 
 @pytest.mark.covering(every=2)

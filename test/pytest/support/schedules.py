@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.passes import ModulePass
 
 import timetile
@@ -18,8 +18,16 @@ from support.compare import assert_as_unfused
 from support.description import Program, random_inputs
 from support.programs import program_text
 from timetile.dialects.temporal import LoopOp
-from timetile.dialects.tile import Addressing, Form, ScheduleAttr, TileLevel
+from timetile.dialects.tile import (
+    Addressing,
+    Form,
+    KernelOp,
+    ScheduleAttr,
+    TileLevel,
+    VariantAttr,
+)
 from timetile.dialects.tile.schedule import Schedule as LoopSchedule
+from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.loops.temporal_fusion import TemporalFusionPass
 from timetile.passes.tiling.carry_halos import CarryHalosPass
 from timetile.passes.tiling.device_tiling import DeviceTilingPass
@@ -44,6 +52,25 @@ class AddressExchangesPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for loop in [inner for inner in op.walk() if isinstance(inner, LoopOp)]:
             loop.schedule = ScheduleAttr(LoopSchedule(addressing=self.addressing))
+
+
+@dataclass(frozen=True)
+class JoinColumnsPass(ModulePass):
+    """Cut the columns of every kind into chunks of some planes, and join other columns."""
+
+    name = "join-columns"
+
+    planes: int
+    joined: int
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in [k for k in op.ops if isinstance(k, KernelOp)]:
+            assert kernel.variants is not None
+            joined = min(self.joined, Geometry(kernel).planes)
+            kernel.variants = ArrayAttr(
+                VariantAttr([axis.data for axis in variant.axes], self.planes, joined=joined)
+                for variant in kernel.variants
+            )
 
 
 @dataclass(frozen=True)
