@@ -151,6 +151,14 @@ class KernelCode:
         return not waits and self.placement.arrivals is None and self.meeting is None
 
     @property
+    def allows_single_steps(self) -> bool:
+        """
+        A loop may have a single step in its body: barriers stand in every step, and warps that wait
+        for each other count no step of a turn.
+        """
+        return self.barrier_steps == 1 and (self.is_alone or self.placement.has_rolled_rings)
+
+    @property
     def loop_queues(self) -> list[QueuePlan]:
         """The queues whose planes pass from step to step in registers."""
         return [queue for queue in self.queues.values() if queue.depth]

@@ -328,10 +328,10 @@ class StreamLoops:
     ) -> None:
         """
         One loop over steps, up to a step. The body of a loop for planes with points has a single
-        step, if shared memory allows: code of points is long, and the loop runs a few steps.
+        step, if the kernel allows: code of points is long, and the loop runs a few steps.
         """
         code, emit = self.variant.code, self.variant.emit
-        is_rolled = has_points and code.placement.has_rolled_rings and code.barrier_steps == 1
+        is_rolled = has_points and code.allows_single_steps
         if is_rolled and code.is_alone:
             keep_values(self.variant, self.at, end)
         block = Block(arg_types=[i32, *(value.type for value in self.state)])
@@ -339,8 +339,8 @@ class StreamLoops:
         into = emit.into(block)
         copies = 1 if is_rolled else code.geometry.period
         scope = LoopScope(
-            self.variant, into, self.axis, count, RingSlots(count, {}), is_steady, filling, {},
-            copies, has_points,
+            self.variant, into, self.axis, count, RingSlots(count, {}, is_rolled=is_rolled),
+            is_steady, filling, {}, copies, has_points,
         )  # fmt: skip
         gathered = gathered_addends(StreamStep(scope, 0)) if is_rolled and code.is_alone else {}
         if gathered:
@@ -361,7 +361,7 @@ class StreamLoops:
         }
         slots = {ring: [next(values) for _ in range(ring.slots)] for ring in rings}
         numbers = dict(zip(stores_of_numbers(code.kernel), values))
-        slotted = RingSlots(scope.count, slots)
+        slotted = scope.slots.with_shifted(slots)
         loop = replace(scope, slots=slotted, planes=planes, numbers=numbers, memo={})
         for turn in range(loop.copies):
             run_step(StreamStep(loop, turn))

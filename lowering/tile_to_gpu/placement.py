@@ -94,7 +94,7 @@ class Placement:
 
     @property
     def has_rolled_rings(self) -> bool:
-        """A loop with one step in its body finds every slot: no ring counts steps of a turn."""
+        """A loop with one step in its body finds every slot as a turn of several steps does."""
         return all(ring.finds_any_step for ring in self.rings)
 
     @property

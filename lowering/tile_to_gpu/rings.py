@@ -69,37 +69,44 @@ class RingSlots:
     """
     Where slots lie in one loop over stream steps. `count` is the number of steps before a turn of
     the loop. `shifted` holds, for each ring of shifting addressing, the carried offsets of its
-    slots, newest first.
+    slots, newest first. `is_rolled`: the loop's body has a single step, and begins at any step.
     """
 
-    def __init__(self, count: SSAValue, shifted: dict[Ring, list[SSAValue]]):
-        self.count, self.shifted = count, shifted
+    def __init__(
+        self, count: SSAValue, shifted: dict[Ring, list[SSAValue]], *, is_rolled: bool = False
+    ):
+        self.count, self.shifted, self.is_rolled = count, shifted, is_rolled
         self.computed: dict[tuple[Ring, int], SSAValue] = {}
+
+    def with_shifted(self, shifted: dict[Ring, list[SSAValue]]) -> RingSlots:
+        """The slots with other carried offsets."""
+        return RingSlots(self.count, shifted, is_rolled=self.is_rolled)
 
     def slot(self, emit: Emitter, ring: Ring, turn: int, age: int, base: int) -> Address:
         """
         The slot that holds, in the chunk's step `count + turn`, the plane `age` steps old. `turn`
         counts the copies of the unrolled body.
         """
-        number = turn - age + base
-        if ring.slots == 1 or ring.addressing is Addressing.FIXED:
-            return fixed_slot(ring, number)
-        if ring.addressing is Addressing.SHIFTING:
+        if ring.slots > 1 and ring.addressing is Addressing.SHIFTING:
             return Address(self.shifted[ring][(age - base) % ring.slots], 0)
+        number, period = turn - age + base, self.period(ring)
+        if period % ring.slots == 0:
+            return fixed_slot(ring, number)
         # The unrolled body begins at a multiple of its length: slots of a group lie at constant
         # offsets.
-        group = gcd(ring.period, ring.slots)
+        group = gcd(period, ring.slots)
         first, within = divmod(number % ring.slots, group)
         index = self.group(emit, ring, first * group)
         return Address(index, within * ring.plane_cells)
 
-    def group(self, emit: Emitter, ring: Ring, first: int) -> SSAValue | None:
+    def period(self, ring: Ring) -> int:
+        """The steps of the loop's body, a multiple of which comes before each turn."""
+        return 1 if self.is_rolled else ring.period
+
+    def group(self, emit: Emitter, ring: Ring, first: int) -> SSAValue:
         """
-        The offset of the slot of step `count + first`, which is a multiple of the group's length;
-        None for 0.
+        The offset of the slot of step `count + first`, which is a multiple of the group's length.
         """
-        if ring.period % ring.slots == 0:
-            return None
         if (ring, first) not in self.computed:
             number = emit.add_int(self.count, first)
             rest = emit.remainder(number, ring.slots)
