@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import ModuleOp
+
 from timetile.dialects.temporal.boundary import Kind
+from timetile.dialects.tile import ApplyOp
 from timetile.dialects.tile.kinds import Guards
+from timetile.passes.analysis.cells.instructions import ends_in_quotient
 from timetile.passes.analysis.geometry.images import bounds_width, image_width
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import is_word
@@ -98,10 +102,20 @@ def edge_weight(
     )
 
 
-def points_weight(geometry: Geometry, weights: RimParameters) -> float:
+def weight_of_chunks(
+    geometry: Geometry, module: ModuleOp, weight: float, weights: RimParameters
+) -> float:
     """
-    A factor on the cost of a guarded step where kernels have lists of points. Chunks are cut by it;
-    it has no part in the choice of a schedule.
+    The cost of a guarded step by which chunks are cut: the weight of the rim, and what lists of
+    points and quotients add. These have no part in the choice of a schedule.
     """
     kernel, shape = geometry.kernel, TileShape.of(geometry.kernel)
-    return weights.points[shape.axes] if stages_with_points(kernel) and shape.streams else 1.0
+    if not shape.streams:
+        return weight
+    if stages_with_points(kernel):
+        weight *= weights.points[shape.axes]
+    applies = (stage for stage in kernel.stages if isinstance(stage, ApplyOp))
+    several = kernel.steps.data > 1 and not is_word(geometry.stored_fields[0])
+    if several and any(ends_in_quotient(module, stage) for stage in applies):
+        weight += weights.dividing[shape.axes]
+    return weight

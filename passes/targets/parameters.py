@@ -314,6 +314,11 @@ class RimParameters:
     """
     points: Mapping[int, float]
     """A factor on all of these where the kernel has lists of points."""
+    dividing: Mapping[int, float]
+    """
+    Added where several levels of 8-byte cells end in a quotient: the rim has a single loop, with
+    guards along all axes and a branch for each level, where levels of a star share branches inside.
+    """
 
 
 @dataclass(frozen=True)

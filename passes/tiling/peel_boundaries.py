@@ -59,7 +59,7 @@ from timetile.passes.analysis.placed import layout_of
 from timetile.passes.analysis.point_stages import stages_with_points
 from timetile.passes.analysis.queues.lags import keeps_sums
 from timetile.passes.analysis.queues.storage import natural_period
-from timetile.passes.cost.rim import edge_weight, points_weight, why_guards_are_fixed
+from timetile.passes.cost.rim import edge_weight, weight_of_chunks, why_guards_are_fixed
 from timetile.passes.diagnostics import CompileError, check_options, refuse, remark
 from timetile.passes.enum_options import EnumOptionsPass
 from timetile.passes.not_raised import remark_without_loops
@@ -136,7 +136,7 @@ class PeelBoundariesPass(EnumOptionsPass):
                 if weight is not None:
                     columns = (Columns(0, self.planes, on_rim=True), *columns)
             else:
-                given = weight and (self.edge_weight or weight * points_weight(geometry, rim))
+                given = weight and (self.edge_weight or weight_of_chunks(geometry, op, weight, rim))
                 residency = Residency.of(kernel, target)
                 chunks = choose_chunks(geometry, residency, given, sums=sums, joins=joins)
                 columns = chunks.columns

@@ -27,7 +27,8 @@ from timetile.passes.analysis.geometry.chunks import (
 from timetile.passes.analysis.geometry.columns import Columns, corner_steps, launch
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.residency import Residency
-from timetile.passes.cost.rim import edge_weight
+from timetile.passes.cells.simplify_cells import FpDivision
+from timetile.passes.cost.rim import edge_weight, weight_of_chunks
 from timetile.passes.targets.target import target_named
 from timetile.runtime.program.compiled_program import Executor
 
@@ -169,3 +170,23 @@ def test_joined_planes_leave_less_to_the_ends_in_blocks_of_one_tile(executor: Ex
     geometry = Geometry(deepest(check(program, 4, executor, *passes, peel), 3))
     (inner,) = (v for v in geometry.used_variants if v.is_interior)
     assert geometry.missing(inner.planes.data, inner.joined.data) == 2 * geometry.fill
+
+
+@timetile.stencil
+def mean(u: timetile.Field):
+    u.next = (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1]) / 9.0
+
+
+def test_chunks_on_the_rim_are_shorter_where_several_levels_divide():
+    """Approximate quotients have no branch, and one level has one branch everywhere."""
+
+    def more(depth: int, division: FpDivision) -> float:
+        made = timetile.compile(
+            str(mean.module((999, 999), "float64")),
+            executor="simt", depth=depth, halos="common", fp_division=division, cache=False,
+        )  # fmt: skip
+        tiled = made.kernels.tiled
+        return weight_of_chunks(Geometry(deepest(tiled, depth)), tiled, 1.0, RIM) - 1
+
+    assert more(2, "exact") == pytest.approx(RIM.dividing[1])
+    assert more(2, "fast") == more(1, "exact") == 0

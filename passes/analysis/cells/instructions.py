@@ -15,6 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from timetile.dialects.cell_types import CELL_BYTES, value_bytes
 from timetile.dialects.temporal import UpdateOp
 from timetile.dialects.tile import ApplyOp
+from timetile.dialects.verified import terminator_of
 from timetile.passes.analysis.cells.cell_functions import cell_function
 from timetile.passes.analysis.cells.cell_operations import work_of
 from timetile.passes.analysis.cells.constants import float_constant
@@ -114,6 +115,13 @@ def operations(function: FuncOp) -> tuple[int, int]:
 def divides(module: ModuleOp, apply: ApplyOp) -> bool:
     """Whether a stage has quotients or roots, slow for special operands."""
     return any(map(is_dividing, cell_function(module, apply).body.block.ops))
+
+
+def ends_in_quotient(module: ModuleOp, apply: ApplyOp) -> bool:
+    """Whether the last operation of a stage is a quotient or a root, slow for special operands."""
+    block = cell_function(module, apply).body.block
+    results = terminator_of(block, ReturnOp).operands
+    return any(isinstance(v.owner, Operation) and is_dividing(v.owner) for v in results)
 
 
 def quotients(module: ModuleOp, op: UpdateOp | ApplyOp) -> int:

@@ -154,6 +154,10 @@ PARAMETERS = Parameters(
         # inside with a source or receivers, 1.46 to 1.51 with both, 1.24 without. Volumes were not
         # timed.
         points={1: 1.3, 2: 1.0},
+        # Quotients by 118 in FP64, speed by weights of 1.15, 1.6 and 2: five points at seven
+        # levels 809, 1013 and 1112, at eight 728, 899 and 967, a box of nine by rows of sums 731,
+        # 816 and 805. Roots in gradients lose 2% by 1.6, and boxes in FP32 up to 7%.
+        dividing={1: 0.85, 2: 0.0},
     ),
     worth=Worth(
         level=0.995,
@@ -229,6 +233,10 @@ FIT = Fit(
         "reading.one_block",
         "reading.latency",
         "rim.halos.2",
+        "rim.points.1",
+        "rim.points.2",
+        "rim.dividing.1",
+        "rim.dividing.2",
         "worth.many_quotients",
         "worth.quotients",
         "worth.many_fields_levels",
