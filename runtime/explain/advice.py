@@ -54,7 +54,9 @@ def advice(
                 f"with {best[0].depth} steps a launch"
             )
     if options.passes is None and options.fp_reassoc != "on":
-        order = faster_order(loop, program.module, options.target, options.depth, found)
+        order = faster_order(
+            loop, program.module, options.target, options.depth, found, cost.gcells_per_second
+        )
         if order is not None:
             yield str(order)
     if options.fp_division == "exact" and divides(loop):

@@ -145,7 +145,7 @@ class LoopReport:
         choice = kernels.model_choices[loops_of(kernels.tiled).index(self.tiled)]
         return choice if choice is not None and choice.depth == kernels.options.depth else None
 
-    @property
+    @cached_property
     def chosen(self) -> Candidate | None:
         """The candidate with the schedule of the loop; None for a schedule of another kind."""
         depth, schedule = self.kernels[0].steps.data, self.tiled.decisions
@@ -160,7 +160,7 @@ class LoopReport:
 
     @cached_property
     def found(self) -> list[Candidate]:
-        """The compared schedules, the chosen schedule first; none for given passes."""
+        """The compared schedules, the chosen one first if compared; none for given passes."""
         options, found = self.program.kernels.options, self.comparison.found
         if options.passes is not None:
             return []
@@ -198,9 +198,10 @@ class LoopReport:
 
     def alternative(self) -> Alternative | None:
         """The best schedule not chosen."""
-        if len(self.found) < 2:
+        others = self.found if self.chosen is None else self.found[1:]
+        if not others:
             return None
-        other = self.found[1]
+        other = others[0]
         return Alternative(other.depth, other.schedule.cells, other.cost.gcells_per_second)
 
     def element(self) -> str:

@@ -51,11 +51,17 @@ class SortedOrder:
 
 
 def faster_order(
-    loop: LoopOp, module: ModuleOp, target: Target, depth: int | None, found: Sequence[Candidate]
+    loop: LoopOp,
+    module: ModuleOp,
+    target: Target,
+    depth: int | None,
+    found: Sequence[Candidate],
+    running: float = 0.0,
 ) -> SortedOrder | None:
     """
     The order of terms predicted to be faster than the program's by 5% or more; None without one.
-    `found` are the compared schedules of the program's order. Schedules are compared again only for
+    `found` are the compared schedules of the program's order, and `running` GCells/s of the chosen
+    kernels: assembled, some are deeper than all compared. Schedules are compared again only for
     sums of rank 1, and for sums in an order other than the sorted one.
     """
     if not found:
@@ -75,7 +81,7 @@ def faster_order(
     for item in (ContractCellsPass(), ShareSubexpressionsPass()):
         item.apply(Context(), copy)
     best = candidates(again, copy, target, depth)
-    own = max(each.cost.gcells_per_second for each in found)
+    own = max(running, *(each.cost.gcells_per_second for each in found))
     if not best or best[0].cost.gcells_per_second < WORTH_SORTING * own:
         return None
     return SortedOrder(best[0].cost.gcells_per_second, own, text)

@@ -37,13 +37,16 @@ def star_by_planes(u: Field):
     u.next = 0.1 * u[-1, 0] + 0.2 * u[0, -1] + 0.3 * u[0, 0] + 0.2 * u[0, 1] + 0.1 * u[1, 0]
 
 
-def order_of(model: Model, fp_reassoc: FpReassoc, depth: int = 2) -> SortedOrder | None:
+def order_of(
+    model: Model, fp_reassoc: FpReassoc, depth: int = 2, running: float = 0.0
+) -> SortedOrder | None:
     """The faster order of a step on a large domain, in kernels of a depth."""
     options = Options(depth=depth, fp_reassoc=fp_reassoc, halos="common")
     module = raise_program(model.module((8192, 8192), "float32"), options)
     (loop,) = loops_of(module)
     target = target_named("sm_90")
-    return faster_order(loop, module, target, depth, candidates(loop, module, target, depth))
+    found = candidates(loop, module, target, depth)
+    return faster_order(loop, module, target, depth, found, running)
 
 
 def test_the_sorted_order_of_a_box_of_columns_is_told():
@@ -60,8 +63,9 @@ def test_the_sorted_order_of_a_box_of_columns_is_told():
     )
 
 
-def test_no_order_is_told_for_sorted_sums():
+def test_no_order_is_told_for_sorted_sums_and_for_kernels_predicted_to_be_faster():
     assert order_of(by_columns, "on") is None
+    assert order_of(by_columns, "flags", running=1e6) is None
     assert order_of(star_by_planes, "flags") is None
 
 
