@@ -120,16 +120,17 @@ class CheckedPiece:
         size = count * number.dtype.itemsize
         return DeviceBuffer(self.gpu.allocate(size), size)
 
-    def fill(self, room: Any, number: NumberProgram, staying: Sequence[NumberProgram]) -> None:
+    def fill(self, room: Any, number: NumberProgram, staying: NumberProgram | None) -> None:
         """Fill a room: the numbers of staying cells lie at the end, and no others count yet."""
         gpu, run, size = self.gpu, self.run, number.dtype.itemsize
         gpu.fill(
             room.pointer, number.dtype.type(IDENTITY[number.kind]), room.bytes // size, self.stream
         )
+        if staying is None:
+            return
         place = room.pointer + room.bytes
-        for each in staying:
+        for found, _ in staying.noted([run.before(*buffer) for buffer in staying.buffers], run):
             place -= size
-            ((found, _),) = each.noted([run.before(*buffer) for buffer in each.buffers], run)
             checked(gpu.cuda.cuMemcpyDtoDAsync(place, found, size, self.stream))
 
     def number_in(self, room: Any, program: CompiledProgram, runner: Any) -> PlacedNumber:

@@ -26,7 +26,7 @@ from timetile.dialects.tile import LANES
 from timetile.frontend.boxes import Box, box_of
 from timetile.frontend.field_types import ARRAY_DTYPES, DType
 from timetile.frontend.module import module_of
-from timetile.frontend.numbers import NumberProgram, number_of_box, types_of_fields
+from timetile.frontend.numbers import NumberProgram, number_of_boxes, types_of_fields
 from timetile.frontend.operations import Access, Time
 from timetile.frontend.options import Options
 from timetile.frontend.runs import StateRun
@@ -84,8 +84,8 @@ class CheckedPrograms:
     """The numbers of all warps, and behind them those of boxes of staying cells."""
     rooms: tuple[CompiledProgram, ...]
     """For each number, the program that makes it of the numbers of all warps."""
-    staying: tuple[tuple[NumberProgram, ...], ...]
-    """For each number, programs of the numbers of cells without an update."""
+    staying: tuple[NumberProgram | None, ...]
+    """For each number, the program of the numbers of cells without an update, if there are any."""
 
 
 def warps_launched(launches: Launches) -> int:
@@ -185,12 +185,12 @@ class CheckedCompiler:
         function = FuncOp("numbers", (entry.arg_types, [element]), Region(entry))
         return self.compiled(ModuleOp([function]), None)
 
-    def staying(self, number: NumberProgram) -> tuple[NumberProgram, ...]:
-        """Programs of the numbers of cells without an update: their values stay."""
-        return tuple(
-            number_of_box(self.run, number.kind, number.body, self.options, box)
-            for box in staying_boxes(number, self.box)
-        )
+    def staying(self, number: NumberProgram) -> NumberProgram | None:
+        """The program of the numbers of cells without an update, if any: their values stay."""
+        boxes = staying_boxes(number, self.box)
+        if not boxes:
+            return None
+        return number_of_boxes(self.run, number.kind, number.body, self.options, boxes)
 
     def compiled(self, module: ModuleOp, depth: int | None) -> CompiledProgram:
         """The program of a module with the options of a step, and a depth."""
@@ -230,18 +230,19 @@ def staying_boxes(number: NumberProgram, box: Box) -> list[Box]:
     Boxes with the cells of a number without an update in a step: the values stay. Raises
     NotTogetherError for values with reads of other cells, and if the step updates more.
     """
-    if number.box == box:
+    (checked,) = number.boxes
+    if checked == box:
         return []
-    if any(a > low or b < high for (a, b), (low, high) in zip(number.box, box)):
+    if any(a > low or b < high for (a, b), (low, high) in zip(checked, box)):
         raise NotTogetherError("the step updates cells that the check leaves out")
     reads = [item.operation for item in walk([made.value for made in number.body])]
     if any(isinstance(read, Access) and any(read.offsets) for read in reads):
         raise NotTogetherError("the check reads neighbours of cells that stay")
     found: list[Box] = []
-    for axis, ((a, b), (low, high)) in enumerate(zip(number.box, box)):
+    for axis, ((a, b), (low, high)) in enumerate(zip(checked, box)):
         for ends in ((a, low), (high, b)):
             if ends[0] < ends[1]:
-                found.append((*number.box[:axis], ends, *number.box[axis + 1 :]))
+                found.append((*checked[:axis], ends, *checked[axis + 1 :]))
     return found
 
 

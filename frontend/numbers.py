@@ -55,20 +55,30 @@ class PastChecks:
 
 @dataclass(frozen=True)
 class NumberProgram:
-    """The program of a number: of the arrays of `buffers`, and of the step's scalars."""
+    """
+    The program of a number, or of one for each box: of the arrays of `buffers`, and of the step's
+    scalars.
+    """
 
     program: CompiledProgram
     buffers: tuple[Buffer, ...]
     kind: Reduction
-    box: Box
+    boxes: tuple[Box, ...]
     body: tuple[StepStatement, ...]
     """The temporaries of the condition, and the value at all cells."""
     past: PastChecks = field(default_factory=PastChecks, compare=False)
 
     def run(self, arrays: Sequence[Any], scalars: Mapping[str, Any], stream: Any) -> Any:
         """The number."""
+        (found,) = self.numbers(arrays, scalars, stream)
+        return found
+
+    def numbers(
+        self, arrays: Sequence[Any], scalars: Mapping[str, Any], stream: Any
+    ) -> Sequence[Any]:
+        """The number of each box."""
         values = [seen_by_program(array) for array in arrays]
-        return self.program(*values, *scalars.values(), stream=stream).returned[0]
+        return self.program(*values, *scalars.values(), stream=stream).returned
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -77,10 +87,10 @@ class NumberProgram:
 
     def noted(self, arrays: Sequence[Any], run: StateRun) -> list[PlacedNumber]:
         """
-        Give the work of the number to the run's stream while it is recorded: where the number lies.
+        Give the work to the run's stream while it is recorded: where the number of each box lies.
         """
         with self.program.runner(run.stream).fields.noting() as found:
-            self.run(arrays, run.scalars, run.stream)
+            self.numbers(arrays, run.scalars, run.stream)
         return found
 
 
@@ -119,18 +129,18 @@ def number_program(
     if key not in known:
         for made in body:
             check_value(run.step, made.value)
-        known[key] = number_of_box(run, kind, body, options)
+        known[key] = number_of_boxes(run, kind, body, options)
     return known[key]
 
 
-def number_of_box(
+def number_of_boxes(
     run: StateRun,
     kind: Reduction,
     body: Sequence[StepStatement],
     options: Options,
-    box: Box | None = None,
+    boxes: Sequence[Box] = (),
 ) -> NumberProgram:
-    """The program of the number of the last value, at the cells of a box, or at all cells."""
+    """The program of the number of the last value, at the cells of each box, or at all cells."""
     types = types_of_fields(run)
     step = replace(
         run.step,
@@ -140,7 +150,7 @@ def number_of_box(
         series=(),
         aliases={},
     )
-    cells = box or box_of_value(step, run.shape)
+    cells = tuple(boxes) or (box_of_value(step, run.shape),)
     module, buffers = module_of_number(step, kind, run.shape, types, cells)
     # The sweep is a single step, whatever the depth of the step's own kernels.
     chosen = options.copy()
@@ -191,9 +201,9 @@ def box_of_value(step: Step, shape: Sequence[int]) -> Box:
 
 
 def module_of_number(
-    step: Step, kind: Reduction, shape: tuple[int, ...], types: FieldTypes, box: Box
+    step: Step, kind: Reduction, shape: tuple[int, ...], types: FieldTypes, boxes: Sequence[Box]
 ) -> tuple[ModuleOp, list[Buffer]]:
-    """The program of a number of a box, and the buffers among its arguments."""
+    """The program of a number for each box, and the buffers among its arguments."""
     element = computing_type(types.values())
     typed, elements = TypedStep(step, types, [ALL_CELLS]), elements_of(types)
     buffers = list(
@@ -206,22 +216,26 @@ def module_of_number(
         kinds.append(stencil.FieldType(bounds, elements[name]))
     kinds += [element for _ in step.scalars]
     entry = Block(arg_types=kinds)
-    cells = stencil.StencilBoundsAttr.from_bounds(box)
     result = ARRAY_DTYPES[typed.temporary(ALL_CELLS)]
-    held = stencil.AllocOp.build(result_types=[stencil.FieldType(cells, result)])
     fields: dict[Buffer, SSAValue] = dict(zip(buffers, entry.args))
     for buffer, argument in fields.items():
         argument.name_hint = hint(buffer)
-    fields[ALL_CELLS, Time.INSIDE] = held.results[0]
     scalars = dict(zip(step.scalars, entry.args[len(buffers) :]))
     for name, argument in scalars.items():
         argument.name_hint = spelled(name)
-    entry.add_op(held)
-    statements = Statements(typed, shape, fields, scalars, {ALL_CELLS: box})
-    statements.fill(entry, step.body)
-    number = ReduceOp(kind, held.results[0], cells)
-    entry.add_ops([located(number, step.place), ReturnOp(number.result)])
-    function = FuncOp(spelled(step.name), (kinds, [result]), Region(entry))
+    numbers: list[SSAValue] = []
+    for box in boxes:
+        cells = stencil.StencilBoundsAttr.from_bounds(box)
+        held = stencil.AllocOp.build(result_types=[stencil.FieldType(cells, result)])
+        entry.add_op(held)
+        fields[ALL_CELLS, Time.INSIDE] = held.results[0]
+        statements = Statements(typed, shape, fields, scalars, {ALL_CELLS: box})
+        statements.fill(entry, step.body)
+        number = ReduceOp(kind, held.results[0], cells)
+        entry.add_op(located(number, step.place))
+        numbers.append(number.result)
+    entry.add_op(ReturnOp(*numbers))
+    function = FuncOp(spelled(step.name), (kinds, [result] * len(boxes)), Region(entry))
     module = ModuleOp([located(function, step.place)])
     module.verify()
     return module, buffers

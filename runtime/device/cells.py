@@ -55,6 +55,8 @@ class DeviceMemory(FarMemory):
         self.fields: dict[Operation, DeviceBuffer] = {}
         self.numbers: dict[tuple[ReduceOp, int], DeviceBuffer] = {}
         """The numbers of the rounds of reductions."""
+        self.rounds: dict[ReduceOp, list[Round]] = {}
+        """The rounds of each reduction."""
         self.reduced = ReducedFields()
         self.kernels = SmallKernels(on)
         """The kernels of reductions."""
@@ -166,10 +168,12 @@ class DeviceMemory(FarMemory):
         if not self.is_far(buffer):
             return super().reduce(op, buffer)
         numbers = np.zeros(1, dtype_of(op.result.type))
-        pointers, rounds = [buffer.pointer], list[Round](rounds_of(op))
+        if op not in self.rounds:
+            self.rounds[op] = list(rounds_of(op))
+        pointers, rounds = [buffer.pointer], self.rounds[op]
         if op in self.reduced.made:
-            rounds[0], fields = self.reduced.made[op]
-            pointers = [each.pointer for each in fields]
+            first, fields = self.reduced.made[op]
+            pointers, rounds = [each.pointer for each in fields], [first, *rounds[1:]]
         for place, made in enumerate(rounds):
             if (op, place) not in self.numbers:
                 size = made.blocks * numbers.itemsize

@@ -4,14 +4,13 @@ written.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects import gpu, memref, scf, stencil
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.dialects.stencil import FieldType, StencilBoundsAttr
 from xdsl.ir import Attribute, Operation
-from xdsl.utils.hints import isa
 
 from timetile.dialects.boxes import sizes_of
 from timetile.dialects.verified import memref_type
@@ -29,8 +28,10 @@ def allocated(op: Operation) -> tuple[tuple[int, ...], np.dtype[Any]]:
     The shape and the type of cells of an allocation. Raises CompileError for an unknown shape or
     type.
     """
-    kind = op.results[0].type
-    if isa(kind, FieldType[Attribute]):
+    # Runs ask again and again: no constraint of the type is made anew.
+    found = op.results[0].type
+    if isinstance(found, FieldType):
+        kind = cast("FieldType[Attribute]", found)
         if not isinstance(kind.bounds, StencilBoundsAttr):
             refuse(
                 op,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -88,6 +88,10 @@ def kernel_text(module: ModuleOp, arch: str) -> str:
     return print_module(kernels_of(module), target.isa.ptx_version, target.name)
 
 
+KnownRound = tuple[ReduceOp, ComputedRound, tuple[SSAValue, ...]]
+"""A reduction, its first round, and the fields that the round reads."""
+
+
 @dataclass
 class ReducedFields:
     """The first rounds of reductions that compute their cells, with the fields of the last run."""
@@ -95,15 +99,20 @@ class ReducedFields:
     made: dict[ReduceOp, tuple[ComputedRound, tuple[Any, ...]]] = field(
         default_factory=dict[ReduceOp, tuple[ComputedRound, tuple[Any, ...]]]
     )
-    known: dict[LoopOp, list[ReduceOp]] = field(default_factory=dict[LoopOp, list[ReduceOp]])
+    known: dict[LoopOp, list[KnownRound]] = field(default_factory=dict[LoopOp, list[KnownRound]])
 
     def take(self, loop: LoopOp, fields: Mapping[SSAValue, Any]) -> bool:
         """Whether a reduction computes the cells of a loop, from now on from these fields."""
         if loop not in self.known:
-            self.known[loop] = reductions_with_cells(loop)
-        for op in self.known[loop]:
-            cells = reduced_cells(op)
-            assert cells is not None
-            made = self.made[op][0] if op in self.made else computed_round(op, cells)
-            self.made[op] = made, tuple(fields[source] for source in cells.sources)
+            self.known[loop] = list(known_rounds(loop))
+        for op, made, sources in self.known[loop]:
+            self.made[op] = made, tuple(fields[source] for source in sources)
         return bool(self.known[loop])
+
+
+def known_rounds(loop: LoopOp) -> Iterator[KnownRound]:
+    """The first rounds of the reductions that compute a loop's cells."""
+    for op in reductions_with_cells(loop):
+        cells = reduced_cells(op)
+        assert cells is not None
+        yield op, computed_round(op, cells), cells.sources

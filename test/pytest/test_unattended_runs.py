@@ -234,11 +234,12 @@ class PieceHere(CheckedPiece):
         # Kernels write the first numbers of a field that takes numbers.
         return self.buffer_of(np.full(self.run.shape, IDENTITY[number.kind], number.dtype))
 
-    def fill(self, room: Any, number: NumberProgram, staying: Sequence[NumberProgram]) -> None:
+    def fill(self, room: Any, number: NumberProgram, staying: NumberProgram | None) -> None:
         run, places = self.run, room.data.reshape(-1)
-        for place, each in enumerate(staying, 1):
-            arrays = [run.before(*buffer) for buffer in each.buffers]
-            places[-place] = each.run(arrays, run.scalars, run.stream)
+        if staying is not None:
+            arrays = [run.before(*buffer) for buffer in staying.buffers]
+            found = staying.numbers(arrays, run.scalars, run.stream)
+            places[len(places) - len(found) :] = found
 
     def number_in(self, room: MarkedCells, program: CompiledProgram, runner: None) -> Any:
         number = next(n for n, each in zip(self.numbers, self.rooms) if each is room)
