@@ -10,7 +10,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -241,16 +241,15 @@ def least(gpu: Device, call: Call, calls: int, streams: tuple[int, ...]) -> floa
     return round(best / calls * 1e6, 3)
 
 
-def piece_rows(gpu: Device, kernel: Kernel, arguments: LaunchArguments) -> list[PieceRow]:
-    """The rows of an opened GPU and of each piece."""
-    rows = [opened()]
+def piece_rows(gpu: Device, kernel: Kernel, arguments: LaunchArguments) -> Iterator[PieceRow]:
+    """The rows of each piece, and of an opened GPU, which takes longest."""
     pieces = Pieces(gpu, kernel, arguments)
     for name in PIECES:
         calls = CALLS // SLOW.get(name, 1)
         try:
             one, other = getattr(pieces, name)()
             found = (least(gpu, each, calls, pieces.streams) for each in (one, other))
-            rows.append(PieceRow(name, calls, next(found), next(found)))
+            yield PieceRow(name, calls, next(found), next(found))
         except Exception as error:
-            rows.append(PieceRow(name, calls, 0.0, 0.0, described(error)))
-    return rows
+            yield PieceRow(name, calls, 0.0, 0.0, described(error))
+    yield opened()

@@ -15,10 +15,11 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -163,19 +164,18 @@ def first_launch(
     return *launch_of(program, program.kernels.facts[0][0], fields), fields
 
 
-def pieces_of(gpu: Device) -> list[PieceRow]:
+def pieces_of(gpu: Device) -> Iterator[PieceRow]:
     """The rows beside launches, with the kernel of the first program."""
     program = compiled(MODELS[0], "gpu")
     kernel, arguments, _ = first_launch(gpu, program)
-    return piece_rows(gpu, kernel, arguments)
+    yield from piece_rows(gpu, kernel, arguments)
 
 
-def rows_of(gpu: Device, name: str, launches: int) -> list[LaunchRow]:
+def rows_of(gpu: Device, name: str, launches: int) -> Iterator[LaunchRow]:
     """The rows of a program's first kernel."""
     program = compiled(name, "gpu")
     kernel, arguments, fields = first_launch(gpu, program)
     stream = gpu.new_stream()
-    rows: list[LaunchRow] = []
     wanted: list[Any] = []
     made = Ways(gpu, kernel, arguments, stream)
     singly, in_graphs = (made.own, made.through_core), (made.own_graph, made.graph_of_core)
@@ -189,11 +189,7 @@ def rows_of(gpu: Device, name: str, launches: int) -> list[LaunchRow]:
         equal = all(a.tobytes() == b.tobytes() for a, b in zip(found, wanted, strict=True))
         host, spent = timed(gpu, stream, call, launches // each)
         host, spent = round(host / each, 3), round(spent / each, 3)
-        rows.append(
-            LaunchRow(name, len(arguments.values), way.__name__, launches, host, spent, equal)
-        )
-        print(json.dumps(asdict(rows[-1])), flush=True)
-    return rows
+        yield LaunchRow(name, len(arguments.values), way.__name__, launches, host, spent, equal)
 
 
 def main() -> None:
@@ -202,20 +198,20 @@ def main() -> None:
     parser.add_argument("--commit", default=None)
     parser.add_argument("--launches", type=int, default=LAUNCHES)
     options, gpu = parser.parse_args(), device()
+    about = {
+        "device": gpu.name,
+        "commit": options.commit or commit(),
+        "command": "python benchmarks/launches.py",
+        "cuda-core": version("cuda-core"),
+    }
+    rows: list[dict[str, Any]] = []
     with gpu.current():
-        rows: list[LaunchRow | PieceRow] = []
-        rows += [row for name in MODELS for row in rows_of(gpu, name, options.launches)]
-        for row in pieces_of(gpu):
-            rows.append(row)
-            print(json.dumps(asdict(row)), flush=True)
-    if options.out is not None:
-        about = {
-            "device": gpu.name,
-            "commit": options.commit or commit(),
-            "command": "python benchmarks/launches.py",
-            "cuda-core": version("cuda-core"),
-        }
-        write_report(options.out, about, [asdict(row) for row in rows])
+        launched = (rows_of(gpu, name, options.launches) for name in MODELS)
+        for row in chain(*launched, pieces_of(gpu)):
+            rows.append(asdict(row))
+            print(json.dumps(rows[-1]), flush=True)
+            if options.out is not None:
+                write_report(options.out, about, rows)
 
 
 if __name__ == "__main__":
