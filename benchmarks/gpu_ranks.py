@@ -16,8 +16,10 @@ meetings of the GPUs: the others have to say so after `SHORT_TIMEOUT` seconds.
 `shared` is as `opened`, for processes that share GPUs, which otherwise exchange by messages: a GPU
 gives each process its turn, and a wait takes milliseconds. Bits are checked; speeds say nothing.
 
-`paced` programs have an exchange after each launch, or after some, as asked for. Processes and the
-GPUs of one process run equal kernels: the difference is what processes add to an exchange. With
+`long` is `large` for more steps: the difference is what a run costs once (buffers opened, graphs
+recorded). `paced` programs have an exchange after each launch, or after some, as asked for.
+Processes and the GPUs of one process run equal kernels: the difference is what processes add to an
+exchange. With
 `--arch` all kernels are made for a part by name, and nothing runs.
 """
 
@@ -160,7 +162,7 @@ def runs() -> dict[str, tuple[str, int]]:
     known = texts()
     checked = {name: (known[name][0], 101) for name in ("j2d5pt", "channel", "yee3")}
     large = source("j3d7pt", (384, 512, 512), "f32")[0]
-    return {**checked, "large": (large, 240)}
+    return {**checked, "large": (large, 240), "long": (large, 4800)}
 
 
 PACES = {f"paced {every}": every for every in (12, 48)}

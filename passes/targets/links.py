@@ -40,10 +40,11 @@ Rims stored by kernels took 16 and 27 us for 9.4 and 19 MB (star25, one step), 8
 130 to 181 us for 34 MB (j3d7pt of four steps).
 """
 
-NEAR_PROCESSES = replace(NVLINK, seconds=50e-6)
+NEAR_PROCESSES = replace(NVLINK, seconds=16e-6)
 """
-Between processes of a host with a GPU each: two meetings and a copy by the stream, put on the
-stream by a host that is some exchanges ahead. An estimate: no run was timed.
+Between processes of a host with a GPU each, by the same kernel of the stream, from opened buffers.
+Two H200s with j2d5pt on 2048 x 2048 cells in FP32: 12 steps with their exchange took 36.2 us for
+29.8 us of one process, 48 steps 103.4 us for 105.8 us (`benchmarks/gpu_ranks.py --ways opened`).
 """
 
 FAR_PROCESSES = replace(NVLINK, seconds=300e-6, reaches=False)
