@@ -19,8 +19,7 @@ gives each process its turn, and a wait takes milliseconds. Bits are checked; sp
 `long` is `large` for more steps: the difference is what a run costs once (buffers opened, graphs
 recorded). `paced` programs have an exchange after each launch, or after some, as asked for.
 Processes and the GPUs of one process run equal kernels: the difference is what processes add to an
-exchange. With
-`--arch` all kernels are made for a part by name, and nothing runs.
+exchange. With `--arch` all kernels are made for a part by name, and nothing runs.
 """
 
 from __future__ import annotations
