@@ -204,8 +204,15 @@ def traced(function: Callable[..., object], reach: int | None, boundary: Boundar
     check_closed(recorder)
     if recorder.assignments:
         check_types(recorder, function.__name__, fields, place)
-    if not recorder.assignments or recorder.rank is None:
+    if not recorder.assignments:
         raise StencilError("the step assigns no new values; write u.next = ...", place)
+    if recorder.rank is None:
+        made = recorder.assignments[0]
+        raise StencilError(
+            f"no index tells how many axes {made.field} has; assign a region of all cells, as "
+            f"{made.field}.next[:, :] = ... for two axes",
+            made.place,
+        )
     for made in recorder.assignments:
         recorder.axes.setdefault(made.field, tuple(range(recorder.rank)))
     scalars = tuple(name for name, symbol in symbols.items() if isinstance(symbol, Scalar))

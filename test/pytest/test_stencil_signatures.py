@@ -37,6 +37,11 @@ WRONG_FUNCTIONS: list[tuple[str, str]] = [
     ),
     ("def step(u: Field): u[0]", "the step assigns no new values; write u.next = ..."),
     (
+        "def step(u: Field): u.next = 5",
+        "no index tells how many axes u has; assign a region of all cells, as u.next[:, :] = ... "
+        "for two axes",
+    ),
+    (
         "def step(u: Field): return u[0]",
         "the step returns a value; assign the value, as u.next = ...",
     ),
