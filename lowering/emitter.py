@@ -10,7 +10,16 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import UNKNOWN_LOC, IndexType, IntegerAttr, IntegerType, i1, i32, i64
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    UnitAttr,
+    i1,
+    i32,
+    i64,
+)
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from timetile.dialects.comparisons import INTEGER_NUMBERS
@@ -20,6 +29,9 @@ OpT = TypeVar("OpT", bound=Operation)
 
 ROLLED = "simt.rolled"
 """The attribute of a loop that the assembler leaves rolled: an unrolled body wants registers."""
+
+BY_PRODUCT = "simt.by_product"
+"""The attribute of a quotient or remainder by a known number found by a product and a shift."""
 
 MAY_OVERFLOW = {"overflowFlags": arith.IntegerOverflowAttr("none")}
 """The properties of integer sums and products."""
@@ -37,12 +49,14 @@ class Emitter:
         self.constants: dict[Attribute, SSAValue] = {}
         self.integers: dict[tuple[int, int], SSAValue] = {}
         """Integer constants, by number and width; 0 is the width of an index."""
+        self.by_products = False
+        """Whether quotients and remainders are found by products."""
 
     def into(self, block: Block) -> Emitter:
         """An emitter for another block, with shared constants."""
         emitter = Emitter(self.prologue)
         emitter.constants, emitter.integers = self.constants, self.integers
-        emitter.block = block
+        emitter.block, emitter.by_products = block, self.by_products
         return emitter
 
     def add(self, op: OpT) -> OpT:
@@ -110,11 +124,13 @@ class Emitter:
         """The remainder of the number by `count`, and the quotient."""
         if count == 1:
             return self.int(0), number
-        divisor = self.int(count)
-        return (
-            self.binary(arith.RemUIOp, number, divisor),
-            self.binary(arith.DivUIOp, number, divisor),
+        operands = [number, self.int(count)]
+        attributes = {BY_PRODUCT: UnitAttr()} if self.by_products else {}
+        rest, whole = (
+            self.add(kind.create(operands=operands, result_types=[i32], attributes=attributes))
+            for kind in (arith.RemUIOp, arith.DivUIOp)
         )
+        return rest.results[0], whole.results[0]
 
     def arithmetic(self, kind: type[Operation], a: SSAValue, b: SSAValue) -> SSAValue:
         """An integer operation with overflow flags."""

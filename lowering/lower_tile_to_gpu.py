@@ -133,6 +133,8 @@ def emit_kernel(entry: Block, geometry: Geometry, memory: BlockMemory, module: M
     kernel = geometry.kernel
     arguments: dict[SSAValue, SSAValue] = dict(zip(kernel.body.block.args, entry.args))
     emit, turn = Emitter(entry), None
+    # Threads that read memory find their tile before they load anything.
+    emit.by_products = kernel.reads_memory
     if messages(kernel):
         buffer, together = entry.args[-2:]
         emit, turn = next_tiles(emit, geometry, buffer, together)

@@ -18,6 +18,7 @@ from timetile.lowering.ptx.control import CONTROL
 from timetile.lowering.ptx.functions import CALLS, device_functions
 from timetile.lowering.ptx.memory import MEMORY
 from timetile.lowering.ptx.messages import MESSAGES
+from timetile.lowering.ptx.quotients import QUOTIENTS
 from timetile.lowering.ptx.repeated_loads import loads_to_set
 from timetile.lowering.ptx.symbols import SHARED_SYMBOL, report_symbol, symbol
 from timetile.lowering.ptx.text import DECLARED, REGISTERS
@@ -27,7 +28,7 @@ from timetile.lowering.ptx.writer import Writer
 from timetile.passes.diagnostics import refuse
 from timetile.passes.targets.target import Target, target_named
 
-TABLE = VALUES | CALLS | CONTROL | MEMORY | THREADS | MESSAGES
+TABLE = VALUES | QUOTIENTS | CALLS | CONTROL | MEMORY | THREADS | MESSAGES
 """How every kind of operation is written."""
 
 

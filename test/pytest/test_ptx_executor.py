@@ -31,9 +31,12 @@ from support.schedules import (
     warp_row,
 )
 from timetile.dialects.tile import Form, Published, Storage, Sync, TileLevel
+from timetile.lowering.ptx.quotients import add_quotient
+from timetile.lowering.ptx.writer import Writer
 from timetile.passes.cells.contract_cells import FpContract
 from timetile.passes.tiling.multi_queue_buffering import MultiQueueBufferingPass as Buffering
 from timetile.passes.tiling.register_streaming import RegisterStreamingPass as Streaming
+from timetile.runtime.executors.ptx.arithmetic import KINDS, RULES
 from timetile.runtime.executors.ptx.strand import Strand
 from timetile.runtime.executors.simt.errors import SimtError
 from timetile.runtime.kernels.kernel import Kernel
@@ -270,3 +273,23 @@ def test_arguments_of_calls_in_a_branch_have_any_width():
     assert strand.read("param0", np.dtype(np.float64))[:40].tolist() == list(range(40))
     unset = strand.any_unset(("param0",))
     assert unset is not None and unset.tolist() == [lane >= 40 for lane in range(64)]
+
+
+@pytest.mark.parametrize("divisor", [3, 5, 7, 10, 28, 39, 641, 2418, 65537, 2**31 - 1, 2**32 - 1])
+def test_quotients_without_a_division_are_exact_for_all_words(divisor: int):
+    """Words on both sides of every kind of multiple, the least and the largest one among them."""
+    last = 2**32 // divisor
+    multiples = divisor * np.array([0, 1, 2, last // 2, last - 1, last], np.int64)
+    words = np.unique((multiples[:, None] + np.arange(-2, 3)) % 2**32).astype(np.uint32)
+    writer = Writer({})
+    add_quotient(writer, "%q", "%n", divisor)
+    values = {"%n": words}
+    for line in writer.lines:
+        name, _, rest = line.strip("\t;").partition(" ")
+        result, *texts = rest.split(", ")
+        operands = [values[each] if each in values else np.uint32(int(each)) for each in texts]
+        kinds = (KINDS[kind] for kind in RULES[name].operands)
+        typed = [np.asarray(each).view(kind) for each, kind in zip(operands, kinds, strict=True)]
+        values[result] = np.asarray(RULES[name].function(*typed)).view(np.uint32)
+    assert not any("div" in line for line in writer.lines)
+    assert np.array_equal(values["%q"], words // divisor)

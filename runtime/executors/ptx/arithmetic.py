@@ -204,6 +204,11 @@ def multiply_wide(kind: str) -> LaneFunction:
     return apply
 
 
+def upper_word(a: Array, b: Array) -> Array:
+    """The upper word of a product of words without a sign."""
+    return (a.astype(np.uint64) * b.astype(np.uint64) >> np.uint64(32)).astype(np.uint32)
+
+
 def multiply_add_wide(kind: str) -> LaneFunction:
     """A product of twice as many bits, and a number of as many."""
     multiply = multiply_wide(kind)
@@ -309,6 +314,7 @@ def integers() -> dict[str, InstructionRule]:
     rules |= same("mad.lo", both, 3, multiply_add)
     rules |= same("div", SIGNED, 2, divide) | same("rem", SIGNED, 2, remainder)
     rules |= same("div", UNSIGNED, 2, np.floor_divide) | same("rem", UNSIGNED, 2, np.remainder)
+    rules["mul.hi.u32"] = InstructionRule("u32", ("u32", "u32"), upper_word)
     for of, to in (("s32", "s64"), ("u32", "u64")):
         rules[f"mul.wide.{of}"] = InstructionRule(to, (of, of), multiply_wide(to))
         rules[f"mad.wide.{of}"] = InstructionRule(to, (of, of, to), multiply_add_wide(to))

@@ -138,6 +138,28 @@ llvm.func @integers(%n: i32, %w: i64) attributes {nvvm.kernel, nvvm.maxntid = ar
   %6 = arith.minsi %n, %n : i32
   // CHECK-NEXT: div.u32
   %7 = arith.divui %n, %n : i32
+  // Quotients by known numbers: a shift, or a product and a shift; 7 takes more than a word.
+  %eight = arith.constant 8 : i32
+  %ten = arith.constant 10 : i32
+  %seven = arith.constant 7 : i32
+  // CHECK-NEXT: shr.u32 %r{{[0-9]+}}, [[n]], 3;
+  %by8 = arith.divui %n, %eight {simt.by_product} : i32
+  // CHECK-NEXT: mul.hi.u32 [[high:%r[0-9]+]], [[n]], 3435973837;
+  // CHECK-NEXT: shr.u32 %r{{[0-9]+}}, [[high]], 3;
+  %by10 = arith.divui %n, %ten {simt.by_product} : i32
+  // CHECK-NEXT: mul.hi.u32 [[high7:%r[0-9]+]], [[n]], 613566757;
+  // CHECK-NEXT: sub.s32 [[left:%r[0-9]+]], [[n]], [[high7]];
+  // CHECK-NEXT: shr.u32 [[half:%r[0-9]+]], [[left]], 1;
+  // CHECK-NEXT: add.s32 [[sum:%r[0-9]+]], [[half]], [[high7]];
+  // CHECK-NEXT: shr.u32 %r{{[0-9]+}}, [[sum]], 2;
+  %by7 = arith.divui %n, %seven {simt.by_product} : i32
+  // CHECK-NEXT: and.b32 %r{{[0-9]+}}, [[n]], 7;
+  %of8 = arith.remui %n, %eight {simt.by_product} : i32
+  // CHECK-NEXT: mul.hi.u32 [[high10:%r[0-9]+]], [[n]], 3435973837;
+  // CHECK-NEXT: shr.u32 [[q:%r[0-9]+]], [[high10]], 3;
+  // CHECK-NEXT: mul.lo.s32 [[whole:%r[0-9]+]], [[q]], 10;
+  // CHECK-NEXT: sub.s32 %r{{[0-9]+}}, [[n]], [[whole]];
+  %of10 = arith.remui %n, %ten {simt.by_product} : i32
   // CHECK-NEXT: rem.u64
   %8 = arith.remui %w, %w : i64
   // CHECK-NEXT: shr.u32
