@@ -50,7 +50,7 @@ from timetile.runtime.machine.floating_point import in_standard_modes
 from timetile.runtime.program.compile import compile as compile_program
 from timetile.runtime.program.compiled_program import CompiledProgram
 from timetile.runtime.program.finite import WAY_OUT, blow_up, is_finite, warn
-from timetile.runtime.program.pieces import checked_steps, in_pieces
+from timetile.runtime.program.pieces import checked_first, checked_steps, in_pieces
 
 A = TypeVar("A")
 
@@ -269,7 +269,7 @@ class Model:
         if is_mapping(state) and is_traced_call(state, scalars, steps, first_step):
             refuse_traced({"until": until, "keep": keep, "stream": stream})
             return self._traced(state, steps, first_step, batch, scalars)
-        given = RunArguments(state, steps, stream, scalars, checked_steps(first_step))
+        given = RunArguments(state, steps, stream, scalars, checked_first(first_step))
         if until is None and keep is None:
             advanced = self._advanced(given, batch)
             self._warn(state, advanced, f"after {steps} steps")
@@ -315,7 +315,7 @@ class Model:
         """
         check_mapping(self.step, state)
         check_unsampled(self.step)
-        first = checked_steps(first_step)
+        first = checked_first(first_step)
 
         def run(state: dict[str, A], count: int, done: int) -> dict[str, A]:
             given = RunArguments(state, count, stream, scalars, first + done)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from timetile.runtime.host.arrays import (
     shared_pairs,
 )
 from timetile.runtime.host.parameters import Parameter
+from timetile.runtime.machine.whole_numbers import whole_number
 
 
 def checked_argument(parameter: Parameter, value: Any, stream: int = 0) -> Any:
@@ -121,8 +121,9 @@ def stream_handle(stream: Any) -> int:
     """
     if stream is None:
         return 0
-    if isinstance(stream, bool | np.bool_):
-        raise TypeError(f"a stream is a handle or an object with __cuda_stream__, got {stream!r}")
     if hasattr(stream, "__cuda_stream__"):
         return int(stream.__cuda_stream__()[1])
-    return index(stream)
+    handle = whole_number(stream)
+    if handle is None:
+        raise TypeError(f"a stream is a handle or an object with __cuda_stream__, got {stream!r}")
+    return handle

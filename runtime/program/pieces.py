@@ -41,6 +41,14 @@ def checked_steps(steps: object) -> int:
     return count
 
 
+def checked_first(first: object) -> int:
+    """The number of a run's first step. Raises TypeError for no int, ValueError for less than 0."""
+    count = checked_count(first, "the number of the first step is an int")
+    if count < 0:
+        raise ValueError(f"the first step has a number of 0 or more, got {first}")
+    return count
+
+
 @dataclass(frozen=True)
 class Span:
     """
@@ -59,9 +67,7 @@ class Span:
         """
         if steps is not None:
             steps = checked_steps(steps)
-        first = checked_count(first, "the number of the first step is an int")
-        if first < 0:
-            raise ValueError(f"the first step has a number of 0 or more, got {first}")
+        first = checked_first(first)
         if first and steps is None:
             raise ValueError("a run from first_step on needs a number of steps; give steps=, too")
         return Span(steps, first)

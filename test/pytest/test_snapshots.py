@@ -153,6 +153,8 @@ def test_numbers_of_steps_that_are_none_are_refused():
         program(*given, steps=1, first_step=-1)
     with pytest.raises(TypeError, match=r"^the number of the first step is an int, got True$"):
         program(*given, steps=1, first_step=True)
+    with pytest.raises(TypeError, match=r"^a stream is a handle or an object with .*, got '0'$"):
+        program(*given, steps=1, stream="0")
     text = "^a run from first_step on needs a number of steps; give steps=, too$"
     with pytest.raises(ValueError, match=text):
         program(*given, first_step=2)
