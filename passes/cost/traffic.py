@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from math import ceil, log2, prod
+from math import ceil, gcd, log2, prod
 
 from timetile.passes.analysis.geometry.kernel_geometry import Geometry
+from timetile.passes.analysis.geometry.outline import widest_access
 from timetile.passes.analysis.geometry.residency import Residency
 from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.cost.facts import KernelFacts, field_bytes
@@ -147,6 +148,15 @@ def speed_of_many_fields(facts: KernelFacts, geometry: Geometry, target: Target)
     return moving.many_fields * (moving.broken_sectors if broken else 1)
 
 
+def parts_vectors(geometry: Geometry) -> bool:
+    """
+    Whether a lane's cells are no whole vectors of the width that rows of the stored field allow,
+    and rows begin within sectors of memory.
+    """
+    row, cell = geometry.outline.stored_shape.sizes[-1], geometry.outline.stored_type
+    return geometry.vector < gcd(row, widest_access(cell)) and row % geometry.sector != 0
+
+
 def moving_seconds(
     facts: KernelFacts,
     setting: Setting,
@@ -170,7 +180,8 @@ def moving_seconds(
     )
     speed = moving.dealt if slow else 1.0
     if facts.is_strip_of_words:
-        speed = moving.word_strips
+        parted = facts.steps == 1 and parts_vectors(geometry)
+        speed = moving.word_strips * (moving.parted_vectors if parted else 1)
     elif facts.shape is TileShape.STRIP and facts.words == 2 and facts.steps == 1:
         speed = moving.double_strips
     if facts.shape is TileShape.LINE:

@@ -209,6 +209,11 @@ class Moving:
     """Share of a device copy's speed reached by strips of 4-byte cells without quotients."""
     double_strips: float
     """That share for strips of 8-byte cells in single steps."""
+    parted_vectors: float
+    """
+    Factor on the speed of strips of 4-byte cells in a single step, where a lane's cells are no
+    whole vectors and rows begin within sectors.
+    """
     word_strips_power: int
     """The order of the norm for such strips: computing hides moving, or moving computing."""
     short_row_bytes: int

@@ -355,3 +355,19 @@ def test_a_prediction_does_not_depend_on_earlier_predictions(order: int):
     found = {key: together.attempt(*key) for key in asked[::order]}
     for key in asked:
         assert found[key] == Trials(loop, module, target).attempt(*key)
+
+
+def test_six_cells_of_a_single_step_are_slower_where_rows_begin_within_sectors():
+    """Rows of 8196 words begin within sectors of eight words, and rows of 8192 with sectors."""
+
+    def of_four(cells: int) -> float:
+        """Seconds of moving six cells of a lane, by those for four cells."""
+        text = program_text(sum_program("f32", star(2, 2))((8192, cells)))
+        seconds = {
+            each.schedule.cells: each.cost.memory_seconds
+            for each in considered(text, 1)
+            if each.schedule.pack == 8
+        }
+        return seconds[6,] / seconds[4,]
+
+    assert of_four(8192) > 1.05 * of_four(8188)
