@@ -22,7 +22,9 @@ row share one branch, with chains side by side. Results are correctly rounded (`
    divided again after little other arithmetic, as in the next level of a step, shares the branch,
    too, and the exact side repeats the arithmetic between: with a branch for each level, a warp
    waited for the vote in each. A branch ends where its operands and results take `MOST_WORDS`
-   registers: planes would be kept for the exact side. Branches have evenly many levels.
+   registers: planes would be kept for the exact side. Branches have evenly many levels. Cells taken
+   from memory instead, outside of the bounds, count as arithmetic: with a branch for each level,
+   tiles on the rim ended a launch late.
 2. Later users move behind the branch.
 3. The lanes of a warp vote on the side, and must come to the branch together, as guaranteed by
    `lower-tile-to-gpu`; the SIMT interpreter reports a violation.
@@ -55,7 +57,7 @@ from timetile.lowering.division.scalar_divisors import ScalarDivisors
 from timetile.lowering.division.tiny_numerators import TinyNumerators
 from timetile.lowering.division.wide import WideDivision
 from timetile.lowering.emitter import Emitter
-from timetile.lowering.threads.order_threads import used_values
+from timetile.lowering.threads.order_threads import is_anchored, used_values
 from timetile.lowering.threads.rewriting import functions_of, move_before, replace_results
 from timetile.lowering.tile_to_gpu.cells import is_arithmetic
 from timetile.passes.analysis.cells.constants import float_constant
@@ -266,6 +268,14 @@ def expand_approximations(block: Block, setup: Emitter) -> None:
         replace_results(op, result)
 
 
+def may_be_repeated(op: Operation) -> bool:
+    """
+    Whether the exact side may repeat an operation: arithmetic, or cells from global memory in place
+    of others.
+    """
+    return is_arithmetic(op) or (isinstance(op, simt.OverrideOp) and not is_anchored(op))
+
+
 def expand_block(block: Block, setup: Emitter, scalars: ScalarDivisors) -> None:
     """Expand the quotients and roots of one block. `setup` takes constants."""
     expand_approximations(block, setup)
@@ -278,7 +288,7 @@ def expand_block(block: Block, setup: Emitter, scalars: ScalarDivisors) -> None:
         if member and run.words_with(op) > MOST_WORDS:
             run.expand(op, setup, scalars)
             run = DivisionRun()
-        if member or (depends and is_arithmetic(op)):
+        if member or (depends and may_be_repeated(op)):
             run.add(op, member=member)
         elif depends:
             run.expand(op, setup, scalars)

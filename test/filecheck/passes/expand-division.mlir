@@ -133,6 +133,30 @@
     "gpu.return"() : () -> ()
   }) {sym_name = "squares"} : () -> ()
 
+  // Cells outside of the bounds are taken from memory between two levels: the levels share a branch all the same, and the
+  // exact side takes the cells again.
+  // CHECK-LABEL: ^bb0(%field: memref<4096xf32, 1 : i64>, %given: memref<4096xf32, 1 : i64>
+  // CHECK-NOT:     simt.all
+  // CHECK:         [[taken:%[a-z0-9]+]] = simt.override %{{[a-z0-9]+}} from %given[%i + 0] mask %m
+  // CHECK-NOT:     simt.all
+  // CHECK:         [[sum:%[a-z0-9]+]] = arith.addf [[taken]], %x : f32
+  // CHECK:         simt.all
+  // CHECK-NEXT:    [[last:%[a-z0-9]+]] = scf.if
+  // CHECK:         } else {
+  // CHECK:           simt.override %{{[a-z0-9]+}} from %given[%i + 0] mask %m
+  // CHECK-NOT:     simt.all
+  // CHECK:         simt.store [[last]] to %field
+  "gpu.func"() <{function_type = (memref<4096xf32, 1>, memref<4096xf32, 1>, i32, i1, f32) -> (), kernel}> ({
+  ^bb0(%field: memref<4096xf32, 1>, %given: memref<4096xf32, 1>, %i: i32, %m: i1, %x: f32):
+    %by = arith.constant 118.0 : f32
+    %q = arith.divf %x, %by : f32
+    %o = simt.override %q from %given[%i + 0] mask %m
+    %s = arith.addf %o, %x : f32
+    %p = arith.divf %s, %by : f32
+    simt.store %p to %field[%i + 0]
+    "gpu.return"() : () -> ()
+  }) {sym_name = "overridden"} : () -> ()
+
   // What may be approximate has no branch. In FP64 the guess is refined where its operand is normal; a divisor's
   // reciprocal serves all its quotients. In FP32 the guess is all.
   // CHECK-LABEL: ^bb0(%field: memref<4096xf64, 1 : i64>, %i: i32, %x: f64, %z: f32, %single
