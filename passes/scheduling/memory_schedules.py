@@ -45,10 +45,17 @@ Cells of a thread along the axes of a plate: wide rows share sectors, rows below
 H200, boxes of 3 x 3 in FP32, GCells/s: 407 with two rows of two cells, 474 with four.
 """
 
-VOLUME_CELLS = ((1, 1, 1), (2, 1, 1), (1, 1, 2), (1, 1, 4), (2, 1, 4))
+FEW_CELLS = ((1, 1, 1), (2, 1, 1), (1, 1, 2), (1, 1, 4))
+"""Up to four cells of a thread, in a row or in planes."""
+
+PAIRS = ((2, 1, 2), (4, 1, 2))
+"""Two cells of a row in several planes: rows of FP32 between halos seldom begin with four."""
+
+VOLUME_CELLS = (*FEW_CELLS, (2, 1, 4), *PAIRS)
 """
 Cells of a thread along the axes of a volume. One H200: a step of Yee's equations in FP32 runs at 68
-GPts/s with four cells and at 73 with eight.
+GPts/s with four cells and at 73 with eight; 7 points in FP64 at 226 GCells/s with two pairs, at 235
+with four, and at 199 as a tile that keeps planes.
 """
 
 PLATE_WARPS = ((8, 1),)
@@ -57,12 +64,11 @@ PLATE_WARPS = ((8, 1),)
 VOLUME_WARPS = ((1, 8, 1), (1, 4, 2))
 """Warps of a block along the axes of a volume: blocks of little surface."""
 
-SHARING_CELLS = (*VOLUME_CELLS[:-1], (4, 1, 1), (2, 1, 2), (4, 1, 2))
+SHARING_CELLS = (*FEW_CELLS, (4, 1, 1), *PAIRS)
 """
 Cells of a thread for volumes in several kernels, which no tile does as one: neighbours across rows
-share loads and results. Of a step in one kernel, tiles and single cells are known by measurement.
-One H200, slopes of order 8 of slopes in FP32, GPts/s: 56 with four cells, 60 with eight of four
-planes, 55 with eight of two.
+share loads and results. One H200, slopes of order 8 of slopes in FP32, GPts/s: 56 with four cells,
+60 with eight of four planes, 55 with eight of two.
 """
 
 NARROW_CELLS = (*SHARING_CELLS, (2, 1, 4))
