@@ -13,6 +13,7 @@ from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.plane_geometry import is_word
 from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.analysis.point_stages import stages_with_points
+from timetile.passes.analysis.queues.lags import lanes_meet_between_levels
 from timetile.passes.targets.parameters import RimParameters
 
 
@@ -103,11 +104,12 @@ def edge_weight(
 
 
 def weight_of_chunks(
-    geometry: Geometry, module: ModuleOp, weight: float, weights: RimParameters
+    geometry: Geometry, module: ModuleOp, weight: float, weights: RimParameters, *, sums: bool
 ) -> float:
     """
     The cost of a guarded step by which chunks are cut: the weight of the rim, and what lists of
-    points and quotients add. These have no part in the choice of a schedule.
+    points and quotients add. These have no part in the choice of a schedule. `sums`: the kernel
+    keeps sums.
     """
     kernel, shape = geometry.kernel, TileShape.of(geometry.kernel)
     if not shape.streams:
@@ -116,6 +118,7 @@ def weight_of_chunks(
         weight *= weights.points[shape.axes]
     applies = (stage for stage in kernel.stages if isinstance(stage, ApplyOp))
     several = kernel.steps.data > 1 and not is_word(geometry.stored_fields[0])
-    if several and any(ends_in_quotient(module, stage) for stage in applies):
+    late = several and (sums or not lanes_meet_between_levels(kernel))
+    if late and any(ends_in_quotient(module, stage) for stage in applies):
         weight += weights.dividing[shape.axes]
     return weight

@@ -321,8 +321,9 @@ class RimParameters:
     """A factor on all of these where the kernel has lists of points."""
     dividing: Mapping[int, float]
     """
-    Added where several levels of 8-byte cells end in a quotient: the rim has a single loop, with
-    guards along all axes and a branch for each level, where levels of a star share branches inside.
+    Added where several levels of 8-byte cells end in a quotient, of stars or of sums of planes: the
+    rim has one loop, with guards along all axes and a branch for each level, where levels of a star
+    share branches inside.
     """
 
 

@@ -136,7 +136,9 @@ class PeelBoundariesPass(EnumOptionsPass):
                 if weight is not None:
                     columns = (Columns(0, self.planes, on_rim=True), *columns)
             else:
-                given = weight and (self.edge_weight or weight_of_chunks(geometry, op, weight, rim))
+                given = weight and (
+                    self.edge_weight or weight_of_chunks(geometry, op, weight, rim, sums=sums)
+                )
                 residency = Residency.of(kernel, target)
                 chunks = choose_chunks(geometry, residency, given, sums=sums, joins=joins)
                 columns = chunks.columns

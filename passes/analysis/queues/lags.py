@@ -185,6 +185,20 @@ def carries_sums(kernel: KernelOp) -> bool:
     return any(len(stage.res) > 1 and all(map(is_early_sum, stage.res)) for stage in applies)
 
 
+def lanes_meet_between_levels(kernel: KernelOp) -> bool:
+    """
+    Whether a level reads beside the newest cells of the level before: lanes exchange these cells,
+    and quotients of the two levels share no branch.
+    """
+    return any(
+        stage.age(tap) == 0 and any(kernel.in_plane(tap.offset))
+        for stage in kernel.stages
+        if isinstance(stage, ApplyOp)
+        for tap in stage.tap_list
+        if isinstance(stage.queue_of(tap).owner, ApplyOp)
+    )
+
+
 def oldest_age(queue: SSAValue, stream: int | None) -> int:
     """
     The age, in stream steps, of the oldest plane needed by a reader of the queue. The reader of an

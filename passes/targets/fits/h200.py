@@ -158,7 +158,8 @@ PARAMETERS = Parameters(
         points={1: 1.3, 2: 1.0},
         # Quotients by 118 in FP64, speed by weights of 1.15, 1.6 and 2: five points at seven
         # levels 809, 1013 and 1112, at eight 728, 899 and 967, a box of nine by rows of sums 731,
-        # 816 and 805. Roots in gradients lose 2% by 1.6, and boxes in FP32 up to 7%.
+        # 816 and 805. Whole sums of a box at seven levels lose 6% by 2, gradients 2% by 1.6, and
+        # boxes in FP32 up to 7%.
         dividing={1: 0.85, 2: 0.0},
     ),
     worth=Worth(
