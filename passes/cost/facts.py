@@ -32,7 +32,11 @@ from timetile.passes.analysis.cells.pressure import value_words
 from timetile.passes.analysis.geometry.outline import Outline
 from timetile.passes.analysis.geometry.plane_geometry import moved_by
 from timetile.passes.analysis.geometry.tile_shape import TileShape
-from timetile.passes.analysis.queues.lags import carries_sums, keeps_sums
+from timetile.passes.analysis.queues.lags import (
+    carries_sums,
+    keeps_sums,
+    lanes_meet_between_levels,
+)
 from timetile.passes.analysis.queues.shared_coefficients import oldest_copy
 from timetile.passes.analysis.queues.storage import (
     PlanesInRegisters,
@@ -178,6 +182,11 @@ class KernelFacts:
     def taps(self) -> list[TapFacts]:
         """The taps of all stages."""
         return [tap for stage in self.stages for _, tap in stage.taps]
+
+    @cached_property
+    def lanes_meet(self) -> bool:
+        """Whether lanes exchange cells between levels, which share no branch of quotients then."""
+        return lanes_meet_between_levels(self.kernel)
 
     @cached_property
     def published(self) -> set[SSAValue]:

@@ -30,6 +30,15 @@ from timetile.passes.cost.waiting import is_resident_in_a_block, waiting_seconds
 from timetile.passes.targets.hardware import LANES, SCHEDULERS, VECTOR_BYTES
 from timetile.passes.targets.target import Target
 
+USUAL_CELLS = 4
+"""
+Cells of a thread side by side with which chains of quotients were timed. Where each level has a
+branch of its own, a row of more cells has more chains at once: boxes of nine in FP32, seven levels
+in rows of eight cells by eight warps, run at 1636 and 1542 GCells/s on an H200, and four levels of
+more warps at 1525 and 1516. Levels of stars share branches of some registers, fewer levels with
+more cells: eight cells are 3 to 13% slower there. FP64 was not timed.
+"""
+
 ADDRESS_OF_A_SLOT = 3
 """Instructions for the slot of an older plane in a ring of copies: add, mask, scale."""
 
@@ -194,7 +203,10 @@ def computing_seconds(
     seconds = busy / (target.part.clock_ghz * 1e9)
     if facts.dividing:
         enough = computing.dividing_warps[4 * facts.words]
-        seconds *= max(1.0, enough / residency.warps) ** computing.dividing_power
+        wide = facts.words == 1 and setting.row_cells > USUAL_CELLS
+        more = wide and facts.lanes_meet
+        chains = residency.warps * (setting.row_cells / USUAL_CELLS if more else 1)
+        seconds *= max(1.0, enough / chains) ** computing.dividing_power
     if facts.is_strip_of_words:
         return seconds / computing.word_strips
     if not facts.exchanges:

@@ -157,7 +157,7 @@ class Computing:
     constants_at_hand: int
     """Long constants kept by registers. A kernel with more makes all of them anew in every step."""
     dividing_warps: Mapping[int, int]
-    """Warps of a multiprocessor hiding the chains of quotients and roots, by bytes."""
+    """Warps hiding the chains of quotients and roots, of four cells each, by bytes."""
     exact_side: Mapping[int, float]
     """Instructions of a quotient's exact side, beside the side that runs, by bytes."""
     dividing_power: float

@@ -29,3 +29,19 @@ def test_neighbours_farther_away_take_registers(radius: int, depth: int):
     cells = 8 if radius == 1 else 6
     strips = [c for c in considered(text) if c.schedule.cells == (cells,) and c.schedule.pack == 8]
     assert max(c.depth for c in strips) == depth
+
+
+def test_six_cells_of_a_single_step_are_slower_where_rows_begin_within_sectors():
+    """Rows of 8196 words begin within sectors of eight words, and rows of 8192 with sectors."""
+
+    def of_four(cells: int) -> float:
+        """Seconds of moving six cells of a lane, by those for four cells."""
+        text = program_text(sum_program("f32", list(star(2, 2)))((8192, cells)))
+        seconds = {
+            each.schedule.cells: each.cost.memory_seconds
+            for each in considered(text, 1)
+            if each.schedule.pack == 8
+        }
+        return seconds[6,] / seconds[4,]
+
+    assert of_four(8192) > 1.05 * of_four(8188)

@@ -13,6 +13,7 @@ from support.catalogue import box, entry, star, sum_program
 from support.programs import program_text
 from timetile.dialects.temporal import LoopOp
 from timetile.dialects.tile import KernelOp
+from timetile.dialects.tile.schedule import Schedule
 from timetile.passes.analysis.geometry.tile_shape import TileShape
 from timetile.passes.cells.simplify_cells import FpDivision
 from timetile.passes.cost.launch import launch_cost, predict
@@ -357,17 +358,28 @@ def test_a_prediction_does_not_depend_on_earlier_predictions(order: int):
         assert found[key] == Trials(loop, module, target).attempt(*key)
 
 
-def test_six_cells_of_a_single_step_are_slower_where_rows_begin_within_sectors():
-    """Rows of 8196 words begin within sectors of eight words, and rows of 8192 with sectors."""
+@timetile.stencil
+def divided(u: timetile.Field):
+    u.next = (u[-1, -1] + u[1, -1] + u[-1, 1] + u[1, 1]) / 9.0
 
-    def of_four(cells: int) -> float:
-        """Seconds of moving six cells of a lane, by those for four cells."""
-        text = program_text(sum_program("f32", star(2, 2))((8192, cells)))
-        seconds = {
-            each.schedule.cells: each.cost.memory_seconds
-            for each in considered(text, 1)
-            if each.schedule.pack == 8
-        }
-        return seconds[6,] / seconds[4,]
 
-    assert of_four(8192) > 1.05 * of_four(8188)
+def test_rows_of_more_cells_hide_more_of_the_chains_of_quotients():
+    """Chains side by side count: eight cells by eight warps wait as little as four by sixteen."""
+    module = raise_program(divided.module((8192, 8192), "float32"), Options(halos="common"))
+    (loop,) = loops_of(module)
+    target = target_named("h200")
+    computing = replace(target.parameters.computing, dividing_power=0.0)
+    fit = replace(target.fit, parameters=replace(target.parameters, computing=computing))
+    asked = [
+        Schedule(cells=(cells,), pack=pack, occupancy=1, ahead=4)
+        for cells, pack in ((8, 8), (4, 16), (4, 8))
+    ]
+    free, own = (
+        {(*each.schedule.cells, each.schedule.pack): each.cost.compute_seconds for each in found}
+        for found in (
+            Trials(loop, module, each).compared(2, asked).found
+            for each in (replace(target, fit=fit), target)
+        )
+    )
+    waits = {key: own[key] / free[key] for key in own}
+    assert waits[8, 8] == waits[4, 16] == 1 and waits[4, 8] > 1.2
