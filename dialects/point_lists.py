@@ -37,6 +37,12 @@ LINE_WORDS, TRACE_WORDS, MOST_LINES = 64, 1 << 20, 32
 Words of a plane and a line for traces, the most words for the traces of a list, and the most lines.
 """
 
+PLATE_AXES, SPOT_WORDS, WIDEST_SPOT = 2, 4, 16
+"""
+The axes of a plate, the words of the spot of its lists, and a spot's most cells along an axis:
+those of a source between cells, or of one that a filter spreads.
+"""
+
 FEWEST_TRACED = 64
 """Least entries of a list with room for traces."""
 
@@ -58,9 +64,11 @@ class PointLayout:
     4. `coordinates`: the entries' cells along axis 0, then axis 1, and so on, counted from the
        field's first cell;
     5. `columns`: the entries' columns;
-    6. `line_count`: the number of lines along axis 0 on which all entries lie, 0 if there are more
+    6. `spot`: where all entries of a run's lists that make steps with points lie, if within a few
+       cells of a plate: the first row, the end of rows, the first cell of a row, the end; else 0;
+    7. `line_count`: the number of lines along axis 0 on which all entries lie, 0 if there are more
        than `lines`; `line(axis)`: their places along the other axes;
-    7. `traces`: words for kernels. For each level, each row and each line a thread keeps its cells.
+    8. `traces`: words for kernels. For each level, each row and each line a thread keeps its cells.
     """
 
     shape: tuple[int, ...]
@@ -111,6 +119,16 @@ class PointLayout:
         return self.coordinates(len(self.shape))
 
     @property
+    def has_spot(self) -> bool:
+        """Lists of plates alone have a spot."""
+        return len(self.shape) == PLATE_AXES
+
+    @property
+    def spot(self) -> int:
+        """The place of part 6."""
+        return self.columns + self.entries
+
+    @property
     def lines(self) -> int:
         """The most lines along axis 0 that kernels keep traces of."""
         if len(self.shape) == 1 or self.entries < FEWEST_TRACED:
@@ -120,7 +138,7 @@ class PointLayout:
     @property
     def line_count(self) -> int:
         """The place of the number of lines."""
-        return self.columns + self.entries
+        return self.spot + (SPOT_WORDS if self.has_spot else 0)
 
     def line(self, axis: int) -> int:
         """The place of the lines' places along an axis behind the first."""

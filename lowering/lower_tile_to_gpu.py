@@ -62,6 +62,7 @@ from timetile.lowering.tile_to_gpu.loops import (
 from timetile.lowering.tile_to_gpu.message_buffers import launch_words, messages, tile_words
 from timetile.lowering.tile_to_gpu.placement import place_queues
 from timetile.lowering.tile_to_gpu.point_cuts import chunk_around_points
+from timetile.lowering.tile_to_gpu.point_spots import chunk_beside_spot
 from timetile.lowering.tile_to_gpu.shared_memory import asked_bytes, check_shared_memory
 from timetile.lowering.tile_to_gpu.thread import (
     ThreadSeat,
@@ -145,6 +146,8 @@ def emit_kernel(entry: Block, geometry: Geometry, memory: BlockMemory, module: M
     else:
         chunk = place_chunk(emit, geometry, seat.tile)
     chunk = chunk_around_points(emit, geometry, arguments, chunk)
+    if geometry.spot_tiles:
+        seat, chunk = chunk_beside_spot(emit, geometry, arguments, seat, chunk)
     thread = place_thread(emit, geometry, seat, chunk)
     placement = place_queues(emit, geometry, memory, thread, arguments)
     functions = functions_of(kernel, module)

@@ -120,6 +120,7 @@ def take_seat(emit: Emitter, geometry: Geometry, turn: Turn | None = None) -> Th
         tile = turn.tile
     if pack > 1:
         tile = emit.add_int(emit.mul_int(block, pack), warp)
+        tile = emit.add_int(tile, -geometry.spot_tiles)
     return ThreadSeat(lane, warp, tile, rank, turn, is_tile(emit, geometry, tile))
 
 

@@ -42,7 +42,7 @@ tiles share a block or planes are joined; otherwise the last chunk takes all.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from xdsl.context import Context
@@ -56,7 +56,7 @@ from timetile.passes.analysis.geometry.kernel_geometry import Geometry
 from timetile.passes.analysis.geometry.limits import checked_geometry
 from timetile.passes.analysis.geometry.residency import Residency
 from timetile.passes.analysis.placed import layout_of
-from timetile.passes.analysis.point_stages import stages_with_points
+from timetile.passes.analysis.point_stages import stages_with_points, takes_spot
 from timetile.passes.analysis.queues.lags import keeps_sums
 from timetile.passes.analysis.queues.storage import natural_period
 from timetile.passes.cost.rim import edge_weight, weight_of_chunks, why_guards_are_fixed
@@ -139,7 +139,7 @@ class PeelBoundariesPass(EnumOptionsPass):
                 given = weight and (
                     self.edge_weight or weight_of_chunks(geometry, op, weight, rim, sums=sums)
                 )
-                residency = Residency.of(kernel, target)
+                residency = beside_spot(kernel, Residency.of(kernel, target))
                 chunks = choose_chunks(geometry, residency, given, sums=sums, joins=joins)
                 columns = chunks.columns
             kernel.variants = ArrayAttr(variants_of(kernel, columns, guards_all=weight is None))
@@ -164,3 +164,10 @@ class PeelBoundariesPass(EnumOptionsPass):
                 f"{name} is ignored: planes={self.planes} is the height of all chunks; leave out "
                 "one of the two",
             )
+
+
+def beside_spot(kernel: KernelOp, residency: Residency) -> Residency:
+    """The residency without the multiprocessor of a block for a spot of points."""
+    if not takes_spot(kernel) or residency.multiprocessors == 1:
+        return residency
+    return replace(residency, multiprocessors=residency.multiprocessors - 1)

@@ -10,7 +10,7 @@ import numpy as np
 from xdsl.dialects.stencil import StencilBoundsAttr
 
 from timetile.dialects.boxes import CellBox
-from timetile.dialects.point_lists import GAPS, NEAR, PointLayout
+from timetile.dialects.point_lists import GAPS, NEAR, SPOT_WORDS, WIDEST_SPOT, PointLayout
 from timetile.dialects.temporal import PointKind, PointSet
 from timetile.runtime.arithmetic.cells import Array
 
@@ -53,6 +53,9 @@ def packed_list(
         start = layout.coordinates(axis)
         found[start : start + count] = cells[order, axis]
     found[layout.columns : layout.columns + count] = columns[order]
+    if layout.has_spot:
+        near = spot_of_cells(cells if beside is None else beside)
+        found[layout.spot : layout.spot + SPOT_WORDS] = near
     lines = lines_of_cells(layout, cells)
     if len(lines):
         found[layout.line_count] = len(lines)
@@ -60,6 +63,18 @@ def packed_list(
             start = layout.line(axis)
             found[start : start + len(lines)] = lines[:, axis - 1]
     return found, order
+
+
+def spot_of_cells(cells: Array) -> Array:
+    """
+    Where the cells of a plate that make steps with points lie, if near each other: the first row,
+    the end of rows, the first cell of a row and the end.
+    """
+    if not len(cells):
+        return np.zeros(SPOT_WORDS, np.int64)
+    low, high = cells.min(axis=0), cells.max(axis=0) + 1
+    is_small = (high - low <= WIDEST_SPOT).all()
+    return np.stack([low, high], axis=1).reshape(-1) * is_small
 
 
 FEWEST_PLANES = 8

@@ -76,7 +76,7 @@ CONTEXTS: dict[str, str] = {
     **dict.fromkeys(
         ("temporal.inject", "temporal.sample"),
         """func.func @around(%u: !stencil.field<[0,8]x[0,8]xf64>, %t: i64,
-            %places: !stencil.field<[0,87]xi32>, %w: !stencil.field<[0,8]xf64>,
+            %places: !stencil.field<[0,91]xi32>, %w: !stencil.field<[0,8]xf64>,
             %f: !stencil.field<[0,64]xf64>, %out: !stencil.field<[0,256]xf64>) {
             EXAMPLE func.return }""",
     ),

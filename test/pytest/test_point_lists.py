@@ -50,3 +50,10 @@ def test_a_list_knows_the_lines_of_cells_if_there_are_few():
     found, _ = packed_list(layout, np.array(line), np.zeros(len(line), int))
     places = [found[layout.line(axis) : layout.line(axis) + 2].tolist() for axis in (1, 2)]
     assert places == [[3, 3], [6, 70]]
+
+
+def test_a_list_of_a_plate_knows_the_spot_of_cells_near_each_other():
+    layout, near = PointLayout((100, 64), 16), [[40, 7], [41, 7], [55, 22]]
+    for cells, spot in ((near, [40, 56, 7, 23]), ([*near, [56, 7]], [0] * 4), ([], [0] * 4)):
+        found, _ = packed_list(layout, np.array(cells, int).reshape(-1, 2), np.zeros(len(cells)))
+        assert found[layout.spot : layout.spot + 4].tolist() == spot

@@ -213,15 +213,18 @@ TURNS = [
 
 
 @pytest.mark.parametrize("schedule", TURNS, ids=named)
-@pytest.mark.parametrize("row, executor", [(17, "simt"), (62, "ptx")])
-def test_chunks_end_their_turns_with_whole_bits(schedule: Schedule, row: float, executor: Executor):
+@pytest.mark.parametrize("row, away, executor", [(17, 29.5, "simt"), (62, 3.5, "ptx")])
+def test_chunks_end_their_turns_with_whole_bits(
+    schedule: Schedule, row: float, away: float, executor: Executor
+):
     """
-    Chunks run points at their first planes, in the middle and behind their last. Rings of the
-    coefficient have more slots than a turn has steps.
+    Chunks run points at their first planes, in the middle and behind their last; sources near each
+    other lie in a spot with chunks of its own. Rings of the coefficient have more slots than a turn
+    has steps.
     """
     shape = (101, 130)
     points = {
-        "a": Points([[row, 30.5], [row + 29.5, 7.0]], noise(STEPS, 2)),
+        "a": Points([[row, 118.5], [row + away, 110.0]], noise(STEPS, 2)),
         "b": Points(np.stack([np.full(9, row + 2), np.linspace(2, 127, 9)], axis=1)),
     }
     check_schedule(medium, shape, schedule, executor, points)

@@ -23,6 +23,7 @@ from timetile.passes.analysis.geometry.kernel_geometry import Geometry, whole_bl
 from timetile.passes.analysis.geometry.mixed_columns import mixed_columns
 from timetile.passes.analysis.geometry.plane_geometry import is_word
 from timetile.passes.analysis.geometry.residency import Residency
+from timetile.passes.analysis.point_stages import stages_with_points
 
 
 def edge_height(geometry: Geometry, interior: int, weight: float, corner: int) -> int:
@@ -37,13 +38,23 @@ def edge_height(geometry: Geometry, interior: int, weight: float, corner: int) -
 def end_planes(geometry: Geometry, residency: Residency, *, sums: bool) -> tuple[int, int]:
     """
     Planes that the first and the last chunk of a column should have less, on the rim and inside, if
-    the kernel keeps `sums` and tiles share a block. These chunks fill the pipeline with guards
-    along the stream, and no other chunk runs the guarded code (timed, warp by warp, for 9 and 25
-    points: 1.4 to 3 times the fill in corners, 0.1 to 1.4 times inside).
+    the kernel keeps `sums`, or has lists of points, and tiles share a block. These chunks fill the
+    pipeline with guards along the stream, and no other chunk runs the guarded code (timed, warp by
+    warp, for 9 and 25 points: 1.4 to 3 times the fill in corners, 0.1 to 1.4 times inside; with
+    lists of points 1.5 to 3 times on the rim, 3 times inside).
     """
-    if not sums or residency.block_tiles == 1:
+    if residency.block_tiles == 1:
+        return 0, 0
+    if has_points(geometry):
+        return 3 * geometry.fill, 3 * geometry.fill
+    if not sums:
         return 0, 0
     return 3 * geometry.fill, geometry.fill // 2
+
+
+def has_points(geometry: Geometry) -> bool:
+    """Strips of a plate have lists of points."""
+    return len(geometry.axes) == 1 and bool(stages_with_points(geometry.kernel))
 
 
 def edge_heights(
@@ -140,8 +151,9 @@ def one_round(
     """
     Launches with exactly one chunk for each tile that the device holds, all of equal duration.
     `joins`: planes of several columns may be joined. `sums`: launches without joined planes are
-    tried, too. A block has tiles of the rim or inside tiles, never both: two copies of the code
-    would contend for the instruction cache of the multiprocessor.
+    tried, too, as they are with lists of points. A block has tiles of the rim or inside tiles,
+    never both: two copies of the code would contend for the instruction cache of the
+    multiprocessor.
     """
     layout = geometry.layout
     slots, pack = residency.tiles, residency.block_tiles
@@ -154,7 +166,8 @@ def one_round(
     # Two cuts each: of columns on the rim, and of columns inside (also for columns of a single
     # kind).
     joined, level = (level_columns, even_columns), (level_columns, level_columns)
-    ways = [way for way, wanted in ((joined, joins), (level, sums)) if wanted]
+    apart = sums or has_points(geometry)
+    ways = [way for way, wanted in ((joined, joins), (level, apart)) if wanted]
     if not edge.count or not inner.count:
         alone = edge if edge.count else inner
         for _, cut in ways:

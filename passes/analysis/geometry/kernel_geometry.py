@@ -12,6 +12,7 @@ from functools import cached_property
 from xdsl.ir import SSAValue
 
 from timetile.dialects.boxes import CellBox
+from timetile.dialects.point_lists import WIDEST_SPOT
 from timetile.dialects.tile import (
     ApplyOp,
     StoreOp,
@@ -21,6 +22,10 @@ from timetile.dialects.tile import (
 from timetile.passes.analysis.geometry.axis_tiling import ceil_div
 from timetile.passes.analysis.geometry.plane_geometry import PlaneGeometry
 from timetile.passes.analysis.placed import variants_of
+from timetile.passes.analysis.point_stages import takes_spot
+
+LONGEST_CUT = 1 << 30
+"""Columns with more planes times chunks have no spot of points: 32 bits hold the product."""
 
 SHARING_MULTIPROCESSORS = 2
 """Multiprocessors sharing an instruction cache, and run consecutive blocks (measured)."""
@@ -257,7 +262,21 @@ class Geometry(PlaneGeometry):
         tiles = [self.variant_tiles(variant) for variant in self.used_variants]
         return self.numbered(tiles, both_kinds=self.has_both_kinds)
 
+    @cached_property
+    def spot_tiles(self) -> int:
+        """
+        The tiles of the block for a spot of points, which come before all others: at least as many
+        as columns that compute cells of one spot.
+        """
+        if not takes_spot(self.kernel) or self.joins_columns:
+            return 0
+        (axis,), pack = self.axes, self.layout.pack.data
+        columns = ceil_div(axis.layout.extent + WIDEST_SPOT, axis.useful)
+        counts = [self.chunks(variant.planes.data) for variant in self.used_variants]
+        fits = min(counts) > 1 and max(counts) * self.planes < LONGEST_CUT
+        return pack if fits and columns <= pack else 0
+
     @property
     def tiles(self) -> int:
         """Tile numbers of one launch."""
-        return sum(self.variant_numbers)
+        return self.spot_tiles + sum(self.variant_numbers)

@@ -4,8 +4,8 @@
 
 // CHECK-LABEL: sym_name = "plate_d2"
 // Ahead of the loops a thread finds its line, as each lane reads the place of one line.
-// CHECK:       simt.load %l[%{{.*}} + 602] : i32
-// CHECK:       simt.load %l[%{{.*}} + 601] : i32
+// CHECK:       simt.load %l[%{{.*}} + 606] : i32
+// CHECK:       simt.load %l[%{{.*}} + 605] : i32
 // CHECK:       scf.for
 // CHECK-NEXT:    simt.pick
 // In each step of all loops both levels keep four cells, without a branch; a level lies 40 rows of 32 lines of four words behind the other.
@@ -20,8 +20,8 @@
 // CHECK-NEXT:  scf.if
 // CHECK:         nvvm.bar.warp.sync
 // CHECK:         scf.for
-// CHECK:           %[[kept:.*]] = simt.load %l[%{{.*}} + 636] mask %[[mine:.*]] : i32
-// CHECK:           %[[next:.*]] = simt.load %l[%{{.*}} + 5756] mask %[[mine]] : i32
+// CHECK:           %[[kept:.*]] = simt.load %l[%{{.*}} + 640] mask %[[mine:.*]] : i32
+// CHECK:           %[[next:.*]] = simt.load %l[%{{.*}} + 5760] mask %[[mine]] : i32
 // CHECK:           arith.bitcast %[[kept]] : i32 to f32
 // CHECK:           simt.store %{{.*}} to %o[%{{.*}} + 0] mask %[[mine]]
 // CHECK:           arith.bitcast %[[next]] : i32 to f32
@@ -35,7 +35,7 @@ func.func private @three(%a: f32, %b: f32, %c: f32) -> f32 {
 }
 
 func.func @plate(%n: index, %rows: memref<?xi64>, %A: !stencil.field<[0,40]x[0,66]xf32>, %B: !stencil.field<[0,40]x[0,66]xf32>,
-    %l: !stencil.field<[0,82556]xi32>, %w: !stencil.field<[0,64]xf32>, %o: !stencil.field<[0,1024]xf32>) {
+    %l: !stencil.field<[0,82560]xi32>, %w: !stencil.field<[0,64]xf32>, %o: !stencil.field<[0,1024]xf32>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] depths [2, 1] {
     temporal.update %b = @three(%a[-1, 0], %a[0, 1], %a[1, 0]) in <[1, 1], [39, 65]> points(%rows, %l, %w, %o)
       uses [#temporal.points<sample 0 columns 64 of <[0, 0], [40, 66]>>]

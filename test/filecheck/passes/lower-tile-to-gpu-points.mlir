@@ -122,7 +122,7 @@ func.func private @three(%a: f32, %b: f32, %c: f32) -> f32 {
 }
 
 func.func @plate(%n: index, %rows: memref<?xi64>, %A: !stencil.field<[0,202]x[0,66]xf32>, %B: !stencil.field<[0,202]x[0,66]xf32>,
-    %l: !stencil.field<[0,2053]xi32>, %w: !stencil.field<[0,8]xf32>, %f: !stencil.field<[0,128]xf32>, %o: !stencil.field<[0,128]xf32>) {
+    %l: !stencil.field<[0,2057]xi32>, %w: !stencil.field<[0,8]xf32>, %f: !stencil.field<[0,128]xf32>, %o: !stencil.field<[0,128]xf32>) {
   temporal.loop %n (%a = %A, %b = %B) rotate [1, 0] depths [2, 1] {
     temporal.update %b = @three(%a[-1, 0], %a[0, 1], %a[1, 0]) in <[1, 1], [201, 65]> points(%rows, %l, %w, %f, %l, %w, %o)
       uses [#temporal.points<inject 0 columns 2 of <[0, 0], [202, 66]>>, #temporal.points<sample 0 columns 8 of <[0, 0], [202, 66]>>]
