@@ -54,6 +54,18 @@ turns of two steps and 4460 instructions, and at 152 in turns of one; shallow wa
 with 2698 instructions (one H200).
 """
 
+BEYOND = 1.4
+"""
+How many times the instruction cache a turn is, with both sides of branches, from where on turns of
+one step within the cache are taken if expected to be `NEARLY` as fast. One H200, GPts/s of long
+turns and of turns of one: acoustic waves in FP64 (2030 instructions) 258 and 228, shallow water in
+FP64 (2698) 146 and 135 and in FP32 (3290) 282 and 282, a lattice of 9 velocities in FP64 (3037) 45
+and 68.
+"""
+
+NEARLY = 0.99
+"""See `BEYOND`; turns of one step of shallow water in FP32 are expected at 0.895."""
+
 FEW_WORDS = 12
 """
 Words moved in a turn of the loop up to which the assembler still holds a level more: the next level
@@ -225,16 +237,35 @@ def in_both_turns(
     """
     made = with_kernel(candidate, assemble(candidate), target)
     kernel, short = made.kernel, shorter(candidate)
+    if kernel.period == 1 or short is None:
+        return [made]
     long = kernel.instructions * kernel.period > CACHED_INSTRUCTIONS or is_far_beyond_cache(kernel)
     spills = ceil(kernel.spilled_words) in SPILLED_IN_TURNS
-    if kernel.period == 1 or short is None or not (spills or long):
-        return [made]
+    if not (spills or long):
+        cached = in_cached_turns(made, short, assemble, target)
+        return [made if cached is None else cached]
     more = short.cost.cycles.issue / candidate.cost.cycles.issue
     hoped = AssembledKernel(kernel.registers, 0.0, kernel.instructions * more)
     least = 1.0 if spills else WORTH_ASSEMBLING
     if with_kernel(short, hoped, target).worth <= least * made.worth:
         return [made]
     return in_order([made, in_turns_beside(made, short, assemble(short), target)])
+
+
+def in_cached_turns(
+    made: AssembledCandidate, short: Candidate, assemble: Assembler, target: Target
+) -> AssembledCandidate | None:
+    """
+    The candidate with turns of one stream step in place of an assembled candidate without spills
+    with turns far beyond the instruction cache; None where long turns fit, or are clearly faster.
+    """
+    alike = with_kernel(short, AssembledKernel(made.kernel.registers, 0.0), target)
+    is_long = made.kernel.length > BEYOND * CACHED_INSTRUCTIONS and is_clean(made.kernel)
+    if not is_long or alike.worth < NEARLY * made.worth:
+        return None
+    found = with_kernel(short, assemble(short), target)
+    fits = found.kernel.length <= CACHED_INSTRUCTIONS
+    return found if fits and is_clean(found.kernel) else None
 
 
 def in_turns_beside(
